@@ -1,0 +1,134 @@
+//! The [`Aqm`] trait: deciding about one FIFO.
+
+use aqmkit_base::{Amount, Duration, Instant, Rng};
+use serde::{Deserialize, Serialize};
+
+use crate::packet::PacketView;
+use crate::params::ParamError;
+use crate::qdisc::Why;
+use crate::registry::{Discipline, Link};
+
+/// What to do with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it through.
+    Pass,
+    /// Let it through with Congestion Experienced set.
+    Mark(Why),
+    /// Discard it.
+    Drop(Why),
+}
+
+/// What is dropped when a packet does not fit into the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DropFrom {
+    /// The arriving packet.
+    #[default]
+    Tail,
+    /// The packet that has waited longest.
+    Front,
+    /// A packet drawn from those that wait and the arriving one.
+    Random,
+}
+
+/// The queue as it stands at a decision: without the packet that the decision is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueView {
+    /// Packets waiting.
+    pub packets: u32,
+    /// Bytes waiting.
+    pub bytes: u64,
+    /// On arrival: whether the packet does not fit under the queue's limit. A [`Verdict::Pass`] is then
+    /// overruled by the queue, so a discipline that counts its drops says `Drop(Why::Overflow)` itself.
+    pub full: bool,
+}
+
+/// The world at a decision.
+#[derive(Debug)]
+pub struct Env<'a> {
+    /// Now.
+    pub now: Instant,
+    /// The stream of random numbers of this queue.
+    pub rng: &'a mut Rng,
+}
+
+/// An algorithm that decides which packets of one FIFO to drop or mark. It owns no packet and holds only
+/// its own state; one checked [`Config`](Aqm::Config) serves any number of instances.
+///
+/// For each packet the queue calls, in this order: [`on_arrival`](Aqm::on_arrival); then either nothing
+/// (it was dropped), or [`on_departure`](Aqm::on_departure) when it reaches the head and is taken out,
+/// or [`on_discard`](Aqm::on_discard) when the queue's overflow rule removes it. [`on_tick`](Aqm::on_tick)
+/// is called once per whole [`tick`](Aqm::tick) period, in order, before anything later.
+pub trait Aqm: Sized {
+    /// The parameters as a user writes them.
+    type Params: Discipline;
+
+    /// The parameters checked, with everything derived that a decision needs.
+    type Config;
+
+    /// Checks `params` and derives what decisions need.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    fn config(params: &Self::Params, link: &Link) -> Result<Self::Config, ParamError>;
+
+    /// How much the queue may hold, and in which unit it counts.
+    fn limit(config: &Self::Config) -> Amount;
+
+    /// What is dropped when a packet does not fit.
+    fn overflow(_config: &Self::Config) -> DropFrom {
+        DropFrom::Tail
+    }
+
+    /// The state of an empty queue at `now`.
+    fn new(config: &Self::Config, now: Instant) -> Self;
+
+    /// A packet arrives at a queue that looks like `queue` without it.
+    fn on_arrival(
+        &mut self,
+        _config: &Self::Config,
+        _pkt: PacketView,
+        _queue: QueueView,
+        _env: &mut Env<'_>,
+    ) -> Verdict {
+        Verdict::Pass
+    }
+
+    /// The packet at the head has been taken out; `queue` is what remains. A drop here makes the queue
+    /// take the next packet.
+    fn on_departure(
+        &mut self,
+        _config: &Self::Config,
+        _pkt: PacketView,
+        _queue: QueueView,
+        _env: &mut Env<'_>,
+    ) -> Verdict {
+        Verdict::Pass
+    }
+
+    /// A packet that was passed on arrival has been removed by the queue's overflow rule.
+    fn on_discard(&mut self, _config: &Self::Config, _pkt: PacketView, _queue: QueueView, _now: Instant) {}
+
+    /// The link asked for a packet and there was none: it goes idle.
+    fn on_empty(&mut self, _config: &Self::Config, _now: Instant) {}
+
+    /// The period of the algorithm's timer, if it has one.
+    fn tick(_config: &Self::Config) -> Option<Duration> {
+        None
+    }
+
+    /// One period of the timer has passed, at `now` exactly, however late the call is.
+    fn on_tick(&mut self, _config: &Self::Config, _queue: QueueView, _now: Instant) {}
+
+    /// Takes over changed parameters, keeping what state it can.
+    ///
+    /// # Errors
+    /// When the change needs a new queue.
+    fn on_change(&mut self, _old: &Self::Config, _new: &Self::Config, _now: Instant) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    /// Named gauges of the internal state, for plots: averages, probabilities, table sizes.
+    fn probe(&self, _config: &Self::Config, _out: &mut dyn FnMut(&'static str, f64)) {}
+}

@@ -1,0 +1,3 @@
+//! The catalogue: one file per discipline. [`crate::registry`] lists them.
+
+pub mod red;

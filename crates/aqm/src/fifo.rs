@@ -1,0 +1,179 @@
+//! One FIFO governed by an [`Aqm`]: the [`Qdisc`] that most disciplines are.
+
+use aqmkit_base::{Amount, Duration, Instant};
+
+use crate::aqm::{Aqm, DropFrom, Env, QueueView, Verdict};
+use crate::packet::{Packet, PacketView};
+use crate::params::ParamError;
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::registry::{Discipline, Link, Spec};
+use crate::storage::Ring;
+
+/// A FIFO and the algorithm that decides about it.
+#[derive(Clone, Debug)]
+pub struct Fifo<P, A: Aqm> {
+    config: A::Config,
+    aqm: A,
+    ring: Ring<P>,
+    stats: Stats,
+    limit: Amount,
+    next_tick: Option<Instant>,
+}
+
+impl<P: Packet, A: Aqm> Fifo<P, A> {
+    /// An empty queue at `now`.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    pub fn new(params: &A::Params, link: &Link, now: Instant) -> Result<Self, ParamError> {
+        let config = A::config(params, link)?;
+        Ok(Fifo {
+            aqm: A::new(&config, now),
+            ring: Ring::default(),
+            stats: Stats::default(),
+            limit: A::limit(&config),
+            next_tick: A::tick(&config).map(|period| now + period),
+            config,
+        })
+    }
+
+    fn fits(&self, len: u32) -> bool {
+        match self.limit {
+            Amount::Packets(max) => (self.ring.len() + 1) as f64 <= max,
+            Amount::Bytes(max) => self.ring.bytes() + u64::from(len) <= max,
+        }
+    }
+
+    fn view(&self, len: u32) -> QueueView {
+        self.ring.queue_view(!self.fits(len))
+    }
+
+    fn discard(&mut self, packet: P, why: Why, cx: &mut Cx<'_, P>) {
+        self.stats.dropped[why as usize] += 1;
+        cx.sink.dropped(packet, why, cx.now);
+    }
+
+    fn mark(&mut self, packet: &mut P, why: Why, cx: &mut Cx<'_, P>) {
+        packet.set_ce();
+        self.stats.marked[why as usize] += 1;
+        cx.sink.marked(packet, why, cx.now);
+    }
+
+    /// Lets every tick up to and including `now` happen, each at its own time.
+    fn catch_up(&mut self, now: Instant) {
+        while let (Some(at), Some(period)) = (self.next_tick.filter(|&at| at <= now), A::tick(&self.config)) {
+            let queue = self.ring.queue_view(false);
+            self.aqm.on_tick(&self.config, queue, at);
+            self.next_tick = Some(at + period);
+        }
+    }
+
+    /// Removes waiting packets until one of `len` bytes fits; false when the arriving packet is the one
+    /// to go.
+    fn make_room(&mut self, len: u32, cx: &mut Cx<'_, P>) -> bool {
+        while !self.fits(len) {
+            let waiting = self.ring.len();
+            let victim = match A::overflow(&self.config) {
+                DropFrom::Tail => waiting,
+                DropFrom::Front => 0,
+                DropFrom::Random => cx.rng.below(waiting as u64 + 1) as usize,
+            };
+            match self.ring.remove(victim, cx.now) {
+                Some((packet, sojourn)) => {
+                    self.aqm.on_discard(&self.config, PacketView::of(&packet, sojourn), self.view(len), cx.now);
+                    self.discard(packet, Why::Evicted, cx);
+                }
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
+    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
+        self.catch_up(cx.now);
+        self.stats.enqueued += 1;
+        let pkt = PacketView::of(&packet, Duration::ZERO);
+        let queue = self.view(pkt.len);
+        let verdict = self.aqm.on_arrival(&self.config, pkt, queue, &mut Env { now: cx.now, rng: cx.rng });
+        if let Verdict::Drop(why) = verdict {
+            return self.discard(packet, why, cx);
+        }
+        if queue.full && !self.make_room(pkt.len, cx) {
+            self.aqm.on_discard(&self.config, pkt, queue, cx.now);
+            return self.discard(packet, Why::Overflow, cx);
+        }
+        if let Verdict::Mark(why) = verdict {
+            self.mark(&mut packet, why, cx);
+        }
+        self.ring.push(packet, cx.now);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P> {
+        self.catch_up(cx.now);
+        while let Some((mut packet, sojourn)) = self.ring.pop(cx.now) {
+            let pkt = PacketView::of(&packet, sojourn);
+            let queue = self.ring.queue_view(false);
+            match self.aqm.on_departure(&self.config, pkt, queue, &mut Env { now: cx.now, rng: cx.rng }) {
+                Verdict::Drop(why) => {
+                    self.discard(packet, why, cx);
+                    continue;
+                }
+                Verdict::Mark(why) => self.mark(&mut packet, why, cx),
+                Verdict::Pass => {}
+            }
+            self.stats.dequeued += 1;
+            return Dequeued::Packet(packet);
+        }
+        self.aqm.on_empty(&self.config, cx.now);
+        Dequeued::Empty
+    }
+
+    fn wakeup(&self) -> Option<Instant> {
+        self.next_tick
+    }
+
+    fn on_wakeup(&mut self, cx: &mut Cx<'_, P>) {
+        self.catch_up(cx.now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.ring.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        self.catch_up(cx.now);
+        let params = A::Params::of(spec)?;
+        let config = A::config(params, link)?;
+        self.aqm.on_change(&self.config, &config, cx.now)?;
+        self.limit = A::limit(&config);
+        self.next_tick = A::tick(&config).map(|period| self.next_tick.unwrap_or(cx.now + period).min(cx.now + period));
+        self.config = config;
+        while self.over_limit() {
+            if let Some((packet, sojourn)) = self.ring.pop_tail(cx.now) {
+                self.aqm.on_discard(&self.config, PacketView::of(&packet, sojourn), self.view(0), cx.now);
+                self.discard(packet, Why::Reconfigured, cx);
+            }
+        }
+        Ok(())
+    }
+
+    fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.aqm.probe(&self.config, out);
+    }
+}
+
+impl<P: Packet, A: Aqm> Fifo<P, A> {
+    /// Whether more waits than the limit allows, as after the limit was lowered.
+    fn over_limit(&self) -> bool {
+        match self.limit {
+            Amount::Packets(max) => self.ring.len() as f64 > max,
+            Amount::Bytes(max) => self.ring.bytes() > max,
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Mathematics that several disciplines share: no packets, no time of its own.
+
+pub mod early;
+pub mod ewma;

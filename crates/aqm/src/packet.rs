@@ -1,0 +1,50 @@
+//! What a discipline may know of a packet.
+
+use aqmkit_base::{ClassId, Duration, Ecn, FlowKey};
+
+use crate::aqm::Verdict;
+use crate::qdisc::Why;
+
+/// A packet that can be queued. It carries no time stamp for the queue's use: the queue keeps its own.
+#[allow(clippy::len_without_is_empty, reason = "a packet is never empty")]
+pub trait Packet {
+    /// Length on the wire in bytes.
+    fn len(&self) -> u32;
+    /// The flow it belongs to.
+    fn flow(&self) -> FlowKey;
+    /// The traffic class it belongs to.
+    fn class(&self) -> ClassId;
+    /// Its ECN codepoint.
+    fn ecn(&self) -> Ecn;
+    /// Sets Congestion Experienced. Called only when [`Ecn::is_capable`].
+    fn set_ce(&mut self);
+}
+
+/// What an [`crate::Aqm`] sees of a packet, by value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketView {
+    /// The flow it belongs to.
+    pub flow: FlowKey,
+    /// How long it has been in the queue: zero on arrival.
+    pub sojourn: Duration,
+    /// Length on the wire in bytes.
+    pub len: u32,
+    /// The traffic class it belongs to.
+    pub class: ClassId,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+}
+
+impl PacketView {
+    /// The view of a packet that has been queued for `sojourn`.
+    pub fn of<P: Packet>(packet: &P, sojourn: Duration) -> Self {
+        PacketView { flow: packet.flow(), sojourn, len: packet.len(), class: packet.class(), ecn: packet.ecn() }
+    }
+
+    /// Signals congestion with this packet: a mark where marking is on and the packet can carry one,
+    /// else a drop.
+    #[must_use]
+    pub fn signal(&self, ecn: bool, why: Why) -> Verdict {
+        if ecn && self.ecn.is_capable() { Verdict::Mark(why) } else { Verdict::Drop(why) }
+    }
+}

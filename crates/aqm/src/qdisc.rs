@@ -1,0 +1,172 @@
+//! The [`Qdisc`] trait: owning packets.
+
+use aqmkit_base::{Instant, Rng};
+use serde::Serialize;
+
+use crate::packet::Packet;
+use crate::params::ParamError;
+use crate::registry::{Link, Spec};
+
+/// Why a packet was dropped or marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Why {
+    /// The queue was full: the arriving packet.
+    Overflow,
+    /// The queue was full: a packet that was waiting.
+    Evicted,
+    /// By chance, before the queue is full.
+    Early,
+    /// A threshold on the average was passed.
+    Forced,
+    /// The flow or class had more than its share.
+    Unfair,
+    /// It had waited too long.
+    Sojourn,
+    /// The queue was removed or made smaller.
+    Reconfigured,
+}
+
+impl Why {
+    /// How many reasons there are.
+    pub const COUNT: usize = 7;
+
+    /// Every reason, in order.
+    pub const ALL: [Why; Why::COUNT] =
+        [Why::Overflow, Why::Evicted, Why::Early, Why::Forced, Why::Unfair, Why::Sojourn, Why::Reconfigured];
+
+    /// The reason's name in results and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Why::Overflow => "overflow",
+            Why::Evicted => "evicted",
+            Why::Early => "early",
+            Why::Forced => "forced",
+            Why::Unfair => "unfair",
+            Why::Sojourn => "sojourn",
+            Why::Reconfigured => "reconfigured",
+        }
+    }
+}
+
+/// Where dropped packets go, and who hears of marks. A drop moves the packet here, so no packet can be
+/// both dropped and delivered.
+pub trait Sink<P> {
+    /// The packet was dropped.
+    fn dropped(&mut self, packet: P, why: Why, now: Instant);
+    /// The packet was marked and goes on.
+    fn marked(&mut self, _packet: &P, _why: Why, _now: Instant) {}
+}
+
+/// A [`Sink`] that forgets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Discard;
+
+impl<P> Sink<P> for Discard {
+    fn dropped(&mut self, _packet: P, _why: Why, _now: Instant) {}
+}
+
+/// What every call to a [`Qdisc`] may use: the time, the queue's random stream, and the sink.
+pub struct Cx<'a, P> {
+    /// Now. Never earlier than in an earlier call.
+    pub now: Instant,
+    /// The stream of random numbers of this queue.
+    pub rng: &'a mut Rng,
+    /// Where dropped packets go.
+    pub sink: &'a mut dyn Sink<P>,
+}
+
+/// The answer to a link that asks for a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dequeued<P> {
+    /// Send this.
+    Packet(P),
+    /// Nothing is waiting.
+    Empty,
+    /// Something is waiting, but may not be sent before this time.
+    NotBefore(Instant),
+}
+
+impl<P> Dequeued<P> {
+    /// The packet, if there is one.
+    pub fn packet(self) -> Option<P> {
+        match self {
+            Dequeued::Packet(p) => Some(p),
+            Dequeued::Empty | Dequeued::NotBefore(_) => None,
+        }
+    }
+}
+
+/// What is waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Counters since the queue was made. At any time
+/// `enqueued = dequeued + dropped (every reason) + backlog`, where `enqueued` counts every packet offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Packets offered to `enqueue`.
+    pub enqueued: u64,
+    /// Packets given out by `dequeue`.
+    pub dequeued: u64,
+    /// Packets dropped, by [`Why`].
+    pub dropped: [u64; Why::COUNT],
+    /// Packets marked, by [`Why`].
+    pub marked: [u64; Why::COUNT],
+}
+
+impl Stats {
+    /// Packets dropped for any reason.
+    #[must_use]
+    pub fn drops(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    /// Packets marked for any reason.
+    #[must_use]
+    pub fn marks(&self) -> u64 {
+        self.marked.iter().sum()
+    }
+}
+
+/// A queue: packets go in, and each comes out exactly once, from [`dequeue`](Qdisc::dequeue) or into the
+/// [`Sink`].
+pub trait Qdisc<P: Packet> {
+    /// Offers a packet.
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>);
+
+    /// Asks for the next packet to send.
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P>;
+
+    /// When [`on_wakeup`](Qdisc::on_wakeup) wants to be called next; read it after every call. Being late
+    /// changes nothing: every call first catches up with the timers that should have fired.
+    fn wakeup(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Lets timers that are due fire. Early and repeated calls do nothing.
+    fn on_wakeup(&mut self, _cx: &mut Cx<'_, P>) {}
+
+    /// What is waiting.
+    fn backlog(&self) -> Backlog;
+
+    /// Counters.
+    fn stats(&self) -> &Stats;
+
+    /// Changes parameters while packets wait. What no longer fits is dropped into the sink.
+    ///
+    /// # Errors
+    /// When `spec` is another discipline, or is not valid for this link; nothing has changed then.
+    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError>;
+
+    /// Named gauges of the internal state, for plots.
+    fn probe(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
+}

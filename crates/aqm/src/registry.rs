@@ -1,0 +1,212 @@
+//! The one list of disciplines. A line here buys a name in experiment files and on the command line, a
+//! reference page, the conformance suite, a benchmark and a fuzz entry.
+
+use aqmkit_base::{BitRate, Bytes, Duration, Instant};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::disciplines;
+use crate::packet::Packet;
+use crate::params::ParamError;
+use crate::qdisc::Qdisc;
+
+/// The link a queue stands at: what parameters left open are derived from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// The link's rate.
+    pub rate: BitRate,
+    /// The size of a typical packet on it, with headers: turns idle time into packets that could have
+    /// been sent.
+    pub mean_packet: Bytes,
+    /// The names of the traffic classes; a class's place in the list is its `ClassId`.
+    pub classes: Vec<String>,
+}
+
+impl Link {
+    /// A link of this rate, with 1000-byte packets and no named classes.
+    #[must_use]
+    pub fn new(rate: BitRate) -> Self {
+        Link { rate, mean_packet: Bytes(1000), classes: Vec::new() }
+    }
+
+    /// How many packets of this size the link sends in a second.
+    #[must_use]
+    pub fn packets_per_sec(&self, size: Bytes) -> f64 {
+        self.rate.bytes_per_sec() / size.as_f64()
+    }
+
+    /// How long the link takes for a typical packet.
+    #[must_use]
+    pub fn packet_time(&self) -> Duration {
+        self.rate.time_to_send(self.mean_packet)
+    }
+}
+
+/// The parameters of a discipline as a user writes them, and how to make the queue they describe.
+pub trait Discipline: Clone + std::fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned {
+    /// The name in experiment files and on the command line.
+    const NAME: &'static str;
+
+    /// The parameters with everything that was left open filled in, as `describe` shows them.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    fn effective(&self, link: &Link) -> Result<Self, ParamError>;
+
+    /// An empty queue at `now`.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError>;
+
+    /// These parameters, if `spec` holds them.
+    ///
+    /// # Errors
+    /// When `spec` is another discipline.
+    fn of(spec: &Spec) -> Result<&Self, ParamError>;
+}
+
+/// A discipline by name, with what its page says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name in experiment files and on the command line.
+    pub name: &'static str,
+    /// The source of its file, whose opening doc comment is its reference page.
+    source: &'static str,
+}
+
+impl Entry {
+    /// The reference page in Markdown: the doc comment that opens the discipline's file.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let doc = self.source.lines().take_while(|l| l.starts_with("//!"));
+        let mut page: String =
+            doc.map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n").collect();
+        page.truncate(page.trim_end().len());
+        page
+    }
+
+    /// What it is in one line: the title of its page after the name.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        let title = self.source.lines().next().unwrap_or("");
+        title.split_once(": ").map_or(title, |(_, rest)| rest)
+    }
+}
+
+macro_rules! registry {
+    ($($variant:ident = $module:ident, $name:literal;)*) => {
+        /// The parameters of one discipline of the catalogue.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum Spec {
+            $(
+                #[doc = concat!("`", $name, "`")]
+                $variant(disciplines::$module::Params),
+            )*
+        }
+
+        /// Every discipline, in the order of the catalogue.
+        pub const ALL: &[Entry] = &[
+            $(Entry { name: $name, source: include_str!(concat!("disciplines/", stringify!($module), ".rs")) },)*
+        ];
+
+        impl Spec {
+            /// The discipline of this name with its default parameters.
+            #[must_use]
+            pub fn named(name: &str) -> Option<Spec> {
+                match name {
+                    $($name => Some(Spec::$variant(Default::default())),)*
+                    _ => None,
+                }
+            }
+
+            /// Reads the parameters of the discipline `name` (without the key `name` itself).
+            ///
+            /// # Errors
+            /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
+            pub fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Result<Spec, D::Error> {
+                match name {
+                    $($name => disciplines::$module::Params::deserialize(table).map(Spec::$variant),)*
+                    _ => Err(serde::de::Error::custom(unknown(name))),
+                }
+            }
+
+            /// The name of the discipline.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Spec::$variant(_) => $name,)* }
+            }
+
+            /// The parameters with everything that was left open filled in.
+            ///
+            /// # Errors
+            /// When a parameter cannot be used on this link.
+            pub fn effective(&self, link: &Link) -> Result<Spec, ParamError> {
+                match self { $(Spec::$variant(p) => p.effective(link).map(Spec::$variant),)* }
+            }
+
+            /// An empty queue at `now`.
+            ///
+            /// # Errors
+            /// When a parameter cannot be used on this link.
+            pub fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
+                match self { $(Spec::$variant(p) => p.build(link, now),)* }
+            }
+        }
+
+        impl Serialize for Spec {
+            /// Only the parameters: the name is [`Spec::name`].
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                match self { $(Spec::$variant(p) => p.serialize(s),)* }
+            }
+        }
+    };
+}
+
+/// Implements the part of [`Discipline`] that is the same everywhere: the name and the way out of a
+/// [`Spec`]. For a discipline that is an [`crate::Aqm`] in a [`crate::Fifo`], also `build` and `effective`.
+macro_rules! discipline {
+    ($name:literal, $variant:ident) => {
+        const NAME: &'static str = $name;
+
+        fn of(spec: &$crate::registry::Spec) -> Result<&Self, $crate::ParamError> {
+            match spec {
+                $crate::registry::Spec::$variant(params) => Ok(params),
+                #[allow(unreachable_patterns, reason = "reachable once the catalogue holds two")]
+                other => Err($crate::ParamError::new(
+                    "name",
+                    other.name(),
+                    concat!("the queue is a ", $name, "; another discipline needs a new queue"),
+                )),
+            }
+        }
+    };
+    ($name:literal, $variant:ident, $aqm:ty) => {
+        $crate::registry::discipline!($name, $variant);
+
+        fn build<P: $crate::Packet + 'static>(
+            &self,
+            link: &$crate::registry::Link,
+            now: aqmkit_base::Instant,
+        ) -> Result<Box<dyn $crate::Qdisc<P>>, $crate::ParamError> {
+            Ok(Box::new($crate::Fifo::<P, $aqm>::new(self, link, now)?))
+        }
+    };
+}
+pub(crate) use discipline;
+
+fn unknown(name: &str) -> String {
+    let known: Vec<_> = ALL.iter().map(|e| e.name).collect();
+    format!("no discipline is called {name:?}; known are {}", known.join(", "))
+}
+
+/// Looks up a discipline by name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|e| e.name == name)
+}
+
+registry! {
+    Red = red, "red";
+}

@@ -1,0 +1,33 @@
+//! The vocabulary of aqmkit.
+//!
+//! Every quantity that has a dimension is a type here: an [`Instant`] is not a [`Duration`], [`Bytes`]
+//! are not packets, a [`BitRate`] is not a number. Only products with a meaning exist, so a gain "per
+//! second" cannot be fed milliseconds. Everything is plain data: nothing here reads a clock, owns global
+//! randomness, or does I/O.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`time`] | [`Instant`], [`Duration`]: integer nanoseconds |
+//! | [`size`] | [`Bytes`], and [`Amount`]: a queue length in packets or in bytes |
+//! | [`rate`] | [`BitRate`], and how long it takes to send so many bytes |
+//! | [`ecn`] | the two ECN bits of the IP header |
+//! | [`flow`] | [`FlowKey`], [`ClassId`]: who a packet belongs to |
+//! | [`rng`] | the one random generator, a stream for each named object |
+//! | [`dist`] | distributions, as inverse transforms with the same bits on every machine |
+//! | [`units`] | reading and writing quantities as `tc` does: `10mbit`, `30ms`, `1500b` |
+
+pub mod dist;
+pub mod ecn;
+pub mod flow;
+pub mod rate;
+pub mod rng;
+pub mod size;
+pub mod time;
+pub mod units;
+
+pub use ecn::Ecn;
+pub use flow::{ClassId, FlowKey};
+pub use rate::BitRate;
+pub use rng::Rng;
+pub use size::{Amount, Bytes};
+pub use time::{Duration, Instant};

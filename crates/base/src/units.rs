@@ -1,0 +1,272 @@
+//! Quantities as text, in the units of `tc(8)`.
+//!
+//! | quantity | units | examples |
+//! |---|---|---|
+//! | time | `ns us ms s min` | `30ms`, `1.5s`, `12min` |
+//! | rate | `bit kbit mbit gbit tbit` (powers of 1000), `kibit mibit gibit` (of 1024), `bps kbps mbps gbps kibps mibps` (**bytes** per second, as in `tc`) | `10mbit`, `150kibps` |
+//! | size | `b`, `kb mb gb` (powers of 1024, as in `tc`), `kib mib gib` (the same), `bit kbit mbit` | `1500b`, `16kb` |
+//! | queue length | a bare number or `p` for packets, or a size | `60`, `"60p"`, `"90kb"` |
+//!
+//! A bare number is refused for a time, a rate or a size: there is no telling what it means.
+
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
+
+use crate::{Amount, BitRate, Bytes, Duration};
+
+/// Text that is not the quantity it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{got:?} is not a {what}: {hint}")]
+pub struct UnitError {
+    /// The text.
+    pub got: String,
+    /// What it should have been: `time`, `rate`, `size` or `queue length`.
+    pub what: &'static str,
+    /// What would be right.
+    pub hint: String,
+}
+
+type Unit = (&'static str, f64);
+
+const TIME: &[Unit] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
+
+const RATE: &[Unit] = &[
+    ("bit", 1.0),
+    ("kbit", 1e3),
+    ("mbit", 1e6),
+    ("gbit", 1e9),
+    ("tbit", 1e12),
+    ("kibit", 1024.0),
+    ("mibit", 1_048_576.0),
+    ("gibit", 1_073_741_824.0),
+    ("bps", 8.0),
+    ("kbps", 8e3),
+    ("mbps", 8e6),
+    ("gbps", 8e9),
+    ("kibps", 8192.0),
+    ("mibps", 8_388_608.0),
+];
+
+const SIZE: &[Unit] = &[
+    ("b", 1.0),
+    ("kb", 1024.0),
+    ("mb", 1_048_576.0),
+    ("gb", 1_073_741_824.0),
+    ("kib", 1024.0),
+    ("mib", 1_048_576.0),
+    ("gib", 1_073_741_824.0),
+    ("bit", 0.125),
+    ("kbit", 125.0),
+    ("mbit", 125_000.0),
+];
+
+/// Splits `12.5ms` into 12.5 and the unit, and looks the unit up.
+fn parse(text: &str, what: &'static str, units: &[Unit], example: &str) -> Result<f64, UnitError> {
+    let error = |hint: String| UnitError { got: text.to_owned(), what, hint };
+    let trimmed = text.trim();
+    let cut = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
+    // An exponent (1e3ms) is not a unit.
+    let (number, unit) = match trimmed[cut..].strip_prefix(['e', 'E']) {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
+            let digits = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest.len());
+            trimmed.split_at(cut + 1 + digits)
+        }
+        _ => trimmed.split_at(cut),
+    };
+    let names = || units.iter().map(|u| u.0).collect::<Vec<_>>().join(", ");
+    let value: f64 =
+        number.trim().parse().map_err(|_| error(format!("write a number and a unit, such as {example:?}")))?;
+    if unit.is_empty() {
+        return Err(error(format!("a {what} needs a unit ({}), such as {example:?}", names())));
+    }
+    let known = units.iter().find(|u| u.0.eq_ignore_ascii_case(unit));
+    let (_, scale) = known.ok_or_else(|| error(format!("the unit {unit:?} is not one of {}", names())))?;
+    if !value.is_finite() || value < 0.0 {
+        return Err(error(format!("a {what} cannot be negative or infinite")));
+    }
+    Ok(value * scale)
+}
+
+/// Reads a time such as `30ms`.
+///
+/// # Errors
+/// When the text has no unit, an unknown unit, or is not a number, is negative or infinite.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    parse(text, "time", TIME, "30ms").map(|ns| Duration::from_nanos((ns + 0.5) as u64))
+}
+
+/// Reads a rate such as `10mbit`.
+///
+/// # Errors
+/// As [`parse_duration`].
+pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
+    parse(text, "rate", RATE, "10mbit").map(|bps| BitRate::from_bps((bps + 0.5) as u64))
+}
+
+/// Reads a size such as `1500b`.
+///
+/// # Errors
+/// As [`parse_duration`].
+pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
+    parse(text, "size", SIZE, "1500b").map(|b| Bytes((b + 0.5) as u64))
+}
+
+/// Reads a queue length: `60`, `60p` or `90kb`.
+///
+/// # Errors
+/// As [`parse_duration`], but a bare number is right.
+pub fn parse_amount(text: &str) -> Result<Amount, UnitError> {
+    let trimmed = text.trim();
+    let packets = trimmed.strip_suffix(['p', 'P']).unwrap_or(trimmed);
+    match packets.trim().parse::<f64>() {
+        Ok(n) => check_packets(n).map(Amount::Packets),
+        Err(_) => match parse(trimmed, "queue length", SIZE, "60p\" or \"90kb") {
+            Ok(b) => Ok(Amount::Bytes((b + 0.5) as u64)),
+            Err(e) => Err(e),
+        },
+    }
+}
+
+fn check_packets(n: f64) -> Result<f64, UnitError> {
+    if n.is_finite() && n >= 0.0 {
+        return Ok(n);
+    }
+    let hint = "it cannot be negative or infinite".to_owned();
+    Err(UnitError { got: n.to_string(), what: "queue length", hint })
+}
+
+/// The largest unit in which `value` is a short number; `units` in rising order.
+fn format(value: f64, units: &[Unit]) -> String {
+    let best = units.iter().rev().find(|(_, scale)| {
+        let n = value / scale;
+        n >= 1.0 && (n * 1e3).fract().abs() < 1e-6
+    });
+    let (name, scale) = best.unwrap_or(&units[0]);
+    format!("{}{name}", value / scale)
+}
+
+/// A rate as the shortest text that reads back as the same rate.
+#[must_use]
+pub fn format_rate(rate: BitRate) -> String {
+    format(rate.as_bps() as f64, &RATE[..5])
+}
+
+/// A time as the shortest text that reads back as the same time.
+#[must_use]
+pub fn format_duration(time: Duration) -> String {
+    format(time.as_nanos() as f64, &TIME[..4])
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&format_duration(*self))
+    }
+}
+
+/// Gives a quantity the text form of this module in every data format, and its `FromStr`.
+macro_rules! as_text {
+    ($type:ty, $parse:path, $what:literal, $example:literal) => {
+        impl std::str::FromStr for $type {
+            type Err = UnitError;
+            fn from_str(s: &str) -> Result<Self, UnitError> {
+                $parse(s)
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(concat!("a ", $what, " with its unit, such as \"", $example, "\""))
+                    }
+                    fn visit_str<E: de::Error>(self, v: &str) -> Result<$type, E> {
+                        $parse(v).map_err(E::custom)
+                    }
+                    fn visit_i64<E: de::Error>(self, v: i64) -> Result<$type, E> {
+                        $parse(&v.to_string()).map_err(E::custom)
+                    }
+                    fn visit_u64<E: de::Error>(self, v: u64) -> Result<$type, E> {
+                        $parse(&v.to_string()).map_err(E::custom)
+                    }
+                    fn visit_f64<E: de::Error>(self, v: f64) -> Result<$type, E> {
+                        $parse(&v.to_string()).map_err(E::custom)
+                    }
+                }
+                d.deserialize_any(Text)
+            }
+        }
+    };
+}
+
+as_text!(Duration, parse_duration, "time", "30ms");
+as_text!(BitRate, parse_rate, "rate", "10mbit");
+as_text!(Bytes, parse_bytes, "size", "1500b");
+as_text!(Amount, parse_amount, "queue length", "60p");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn units_of_tc() {
+        assert_eq!(parse_rate("10mbit"), Ok(BitRate::from_mbps(10)));
+        assert_eq!(parse_rate("150kibps"), Ok(BitRate::from_bps(150 * 1024 * 8)));
+        assert_eq!(parse_rate("1.5Mbps"), Ok(BitRate::from_mbps(12)));
+        assert_eq!(parse_bytes("16kb"), Ok(Bytes(16_384)));
+        assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_micros(1500)));
+        assert_eq!(parse_duration("1e3us"), Ok(Duration::from_millis(1)));
+        assert_eq!(parse_amount("60"), Ok(Amount::Packets(60.0)));
+        assert_eq!(parse_amount("4.28p"), Ok(Amount::Packets(4.28)));
+        assert_eq!(parse_amount("90kb"), Ok(Amount::Bytes(92_160)));
+    }
+
+    #[test]
+    fn errors_say_what_would_be_right() {
+        let text = |e: Result<Duration, UnitError>| e.unwrap_err().to_string();
+        assert_eq!(
+            text(parse_duration("30")),
+            "\"30\" is not a time: a time needs a unit (ns, us, ms, s, min), such as \"30ms\""
+        );
+        assert_eq!(
+            text(parse_duration("30mbit")),
+            "\"30mbit\" is not a time: the unit \"mbit\" is not one of ns, us, ms, s, min"
+        );
+        assert!(text(parse_duration("soon")).contains("write a number and a unit"));
+        assert!(text(parse_duration("-3ms")).contains("negative"));
+        assert!(parse_amount("-3").is_err() && parse_amount("").is_err());
+    }
+
+    #[test]
+    fn a_bare_number_is_refused_in_data_too() {
+        let e = serde_json::from_str::<Duration>("30").unwrap_err().to_string();
+        assert!(e.contains("a time needs a unit"), "{e}");
+        assert_eq!(serde_json::from_str::<Amount>("60").unwrap(), Amount::Packets(60.0));
+        assert!(serde_json::from_str::<Amount>("-1").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(ns in 0_u64..1_000_000_000_000, bps in 0_u64..1_000_000_000_000) {
+            let d = Duration::from_nanos(ns);
+            prop_assert_eq!(parse_duration(&d.to_string()), Ok(d));
+            let r = BitRate::from_bps(bps);
+            prop_assert_eq!(parse_rate(&r.to_string()), Ok(r));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC*") {
+            let _ = (parse_duration(&text), parse_rate(&text), parse_bytes(&text), parse_amount(&text));
+        }
+    }
+}
