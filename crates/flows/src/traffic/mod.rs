@@ -1,0 +1,132 @@
+//! What applications want.
+//!
+//! An [`Application`] is one user or one flow. It is told what has happened ([`Event`]) and answers with what it wants ([`Action`]).
+//! A traffic model (`http-mah`, `mpeg` …) makes as many as the experiment asks for.
+//!
+//! Data flows from a *server* across the congested link to the application's *client*; requests and
+//! acknowledgements go the other way.
+
+use aqmkit_base::{Duration, Instant, Rng};
+
+/// One of an application's connections, by the application's own number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Conn(pub u16);
+
+/// What an application wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Open a connection to this server (an index below [`Cx::servers`]).
+    Open {
+        /// The number that the application gives the connection; free to use again after `Closed` or `Failed`.
+        conn: Conn,
+        /// The server.
+        server: u32,
+    },
+    /// Send a request on a connection that is open or being opened; when the server has all of it, it
+    /// waits for `think` and sends the response.
+    Request {
+        /// The connection.
+        conn: Conn,
+        /// Bytes of the request.
+        request: u64,
+        /// Bytes of the response; [`ENDLESS`] for as long as the connection lives.
+        response: u64,
+        /// How long the server thinks.
+        think: Duration,
+        /// Whether the server closes the connection after the response.
+        close: bool,
+    },
+    /// Close the connection from the client's side.
+    Close {
+        /// The connection.
+        conn: Conn,
+    },
+    /// Send a datagram from the server's side now.
+    Datagram {
+        /// Bytes of payload.
+        len: u32,
+        /// What the receiving half of the model is told about it.
+        tag: u64,
+    },
+    /// Call again at this time with [`Event::Wake`]. Replaces an earlier wish.
+    WakeAt(Instant),
+    /// Something that took time is done: for the statistics.
+    Done(Exchange),
+}
+
+/// A response with no end.
+pub const ENDLESS: u64 = u64::MAX;
+
+/// A finished request and its response, or a finished page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// What it was: the model names its kinds ([`Application::exchange_kinds`]), this is an index into them.
+    pub kind: u8,
+    /// When it was asked for.
+    pub started: Instant,
+    /// Bytes that came.
+    pub bytes: u64,
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The run has reached the application's start time.
+    Start,
+    /// The run has reached its stop time: ask for nothing more. Open connections are closed for it.
+    Stop,
+    /// The time asked for with [`Action::WakeAt`].
+    Wake,
+    /// The connection is open.
+    Opened(Conn),
+    /// The oldest unanswered request of the connection has its whole response.
+    Response(Conn),
+    /// The connection is closed on both sides, after everything was delivered.
+    Closed(Conn),
+    /// The connection was given up.
+    Failed(Conn),
+}
+
+/// What an application may use.
+pub struct Cx<'a> {
+    /// Now.
+    pub now: Instant,
+    /// How many servers there are.
+    pub servers: u32,
+    /// The application's own random stream.
+    pub rng: &'a mut Rng,
+    /// Its wishes, in order.
+    pub actions: &'a mut Vec<Action>,
+}
+
+impl Cx<'_> {
+    /// Adds a wish.
+    pub fn want(&mut self, action: Action) {
+        self.actions.push(action);
+    }
+}
+
+/// One user or one flow.
+pub trait Application: Send {
+    /// Something has happened.
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>);
+
+    /// The receiving half: a datagram of this application has arrived.
+    fn on_datagram(&mut self, _tag: u64, _len: u32, _sent: Instant, _now: Instant) {}
+
+    /// The names of the kinds of [`Exchange`] that this application reports.
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Counters since the start that say how the application fares, by name: frames received, frames
+    /// playable. Their differences over a second or a window are what is reported.
+    fn counters(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The value of the counter at `index` of [`Application::counters`].
+    fn counter(&self, _index: usize) -> f64 {
+        0.0
+    }
+}
