@@ -1,1 +1,3 @@
+//! From an experiment file to a verdict.
 
+pub mod results;

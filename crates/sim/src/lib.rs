@@ -1,1 +1,3 @@
+//! A deterministic packet-level simulator of congested links.
 
+pub mod output;

@@ -1,0 +1,88 @@
+//! What an experiment produces: the shape of `results.json`.
+
+use std::collections::BTreeMap;
+
+use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats};
+use serde::{Deserialize, Serialize};
+
+/// The results of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// The experiment's id or file name.
+    pub experiment: String,
+    /// Its title.
+    pub title: String,
+    /// What it reproduces.
+    pub source: String,
+    /// What the reader should know, in Markdown.
+    pub about: String,
+    /// The version of aqmkit.
+    pub version: String,
+    /// A hash of everything that decides the results.
+    pub hash: String,
+    /// Whether it was run as published (`full`) or shortened (`quick`).
+    pub scale: String,
+    /// The axes of the sweep with their labels, in order.
+    pub axes: Vec<Axis>,
+    /// One entry for each run and window.
+    pub runs: Vec<Entry>,
+    /// One entry for each published value that the experiment claims.
+    pub expectations: Vec<Expectation>,
+    /// How many runs were asked for; more than were done when the experiment was interrupted.
+    pub planned: usize,
+}
+
+/// One axis of a sweep.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// Its name: `aqm`, `mix`, `topology.rate`.
+    pub name: String,
+    /// Its values' labels.
+    pub labels: Vec<String>,
+}
+
+/// One run in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// What was swept, by axis; and `repeat`, `seed`, `window`.
+    pub labels: BTreeMap<String, String>,
+    /// By name of link.
+    pub links: BTreeMap<String, LinkStats>,
+    /// By name of class.
+    pub classes: BTreeMap<String, ClassStats>,
+    /// Over all flows.
+    pub flows: FlowStats,
+    /// By name of traffic.
+    pub apps: BTreeMap<String, AppStats>,
+    /// What the run cost.
+    pub engine: Engine,
+}
+
+/// A published value beside the measured one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// The row of `published.csv`.
+    pub id: String,
+    /// Where it stands in its source.
+    pub source: String,
+    /// What it is about, in words.
+    pub what: String,
+    /// `equation`, `value` or `order`.
+    pub kind: String,
+    /// The published value as text: a number with its unit, a range, or the ordering.
+    pub published: String,
+    /// The measured value in the same unit; absent for an ordering, or when nothing was measured.
+    pub measured: Option<f64>,
+    /// The lowest value that meets it.
+    pub low: Option<f64>,
+    /// The highest value that meets it.
+    pub high: Option<f64>,
+    /// The unit.
+    pub unit: String,
+    /// Half the spread over the repeats (standard deviation).
+    pub spread: Option<f64>,
+    /// Whether it is met; absent when the runs it needs were not done.
+    pub pass: Option<bool>,
+    /// What was found, for an ordering; and the experiment's note.
+    pub detail: String,
+}

@@ -1,0 +1,239 @@
+//! What a run measures.
+//!
+//! The names are those of `results.json`: rates are in bits per second, delays in milliseconds, shares are
+//! fractions of 1. A value that cannot be had (the delay of a class without packets) is absent.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that one run measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Output {
+    /// One entry for each window, in the order of the scenario.
+    pub windows: Vec<Window>,
+    /// Per interval, from start to end.
+    pub series: Series,
+    /// One row for each application.
+    pub flows: Vec<FlowRecord>,
+    /// Finished exchanges, in order of their ends; see [`Output::exchanges_dropped`].
+    pub exchanges: Vec<ExchangeRecord>,
+    /// How many exchanges are missing from the list because it was full; histograms hold them all.
+    pub exchanges_dropped: u64,
+    /// Distributions for plots, by window.
+    pub distributions: Vec<Distribution>,
+    /// What the run cost.
+    pub engine: Engine,
+}
+
+/// One window of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Its name.
+    pub name: String,
+    /// Where it starts, in seconds of the run's time.
+    pub from_s: f64,
+    /// Where it ends.
+    pub to_s: f64,
+    /// By name of link.
+    pub links: BTreeMap<String, LinkStats>,
+    /// By name of class, at the measured link.
+    pub classes: BTreeMap<String, ClassStats>,
+    /// Over all applications that sent anything.
+    pub flows: FlowStats,
+    /// By name of traffic.
+    pub apps: BTreeMap<String, AppStats>,
+}
+
+/// A distribution in short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+/// The queue's length over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Length {
+    /// Mean over time.
+    pub mean: f64,
+    /// 99th percentile over time.
+    pub p99: f64,
+}
+
+/// One link in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkStats {
+    /// Bits per second that left, with headers.
+    pub throughput_bps: f64,
+    /// Bits per second that arrived.
+    pub offered_bps: f64,
+    /// Throughput over rate.
+    pub utilization: f64,
+    /// Packets that left per second.
+    pub packets_per_s: f64,
+    /// Packets dropped over packets that arrived.
+    pub drop_rate: f64,
+    /// Packets marked over packets that arrived.
+    pub mark_rate: f64,
+    /// Packets dropped, by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// Packets waiting, over time.
+    pub queue_packets: Length,
+    /// Time in the queue of packets that left, without transmission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_delay_ms: Option<Summary>,
+}
+
+/// One class at the measured link in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassStats {
+    /// Bits per second that left the link.
+    pub throughput_bps: f64,
+    /// Bits per second of data, each byte once: acknowledged data of TCP, payload received of datagrams.
+    pub goodput_bps: f64,
+    /// Bits per second that arrived at the link.
+    pub offered_bps: f64,
+    /// Packets dropped over packets that arrived.
+    pub drop_rate: f64,
+    /// Packets marked over packets that arrived.
+    pub mark_rate: f64,
+    /// Packets lost per second by one flow, in the mean over the class's flows.
+    pub loss_rate_pps: f64,
+    /// Mean size of an arriving packet in bytes, with headers.
+    pub packet_bytes: f64,
+    /// Goodput over the data (without headers) that arrived at the link: what was not sent twice.
+    pub efficiency: f64,
+    /// Time in the queue of packets that left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_delay_ms: Option<Summary>,
+    /// Time from sender to receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<Summary>,
+}
+
+/// The applications of one window side by side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowStats {
+    /// How many sent data.
+    pub count: u64,
+    /// Jain's fairness index of their throughputs; 1 when all are equal.
+    pub jain: f64,
+    /// Their throughputs.
+    pub throughput_bps: Range,
+}
+
+/// Smallest, mean and largest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// Smallest.
+    pub min: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// One group of applications in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AppStats {
+    /// Exchanges that ended, of every kind.
+    pub completed: u64,
+    /// Their response times, by kind.
+    pub response_time_ms: BTreeMap<String, Summary>,
+    /// Complete frames received per second and flow, where the model has frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_rate: Option<f64>,
+    /// Frames per second and flow that could be decoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub playable_frame_rate: Option<f64>,
+    /// Every counter of the model, per second and flow.
+    pub counters: BTreeMap<String, f64>,
+    /// Connections opened.
+    pub connections: u64,
+    /// Retransmitted segments over data segments sent.
+    pub retransmission_rate: f64,
+    /// Retransmission timeouts per second.
+    pub timeouts_per_s: f64,
+}
+
+/// Columns of equal length, one value for each interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Length of an interval in seconds. Value `i` covers `[i * interval, (i + 1) * interval)`.
+    pub interval_s: f64,
+    /// Named by the path of the quantity in a window: `classes.tcp.throughput_bps`. NaN where there is no value.
+    pub columns: BTreeMap<String, Vec<f64>>,
+}
+
+/// One application over the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// Name of its traffic.
+    pub traffic: String,
+    /// Its number there.
+    pub index: u64,
+    /// Its class.
+    pub class: String,
+    /// Bytes delivered to the receiving application in each window, in the scenario's order.
+    pub delivered_bytes: Vec<u64>,
+    /// Connections opened.
+    pub connections: u64,
+    /// Data segments or datagrams sent.
+    pub packets: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Packets lost at any link.
+    pub drops: u64,
+}
+
+/// One finished exchange.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExchangeRecord {
+    /// Name of its traffic.
+    pub traffic: String,
+    /// What it was: `request`, `page`.
+    pub kind: String,
+    /// When it was asked for, in seconds.
+    pub started_s: f64,
+    /// How long it took, in milliseconds.
+    pub duration_ms: f64,
+    /// How many bytes came.
+    pub bytes: u64,
+}
+
+/// A cumulative distribution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Name of the window.
+    pub window: String,
+    /// The quantity: `classes.tcp.queue_delay_ms`, `apps.web.response_time_ms.page`.
+    pub quantity: String,
+    /// Points (value, share of samples at or below it), rising.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// What a run cost. Everything but `packets` and `events` differs from run to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Engine {
+    /// Packets that left the measured link.
+    pub packets: u64,
+    /// Events handled.
+    pub events: u64,
+    /// CPU seconds of the run's thread.
+    pub cpu_s: f64,
+    /// Seconds by the clock on the wall.
+    pub wall_s: f64,
+    /// Largest resident size of the process so far, in bytes.
+    pub peak_rss_bytes: u64,
+}
