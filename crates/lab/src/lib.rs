@@ -1,3 +1,6 @@
 //! From an experiment file to a verdict.
 
+pub mod cli;
+pub mod formula;
 pub mod results;
+pub mod verdict;

@@ -1,0 +1,146 @@
+//! Rates of TCP, and what couples them.
+
+use aqmkit_base::{Bytes, Duration};
+
+use super::{count, formula, per_second, probability, rate, share, table, time};
+
+table![
+    FriendlyBound,
+    Rate,
+    RateTimeouts,
+    Epoch,
+    AimdConstant,
+    CubicConstant,
+    CubicSwitch,
+    DctcpRate,
+    CouplingConstant,
+    CoupledProbability,
+    CouplingFactor,
+    CouplingShift,
+    DcnDropProbability,
+    DcnReference,
+];
+
+formula! {
+    /// The bytes per second of a flow that is no greedier than TCP: `1.5 sqrt(2/3) B / (R sqrt(p))`.
+    "tcp-friendly-bound", "Parris 2001, section III 2.3.2, eq 3.1 (first)",
+    FriendlyBound { packet: Bytes, rtt: Duration, loss: f64 },
+    |a| {
+        let p = probability("loss", a.loss)?;
+        rate(8.0 * 1.5 * (2.0_f64 / 3.0).sqrt() * a.packet.as_f64() / (a.rtt.as_secs_f64() * p.sqrt()))
+    }
+}
+
+/// Equation 1 of RED-PD: packets per second.
+pub(super) fn reno(rtt: Duration, loss: f64) -> f64 {
+    1.5_f64.sqrt() / (rtt.as_secs_f64() * loss.sqrt())
+}
+
+formula! {
+    /// The packets per second of TCP without timeouts: `sqrt(1.5) / (r sqrt(p))`.
+    "tcp-rate", "Mahajan and Floyd 2001, eq 1",
+    Rate { rtt: Duration, loss: f64 },
+    |a| per_second(reno(a.rtt, probability("loss", a.loss)?))
+}
+
+formula! {
+    /// The packets per second of TCP Reno with timeouts.
+    "tcp-rate-timeouts", "Mahajan and Floyd 2001, eq 2",
+    RateTimeouts { rtt: Duration, loss: f64, rto: Option<Duration> },
+    |a| {
+        let (r, p) = (a.rtt.as_secs_f64(), probability("loss", a.loss)?);
+        let rto = a.rto.map_or(4.0 * r, Duration::as_secs_f64);
+        let timeouts = rto * 3.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p);
+        per_second(1.0 / (r * (2.0 * p / 3.0).sqrt() + timeouts))
+    }
+}
+
+formula! {
+    /// The time between two drops of a TCP flow: `1 / (f p) = r / sqrt(1.5 p)`.
+    "tcp-epoch", "Mahajan and Floyd 2001, section 4.1",
+    Epoch { rtt: Duration, loss: f64 },
+    |a| time(1.0 / (reno(a.rtt, probability("loss", a.loss)?) * a.loss))
+}
+
+formula! {
+    /// The constant of `rate = K / (T sqrt(p))` when the window grows by `a` per round trip and shrinks to `b` of itself: `sqrt(a (1 + b) / (2 (1 - b)))`.
+    "aimd-constant", "De Schepper et al., eqs 1 and 3",
+    AimdConstant { increase: f64, decrease: f64 },
+    |a| share((a.increase * (1.0 + a.decrease) / (2.0 * (1.0 - a.decrease))).sqrt())
+}
+
+formula! {
+    /// The constant of Cubic's `rate = K / (p^(3/4) T^(1/4))`: `(C (3 + b) / (4 (1 - b)))^(1/4)`.
+    "cubic-constant", "De Schepper et al., eq 2; Ha, Rhee, Xu 2008",
+    CubicConstant { c: f64, decrease: f64 },
+    |a| share((a.c * (3.0 + a.decrease) / (4.0 * (1.0 - a.decrease))).powf(0.25))
+}
+
+formula! {
+    /// Where Cubic leaves its Reno mode, as a bound on `r T^(5/2)`: where both laws give the same rate, `K_r (K_r / K_c)^2`.
+    "cubic-switch", "De Schepper et al., eq 4",
+    CubicSwitch { reno: f64, cubic: f64 },
+    |a| share(a.reno * (a.reno / a.cubic).powi(2))
+}
+
+formula! {
+    /// The packets per second of DCTCP: `2 / (p T)` with random marks, `2 / (p^2 T)` with a step.
+    "dctcp-rate", "De Schepper et al., eqs 7 to 9",
+    DctcpRate { rtt: Duration, marking: f64, #[serde(default)] step: bool },
+    |a| {
+        let p = probability("marking", a.marking)?;
+        per_second(2.0 / (a.rtt.as_secs_f64() * if a.step { p * p } else { p }))
+    }
+}
+
+formula! {
+    /// The ratio of a scalable rate's constant to a classic rate's.
+    "coupling-constant", "De Schepper et al., eq 11",
+    CouplingConstant { scalable: f64, classic: f64 },
+    |a| share(a.scalable / a.classic)
+}
+
+formula! {
+    /// The Classic queue's probability: `(p_L / 2^k)^2`.
+    "coupled-probability", "De Schepper et al., eq 12",
+    CoupledProbability { p: f64, k: f64 },
+    |a| share((probability("p", a.p)? / a.k.exp2()).powi(2))
+}
+
+/// `constant`, stretched by the round trip that the queue adds to the Classic traffic only.
+fn coupling(constant: f64, base: Option<Duration>, queue: Option<Duration>) -> Result<f64, String> {
+    let queue = queue.map_or(0.0, Duration::as_secs_f64);
+    match base.map(Duration::as_secs_f64) {
+        Some(base) => Ok(constant * (base + queue) / base),
+        None if queue > 0.0 => Err("queue needs base, the round trip without it".to_owned()),
+        None => Ok(constant),
+    }
+}
+
+formula! {
+    /// The coupling `2^k` that gives equal rates: the constant, times `(T_0 + q) / T_0` where only one kind waits.
+    "coupling-factor", "De Schepper et al., section 5",
+    CouplingFactor { constant: f64, base: Option<Duration>, queue: Option<Duration> },
+    |a| share(coupling(a.constant, a.base, a.queue)?)
+}
+
+formula! {
+    /// The whole `k` closest to the coupling that gives equal rates.
+    "coupling-shift", "De Schepper et al., section 5",
+    CouplingShift { constant: f64, base: Option<Duration>, queue: Option<Duration> },
+    |a| count(coupling(a.constant, a.base, a.queue)?.log2().round().abs())
+}
+
+formula! {
+    /// The drop probability of a flow's packet: `1 - p_ref / pktcount`.
+    "dcn-drop-probability", "Le et al. 2004, section 3.1",
+    DcnDropProbability { reference: f64, count: f64 },
+    |a| share((1.0 - a.reference / a.count).max(0.0))
+}
+
+formula! {
+    /// The fair share after a measurement of the queue: `p_ref + a (q - q_ref) - b (q_before - q_ref)`.
+    "dcn-reference", "Le et al. 2004, section 3.2",
+    DcnReference { reference: f64, a: f64, b: f64, queue: f64, queue_before: f64, target: f64 },
+    |x| count(x.reference + x.a * (x.queue - x.target) - x.b * (x.queue_before - x.target))
+}

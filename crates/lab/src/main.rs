@@ -1,0 +1,7 @@
+//! The `aqmkit` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    aqmkit_lab::cli::main()
+}

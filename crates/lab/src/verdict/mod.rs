@@ -1,0 +1,3 @@
+//! Verdicts: what was published beside what was measured.
+
+pub mod unit;

@@ -1,0 +1,149 @@
+//! The units in which values are published.
+
+/// What kind of quantity a number is, and with it its base unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// Bits per second.
+    Rate,
+    /// Seconds.
+    Time,
+    /// Bytes.
+    Size,
+    /// Packets, frames, flows.
+    Count,
+    /// Packets or frames per second.
+    PerSecond,
+    /// A fraction of 1, or a ratio.
+    Share,
+}
+
+impl Dimension {
+    fn words(self) -> &'static str {
+        match self {
+            Dimension::Rate => "a rate",
+            Dimension::Time => "a time",
+            Dimension::Size => "a size",
+            Dimension::Count => "a number of packets or frames",
+            Dimension::PerSecond => "a number per second",
+            Dimension::Share => "a share or ratio",
+        }
+    }
+}
+
+/// A number in the base unit of its dimension.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantity {
+    /// The number.
+    pub value: f64,
+    /// What it is.
+    pub dimension: Dimension,
+}
+
+/// A unit of `published.csv`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// How it is written.
+    pub name: &'static str,
+    dimension: Dimension,
+    /// One of it in the base unit of its dimension.
+    scale: f64,
+}
+
+const fn unit(name: &'static str, dimension: Dimension, scale: f64) -> Unit {
+    Unit { name, dimension, scale }
+}
+
+/// Every unit that a published value can have.
+pub const UNITS: &[Unit] = &[
+    unit("KB/s", Dimension::Rate, 8192.0),
+    unit("KB/s(1000)", Dimension::Rate, 8e3),
+    unit("MB/s", Dimension::Rate, 8e6),
+    unit("Mb/s", Dimension::Rate, 1e6),
+    unit("Kb/s", Dimension::Rate, 1e3),
+    unit("ms", Dimension::Time, 1e-3),
+    unit("s", Dimension::Time, 1.0),
+    unit("%", Dimension::Share, 0.01),
+    unit("packets", Dimension::Count, 1.0),
+    unit("packets/s", Dimension::PerSecond, 1.0),
+    unit("frames/s", Dimension::PerSecond, 1.0),
+    unit("frames", Dimension::Count, 1.0),
+    unit("bytes", Dimension::Size, 1.0),
+    unit("KB", Dimension::Size, 1024.0),
+    unit("ratio", Dimension::Share, 1.0),
+];
+
+impl Unit {
+    /// The unit written so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Unit> {
+        UNITS.iter().find(|u| u.name == name)
+    }
+
+    /// A quantity in this unit.
+    ///
+    /// # Errors
+    /// When it is not of this unit's kind. A plain count may stand as a `ratio`.
+    pub fn express(&self, q: Quantity) -> Result<f64, String> {
+        let plain = self.dimension == Dimension::Share && self.scale == 1.0 && q.dimension == Dimension::Count;
+        if plain || q.dimension == self.dimension {
+            return Ok(q.value / self.scale);
+        }
+        Err(format!("{} cannot be given in {}, which is {}", q.dimension.words(), self.name, self.dimension.words()))
+    }
+}
+
+/// Turns the number of a field of `results.json` into a quantity: the field's name says its unit.
+///
+/// `path` is the path of the field; where the last part does not say (`p90`, `mean`), the part before it does.
+#[must_use]
+pub fn of_field(path: &str, value: f64) -> Quantity {
+    let (dimension, scale) = path.rsplit('.').find_map(suffix).unwrap_or((Dimension::Share, 1.0));
+    Quantity { value: value * scale, dimension }
+}
+
+/// What a part of a path says about the unit.
+fn suffix(part: &str) -> Option<(Dimension, f64)> {
+    let ends = |s: &str| part.ends_with(s);
+    Some(match part {
+        "loss_rate_pps" | "packets_per_s" | "timeouts_per_s" | "frame_rate" | "playable_frame_rate" | "counters" => {
+            (Dimension::PerSecond, 1.0)
+        }
+        "queue_packets" | "completed" | "connections" | "count" | "drops" => (Dimension::Count, 1.0),
+        "jain" | "utilization" | "efficiency" => (Dimension::Share, 1.0),
+        _ if ends("_bps") => (Dimension::Rate, 1.0),
+        _ if ends("_ms") => (Dimension::Time, 1e-3),
+        _ if ends("_bytes") => (Dimension::Size, 1.0),
+        _ if ends("_s") => (Dimension::Time, 1.0),
+        _ if ends("_rate") => (Dimension::Share, 1.0),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_unit(path: &str, value: f64, name: &str) -> Result<f64, String> {
+        Unit::named(name).unwrap().express(of_field(path, value))
+    }
+
+    #[test]
+    fn fields_are_converted_to_published_units() {
+        assert_eq!(in_unit("classes.tcp.goodput_bps", 8_192_000.0, "KB/s"), Ok(1000.0));
+        assert_eq!(in_unit("classes.tcp.goodput_bps", 8_000_000.0, "KB/s(1000)"), Ok(1000.0));
+        assert_eq!(in_unit("classes.mm.latency_ms.mean", 61.0, "ms"), Ok(61.0));
+        assert_eq!(in_unit("apps.web.response_time_ms.page.p90", 1500.0, "s"), Ok(1.5));
+        assert_eq!(in_unit("links.b.drop_rate", 0.324, "%"), Ok(32.4));
+        assert_eq!(in_unit("links.b.queue_packets.mean", 12.0, "packets"), Ok(12.0));
+        assert_eq!(in_unit("classes.mm.loss_rate_pps", 3.0, "packets/s"), Ok(3.0));
+        assert_eq!(in_unit("apps.mpeg.playable_frame_rate", 27.0, "frames/s"), Ok(27.0));
+        assert_eq!(in_unit("flows.jain", 0.9, "ratio"), Ok(0.9));
+        assert_eq!(in_unit("classes.tcp.packet_bytes", 2048.0, "KB"), Ok(2.0));
+    }
+
+    #[test]
+    fn a_time_is_no_rate() {
+        let e = in_unit("classes.mm.latency_ms.mean", 61.0, "KB/s").unwrap_err();
+        assert_eq!(e, "a time cannot be given in KB/s, which is a rate");
+    }
+}
