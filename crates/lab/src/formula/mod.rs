@@ -13,8 +13,8 @@
 //! | `cbt-latency` | thresholds *{packets}*, packets *{sizes}*, capacity | time | 4.2, 4.26, 6.1: `sum(P Th) / C` |
 //! | `cbt-bandwidth` | thresholds, packets, capacity, class | rate | 4.3, 6.2 |
 //! | `cbt-capacity` | allocations *{rates}* | rate | 4.4: `sum(B)` |
-//! | `cbt-bandwidth-ratio` | threshold, packet, other_threshold, other_packet | ratio | 4.5 |
-//! | `cbt-threshold-from` | bandwidth, packet, other_bandwidth, other_packet, other_threshold | packets | 4.6 |
+//! | `cbt-bandwidth-ratio` | threshold, packet, `other_threshold`, `other_packet` | ratio | 4.5 |
+//! | `cbt-threshold-from` | bandwidth, packet, `other_bandwidth`, `other_packet`, `other_threshold` | packets | 4.6 |
 //! | `cbt-latency-from` | allocations, class, threshold, packet, capacity | time | 4.7 |
 //! | `cbt-threshold-share` | allocations, class, packet, latency, capacity | packets | 4.8 |
 //! | `cbt-share` | allocations, class | share | 4.10: `B / sum(B)` |
@@ -33,9 +33,9 @@
 //!
 //! | name | arguments | result | equation |
 //! |---|---|---|---|
-//! | `red-base-probability` | average, min, max, max_p, \[gentle = false\] | share | 3.1 |
-//! | `red-probability` | average, min, max, max_p, count | share | 3.2 |
-//! | `red-guaranteed-gap` | max_p | packets | III 3.2.1: `1 / max_p - 1` |
+//! | `red-base-probability` | average, min, max, `max_p`, \[gentle = false\] | share | 3.1 |
+//! | `red-probability` | average, min, max, `max_p`, count | share | 3.2 |
+//! | `red-guaranteed-gap` | `max_p` | packets | III 3.2.1: `1 / max_p - 1` |
 //! | `ewma` | start, sample, weight, \[samples = 1\] | packets | fig 3.7: the average after so many equal samples |
 //! | `ewma-sample-weight` | weight, \[later = 0\] | share | `w (1 - w)^later`: what a sample counts after `later` more |
 //! | `red-idle-average` | average, weight, idle, rate, packet | packets | fig 3.7 |
@@ -53,8 +53,8 @@
 //! | `queue-latency` | queue (packets), packet, rate | time | B.1, B.3; the time to drain it |
 //! | `queue-bytes` | queue (packets), packet | size | VI 5.1.1 |
 //! | `packets-per-second` | rate, packet | packets/s | |
-//! | `packet-load` | packets_per_s, packet | rate | |
-//! | `drops-per-second` | packets_per_s, loss | packets/s | III 2.2.4 |
+//! | `packet-load` | `packets_per_s`, packet | rate | |
+//! | `drops-per-second` | `packets_per_s`, loss | packets/s | III 2.2.4 |
 //! | `with-headers` | payload, header | size | Table 4.1 |
 //! | `aggregate` | flows, rate | rate | |
 //! | `rate-share` | part, whole | share | |
@@ -64,7 +64,7 @@
 //! | `window-rate` | window, rtt | rate | A 3.4 |
 //! | `flows-to-fill` | rate, rtt, window | count, not rounded | A 3.4.2 |
 //! | `browsers-to-load` | browsers, slope (rate), \[less = "0bit"\] (rate) | rate | A 3.4.1: `slope * browsers - less` |
-//! | `transfer-time` | size, rate, rtt, \[round_trips = 2\] | time | DualQ fig 9 |
+//! | `transfer-time` | size, rate, rtt, \[`round_trips` = 2\] | time | DualQ fig 9 |
 //!
 //! ## MPEG (Parris 2001, appendix A 3.3.2; `mpeg.rs`)
 //!
@@ -75,7 +75,7 @@
 //! | `mpeg-frame-packets` | packets | packets | Table A.6: the mean number in whole packets |
 //! | `mpeg-gop-frames` | gop, \[frame\] | frames | Table A.6 |
 //! | `mpeg-gop-packets` | gop, packets, \[frame\] | packets | Table A.7 |
-//! | `mpeg-gop-time` | gop, frames_per_s, \[gops = 1\] | time | |
+//! | `mpeg-gop-time` | gop, `frames_per_s`, \[gops = 1\] | time | |
 //! | `mpeg-effective-loss` | gop, frame | frames | Table A.6: frames that cannot be shown when one of this type is lost |
 //! | `mpeg-loss-probability` | gop, packets, frame | share | Table A.7: where one lost packet falls |
 //! | `mpeg-expected-loss` | gop, packets, \[frame\] | frames | Table A.7: frames lost per GOP when it loses one packet |
@@ -101,7 +101,7 @@
 //! | `coupling-factor` | constant, \[base\], \[queue\] (times) | ratio | DualQ 5: `2^k` for equal rates, with the queue's delay |
 //! | `coupling-shift` | constant, \[base\], \[queue\] | count | the whole `k` next to it |
 //! | `dcn-drop-probability` | reference, count | share | DCN 3.1: `1 - p_ref / pktcount` |
-//! | `dcn-reference` | reference, a, b, queue, queue_before, target | packets | DCN 3.2 |
+//! | `dcn-reference` | reference, a, b, queue, `queue_before`, target | packets | DCN 3.2 |
 //!
 //! ## RED-PD (Mahajan and Floyd 2001; `redpd.rs`)
 //!
@@ -110,7 +110,7 @@
 //! | `redpd-interval` | rtt, loss, k, m | time | 3 |
 //! | `redpd-history` | interval, m | time | 8.1: `M` intervals |
 //! | `redpd-identification` | gamma, loss, k, m | share | 4 |
-//! | `redpd-increase` | drops, mean_drops, loss, \[existing\] | share | 5 |
+//! | `redpd-increase` | drops, `mean_drops`, loss, \[existing\] | share | 5 |
 //! | `redpd-prefilter` | gamma, \[alpha = 1\] | share | 5.2: `(gamma - alpha) / gamma` |
 //! | `redpd-cutdown` | gamma, alpha, rtt, loss, k, m | time | 6 |
 //! | `redpd-subtractive-rounds` | probability, decrement | count | 7: `n` |
