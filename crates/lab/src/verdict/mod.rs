@@ -1,3 +1,278 @@
 //! Verdicts: what was published beside what was measured.
+//!
+//! A claim is an `[[expect]]` of an experiment and the row of `published.csv` that it names. [`check`] finds
+//! what is wrong with claims before anything is run; [`judge`] judges them afterwards. A claim whose runs
+//! were not all done is neither met nor missed.
 
+pub mod claim;
+pub mod evidence;
+pub mod published;
 pub mod unit;
+
+use std::collections::BTreeMap;
+
+use claim::{Bound, Order, Relation, Seconds};
+use evidence::{Combination, Evidence, Sample, deviation, mean};
+use published::{Kind, Published, Row};
+use unit::{Quantity, Unit};
+
+use crate::cli::near::closest;
+use crate::experiment::Expect;
+use crate::formula;
+use crate::results::{Axis, Expectation};
+
+/// Finds the first thing that is wrong with the claims of an experiment with these axes.
+///
+/// # Errors
+/// With the claim's id, what is wrong, and what would be right.
+pub fn check(expects: &[Expect], axes: &[Axis], published: &Published) -> Result<(), String> {
+    expects
+        .iter()
+        .try_for_each(|e| check_one(e, axes, published).map_err(|what| format!("[[expect]] {}: {what}", e.id)))
+}
+
+fn check_one(expect: &Expect, axes: &[Axis], published: &Published) -> Result<(), String> {
+    let row = published.get(&expect.id).ok_or_else(|| match closest(&expect.id, published.ids()) {
+        Some(near) => format!("published.csv has no such row; did you mean {near}?"),
+        None => "published.csv has no such row".to_owned(),
+    })?;
+    if let Some(text) = &expect.every {
+        Bound::parse(text)?;
+    }
+    if row.kind != Kind::Order && row.low.is_empty() && row.high.is_empty() && expect.every.is_none() {
+        return Err("the published row has neither low nor high; say what must hold with every = \">= 1\"".to_owned());
+    }
+    if let Some(name) = &expect.formula {
+        let value = formula::evaluate(name, &expect.args).map_err(|e| e.to_string())?;
+        return row.unit().map_or(Ok(()), |u| u.express(value).map(|_| ()));
+    }
+    check_measured(expect, axes, row)
+}
+
+fn check_measured(expect: &Expect, axes: &[Axis], row: &Row) -> Result<(), String> {
+    if expect.metric.as_deref().unwrap_or("").is_empty() {
+        return Err("it has neither a metric nor a formula".to_owned());
+    }
+    let statistic = expect.seconds.as_deref().map(Seconds::parse).transpose()?;
+    let known = |axis: &str| axes.iter().find(|a| a.name == axis);
+    for axis in expect.selector.keys() {
+        if known(axis).is_none() && axis != "repeat" && axis != "seed" {
+            let names: Vec<_> = axes.iter().map(|a| a.name.as_str()).collect();
+            return Err(format!("where names {axis:?}, which is not swept; the axes are {}", names.join(", ")));
+        }
+    }
+    match (&expect.order, row.kind) {
+        (Some(text), _) => check_order(&Order::parse(text)?, &expect.along, known(&expect.along))?,
+        (None, Kind::Order) if expect.every.is_none() => {
+            return Err("the published row is an ordering; give its order or every".to_owned());
+        }
+        _ => {}
+    }
+    let field = if matches!(statistic, Some(Seconds::Share(_))) { "share".to_owned() } else { evidence::path(expect) };
+    row.unit().map_or(Ok(()), |u| u.express(unit::of_field(&field, 1.0)).map(|_| ()))
+}
+
+fn check_order(order: &Order, along: &str, axis: Option<&Axis>) -> Result<(), String> {
+    let Some(axis) = axis else {
+        return Err(format!("an ordering along {along:?}, which is not swept"));
+    };
+    match order.labels().find(|l| !axis.labels.iter().any(|known| known == l)) {
+        Some(label) => Err(format!("{label:?} is not a label of {along}; it has {}", axis.labels.join(", "))),
+        None => Ok(()),
+    }
+}
+
+/// Judges every claim.
+#[must_use]
+pub fn judge(expects: &[Expect], published: &Published, evidence: &Evidence<'_>) -> Vec<Expectation> {
+    expects.iter().map(|e| judge_one(e, published, evidence)).collect()
+}
+
+/// What was found about a claim.
+#[derive(Default)]
+struct Finding {
+    measured: Option<f64>,
+    spread: Option<f64>,
+    pass: Option<bool>,
+    detail: String,
+}
+
+fn judge_one(expect: &Expect, published: &Published, evidence: &Evidence<'_>) -> Expectation {
+    let Some(row) = published.get(&expect.id) else {
+        return Expectation { id: expect.id.clone(), detail: "not in published.csv".to_owned(), ..Default::default() };
+    };
+    let found = if expect.formula.is_some() { computed(expect, row) } else { measured(expect, row, evidence) };
+    let found = found.unwrap_or_else(|detail| Finding { detail, ..Finding::default() });
+    let (low, high) = row.accepted();
+    let text = row.text();
+    let words = [found.detail.as_str(), expect.note.as_str()].into_iter().filter(|t| !t.is_empty());
+    Expectation {
+        id: row.id.clone(),
+        source: format!("{}, {}", row.source, row.place),
+        what: row.what.clone(),
+        kind: row.kind.name().to_owned(),
+        published: if text.is_empty() { claim_text(expect, row) } else { text },
+        measured: found.measured,
+        low,
+        high,
+        unit: row.unit.clone(),
+        spread: found.spread,
+        pass: found.pass,
+        detail: words.collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// The claim in words where the row has no number.
+fn claim_text(expect: &Expect, row: &Row) -> String {
+    let every = expect.every.as_ref().map(|e| format!("each {e} {}", row.unit).trim().to_owned());
+    expect.order.iter().cloned().chain(every).collect::<Vec<_>>().join(", ")
+}
+
+fn computed(expect: &Expect, row: &Row) -> Result<Finding, String> {
+    let name = expect.formula.as_deref().unwrap_or_default();
+    let value = in_unit(row, formula::evaluate(name, &expect.args).map_err(|e| e.to_string())?)?;
+    let bound = expect.every.as_deref().map(Bound::parse).transpose()?;
+    let pass = within(row, value) && bound.is_none_or(|b| b.holds(value));
+    Ok(Finding { measured: Some(value), pass: Some(pass), ..Finding::default() })
+}
+
+/// A quantity in the row's unit; in its base unit where the row has none.
+fn in_unit(row: &Row, q: Quantity) -> Result<f64, String> {
+    row.unit().map_or(Ok(q.value), |u: &Unit| u.express(q))
+}
+
+fn within(row: &Row, value: f64) -> bool {
+    let (low, high) = row.accepted();
+    value.is_finite() && low.is_none_or(|l| value >= l) && high.is_none_or(|h| value <= h)
+}
+
+fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Finding, String> {
+    let samples = evidence.samples(expect)?;
+    if samples.is_empty() {
+        return Err("no run that it is about was done".to_owned());
+    }
+    let means = means(&samples, row)?;
+    let mut finding = match &expect.order {
+        Some(text) => ordering(&Order::parse(text)?, &expect.along, &means),
+        None => number(&samples, row)?,
+    };
+    if let Some(text) = &expect.every {
+        bounded(Bound::parse(text)?, text, &means, &mut finding);
+    }
+    if !evidence.complete(expect) {
+        finding.pass = None;
+        finding.detail = join(&finding.detail, "not all of its runs were done");
+    }
+    Ok(finding)
+}
+
+fn join(a: &str, b: &str) -> String {
+    [a, b].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// The mean over the repeats for each combination, in the row's unit.
+fn means(samples: &[Sample], row: &Row) -> Result<BTreeMap<Combination, f64>, String> {
+    let mut groups: BTreeMap<Combination, Vec<f64>> = BTreeMap::new();
+    for s in samples {
+        groups.entry(s.combination.clone()).or_default().push(in_unit(row, s.value)?);
+    }
+    Ok(groups.into_iter().map(|(c, values)| (c, mean(&values))).collect())
+}
+
+/// A published number: the mean over all, and the spread of the repeats' means.
+fn number(samples: &[Sample], row: &Row) -> Result<Finding, String> {
+    let mut repeats: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut all = Vec::new();
+    for s in samples {
+        let value = in_unit(row, s.value)?;
+        repeats.entry(&s.repeat).or_default().push(value);
+        all.push(value);
+    }
+    let of_repeats: Vec<f64> = repeats.values().map(|v| mean(v)).collect();
+    let value = mean(&all);
+    Ok(Finding {
+        measured: Some(value),
+        spread: deviation(&of_repeats),
+        pass: Some(within(row, value)),
+        detail: String::new(),
+    })
+}
+
+/// Whether the ordering along an axis holds at every place of the other axes.
+fn ordering(order: &Order, along: &str, means: &BTreeMap<Combination, f64>) -> Finding {
+    let mut places: BTreeMap<Combination, BTreeMap<&str, f64>> = BTreeMap::new();
+    for (combination, value) in means {
+        let mut place = combination.clone();
+        place.remove(along);
+        let label = combination.get(along).map_or("", String::as_str);
+        places.entry(place).or_default().insert(label, *value);
+    }
+    let named = varying(&places);
+    let verdicts: Vec<_> = places.iter().map(|(place, values)| at_place(order, values, &name(place, &named))).collect();
+    let judged = verdicts.iter().all(|v| v.0.is_some());
+    let broken: Vec<_> = verdicts.iter().filter(|v| v.0 != Some(true)).map(|v| v.1.clone()).collect();
+    let shown = if broken.is_empty() { verdicts.iter().map(|v| v.1.clone()).collect() } else { broken };
+    let pass = judged.then(|| verdicts.iter().all(|v| v.0 == Some(true)));
+    Finding { pass, detail: brief(&shown), ..Finding::default() }
+}
+
+/// The first few, and how many more.
+fn brief(texts: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let more = texts.len().saturating_sub(SHOWN);
+    let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
+    texts.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ") + &tail
+}
+
+/// The axes on which these places differ.
+fn varying<T>(places: &BTreeMap<Combination, T>) -> Vec<String> {
+    let Some((first, _)) = places.first_key_value() else { return Vec::new() };
+    first.keys().filter(|axis| places.keys().any(|p| p.get(*axis) != first.get(*axis))).cloned().collect()
+}
+
+fn name(place: &Combination, axes: &[String]) -> String {
+    let parts: Vec<_> = axes.iter().filter_map(|a| place.get(a)).map(String::as_str).collect();
+    if parts.is_empty() { String::new() } else { format!("{}: ", parts.join(" ")) }
+}
+
+/// The ordering at one place: whether it holds (if all its labels were measured), and the values in words.
+fn at_place(order: &Order, values: &BTreeMap<&str, f64>, prefix: &str) -> (Option<bool>, String) {
+    let holds =
+        |(left, relation, right): (&str, Relation, &str)| Some(relation.holds(*values.get(left)?, *values.get(right)?));
+    let all: Option<Vec<bool>> = order.pairs().map(holds).collect();
+    let told = |label: &str| values.get(label).map_or("not measured".to_owned(), |v| short(*v));
+    let mut text = format!("{prefix}{} {}", order.first, told(&order.first));
+    for pair in order.pairs() {
+        let sign = if holds(pair) == Some(false) { format!("not {}", pair.1) } else { pair.1.to_string() };
+        text.push_str(&format!(" {sign} {} {}", pair.2, told(pair.2)));
+    }
+    (all.map(|a| a.iter().all(|held| *held)), text)
+}
+
+/// A number in four digits.
+fn short(x: f64) -> String {
+    match x.abs() {
+        a if a >= 1000.0 => format!("{x:.0}"),
+        a if a >= 10.0 => format!("{x:.1}"),
+        a if a >= 0.1 || a == 0.0 => format!("{x:.3}"),
+        _ => format!("{x:.2e}"),
+    }
+}
+
+/// Holds every combination's value to a bound.
+fn bounded(bound: Bound, text: &str, means: &BTreeMap<Combination, f64>, finding: &mut Finding) {
+    let named = varying(means);
+    let broken: Vec<_> = means
+        .iter()
+        .filter(|(_, v)| !bound.holds(**v))
+        .map(|(c, v)| format!("{}{} is not {text}", name(c, &named), short(*v)))
+        .collect();
+    finding.pass = Some(finding.pass.unwrap_or(true) && broken.is_empty());
+    finding.detail = join(&finding.detail, &brief(&broken));
+    if let ([value], None) = (means.values().collect::<Vec<_>>().as_slice(), finding.measured) {
+        finding.measured = Some(**value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! What was measured, as a verdict looks at it.
+
+use std::collections::BTreeMap;
+
+use aqmkit_sim::output::{Output, Series};
+use serde_json::Value;
+
+use super::claim::Seconds;
+use super::unit::{self, Quantity};
+use crate::experiment::Expect;
+
+/// Labels that only tell one run of a combination from another.
+const REPEATS: &[&str] = &["repeat", "seed"];
+
+/// The name of a place in a sweep: its labels without those of the repeat.
+pub type Combination = BTreeMap<String, String>;
+
+/// One finished run.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// Its labels: axes, repeat, seed.
+    pub labels: &'a BTreeMap<String, String>,
+    /// What it measured.
+    pub output: &'a Output,
+}
+
+/// One window of one run.
+struct Seen<'a> {
+    labels: BTreeMap<String, String>,
+    /// The window as it stands in `results.json`.
+    window: Value,
+    from_s: f64,
+    to_s: f64,
+    series: &'a Series,
+}
+
+/// Every window of every finished run, and what was planned.
+pub struct Evidence<'a> {
+    seen: Vec<Seen<'a>>,
+    planned: &'a [BTreeMap<String, String>],
+}
+
+/// A value of one run and window with its labels.
+pub struct Sample {
+    /// Axes and window.
+    pub combination: Combination,
+    /// The repeat.
+    pub repeat: String,
+    /// The value, in the base unit of its kind.
+    pub value: Quantity,
+}
+
+impl<'a> Evidence<'a> {
+    /// From the labels of all planned runs and the finished runs.
+    ///
+    /// # Errors
+    /// When an output cannot be written as JSON.
+    pub fn new(planned: &'a [BTreeMap<String, String>], runs: &[Run<'a>]) -> Result<Self, serde_json::Error> {
+        let mut seen = Vec::new();
+        for run in runs {
+            for w in &run.output.windows {
+                let mut labels = run.labels.clone();
+                labels.insert("window".to_owned(), w.name.clone());
+                let window = serde_json::to_value(w)?;
+                seen.push(Seen { labels, window, from_s: w.from_s, to_s: w.to_s, series: &run.output.series });
+            }
+        }
+        Ok(Evidence { seen, planned })
+    }
+
+    /// Whether every run that the claim is about was done; false also when there is none.
+    pub fn complete(&self, expect: &Expect) -> bool {
+        let planned = self.planned.iter().filter(|l| selects(expect, l)).count();
+        let mut done: Vec<_> =
+            self.seen.iter().filter(|s| selects(expect, &s.labels)).map(|s| repeats_of(&s.labels)).collect();
+        done.sort();
+        done.dedup();
+        planned > 0 && done.len() == planned
+    }
+
+    /// The claim's metric in every run and window that it selects.
+    ///
+    /// # Errors
+    /// When a window of a selected run has no such value.
+    pub fn samples(&self, expect: &Expect) -> Result<Vec<Sample>, String> {
+        let wanted = |s: &&Seen<'_>| {
+            selects(expect, &s.labels) && expect.window.as_ref().is_none_or(|w| s.labels.get("window") == Some(w))
+        };
+        self.seen.iter().filter(wanted).map(|s| sample(expect, s)).collect()
+    }
+}
+
+/// The labels without the window: which run it was.
+fn repeats_of(labels: &BTreeMap<String, String>) -> Vec<(&String, &String)> {
+    labels.iter().filter(|(k, _)| *k != "window").collect()
+}
+
+/// Whether a run with these labels is among those that the claim is about.
+pub fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
+    expect.selector.iter().all(|(axis, any)| labels.get(axis).is_some_and(|l| any.contains(l)))
+}
+
+fn sample(expect: &Expect, seen: &Seen<'_>) -> Result<Sample, String> {
+    let path = path(expect);
+    let number = match &expect.seconds {
+        Some(text) => over_seconds(Seconds::parse(text)?, &path, seen),
+        None => lookup(&seen.window, &path).and_then(Value::as_f64),
+    };
+    let number = number.ok_or_else(|| {
+        let at: Vec<_> = seen.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        format!("there is no {path} in {}", at.join(" "))
+    })?;
+    let combination = seen.labels.iter().filter(|(k, _)| !REPEATS.contains(&k.as_str()));
+    Ok(Sample {
+        combination: combination.map(|(k, v)| (k.clone(), v.clone())).collect(),
+        repeat: seen.labels.get("repeat").cloned().unwrap_or_default(),
+        value: match expect.seconds.as_deref().map(Seconds::parse) {
+            Some(Ok(Seconds::Share(_))) => unit::of_field("share", number),
+            _ => unit::of_field(&path, number),
+        },
+    })
+}
+
+/// The metric's whole path: `classes.tcp.goodput_bps`.
+pub fn path(expect: &Expect) -> String {
+    let metric = expect.metric.as_deref().unwrap_or_default();
+    let within = [("classes", &expect.class), ("apps", &expect.app), ("links", &expect.link)];
+    let named = within.into_iter().find_map(|(part, name)| name.as_ref().map(|n| format!("{part}.{n}.{metric}")));
+    named.unwrap_or_else(|| metric.to_owned())
+}
+
+/// The value at a path whose parts may have dots in them.
+fn lookup<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    if path.is_empty() {
+        return Some(value);
+    }
+    let ends = path.match_indices('.').map(|(i, _)| i).chain([path.len()]);
+    let mut found = ends.filter_map(|end| lookup(value.get(&path[..end])?, path.get(end + 1..).unwrap_or("")));
+    found.next()
+}
+
+/// The statistic over the one-second values inside the window.
+fn over_seconds(statistic: Seconds, path: &str, seen: &Seen<'_>) -> Option<f64> {
+    let columns = &seen.series.columns;
+    let column = columns.get(path).or_else(|| columns.get(path.strip_suffix(".mean")?));
+    let column = column.or_else(|| columns.get(&format!("{path}.mean")))?;
+    let interval = seen.series.interval_s;
+    if interval.is_nan() || interval <= 0.0 {
+        return None;
+    }
+    let first = (seen.from_s / interval - 1e-6).ceil().max(0.0) as usize;
+    let end = ((seen.to_s / interval + 1e-6).floor() as usize).min(column.len());
+    let per_second = ((1.0 / interval).round() as usize).max(1);
+    let seconds = column.get(first..end)?.chunks_exact(per_second);
+    statistic.of(seconds.map(mean_of_known).collect())
+}
+
+/// The mean of those that are numbers; NaN of none.
+fn mean_of_known(values: &[f64]) -> f64 {
+    let known: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+    known.iter().sum::<f64>() / known.len() as f64
+}
+
+/// The arithmetic mean; NaN of nothing.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The standard deviation of a sample; none of fewer than two.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let n = values.len();
+    let m = mean(values);
+    let squares: f64 = values.iter().map(|x| (x - m).powi(2)).sum();
+    (n > 1).then(|| (squares / (n - 1) as f64).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_path_may_lead_through_names_with_dots() {
+        let v = json!({ "classes": { "tcp.new": { "goodput_bps": 5 }, "tcp": { "goodput_bps": 4 } } });
+        assert_eq!(lookup(&v, "classes.tcp.new.goodput_bps"), Some(&json!(5)));
+        assert_eq!(lookup(&v, "classes.tcp.goodput_bps"), Some(&json!(4)));
+        assert_eq!(lookup(&v, "classes.udp.goodput_bps"), None);
+        assert_eq!(lookup(&v, "classes.tcp.goodput_bps.mean"), None);
+    }
+
+    #[test]
+    fn only_seconds_inside_the_window_count() {
+        let mut series = Series { interval_s: 0.5, ..Series::default() };
+        let column = vec![9.0, 9.0, 1.0, 3.0, 2.0, 4.0, f64::NAN, 5.0, 9.0];
+        series.columns.insert("apps.mpeg.frame_rate".to_owned(), column);
+        let seen = Seen { labels: BTreeMap::new(), window: json!({}), from_s: 1.0, to_s: 4.0, series: &series };
+        let of = |s: &str| over_seconds(Seconds::parse(s).unwrap(), "apps.mpeg.frame_rate", &seen);
+        assert_eq!(of("min"), Some(2.0));
+        assert_eq!(of("max"), Some(5.0));
+        assert_eq!(of("mean"), Some(10.0 / 3.0));
+        assert_eq!(over_seconds(Seconds::Min, "apps.mpeg.none", &seen), None);
+    }
+
+    #[test]
+    fn deviation_is_of_a_sample() {
+        assert_eq!(deviation(&[1.0]), None);
+        assert_eq!(deviation(&[1.0, 3.0]), Some(2.0_f64.sqrt()));
+    }
+}

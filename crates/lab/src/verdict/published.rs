@@ -1,0 +1,213 @@
+//! Published values and how close is close enough.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::unit::Unit;
+
+/// What kind of statement a published value is; tolerances come by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A worked value of an equation: within 0.5 %.
+    Equation,
+    /// A number of a testbed: within 20 % or two units of its last printed digit, whichever is larger.
+    Value,
+    /// An ordering: it must hold.
+    Order,
+}
+
+impl Kind {
+    /// As it stands in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Equation => "equation",
+            Kind::Value => "value",
+            Kind::Order => "order",
+        }
+    }
+}
+
+/// One published value or claim.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Row {
+    /// Its name.
+    pub id: String,
+    /// The paper.
+    pub source: String,
+    /// The place in the paper.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// What it is about, in words.
+    pub what: String,
+    /// Its unit, as text; empty for an ordering.
+    pub unit: String,
+    /// The value, or the lower end, as printed.
+    pub low: String,
+    /// The value, or the upper end, as printed.
+    pub high: String,
+    /// What kind of statement it is.
+    pub kind: Kind,
+}
+
+/// Every published value, by id.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Published(BTreeMap<String, Row>);
+
+impl Published {
+    /// Reads the text of `published.csv`.
+    ///
+    /// # Errors
+    /// When a row has not the right columns, an id twice, an unknown unit, or a number that is none; with its line.
+    pub fn parse(text: &str) -> Result<Published, String> {
+        let mut rows = BTreeMap::new();
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        for record in reader.deserialize() {
+            let row: Row = record.map_err(|e| e.to_string())?;
+            row.check().map_err(|what| format!("{}: {what}", row.id))?;
+            if let Some(twice) = rows.insert(row.id.clone(), row) {
+                return Err(format!("{} stands there twice", twice.id));
+            }
+        }
+        Ok(Published(rows))
+    }
+
+    /// The row of this id.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&Row> {
+        self.0.get(id)
+    }
+
+    /// Every id.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl Row {
+    fn check(&self) -> Result<(), String> {
+        for (name, text) in [("low", &self.low), ("high", &self.high)] {
+            if !text.is_empty() && number(text).is_none() {
+                return Err(format!("{name} = {text:?} is not a number"));
+            }
+        }
+        let numbers = !self.low.is_empty() || !self.high.is_empty();
+        if numbers && self.unit().is_none() {
+            let known: Vec<_> = super::unit::UNITS.iter().map(|u| u.name).collect();
+            return Err(format!("the unit {:?} is not one of {}", self.unit, known.join(", ")));
+        }
+        match (number(&self.low), number(&self.high)) {
+            (Some(low), Some(high)) if low > high => Err(format!("low = {low} is above high = {high}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub fn unit(&self) -> Option<&'static Unit> {
+        Unit::named(&self.unit)
+    }
+
+    /// The lowest and highest values that meet it, in its unit.
+    #[must_use]
+    pub fn accepted(&self) -> (Option<f64>, Option<f64>) {
+        let widen = |text: &String, sign: f64| number(text).map(|x| x + sign * tolerance(self.kind, x, text));
+        (widen(&self.low, -1.0), widen(&self.high, 1.0))
+    }
+
+    /// The value as text with its unit: `39.07 packets`, `15 to 20 ms`, `at least 10 Mb/s`; empty for an ordering.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match (self.low.as_str(), self.high.as_str()) {
+            ("", "") => String::new(),
+            (low, "") => format!("at least {low} {}", self.unit),
+            ("", high) => format!("at most {high} {}", self.unit),
+            (low, high) if low == high => format!("{low} {}", self.unit),
+            (low, high) => format!("{low} to {high} {}", self.unit),
+        }
+    }
+}
+
+/// A number as printed: `1,270` and `36.1` are numbers.
+fn number(text: &str) -> Option<f64> {
+    text.replace(',', "").parse().ok().filter(|x: &f64| x.is_finite())
+}
+
+/// How far a value may be from the printed number `x`, whose text is `printed`.
+fn tolerance(kind: Kind, x: f64, printed: &str) -> f64 {
+    match kind {
+        Kind::Equation => (0.005 * x.abs()).max(1e-9),
+        Kind::Value => (0.2 * x.abs()).max(2.0 * last_digit(printed)),
+        Kind::Order => 0.0,
+    }
+}
+
+/// One unit of the last printed digit: 0.01 for `39.07`, 1 for `240`.
+fn last_digit(printed: &str) -> f64 {
+    let (mantissa, exponent) = printed.split_once(['e', 'E']).unwrap_or((printed, "0"));
+    let decimals = mantissa.split_once('.').map_or(0, |(_, d)| d.len());
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    10.0_f64.powi(exponent - i32::try_from(decimals).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "id,source,where,what,unit,low,high,kind\n";
+
+    fn row(unit: &str, low: &str, high: &str, kind: &str) -> Row {
+        let text = format!("{HEAD}X,CBT,Table 1,something,{unit},{low},{high},{kind}\n");
+        Published::parse(&text).unwrap().get("X").unwrap().clone()
+    }
+
+    #[track_caller]
+    fn accepts(row: &Row, low: Option<f64>, high: Option<f64>) {
+        let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() < 1e-9,
+            (a, b) => a == b,
+        };
+        let got = row.accepted();
+        assert!(close(got.0, low) && close(got.1, high), "{got:?}");
+    }
+
+    #[test]
+    fn tolerances_come_by_kind() {
+        accepts(&row("ms", "100", "100", "equation"), Some(99.5), Some(100.5));
+        accepts(&row("ms", "100", "100", "value"), Some(80.0), Some(120.0));
+        accepts(&row("ms", "7", "7", "value"), Some(5.0), Some(9.0));
+        accepts(&row("%", "0.0", "0.0", "value"), Some(-0.2), Some(0.2));
+        accepts(&row("ms", "15", "20", "value"), Some(12.0), Some(24.0));
+        accepts(&row("Mb/s", "10", "", "value"), Some(8.0), None);
+        accepts(&row("frames", "", "0.833", "equation"), None, Some(0.837_165));
+        accepts(&row("", "", "", "order"), None, None);
+    }
+
+    #[test]
+    fn the_last_printed_digit() {
+        assert_eq!(last_digit("39.07"), 0.01);
+        assert_eq!(last_digit("240"), 1.0);
+        assert_eq!(last_digit("1.5e3"), 100.0);
+    }
+
+    #[test]
+    fn a_value_reads_as_printed() {
+        assert_eq!(row("packets", "39.07", "39.07", "equation").text(), "39.07 packets");
+        assert_eq!(row("ms", "15", "20", "value").text(), "15 to 20 ms");
+        assert_eq!(row("Mb/s", "10", "", "value").text(), "at least 10 Mb/s");
+        assert_eq!(row("%", "", "36", "value").text(), "at most 36 %");
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_the_row() {
+        let error = |line: &str| Published::parse(&format!("{HEAD}{line}\n")).unwrap_err();
+        assert!(error("X,a,b,c,furlongs,1,1,value").contains("X: the unit \"furlongs\" is not one of KB/s"));
+        assert!(error("X,a,b,c,ms,soon,,value").contains("\"soon\" is not a number"));
+        assert!(error("X,a,b,c,ms,3,2,value").contains("above"));
+        assert!(error("X,a,b,c,ms,3,3,guess").contains("guess"));
+        assert!(error("X,a,b,c,ms,3,3,value\nX,a,b,c,ms,3,3,value").contains("twice"));
+        assert!(error("X,a,b").contains("fields"));
+    }
+}

@@ -1,0 +1,170 @@
+use std::collections::BTreeMap;
+
+use aqmkit_sim::output::{ClassStats, Output, Series, Window};
+
+use super::evidence::Run;
+use super::*;
+
+const ROWS: &str = "id,source,where,what,unit,low,high,kind\n\
+    TH,CBT,Table 4.3,threshold,packets,39.07,39.07,equation\n\
+    EQ,CBT,eq 4.1,equation,packets,,,equation\n\
+    GOODPUT,CBT,Table 5,goodput,KB/s,100,100,value\n\
+    ORDER,CBT,V,goodput,KB/s,,,order\n";
+
+type Labels = BTreeMap<String, String>;
+
+fn labels(aqm: &str, mix: &str, repeat: u32) -> Labels {
+    [("aqm", aqm.to_owned()), ("mix", mix.to_owned()), ("repeat", repeat.to_string()), ("seed", repeat.to_string())]
+        .into_iter()
+        .map(|(k, v)| (k.to_owned(), v))
+        .collect()
+}
+
+/// A run in which class tcp has this goodput in window `blast` and a tenth of it in `calm`.
+fn output(kbps: f64) -> Output {
+    let window = |name: &str, kbps: f64| {
+        let stats = ClassStats { goodput_bps: kbps * 8192.0, ..ClassStats::default() };
+        let classes = [("tcp".to_owned(), stats)].into();
+        Window { name: name.to_owned(), from_s: 0.0, to_s: 3.0, classes, ..Window::default() }
+    };
+    let column = vec![kbps * 8192.0 * 0.5, kbps * 8192.0, kbps * 8192.0 * 1.5];
+    let series = Series { interval_s: 1.0, columns: [("classes.tcp.goodput_bps".to_owned(), column)].into() };
+    Output { windows: vec![window("blast", kbps), window("calm", kbps / 10.0)], series, ..Output::default() }
+}
+
+fn expect(id: &str) -> Expect {
+    Expect {
+        id: id.to_owned(),
+        window: Some("blast".to_owned()),
+        class: Some("tcp".to_owned()),
+        metric: Some("goodput_bps".to_owned()),
+        along: "aqm".to_owned(),
+        ..Expect::default()
+    }
+}
+
+fn one(expect: Expect, runs: &[(Labels, Output)], planned: &[Labels]) -> Expectation {
+    let published = Published::parse(ROWS).unwrap();
+    let runs: Vec<_> = runs.iter().map(|(labels, output)| Run { labels, output }).collect();
+    let evidence = Evidence::new(planned, &runs).unwrap();
+    judge(&[expect], &published, &evidence).remove(0)
+}
+
+/// Judges with every run done.
+fn done(expect: Expect, runs: &[(Labels, Output)]) -> Expectation {
+    let planned: Vec<_> = runs.iter().map(|r| r.0.clone()).collect();
+    one(expect, runs, &planned)
+}
+
+fn at(aqm: &str) -> BTreeMap<String, Vec<String>> {
+    [("aqm".to_owned(), vec![aqm.to_owned()])].into()
+}
+
+#[test]
+fn a_number_is_the_mean_over_the_repeats() {
+    let runs = [
+        (labels("red", "HTTP", 1), output(110.0)),
+        (labels("red", "HTTP", 2), output(120.0)),
+        (labels("fifo", "HTTP", 1), output(1.0)),
+    ];
+    let e = done(Expect { selector: at("red"), ..expect("GOODPUT") }, &runs);
+    assert_eq!((e.measured, e.pass, e.low, e.high), (Some(115.0), Some(true), Some(80.0), Some(120.0)));
+    assert!((e.spread.unwrap() - 50.0_f64.sqrt()).abs() < 1e-9);
+    assert_eq!((e.published.as_str(), e.kind.as_str()), ("100 KB/s", "value"));
+    let e = done(Expect { selector: at("fifo"), note: "because".to_owned(), ..expect("GOODPUT") }, &runs);
+    assert_eq!((e.measured, e.pass, e.spread, e.detail.as_str()), (Some(1.0), Some(false), None, "because"));
+}
+
+#[test]
+fn a_claim_without_its_runs_is_open() {
+    let planned = [labels("red", "HTTP", 1), labels("red", "HTTP", 2)];
+    let runs = [(planned[0].clone(), output(100.0))];
+    let e = one(Expect { selector: at("red"), ..expect("GOODPUT") }, &runs, &planned);
+    assert_eq!((e.measured, e.pass), (Some(100.0), None));
+    assert!(e.detail.contains("not all of its runs"), "{}", e.detail);
+    let e = one(Expect { selector: at("red"), ..expect("GOODPUT") }, &[], &planned);
+    assert_eq!((e.measured, e.pass), (None, None));
+    let e = done(Expect { metric: Some("goodness".to_owned()), ..expect("GOODPUT") }, &runs);
+    assert_eq!(e.pass, None);
+    assert!(e.detail.contains("there is no classes.tcp.goodness in aqm=red"), "{}", e.detail);
+}
+
+#[test]
+fn seconds_take_a_statistic_of_the_series() {
+    let runs = [(labels("red", "HTTP", 1), output(100.0))];
+    let with = |s: &str| done(Expect { seconds: Some(s.to_owned()), ..expect("GOODPUT") }, &runs).measured;
+    assert_eq!(with("min"), Some(50.0));
+    assert_eq!(with("max"), Some(150.0));
+    let share =
+        Expect { seconds: Some(format!("share>={}", 90.0 * 8192.0)), every: Some(">= 0.6".to_owned()), ..expect("EQ") };
+    let share = Expect { id: "ORDER".to_owned(), ..share };
+    assert!(done(share, &runs).detail.contains("cannot be given in KB/s"));
+}
+
+fn sweep(values: &[(&str, &str, f64)]) -> Vec<(Labels, Output)> {
+    values.iter().map(|(aqm, mix, v)| (labels(aqm, mix, 1), output(*v))).collect()
+}
+
+#[test]
+fn an_ordering_must_hold_everywhere() {
+    let runs = sweep(&[("cbt", "A", 90.0), ("red", "A", 40.0), ("cbt", "B", 80.0), ("red", "B", 30.0)]);
+    let order = |text: &str| done(Expect { order: Some(text.to_owned()), ..expect("ORDER") }, &runs);
+    let e = order("cbt >> red");
+    assert_eq!((e.pass, e.measured, e.published.as_str()), (Some(true), None, "cbt >> red"));
+    assert_eq!(e.detail, "A: cbt 90.0 >> red 40.0; B: cbt 80.0 >> red 30.0");
+    assert_eq!(order("red > cbt").pass, Some(false));
+    assert_eq!(order("cbt ~ red").detail, "A: cbt 90.0 not ~ red 40.0; B: cbt 80.0 not ~ red 30.0");
+    assert_eq!(order("cbt > fred").pass, None);
+    let mixed = sweep(&[("cbt", "A", 90.0), ("red", "A", 40.0), ("cbt", "B", 20.0), ("red", "B", 30.0)]);
+    let e = done(Expect { order: Some("cbt > red".to_owned()), ..expect("ORDER") }, &mixed);
+    assert_eq!((e.pass, e.detail.as_str()), (Some(false), "B: cbt 20.0 not > red 30.0"));
+}
+
+#[test]
+fn every_bounds_each_combination() {
+    let runs = sweep(&[("cbt", "A", 90.0), ("red", "A", 40.0)]);
+    let every = |text: &str| done(Expect { every: Some(text.to_owned()), ..expect("ORDER") }, &runs);
+    assert_eq!(every(">= 25").pass, Some(true));
+    let e = every(">= 50");
+    assert_eq!((e.pass, e.detail.as_str()), (Some(false), "red: 40.0 is not >= 50"));
+    assert_eq!(e.published, "each >= 50 KB/s");
+}
+
+#[test]
+fn a_formula_needs_no_run() {
+    let args: toml::Table = "bandwidth = '575kibps'\npacket = '1507b'\nlatency = '100ms'".parse().unwrap();
+    let with = |id: &str, every: Option<&str>| Expect {
+        formula: Some("cbt-threshold".to_owned()),
+        args: args.clone(),
+        every: every.map(str::to_owned),
+        ..expect(id)
+    };
+    assert_eq!(one(with("TH", None), &[], &[]).pass, Some(true));
+    assert_eq!(one(with("EQ", Some("= 39.07")), &[], &[]).pass, Some(true));
+    assert_eq!(one(with("EQ", Some("= 40")), &[], &[]).pass, Some(false));
+    let other: toml::Table = "bandwidth = '575kbps'\npacket = '1507b'\nlatency = '100ms'".parse().unwrap();
+    assert_eq!(one(Expect { args: other, ..with("TH", None) }, &[], &[]).pass, Some(false));
+}
+
+#[test]
+fn wrong_claims_are_found_before_running() {
+    let published = Published::parse(ROWS).unwrap();
+    let axes = [Axis { name: "aqm".to_owned(), labels: vec!["red".to_owned(), "cbt".to_owned()] }];
+    let error = |e: Expect| check(&[e], &axes, &published).unwrap_err();
+    assert!(check(&[expect("GOODPUT")], &axes, &published).is_ok());
+    assert_eq!(error(expect("GODPUT")), "[[expect]] GODPUT: published.csv has no such row; did you mean GOODPUT?");
+    assert!(error(Expect { metric: None, ..expect("GOODPUT") }).contains("neither a metric nor a formula"));
+    assert!(
+        error(Expect { metric: Some("latency_ms.mean".to_owned()), ..expect("GOODPUT") }).contains("a time cannot")
+    );
+    assert!(error(Expect { seconds: Some("often".to_owned()), ..expect("GOODPUT") }).contains("no statistic"));
+    assert!(error(expect("ORDER")).contains("give its order or every"));
+    assert!(error(expect("EQ")).contains("neither low nor high"));
+    let order = |text: &str| Expect { order: Some(text.to_owned()), ..expect("ORDER") };
+    assert!(error(order("red > fifo")).contains("\"fifo\" is not a label of aqm; it has red, cbt"));
+    assert!(error(Expect { along: "mix".to_owned(), ..order("a > b") }).contains("not swept"));
+    let selector = [("mix".to_owned(), vec!["A".to_owned()])].into();
+    assert!(error(Expect { selector, ..expect("GOODPUT") }).contains("the axes are aqm"));
+    assert!(error(Expect { formula: Some("cbt".to_owned()), ..expect("TH") }).contains("no formula"));
+    assert!(error(Expect { every: Some("25".to_owned()), ..expect("ORDER") }).contains("no bound"));
+}
