@@ -11,6 +11,8 @@
 pub mod bulk;
 pub mod cbr;
 mod datagrams;
+pub mod empirical;
+pub mod http_mah;
 pub mod model;
 pub mod ramp;
 pub mod registry;

@@ -125,6 +125,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 registry! {
     Bulk = bulk, "bulk";
+    HttpMah = http_mah, "http-mah";
     Cbr = cbr, "cbr";
     Ramp = ramp, "ramp";
 }
