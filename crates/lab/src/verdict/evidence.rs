@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use aqmkit_sim::output::{Output, Series};
 use serde_json::Value;
 
-use super::claim::Seconds;
 use super::unit::{self, Quantity};
-use crate::experiment::Expect;
+use crate::experiment::{Expect, Statistic};
+use crate::report::RunData;
+use crate::results::Entry;
 
 /// Labels that only tell one run of a combination from another.
 const REPEATS: &[&str] = &["repeat", "seed"];
@@ -15,20 +16,11 @@ const REPEATS: &[&str] = &["repeat", "seed"];
 /// The name of a place in a sweep: its labels without those of the repeat.
 pub type Combination = BTreeMap<String, String>;
 
-/// One finished run.
-#[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
-    /// Its labels: axes, repeat, seed.
-    pub labels: &'a BTreeMap<String, String>,
-    /// What it measured.
-    pub output: &'a Output,
-}
-
 /// One window of one run.
 struct Seen<'a> {
     labels: BTreeMap<String, String>,
     /// The window as it stands in `results.json`.
-    window: Value,
+    values: Value,
     from_s: f64,
     to_s: f64,
     series: &'a Series,
@@ -55,14 +47,14 @@ impl<'a> Evidence<'a> {
     ///
     /// # Errors
     /// When an output cannot be written as JSON.
-    pub fn new(planned: &'a [BTreeMap<String, String>], runs: &[Run<'a>]) -> Result<Self, serde_json::Error> {
+    pub fn new(planned: &'a [BTreeMap<String, String>], runs: &[RunData<'a>]) -> Result<Self, serde_json::Error> {
         let mut seen = Vec::new();
         for run in runs {
             for w in &run.output.windows {
-                let mut labels = run.labels.clone();
-                labels.insert("window".to_owned(), w.name.clone());
-                let window = serde_json::to_value(w)?;
-                seen.push(Seen { labels, window, from_s: w.from_s, to_s: w.to_s, series: &run.output.series });
+                let entry = crate::run::entry(run.labels, w, run.output.engine);
+                let values = serde_json::to_value(&entry)?;
+                let Entry { labels, .. } = entry;
+                seen.push(Seen { labels, values, from_s: w.from_s, to_s: w.to_s, series: &run.output.series });
             }
         }
         Ok(Evidence { seen, planned })
@@ -102,9 +94,9 @@ pub fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
 
 fn sample(expect: &Expect, seen: &Seen<'_>) -> Result<Sample, String> {
     let path = path(expect);
-    let number = match &expect.seconds {
-        Some(text) => over_seconds(Seconds::parse(text)?, &path, seen),
-        None => lookup(&seen.window, &path).and_then(Value::as_f64),
+    let number = match expect.seconds {
+        Some(statistic) => over_seconds(statistic, &path, seen),
+        None => lookup(&seen.values, &path).and_then(Value::as_f64),
     };
     let number = number.ok_or_else(|| {
         let at: Vec<_> = seen.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -114,10 +106,7 @@ fn sample(expect: &Expect, seen: &Seen<'_>) -> Result<Sample, String> {
     Ok(Sample {
         combination: combination.map(|(k, v)| (k.clone(), v.clone())).collect(),
         repeat: seen.labels.get("repeat").cloned().unwrap_or_default(),
-        value: match expect.seconds.as_deref().map(Seconds::parse) {
-            Some(Ok(Seconds::Share(_))) => unit::of_field("share", number),
-            _ => unit::of_field(&path, number),
-        },
+        value: unit::of_field(&field(expect), number),
     })
 }
 
@@ -127,6 +116,11 @@ pub fn path(expect: &Expect) -> String {
     let within = [("classes", &expect.class), ("apps", &expect.app), ("links", &expect.link)];
     let named = within.into_iter().find_map(|(part, name)| name.as_ref().map(|n| format!("{part}.{n}.{metric}")));
     named.unwrap_or_else(|| metric.to_owned())
+}
+
+/// The path of a field that has the unit of the claim's values: a share of seconds has none of its own.
+pub fn field(expect: &Expect) -> String {
+    if matches!(expect.seconds, Some(Statistic::Share(_))) { "share".to_owned() } else { path(expect) }
 }
 
 /// The value at a path whose parts may have dots in them.
@@ -140,7 +134,7 @@ fn lookup<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
 }
 
 /// The statistic over the one-second values inside the window.
-fn over_seconds(statistic: Seconds, path: &str, seen: &Seen<'_>) -> Option<f64> {
+fn over_seconds(statistic: Statistic, path: &str, seen: &Seen<'_>) -> Option<f64> {
     let columns = &seen.series.columns;
     let column = columns.get(path).or_else(|| columns.get(path.strip_suffix(".mean")?));
     let column = column.or_else(|| columns.get(&format!("{path}.mean")))?;
@@ -152,7 +146,23 @@ fn over_seconds(statistic: Seconds, path: &str, seen: &Seen<'_>) -> Option<f64> 
     let end = ((seen.to_s / interval + 1e-6).floor() as usize).min(column.len());
     let per_second = ((1.0 / interval).round() as usize).max(1);
     let seconds = column.get(first..end)?.chunks_exact(per_second);
-    statistic.of(seconds.map(mean_of_known).collect())
+    value_of(statistic, seconds.map(mean_of_known).collect())
+}
+
+/// The value of a statistic; none of no numbers.
+fn value_of(statistic: Statistic, mut seconds: Vec<f64>) -> Option<f64> {
+    seconds.retain(|x| x.is_finite());
+    seconds.sort_by(f64::total_cmp);
+    let n = seconds.len();
+    let last = n.checked_sub(1)?;
+    Some(match statistic {
+        Statistic::Min => seconds[0],
+        Statistic::Max => seconds[last],
+        Statistic::Mean => mean(&seconds),
+        // The smallest value that this share of them does not exceed.
+        Statistic::Percentile(p) => seconds[((p / 100.0 * n as f64).ceil() as usize).saturating_sub(1).min(last)],
+        Statistic::Share(bound) => seconds.iter().filter(|x| bound.holds(**x)).count() as f64 / n as f64,
+    })
 }
 
 /// The mean of those that are numbers; NaN of none.
@@ -193,12 +203,22 @@ mod tests {
         let mut series = Series { interval_s: 0.5, ..Series::default() };
         let column = vec![9.0, 9.0, 1.0, 3.0, 2.0, 4.0, f64::NAN, 5.0, 9.0];
         series.columns.insert("apps.mpeg.frame_rate".to_owned(), column);
-        let seen = Seen { labels: BTreeMap::new(), window: json!({}), from_s: 1.0, to_s: 4.0, series: &series };
-        let of = |s: &str| over_seconds(Seconds::parse(s).unwrap(), "apps.mpeg.frame_rate", &seen);
+        let seen = Seen { labels: BTreeMap::new(), values: json!({}), from_s: 1.0, to_s: 4.0, series: &series };
+        let of = |s: &str| over_seconds(Statistic::parse(s).unwrap(), "apps.mpeg.frame_rate", &seen);
         assert_eq!(of("min"), Some(2.0));
         assert_eq!(of("max"), Some(5.0));
         assert_eq!(of("mean"), Some(10.0 / 3.0));
-        assert_eq!(over_seconds(Seconds::Min, "apps.mpeg.none", &seen), None);
+        assert_eq!(over_seconds(Statistic::Min, "apps.mpeg.none", &seen), None);
+    }
+
+    #[test]
+    fn statistics_of_seconds() {
+        let ten: Vec<f64> = (1..=10).map(f64::from).collect();
+        let of = |text: &str| value_of(Statistic::parse(text).unwrap(), ten.clone());
+        assert_eq!((of("min"), of("max"), of("mean")), (Some(1.0), Some(10.0), Some(5.5)));
+        assert_eq!((of("p0"), of("p10"), of("p90"), of("p91")), (Some(1.0), Some(1.0), Some(9.0), Some(10.0)));
+        assert_eq!(of("share>=8"), Some(0.3));
+        assert_eq!(value_of(Statistic::Mean, vec![f64::NAN]), None);
     }
 
     #[test]

@@ -4,82 +4,49 @@
 //! what is wrong with claims before anything is run; [`judge`] judges them afterwards. A claim whose runs
 //! were not all done is neither met nor missed.
 
-pub mod claim;
 pub mod evidence;
 pub mod published;
 pub mod unit;
 
 use std::collections::BTreeMap;
 
-use claim::{Bound, Order, Relation, Seconds};
 use evidence::{Combination, Evidence, Sample, deviation, mean};
 use published::{Kind, Published, Row};
 use unit::{Quantity, Unit};
 
 use crate::cli::near::closest;
-use crate::experiment::Expect;
+use crate::experiment::{Bound, Expect, OrderChain, Relation};
 use crate::formula;
-use crate::results::{Axis, Expectation};
+use crate::results::Expectation;
 
-/// Finds the first thing that is wrong with the claims of an experiment with these axes.
+/// Finds the first thing that is wrong with claims beyond what the experiment's own check sees: rows of
+/// `published.csv` that do not exist, units that do not fit, formulas that cannot be computed.
 ///
 /// # Errors
 /// With the claim's id, what is wrong, and what would be right.
-pub fn check(expects: &[Expect], axes: &[Axis], published: &Published) -> Result<(), String> {
-    expects
-        .iter()
-        .try_for_each(|e| check_one(e, axes, published).map_err(|what| format!("[[expect]] {}: {what}", e.id)))
+pub fn check(expects: &[Expect], published: &Published) -> Result<(), String> {
+    expects.iter().try_for_each(|e| check_one(e, published).map_err(|what| format!("[[expect]] {}: {what}", e.id)))
 }
 
-fn check_one(expect: &Expect, axes: &[Axis], published: &Published) -> Result<(), String> {
+fn check_one(expect: &Expect, published: &Published) -> Result<(), String> {
     let row = published.get(&expect.id).ok_or_else(|| match closest(&expect.id, published.ids()) {
         Some(near) => format!("published.csv has no such row; did you mean {near}?"),
         None => "published.csv has no such row".to_owned(),
     })?;
-    if let Some(text) = &expect.every {
-        Bound::parse(text)?;
-    }
-    if row.kind != Kind::Order && row.low.is_empty() && row.high.is_empty() && expect.every.is_none() {
-        return Err("the published row has neither low nor high; say what must hold with every = \">= 1\"".to_owned());
-    }
-    if let Some(name) = &expect.formula {
-        let value = formula::evaluate(name, &expect.args).map_err(|e| e.to_string())?;
-        return row.unit().map_or(Ok(()), |u| u.express(value).map(|_| ()));
-    }
-    check_measured(expect, axes, row)
-}
-
-fn check_measured(expect: &Expect, axes: &[Axis], row: &Row) -> Result<(), String> {
-    if expect.metric.as_deref().unwrap_or("").is_empty() {
-        return Err("it has neither a metric nor a formula".to_owned());
-    }
-    let statistic = expect.seconds.as_deref().map(Seconds::parse).transpose()?;
-    let known = |axis: &str| axes.iter().find(|a| a.name == axis);
-    for axis in expect.selector.keys() {
-        if known(axis).is_none() && axis != "repeat" && axis != "seed" {
-            let names: Vec<_> = axes.iter().map(|a| a.name.as_str()).collect();
-            return Err(format!("where names {axis:?}, which is not swept; the axes are {}", names.join(", ")));
-        }
-    }
-    match (&expect.order, row.kind) {
-        (Some(text), _) => check_order(&Order::parse(text)?, &expect.along, known(&expect.along))?,
-        (None, Kind::Order) if expect.every.is_none() => {
-            return Err("the published row is an ordering; give its order or every".to_owned());
+    let numbers = !row.low.is_empty() || !row.high.is_empty();
+    let claim = expect.order.is_some() || expect.every.is_some();
+    match row.kind {
+        Kind::Order if !claim => return Err("the published row is an ordering; give its order or every".to_owned()),
+        Kind::Equation | Kind::Value if !numbers && !claim => {
+            return Err("the published row has neither low nor high; say what must hold with every".to_owned());
         }
         _ => {}
     }
-    let field = if matches!(statistic, Some(Seconds::Share(_))) { "share".to_owned() } else { evidence::path(expect) };
-    row.unit().map_or(Ok(()), |u| u.express(unit::of_field(&field, 1.0)).map(|_| ()))
-}
-
-fn check_order(order: &Order, along: &str, axis: Option<&Axis>) -> Result<(), String> {
-    let Some(axis) = axis else {
-        return Err(format!("an ordering along {along:?}, which is not swept"));
+    let value = match &expect.formula {
+        Some(name) => formula::evaluate(name, &expect.args).map_err(|e| e.to_string())?,
+        None => unit::of_field(&evidence::field(expect), 1.0),
     };
-    match order.labels().find(|l| !axis.labels.iter().any(|known| known == l)) {
-        Some(label) => Err(format!("{label:?} is not a label of {along}; it has {}", axis.labels.join(", "))),
-        None => Ok(()),
-    }
+    in_unit(row, value).map(|_| ())
 }
 
 /// Judges every claim.
@@ -124,15 +91,15 @@ fn judge_one(expect: &Expect, published: &Published, evidence: &Evidence<'_>) ->
 
 /// The claim in words where the row has no number.
 fn claim_text(expect: &Expect, row: &Row) -> String {
-    let every = expect.every.as_ref().map(|e| format!("each {e} {}", row.unit).trim().to_owned());
-    expect.order.iter().cloned().chain(every).collect::<Vec<_>>().join(", ")
+    let order = expect.order.as_ref().map(OrderChain::to_string);
+    let every = expect.every.map(|e| format!("each {e} {}", row.unit).trim().to_owned());
+    order.into_iter().chain(every).collect::<Vec<_>>().join(", ")
 }
 
 fn computed(expect: &Expect, row: &Row) -> Result<Finding, String> {
     let name = expect.formula.as_deref().unwrap_or_default();
     let value = in_unit(row, formula::evaluate(name, &expect.args).map_err(|e| e.to_string())?)?;
-    let bound = expect.every.as_deref().map(Bound::parse).transpose()?;
-    let pass = within(row, value) && bound.is_none_or(|b| b.holds(value));
+    let pass = within(row, value) && expect.every.is_none_or(|b| b.holds(value));
     Ok(Finding { measured: Some(value), pass: Some(pass), ..Finding::default() })
 }
 
@@ -153,11 +120,11 @@ fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Findi
     }
     let means = means(&samples, row)?;
     let mut finding = match &expect.order {
-        Some(text) => ordering(&Order::parse(text)?, &expect.along, &means),
+        Some(order) => ordering(order, &expect.along, &means),
         None => number(&samples, row)?,
     };
-    if let Some(text) = &expect.every {
-        bounded(Bound::parse(text)?, text, &means, &mut finding);
+    if let Some(bound) = expect.every {
+        bounded(bound, &means, &mut finding);
     }
     if !evidence.complete(expect) {
         finding.pass = None;
@@ -199,7 +166,7 @@ fn number(samples: &[Sample], row: &Row) -> Result<Finding, String> {
 }
 
 /// Whether the ordering along an axis holds at every place of the other axes.
-fn ordering(order: &Order, along: &str, means: &BTreeMap<Combination, f64>) -> Finding {
+fn ordering(order: &OrderChain, along: &str, means: &BTreeMap<Combination, f64>) -> Finding {
     let mut places: BTreeMap<Combination, BTreeMap<&str, f64>> = BTreeMap::new();
     for (combination, value) in means {
         let mut place = combination.clone();
@@ -235,18 +202,33 @@ fn name(place: &Combination, axes: &[String]) -> String {
     if parts.is_empty() { String::new() } else { format!("{}: ", parts.join(" ")) }
 }
 
-/// The ordering at one place: whether it holds (if all its labels were measured), and the values in words.
-fn at_place(order: &Order, values: &BTreeMap<&str, f64>, prefix: &str) -> (Option<bool>, String) {
-    let holds =
-        |(left, relation, right): (&str, Relation, &str)| Some(relation.holds(*values.get(left)?, *values.get(right)?));
-    let all: Option<Vec<bool>> = order.pairs().map(holds).collect();
-    let told = |label: &str| values.get(label).map_or("not measured".to_owned(), |v| short(*v));
-    let mut text = format!("{prefix}{} {}", order.first, told(&order.first));
-    for pair in order.pairs() {
-        let sign = if holds(pair) == Some(false) { format!("not {}", pair.1) } else { pair.1.to_string() };
-        text.push_str(&format!(" {sign} {} {}", pair.2, told(pair.2)));
+/// Each neighbouring pair of an ordering.
+fn pairs(order: &OrderChain) -> impl Iterator<Item = (&str, Relation, &str)> {
+    let neighbours = order.labels.iter().zip(order.labels.iter().skip(1)).zip(&order.relations);
+    neighbours.map(|((left, right), relation)| (left.as_str(), *relation, right.as_str()))
+}
+
+fn sign(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Greater => ">",
+        Relation::Twice => ">>",
+        Relation::NotLess => ">=",
+        Relation::About => "~",
     }
-    (all.map(|a| a.iter().all(|held| *held)), text)
+}
+
+/// The ordering at one place: whether it holds (if all its labels were measured), and the values in words.
+fn at_place(order: &OrderChain, values: &BTreeMap<&str, f64>, prefix: &str) -> (Option<bool>, String) {
+    let told = |label: &str| format!("{label} {}", values.get(label).map_or("not measured".to_owned(), |v| short(*v)));
+    let mut text = format!("{prefix}{}", order.labels.first().map_or(String::new(), |l| told(l)));
+    let mut all = Some(true);
+    for (left, relation, right) in pairs(order) {
+        let holds = values.get(left).zip(values.get(right)).map(|(a, b)| relation.holds(*a, *b));
+        all = all.zip(holds).map(|(so_far, this)| so_far && this);
+        let not = if holds == Some(false) { "not " } else { "" };
+        text.push_str(&format!(" {not}{} {}", sign(relation), told(right)));
+    }
+    (all, text)
 }
 
 /// A number in four digits.
@@ -260,12 +242,12 @@ fn short(x: f64) -> String {
 }
 
 /// Holds every combination's value to a bound.
-fn bounded(bound: Bound, text: &str, means: &BTreeMap<Combination, f64>, finding: &mut Finding) {
+fn bounded(bound: Bound, means: &BTreeMap<Combination, f64>, finding: &mut Finding) {
     let named = varying(means);
     let broken: Vec<_> = means
         .iter()
         .filter(|(_, v)| !bound.holds(**v))
-        .map(|(c, v)| format!("{}{} is not {text}", name(c, &named), short(*v)))
+        .map(|(c, v)| format!("{}{} is not {bound}", name(c, &named), short(*v)))
         .collect();
     finding.pass = Some(finding.pass.unwrap_or(true) && broken.is_empty());
     finding.detail = join(&finding.detail, &brief(&broken));

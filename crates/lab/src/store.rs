@@ -1,0 +1,232 @@
+//! The directory of an experiment's results, with every finished run.
+//!
+//! A run lies in `runs/<hash>.cbor.zst` under the hash of everything that decides it, so a run that was done is
+//! never done again, whatever else changed in the experiment. Files appear whole or not at all, and carry a
+//! checksum. (CBOR and not JSON, because a series holds NaN where there is no value, and its numbers come back bit by bit.)
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use aqmkit_sim::Output;
+use serde::{Deserialize, Serialize};
+
+use crate::results::Results;
+
+/// The directory of an experiment's results.
+#[derive(Clone, Debug)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+/// A directory that cannot hold results, or does not.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be made or written to.
+    #[error("cannot write to {}: {cause}", dir.display())]
+    Unwritable {
+        /// The directory.
+        dir: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file of it cannot be read.
+    #[error("cannot read {}: {cause}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+/// What the store has of a run.
+#[derive(Debug)]
+pub enum Kept {
+    /// Nothing.
+    Missing,
+    /// Its output.
+    Found(Box<Output>),
+    /// A file that does not read: why.
+    Broken(String),
+}
+
+/// Which file holds which run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The run's labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its hash.
+    pub hash: String,
+}
+
+impl Store {
+    /// Opens a directory, making it where it does not exist.
+    ///
+    /// # Errors
+    /// When it cannot be made or written to.
+    pub fn open(dir: &Path) -> Result<Store, StoreError> {
+        let runs = dir.join("runs");
+        let probe = fs::create_dir_all(&runs).and_then(|()| tempfile::tempfile_in(&runs));
+        match probe {
+            Ok(_) => Ok(Store { dir: dir.to_owned() }),
+            Err(cause) => Err(StoreError::Unwritable { dir: dir.to_owned(), cause }),
+        }
+    }
+
+    /// A directory that holds results already.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn existing(dir: &Path) -> Result<Store, StoreError> {
+        let file = dir.join("results.json");
+        match fs::metadata(&file) {
+            Ok(_) => Ok(Store { dir: dir.to_owned() }),
+            Err(cause) => Err(StoreError::Unreadable { file, cause }),
+        }
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn run_file(&self, hash: &str) -> PathBuf {
+        self.dir.join("runs").join(format!("{hash}.cbor.zst"))
+    }
+
+    /// Looks for a run.
+    #[must_use]
+    pub fn load(&self, hash: &str) -> Kept {
+        let packed = match fs::read(self.run_file(hash)) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Kept::Missing,
+            Err(e) => return Kept::Broken(e.to_string()),
+        };
+        let unpacked = zstd::decode_all(packed.as_slice());
+        let output = unpacked.map_err(|e| e.to_string()).and_then(|bytes| {
+            ciborium::from_reader::<Output, _>(bytes.as_slice()).map_err(|e| e.to_string())
+        });
+        output.map_or_else(Kept::Broken, |o| Kept::Found(Box::new(o)))
+    }
+
+    /// Keeps a run.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, hash: &str, output: &Output) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        ciborium::into_writer(output, &mut bytes).map_err(io::Error::other)?;
+        let mut encoder = zstd::Encoder::new(Vec::new(), 3)?;
+        encoder.include_checksum(true)?;
+        encoder.write_all(&bytes)?;
+        self.replace(&self.run_file(hash), &encoder.finish()?)
+    }
+
+    /// Notes which file holds which run, so that a report can be built again without the experiment.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save_list(&self, list: &[Listed]) -> io::Result<()> {
+        self.replace(&self.dir.join("runs").join("index.json"), &serde_json::to_vec_pretty(list)?)
+    }
+
+    /// Every run that was noted and is there.
+    ///
+    /// # Errors
+    /// When the list does not read.
+    pub fn load_list(&self) -> Result<Vec<(Listed, Output)>, StoreError> {
+        let listed: Vec<Listed> = self.read_json(&self.dir.join("runs").join("index.json"))?;
+        let found = listed.into_iter().filter_map(|l| match self.load(&l.hash) {
+            Kept::Found(output) => Some((l, *output)),
+            Kept::Missing | Kept::Broken(_) => None,
+        });
+        Ok(found.collect())
+    }
+
+    /// The results that were written last.
+    ///
+    /// # Errors
+    /// When there are none, or they do not read.
+    pub fn results(&self) -> Result<Results, StoreError> {
+        self.read_json(&self.dir.join("results.json"))
+    }
+
+    /// How long the runs took the last time, by labels without the seed.
+    #[must_use]
+    pub fn costs(&self) -> BTreeMap<BTreeMap<String, String>, f64> {
+        let runs = self.results().map(|r| r.runs).unwrap_or_default();
+        runs.into_iter().map(|e| (cost_key(&e.labels), e.engine.wall_s)).collect()
+    }
+
+    fn read_json<T: serde::de::DeserializeOwned>(&self, file: &Path) -> Result<T, StoreError> {
+        let read = fs::read(file).and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from));
+        read.map_err(|cause| StoreError::Unreadable { file: file.to_owned(), cause })
+    }
+
+    /// Writes a file whole or not at all.
+    fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".aqmkit-").tempfile_in(path.parent().unwrap_or(&self.dir))?;
+        file.write_all(bytes)?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+/// What the cost of a run is looked up by.
+#[must_use]
+pub fn cost_key(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let kept = labels.iter().filter(|(k, _)| *k != "seed" && *k != "window");
+    kept.map(|(k, v)| (k.clone(), v.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmkit_sim::output::Series;
+
+    fn output() -> Output {
+        let column = vec![1.0, f64::NAN, 0.1 + 0.2];
+        let series = Series { interval_s: 1.0, columns: [("x".to_owned(), column)].into() };
+        Output { series, exchanges_dropped: 7, ..Output::default() }
+    }
+
+    #[test]
+    fn a_run_comes_back_bit_by_bit() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("a/b")).unwrap();
+        assert!(matches!(store.load("h"), Kept::Missing));
+        store.save("h", &output()).unwrap();
+        let Kept::Found(back) = store.load("h") else { panic!("not found") };
+        assert_eq!(back.exchanges_dropped, 7);
+        let bits = |o: &Output| o.series.columns["x"].iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&back), bits(&output()));
+    }
+
+    #[test]
+    fn a_damaged_run_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        store.save("h", &output()).unwrap();
+        let path = store.run_file("h");
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        assert!(matches!(store.load("h"), Kept::Broken(_)));
+        fs::write(&path, b"").unwrap();
+        assert!(matches!(store.load("h"), Kept::Broken(_)));
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let error = Store::open(&file.join("results")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write to ") && error.contains("file/results"), "{error}");
+        assert!(Store::existing(dir.path()).unwrap_err().to_string().contains("results.json"));
+    }
+}
