@@ -2,6 +2,10 @@
 
 pub mod cli;
 pub mod experiment;
+pub mod export;
 pub mod formula;
+pub mod report;
 pub mod results;
+pub mod run;
+pub mod store;
 pub mod verdict;

@@ -169,7 +169,8 @@ fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
             return Ok(*output);
         }
         Kept::Broken(why) => {
-            how.watch.note(&format!("{}: its stored result does not read ({why}); it is run again", name(work.labels())));
+            how.watch
+                .note(&format!("{}: its stored result does not read ({why}); it is run again", name(work.labels())));
         }
         Kept::Missing => {}
     }
@@ -254,7 +255,8 @@ pub fn run_all(exp: &Experiment, published: &Published, how: How<'_>) -> io::Res
     let outcome = execute(&plan, how)?;
     let planned: Vec<_> = plan.iter().map(|s| s.labels.clone()).collect();
     let evidence = Evidence::new(&planned, &outcome.data())?;
-    let entries = outcome.done.iter().flat_map(|d| d.output.windows.iter().map(|w| entry(&d.labels, w, d.output.engine)));
+    let entries =
+        outcome.done.iter().flat_map(|d| d.output.windows.iter().map(|w| entry(&d.labels, w, d.output.engine)));
     let results = Results {
         experiment: exp.id.clone(),
         title: exp.title.clone(),

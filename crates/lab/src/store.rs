@@ -106,9 +106,9 @@ impl Store {
             Err(e) => return Kept::Broken(e.to_string()),
         };
         let unpacked = zstd::decode_all(packed.as_slice());
-        let output = unpacked.map_err(|e| e.to_string()).and_then(|bytes| {
-            ciborium::from_reader::<Output, _>(bytes.as_slice()).map_err(|e| e.to_string())
-        });
+        let output = unpacked
+            .map_err(|e| e.to_string())
+            .and_then(|bytes| ciborium::from_reader::<Output, _>(bytes.as_slice()).map_err(|e| e.to_string()));
         output.map_or_else(Kept::Broken, |o| Kept::Found(Box::new(o)))
     }
 

@@ -1,11 +1,63 @@
-//! The command.
+//! The command: one file for each subcommand.
+
+pub mod args;
+pub mod bench;
+pub mod clock;
+pub mod compare;
+pub mod describe;
+pub mod fail;
+pub mod list;
+pub mod near;
+pub mod page;
+pub mod perform;
+pub mod progress;
+pub mod reproduce;
+pub mod say;
 
 use std::process::ExitCode;
 
-pub mod near;
+use clap::Parser;
+
+use args::{Cli, Command};
+use fail::Failure;
+use progress::Talk;
 
 /// Runs the command with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version are asked for; everything else is wrong usage.
+            let code = u8::from(e.use_stderr()) * 2;
+            return if e.print().is_ok() { ExitCode::from(code) } else { ExitCode::from(2) };
+        }
+    };
+    match dispatch(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let code = failure.code();
+            if let Some(text) = failure.text() {
+                say::tell(text.trim_end());
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<(), Failure> {
+    let talk = match (cli.quiet, cli.verbose) {
+        (true, _) => Talk::Quiet,
+        (_, true) => Talk::Verbose,
+        _ => Talk::Normal,
+    };
+    match &cli.command {
+        Command::List(args) => list::list(args),
+        Command::Describe(args) => describe::describe(args),
+        Command::Compare(args) => compare::compare(args, talk),
+        Command::Run(args) => perform::run(args, talk),
+        Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Report(args) => perform::report(args, talk),
+        Command::Bench(args) => bench::bench(args, talk),
+    }
 }

@@ -161,7 +161,9 @@ fn wrong_claims_are_found_before_running() {
     let error = |e: Expect| check(&[e], &published).unwrap_err();
     assert!(check(&[expect("GOODPUT")], &published).is_ok());
     assert_eq!(error(expect("GODPUT")), "[[expect]] GODPUT: published.csv has no such row; did you mean GOODPUT?");
-    assert!(error(Expect { metric: Some("latency_ms.mean".to_owned()), ..expect("GOODPUT") }).contains("a time cannot"));
+    assert!(
+        error(Expect { metric: Some("latency_ms.mean".to_owned()), ..expect("GOODPUT") }).contains("a time cannot")
+    );
     assert!(error(expect("ORDER")).contains("give its order or every"));
     assert!(error(expect("EQ")).contains("neither low nor high"));
     assert!(error(Expect { formula: Some("cbt".to_owned()), ..expect("TH") }).contains("no formula"));

@@ -1,0 +1,239 @@
+//! The command line: what can be written, and its help.
+
+use std::path::PathBuf;
+
+use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
+use aqmkit_base::{Amount, BitRate, Duration};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A laboratory for active queue management: simulate, compare, reproduce.
+#[derive(Debug, Parser)]
+#[command(name = "aqmkit", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  aqmkit compare fifo red --rate 10mbit --rtt 50ms --bulk 20
+  aqmkit run cbt/blast
+  aqmkit reproduce
+  aqmkit describe red
+
+Rates, times and sizes take units as in tc: 10mbit, 30ms, 1500b.
+Exit codes: 0 good; 1 a published value was missed or a run failed; 2 wrong usage or a wrong file;
+3 the environment lacks something; 130 stopped with Ctrl-C.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Say only what was asked for: no progress, no notes.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Tell of every run as it ends.
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List disciplines, transports, traffic models, experiments
+    List(List),
+    /// Show what something is, its parameters, units, defaults and reference
+    Describe(Describe),
+    /// Compare disciplines on one link with the traffic of your choice
+    Compare(Box<Compare>),
+    /// Run an experiment: an id such as cbt/blast, or a file
+    Run(Run),
+    /// Show published values beside measured ones, with a verdict for each
+    Reproduce(Reproduce),
+    /// Build the HTML report of a directory of results again
+    Report(Report),
+    /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)
+    Bench(Bench),
+}
+
+/// `list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  aqmkit list\n  aqmkit list disciplines --json")]
+pub struct List {
+    /// What to list; everything where it is left out
+    pub what: Option<Catalogue>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A part of the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Catalogue {
+    /// Queue disciplines.
+    Disciplines,
+    /// How TCP endpoints behave.
+    Transports,
+    /// What applications want.
+    Traffic,
+    /// Experiments that can be run by id.
+    Experiments,
+}
+
+/// `describe`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit describe red
+  aqmkit describe red --rate 10mbit --set min=5 --set max=40
+  aqmkit describe bulk")]
+pub struct Describe {
+    /// A discipline, a traffic model, a transport, a formula or an experiment
+    pub name: String,
+    /// The link whose rate parameters are derived from
+    #[arg(long, default_value = "10mbit", value_parser = parse_rate)]
+    pub rate: BitRate,
+    /// Change a parameter
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// `compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit compare fifo red --rate 10mbit --rtt 50ms --bulk 20
+  aqmkit compare red red:min=5,max=40 --http 0.9 --duration 2min
+  aqmkit compare fifo red fred --bulk 20 --mpeg 4 --cbr 10mbit --seed 7
+
+A discipline may carry parameters after a colon. Bulk and web traffic are class tcp, video is class
+multimedia, cbr is class other.")]
+pub struct Compare {
+    /// Disciplines, each a name or NAME:PARAMETER=VALUE,…
+    #[arg(required = true)]
+    pub disciplines: Vec<String>,
+    /// Rate of the link
+    #[arg(long, default_value = "10mbit", value_parser = parse_rate)]
+    pub rate: BitRate,
+    /// Round trip without queues
+    #[arg(long, default_value = "50ms", value_parser = parse_duration)]
+    pub rtt: Duration,
+    /// Endless TCP transfers (20 where no traffic at all is asked for)
+    #[arg(long, value_name = "FLOWS")]
+    pub bulk: Option<u32>,
+    /// Web users that offer this fraction of the link's rate
+    #[arg(long, value_name = "FRACTION")]
+    pub http: Option<f64>,
+    /// A stream of datagrams of this rate that answers to nothing
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub cbr: Option<BitRate>,
+    /// MPEG video streams
+    #[arg(long, value_name = "FLOWS")]
+    pub mpeg: Option<u32>,
+    /// Videoconferences
+    #[arg(long, value_name = "FLOWS")]
+    pub videoconf: Option<u32>,
+    /// Measured time
+    #[arg(long, default_value = "60s", value_parser = parse_duration)]
+    pub duration: Duration,
+    /// Time before that, not measured
+    #[arg(long, default_value = "10s", value_parser = parse_duration)]
+    pub warmup: Duration,
+    /// What every queue may hold: 100 (packets) or 90kb
+    #[arg(long, value_parser = parse_amount)]
+    pub limit: Option<Amount>,
+    /// How TCP endpoints behave
+    #[arg(long, value_name = "PROFILE")]
+    pub transport: Option<String>,
+    /// How to run
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// Options of everything that runs.
+#[derive(Clone, Debug, Args)]
+pub struct How {
+    /// Another seed
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Runs of every combination, each with its own seed
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+    /// Runs at a time; all cores where it is left out
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Where results go
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print results.json in place of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit run cbt/blast
+  aqmkit run my.toml --set topology.rate=20mbit --repeat 3
+  aqmkit run cbt/blast --scale quick --json
+
+Finished runs are kept: the same command goes on where it was stopped.")]
+pub struct Run {
+    /// An id such as cbt/blast, or a file
+    pub experiment: String,
+    /// Change a value by its path
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// As published, or shortened
+    #[arg(long, default_value = "full")]
+    pub scale: Scale,
+    /// How to run
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// As published, or shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scale {
+    /// Shortened.
+    Quick,
+    /// As published.
+    Full,
+}
+
+/// `reproduce`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit reproduce                       everything, shortened
+  aqmkit reproduce cbt/blast             one experiment as published
+  aqmkit reproduce cbt/blast --scale quick")]
+pub struct Reproduce {
+    /// Experiments; all of them, shortened, where none is named
+    pub ids: Vec<String>,
+    /// As published, or shortened
+    #[arg(long)]
+    pub scale: Option<Scale>,
+    /// Runs at a time; all cores where it is left out
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Where results go, a directory for each experiment
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub out: PathBuf,
+    /// Print JSON: every published value with what was measured
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `report`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  aqmkit report results/cbt/blast")]
+pub struct Report {
+    /// A directory of results
+    pub dir: PathBuf,
+}
+
+/// `bench`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  aqmkit bench\n  aqmkit bench --json")]
+pub struct Bench {
+    /// Simulated time of the engine's scenario
+    #[arg(long, default_value = "100s", value_parser = parse_duration)]
+    pub duration: Duration,
+    /// Packets through each discipline
+    #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub packets: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

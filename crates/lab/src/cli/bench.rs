@@ -1,0 +1,191 @@
+//! `bench`: how fast the engine and the disciplines are.
+
+use aqmkit_aqm::registry::{self, Entry, Link, Spec};
+use aqmkit_aqm::{Cx, Dequeued, Discard, Packet};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
+use aqmkit_sim::Control;
+use serde::Serialize;
+
+use super::args;
+use super::clock::cpu;
+use super::fail::Failure;
+use super::progress::Talk;
+use super::say;
+use crate::experiment::{Experiment, Overrides};
+
+/// Dumbbell S1: the scenario on which simulators are compared.
+const S1: &str = r#"
+title = "Dumbbell S1"
+
+[topology]
+rate = "100mbit"
+mean_packet = "1500b"
+
+[topology.aqm]
+name = "red"
+limit = 500
+min = 30
+max = 90
+weight = 0.001953125
+max_p = 0.1
+
+[transport]
+profile = "ns2"
+mss = "1460b"
+header = "40b"
+
+[[traffic]]
+kind = "bulk"
+flows = 50
+stagger = "1s"
+"#;
+
+/// Speed of the engine.
+#[derive(Clone, Debug, Serialize)]
+struct EngineSpeed {
+    scenario: &'static str,
+    packets: u64,
+    events: u64,
+    cpu_s: f64,
+    packets_per_cpu_s: f64,
+}
+
+/// Speed of a discipline.
+#[derive(Clone, Debug, Serialize)]
+struct DisciplineSpeed {
+    name: &'static str,
+    ns_per_packet: f64,
+}
+
+/// `aqmkit bench`.
+///
+/// # Errors
+/// When the scenario cannot be run.
+pub fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
+    let tell = |text: &str| if talk != Talk::Quiet { say::tell(text) };
+    tell("measuring the engine …");
+    let engine = engine(args.duration)?;
+    tell("measuring the disciplines …");
+    let speeds: Vec<_> = registry::ALL.iter().filter_map(|e| speed(e, args.packets)).collect();
+    if args.json {
+        let all = serde_json::json!({ "engine": engine, "disciplines": speeds });
+        return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
+    }
+    let mut text = format!(
+        "Engine, dumbbell S1: {:.0} packets per CPU second ({} packets in {:.2} s)\n\nDisciplines, enqueue and dequeue:\n",
+        engine.packets_per_cpu_s, engine.packets, engine.cpu_s
+    );
+    for s in &speeds {
+        text.push_str(&format!("  {:12} {:6.1} ns per packet\n", s.name, s.ns_per_packet));
+    }
+    Ok(say::print(&text)?)
+}
+
+/// Round trips from 20 to 300 ms, evenly.
+fn round_trips(flows: u64) -> String {
+    let each = (0..flows).map(|i| format!("\"{}us\"", 20_000 + 280_000 * i / (flows - 1)));
+    format!("delays = {{ each = [{}] }}", each.collect::<Vec<_>>().join(", "))
+}
+
+fn engine(duration: Duration) -> Result<EngineSpeed, Failure> {
+    let delays = S1.replace("mean_packet", &format!("{}\nmean_packet", round_trips(50)));
+    let text = format!("duration = \"{duration}\"\n{delays}");
+    let exp = Experiment::parse("bench", &text, &Overrides::default())?;
+    let Some(spec) = exp.plan().into_iter().next() else {
+        return Err(Failure::Environment("the scenario of the benchmark is empty".to_owned()));
+    };
+    let scenario = spec.scenario()?;
+    let before = cpu();
+    let output = aqmkit_sim::run(scenario, &mut |_| Control::Continue).map_err(|e| Failure::Environment(e.to_string()))?;
+    let cpu_s = cpu().saturating_sub(before).as_secs_f64();
+    Ok(EngineSpeed {
+        scenario: "S1",
+        packets: output.engine.packets,
+        events: output.engine.events,
+        cpu_s,
+        packets_per_cpu_s: output.engine.packets as f64 / cpu_s,
+    })
+}
+
+/// A packet of one of many flows.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    flow: u64,
+    ecn: Ecn,
+}
+
+impl Packet for Frame {
+    fn len(&self) -> u32 {
+        1000
+    }
+
+    fn flow(&self) -> FlowKey {
+        FlowKey(self.flow)
+    }
+
+    fn class(&self) -> ClassId {
+        ClassId(u8::from(self.flow.is_multiple_of(4)))
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+}
+
+/// What a discipline is measured with where it has no defaults: two classes.
+fn with_classes(name: &str) -> Option<Spec> {
+    let classes = match name {
+        "cbt" => r#"{ "classes": [
+            { "class": "a", "bandwidth": "5mbit", "packet": "1000b" }, { "class": "b", "bandwidth": "5mbit", "packet": "1000b" }],
+            "latency": "100ms" }"#,
+        "cbq" => r#"{ "classes": [{ "class": "a", "share": 0.5 }, { "class": "b", "share": 0.5 }] }"#,
+        _ => return Spec::named(name),
+    };
+    Spec::read(name, &mut serde_json::Deserializer::from_str(classes)).ok()
+}
+
+/// Nanoseconds per packet with a queue that is neither empty nor full: packets of 1000 flows come in bursts
+/// of 16 at 98 % of the link's rate. None for a discipline that cannot be built without being told more.
+fn speed(entry: &Entry, packets: u64) -> Option<DisciplineSpeed> {
+    let link = Link { classes: vec!["a".to_owned(), "b".to_owned()], ..Link::new(BitRate::from_mbps(1000)) };
+    let mut queue = with_classes(entry.name)?.build::<Frame>(&link, Instant::ZERO).ok()?;
+    let (mut rng, mut sink, mut now) = (Rng::stream(1, "bench"), Discard, Instant::ZERO);
+    let gap = link.rate.time_to_send(Bytes(1000)).mul_f64(1.0 / 0.98);
+    let before = cpu();
+    for burst in 0..packets / 16 {
+        for i in 0..16 {
+            now = now + gap;
+            let flow = (burst * 16 + i).wrapping_mul(0x9E37_79B9_7F4A_7C15) % 1000;
+            queue.enqueue(Frame { flow, ecn: Ecn::Ect0 }, &mut Cx { now, rng: &mut rng, sink: &mut sink });
+        }
+        for _ in 0..16 {
+            if let Dequeued::Empty = queue.dequeue(&mut Cx { now, rng: &mut rng, sink: &mut sink }) {
+                break;
+            }
+        }
+    }
+    let spent = cpu().saturating_sub(before).as_nanos() as f64;
+    Some(DisciplineSpeed { name: entry.name, ns_per_packet: spent / (packets / 16 * 16).max(1) as f64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips_reach_from_end_to_end() {
+        let text = round_trips(50);
+        assert!(text.contains("\"20000us\"") && text.contains("\"300000us\""));
+        assert_eq!(text.matches("us\"").count(), 50);
+    }
+
+    #[test]
+    fn disciplines_are_measured() {
+        let all: Vec<_> = registry::ALL.iter().filter_map(|e| speed(e, 1600)).collect();
+        assert!(all.iter().any(|s| s.name == "red") && all.iter().all(|s| s.ns_per_packet > 0.0));
+    }
+}

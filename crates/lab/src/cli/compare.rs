@@ -1,0 +1,170 @@
+//! `compare`: an experiment from the command line. It is written as TOML and runs like any other.
+
+use aqmkit_aqm::registry;
+use toml::{Table, Value};
+
+use super::args;
+use super::describe::literal;
+use super::fail::{Failure, wrong};
+use super::near::closest;
+use super::perform::{directory, jobs, perform, show};
+use super::progress::Talk;
+use crate::experiment::{Experiment, Overrides};
+
+/// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
+const USER_BPS: f64 = 2940.0;
+
+/// `aqmkit compare`.
+///
+/// # Errors
+/// When a discipline or an amount of traffic is wrong, and as `run`.
+pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
+    let text = experiment(args)?.to_string();
+    let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
+    let exp = Experiment::parse("compare", &text, &overrides)?;
+    let dir = directory(&args.how, "compare");
+    let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
+    std::fs::write(dir.join("experiment.toml"), text)?;
+    show(&performed, &dir, args.how.json)
+}
+
+fn string(text: impl std::fmt::Display) -> Value {
+    Value::String(text.to_string())
+}
+
+fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
+    entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
+}
+
+/// The experiment that the arguments ask for.
+fn experiment(args: &args::Compare) -> Result<Table, Failure> {
+    let queues = args.disciplines.iter().map(|d| discipline(d, args)).collect::<Result<Vec<_>, _>>()?;
+    let traffic = traffic(args)?;
+    let names = args.disciplines.join(", ");
+    let mut file = table([
+        ("title", string(format!("{names} on a link of {}", args.rate))),
+        ("about", string(format!("One link of {}, round trips of {}.", args.rate, args.rtt))),
+        ("duration", string(args.duration)),
+        ("warmup", string(args.warmup)),
+        ("topology", Value::Table(table([("rate", string(args.rate)), ("delays", string(args.rtt))]))),
+        ("sweep", Value::Table(table([("aqm", Value::Array(queues))]))),
+        ("traffic", Value::Array(traffic)),
+    ]);
+    if let Some(profile) = &args.transport {
+        file.insert("transport".to_owned(), Value::Table(table([("profile", string(profile))])));
+    }
+    Ok(file)
+}
+
+/// `red:min=5,max=40` as an entry of the sweep.
+fn discipline(text: &str, args: &args::Compare) -> Result<Value, Failure> {
+    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
+    if registry::find(name).is_none() {
+        let names = || registry::ALL.iter().map(|e| e.name);
+        let known = names().collect::<Vec<_>>().join(", ");
+        let near = closest(name, names()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+        return wrong(format!("no discipline is called {name:?}"), format!("{near}Known are {known}"));
+    }
+    let mut entry = table([("name", string(name)), ("label", string(text))]);
+    if let Some(limit) = args.limit {
+        entry.insert("limit".to_owned(), literal(&limit.to_string()));
+    }
+    for parameter in split(parameters) {
+        let Some((key, value)) = parameter.split_once('=') else {
+            return wrong(format!("{parameter:?} in {text:?} sets nothing"), format!("write it as in {name}:limit=100"));
+        };
+        entry.insert(key.trim().to_owned(), literal(value.trim()));
+    }
+    Ok(Value::Table(entry))
+}
+
+/// The parts between commas that are not inside brackets or quotes.
+fn split(text: &str) -> Vec<String> {
+    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.retain(|p| !p.trim().is_empty());
+    parts
+}
+
+fn traffic(args: &args::Compare) -> Result<Vec<Value>, Failure> {
+    let asked = args.bulk.is_some() || args.http.is_some() || args.cbr.is_some() || args.mpeg.is_some() || args.videoconf.is_some();
+    let bulk = if asked { args.bulk } else { Some(20) };
+    let users = args.http.map(|fraction| users(fraction, args)).transpose()?;
+    let groups = [
+        bulk.map(|n| ("bulk", "tcp", "flows", Value::Integer(n.into()))),
+        users.map(|n| ("http-mah", "tcp", "users", Value::Integer(n))),
+        args.mpeg.map(|n| ("mpeg", "multimedia", "flows", Value::Integer(n.into()))),
+        args.videoconf.map(|n| ("videoconf", "multimedia", "flows", Value::Integer(n.into()))),
+        args.cbr.map(|rate| ("cbr", "other", "rate", string(rate))),
+    ];
+    let written = groups.into_iter().flatten().map(|(kind, class, key, value)| {
+        Value::Table(table([("kind", string(kind)), ("class", string(class)), (key, value)]))
+    });
+    Ok(written.collect())
+}
+
+/// The number of web users that offer this fraction of the link.
+fn users(fraction: f64, args: &args::Compare) -> Result<i64, Failure> {
+    if !(fraction > 0.0 && fraction <= 2.0) {
+        return wrong(
+            format!("--http {fraction} is not a load"),
+            "write the fraction of the link's rate that the web offers, above 0 and at most 2, such as 0.9",
+        );
+    }
+    Ok(((fraction * args.rate.as_bps() as f64 / USER_BPS).round() as i64).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+
+    fn written(line: &str) -> Result<String, Failure> {
+        let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
+        let Command::Compare(args) = cli.command else { panic!("not compare") };
+        experiment(&args).map(|t| t.to_string())
+    }
+
+    #[test]
+    fn arguments_become_an_experiment() {
+        insta::assert_snapshot!(
+            written("fifo red:min=5,max=40 --rate 20mbit --rtt 30ms --bulk 3 --http 0.9 --cbr 10mbit --limit 90").unwrap()
+        );
+    }
+
+    #[test]
+    fn without_traffic_there_is_bulk() {
+        assert!(written("fifo").unwrap().contains("kind = \"bulk\""));
+        assert!(!written("fifo --http 0.5").unwrap().contains("bulk"));
+    }
+
+    #[test]
+    fn parameters_may_hold_commas() {
+        assert_eq!(split("a=1,b=[1, 2],c={ x = \"y,z\" }"), ["a=1", "b=[1, 2]", "c={ x = \"y,z\" }"]);
+        assert!(split("").is_empty());
+    }
+
+    #[test]
+    fn wrong_arguments_are_named() {
+        let text = |line| written(line).unwrap_err().text().unwrap_or_default();
+        assert!(text("rde").contains("did you mean red?"));
+        assert!(text("red:min").contains("sets nothing"));
+        assert!(text("red --http 90").contains("not a load"));
+    }
+}

@@ -1,0 +1,146 @@
+//! `describe`: what something is.
+
+use aqmkit_aqm::registry::{self as disciplines, Link};
+use aqmkit_flows::traffic::registry as traffic;
+use aqmkit_flows::transport::{Profile, profile};
+use serde::Serialize;
+
+use super::args::{self, Catalogue};
+use super::fail::{Failure, wrong};
+use super::list::items;
+use super::near::closest;
+use super::page::render;
+use super::say;
+use crate::experiment::{Experiment, Overrides};
+use crate::formula;
+
+/// `aqmkit describe`.
+///
+/// # Errors
+/// When nothing has this name, or a parameter is wrong.
+pub fn describe(args: &args::Describe) -> Result<(), Failure> {
+    let text = if let Some(entry) = disciplines::find(&args.name) {
+        discipline(entry, args)?
+    } else if let Some(entry) = traffic::find(&args.name) {
+        model(entry, args)?
+    } else if let Some(found) = Profile::named(&args.name) {
+        transport(&args.name, &found)?
+    } else if let Some(entry) = formula::find(&args.name) {
+        equation(&entry)
+    } else {
+        experiment(&args.name)?
+    };
+    Ok(say::print(&text)?)
+}
+
+fn width() -> u16 {
+    let columns = terminal_size::terminal_size().map_or(100, |(w, _)| w.0);
+    columns.clamp(60, 140)
+}
+
+/// Values in TOML below a title; nested ones in their short form.
+fn values(title: &str, of: &impl Serialize) -> Result<String, Failure> {
+    let table = toml::Table::try_from(of).map_err(|e| Failure::Environment(e.to_string()))?;
+    let lines = table.iter().map(|(key, value)| format!("    {key} = {value}\n"));
+    Ok(format!("\n{}\n\n{}", say::bold(title), lines.collect::<String>()))
+}
+
+/// What `--set` asks for, as a table.
+pub(super) fn settings(set: &[String]) -> Result<toml::Table, Failure> {
+    let mut table = toml::Table::new();
+    for text in set {
+        let Some((name, value)) = text.split_once('=') else {
+            return wrong(format!("{text:?} sets nothing"), "write a name and a value, such as min=5");
+        };
+        table.insert(name.trim().to_owned(), literal(value.trim()));
+    }
+    Ok(table)
+}
+
+/// A value as TOML has it; text that is none is a string.
+pub(super) fn literal(text: &str) -> toml::Value {
+    let parsed = format!("x = {text}").parse::<toml::Table>().ok().and_then(|mut t| t.remove("x"));
+    parsed.unwrap_or_else(|| toml::Value::String(text.to_owned()))
+}
+
+fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<String, Failure> {
+    let page = render(&entry.page(), width());
+    let table = settings(&args.set)?;
+    let read = disciplines::Spec::read(entry.name, toml::Value::Table(table));
+    let spec = match read {
+        Ok(spec) => spec,
+        Err(e) => return wrong(format!("{}: {}", entry.name, e.message().trim()), "see the parameters of the page"),
+    };
+    match spec.effective(&Link::new(args.rate)) {
+        Ok(effective) => Ok(page + &values(&format!("On a link of {}", args.rate), &effective)?),
+        // What has no defaults, such as classes, is no fault of who asks for the page.
+        Err(e) if args.set.is_empty() => Ok(format!("{page}\nIt needs parameters: {e}\n")),
+        Err(e) => wrong(format!("{}: {e}", entry.name), "see the parameters of the page"),
+    }
+}
+
+fn model(entry: &traffic::Entry, args: &args::Describe) -> Result<String, Failure> {
+    let page = render(&entry.page(), width());
+    match traffic::Spec::read(entry.name, toml::Value::Table(settings(&args.set)?)) {
+        Ok(spec) => Ok(page + &values("Values", &spec)?),
+        Err(e) => wrong(format!("{}: {}", entry.name, e.message().trim()), "see the parameters of the page"),
+    }
+}
+
+fn transport(name: &str, found: &Profile) -> Result<String, Failure> {
+    let about = items(Catalogue::Transports).into_iter().find(|i| i.name == name).map(|i| i.summary);
+    Ok(format!("{name}: {}\n{}", about.unwrap_or_default(), values("Values", found)?))
+}
+
+fn equation(entry: &formula::Entry) -> String {
+    let args = entry.args.join(", ");
+    format!("{}: {}\n\nSource: {}\nArguments: {args}\n", say::bold(entry.name), entry.about.trim(), entry.source)
+}
+
+fn experiment(name: &str) -> Result<String, Failure> {
+    let listed = items(Catalogue::Experiments);
+    if !listed.iter().any(|i| i.name == name) && !name.ends_with(".toml") {
+        return unknown(name, listed.into_iter().map(|i| i.name));
+    }
+    let exp = Experiment::load(name, &Overrides::default())?;
+    let mut text = format!("{}\n", say::bold(&exp.title));
+    if !exp.source.is_empty() {
+        text.push_str(&format!("{}\n", exp.source));
+    }
+    text.push_str(&format!("\n{}\n", render(&exp.about, width())));
+    for axis in &exp.axes {
+        text.push_str(&format!("{}: {}\n", axis.name, axis.labels.join(", ")));
+    }
+    let windows = exp.windows.iter().map(|w| format!("{} ({} to {})", w.name, w.from, w.to)).collect::<Vec<_>>();
+    text.push_str(&format!("windows: {}\n", windows.join(", ")));
+    text.push_str(&format!("runs: {} (each combination {} times)\n", exp.plan().len(), exp.repeat));
+    text.push_str(&format!("published values claimed: {}\n\nRun it: aqmkit run {name}\n", exp.expects.len()));
+    Ok(text)
+}
+
+fn unknown<T>(name: &str, experiments: impl Iterator<Item = String>) -> Result<T, Failure> {
+    let mut known: Vec<String> = experiments.collect();
+    known.extend(disciplines::ALL.iter().map(|e| e.name.to_owned()));
+    known.extend(traffic::ALL.iter().map(|e| e.name.to_owned()));
+    known.extend(profile::NAMES.iter().map(|n| (*n).to_owned()));
+    known.extend(formula::all().iter().map(|e| e.name.to_owned()));
+    let right = match closest(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {near}? aqmkit list shows all names"),
+        None => "aqmkit list shows all names".to_owned(),
+    };
+    wrong(format!("nothing is called {name:?}"), right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_toml_or_text() {
+        let table = settings(&["min=5".into(), "limit=90kb".into(), "gentle = true".into()]).unwrap();
+        assert_eq!(table["min"], toml::Value::Integer(5));
+        assert_eq!(table["limit"], toml::Value::String("90kb".into()));
+        assert_eq!(table["gentle"], toml::Value::Boolean(true));
+        assert!(settings(&["min".into()]).is_err());
+    }
+}

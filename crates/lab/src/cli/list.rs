@@ -1,0 +1,95 @@
+//! `list`: what there is.
+
+use serde::Serialize;
+
+use super::args::{self, Catalogue};
+use super::fail::Failure;
+use super::say;
+use crate::experiment::catalogue;
+
+/// One line of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// Of which part of the catalogue.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+}
+
+/// What each profile is.
+const TRANSPORTS: &[(&str, &str)] = &[
+    ("bsd44", "FreeBSD 2.2.8, a 4.4BSD: Reno, 16 KB windows, coarse timers"),
+    ("freebsd45", "FreeBSD 4.5: NewReno, larger windows"),
+    ("rfc", "what the RFCs ask of TCP today"),
+    ("ns2", "ns-2's agents: no handshake subtleties, fine timers"),
+];
+
+/// Every name of a part of the catalogue.
+#[must_use]
+pub fn items(part: Catalogue) -> Vec<Item> {
+    let item = |kind, name: &str, summary: &str| Item { kind, name: name.to_owned(), summary: summary.to_owned() };
+    match part {
+        Catalogue::Disciplines => {
+            aqmkit_aqm::registry::ALL.iter().map(|e| item("discipline", e.name, e.summary())).collect()
+        }
+        Catalogue::Traffic => {
+            aqmkit_flows::traffic::registry::ALL.iter().map(|e| item("traffic", e.name, e.summary())).collect()
+        }
+        Catalogue::Transports => {
+            let about = |name: &str| TRANSPORTS.iter().find(|t| t.0 == name).map_or("", |t| t.1);
+            aqmkit_flows::transport::profile::NAMES.iter().map(|n| item("transport", n, about(n))).collect()
+        }
+        Catalogue::Experiments => catalogue().iter().map(|e| item("experiment", &e.id, &e.title)).collect(),
+    }
+}
+
+const PARTS: [(Catalogue, &str); 4] = [
+    (Catalogue::Disciplines, "Disciplines"),
+    (Catalogue::Transports, "Transports"),
+    (Catalogue::Traffic, "Traffic"),
+    (Catalogue::Experiments, "Experiments"),
+];
+
+/// `aqmkit list`.
+///
+/// # Errors
+/// When standard output is gone.
+pub fn list(args: &args::List) -> Result<(), Failure> {
+    let chosen: Vec<_> = PARTS.iter().filter(|(part, _)| args.what.is_none_or(|w| w == *part)).collect();
+    if args.json {
+        let all: Vec<Item> = chosen.iter().flat_map(|(part, _)| items(*part)).collect();
+        return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
+    }
+    let sections: Vec<String> = chosen.iter().map(|(part, title)| section(title, &items(*part))).collect();
+    let hint = if args.what.is_none() { "\nMore about each: aqmkit describe NAME\n" } else { "" };
+    Ok(say::print(&(sections.join("\n") + hint))?)
+}
+
+fn section(title: &str, items: &[Item]) -> String {
+    let width = items.iter().map(|i| i.name.chars().count()).max().unwrap_or(0);
+    let mut text = say::bold(title) + "\n";
+    for item in items {
+        text.push_str(format!("  {:width$}  {}", item.name, item.summary).trim_end());
+        text.push('\n');
+    }
+    if items.is_empty() {
+        text.push_str("  none\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_says_what_it_is() {
+        for (part, _) in PARTS.iter().take(3) {
+            let all = items(*part);
+            assert!(!all.is_empty());
+            assert!(all.iter().all(|i| !i.summary.is_empty()), "{all:?}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `run` and `report`, and what every command that runs something shares.
+
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::args::{self, How};
+use super::fail::{Failure, wrong};
+use super::progress::{Bar, Talk};
+use super::say;
+use crate::experiment::{Experiment, Overrides, Scale, library_file};
+use crate::report::terminal::{Screen, summary, verdicts};
+use crate::report::{self, RunData};
+use crate::results::Results;
+use crate::run::{self, Outcome};
+use crate::store::Store;
+use crate::verdict::{self, published::Published};
+use crate::{experiment, export};
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+impl From<args::Scale> for Scale {
+    fn from(scale: args::Scale) -> Self {
+        match scale {
+            args::Scale::Quick => Scale::Quick,
+            args::Scale::Full => Scale::Full,
+        }
+    }
+}
+
+/// Makes the first Ctrl-C a wish to stop; a second one ends the program at once.
+fn listen() -> Result<(), Failure> {
+    static ONCE: Once = Once::new();
+    let mut result = Ok(());
+    ONCE.call_once(|| {
+        result = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+    });
+    result.map_err(|e| Failure::Environment(format!("Ctrl-C cannot be caught: {e}")))
+}
+
+/// How many runs at a time.
+pub fn jobs(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
+
+/// The published values, from beside the experiments.
+///
+/// # Errors
+/// When the file is wrong.
+pub fn published() -> Result<Published, Failure> {
+    let text = library_file("published.csv").unwrap_or_default();
+    match Published::parse(&text) {
+        Ok(published) => Ok(published),
+        Err(e) => wrong(format!("published.csv: {e}"), "its columns are id, source, where, what, unit, low, high, kind"),
+    }
+}
+
+/// An experiment that was run.
+pub struct Performed {
+    /// Its results.
+    pub results: Results,
+    /// Runs that failed, in words.
+    pub failed: Vec<String>,
+}
+
+/// Runs an experiment and writes its files into `dir`.
+///
+/// # Errors
+/// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
+pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
+    let published = published()?;
+    if let Err(e) = verdict::check(&exp.expects, &published) {
+        return wrong(e, "docs/experiment-format.md says what a claim may hold");
+    }
+    let store = Store::open(dir)?;
+    listen()?;
+    let bar = Bar::new(exp.plan().len(), talk);
+    let how = run::How { jobs, store: &store, watch: &bar, cancel: &STOP };
+    let (results, outcome) = run::run_all(exp, &published, how)?;
+    bar.finish();
+    write(dir, &results, &outcome)?;
+    if outcome.cancelled {
+        return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
+    }
+    Ok(Performed { results, failed: outcome.failed })
+}
+
+fn write(dir: &Path, results: &Results, outcome: &Outcome) -> Result<(), Failure> {
+    let data = outcome.data();
+    export::write(dir, results, &data)?;
+    html(dir, results, &data)
+}
+
+fn html(dir: &Path, results: &Results, data: &[RunData<'_>]) -> Result<(), Failure> {
+    report::write_html(&dir.join("report.html"), results, data)?;
+    Ok(())
+}
+
+fn stopped(outcome: &Outcome, planned: usize, dir: &Path) -> String {
+    format!(
+        "Stopped. {} of {planned} runs are done and kept in {}; the same command goes on from there.",
+        outcome.done.len(),
+        dir.display()
+    )
+}
+
+/// Prints the results of an experiment as a newcomer reads them.
+///
+/// # Errors
+/// When standard output is gone, or a run failed.
+pub fn show(performed: &Performed, dir: &Path, json: bool) -> Result<(), Failure> {
+    let results = &performed.results;
+    if json {
+        say::print(&serde_json::to_string_pretty(results)?)?;
+    } else {
+        let screen = Screen::of_stdout();
+        let mut text = summary(results, screen);
+        if !results.expectations.is_empty() {
+            text.push('\n');
+            text.push_str(&verdicts(&results.expectations, screen));
+        }
+        say::print(&format!("{text}\nReport: {}", dir.join("report.html").display()))?;
+    }
+    failures(&performed.failed)
+}
+
+/// Tells of runs that failed.
+///
+/// # Errors
+/// When there is one.
+pub fn failures(failed: &[String]) -> Result<(), Failure> {
+    for text in failed {
+        say::tell(&format!("error: run {text}"));
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Missed) }
+}
+
+/// Where the results of an experiment go.
+#[must_use]
+pub fn directory(how: &How, id: &str) -> PathBuf {
+    how.out.clone().unwrap_or_else(|| Path::new("results").join(id))
+}
+
+/// `aqmkit run`.
+///
+/// # Errors
+/// As [`perform`] and [`show`].
+pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
+    let overrides = Overrides {
+        set: args.set.clone(),
+        seed: args.how.seed,
+        repeat: args.how.repeat,
+        scale: args.scale.into(),
+    };
+    let exp = experiment::Experiment::load(&args.experiment, &overrides)?;
+    let dir = directory(&args.how, &exp.id);
+    let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
+    show(&performed, &dir, args.how.json)
+}
+
+/// `aqmkit report`.
+///
+/// # Errors
+/// When the directory holds no results, or cannot be written to.
+pub fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
+    let store = Store::existing(&args.dir)?;
+    let results = store.results()?;
+    let runs = store.load_list()?;
+    let data: Vec<_> = runs.iter().map(|(l, output)| RunData { labels: &l.labels, output }).collect();
+    if data.len() < results.planned && talk != Talk::Quiet {
+        say::tell(&format!("note: {} of {} runs are there; run the experiment for the rest", data.len(), results.planned));
+    }
+    html(&args.dir, &results, &data)?;
+    Ok(say::print(&format!("Report: {}", args.dir.join("report.html").display()))?)
+}

@@ -1,0 +1,66 @@
+//! `reproduce`: published values beside measured ones.
+
+use serde_json::json;
+
+use super::args;
+use super::fail::{Failure, wrong};
+use super::perform::{self, Performed, failures, perform};
+use super::progress::Talk;
+use super::say;
+use crate::experiment::{Experiment, Overrides, Scale, catalogue};
+use crate::report::terminal::{Screen, scoreboard, verdicts};
+use crate::results::Results;
+
+/// `aqmkit reproduce`.
+///
+/// # Errors
+/// When an experiment is wrong, a published value was missed, or a run failed.
+pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+    let all: Vec<String> = catalogue().into_iter().map(|e| e.id).collect();
+    if all.is_empty() && args.ids.is_empty() {
+        return wrong("there are no experiments", "name a file, or set AQMKIT_EXPERIMENTS to a directory of experiments");
+    }
+    let ids = if args.ids.is_empty() { &all } else { &args.ids };
+    let shortened = if args.ids.is_empty() { Scale::Quick } else { Scale::Full };
+    let scale = args.scale.map_or(shortened, Scale::from);
+    // All are read before any is run: a wrong one is told at once.
+    let overrides = Overrides { scale, ..Overrides::default() };
+    let experiments = ids.iter().map(|id| Experiment::load(id, &overrides)).collect::<Result<Vec<_>, _>>()?;
+    let mut done = Vec::new();
+    for exp in &experiments {
+        let performed = perform(exp, &args.out.join(&exp.id), perform::jobs(args.jobs), talk)?;
+        if !args.json {
+            say::print(&one(&performed.results))?;
+        }
+        done.push(performed);
+    }
+    finish(args, done)
+}
+
+/// The verdicts on one experiment.
+fn one(results: &Results) -> String {
+    let title = say::bold(&format!("{}: {}", results.experiment, results.title));
+    let body = if results.expectations.is_empty() {
+        "It claims no published values.\n".to_owned()
+    } else {
+        verdicts(&results.expectations, Screen::of_stdout())
+    };
+    format!("{title}\n{body}")
+}
+
+fn finish(args: &args::Reproduce, done: Vec<Performed>) -> Result<(), Failure> {
+    let (mut results, mut failed) = (Vec::new(), Vec::new());
+    for performed in done {
+        results.push(performed.results);
+        failed.extend(performed.failed);
+    }
+    if args.json {
+        let list = results.iter().map(|r| json!({ "experiment": r.experiment, "scale": r.scale, "expectations": r.expectations }));
+        say::print(&serde_json::to_string_pretty(&list.collect::<Vec<_>>())?)?;
+    } else {
+        say::print(&scoreboard(&results.iter().collect::<Vec<_>>(), Screen::of_stdout()))?;
+    }
+    failures(&failed)?;
+    let missed = results.iter().flat_map(|r| &r.expectations).any(|e| e.pass == Some(false));
+    if missed { Err(Failure::Missed) } else { Ok(()) }
+}

@@ -1,0 +1,43 @@
+//! The files an experiment leaves behind: `results.json`, `summary.csv` and the Parquet tables.
+//!
+//! Every file appears whole or not at all: it is written beside its place and renamed into it.
+
+mod atomic;
+mod columns;
+mod csv;
+mod error;
+mod tables;
+
+use std::io::Write;
+use std::path::Path;
+
+pub use atomic::write_atomically;
+pub use error::ExportError;
+
+use crate::report::RunData;
+use crate::results::Results;
+
+/// Writes all files of an experiment into `dir`, which is made when it does not exist.
+///
+/// # Errors
+/// When a file cannot be written; the error names it. Files written before stay.
+pub fn write(dir: &Path, results: &Results, runs: &[RunData<'_>]) -> Result<(), ExportError> {
+    std::fs::create_dir_all(dir).map_err(|source| ExportError::new(dir, source))?;
+    json(&dir.join("results.json"), results)?;
+    csv::summary(&dir.join("summary.csv"), results)?;
+    tables::series(&dir.join("series.parquet"), runs)?;
+    tables::flows(&dir.join("flows.parquet"), runs)?;
+    tables::responses(&dir.join("responses.parquet"), runs)
+}
+
+/// Writes `results.json`: indented, with the keys always in the same order.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn json(path: &Path, results: &Results) -> Result<(), ExportError> {
+    write_atomically(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, results)?;
+        out.write_all(b"\n")?;
+        Ok(())
+    })
+}

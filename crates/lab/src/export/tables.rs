@@ -1,0 +1,95 @@
+//! The Parquet tables: per interval, per application, per exchange.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, Field};
+
+use super::columns::{counts, floats, texts, write};
+use super::error::ExportError;
+use crate::report::RunData;
+
+/// Writes `series.parquet`: a row for each run and interval, `t_s` being where the interval starts.
+pub(super) fn series(path: &Path, runs: &[RunData<'_>]) -> Result<(), ExportError> {
+    let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.output.series.columns.keys()).collect();
+    let mut fields = vec![Field::new("t_s", DataType::Float64, false)];
+    fields.extend(names.iter().map(|name| Field::new(name.as_str(), DataType::Float64, true)));
+    write(path, runs, fields, |run| {
+        let series = &run.output.series;
+        let rows = series.columns.values().map(Vec::len).max().unwrap_or(0);
+        let mut columns: Vec<ArrayRef> = vec![floats((0..rows).map(|row| row as f64 * series.interval_s))];
+        for name in &names {
+            let values = series.columns.get(*name).map_or(&[][..], Vec::as_slice);
+            columns.push(floats((0..rows).map(|row| values.get(row).copied().unwrap_or(f64::NAN))));
+        }
+        columns
+    })
+}
+
+/// Writes `flows.parquet`: a row for each application, with a column of delivered bytes for each window.
+pub(super) fn flows(path: &Path, runs: &[RunData<'_>]) -> Result<(), ExportError> {
+    let windows = windows(runs);
+    let mut fields = vec![text("traffic"), count("index"), text("class")];
+    fields.extend(windows.iter().map(|window| Field::new(format!("delivered_bytes.{window}"), DataType::UInt64, true)));
+    fields.extend(["connections", "packets", "retransmissions", "timeouts", "drops"].map(count));
+    write(path, runs, fields, |run| flow_columns(run, &windows))
+}
+
+fn flow_columns(run: &RunData<'_>, windows: &[String]) -> Vec<ArrayRef> {
+    let flows = &run.output.flows;
+    let mut columns = vec![
+        texts(flows.iter().map(|flow| flow.traffic.as_str())),
+        counts(flows.iter().map(|flow| flow.index)),
+        texts(flows.iter().map(|flow| flow.class.as_str())),
+    ];
+    for window in windows {
+        let place = run.output.windows.iter().position(|other| other.name == *window);
+        let bytes = flows.iter().map(|flow| place.and_then(|place| flow.delivered_bytes.get(place).copied()));
+        columns.push(std::sync::Arc::new(bytes.collect::<arrow::array::UInt64Array>()));
+    }
+    columns.push(counts(flows.iter().map(|flow| flow.connections)));
+    columns.push(counts(flows.iter().map(|flow| flow.packets)));
+    columns.push(counts(flows.iter().map(|flow| flow.retransmissions)));
+    columns.push(counts(flows.iter().map(|flow| flow.timeouts)));
+    columns.push(counts(flows.iter().map(|flow| flow.drops)));
+    columns
+}
+
+/// The windows of all runs, in the order in which they are met.
+fn windows(runs: &[RunData<'_>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for window in runs.iter().flat_map(|run| &run.output.windows) {
+        if !names.contains(&window.name) {
+            names.push(window.name.clone());
+        }
+    }
+    names
+}
+
+/// Writes `responses.parquet`: a row for each finished exchange.
+pub(super) fn responses(path: &Path, runs: &[RunData<'_>]) -> Result<(), ExportError> {
+    let fields = vec![text("traffic"), text("kind"), float("started_s"), float("duration_ms"), count("bytes")];
+    write(path, runs, fields, |run| {
+        let exchanges = &run.output.exchanges;
+        vec![
+            texts(exchanges.iter().map(|exchange| exchange.traffic.as_str())),
+            texts(exchanges.iter().map(|exchange| exchange.kind.as_str())),
+            floats(exchanges.iter().map(|exchange| exchange.started_s)),
+            floats(exchanges.iter().map(|exchange| exchange.duration_ms)),
+            counts(exchanges.iter().map(|exchange| exchange.bytes)),
+        ]
+    })
+}
+
+fn text(name: &str) -> Field {
+    Field::new(name, DataType::Utf8, false)
+}
+
+fn count(name: &str) -> Field {
+    Field::new(name, DataType::UInt64, false)
+}
+
+fn float(name: &str) -> Field {
+    Field::new(name, DataType::Float64, true)
+}

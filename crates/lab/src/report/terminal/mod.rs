@@ -1,0 +1,11 @@
+//! Tables for a terminal.
+
+mod scoreboard;
+mod screen;
+mod summary;
+mod verdicts;
+
+pub use scoreboard::scoreboard;
+pub use screen::Screen;
+pub use summary::summary;
+pub use verdicts::verdicts;

@@ -1,0 +1,5 @@
+//! Terminal tables, exported files and the page, on results that were made up.
+
+mod export;
+mod synthetic;
+mod terminal;
