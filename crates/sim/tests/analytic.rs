@@ -37,7 +37,8 @@ fn reno_constant(p: f64, delayed_ack: DelayedAck) -> f64 {
     let size = f64::from(u32::try_from(profile.mss.0).unwrap());
     let flows = group("reno", (0..8).map(|_| Box::new(Bulk) as _).collect(), profile, Delays::Each(vec![rtt]));
     // Fast enough that nothing queues.
-    let mut scenario = dumbbell(BitRate::from_mbps(10_000), spec("fifo", r#"{"limit": 1000000}"#), vec![flows], 20, 600);
+    let mut scenario =
+        dumbbell(BitRate::from_mbps(10_000), spec("fifo", r#"{"limit": 1000000}"#), vec![flows], 20, 600);
     scenario.links[0].loss = p;
     let out = finish(scenario);
     let (lost, sent) = out.flows.iter().fold((0, 0), |(l, s), f| (l + f.drops, s + f.packets));
@@ -54,7 +55,7 @@ fn tcp_follows_the_square_root_law() {
     for p in [0.0005, 0.002] {
         let each = reno_constant(p, DelayedAck::None);
         assert!((1.1..1.42).contains(&each), "p {p}: constant {each}");
-        println!("{p} {each}"); let delayed = reno_constant(p, DelayedAck::After(Duration::from_millis(40)));
+        let delayed = reno_constant(p, DelayedAck::After(Duration::from_millis(40)));
         let ratio = each / delayed;
         assert!((ratio / std::f64::consts::SQRT_2 - 1.0).abs() < 0.15, "p {p}: {each} and {delayed}");
     }

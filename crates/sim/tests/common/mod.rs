@@ -34,7 +34,7 @@ impl Application for Bulk {
     fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
         match event {
             Event::Start => {
-                let at = cx.now + Duration::from_secs_f64(cx.rng.uniform());
+                let at = cx.now + Duration::from_secs_f64(5.0 * cx.rng.uniform());
                 cx.want(Action::WakeAt(at));
             }
             Event::Wake => {
