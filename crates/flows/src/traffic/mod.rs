@@ -14,6 +14,7 @@ mod datagrams;
 pub mod empirical;
 pub mod http_mah;
 pub mod model;
+pub mod mpeg;
 pub mod ramp;
 pub mod registry;
 

@@ -126,6 +126,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 registry! {
     Bulk = bulk, "bulk";
     HttpMah = http_mah, "http-mah";
+    Mpeg = mpeg, "mpeg";
     Cbr = cbr, "cbr";
     Ramp = ramp, "ramp";
 }

@@ -6,3 +6,4 @@ mod bulk;
 mod cbr;
 mod harness;
 mod http;
+mod mpeg;
