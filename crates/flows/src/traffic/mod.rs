@@ -17,6 +17,7 @@ pub mod model;
 pub mod mpeg;
 pub mod ramp;
 pub mod registry;
+pub mod videoconf;
 
 pub use model::{Model, Population, TrafficError};
 

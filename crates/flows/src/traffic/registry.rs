@@ -127,6 +127,7 @@ registry! {
     Bulk = bulk, "bulk";
     HttpMah = http_mah, "http-mah";
     Mpeg = mpeg, "mpeg";
+    Videoconf = videoconf, "videoconf";
     Cbr = cbr, "cbr";
     Ramp = ramp, "ramp";
 }

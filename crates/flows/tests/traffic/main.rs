@@ -7,3 +7,4 @@ mod cbr;
 mod harness;
 mod http;
 mod mpeg;
+mod videoconf;
