@@ -239,7 +239,7 @@ impl ClassParams {
         let drain_rate = self.drain_rate.unwrap_or(0.0);
         in_range("weight", self.weight, f64::MIN_POSITIVE, 1.0)?;
         in_range("drain_rate", drain_rate, 0.0, f64::INFINITY)?;
-        let (min, max) = (length("min", self.min)?, length("max", self.max)?);
+        let (max, min) = (length("max", self.max)?, length("min", self.min)?);
         let ramp = Ramp { min, max, max_p: self.max_p, gentle: false }.check()?;
         Ok(ClassConfig { ramp, weight: self.weight, drain_rate })
     }
