@@ -1,7 +1,7 @@
 //! What an operating system did: every choice an endpoint makes, as data.
 //!
-//! A [`Profile`] is complete; it is made from a named one ([`Profile::named`], [`NAMES`]) and [`Overrides`] of single
-//! fields. One profile serves any number of endpoints.
+//! A [`Profile`] is complete; it is made from a named one ([`Profile::named`], [`NAMES`]) and [`Overrides`]
+//! of single fields. One profile serves any number of endpoints.
 
 use aqmkit_base::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,9 @@ profile! {
     header: Bytes,
     /// Initial congestion window in full segments.
     initial_window: u32,
+    /// Whether the acknowledgement of a SYN-ACK opens the window, so that the passive end starts with one
+    /// segment more. BSD did, before RFC 2581 section 3.1 forbade it.
+    syn_opens_window: bool,
     /// Initial slow-start threshold.
     initial_ssthresh: Bytes,
     /// The congestion window does not grow beyond this.
@@ -109,8 +112,9 @@ profile! {
     /// 0 or 1 tick where round trips are far below a tick: such a connection hardly backs off.
     backoff_of_minimum: bool,
     /// Timeouts of one segment that are answered with a retransmission; the next one ends the connection.
-    max_retransmits: u32,
-    /// How long to wait after each SYN: one wait for each SYN sent, the connection is given up after the last.
+    max_retransmits: u8,
+    /// How long to wait after each SYN: one wait for each SYN sent, the connection is given up after the
+    /// last.
     syn: Vec<Duration>,
     /// The same for SYN-ACKs.
     syn_ack: Vec<Duration>,
@@ -148,9 +152,10 @@ impl Profile {
     /// 4.4BSD as Parris 2001, Table A.8 describes it.
     ///
     /// Timestamps are on ("RFC 1323: yes"), so a full segment carries 1448 bytes under 52 bytes of header
-    /// and fills the 1500 of an Ethernet frame; the dissertation counts 1440 + 60 for the same frame. ECN is
-    /// "optional" in the table, but its routers dropped throughout, so it is off. The window is the
-    /// table's 16 KB: 11 full segments in flight. The SYNs are 4.4BSD's, at 0, 6 and 30 s, given up at 75 s.
+    /// and fills the 1500 of an Ethernet frame; the dissertation counts 1440 + 60 for the same frame. ECN
+    /// is "optional" in the table, but its routers dropped throughout, so it is off. The window is the
+    /// table's 16 KB: 11 full segments in flight. The SYNs are 4.4BSD's, at 0, 6 and 30 s, given up at 75
+    /// s.
     ///
     /// Left out: the route cache, in which a host remembers round-trip times and thresholds from one
     /// connection to the next, and the exemption of neighbours from slow start.
@@ -161,6 +166,7 @@ impl Profile {
             mss: Bytes(1448),
             header: Bytes(52),
             initial_window: 1,
+            syn_opens_window: false,
             initial_ssthresh: Bytes(1 << 20),
             // TCP_MAXWIN: nothing larger can be advertised without scaling.
             cwnd_limit: Bytes(65_535),
@@ -182,11 +188,13 @@ impl Profile {
         }
     }
 
-    /// FreeBSD 2.2, what the dissertation's hosts ran (2.2.8), where its sources differ from 4.4BSD: SYNs at 0, 3, 9, 21
-    /// and 45 s, buffers rounded up to whole segments (16 KB to 17,376 bytes, 12 segments), and backoff of the bare estimate.
+    /// FreeBSD 2.2, what the dissertation's hosts ran (2.2.8), where its sources differ from the table:
+    /// SYNs at 0, 3, 9, 21 and 45 s, two segments for a server to start with, buffers rounded up to whole
+    /// segments (16 KB to 17,376 bytes, 12 segments), and backoff of the bare estimate.
     #[must_use]
     pub fn freebsd22() -> Self {
         Profile {
+            syn_opens_window: true,
             receive_window: Bytes(12 * 1448),
             initial_rto: Duration::from_secs(3),
             backoff_of_minimum: false,
@@ -221,6 +229,7 @@ impl Profile {
             mss: Bytes(1448),
             header: Bytes(52),
             initial_window: 10,
+            syn_opens_window: false,
             initial_ssthresh: Bytes(1 << 30),
             cwnd_limit: Bytes(1 << 30),
             slow_start_when_equal: false,
@@ -288,8 +297,8 @@ impl Profile {
             return err("initial_rto", self.initial_rto.to_string(), "it must be above zero and at most max_rto");
         }
         for (field, waits) in [("syn", &self.syn), ("syn_ack", &self.syn_ack)] {
-            if waits.is_empty() || waits.iter().any(|w| w.is_zero()) {
-                return err(field, format!("{waits:?}"), "it needs at least one wait, and none of zero");
+            if waits.is_empty() || waits.len() > 255 || waits.iter().any(|w| w.is_zero()) {
+                return err(field, format!("{waits:?}"), "it needs from 1 to 255 waits, and none of zero");
             }
         }
         match (self.timer, self.delayed_ack) {

@@ -81,7 +81,8 @@ fn both_ends_may_close_at_once() {
     assert!(pair.ends[A].is_closed() && pair.ends[B].is_closed());
 }
 
-/// Sent at 150; a round trip has been measured (the handshake's), so the timeout is 3 ticks: 500, 1000, 1500.
+/// Sent at 150; a round trip has been measured (the handshake's), so the timeout is 3 ticks: 500, 1000,
+/// 1500.
 #[test]
 fn a_lost_fin_is_sent_again() {
     let mut pair = Pair::connected(&Profile::bsd44(), 100);

@@ -56,8 +56,8 @@ fn so_is_half_of_the_receive_window() {
     assert_eq!(pair.acks(B), [(ms(200), 1448), (ms(200), 2 * 1448)]);
 }
 
-/// The second of six is lost. The first waits for the tick, the four behind the hole are each acknowledged at once
-/// (the first of those is no duplicate yet), and so is the segment that fills it.
+/// The second of six is lost. The first waits for the tick, the four behind the hole are each acknowledged
+/// at once (the first of those is no duplicate yet), and so is the segment that fills it.
 #[test]
 fn out_of_order_and_hole_filling_segments_are_acknowledged_at_once() {
     let p = Profile { initial_window: 6, ..Profile::bsd44() };

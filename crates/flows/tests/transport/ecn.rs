@@ -56,7 +56,8 @@ fn it_takes_two() {
     }
 }
 
-/// Ten in flight, all marked: one reduction, no growth by acknowledgements that echo, and the echo stops when CWR arrives.
+/// Ten in flight, all marked: one reduction, no growth by acknowledgements that echo, and the echo stops
+/// when CWR arrives.
 #[test]
 fn a_window_of_marks_halves_once() {
     let mut pair = Pair::connected(&profile(10), 100);
@@ -85,7 +86,8 @@ fn marks_in_the_next_window_halve_again() {
     assert_eq!(pair.ends[A].ssthresh(), 4_000);
 }
 
-/// A loss has halved the window already; its retransmission is not ECN-capable; CWR goes on the first new data.
+/// A loss has halved the window already; its retransmission is not ECN-capable; CWR goes on the first new
+/// data.
 #[test]
 fn a_loss_and_a_mark_in_one_window_halve_once() {
     let mut pair = Pair::connected(&profile(10), 100);

@@ -5,8 +5,8 @@ use aqmkit_flows::transport::{DelayedAck, Flags, Kind, Profile, Segment};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 
-/// Segments of 1000 bytes, every one acknowledged, timers of 4.4BSD; a first flight of so many segments. The
-/// standard's rule for a window that is equal to the threshold, except for Reno.
+/// Segments of 1000 bytes, every one acknowledged, timers of 4.4BSD; a first flight of so many segments.
+/// The standard's rule for a window that is equal to the threshold, except for Reno.
 fn profile(congestion: Kind, flight: u32) -> Profile {
     Profile {
         congestion,
@@ -31,8 +31,8 @@ fn sent_at(pair: &Pair, at: u64) -> Vec<u64> {
     pair.data(A).iter().filter(|d| d.0 == ms(at)).map(|d| d.1 / 1000).collect()
 }
 
-/// Of ten in flight the first is lost: nine duplicates at 250 ms. The third halves the window and sends again, cwnd 5 + 3;
-/// six more inflate it to 14, and the last four of them let a segment go each.
+/// Of ten in flight the first is lost: nine duplicates at 250 ms. The third halves the window and sends
+/// again, cwnd 5 + 3; six more inflate it to 14, and the last four of them let a segment go each.
 #[test]
 fn one_loss_is_mended_by_fast_retransmit() {
     for kind in [Kind::Reno, Kind::NewReno] {
@@ -41,8 +41,8 @@ fn one_loss_is_mended_by_fast_retransmit() {
         assert_eq!(sent_at(&pair, 250), [0, 10, 11, 12, 13]);
         assert_eq!((pair.ends[A].cwnd(), pair.ends[A].ssthresh()), (14_000, 5_000));
         pair.run_until(ms(350));
-        // Reno: 5000, and at the threshold 1000 more for the same acknowledgement; then four in avoidance: 166, 162, 158,
-        // 154. NewReno: min(5000, 4000 + 1000), then 200, 192, 185, 179.
+        // Reno: 5000, and at the threshold 1000 more for the same acknowledgement; then four in avoidance:
+        // 166, 162, 158, 154. NewReno: min(5000, 4000 + 1000), then 200, 192, 185, 179.
         let cwnd = if kind == Kind::Reno { 6_640 } else { 5_756 };
         assert_eq!((pair.ends[A].cwnd(), pair.ends[A].ssthresh()), (cwnd, 5_000));
         let stats = pair.ends[A].stats();
@@ -66,9 +66,9 @@ fn reordering_by_two_is_tolerated() {
     assert_eq!(pair.ends[B].delivered(), 3000);
 }
 
-/// Reno leaves recovery at the partial acknowledgement. After two losses in 16, the six segments that the inflated window
-/// let go give three duplicates for the second hole; after three losses there are too few for the third.
-/// (Fall and Floyd, Simulation-based Comparisons of Tahoe, Reno and SACK TCP, 1996.)
+/// Reno leaves recovery at the partial acknowledgement. After two losses in 16, the six segments that the
+/// inflated window let go give three duplicates for the second hole; after three losses there are too few
+/// for the third. (Fall and Floyd, Simulation-based Comparisons of Tahoe, Reno and SACK TCP, 1996.)
 #[test]
 fn reno_mends_two_losses_in_a_window_and_times_out_after_three() {
     for losses in 2..=8 {
@@ -118,8 +118,8 @@ fn newreno_deflates_at_partial_acknowledgements() {
     assert_eq!(pair.ends[A].cwnd(), cwnd);
 }
 
-/// Nothing behind the last segment: the timer has to find out. The acknowledgements at 250 set it to 3 ticks; to 4
-/// where a tick at 249 makes the round trip one tick long.
+/// Nothing behind the last segment: the timer has to find out. The acknowledgements at 250 set it to 3
+/// ticks; to 4 where a tick at 249 makes the round trip one tick long.
 #[test]
 fn a_lost_tail_is_sent_again_at_the_tick() {
     for (phase, fires) in [(0, 1_500), (251, 1_251), (249, 2_249)] {

@@ -1,4 +1,5 @@
-//! TCP endpoints against sequences worked out by hand: two of them, a constant delay, and a list of what is lost.
+//! TCP endpoints against sequences worked out by hand: two of them, a constant delay, and a list of what is
+//! lost.
 
 mod close;
 mod delay;

@@ -43,11 +43,11 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// A wire that misbehaves for its first 400 segments.
-fn script(case: &Case) -> crate::harness::Script {
+/// A wire that misbehaves for its first so many segments.
+fn script(case: &Case, segments: u32) -> crate::harness::Script {
     let mut rng = Rng::stream(case.seed, "wire");
     let case = case.clone();
-    let mut left = 400;
+    let mut left = segments;
     Box::new(move |_, _| {
         if left == 0 {
             return Fate::Pass;
@@ -82,9 +82,13 @@ fn profile(case: &Case) -> Profile {
 }
 
 fn play(case: &Case) -> (Pair, [u64; 2]) {
+    play_on(case, &profile(case), 400)
+}
+
+fn play_on(case: &Case, profile: &Profile, segments: u32) -> (Pair, [u64; 2]) {
     let phases = case.phases.map(Duration::from_millis);
-    let mut pair = Pair::with_phases(&profile(case), case.rtt_ms, phases);
-    pair.script = script(case);
+    let mut pair = Pair::with_phases(profile, case.rtt_ms, phases);
+    pair.script = script(case, segments);
     pair.connect();
     let mut acts: Vec<(u64, usize, Option<u64>)> = case.writes.iter().map(|w| (w.2, w.0, Some(w.1))).collect();
     acts.extend([(case.closes[A], A, None), (case.closes[B] + 100_000, B, None)]);
@@ -133,6 +137,25 @@ proptest! {
     fn the_same_pattern_gives_the_same_segments(case in case()) {
         let log = |pair: &Pair| pair.sent.iter().map(|s| (s.at, s.from, s.seg)).collect::<Vec<_>>();
         prop_assert_eq!(log(&play(&case).0), log(&play(&case).0));
+    }
+
+    /// On a wire that never gets better, with the real limits: everything ends, and nothing is delivered
+    /// that was not sent.
+    #[test]
+    fn hopeless_wires_end(mut case in case(), loss in 0.3..1.0) {
+        case.loss = loss;
+        let host = Profile { congestion: case.congestion, ..Profile::named(case.name).unwrap() };
+        let (pair, written) = play_on(&case, &host, u32::MAX);
+        for (end, peer) in [(A, B), (B, A)] {
+            prop_assert!(pair.ends[peer].delivered() <= written[end]);
+            prop_assert_eq!(pair.ends[end].deadline(), None);
+            let done = pair.when(end, Event::Closed).len() + pair.when(end, Event::Failed).len();
+            prop_assert!(done <= 1);
+        }
+        let well = |end| pair.when(end, Event::Closed).len() * pair.when(end, Event::Connected).len() == 1;
+        if well(A) && well(B) {
+            prop_assert_eq!([pair.ends[B].delivered(), pair.ends[A].delivered()], written);
+        }
     }
 
     /// What no TCP may do, whatever happens on the wire.

@@ -56,8 +56,8 @@ fn an_end_that_gave_up_answers_with_a_reset() {
     assert_eq!(pair.when(B, Event::Failed).len(), 1);
 }
 
-/// Karn: the acknowledgement of a segment sent twice says nothing, and the backed-off timeout stays until one
-/// that was sent once is measured. A timestamp says which copy it was.
+/// Karn: the acknowledgement of a segment sent twice says nothing, and the backed-off timeout stays until
+/// one that was sent once is measured. A timestamp says which copy it was.
 #[test]
 fn retransmissions_are_not_measured_without_timestamps() {
     for timestamps in [false, true] {

@@ -31,6 +31,16 @@ fn slow_start_doubles_every_round_trip() {
     assert_eq!(pair.ends[A].cwnd(), 16 * 1448);
 }
 
+/// The acknowledgement of the SYN-ACK opens the window of FreeBSD's servers, not of its clients.
+#[test]
+fn freebsd_servers_start_with_two_segments() {
+    let mut pair = Pair::connected(&Profile::freebsd22(), 100);
+    assert_eq!((pair.ends[A].cwnd(), pair.ends[B].cwnd()), (1448, 2 * 1448));
+    pair.write(B, u64::MAX);
+    assert_eq!(pair.data(B).len(), 2);
+    assert_eq!(Pair::connected(&Profile::bsd44(), 100).ends[B].cwnd(), 1448);
+}
+
 /// Acknowledgements of two segments open the window by one: 1.5 times a round trip; the first waits
 /// for the tick of the delayed acknowledgements.
 #[test]

@@ -6,8 +6,8 @@ use crate::transport::profile::{Profile, Timer};
 
 /// The estimator of the round-trip time, and the timeout that follows from it.
 ///
-/// The profile's timer says in what the estimate is: nanoseconds (RFC 6298), or timer ticks in fixed point, the
-/// mean times 32 and the mean deviation times 16 (4.4BSD).
+/// The profile's timer says in what the estimate is: nanoseconds (RFC 6298), or timer ticks in fixed point,
+/// the mean times 32 and the mean deviation times 16 (4.4BSD).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport) struct Rtt {
     srtt: i64,
@@ -30,8 +30,8 @@ const MAX_SHIFT: u8 = 6;
 const FORGET_AFTER: u8 = 3;
 
 /// Ticks from a measurement to the timeout that it allows at least: the one that the timer may be short of,
-/// the one that the measurement may be, and 4.4BSD counts from one (`rtt + 2` in FreeBSD 2.2's `tcp_xmit_timer`). So the
-/// timeout is three ticks at least, whatever the minimum.
+/// the one that the measurement may be, and 4.4BSD counts from one (`rtt + 2` in FreeBSD 2.2's
+/// `tcp_xmit_timer`). So the timeout is three ticks at least, whatever the minimum.
 const LEAST_ABOVE_MEASUREMENT: u32 = 3;
 
 /// The clock granularity of RFC 6298 where timestamps of 1 ms measure.
@@ -112,8 +112,8 @@ impl Rtt {
         }
     }
 
-    /// The handshake timed out, last after waiting for `waited`, and gave no measurement. 4.4BSD goes on with the
-    /// timeout it was at; RFC 6298 (5.7) asks for 3 s.
+    /// The handshake timed out, last after waiting for `waited`, and gave no measurement. 4.4BSD goes on
+    /// with the timeout it was at; RFC 6298 (5.7) asks for 3 s.
     pub(super) fn after_handshake_timeout(&mut self, p: &Profile, waited: Duration) {
         self.base = match p.timer {
             Timer::Tick(_) => waited,
@@ -157,8 +157,8 @@ mod tests {
         for _ in 0..100 {
             rtt.sample(&p, 4);
         }
-        // Round trips of 2 s: srtt comes down from 5 ticks and stops below 4 1/4, and rttvar dies out, so that the
-        // estimate is 4 ticks. The last measurement asks for 7.
+        // Round trips of 2 s: srtt comes down from 5 ticks and stops below 4 1/4, and rttvar dies out, so
+        // that the estimate is 4 ticks. The last measurement asks for 7.
         assert_eq!(rtt.base, Duration::from_secs(2));
         assert_eq!(rtt.smoothed(&p), Some(Duration::from_millis(500) * 135 / 32));
         assert_eq!(rtt.rto(&p), Duration::from_millis(3500));
@@ -168,7 +168,8 @@ mod tests {
     fn coarse_timeouts_follow_what_varies() {
         let p = Profile::bsd44();
         let mut rtt = Rtt::new(&p);
-        // First 1 tick (counted 2): srtt 64, rttvar 16. Then 3: error 12 - 8 = 4, srtt 68, rttvar 16 + 4 - 4.
+        // First 1 tick (counted 2): srtt 64, rttvar 16. Then 3: error 12 - 8 = 4, srtt 68, rttvar 16 + 4 -
+        // 4.
         rtt.sample(&p, 1);
         assert_eq!((rtt.srtt, rtt.rttvar, rtt.base), (64, 16, Duration::from_secs(3)));
         rtt.sample(&p, 3);
