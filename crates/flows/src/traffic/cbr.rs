@@ -35,7 +35,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/traffic/cbr.rs`: packets and bytes per second, no drift over a day, bounds of the jitter.
+//! `tests/traffic/cbr.rs`: packets and bytes per second, no drift over an hour, bounds of the jitter.
 //!
 //! ## References
 //!
