@@ -154,7 +154,7 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
         Ok(())
     }
 
-    fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.aqm.probe(&self.config, out);
     }
 }

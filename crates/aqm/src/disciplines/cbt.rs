@@ -366,7 +366,7 @@ impl Aqm for Cbt {
         Ok(())
     }
 
-    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
         const AVG: [&str; 8] = ["avg.0", "avg.1", "avg.2", "avg.3", "avg.4", "avg.5", "avg.6", "avg.7"];
         for (name, class) in AVG.iter().zip(&self.classes) {
             out(name, class.avg.get());

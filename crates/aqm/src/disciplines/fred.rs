@@ -293,7 +293,7 @@ impl Aqm for Fred {
         }
     }
 
-    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
         out("avg", self.avg.get());
         out("avgcq", self.avgcq);
         out("flows", self.flows.len() as f64);

@@ -223,7 +223,7 @@ impl Aqm for Red {
         Ok(())
     }
 
-    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
         out("avg", self.avg.get());
     }
 }
