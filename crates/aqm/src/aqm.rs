@@ -1,5 +1,6 @@
 //! The [`Aqm`] trait: deciding about one FIFO.
 
+use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,17 @@ pub struct QueueView {
     /// On arrival: whether the packet does not fit under the queue's limit. A [`Verdict::Pass`] is then
     /// overruled by the queue, so a discipline that counts its drops says `Drop(Why::Overflow)` itself.
     pub full: bool,
+}
+
+impl QueueView {
+    /// How much waits, counted in `unit`.
+    #[must_use]
+    pub fn length(&self, unit: Counting) -> f64 {
+        match unit {
+            Counting::Packets => f64::from(self.packets),
+            Counting::Bytes => self.bytes as f64,
+        }
+    }
 }
 
 /// The world at a decision.

@@ -37,20 +37,8 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
         })
     }
 
-    fn fits(&self, len: u32) -> bool {
-        match self.limit {
-            Amount::Packets(max) => (self.ring.len() + 1) as f64 <= max,
-            Amount::Bytes(max) => self.ring.bytes() + u64::from(len) <= max,
-        }
-    }
-
     fn view(&self, len: u32) -> QueueView {
-        self.ring.queue_view(!self.fits(len))
-    }
-
-    fn discard(&mut self, packet: P, why: Why, cx: &mut Cx<'_, P>) {
-        self.stats.dropped[why as usize] += 1;
-        cx.sink.dropped(packet, why, cx.now);
+        self.ring.queue_view(!self.ring.fits(len, self.limit))
     }
 
     fn mark(&mut self, packet: &mut P, why: Why, cx: &mut Cx<'_, P>) {
@@ -71,7 +59,7 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
     /// Removes waiting packets until one of `len` bytes fits; false when the arriving packet is the one
     /// to go.
     fn make_room(&mut self, len: u32, cx: &mut Cx<'_, P>) -> bool {
-        while !self.fits(len) {
+        while !self.ring.fits(len, self.limit) {
             let waiting = self.ring.len();
             let victim = match A::overflow(&self.config) {
                 DropFrom::Tail => waiting,
@@ -81,7 +69,7 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
             match self.ring.remove(victim, cx.now) {
                 Some((packet, sojourn)) => {
                     self.aqm.on_discard(&self.config, PacketView::of(&packet, sojourn), self.view(len), cx.now);
-                    self.discard(packet, Why::Evicted, cx);
+                    cx.discard(packet, Why::Evicted, &mut self.stats);
                 }
                 None => return false,
             }
@@ -98,11 +86,11 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
         let queue = self.view(pkt.len);
         let verdict = self.aqm.on_arrival(&self.config, pkt, queue, &mut Env { now: cx.now, rng: cx.rng });
         if let Verdict::Drop(why) = verdict {
-            return self.discard(packet, why, cx);
+            return cx.discard(packet, why, &mut self.stats);
         }
         if queue.full && !self.make_room(pkt.len, cx) {
             self.aqm.on_discard(&self.config, pkt, queue, cx.now);
-            return self.discard(packet, Why::Overflow, cx);
+            return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
         if let Verdict::Mark(why) = verdict {
             self.mark(&mut packet, why, cx);
@@ -117,7 +105,7 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
             let queue = self.ring.queue_view(false);
             match self.aqm.on_departure(&self.config, pkt, queue, &mut Env { now: cx.now, rng: cx.rng }) {
                 Verdict::Drop(why) => {
-                    self.discard(packet, why, cx);
+                    cx.discard(packet, why, &mut self.stats);
                     continue;
                 }
                 Verdict::Mark(why) => self.mark(&mut packet, why, cx),
@@ -154,10 +142,10 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
         self.limit = A::limit(&config);
         self.next_tick = A::tick(&config).map(|period| self.next_tick.unwrap_or(cx.now + period).min(cx.now + period));
         self.config = config;
-        while self.over_limit() {
+        while self.ring.over(self.limit) {
             if let Some((packet, sojourn)) = self.ring.pop_tail(cx.now) {
                 self.aqm.on_discard(&self.config, PacketView::of(&packet, sojourn), self.view(0), cx.now);
-                self.discard(packet, Why::Reconfigured, cx);
+                cx.discard(packet, Why::Reconfigured, &mut self.stats);
             }
         }
         Ok(())
@@ -165,15 +153,5 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
 
     fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.aqm.probe(&self.config, out);
-    }
-}
-
-impl<P: Packet, A: Aqm> Fifo<P, A> {
-    /// Whether more waits than the limit allows, as after the limit was lowered.
-    fn over_limit(&self) -> bool {
-        match self.limit {
-            Amount::Packets(max) => self.ring.len() as f64 > max,
-            Amount::Bytes(max) => self.ring.bytes() > max,
-        }
     }
 }

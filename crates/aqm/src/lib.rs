@@ -35,6 +35,7 @@
 //! ```
 
 pub mod aqm;
+pub mod classes;
 pub mod disciplines;
 pub mod fifo;
 pub mod law;

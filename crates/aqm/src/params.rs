@@ -1,5 +1,8 @@
 //! Errors of parameters.
 
+use aqmkit_base::Amount;
+use aqmkit_base::size::Counting;
+
 /// A parameter that cannot be used: which, what it was, what is wanted, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} = {got} cannot be: {want}{}", cite(.source_text))]
@@ -53,4 +56,27 @@ pub fn in_range(field: &str, value: f64, low: f64, high: f64) -> Result<(), Para
         format!("it must be at least {low}")
     };
     Err(ParamError::new(field, value, want))
+}
+
+/// Refuses a queue length that does not count in `unit`; gives its value.
+///
+/// # Errors
+/// When it counts in the other unit.
+pub fn in_unit(field: &str, length: Amount, unit: Counting) -> Result<f64, ParamError> {
+    if length.unit() == unit {
+        return Ok(length.value());
+    }
+    let want = match unit {
+        Counting::Packets => "it must be a number of packets here, such as 60",
+        Counting::Bytes => "it must be a number of bytes here, such as \"90kb\"",
+    };
+    Err(ParamError::new(field, length, want))
+}
+
+/// Refuses a limit under which no packet would ever fit.
+///
+/// # Errors
+/// When it is below one packet or one byte.
+pub fn usable_limit(field: &str, limit: Amount) -> Result<Amount, ParamError> {
+    in_range(field, limit.value(), 1.0, f64::INFINITY).map(|()| limit)
 }

@@ -79,6 +79,14 @@ pub struct Cx<'a, P> {
     pub sink: &'a mut dyn Sink<P>,
 }
 
+impl<P> Cx<'_, P> {
+    /// Drops `packet`: counts it and moves it into the sink.
+    pub fn discard(&mut self, packet: P, why: Why, stats: &mut Stats) {
+        stats.dropped[why as usize] += 1;
+        self.sink.dropped(packet, why, self.now);
+    }
+}
+
 /// The answer to a link that asks for a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dequeued<P> {

@@ -173,7 +173,6 @@ macro_rules! discipline {
         fn of(spec: &$crate::registry::Spec) -> Result<&Self, $crate::ParamError> {
             match spec {
                 $crate::registry::Spec::$variant(params) => Ok(params),
-                #[allow(unreachable_patterns, reason = "reachable once the catalogue holds two")]
                 other => Err($crate::ParamError::new(
                     "name",
                     other.name(),
@@ -208,5 +207,10 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 registry! {
+    Fifo = fifo, "fifo";
+    Erd = erd, "erd";
     Red = red, "red";
+    Fred = fred, "fred";
+    Cbt = cbt, "cbt";
+    Cbq = cbq, "cbq";
 }

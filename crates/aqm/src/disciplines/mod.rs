@@ -1,3 +1,8 @@
 //! The catalogue: one file per discipline. [`crate::registry`] lists them.
 
+pub mod cbq;
+pub mod cbt;
+pub mod erd;
+pub mod fifo;
+pub mod fred;
 pub mod red;

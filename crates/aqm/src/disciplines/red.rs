@@ -39,10 +39,15 @@
 //! ## Deviations
 //!
 //! 1. Figure 3.8 sets a flag `old` and tests `in_early_drop`; they are one flag here.
-//! 2. A negative number of samples for an idle time under one packet counts as none.
-//! 3. Marking, `gentle` and byte mode are not in Parris's pseudo-code: they follow Floyd and Jacobson 1993
-//!    and Floyd's notes of 1997 and 2000. A mark resets `count` as a drop does.
-//! 4. ns-2 samples the queue once more after idle decay; the pseudo-code does not.
+//! 2. A negative number of samples for an idle time under one packet counts as none, and one idle time
+//!    counts once: the figure would count it again if the packet that ended it was dropped.
+//! 3. Where the average has risen so far since the last drop that `count p_b` is above 1, equation 3.2 is
+//!    negative and the figure would never drop again before the average leaves the band; here the drop is
+//!    overdue and happens at once, as in ns-2.
+//! 4. Marking, `gentle` and byte mode are not in Parris's pseudo-code: they follow Floyd and Jacobson 1993
+//!    and Floyd's notes of 1997 and 2000. A mark resets `count` as a drop does. In byte mode `count` goes
+//!    on counting packets (ns-2 counts bytes), and the scale is the mean packet, not the largest.
+//! 5. ns-2 samples the queue once more after idle decay; the pseudo-code does not.
 //!
 //! ## Limits
 //!
@@ -53,23 +58,24 @@
 //! ## Evidence
 //!
 //! `tests/oracle/red.rs` is Figures 3.6 to 3.10, literally, with equal decisions on random and bursty
-//! traces. `tests/red.rs` checks the uniform gaps; drawing with `p_b` alone, or with `2 - count p_b`,
-//! fails it.
+//! traces. `tests/closed_forms.rs` checks the uniform gaps; drawing with `p_b` alone, or with
+//! `2 - count p_b`, fails it.
 //!
 //! ## References
 //!
 //! * floyd93: S. Floyd, V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM
 //!   `ToN` 1(4), 1993.
+//! * floyd00: S. Floyd, Recommendation on using the "gentle" variant of RED, note, 2000.
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapter III.3.2.
 
 use aqmkit_base::{Amount, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
-use crate::law::early::{base_probability, spread};
-use crate::law::ewma::Ewma;
+use crate::law::early::{DropMode, Ramp};
+use crate::law::ewma::QueueAverage;
 use crate::packet::PacketView;
-use crate::params::{ParamError, in_range};
+use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 
@@ -131,14 +137,12 @@ impl Discipline for Params {
 #[derive(Clone, Debug)]
 pub struct Config {
     limit: Amount,
-    min: f64,
-    max: f64,
+    ramp: Ramp,
     weight: f64,
-    max_p: f64,
-    /// Units (packets or bytes) of the average that the link drains in a second.
-    packets_per_sec: f64,
+    /// Typical packets that the link drains in a second: as many samples of zero in an idle second,
+    /// whether the average counts packets or bytes.
+    drain_rate: f64,
     mean_packet: f64,
-    gentle: bool,
     byte_mode: bool,
     ecn: bool,
     harddrop: bool,
@@ -147,45 +151,8 @@ pub struct Config {
 /// RED's state.
 #[derive(Clone, Debug)]
 pub struct Red {
-    avg: Ewma,
-    /// Packets since the last drop.
-    count: f64,
-    in_early_drop: bool,
-    /// Since when the queue has been empty.
-    idle_since: Option<Instant>,
-}
-
-impl Red {
-    /// Figure 3.7.
-    fn update_average(&mut self, config: &Config, queue: QueueView, now: Instant) {
-        let idle = self.idle_since.take_if(|_| queue.packets == 0);
-        match idle {
-            None if queue.packets == 0 => {}
-            None => self.avg.sample(config.weight, length(config, queue)),
-            Some(since) => self.avg.decay(config.weight, now.since(since).as_secs_f64() * config.packets_per_sec - 1.0),
-        }
-    }
-
-    /// Figure 3.9, with the gentle ramp and byte mode.
-    fn drop_early(&self, config: &Config, pkt: PacketView, env: &mut Env<'_>) -> bool {
-        let avg = self.avg.get();
-        let mut p_b = if avg <= config.max {
-            base_probability(avg, config.min, config.max, config.max_p)
-        } else {
-            config.max_p + (1.0 - config.max_p) * (avg - config.max) / config.max
-        };
-        if config.byte_mode {
-            p_b *= f64::from(pkt.len) / config.mean_packet;
-        }
-        env.rng.chance(spread(p_b, self.count))
-    }
-}
-
-fn length(config: &Config, queue: QueueView) -> f64 {
-    match config.limit {
-        Amount::Packets(_) => f64::from(queue.packets),
-        Amount::Bytes(_) => queue.bytes as f64,
-    }
+    avg: QueueAverage,
+    mode: DropMode,
 }
 
 impl Aqm for Red {
@@ -193,29 +160,17 @@ impl Aqm for Red {
     type Config = Config;
 
     fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
-        let units = [("min", params.min), ("max", params.max)];
-        if let Some((field, wrong)) = units.into_iter().find(|(_, a)| a.unit() != params.limit.unit()) {
-            return Err(ParamError::new(field, wrong, format!("it must be in the unit of limit = {}", params.limit)));
-        }
-        let (min, max) = (params.min.value(), params.max.value());
-        if min > max {
-            return Err(ParamError::new("min", params.min, format!("it must not be above max = {}", params.max))
-                .cite("Floyd & Jacobson 1993"));
-        }
+        let unit = params.limit.unit();
+        let (min, max) = (in_unit("min", params.min, unit)?, in_unit("max", params.max, unit)?);
         in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        in_range("max_p", params.max_p, 0.0, 1.0)?;
-        in_range("limit", params.limit.value(), 1.0, f64::INFINITY)?;
         let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
         in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
         Ok(Config {
-            limit: params.limit,
-            min,
-            max,
+            limit: usable_limit("limit", params.limit)?,
+            ramp: Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check()?,
             weight: params.weight,
-            max_p: params.max_p,
-            packets_per_sec: link.packets_per_sec(mean_packet),
+            drain_rate: link.packets_per_sec(mean_packet),
             mean_packet: mean_packet.as_f64(),
-            gentle: params.gentle,
             byte_mode: params.byte_mode,
             ecn: params.ecn,
             harddrop: params.harddrop,
@@ -227,45 +182,44 @@ impl Aqm for Red {
     }
 
     fn new(_config: &Config, now: Instant) -> Self {
-        Red { avg: Ewma::default(), count: -1.0, in_early_drop: false, idle_since: Some(now) }
+        Red { avg: QueueAverage::new(now), mode: DropMode::default() }
     }
 
     /// Figure 3.8.
     fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
-        self.count += 1.0;
-        self.update_average(config, queue, env.now);
-        let avg = self.avg.get();
-        let forced_above = if config.gentle { 2.0 * config.max } else { config.max };
-        let verdict = if queue.full {
-            Verdict::Drop(Why::Overflow)
-        } else if avg > config.min && queue.packets > 1 {
-            if avg > forced_above {
-                pkt.signal(config.ecn && !config.harddrop, Why::Forced)
-            } else if !self.in_early_drop {
-                self.count = 1.0;
-                self.in_early_drop = true;
-                Verdict::Pass
-            } else if self.drop_early(config, pkt, env) {
-                pkt.signal(config.ecn, Why::Early)
-            } else {
-                Verdict::Pass
-            }
-        } else {
-            self.in_early_drop = false;
-            Verdict::Pass
-        };
-        if verdict != Verdict::Pass {
-            self.count = 0.0;
+        self.avg.on_arrival(config.weight, queue.length(config.limit.unit()), config.drain_rate, env.now);
+        if queue.full {
+            self.mode.on_overflow();
+            return Verdict::Drop(Why::Overflow);
         }
-        verdict
+        let scale = if config.byte_mode { f64::from(pkt.len) / config.mean_packet } else { 1.0 };
+        match self.mode.on_arrival(&config.ramp, self.avg.get(), queue.packets, scale, env.rng) {
+            None => Verdict::Pass,
+            Some(Why::Forced) => pkt.signal(config.ecn && !config.harddrop, Why::Forced),
+            Some(why) => pkt.signal(config.ecn, why),
+        }
     }
 
     /// Figure 3.10.
     fn on_departure(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
         if queue.packets == 0 {
-            self.idle_since = Some(env.now);
+            self.avg.on_empty(env.now);
         }
         Verdict::Pass
+    }
+
+    fn on_discard(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, now: Instant) {
+        if queue.packets == 0 {
+            self.avg.on_empty(now);
+        }
+    }
+
+    /// An average of packets says nothing about bytes: where the unit changes, it starts afresh.
+    fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
+        if old.limit.unit() != new.limit.unit() {
+            *self = Red::new(new, now);
+        }
+        Ok(())
     }
 
     fn probe(&self, _config: &Config, out: &mut dyn FnMut(&'static str, f64)) {

@@ -1,24 +1,128 @@
 //! RED's early drop: a probability that rises with the average, spread evenly in time.
 //!
-//! Floyd and Jacobson 1993, section 4; Parris 2001, equations 3.1 and 3.2.
+//! Floyd and Jacobson 1993, section 4; Parris 2001, equations 3.1 and 3.2, Figures 3.8, 3.9, 4.3 and 4.5.
 
-/// `p_b = max_p (avg - min) / (max - min)`: the base probability between the thresholds.
-#[must_use]
-pub fn base_probability(avg: f64, min: f64, max: f64, max_p: f64) -> f64 {
-    max_p * (avg - min) / (max - min)
+use aqmkit_base::Rng;
+
+use crate::params::{ParamError, in_range};
+use crate::qdisc::Why;
+
+/// How the base probability of a drop rises with the average.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ramp {
+    /// Average below which nothing is dropped.
+    pub min: f64,
+    /// Average at which the probability is `max_p`.
+    pub max: f64,
+    /// Probability at `max`.
+    pub max_p: f64,
+    /// Whether the probability goes on from `max_p` at `max` to 1 at twice `max`, instead of jumping to 1.
+    pub gentle: bool,
+}
+
+impl Ramp {
+    /// Refuses thresholds in the wrong order and probabilities that are none.
+    ///
+    /// # Errors
+    /// When `min` or `max` is negative, `min` is above `max`, or `max_p` is not a probability.
+    pub fn check(self) -> Result<Self, ParamError> {
+        in_range("max", self.max, 0.0, f64::INFINITY)?;
+        in_range("min", self.min, 0.0, f64::INFINITY)?;
+        if self.min > self.max {
+            let want = format!("it must not be above max = {}", self.max);
+            return Err(ParamError::new("min", self.min, want).cite("Floyd & Jacobson 1993"));
+        }
+        in_range("max_p", self.max_p, 0.0, 1.0)?;
+        Ok(self)
+    }
+
+    /// The average above which everything is dropped.
+    #[must_use]
+    pub fn ceiling(&self) -> f64 {
+        if self.gentle { 2.0 * self.max } else { self.max }
+    }
+
+    /// `p_b = max_p (avg - min) / (max - min)` from `min` to `max`; above `max` (where there is a gentle
+    /// ramp) from `max_p` to 1 at twice `max`.
+    #[must_use]
+    pub fn base_probability(&self, avg: f64) -> f64 {
+        if avg <= self.max {
+            self.max_p * (avg - self.min) / (self.max - self.min)
+        } else {
+            self.max_p + (1.0 - self.max_p) * (avg - self.max) / self.max
+        }
+    }
 }
 
 /// `p_a = p_b / (1 - count p_b)`: the probability that makes the gaps between drops uniform on
-/// `1..=1/p_b` at a constant average. One where the denominator is not positive.
+/// `1..=1/p_b` at a constant average. One where the denominator is not positive: a drop is then overdue,
+/// because the average rose since the last one.
 #[must_use]
 pub fn spread(p_b: f64, count: f64) -> f64 {
     let room = 1.0 - count * p_b;
     if room > p_b { p_b / room } else { 1.0 }
 }
 
+/// The early drop test of Figure 3.9. It always draws, so that the stream does not depend on rounding.
+pub fn drop_early(p_b: f64, count: f64, rng: &mut Rng) -> bool {
+    rng.uniform() < spread(p_b, count)
+}
+
+/// Which of RED's three modes an average is in, and the count that spreads its early drops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DropMode {
+    /// Packets that have arrived since the last drop.
+    count: f64,
+    in_early_drop: bool,
+}
+
+impl Default for DropMode {
+    fn default() -> Self {
+        DropMode { count: -1.0, in_early_drop: false }
+    }
+}
+
+impl DropMode {
+    /// Counts an arrival that comes to a full queue, and will be dropped.
+    pub fn on_overflow(&mut self) {
+        self.count = 0.0;
+    }
+
+    /// Decides about an arrival at a queue of `waiting` packets with average `avg`: the reason to drop
+    /// it, if any. `scale` multiplies the base probability.
+    ///
+    /// A queue (or class) may always hold one packet, whatever its average, and the first arrival above
+    /// `min` is never dropped.
+    pub fn on_arrival(&mut self, ramp: &Ramp, avg: f64, waiting: u32, scale: f64, rng: &mut Rng) -> Option<Why> {
+        self.count += 1.0;
+        let why = if avg > ramp.min && waiting > 1 {
+            if avg > ramp.ceiling() {
+                Some(Why::Forced)
+            } else if !self.in_early_drop {
+                self.count = 1.0;
+                self.in_early_drop = true;
+                None
+            } else if drop_early(scale * ramp.base_probability(avg), self.count, rng) {
+                Some(Why::Early)
+            } else {
+                None
+            }
+        } else {
+            self.in_early_drop = false;
+            None
+        };
+        if why.is_some() {
+            self.count = 0.0;
+        }
+        why
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RAMP: Ramp = Ramp { min: 5.0, max: 40.0, max_p: 0.1, gentle: false };
 
     #[test]
     fn a_drop_is_certain_after_nine_packets_at_one_tenth() {
@@ -29,7 +133,16 @@ mod tests {
 
     #[test]
     fn the_base_rises_from_zero_to_max_p() {
-        assert_eq!(base_probability(5.0, 5.0, 40.0, 0.1), 0.0);
-        assert_eq!(base_probability(40.0, 5.0, 40.0, 0.1), 0.1);
+        assert_eq!(RAMP.base_probability(5.0), 0.0);
+        assert_eq!(RAMP.base_probability(40.0), 0.1);
+    }
+
+    #[test]
+    fn the_gentle_ramp_has_no_step_at_max_nor_at_twice_max() {
+        let gentle = Ramp { gentle: true, ..RAMP };
+        let p = |avg| gentle.base_probability(avg);
+        assert!((p(40.0 + 1e-9) - p(40.0)).abs() < 1e-9);
+        assert!((p(80.0) - 1.0).abs() < 1e-12, "{}", p(80.0));
+        assert_eq!((RAMP.ceiling(), gentle.ceiling()), (40.0, 80.0));
     }
 }

@@ -2,3 +2,4 @@
 
 pub mod early;
 pub mod ewma;
+pub mod sharing;

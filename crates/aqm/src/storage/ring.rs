@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{Amount, Duration, Instant};
 
 use crate::aqm::QueueView;
 use crate::packet::{Packet, PacketView};
@@ -78,6 +78,24 @@ impl<P: Packet> Ring<P> {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether a packet of `len` bytes fits under `limit`.
+    #[must_use]
+    pub fn fits(&self, len: u32, limit: Amount) -> bool {
+        match limit {
+            Amount::Packets(max) => (self.entries.len() + 1) as f64 <= max,
+            Amount::Bytes(max) => self.bytes + u64::from(len) <= max,
+        }
+    }
+
+    /// Whether more waits than `limit` allows, as after the limit was lowered.
+    #[must_use]
+    pub fn over(&self, limit: Amount) -> bool {
+        match limit {
+            Amount::Packets(max) => self.entries.len() as f64 > max,
+            Amount::Bytes(max) => self.bytes > max,
+        }
     }
 
     /// Both counts.

@@ -1,0 +1,89 @@
+//! From the names of traffic classes in a parameter file to what each packet's class means.
+
+use aqmkit_base::ClassId;
+
+use crate::params::ParamError;
+use crate::registry::Link;
+
+/// The entry that stands for every class without one of its own.
+pub const REST: &str = "*";
+
+/// Which entry of a discipline's list of classes each class of a link goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassMap {
+    /// By [`ClassId`].
+    entry: Vec<usize>,
+    /// For a class that the link does not name: the entry `*`, else the last.
+    rest: usize,
+}
+
+impl ClassMap {
+    /// Matches the names of the entries with the classes of `link`.
+    ///
+    /// # Errors
+    /// When a name is not a class of the link or comes twice, or a class of the link has no entry and
+    /// there is no entry `*`.
+    pub fn new<'a>(link: &Link, names: impl Iterator<Item = &'a str>) -> Result<Self, ParamError> {
+        let names: Vec<&str> = names.collect();
+        for (i, name) in names.iter().enumerate() {
+            let error = |want: String| Err(ParamError::new(format!("classes[{i}].class"), name, want));
+            if names[..i].contains(name) {
+                return error("each class can have one entry".to_owned());
+            }
+            if *name != REST && !link.classes.iter().any(|c| c == name) {
+                return error(format!("it must be one of the link's classes ({}) or \"*\"", link.classes.join(", ")));
+            }
+        }
+        let place = |name: &str| names.iter().position(|n| *n == name);
+        let rest = place(REST);
+        let uncovered: Vec<&str> =
+            link.classes.iter().map(String::as_str).filter(|c| rest.or(place(c)).is_none()).collect();
+        if names.is_empty() || !uncovered.is_empty() {
+            let want = format!(
+                "every class needs an entry, or there must be one for \"*\"; missing: {}",
+                uncovered.join(", ")
+            );
+            return Err(ParamError::new("classes", format!("[{}]", names.join(", ")), want));
+        }
+        let rest = rest.unwrap_or(names.len() - 1);
+        Ok(ClassMap { entry: link.classes.iter().map(|c| place(c).unwrap_or(rest)).collect(), rest })
+    }
+
+    /// The entry for packets of this class.
+    #[must_use]
+    pub fn entry(&self, class: ClassId) -> usize {
+        self.entry.get(class.index()).copied().unwrap_or(self.rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::BitRate;
+
+    use super::*;
+
+    fn map(names: &[&str]) -> Result<ClassMap, ParamError> {
+        let classes = ["tcp", "multimedia", "other"].map(str::to_owned).to_vec();
+        ClassMap::new(&Link { classes, ..Link::new(BitRate::from_mbps(10)) }, names.iter().copied())
+    }
+
+    #[test]
+    fn each_class_finds_its_entry() {
+        let m = map(&["other", "*"]).unwrap();
+        assert_eq!([0, 1, 2, 9].map(|c| m.entry(ClassId(c))), [1, 1, 0, 1]);
+        let all = map(&["other", "tcp", "multimedia"]).unwrap();
+        assert_eq!([0, 1, 2, 9].map(|c| all.entry(ClassId(c))), [1, 2, 0, 2]);
+    }
+
+    #[test]
+    fn errors_name_the_classes() {
+        let text = |names: &[&str]| map(names).unwrap_err().to_string();
+        assert_eq!(
+            text(&["tcp", "video"]),
+            "classes[1].class = video cannot be: it must be one of the link's classes (tcp, multimedia, other) or \"*\""
+        );
+        assert!(text(&["tcp", "tcp"]).contains("one entry"));
+        assert!(text(&["tcp"]).ends_with("missing: multimedia, other"));
+        assert!(map(&[]).is_err());
+    }
+}

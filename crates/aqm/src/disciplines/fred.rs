@@ -1,0 +1,308 @@
+//! # FRED: flow random early drop
+//!
+//! RED that counts the packets of each flow in the queue: fragile flows with few packets are spared,
+//! robust ones are dropped early as by RED, and a flow that keeps more than its share is held to it. Only
+//! flows with a packet in the queue are remembered.
+//!
+//! ## Law
+//!
+//! On arrival of a packet of flow `f`, with `q` and `q_f` the packets waiting before it:
+//!
+//! ```text
+//! q = 0: update the averages                                                    [parris01 fig 3.14]
+//! q_f >= min, or q_f >= avgcq and strikes_f > 1:   strikes_f++, drop            (fair share)
+//! min <= avg < max: count++; where q_f >= max(minq, avgcq), drop as RED does, count = 0   (early)
+//! avg < min:        count = -1
+//! avg >= max:       where q_f >= 2, drop and count = 0                          (two-packet mode)
+//! else enqueue, after updating the averages
+//! ```
+//!
+//! On departure the averages are updated with the queue that remains, and a flow with no packet left is
+//! forgotten.
+//!
+//! ```text
+//! avg   <- (1 - w) avg + w q;  q empty for `idle`: avg <- (1 - w)^(idle * drain_rate - 1) avg
+//! avgcq <- max(avg / Nactive, 1)                                                [parris01 fig 3.13]
+//! ```
+//!
+//! With `many_flows = false`, Lin and Morris's first version, which needs more buffers than flows: the
+//! fair-share test also takes a flow with `q_f > 2 avgcq` while `avg >= max`, and every other packet is
+//! dropped there instead of those that find two of their flow waiting.
+//!
+//! ## Parameters
+//!
+//! | field | symbol | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|---|
+//! | `limit` | `q_limit` | packets | 240 | what the queue may hold; with more than half as many busy flows it, not `max`, bounds the queue |
+//! | `min` | `Th_min` | packets | 5 | average below which nothing is dropped early, **and** the most packets any flow may have waiting |
+//! | `max` | `Th_max` | packets | 60 | average from which on each flow may have two packets |
+//! | `weight` | w | 1 | 1/256 | weight of the newest sample |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | early drop probability as the average reaches `max` |
+//! | `minq` | minq | packets | 2 | packets of a flow that are spared early drops; Lin and Morris: 2, for large buffers 4 |
+//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `many_flows` | | | true | two packets for every flow above `max`, for when flows outnumber buffers |
+//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due; the fair-share and two-packet rules always drop |
+//!
+//! ## Deviations
+//!
+//! 1. Figure 3.14 has no test of `q_limit`: a packet that passed every test is dropped where the queue is
+//!    full; strikes and counts stay as they are.
+//! 2. `idle` is set but never cleared in the figures; here an arrival ends the idle time, which thus
+//!    counts once, and an idle time under one packet counts as none.
+//! 3. The text has `avg <= Th_min` and `avg > Th_max` where the figure has `<` and `>=`: the figure's.
+//! 4. Figure 3.14 closes one brace too many before `Nactive++`; `Nactive` is the size of the table here.
+//! 5. A flow is one key of the packet (a connection), not a pair of hosts as Parris's words could be read.
+//! 6. An early drop that is overdue happens at once (see RED, deviation 3). Marking is not in the sources.
+//!
+//! ## Limits
+//!
+//! A flow may be called unfair for a burst, and low-rate flows that are never idle (a video stream) are
+//! held to two packets like a blast. State: one table entry for each flow with a packet in the queue, so
+//! at most `limit`. Per packet: one or two look-ups, one or two multiplies, one draw for robust flows.
+//!
+//! ## Evidence
+//!
+//! `tests/oracle/fred.rs` is Figures 3.12 to 3.15, literally, for both variants, with equal decisions on
+//! random and bursty traces; `tests/closed_forms.rs` has the bound of the two-packet mode.
+//!
+//! ## References
+//!
+//! * lin97: D. Lin, R. Morris, Dynamics of Random Early Detection, SIGCOMM 1997.
+//! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapter III.3.3.
+
+use aqmkit_base::size::Counting;
+use aqmkit_base::{Amount, Bytes, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::law::early::{Ramp, drop_early};
+use crate::law::ewma::QueueAverage;
+use crate::packet::PacketView;
+use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::qdisc::Why;
+use crate::registry::{Discipline, Link, discipline};
+use crate::storage::FlowTable;
+
+/// The parameters of FRED as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What the queue may hold.
+    pub limit: Amount,
+    /// Average below which nothing is dropped early, and the most any flow may have waiting.
+    pub min: Amount,
+    /// Average from which on each flow may have two packets.
+    pub max: Amount,
+    /// Weight of the newest sample of the queue.
+    pub weight: f64,
+    /// Early drop probability as the average reaches `max`.
+    #[serde(alias = "probability")]
+    pub max_p: f64,
+    /// Packets of a flow that are spared early drops.
+    pub minq: u32,
+    /// Size of a typical packet; the link's where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avpkt: Option<Bytes>,
+    /// Whether every flow may have two packets above `max`.
+    pub many_flows: bool,
+    /// Whether ECN-capable packets are marked where an early drop is due.
+    pub ecn: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            limit: Amount::Packets(240.0),
+            min: Amount::Packets(5.0),
+            max: Amount::Packets(60.0),
+            weight: 1.0 / 256.0,
+            max_p: 0.1,
+            minq: 2,
+            avpkt: None,
+            many_flows: true,
+            ecn: false,
+        }
+    }
+}
+
+impl Discipline for Params {
+    discipline!("fred", Fred, Fred);
+
+    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+        Fred::config(self, link)?;
+        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+    }
+}
+
+/// FRED's parameters, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    limit: Amount,
+    ramp: Ramp,
+    weight: f64,
+    /// Typical packets that the link drains in a second.
+    drain_rate: f64,
+    minq: f64,
+    many_flows: bool,
+    ecn: bool,
+}
+
+/// A flow with packets waiting.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    /// Packets waiting.
+    len: u32,
+    /// How often it wanted more than its share.
+    strikes: u32,
+}
+
+/// FRED's state.
+#[derive(Clone, Debug)]
+pub struct Fred {
+    avg: QueueAverage,
+    /// Average length of an active flow's part of the queue.
+    avgcq: f64,
+    /// Packets since the last early drop while in the band.
+    count: f64,
+    flows: FlowTable<Flow>,
+}
+
+impl Fred {
+    /// The second half of Figure 3.13: any flow may have one packet.
+    fn update_share(&mut self) {
+        let active = self.flows.len().max(1) as f64;
+        self.avgcq = (self.avg.get() / active).max(1.0);
+    }
+
+    /// Figure 3.13 as an arrival runs it.
+    fn compute_avg(&mut self, config: &Config, queue: QueueView, now: Instant) {
+        self.avg.on_arrival(config.weight, f64::from(queue.packets), config.drain_rate, now);
+        self.update_share();
+    }
+
+    /// Whether a flow with this much waiting wants more than its share.
+    fn unfair(&self, config: &Config, flow: Flow) -> bool {
+        let len = f64::from(flow.len);
+        len >= config.ramp.min
+            || (!config.many_flows && self.avg.get() >= config.ramp.max && len > 2.0 * self.avgcq)
+            || (len >= self.avgcq && flow.strikes > 1)
+    }
+
+    /// The three modes of Figure 3.14, after the fair-share test.
+    fn by_mode(&mut self, config: &Config, pkt: PacketView, flow: Flow, env: &mut Env<'_>) -> Verdict {
+        let avg = self.avg.get();
+        if avg < config.ramp.min {
+            self.count = -1.0;
+            return Verdict::Pass;
+        }
+        if avg >= config.ramp.max {
+            if config.many_flows && flow.len < 2 {
+                return Verdict::Pass;
+            }
+            self.count = 0.0;
+            return Verdict::Drop(Why::Forced);
+        }
+        self.count += 1.0;
+        let robust = f64::from(flow.len) >= self.avgcq.max(config.minq);
+        if robust && drop_early(config.ramp.base_probability(avg), self.count, env.rng) {
+            self.count = 0.0;
+            return pkt.signal(config.ecn, Why::Early);
+        }
+        Verdict::Pass
+    }
+
+    /// A packet of a flow has left the queue: a flow without packets is forgotten.
+    fn forget(&mut self, pkt: PacketView) {
+        if self.flows.get(pkt.flow).is_some_and(|flow| flow.len == 0) {
+            self.flows.remove(pkt.flow);
+        }
+    }
+
+    fn leave(&mut self, pkt: PacketView) {
+        if let Some(flow) = self.flows.get_mut(pkt.flow) {
+            flow.len -= 1;
+        }
+    }
+}
+
+impl Aqm for Fred {
+    type Params = Params;
+    type Config = Config;
+
+    fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
+        let packets = |field, length| in_unit(field, length, Counting::Packets);
+        packets("limit", params.limit)?;
+        let (min, max) = (packets("min", params.min)?, packets("max", params.max)?);
+        in_range("min", min, 1.0, f64::INFINITY).map_err(|e| e.cite("no flow may have more than min waiting"))?;
+        in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
+        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
+        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        Ok(Config {
+            limit: usable_limit("limit", params.limit)?,
+            ramp: Ramp { min, max, max_p: params.max_p, gentle: false }.check()?,
+            weight: params.weight,
+            drain_rate: link.packets_per_sec(mean_packet),
+            minq: f64::from(params.minq),
+            many_flows: params.many_flows,
+            ecn: params.ecn,
+        })
+    }
+
+    fn limit(config: &Config) -> Amount {
+        config.limit
+    }
+
+    fn new(_config: &Config, now: Instant) -> Self {
+        Fred { avg: QueueAverage::new(now), avgcq: 1.0, count: -1.0, flows: FlowTable::default() }
+    }
+
+    /// Figure 3.14.
+    fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        if queue.packets == 0 {
+            self.compute_avg(config, queue, env.now);
+        }
+        let flow = self.flows.get(pkt.flow).copied().unwrap_or_default();
+        if self.unfair(config, flow) {
+            if let Some(known) = self.flows.get_mut(pkt.flow) {
+                known.strikes = known.strikes.saturating_add(1);
+            }
+            return Verdict::Drop(Why::Unfair);
+        }
+        let verdict = self.by_mode(config, pkt, flow, env);
+        if let Verdict::Drop(_) = verdict {
+            return verdict;
+        }
+        if queue.full {
+            return Verdict::Drop(Why::Overflow);
+        }
+        self.flows.or_default(pkt.flow).len += 1;
+        self.compute_avg(config, queue, env.now);
+        verdict
+    }
+
+    /// Figure 3.15.
+    fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        self.leave(pkt);
+        self.avg.sample(config.weight, f64::from(queue.packets));
+        self.update_share();
+        if queue.packets == 0 {
+            self.avg.on_empty(env.now);
+        }
+        self.forget(pkt);
+        Verdict::Pass
+    }
+
+    fn on_discard(&mut self, _config: &Config, pkt: PacketView, queue: QueueView, now: Instant) {
+        self.leave(pkt);
+        self.forget(pkt);
+        if queue.packets == 0 {
+            self.avg.on_empty(now);
+        }
+    }
+
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&'static str, f64)) {
+        out("avg", self.avg.get());
+        out("avgcq", self.avgcq);
+        out("flows", self.flows.len() as f64);
+    }
+}

@@ -1,0 +1,238 @@
+//! Sharing a link along a tree: who is served next.
+//!
+//! Each node keeps the time at which it is to be served next, on a clock of its parent that advances with
+//! the work done there: among the nodes with work, the one with the earliest time is served, and its time
+//! moves on by the length of what was sent over its share. This is the "next service time" of Parris 2001,
+//! Figures 3.18 and 3.20, with start-time fair queueing's clock (Goyal, Vin, Cheng 1996) for nodes that
+//! come back from idleness.
+
+use aqmkit_base::{BitRate, Bytes, Instant};
+
+/// A tree of nodes that share a link. Leaves hold work; what a node leaves unused goes to its siblings
+/// first, in proportion to their shares, and only then up the tree.
+#[derive(Clone, Debug)]
+pub struct Sharing {
+    /// The root is the first; a child comes after its parent.
+    nodes: Vec<Node>,
+}
+
+/// Who is to be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This leaf.
+    Leaf(usize),
+    /// Every leaf with work is held to its rate until this time or later.
+    Held(Instant),
+    /// No leaf has work.
+    Nobody,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    parent: usize,
+    children: Vec<usize>,
+    /// Share of the link; only the ratio between siblings matters.
+    share: f64,
+    /// When it is to be served next, on its parent's clock.
+    next_service: f64,
+    /// The service time of the child served last: where a child that comes back starts.
+    clock: f64,
+    /// Children with work in them; for a leaf, one if it has work.
+    busy: usize,
+    /// For a leaf that may not borrow: the rate it is held to.
+    held_to: Option<BitRate>,
+    held_until: Instant,
+}
+
+/// The root of every tree.
+pub const ROOT: usize = 0;
+
+impl Default for Sharing {
+    fn default() -> Self {
+        Sharing { nodes: vec![Node::new(ROOT, 0.0, None)] }
+    }
+}
+
+impl Node {
+    fn new(parent: usize, share: f64, held_to: Option<BitRate>) -> Self {
+        Node {
+            parent,
+            children: Vec::new(),
+            share,
+            next_service: 0.0,
+            clock: 0.0,
+            busy: 0,
+            held_to,
+            held_until: Instant::ZERO,
+        }
+    }
+}
+
+impl Sharing {
+    /// Adds a node under `parent` and gives its index. Nodes with children take the sum of their shares.
+    pub fn add(&mut self, parent: usize, share: f64, held_to: Option<BitRate>) -> usize {
+        let new = self.nodes.len();
+        self.nodes.push(Node::new(parent, 0.0, held_to));
+        self.nodes[parent].children.push(new);
+        self.set_share(new, share, held_to);
+        new
+    }
+
+    /// Changes what a leaf is to have.
+    pub fn set_share(&mut self, leaf: usize, share: f64, held_to: Option<BitRate>) {
+        let change = share - self.nodes[leaf].share;
+        self.nodes[leaf].held_to = held_to;
+        let mut at = leaf;
+        while at != ROOT {
+            self.nodes[at].share += change;
+            at = self.nodes[at].parent;
+        }
+    }
+
+    /// The leaf, until now without work, has some.
+    pub fn wake(&mut self, leaf: usize, now: Instant) {
+        self.nodes[leaf].held_until = self.nodes[leaf].held_until.max(now);
+        let mut at = leaf;
+        loop {
+            self.nodes[at].busy += 1;
+            if at == ROOT || self.nodes[at].busy > 1 {
+                return;
+            }
+            let parent = self.nodes[at].parent;
+            self.nodes[at].next_service = self.nodes[at].next_service.max(self.nodes[parent].clock);
+            at = parent;
+        }
+    }
+
+    /// The leaf has no more work. A node without work forgets who was ahead among its children: nobody
+    /// waited.
+    pub fn sleep(&mut self, leaf: usize) {
+        let mut at = leaf;
+        loop {
+            self.nodes[at].busy -= 1;
+            if self.nodes[at].busy > 0 {
+                return;
+            }
+            self.nodes[at].clock = 0.0;
+            for i in 0..self.nodes[at].children.len() {
+                let child = self.nodes[at].children[i];
+                self.nodes[child].next_service = 0.0;
+            }
+            if at == ROOT {
+                return;
+            }
+            at = self.nodes[at].parent;
+        }
+    }
+
+    /// Who is to be served at `now`: Figure 3.18, at each level of the tree.
+    #[must_use]
+    pub fn next(&self, now: Instant) -> Next {
+        let mut at = ROOT;
+        while !self.nodes[at].children.is_empty() {
+            let ready = self.nodes[at].children.iter().copied().filter(|&c| self.ready(c, now));
+            let earliest = |a: &usize, b: &usize| self.due(*a).total_cmp(&self.due(*b));
+            match ready.min_by(earliest) {
+                Some(child) => at = child,
+                None => return self.held(),
+            }
+        }
+        Next::Leaf(at)
+    }
+
+    /// The leaf has sent `len` bytes: Figure 3.20's update of the service times, up to the root.
+    pub fn charge(&mut self, leaf: usize, len: u32) {
+        if let Some(rate) = self.nodes[leaf].held_to {
+            self.nodes[leaf].held_until += rate.time_to_send(Bytes(u64::from(len)));
+        }
+        let mut at = leaf;
+        while at != ROOT {
+            let (due, parent) = (self.due(at), self.nodes[at].parent);
+            self.nodes[parent].clock = due;
+            self.nodes[at].next_service = due + f64::from(len) / self.nodes[at].share;
+            at = parent;
+        }
+    }
+
+    /// When `node` is to be served next. Only a node that was held to its rate can be behind the clock;
+    /// it does not catch up what it was not allowed to send.
+    fn due(&self, node: usize) -> f64 {
+        self.nodes[node].next_service.max(self.nodes[self.nodes[node].parent].clock)
+    }
+
+    /// Whether something under `node` has work and may send.
+    fn ready(&self, node: usize, now: Instant) -> bool {
+        let n = &self.nodes[node];
+        if n.children.is_empty() {
+            return n.busy > 0 && (n.held_to.is_none() || n.held_until <= now);
+        }
+        n.busy > 0 && n.children.iter().any(|&c| self.ready(c, now))
+    }
+
+    fn held(&self) -> Next {
+        let waiting = self.nodes.iter().filter(|n| n.busy > 0 && n.held_to.is_some());
+        waiting.map(|n| n.held_until).min().map_or(Next::Nobody, Next::Held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::ZERO;
+
+    /// Serves `packets` packets of 1000 bytes and counts them by leaf.
+    fn serve(tree: &mut Sharing, packets: usize) -> Vec<usize> {
+        let mut served = vec![0; tree.nodes.len()];
+        for _ in 0..packets {
+            let Next::Leaf(leaf) = tree.next(NOW) else { panic!("nobody to serve") };
+            tree.charge(leaf, 1000);
+            served[leaf] += 1;
+        }
+        served
+    }
+
+    #[test]
+    fn busy_leaves_get_their_shares() {
+        let mut tree = Sharing::default();
+        let leaves = [0.16, 0.12, 0.72].map(|share| tree.add(ROOT, share, None));
+        leaves.iter().for_each(|&leaf| tree.wake(leaf, NOW));
+        assert_eq!(serve(&mut tree, 100)[1..], [16, 12, 72]);
+    }
+
+    #[test]
+    fn what_one_leaves_goes_to_its_siblings_first() {
+        let mut tree = Sharing::default();
+        let group = tree.add(ROOT, 0.0, None);
+        let (tcp, multimedia, other) =
+            (tree.add(group, 0.6, None), tree.add(group, 0.2, None), tree.add(ROOT, 0.2, None));
+        tree.wake(tcp, NOW);
+        tree.wake(other, NOW);
+        let served = serve(&mut tree, 100);
+        assert_eq!((served[tcp], served[multimedia], served[other]), (80, 0, 20), "tcp borrows all of multimedia's");
+    }
+
+    #[test]
+    fn idleness_earns_no_credit() {
+        let mut tree = Sharing::default();
+        let (a, b) = (tree.add(ROOT, 0.5, None), tree.add(ROOT, 0.5, None));
+        tree.wake(a, NOW);
+        serve(&mut tree, 1000);
+        tree.wake(b, NOW);
+        let served = serve(&mut tree, 10);
+        assert!(served[b] <= 6, "{served:?}");
+        tree.sleep(a);
+        tree.sleep(b);
+        assert_eq!(tree.next(NOW), Next::Nobody);
+    }
+
+    #[test]
+    fn who_may_not_borrow_is_held_to_its_rate() {
+        let mut tree = Sharing::default();
+        let leaf = tree.add(ROOT, 0.1, Some(BitRate::from_mbps(1)));
+        tree.wake(leaf, NOW);
+        tree.charge(leaf, 1000);
+        let next = NOW + aqmkit_base::Duration::from_millis(8);
+        assert_eq!((tree.next(NOW), tree.next(next)), (Next::Held(next), Next::Leaf(leaf)));
+    }
+}

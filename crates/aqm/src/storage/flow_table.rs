@@ -1,0 +1,155 @@
+//! The state of the flows that have packets waiting.
+
+use aqmkit_base::FlowKey;
+
+/// A fixed salt: two runs must visit the same slots, and a live link's keys are salted hashes already.
+const SALT: u64 = 0x6171_6d6b_6974_0001;
+
+/// The fewest slots a table has once it holds a flow; a power of two.
+const SMALLEST: usize = 16;
+
+/// A map from flows to small values: open addressing with linear probing, at most half full, no
+/// tombstones. It grows to twice the largest number of flows it has held and allocates nothing after that;
+/// whoever keeps only flows with a packet waiting is bounded by the queue's limit.
+#[derive(Clone, Debug)]
+pub struct FlowTable<V> {
+    /// Empty, or a power of two long.
+    slots: Vec<Option<(FlowKey, V)>>,
+    len: usize,
+}
+
+impl<V> Default for FlowTable<V> {
+    fn default() -> Self {
+        FlowTable { slots: Vec::new(), len: 0 }
+    }
+}
+
+impl<V: Default> FlowTable<V> {
+    /// How many flows it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value of `key`.
+    #[must_use]
+    pub fn get(&self, key: FlowKey) -> Option<&V> {
+        self.slots.get(self.find(key))?.as_ref().map(|(_, value)| value)
+    }
+
+    /// The value of `key`, to be changed.
+    pub fn get_mut(&mut self, key: FlowKey) -> Option<&mut V> {
+        let slot = self.find(key);
+        self.slots.get_mut(slot)?.as_mut().map(|(_, value)| value)
+    }
+
+    /// The value of `key`, put in as the default where it is not there yet.
+    pub fn or_default(&mut self, key: FlowKey) -> &mut V {
+        let mut slot = self.find(key);
+        if self.slots.get(slot).is_none_or(Option::is_none) {
+            if (self.len + 1) * 2 > self.slots.len() {
+                self.grow();
+                slot = self.find(key);
+            }
+            self.len += 1;
+        }
+        &mut self.slots[slot].get_or_insert_with(|| (key, V::default())).1
+    }
+
+    /// Takes `key` out.
+    pub fn remove(&mut self, key: FlowKey) -> Option<V> {
+        let mut hole = self.find(key);
+        let (_, value) = self.slots.get_mut(hole)?.take()?;
+        self.len -= 1;
+        // Close the gap: whoever follows without a break moves back, unless the hole is before its home.
+        let mut next = self.after(hole);
+        while let Some((follower, _)) = self.slots[next] {
+            let mask = self.slots.len() - 1;
+            let from_home = next.wrapping_sub(self.home(follower)) & mask;
+            if from_home >= (next.wrapping_sub(hole) & mask) {
+                self.slots.swap(hole, next);
+                hole = next;
+            }
+            next = self.after(next);
+        }
+        Some(value)
+    }
+
+    /// Every flow with its value, in no meaningful order (but the same in every run).
+    pub fn iter(&self) -> impl Iterator<Item = (FlowKey, &V)> {
+        self.slots.iter().flatten().map(|(key, value)| (*key, value))
+    }
+
+    fn home(&self, key: FlowKey) -> usize {
+        key.hash(SALT) as usize & (self.slots.len() - 1)
+    }
+
+    fn after(&self, slot: usize) -> usize {
+        (slot + 1) & (self.slots.len() - 1)
+    }
+
+    /// The slot that holds `key`, or the one where it would go; 0 in a table without slots.
+    fn find(&self, key: FlowKey) -> usize {
+        if self.slots.is_empty() {
+            return 0;
+        }
+        let mut slot = self.home(key);
+        while self.slots[slot].as_ref().is_some_and(|(other, _)| *other != key) {
+            slot = self.after(slot);
+        }
+        slot
+    }
+
+    fn grow(&mut self) {
+        let capacity = (self.slots.len() * 2).max(SMALLEST);
+        let fresh = std::iter::repeat_with(|| None).take(capacity).collect();
+        for entry in std::mem::replace(&mut self.slots, fresh).into_iter().flatten() {
+            let slot = self.find(entry.0);
+            self.slots[slot] = Some(entry);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(ops in prop::collection::vec((any::<bool>(), 0_u64..60), 0..600)) {
+            let (mut table, mut model) = (FlowTable::<u64>::default(), BTreeMap::new());
+            for (at, (put, key)) in ops.into_iter().enumerate() {
+                if put {
+                    *table.or_default(FlowKey(key)) += at as u64;
+                    *model.entry(FlowKey(key)).or_default() += at as u64;
+                } else {
+                    prop_assert_eq!(table.remove(FlowKey(key)), model.remove(&FlowKey(key)));
+                }
+                prop_assert_eq!(table.len(), model.len());
+                for any in (0..60).map(FlowKey) {
+                    prop_assert_eq!(table.get(any), model.get(&any));
+                }
+            }
+            prop_assert_eq!(table.iter().map(|(k, v)| (k, *v)).collect::<BTreeMap<_, _>>(), model);
+        }
+    }
+
+    #[test]
+    fn an_empty_table_knows_nobody() {
+        let mut table = FlowTable::<u32>::default();
+        assert_eq!(table.get(FlowKey(1)), None);
+        assert_eq!(table.get_mut(FlowKey(1)), None);
+        assert_eq!(table.remove(FlowKey(1)), None);
+        assert!(table.is_empty());
+    }
+}

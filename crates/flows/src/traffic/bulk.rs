@@ -1,0 +1,155 @@
+//! # bulk: transfers that never end
+//!
+//! Long-lived connections that always have something to send, such as file transfers. Their rate is up to
+//! the congestion control alone.
+//!
+//! ## Model
+//!
+//! Each flow opens one connection, asks with a small request, and is sent bytes without end, or `size` of
+//! them, as fast as the transport allows (parris01 A.3.4.2). Flow `i` goes to server `i mod servers`, so that flows
+//! are dealt out evenly: 360 flows and 5 servers make 72 flows for each server.
+//!
+//! Starts are spread uniformly over `stagger`. The dissertation started 60 processes on each machine, which
+//! took seconds, and then waited for 12 minutes; flows that start at one instant lose their first windows
+//! together and stay in step for long.
+//!
+//! ## Parameters
+//!
+//! | field | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|
+//! | `flows` | | 360 | how many connections; the default is parris01's (6 clients with 60 each) |
+//! | `size` | size | without end | bytes to transfer, then the connection closes and the flow is over |
+//! | `stagger` | time | 10s | start times are uniform on this span; 0 and all start in step |
+//!
+//! Exchanges: `transfer`, once a transfer of `size` is complete.
+//!
+//! ## Deviations
+//!
+//! 1. A connection that fails is opened again after a second; the dissertation does not say what happened.
+//! 2. The number of flows is 360, as in chapter V and in all but one place of appendix A, which has 240.
+//!
+//! ## Evidence
+//!
+//! `tests/traffic/bulk.rs`: flows per server, spread of the starts, closing after `size`. The load of 1.5 MB/s (parris01
+//! A.3.4.2) depends on the transport, not on this model.
+//!
+//! ## References
+//!
+//! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, appendix A.3.
+
+use aqmkit_base::{Bytes, Duration, Instant, Rng};
+use serde::{Deserialize, Serialize};
+
+use super::model::{Model, Population, TrafficError, count, texts_given};
+use super::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange};
+
+/// Bytes of the request that asks for the transfer.
+const REQUEST: u64 = 64;
+/// How long a flow waits before it opens a connection again that has failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The parameters of bulk transfers as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How many connections.
+    pub flows: usize,
+    /// Bytes to transfer; without end where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// Start times are uniform on this span.
+    pub stagger: Duration,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { flows: 360, size: None, stagger: Duration::from_secs(10) }
+    }
+}
+
+impl Model for Params {
+    const NAME: &'static str = "bulk";
+
+    fn check(&self) -> Result<(), TrafficError> {
+        count("flows", self.flows)?;
+        if self.size == Some(Bytes::ZERO) {
+            return Err(TrafficError::new("size", "0b", "it must be at least 1b; leave it out for no end"));
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
+        texts_given(texts, 0)?;
+        self.check()?;
+        Ok(Box::new(Flows(self.clone())))
+    }
+}
+
+struct Flows(Params);
+
+impl Population for Flows {
+    fn instances(&self) -> usize {
+        self.0.flows
+    }
+
+    fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application> {
+        Box::new(Flow {
+            index,
+            response: self.0.size.map_or(ENDLESS, |s| s.0),
+            delay: self.0.stagger.mul_f64(rng.uniform()),
+            started: Instant::ZERO,
+            over: false,
+        })
+    }
+}
+
+/// One transfer.
+struct Flow {
+    index: usize,
+    /// Bytes to transfer.
+    response: u64,
+    /// From the start of the traffic to the start of this flow.
+    delay: Duration,
+    /// When the connection was asked for.
+    started: Instant,
+    /// Whether the transfer is complete or the run is.
+    over: bool,
+}
+
+const CONN: Conn = Conn(0);
+
+impl Flow {
+    fn open(&mut self, cx: &mut Cx<'_>) {
+        self.started = cx.now;
+        let server = (self.index as u64 % u64::from(cx.servers.max(1))) as u32;
+        cx.want(Action::Open { conn: CONN, server });
+        cx.want(Action::Request {
+            conn: CONN,
+            request: REQUEST,
+            response: self.response,
+            think: Duration::ZERO,
+            close: self.response != ENDLESS,
+        });
+    }
+}
+
+impl Application for Flow {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Stop => self.over = true,
+            _ if self.over => {}
+            Event::Start => cx.want(Action::WakeAt(cx.now + self.delay)),
+            Event::Wake => self.open(cx),
+            Event::Response(_) => {
+                self.over = true;
+                cx.want(Action::Done(Exchange { kind: 0, started: self.started, bytes: self.response }));
+            }
+            Event::Closed(_) | Event::Failed(_) => cx.want(Action::WakeAt(cx.now + RETRY)),
+            Event::Opened(_) => {}
+        }
+    }
+
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        &["transfer"]
+    }
+}

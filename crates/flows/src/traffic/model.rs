@@ -1,0 +1,111 @@
+//! What all traffic models have in common: parameters that are checked once, and then make applications.
+
+use aqmkit_base::Rng;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Application;
+
+/// A parameter or a data file that cannot be used: which, what it was, what is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} = {got} cannot be: {want}")]
+pub struct TrafficError {
+    /// The field, as a path from the model's table (`points[2]`), or a data file and its line.
+    pub field: String,
+    /// Its value, as text.
+    pub got: String,
+    /// What would be right.
+    pub want: String,
+}
+
+impl TrafficError {
+    /// An error about `field`.
+    pub fn new(field: impl Into<String>, got: impl std::fmt::Display, want: impl Into<String>) -> Self {
+        TrafficError { field: field.into(), got: got.to_string(), want: want.into() }
+    }
+
+    /// An error about line `line` (from 1) of a data file.
+    pub(crate) fn line(file: &str, line: usize, got: &str, want: impl Into<String>) -> Self {
+        let short: String = got.chars().take(60).collect();
+        TrafficError::new(format!("{file} line {line}"), format!("{short:?}"), want)
+    }
+}
+
+/// Refuses a value outside `low..=high`, NaN included.
+///
+/// # Errors
+/// When it is outside.
+pub fn in_range(field: &str, value: f64, low: f64, high: f64) -> Result<(), TrafficError> {
+    if value >= low && value <= high {
+        return Ok(());
+    }
+    let want = if high.is_finite() {
+        format!("it must be from {low} to {high}")
+    } else {
+        format!("it must be at least {low}")
+    };
+    Err(TrafficError::new(field, value, want))
+}
+
+/// The most applications that one model makes.
+pub const MAX_INSTANCES: usize = 1_000_000;
+
+/// Refuses no applications at all, and more than [`MAX_INSTANCES`].
+///
+/// # Errors
+/// When it is either.
+pub(crate) fn count(field: &str, n: usize) -> Result<(), TrafficError> {
+    if (1..=MAX_INSTANCES).contains(&n) {
+        return Ok(());
+    }
+    Err(TrafficError::new(field, n, format!("it must be from 1 to {MAX_INSTANCES}")))
+}
+
+/// The parameters of a traffic model as a user writes them.
+pub trait Model: Clone + std::fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned {
+    /// The name in experiment files and on the command line.
+    const NAME: &'static str;
+
+    /// Whether the parameters can be used, as far as that can be said without the data files.
+    ///
+    /// # Errors
+    /// When one cannot.
+    fn check(&self) -> Result<(), TrafficError>;
+
+    /// The data files that the parameters name. Nothing here opens a file: whoever calls reads them.
+    fn files(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The checked parameters with the text of the files in [`Model::files`], in that order.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used, or a text is missing or is not what it should be.
+    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError>;
+}
+
+/// A model that is ready to make its applications. What they share (tables, traces) stands here once.
+pub trait Population: Send + Sync {
+    /// How many applications there are.
+    fn instances(&self) -> usize;
+
+    /// The application at `index`, which is below [`Population::instances`]; `rng` is its own stream, which
+    /// it later finds again in [`super::Cx`].
+    fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application>;
+
+    /// Mean bytes of payload of the datagrams it sends; nothing where a transport decides that.
+    fn mean_payload(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// Refuses a number of texts that is not the number of files asked for.
+pub(crate) fn texts_given(texts: &[String], wanted: usize) -> Result<(), TrafficError> {
+    if texts.len() == wanted {
+        return Ok(());
+    }
+    Err(TrafficError::new("data files", texts.len(), format!("{wanted} must be read and handed over")))
+}
+
+/// Bytes of IPv4 and UDP header that the host adds to a datagram.
+pub const UDP_HEADERS: u32 = 28;

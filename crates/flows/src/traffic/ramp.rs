@@ -1,0 +1,262 @@
+//! # ramp: a rate that follows a line through points
+//!
+//! Datagrams of one size at a rate that climbs and falls in straight lines, which take no notice of congestion: to
+//! see how a queue treats a load from nothing to more than the link.
+//!
+//! ## Model
+//!
+//! Between two points the rate is a straight line, before the first and after the last it stays what it is
+//! there. Packet `n` leaves when the rate, integrated since the start, has brought `n + phase` packets:
+//!
+//! ```text
+//! integral of rate from 0 to t_n = (n + phase) 8 packet          phase uniform on (0, 1]
+//! r tau + s tau^2 / 2 = b   =>   tau = 2 b / (r + sqrt(r^2 + 2 s b))     in a segment from rate r with slope s
+//! ```
+//!
+//! The root in this form loses no digits, for slopes of both signs and of zero. Each time is solved from the start and not from
+//! the packet before, so nothing drifts, and a rate of zero sends nothing, however long.
+//!
+//! Two points at one time are a step. As in `cbr`, `packet` and the rates are **those of the IP packet**, with 28 bytes of IP
+//! and UDP header. Times count from the start of the traffic.
+//!
+//! ## Parameters
+//!
+//! | field | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|
+//! | `packet` | size | 1075b | size of the IP packet; at least 29b |
+//! | `points` | time, rate | below | at least one `["90s", "0bit"]`, times in order |
+//!
+//! The default is the *other* traffic of parris01 IV.5.2.2: nothing until 90 s, 500 KB/s at 176 s, 800 KB/s at
+//! 240 s, and the same mirrored: 500 KB/s at 304 s and nothing from 390 s (a KB is 1024 bytes there).
+//!
+//! Counters: those of `cbr`.
+//!
+//! ## Deviations
+//!
+//! 1. parris01 says "linearly from 0 to 800"; its points 0, 500 and 800 KB/s at 90, 176 and 240 s are not on one line.
+//!    The points are kept.
+//!
+//! ## Evidence
+//!
+//! `tests/traffic/cbr.rs`: packets up to each point equal the integral, and a step-wise rate would fail it; times
+//! within a segment lie on the parabola.
+//!
+//! ## References
+//!
+//! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapter IV.5.
+
+use aqmkit_base::{BitRate, Bytes, Duration, Instant, Rng};
+use serde::{Deserialize, Serialize};
+
+use super::datagrams::{RECEIVED, Received, payload_of};
+use super::model::{Model, Population, TrafficError, texts_given};
+use super::{Action, Application, Cx, Event};
+
+/// A time since the start of the traffic, and the rate then.
+pub type Point = (Duration, BitRate);
+
+/// The parameters of the ramp as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Size of the IP packet.
+    pub packet: Bytes,
+    /// The rate at some times, with IP and UDP headers.
+    pub points: Vec<Point>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let point = |secs, kib: u64| (Duration::from_secs(secs), BitRate::from_bps(kib * 1024 * 8));
+        let points = vec![point(90, 0), point(176, 500), point(240, 800), point(304, 500), point(390, 0)];
+        Params { packet: Bytes(1075), points }
+    }
+}
+
+impl Model for Params {
+    const NAME: &'static str = "ramp";
+
+    fn check(&self) -> Result<(), TrafficError> {
+        payload_of("packet", self.packet)?;
+        if self.points.is_empty() {
+            return Err(TrafficError::new("points", "[]", r#"it needs at least one ["90s", "0bit"]"#));
+        }
+        let back = self.points.windows(2).position(|w| w[1].0 < w[0].0);
+        match back {
+            Some(i) => Err(TrafficError::new(
+                format!("points[{}]", i + 1),
+                self.points[i + 1].0,
+                format!("it must not be before the point in front of it, {}", self.points[i].0),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
+        texts_given(texts, 0)?;
+        self.check()?;
+        Ok(Box::new(One { payload: payload_of("packet", self.packet)?, line: Line::new(&self.points) }))
+    }
+}
+
+/// One stretch of constant slope.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// When it begins, in seconds.
+    begin: f64,
+    /// When it ends, in seconds; infinite for the last.
+    end: f64,
+    /// Bits sent before it.
+    before: f64,
+    /// Rate where it begins, in bits per second.
+    rate: f64,
+    /// Bits per second per second.
+    slope: f64,
+}
+
+impl Segment {
+    /// Bits sent in the first `secs` of it.
+    fn bits(&self, secs: f64) -> f64 {
+        self.rate * secs + self.slope * secs * secs / 2.0
+    }
+}
+
+/// A piecewise-linear rate, integrated.
+#[derive(Clone, Debug)]
+pub struct Line {
+    segments: Vec<Segment>,
+}
+
+impl Line {
+    /// The line through these points, whose times do not fall; constant before the first and after the
+    /// last, and zero without any.
+    #[must_use]
+    pub fn new(points: &[Point]) -> Self {
+        let at = |p: &Point| (p.0.as_secs_f64(), p.1.as_bps() as f64);
+        let (first, last) = (points.first().map_or((0.0, 0.0), at), points.last().map_or((0.0, 0.0), at));
+        let mut line = Line { segments: Vec::with_capacity(points.len() + 1) };
+        line.push(0.0, first.0, first.1, first.1);
+        for w in points.windows(2) {
+            let ((begin, rate), (end, to)) = (at(&w[0]), at(&w[1]));
+            line.push(begin, end, rate, to);
+        }
+        line.push(last.0, f64::INFINITY, last.1, last.1);
+        line
+    }
+
+    fn push(&mut self, begin: f64, end: f64, rate: f64, to: f64) {
+        if end <= begin {
+            return; // A step takes no time.
+        }
+        let before = self.segments.last().map_or(0.0, |s| s.before + s.bits(s.end - s.begin));
+        let slope = if end.is_finite() { (to - rate) / (end - begin) } else { 0.0 };
+        self.segments.push(Segment { begin, end, before, rate, slope });
+    }
+
+    /// When the rate, integrated from the start, has brought so many bits, in seconds; never if it does
+    /// not. `from` is the segment to look in first (0, or what an earlier call with fewer bits left there).
+    #[must_use]
+    pub fn time_of(&self, bits: f64, from: &mut usize) -> Option<f64> {
+        while let Some(next) = self.segments.get(*from + 1).filter(|s| s.before < bits) {
+            debug_assert!(next.begin.is_finite());
+            *from += 1;
+        }
+        let segment = self.segments.get(*from)?;
+        let missing = bits - segment.before;
+        let root = segment.rate * segment.rate + 2.0 * segment.slope * missing;
+        let divisor = segment.rate + libm::sqrt(root.max(0.0));
+        if divisor <= 0.0 {
+            return None;
+        }
+        Some((segment.begin + 2.0 * missing / divisor).min(segment.end))
+    }
+
+    /// Bits brought by the time `secs`.
+    #[must_use]
+    pub fn bits_at(&self, secs: f64) -> f64 {
+        let inside = self.segments.iter().take_while(|s| s.begin <= secs).last();
+        inside.map_or(0.0, |s| s.before + s.bits(secs - s.begin))
+    }
+}
+
+struct One {
+    payload: u32,
+    line: Line,
+}
+
+impl Population for One {
+    fn instances(&self) -> usize {
+        1
+    }
+
+    fn make(&self, _index: usize, rng: &mut Rng) -> Box<dyn Application> {
+        Box::new(Flow {
+            payload: self.payload,
+            line: self.line.clone(),
+            segment: 0,
+            phase: rng.uniform_open(),
+            start: Instant::ZERO,
+            sent: 0,
+            received: Received::default(),
+            over: false,
+        })
+    }
+
+    fn mean_payload(&self) -> Option<f64> {
+        Some(f64::from(self.payload))
+    }
+}
+
+/// The flow.
+struct Flow {
+    payload: u32,
+    line: Line,
+    /// The segment in which the last packet was.
+    segment: usize,
+    phase: f64,
+    start: Instant,
+    sent: u64,
+    received: Received,
+    over: bool,
+}
+
+impl Flow {
+    /// Asks to be called for the next packet, if there is one.
+    fn schedule(&mut self, cx: &mut Cx<'_>) {
+        let packet_bits = f64::from(self.payload + super::model::UDP_HEADERS) * 8.0;
+        let bits = (self.sent as f64 + self.phase) * packet_bits;
+        if let Some(at) = self.line.time_of(bits, &mut self.segment) {
+            cx.want(Action::WakeAt(self.start + Duration::from_secs_f64(at)));
+        }
+    }
+}
+
+impl Application for Flow {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Stop => self.over = true,
+            Event::Start => {
+                self.start = cx.now;
+                self.schedule(cx);
+            }
+            Event::Wake if !self.over => {
+                cx.want(Action::Datagram { len: self.payload, tag: self.sent });
+                self.sent += 1;
+                self.schedule(cx);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
+        self.received.packet(len, sent, now);
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        RECEIVED
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        self.received.counter(index, self.sent)
+    }
+}

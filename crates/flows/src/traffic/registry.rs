@@ -1,0 +1,163 @@
+//! The one list of traffic models. A line here buys a name in experiment files and on the command line and
+//! a reference page.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::model::{Model, Population, TrafficError};
+
+/// A traffic model by name, with what its page says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name in experiment files and on the command line.
+    pub name: &'static str,
+    /// The source of its file, whose opening doc comment is its reference page.
+    source: &'static str,
+}
+
+impl Entry {
+    /// The reference page in Markdown: the doc comment that opens the model's file.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let doc = self.source.lines().take_while(|l| l.starts_with("//!"));
+        let mut page: String =
+            doc.map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n").collect();
+        page.truncate(page.trim_end().len());
+        page
+    }
+
+    /// What it is in one line: the title of its page after the name.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        let title = self.source.lines().next().unwrap_or("");
+        title.split_once(": ").map_or(title, |(_, rest)| rest)
+    }
+}
+
+macro_rules! registry {
+    ($($variant:ident = $module:ident, $name:literal;)*) => {
+        /// The parameters of one traffic model of the catalogue.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum Spec {
+            $(
+                #[doc = concat!("`", $name, "`")]
+                $variant(super::$module::Params),
+            )*
+        }
+
+        /// Every traffic model, in the order of the catalogue.
+        pub const ALL: &[Entry] = &[
+            $(Entry { name: $name, source: include_str!(concat!(stringify!($module), ".rs")) },)*
+        ];
+
+        impl Spec {
+            /// The model of this name with its default parameters.
+            #[must_use]
+            pub fn named(name: &str) -> Option<Spec> {
+                match name {
+                    $($name => Some(Spec::$variant(Default::default())),)*
+                    _ => None,
+                }
+            }
+
+            /// Reads the parameters of the model `kind` (without the key that holds `kind` itself).
+            ///
+            /// # Errors
+            /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
+            pub fn read<'de, D: Deserializer<'de>>(kind: &str, table: D) -> Result<Spec, D::Error> {
+                match kind {
+                    $($name => super::$module::Params::deserialize(table).map(Spec::$variant),)*
+                    _ => Err(serde::de::Error::custom(unknown(kind))),
+                }
+            }
+
+            /// The name of the model.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Spec::$variant(_) => $name,)* }
+            }
+
+            /// Whether the parameters can be used: [`Model::check`].
+            ///
+            /// # Errors
+            /// When one cannot.
+            pub fn check(&self) -> Result<(), TrafficError> {
+                match self { $(Spec::$variant(p) => p.check(),)* }
+            }
+
+            /// The data files that the parameters name: [`Model::files`].
+            #[must_use]
+            pub fn files(&self) -> Vec<String> {
+                match self { $(Spec::$variant(p) => p.files(),)* }
+            }
+
+            /// The checked model, ready to make its applications: [`Model::prepare`].
+            ///
+            /// # Errors
+            /// When a parameter or the text of a file cannot be used.
+            pub fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
+                match self { $(Spec::$variant(p) => p.prepare(texts),)* }
+            }
+        }
+
+        impl Serialize for Spec {
+            /// Only the parameters: the name is [`Spec::name`].
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                match self { $(Spec::$variant(p) => p.serialize(s),)* }
+            }
+        }
+
+        #[cfg(test)]
+        const NAMES: &[&str] = &[$(<super::$module::Params as Model>::NAME),*];
+    };
+}
+
+fn unknown(name: &str) -> String {
+    let known: Vec<_> = ALL.iter().map(|e| e.name).collect();
+    format!("no traffic model is called {name:?}; known are {}", known.join(", "))
+}
+
+/// Looks up a traffic model by name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|e| e.name == name)
+}
+
+registry! {
+    Bulk = bulk, "bulk";
+    Cbr = cbr, "cbr";
+    Ramp = ramp, "ramp";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_model_has_its_name_its_page_and_defaults_that_can_be_used() {
+        assert_eq!(NAMES, ALL.iter().map(|e| e.name).collect::<Vec<_>>());
+        for entry in ALL {
+            let page = entry.page();
+            assert!(page.starts_with(&format!("# {}: ", entry.name)), "{}", entry.name);
+            for section in ["## Model", "## Parameters", "## Deviations", "## Evidence", "## References"] {
+                assert!(page.contains(section), "{} has no {section}", entry.name);
+            }
+            assert!(!entry.summary().is_empty());
+            let spec = Spec::named(entry.name).unwrap();
+            assert_eq!((spec.name(), spec.check()), (entry.name, Ok(())));
+            assert!(spec.prepare(&[]).unwrap().instances() > 0);
+            let written = serde_json::to_string(&spec).unwrap();
+            assert_eq!(Spec::read(entry.name, &mut serde_json::Deserializer::from_str(&written)).unwrap(), spec);
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_keys_are_refused() {
+        let read = |kind: &str, text: &str| {
+            Spec::read(kind, &mut serde_json::Deserializer::from_str(text)).unwrap_err().to_string()
+        };
+        assert!(read("bulq", "{}").contains("known are bulk"));
+        assert!(read("bulk", r#"{"flow": 3}"#).contains("unknown field `flow`"));
+        assert!(find("bulk").is_some() && find("bulq").is_none() && Spec::named("bulq").is_none());
+    }
+}
