@@ -1,0 +1,211 @@
+//! Congestion control: how much may be in flight.
+//!
+//! The endpoint detects losses and marks and tells the control; the control never looks at segments. It
+//! lives inside the endpoint as a variant of an enum, so that a connection is one piece of memory and a
+//! call is a jump that the processor predicts. To add one: a file that implements [`CongestionControl`],
+//! and a line in the list at the end of this one.
+
+use aqmkit_base::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::profile::Profile;
+use super::tcp::Rtt;
+
+/// What a congestion control may know at an event. Windows are in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Cx<'a> {
+    /// Now.
+    pub now: Instant,
+    /// The endpoint's settings: segment size, initial window, limits.
+    pub profile: &'a Profile,
+    /// Bytes sent and not yet acknowledged, before this event.
+    pub flight: u64,
+    /// What the peer's receive window allows in flight.
+    pub peer_window: u64,
+    pub(super) rtt: &'a Rtt,
+}
+
+impl Cx<'_> {
+    /// The sender's maximum segment size in bytes.
+    #[must_use]
+    pub fn mss(&self) -> u64 {
+        self.profile.mss.0
+    }
+
+    /// The smoothed round-trip time, where there is one.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rtt.smoothed(self.profile)
+    }
+}
+
+/// When fast recovery ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// With the first acknowledgement of anything new (RFC 2581, 4.4BSD's Reno).
+    FirstAck,
+    /// When everything that was in flight at its start is acknowledged; a partial acknowledgement shows
+    /// the next hole (RFC 6582).
+    FullAck,
+}
+
+/// How much may be in flight: one file for each scheme. All windows are in bytes.
+pub trait CongestionControl {
+    /// The state of a new connection.
+    fn new(profile: &Profile) -> Self
+    where
+        Self: Sized;
+
+    /// The congestion window.
+    fn cwnd(&self) -> u64;
+
+    /// The slow-start threshold.
+    fn ssthresh(&self) -> u64;
+
+    /// When fast recovery ends.
+    fn leaves_recovery(&self) -> Leaves {
+        Leaves::FullAck
+    }
+
+    /// `acked` new bytes were acknowledged outside of recovery, and the acknowledgement carried no echo of
+    /// congestion experienced.
+    fn on_ack(&mut self, acked: u64, cx: &Cx<'_>);
+
+    /// The third duplicate acknowledgement: a loss, fast recovery begins.
+    fn on_loss(&mut self, cx: &Cx<'_>);
+
+    /// One more duplicate acknowledgement during fast recovery.
+    fn on_dup_ack(&mut self, _cx: &Cx<'_>) {}
+
+    /// `acked` new bytes were acknowledged in fast recovery, and it goes on.
+    fn on_partial_ack(&mut self, _acked: u64, _cx: &Cx<'_>) {}
+
+    /// `acked` new bytes were acknowledged, and fast recovery is over.
+    fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>);
+
+    /// The retransmission timer expired. `again` if nothing was acknowledged since it expired last.
+    fn on_timeout(&mut self, again: bool, cx: &Cx<'_>);
+
+    /// A SYN or SYN-ACK had to be sent again.
+    fn on_handshake_timeout(&mut self, cx: &Cx<'_>);
+
+    /// The peer echoed congestion experienced: at most once for each window of data, and not in recovery.
+    fn on_ecn(&mut self, cx: &Cx<'_>);
+
+    /// `acked` new bytes were acknowledged on a connection with ECN, with or without an echo of congestion
+    /// experienced: for schemes that count marks. Comes before the other calls for the same segment.
+    fn on_feedback(&mut self, _acked: u64, _marked: bool, _cx: &Cx<'_>) {}
+
+    /// Data is about to be sent after the connection was idle for longer than the retransmission timeout.
+    fn on_idle(&mut self, cx: &Cx<'_>);
+}
+
+/// The two variables of the AIMD family and the moves its members share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+}
+
+impl Window {
+    pub(crate) fn new(p: &Profile) -> Self {
+        Window { cwnd: p.initial_window_bytes(), ssthresh: p.initial_ssthresh.0 }
+    }
+
+    pub(crate) fn in_slow_start(&self, p: &Profile) -> bool {
+        self.cwnd < self.ssthresh || (p.slow_start_when_equal && self.cwnd == self.ssthresh)
+    }
+
+    /// Slow start adds `step` for an acknowledgement, congestion avoidance one segment per window
+    /// (RFC 5681 equations 2 and 3).
+    ///
+    /// Without the `mss / 8` that 4.4BSD-Lite added in avoidance, an error (RFC 2525 section 2.4) that
+    /// FreeBSD had taken out by the time of 2.2.8.
+    pub(crate) fn grow(&mut self, step: u64, p: &Profile) {
+        let mss = p.mss.0;
+        let step = if self.in_slow_start(p) { step } else { (mss * mss / self.cwnd).max(1) };
+        self.cwnd = (self.cwnd + step).min(p.cwnd_limit.0);
+    }
+
+    /// Restart after idle time (RFC 5681 section 4.1).
+    pub(crate) fn restart(&mut self, p: &Profile) {
+        self.cwnd = self.cwnd.min(p.initial_window_bytes());
+    }
+}
+
+/// From the list of controls: their modules, their names, and the enum that an endpoint holds.
+macro_rules! controls {
+    ($($(#[$attr:meta])* $name:ident => $module:ident::$control:ident,)+) => {
+        $(mod $module;)+
+
+        /// The congestion controls by name.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum Kind {
+            $($(#[$attr])* $name,)+
+        }
+
+        /// One of them, at work.
+        #[derive(Clone, Debug)]
+        pub(super) enum Control {
+            $($name($module::$control),)+
+        }
+
+        controls!(@dispatch [$($name)+]
+            fn on_ack(acked: u64);
+            fn on_loss();
+            fn on_dup_ack();
+            fn on_partial_ack(acked: u64);
+            fn on_recovered(acked: u64);
+            fn on_timeout(again: bool);
+            fn on_handshake_timeout();
+            fn on_ecn();
+            fn on_feedback(acked: u64, marked: bool);
+            fn on_idle();
+        );
+
+        impl Control {
+            pub(super) fn new(profile: &Profile) -> Self {
+                match profile.congestion {
+                    $(Kind::$name => Control::$name(CongestionControl::new(profile)),)+
+                }
+            }
+
+            pub(super) fn cwnd(&self) -> u64 {
+                match self { $(Control::$name(c) => c.cwnd(),)+ }
+            }
+
+            pub(super) fn ssthresh(&self) -> u64 {
+                match self { $(Control::$name(c) => c.ssthresh(),)+ }
+            }
+
+            pub(super) fn leaves_recovery(&self) -> Leaves {
+                match self { $(Control::$name(c) => c.leaves_recovery(),)+ }
+            }
+        }
+    };
+    (@dispatch $names:tt $(fn $method:ident($($arg:ident: $type:ty),*);)+) => {
+        impl Control {
+            $(controls!(@method $names $method($($arg: $type),*));)+
+        }
+    };
+    (@method [$($name:ident)+] $method:ident($($arg:ident: $type:ty),*)) => {
+        controls!(@body $method ($($arg: $type),*) ($($arg,)*) $($name)+);
+    };
+    (@body $method:ident ($($arg:ident: $type:ty),*) $pass:tt $($name:ident)+) => {
+        pub(super) fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>) {
+            match self { $(Control::$name(c) => controls!(@call c $method cx $pass),)+ }
+        }
+    };
+    (@call $c:ident $method:ident $cx:ident ($($arg:ident,)*)) => {
+        $c.$method($($arg,)* $cx)
+    };
+}
+
+controls! {
+    /// 4.4BSD's Reno: fast recovery ends with the first new acknowledgement.
+    #[default]
+    Reno => reno::Reno,
+    /// RFC 6582 over RFC 5681.
+    NewReno => newreno::NewReno,
+}

@@ -1,0 +1,22 @@
+//! Transport endpoints, sans-I/O.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`tcp`] | [`Tcp`], one endpoint: handshake, sliding window, timers, loss recovery, close |
+//! | [`congestion`] | how much may be in flight: one file for each scheme |
+//! | [`profile`] | what an operating system did, as data |
+//! | [`segment`] | what two endpoints say to each other |
+//!
+//! An endpoint is told what happens ([`Tcp::on_segment`], [`Tcp::on_deadline`], [`Tcp::write`], [`Tcp::close`]) and when, and answers
+//! with segments, events, and the next time at which it wants to be called ([`Tcp::deadline`]). Data is
+//! counted, never copied.
+
+pub mod congestion;
+pub mod profile;
+pub mod segment;
+pub mod tcp;
+
+pub use congestion::{CongestionControl, Kind};
+pub use profile::{DelayedAck, Overrides, Profile, ProfileError, Timer};
+pub use segment::{Flags, Segment};
+pub use tcp::{Event, Output, Tcp, TcpStats};

@@ -1,0 +1,340 @@
+//! What an operating system did: every choice an endpoint makes, as data.
+//!
+//! A [`Profile`] is complete; it is made from a named one ([`Profile::named`], [`NAMES`]) and [`Overrides`] of single
+//! fields. One profile serves any number of endpoints.
+
+use aqmkit_base::{Bytes, Duration};
+use serde::{Deserialize, Serialize};
+
+use super::congestion::Kind;
+use super::segment::Segment;
+
+/// The clock that drives the retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Timer {
+    /// Times are exact (RFC 6298 with a clock granularity of zero, or of 1 ms where timestamps measure).
+    Exact,
+    /// A tick of this length for all of a host's connections: round trips are measured in ticks, with
+    /// 4.4BSD's integer arithmetic, and a timeout of n ticks comes between n - 1 and n ticks later.
+    Tick(Duration),
+}
+
+/// When data that came in order is acknowledged. Data out of order, data that fills a hole, and FINs are
+/// acknowledged at once; so are two full segments, or half of the receive window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum DelayedAck {
+    /// Every segment at once.
+    None,
+    /// At the next tick of a clock with this period, the same for all of a host's connections: 4.4BSD's
+    /// 200 ms fast timer, so 0 to 200 ms later.
+    Tick(Duration),
+    /// So long after the first segment that is not acknowledged.
+    After(Duration),
+}
+
+/// Declares [`Profile`] and [`Overrides`] with the same fields.
+macro_rules! profile {
+    ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
+        /// The choices of a TCP endpoint.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Profile {
+            $($(#[$doc])* pub $field: $type,)+
+        }
+
+        /// Changes to a [`Profile`]: the fields that are not left out replace its own.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Overrides {
+            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)+
+        }
+
+        impl Overrides {
+            /// The profile with the changes made.
+            ///
+            /// # Errors
+            /// When an endpoint could not work with the result ([`Profile::check`]).
+            pub fn apply(&self, mut profile: Profile) -> Result<Profile, ProfileError> {
+                $(if let Some(value) = &self.$field {
+                    profile.$field = value.clone();
+                })+
+                profile.check()?;
+                Ok(profile)
+            }
+        }
+    };
+}
+
+profile! {
+    /// The congestion control.
+    congestion: Kind,
+    /// Maximum segment size: bytes of data in a full segment.
+    mss: Bytes,
+    /// Bytes of IP and TCP header on every segment: 40, or 52 with timestamps.
+    header: Bytes,
+    /// Initial congestion window in full segments.
+    initial_window: u32,
+    /// Initial slow-start threshold.
+    initial_ssthresh: Bytes,
+    /// The congestion window does not grow beyond this.
+    cwnd_limit: Bytes,
+    /// Whether a window equal to the threshold grows as in slow start (4.4BSD) or as in avoidance.
+    slow_start_when_equal: bool,
+    /// Whether to go back to the initial window when nothing is in flight and nothing was received for a
+    /// retransmission timeout.
+    slow_start_after_idle: bool,
+    /// Bytes that the peer may have in flight towards this endpoint. Its application always reads, so the
+    /// window advertised never changes.
+    receive_window: Bytes,
+    /// Whether to use the timestamps option (RFC 7323). The clock ticks with the timer, or every
+    /// millisecond where that is exact.
+    timestamps: bool,
+    /// Whether to negotiate ECN (RFC 3168).
+    ecn: bool,
+    /// Whether less than a full segment waits while anything is in flight (RFC 896).
+    nagle: bool,
+    /// When to acknowledge.
+    delayed_ack: DelayedAck,
+    /// The clock of the retransmission timer.
+    timer: Timer,
+    /// Retransmission timeout before there is a measurement.
+    initial_rto: Duration,
+    /// Least retransmission timeout.
+    min_rto: Duration,
+    /// Largest retransmission timeout, and largest backed-off one.
+    max_rto: Duration,
+    /// Timeouts of one segment that are answered with a retransmission; the next one ends the connection.
+    max_retransmits: u32,
+    /// How long to wait after each SYN: one wait for each SYN sent, the connection is given up after the last.
+    syn: Vec<Duration>,
+    /// The same for SYN-ACKs.
+    syn_ack: Vec<Duration>,
+}
+
+/// A profile that no endpoint can work with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {got}, but {must}")]
+pub struct ProfileError {
+    /// The field.
+    pub field: &'static str,
+    /// Its value.
+    pub got: String,
+    /// What it must be.
+    pub must: &'static str,
+}
+
+/// The names of the profiles that [`Profile::named`] knows.
+pub const NAMES: [&str; 4] = ["bsd44", "freebsd45", "rfc", "ns2"];
+
+impl Profile {
+    /// The profile of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "bsd44" => Some(Self::bsd44()),
+            "freebsd45" => Some(Self::freebsd45()),
+            "rfc" => Some(Self::rfc()),
+            "ns2" => Some(Self::ns2()),
+            _ => None,
+        }
+    }
+
+    /// FreeBSD 2.2.8, a 4.4BSD: Parris 2001, Table A.8.
+    ///
+    /// Timestamps are on ("RFC 1323: yes"), so a full segment carries 1448 bytes under 52 bytes of header
+    /// and fills the 1500 of an Ethernet frame; the dissertation counts 1440 + 60 for the same frame. ECN is
+    /// "optional" in the table, but its routers dropped throughout, so it is off. The window is the
+    /// table's 16 KB: 11 full segments in flight (a real host rounds its buffer up to whole segments, 17,376
+    /// bytes). The SYNs are 4.4BSD's: at 0, 6 and 30 s, given up at 75 s; later 2.x and 3.x went
+    /// 0, 3, 9, 21, 45 s (`syn = ["3s", "6s", "12s", "24s", "30s"]`).
+    #[must_use]
+    pub fn bsd44() -> Self {
+        Profile {
+            congestion: Kind::Reno,
+            mss: Bytes(1448),
+            header: Bytes(52),
+            initial_window: 1,
+            initial_ssthresh: Bytes(1 << 20),
+            // TCP_MAXWIN: nothing larger can be advertised without scaling.
+            cwnd_limit: Bytes(65_535),
+            slow_start_when_equal: true,
+            slow_start_after_idle: true,
+            receive_window: Bytes(16_384),
+            timestamps: true,
+            ecn: false,
+            nagle: true,
+            delayed_ack: DelayedAck::Tick(Duration::from_millis(200)),
+            timer: Timer::Tick(Duration::from_millis(500)),
+            initial_rto: Duration::from_secs(6),
+            min_rto: Duration::from_secs(1),
+            max_rto: Duration::from_secs(64),
+            max_retransmits: 12,
+            syn: seconds(&[6, 24, 45]),
+            syn_ack: seconds(&[6, 24, 45]),
+        }
+    }
+
+    /// FreeBSD 4.5: `NewReno`, timers in ticks of 10 ms, acknowledgements delayed by 100 ms, and
+    /// the SYNs of August 2001, at 0, 3, 6, 9, 12, 15, 21, 33 and 57 s.
+    #[must_use]
+    pub fn freebsd45() -> Self {
+        Profile {
+            congestion: Kind::NewReno,
+            delayed_ack: DelayedAck::After(Duration::from_millis(100)),
+            timer: Timer::Tick(Duration::from_millis(10)),
+            initial_rto: Duration::from_secs(3),
+            syn: seconds(&[3, 3, 3, 3, 3, 6, 12, 24, 18]),
+            // The SYN cache: three retries with doubling waits.
+            syn_ack: seconds(&[3, 6, 12, 24]),
+            ..Self::bsd44()
+        }
+    }
+
+    /// The standards as they are today, with exact timers: RFC 5681, 6298, 6582 and 6928; 1 MB of
+    /// window, acknowledgements delayed by 40 ms.
+    #[must_use]
+    pub fn rfc() -> Self {
+        Profile {
+            congestion: Kind::NewReno,
+            mss: Bytes(1448),
+            header: Bytes(52),
+            initial_window: 10,
+            initial_ssthresh: Bytes(1 << 30),
+            cwnd_limit: Bytes(1 << 30),
+            slow_start_when_equal: false,
+            slow_start_after_idle: true,
+            receive_window: Bytes(1 << 20),
+            timestamps: true,
+            ecn: false,
+            nagle: true,
+            delayed_ack: DelayedAck::After(Duration::from_millis(40)),
+            timer: Timer::Exact,
+            initial_rto: Duration::from_secs(1),
+            min_rto: Duration::from_secs(1),
+            max_rto: Duration::from_secs(60),
+            max_retransmits: 15,
+            syn: seconds(&[1, 2, 4, 8, 16, 32, 64]),
+            syn_ack: seconds(&[1, 2, 4, 8, 16, 32]),
+        }
+    }
+
+    /// As the one-way TCP agents of ns-2 are usually set up, for comparisons: segments of 1000 bytes and
+    /// 40 of header (timestamps cost nothing there), every segment acknowledged, least timeout 200 ms, no
+    /// limit by the receiver.
+    #[must_use]
+    pub fn ns2() -> Self {
+        Profile {
+            mss: Bytes(1000),
+            header: Bytes(40),
+            initial_window: 2,
+            slow_start_after_idle: false,
+            receive_window: Bytes(1 << 30),
+            nagle: false,
+            delayed_ack: DelayedAck::None,
+            initial_rto: Duration::from_secs(3),
+            min_rto: Duration::from_millis(200),
+            syn: seconds(&[3, 6, 12, 24, 48]),
+            syn_ack: seconds(&[3, 6, 12, 24, 48]),
+            ..Self::rfc()
+        }
+    }
+
+    /// Whether an endpoint can work with it.
+    ///
+    /// # Errors
+    /// Names the first field that cannot be what it is.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        let err = |field, got: String, must| Err(ProfileError { field, got, must });
+        let short = Bytes(u64::from(u32::MAX));
+        if self.mss == Bytes::ZERO || self.mss > Bytes(65_535) {
+            return err("mss", self.mss.to_string(), "it must be from 1 to 65535 bytes");
+        }
+        if self.receive_window == Bytes::ZERO || self.receive_window > short {
+            return err("receive_window", self.receive_window.to_string(), "it must be from 1 byte to 4 GiB");
+        }
+        if self.initial_window == 0 {
+            return err("initial_window", "0".to_owned(), "nothing could be sent");
+        }
+        if self.cwnd_limit < self.mss {
+            return err("cwnd_limit", self.cwnd_limit.to_string(), "it must be at least one segment");
+        }
+        if self.min_rto.is_zero() || self.min_rto > self.max_rto {
+            return err("min_rto", self.min_rto.to_string(), "it must be above zero and at most max_rto");
+        }
+        if self.initial_rto.is_zero() || self.initial_rto > self.max_rto {
+            return err("initial_rto", self.initial_rto.to_string(), "it must be above zero and at most max_rto");
+        }
+        for (field, waits) in [("syn", &self.syn), ("syn_ack", &self.syn_ack)] {
+            if waits.is_empty() || waits.iter().any(|w| w.is_zero()) {
+                return err(field, format!("{waits:?}"), "it needs at least one wait, and none of zero");
+            }
+        }
+        match (self.timer, self.delayed_ack) {
+            (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "a tick has a length"),
+            (_, DelayedAck::Tick(Duration::ZERO)) => err("delayed_ack", "0s".to_owned(), "a tick has a length"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes of the IP packet that carries a segment.
+    #[must_use]
+    pub fn wire_len(&self, segment: &Segment) -> Bytes {
+        Bytes(self.header.0 + u64::from(segment.len))
+    }
+
+    /// The initial congestion window in bytes.
+    #[must_use]
+    pub fn initial_window_bytes(&self) -> u64 {
+        u64::from(self.initial_window) * self.mss.0
+    }
+}
+
+fn seconds(waits: &[u64]) -> Vec<Duration> {
+    waits.iter().map(|&s| Duration::from_secs(s)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_profile_that_works() {
+        for name in NAMES {
+            let profile = Profile::named(name).unwrap();
+            assert_eq!(profile.check(), Ok(()), "{name}");
+            let text = serde_json::to_string(&profile).unwrap();
+            assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile, "{name}");
+        }
+        assert_eq!(Profile::named("bsd43"), None);
+    }
+
+    #[test]
+    fn a_full_segment_fills_an_ethernet_frame() {
+        for profile in [Profile::bsd44(), Profile::freebsd45(), Profile::rfc()] {
+            assert_eq!(profile.mss + profile.header, Bytes(1500));
+        }
+    }
+
+    #[test]
+    fn overrides_replace_what_they_name() {
+        let text =
+            r#"{"syn": ["3s", "6s"], "timer": "exact", "delayed_ack": {"after": "40ms"}, "congestion": "newreno"}"#;
+        let overrides: Overrides = serde_json::from_str(text).unwrap();
+        let changed = overrides.apply(Profile::bsd44()).unwrap();
+        assert_eq!(changed.syn, seconds(&[3, 6]));
+        assert_eq!(changed.timer, Timer::Exact);
+        assert_eq!(changed.delayed_ack, DelayedAck::After(Duration::from_millis(40)));
+        assert_eq!(changed.mss, Bytes(1448));
+        assert_eq!(serde_json::to_string(&Overrides::default()).unwrap(), "{}");
+        assert!(serde_json::from_str::<Overrides>(r#"{"msss": "1b"}"#).is_err());
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        let overrides = Overrides { min_rto: Some(Duration::from_secs(100)), ..Overrides::default() };
+        let error = overrides.apply(Profile::rfc()).unwrap_err();
+        assert_eq!(error.to_string(), "min_rto is 100s, but it must be above zero and at most max_rto");
+    }
+}

@@ -1,0 +1,76 @@
+//! What two TCP endpoints say to each other.
+
+use aqmkit_base::Ecn;
+
+/// The flags of a TCP header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// No more data follows.
+    pub const FIN: Flags = Flags(0x01);
+    /// Opens a connection.
+    pub const SYN: Flags = Flags(0x02);
+    /// Refuses one.
+    pub const RST: Flags = Flags(0x04);
+    /// The end of a write.
+    pub const PSH: Flags = Flags(0x08);
+    /// `ack` means something.
+    pub const ACK: Flags = Flags(0x10);
+    /// The receiver has seen CE (RFC 3168 section 6.1).
+    pub const ECE: Flags = Flags(0x40);
+    /// The sender has reduced its window.
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether every flag of `other` is set.
+    #[must_use]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// As on the wire.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// A TCP segment without its data. Sequence numbers start at 0 (the SYN) and do not wrap: the wire's
+/// 32 bits are their lowest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first byte (of the SYN or FIN, where there is no data).
+    pub seq: u64,
+    /// The next byte that the sender expects, where ACK is set.
+    pub ack: u64,
+    /// Bytes of data.
+    pub len: u32,
+    /// Bytes beyond `ack` that the sender is ready to take.
+    pub window: u32,
+    /// The sender's clock in its own ticks (RFC 7323), where timestamps are on.
+    pub ts_val: u32,
+    /// The clock value echoed, where timestamps are on and ACK is set.
+    pub ts_ecr: u32,
+    /// The flags.
+    pub flags: Flags,
+    /// The ECN field of the IP packet that carries it.
+    pub ecn: Ecn,
+    /// Whether this is a retransmission: for statistics, not on the wire.
+    pub retransmission: bool,
+}
+
+impl Segment {
+    /// The length in sequence numbers: data, and one each for SYN and FIN.
+    #[must_use]
+    pub const fn sequence_len(&self) -> u64 {
+        self.len as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64
+    }
+}

@@ -1,0 +1,195 @@
+//! What acknowledgements, and their absence, do to the sender.
+
+use super::{Call, EcnState, Event, Recovery, State, Tcp};
+use crate::transport::congestion::{Cx, Leaves};
+use crate::transport::segment::{Flags, Segment};
+
+/// Duplicate acknowledgements that mean a loss (RFC 5681 section 3.2).
+const DUP_THRESHOLD: u32 = 3;
+
+/// Calls a method of the congestion control. A macro because the control and the rest of the endpoint are borrowed apart.
+macro_rules! control {
+    ($tcp:ident, $call:ident, $method:ident $(, $arg:expr)*) => {
+        $tcp.control.$method($($arg,)* &Cx {
+            now: $call.now,
+            profile: $call.p,
+            flight: $tcp.nxt - $tcp.una,
+            peer_window: u64::from($tcp.peer_window),
+            rtt: &$tcp.rtt,
+        })
+    };
+}
+pub(super) use control;
+
+impl Tcp {
+    /// Reads the acknowledgement of a segment. Returns whether more may be sent now than before.
+    pub(super) fn on_ack(&mut self, seg: &Segment, call: &mut Call<'_, '_>) -> bool {
+        if !seg.flags.has(Flags::ACK) || seg.ack > self.max {
+            return false;
+        }
+        let window_changed = seg.window != self.peer_window;
+        self.peer_window = seg.window;
+        self.largest_window = self.largest_window.max(seg.window);
+        let marked = seg.flags.has(Flags::ECE) && !seg.flags.has(Flags::SYN) && self.on_echo(seg, call);
+        if seg.ack > self.una {
+            self.on_new_ack(seg, marked, call);
+            return true;
+        }
+        if seg.sequence_len() == 0 && !window_changed && seg.ack == self.una && self.alarm.is_on() {
+            return self.on_dup_ack(call);
+        }
+        self.dup_acks = 0;
+        window_changed
+    }
+
+    fn on_new_ack(&mut self, seg: &Segment, marked: bool, call: &mut Call<'_, '_>) {
+        let acked = seg.ack - self.una;
+        self.measure(seg, call);
+        self.retries = 0;
+        self.dup_acks = 0;
+        if self.uses_ecn() {
+            control!(self, call, on_feedback, acked, marked);
+        }
+        match self.recovery {
+            Recovery::Fast { until, partial }
+                if seg.ack < until && self.control.leaves_recovery() == Leaves::FullAck =>
+            {
+                self.on_partial_ack(seg.ack, until, partial, call);
+                return;
+            }
+            Recovery::Fast { .. } => {
+                control!(self, call, on_recovered, acked);
+                self.recovery = Recovery::None;
+            }
+            Recovery::Timeout { until } => {
+                if seg.ack > until {
+                    self.recovery = Recovery::None;
+                }
+                self.open_window(acked, marked, call);
+            }
+            Recovery::None => self.open_window(acked, marked, call),
+        }
+        self.take_ack(seg.ack);
+        self.rearm(call);
+    }
+
+    fn open_window(&mut self, acked: u64, marked: bool, call: &Call<'_, '_>) {
+        // RFC 3168 section 6.1.2: an echo of congestion never opens the window.
+        if !marked {
+            control!(self, call, on_ack, acked);
+        }
+    }
+
+    /// RFC 6582 section 3.2 step 3: the acknowledgement ends at the next hole.
+    fn on_partial_ack(&mut self, ack: u64, until: u64, partial: bool, call: &mut Call<'_, '_>) {
+        let acked = ack - self.una;
+        control!(self, call, on_partial_ack, acked);
+        self.take_ack(ack);
+        // The impatient variant: only the first partial acknowledgement restarts the timer, so that a window with
+        // many holes ends in a timeout instead of a round trip for each.
+        if !partial {
+            self.recovery = Recovery::Fast { until, partial: true };
+            self.disarm();
+        }
+        self.resend_first(call);
+    }
+
+    fn take_ack(&mut self, ack: u64) {
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+    }
+
+    fn rearm(&mut self, call: &Call<'_, '_>) {
+        if self.una == self.max {
+            self.disarm();
+        } else {
+            self.arm(call);
+        }
+    }
+
+    /// Measures the round trip that an acknowledgement ends: by the timestamp it echoes (RFC 7323 section 4.1), or
+    /// by the one segment being timed.
+    pub(super) fn measure(&mut self, seg: &Segment, call: &Call<'_, '_>) {
+        if self.timestamps && seg.ts_ecr != 0 {
+            let elapsed = self.clock.timestamp(call.p).wrapping_sub(seg.ts_ecr);
+            self.rtt.sample_timestamp(call.p, elapsed);
+        } else if let Some(timed) = self.timed.filter(|t| seg.ack >= t.until.get()) {
+            self.rtt.sample(call.p, self.clock.number() - timed.at);
+            self.timed = None;
+        }
+    }
+
+    /// Returns whether more may be sent now.
+    fn on_dup_ack(&mut self, call: &mut Call<'_, '_>) -> bool {
+        self.dup_acks += 1;
+        self.stats.dup_acks += 1;
+        match self.recovery {
+            Recovery::Fast { .. } => {
+                control!(self, call, on_dup_ack);
+                return true;
+            }
+            // RFC 6582 section 3.2 step 2: these may be answers to what the timeout sent twice. Reno does not know.
+            Recovery::Timeout { .. } if self.control.leaves_recovery() == Leaves::FullAck => {}
+            _ if self.dup_acks == DUP_THRESHOLD => self.fast_retransmit(call),
+            _ => {}
+        }
+        false
+    }
+
+    fn fast_retransmit(&mut self, call: &mut Call<'_, '_>) {
+        self.stats.fast_retransmits += 1;
+        control!(self, call, on_loss);
+        self.recovery = Recovery::Fast { until: self.max, partial: false };
+        self.note_reduction();
+        self.timed = None;
+        self.disarm();
+        self.resend_first(call);
+    }
+
+    /// The retransmission timer has expired: back to the oldest unacknowledged byte, and slow start from there.
+    pub(super) fn on_timeout(&mut self, call: &mut Call<'_, '_>) {
+        self.stats.timeouts += 1;
+        let again = self.retries > 0;
+        if u32::from(self.retries) >= call.p.max_retransmits {
+            self.give_up(call);
+            return;
+        }
+        self.retries += 1;
+        self.rtt.back_off();
+        control!(self, call, on_timeout, again);
+        self.recovery = Recovery::Timeout { until: self.max };
+        self.note_reduction();
+        self.timed = None;
+        self.dup_acks = 0;
+        self.nxt = self.una;
+        self.arm(call);
+        self.output(call);
+    }
+
+    /// An echo of congestion experienced. Returns whether it counts: ECN is on.
+    fn on_echo(&mut self, seg: &Segment, call: &Call<'_, '_>) -> bool {
+        let EcnState::On { answered, .. } = self.ecn else { return false };
+        // Once for each window of data (RFC 3168 section 6.1.2). In recovery the window has been reduced already.
+        if seg.ack > answered && !matches!(self.recovery, Recovery::Fast { .. }) {
+            control!(self, call, on_ecn);
+            self.stats.ecn_reductions += 1;
+            self.note_reduction();
+        }
+        true
+    }
+
+    /// The window was reduced: nothing that is in flight now reduces it again, and the peer is told.
+    fn note_reduction(&mut self) {
+        if let EcnState::On { answered, cwr } = &mut self.ecn {
+            (*answered, *cwr) = (self.max, true);
+        }
+    }
+
+    /// Ends the connection, and tells the peer.
+    pub(super) fn give_up(&mut self, call: &mut Call<'_, '_>) {
+        if self.state == State::Open {
+            self.emit(self.max, 0, Flags::RST.and(Flags::ACK), false, call);
+        }
+        self.finish(State::Failed, Event::Failed, call);
+    }
+}

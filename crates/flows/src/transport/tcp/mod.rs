@@ -1,0 +1,398 @@
+//! One TCP endpoint.
+//!
+//! A connection is opened (RFC 9293 section 3.5), carries bytes both ways under a sliding window, mends what
+//! is lost, and is closed one direction at a time. The parts:
+//!
+//! | file | holds |
+//! |---|---|
+//! | `handshake.rs` | SYN, SYN-ACK, their schedule, what they negotiate; giving up |
+//! | `send.rs` | which segment may go now: windows, Nagle, silly windows, FIN; and how it is built |
+//! | `acks.rs` | acknowledgements: new, duplicate, partial, marked; the retransmission timer |
+//! | `receive.rs` | data in and out of order, delayed acknowledgements |
+//! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
+//!
+//! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because the
+//! application always reads, so there is no persist timer. Sequence numbers do not wrap, so there
+//! is no PAWS. And nobody reuses ports, so TIME-WAIT has no end: an endpoint that is closed still answers
+//! a FIN that comes again (its own last acknowledgement was lost) for as long as its owner keeps it.
+
+mod acks;
+mod clock;
+mod handshake;
+mod receive;
+mod rtt;
+mod send;
+
+use std::num::NonZeroU64;
+
+use aqmkit_base::{Duration, Instant};
+
+pub(super) use rtt::Rtt;
+
+use self::clock::{Alarm, Clock};
+use self::receive::Receiver;
+use super::congestion::Control;
+use super::profile::Profile;
+use super::segment::{Flags, Segment};
+
+/// What has happened at an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The connection is open.
+    Connected,
+    /// [`Tcp::delivered`] has grown.
+    Delivered,
+    /// The peer has closed its direction, and everything before was delivered.
+    PeerFinished,
+    /// Both directions are closed, and everything was delivered and acknowledged.
+    Closed,
+    /// The connection was given up: too many retransmissions, or the peer gave it up.
+    Failed,
+}
+
+/// Where an endpoint puts what it has to say. It appends; the owner empties.
+#[derive(Debug)]
+pub struct Output<'a> {
+    /// Segments to send now, in order.
+    pub segments: &'a mut Vec<Segment>,
+    /// What has happened, in order.
+    pub events: &'a mut Vec<Event>,
+}
+
+/// Counters of one endpoint since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpStats {
+    /// Segments sent, of any kind.
+    pub segments_sent: u64,
+    /// Segments sent that carried data.
+    pub data_segments_sent: u64,
+    /// Bytes of data sent, again or for the first time.
+    pub bytes_sent: u64,
+    /// Segments received.
+    pub segments_received: u64,
+    /// Segments sent again: data, SYN or FIN.
+    pub retransmissions: u32,
+    /// Duplicate acknowledgements received.
+    pub dup_acks: u32,
+    /// Times that the retransmission timer expired, for a SYN as well.
+    pub timeouts: u32,
+    /// Times that duplicate acknowledgements started a fast retransmit.
+    pub fast_retransmits: u32,
+    /// Times that an echo of congestion experienced reduced the window.
+    pub ecn_reductions: u32,
+}
+
+/// Where a connection is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not opened yet.
+    Closed,
+    SynSent,
+    SynReceived,
+    /// Open in at least one direction.
+    Open,
+    /// Closed in both directions.
+    Done,
+    /// Given up.
+    Failed,
+}
+
+/// Whether lost segments are being mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recovery {
+    None,
+    /// Fast recovery, until `until` is acknowledged.
+    Fast {
+        until: u64,
+        /// Whether a partial acknowledgement has come.
+        partial: bool,
+    },
+    /// The timer expired, and everything below `until` may be sent a second time. Duplicate
+    /// acknowledgements of those second copies mean nothing.
+    Timeout {
+        until: u64,
+    },
+}
+
+/// ECN on a connection (RFC 3168).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EcnState {
+    Off,
+    On {
+        /// Echoes for data below this have been answered.
+        answered: u64,
+        /// The window was reduced, and the peer does not know yet.
+        cwr: bool,
+    },
+}
+
+/// A segment whose round trip is being timed.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    /// The acknowledgement of this or more ends the round trip.
+    until: NonZeroU64,
+    /// The clock's number when it was sent.
+    at: u64,
+}
+
+/// One endpoint of a connection.
+///
+/// It is driven by its owner: times must not go backwards, the profile must be the same at every call.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    state: State,
+    /// Whether a FIN follows the data.
+    closing: bool,
+    /// Whether segments carry timestamps.
+    timestamps: bool,
+    /// Timeouts since anything was acknowledged.
+    retries: u8,
+    dup_acks: u32,
+    /// The peer's receive window, and the largest it has had.
+    peer_window: u32,
+    largest_window: u32,
+    /// The oldest sequence number that is not acknowledged.
+    una: u64,
+    /// The next to send: after a timeout it goes back.
+    nxt: u64,
+    /// Above everything that was ever sent.
+    max: u64,
+    /// Above everything that was written: where the FIN goes. `u64::MAX` for data without end.
+    end: u64,
+    alarm: Alarm,
+    clock: Clock,
+    /// The clock's number when anything was last received.
+    heard: u64,
+    rtt: Rtt,
+    timed: Option<Timed>,
+    recovery: Recovery,
+    ecn: EcnState,
+    control: Control,
+    receiver: Receiver,
+    stats: TcpStats,
+}
+
+/// One call of an endpoint.
+struct Call<'a, 'o> {
+    p: &'a Profile,
+    now: Instant,
+    out: &'a mut Output<'o>,
+}
+
+impl Tcp {
+    /// An endpoint that is closed. It opens actively with [`Tcp::connect`], passively when a SYN arrives.
+    ///
+    /// Its host's timers tick at `tick_phase` and every period after: connections of one host share it.
+    #[must_use]
+    pub fn new(profile: &Profile, tick_phase: Duration) -> Self {
+        Tcp {
+            state: State::Closed,
+            closing: false,
+            timestamps: profile.timestamps,
+            retries: 0,
+            dup_acks: 0,
+            peer_window: 0,
+            largest_window: 0,
+            una: 0,
+            nxt: 0,
+            max: 0,
+            end: 1,
+            alarm: Alarm::OFF,
+            clock: Clock::new(tick_phase),
+            heard: 0,
+            rtt: Rtt::new(profile),
+            timed: None,
+            recovery: Recovery::None,
+            ecn: EcnState::Off,
+            control: Control::new(profile),
+            receiver: Receiver::new(),
+            stats: TcpStats::default(),
+        }
+    }
+
+    /// Opens the connection. Does nothing unless it is new.
+    pub fn connect(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
+        self.clock.advance(p, now);
+        self.open_actively(&mut Call { p, now, out });
+    }
+
+    /// Has so many more bytes to send; `u64::MAX`: data without end. May come before the connection is open, not
+    /// after [`Tcp::close`].
+    pub fn write(&mut self, p: &Profile, bytes: u64, now: Instant, out: &mut Output<'_>) {
+        if self.closing {
+            return;
+        }
+        self.clock.advance(p, now);
+        self.end = self.end.saturating_add(bytes);
+        self.output(&mut Call { p, now, out });
+    }
+
+    /// Sends a FIN after everything that was written; data without end ends with what has been sent. The peer may go on
+    /// sending.
+    pub fn close(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
+        if self.closing {
+            return;
+        }
+        self.clock.advance(p, now);
+        self.closing = true;
+        if self.end == u64::MAX {
+            self.end = self.max.max(1);
+        }
+        if self.state == State::Closed {
+            self.state = State::Done;
+            out.events.push(Event::Closed);
+        }
+        self.output(&mut Call { p, now, out });
+    }
+
+    /// A segment has arrived.
+    pub fn on_segment(&mut self, p: &Profile, seg: &Segment, now: Instant, out: &mut Output<'_>) {
+        self.clock.advance(p, now);
+        self.stats.segments_received += 1;
+        let mut call = Call { p, now, out };
+        if self.state == State::Open && !seg.flags.has(Flags::RST) {
+            self.on_segment_open(seg, &mut call);
+        } else {
+            self.on_segment_otherwise(seg, &mut call);
+        }
+        self.heard = self.clock.number();
+    }
+
+    /// The connection is open.
+    fn on_segment_open(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
+        if self.timestamps {
+            self.receiver.note_timestamp(seg);
+        }
+        let opened = self.on_ack(seg, call);
+        if seg.sequence_len() > 0 {
+            let arrival = self.receiver.on_data(call.p, seg, &mut self.clock, call.now);
+            if arrival.delivered {
+                call.out.events.push(Event::Delivered);
+            }
+            if arrival.finished {
+                call.out.events.push(Event::PeerFinished);
+            }
+        }
+        if self.closing && self.una > self.end && self.receiver.has_finished() {
+            self.finish(State::Done, Event::Closed, call);
+        }
+        if opened || self.receiver.owes_ack_at_once() {
+            self.output(call);
+        }
+    }
+
+    /// It is (perhaps) [`Tcp::deadline`]. Calls that are early or late do no harm: an early one does nothing, a late one does
+    /// what was due, at the time of the call.
+    pub fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
+        self.clock.advance(p, now);
+        let mut call = Call { p, now, out };
+        self.receiver.on_deadline(now);
+        if self.alarm.is_due(now) {
+            match self.state {
+                State::SynSent | State::SynReceived => self.on_handshake_timeout(&mut call),
+                State::Open => self.on_timeout(&mut call),
+                State::Closed | State::Done | State::Failed => self.alarm = Alarm::OFF,
+            }
+        }
+        if self.receiver.owes_ack_at_once() {
+            self.output(&mut call);
+        }
+    }
+
+    /// When to call [`Tcp::on_deadline`], if ever.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.alarm.first(self.receiver.alarm()).time()
+    }
+
+    /// Starts to time a round trip from the segment at `seq`, unless another is being timed or timestamps do it.
+    fn start_timing(&mut self, seq: u64) {
+        if !self.timestamps && self.timed.is_none() {
+            self.timed = NonZeroU64::new(seq + 1).map(|until| Timed { until, at: self.clock.number() });
+        }
+    }
+
+    /// Ends the connection.
+    fn finish(&mut self, state: State, event: Event, call: &mut Call<'_, '_>) {
+        self.state = state;
+        self.alarm = Alarm::OFF;
+        call.out.events.push(event);
+    }
+
+    /// Bytes received in order and handed to the application.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Bytes of ours that the peer has acknowledged.
+    #[must_use]
+    pub fn acked(&self) -> u64 {
+        self.una.min(self.end).saturating_sub(1)
+    }
+
+    /// Whether the connection has ended: closed in both directions, or given up.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Done | State::Failed)
+    }
+
+    /// Whether it is open in at least one direction.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Whether ECN was negotiated.
+    #[must_use]
+    pub fn uses_ecn(&self) -> bool {
+        self.ecn != EcnState::Off
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn stats(&self) -> &TcpStats {
+        &self.stats
+    }
+
+    /// The congestion window in bytes.
+    #[must_use]
+    pub fn cwnd(&self) -> u64 {
+        self.control.cwnd()
+    }
+
+    /// The slow-start threshold in bytes.
+    #[must_use]
+    pub fn ssthresh(&self) -> u64 {
+        self.control.ssthresh()
+    }
+
+    /// The smoothed round-trip time, where there is one.
+    #[must_use]
+    pub fn srtt(&self, p: &Profile) -> Option<Duration> {
+        self.rtt.smoothed(p)
+    }
+
+    /// The retransmission timeout as it is now, backed off.
+    #[must_use]
+    pub fn rto(&self, p: &Profile) -> Duration {
+        self.rtt.rto(p)
+    }
+
+    /// Sequence numbers (bytes, SYN and FIN) sent and not acknowledged. After a timeout everything counts as lost, and only what
+    /// is sent from then on as in flight.
+    #[must_use]
+    pub fn flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_five_cache_lines() {
+        assert!(size_of::<Tcp>() <= 320, "{}", size_of::<Tcp>());
+    }
+}

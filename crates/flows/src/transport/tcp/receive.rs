@@ -1,0 +1,290 @@
+//! The receiving half: what has come, what has to be acknowledged, and when.
+
+use std::num::NonZeroU64;
+
+use aqmkit_base::{Ecn, Instant};
+
+use super::clock::{Alarm, Clock};
+use crate::transport::profile::{DelayedAck, Profile};
+use crate::transport::segment::{Flags, Segment};
+
+/// Whether an acknowledgement is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owed {
+    Nothing,
+    /// When the alarm rings.
+    Later,
+    AtOnce,
+}
+
+/// What a segment has brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// There is more data in order than before.
+    pub(super) delivered: bool,
+    /// The peer's FIN is now in order.
+    pub(super) finished: bool,
+}
+
+/// Data above a hole: sequence numbers from `start` to before `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    start: u64,
+    end: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// The next sequence number in order.
+    next: u64,
+    /// What the last acknowledgement acknowledged.
+    acknowledged: u64,
+    /// Where the peer's FIN is, once it has been seen.
+    fin: Option<NonZeroU64>,
+    /// Data above `next`, disjoint and ascending. Allocates only once there is a hole.
+    ranges: Vec<Range>,
+    alarm: Alarm,
+    /// The peer's timestamp to echo.
+    ts_recent: u32,
+    owed: Owed,
+    /// CE has been seen, and no CWR since.
+    congestion: bool,
+}
+
+impl Receiver {
+    pub(super) fn new() -> Self {
+        Receiver {
+            next: 0,
+            acknowledged: 0,
+            fin: None,
+            ranges: Vec::new(),
+            alarm: Alarm::OFF,
+            ts_recent: 0,
+            owed: Owed::Nothing,
+            congestion: false,
+        }
+    }
+
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes in order, without SYN and FIN.
+    pub(super) fn delivered(&self) -> u64 {
+        self.next.saturating_sub(1 + u64::from(self.has_finished()))
+    }
+
+    /// Whether everything up to the peer's FIN has come.
+    pub(super) fn has_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin.get())
+    }
+
+    pub(super) fn alarm(&self) -> Alarm {
+        self.alarm
+    }
+
+    pub(super) fn owes_ack_at_once(&self) -> bool {
+        self.owed == Owed::AtOnce
+    }
+
+    /// Whether acknowledgements echo congestion experienced (RFC 3168 section 6.1.3).
+    pub(super) fn echoes_congestion(&self) -> bool {
+        self.congestion
+    }
+
+    pub(super) fn ts_recent(&self) -> u32 {
+        self.ts_recent
+    }
+
+    /// The peer's SYN.
+    pub(super) fn on_syn(&mut self, seg: &Segment) {
+        self.next = seg.seq + 1;
+        self.ts_recent = seg.ts_val;
+        self.owed = Owed::AtOnce;
+    }
+
+    /// A segment is being sent, and acknowledges everything.
+    pub(super) fn on_sent(&mut self) {
+        self.acknowledged = self.next;
+        self.owed = Owed::Nothing;
+        self.alarm = Alarm::OFF;
+    }
+
+    /// The alarm may have rung.
+    pub(super) fn on_deadline(&mut self, now: Instant) {
+        if self.alarm.is_due(now) {
+            self.owed = Owed::AtOnce;
+        }
+    }
+
+    pub(super) fn ack_at_once(&mut self) {
+        self.owed = Owed::AtOnce;
+    }
+
+    /// RFC 7323 section 4.3: echo the timestamp of the segment that the next acknowledgement is for, or of the
+    /// first of several. Sequence numbers do not wrap here, so there is nothing to protect against.
+    pub(super) fn note_timestamp(&mut self, seg: &Segment) {
+        if seg.seq <= self.acknowledged && seg.ts_val.wrapping_sub(self.ts_recent) < 1 << 31 {
+            self.ts_recent = seg.ts_val;
+        }
+    }
+
+    /// A segment that takes up sequence numbers.
+    pub(super) fn on_data(&mut self, p: &Profile, seg: &Segment, clock: &mut Clock, now: Instant) -> Arrival {
+        // CWR answers the marks before this one (RFC 3168 section 6.1.3).
+        if seg.flags.has(Flags::CWR) {
+            self.congestion = false;
+        }
+        if seg.ecn == Ecn::Ce {
+            self.congestion = true;
+        }
+        let end = seg.seq + u64::from(seg.len);
+        let plain = !seg.flags.has(Flags::FIN) && self.fin.is_none();
+        if seg.seq == self.next && seg.len > 0 && plain && self.ranges.is_empty() {
+            self.next = end;
+            self.owe(p, clock, now);
+            return Arrival { delivered: true, finished: false };
+        }
+        self.owed = Owed::AtOnce;
+        self.on_other_data(p, seg, end)
+    }
+
+    /// In order, and nothing else in sight: acknowledge now or later.
+    fn owe(&mut self, p: &Profile, clock: &mut Clock, now: Instant) {
+        // 4.4BSD updates the window when the application has read two segments or half the buffer; that,
+        // not a counter, makes it acknowledge every second segment (volume 2, section 26.5).
+        let enough = (2 * p.mss.0).min(p.receive_window.0.div_ceil(2));
+        if p.delayed_ack == DelayedAck::None || self.next - self.acknowledged >= enough {
+            self.owed = Owed::AtOnce;
+        } else if self.owed == Owed::Nothing {
+            self.owed = Owed::Later;
+            self.alarm = clock.delayed_ack(p, now);
+        }
+    }
+
+    /// Old data, data beyond a hole, data that fills one, a FIN.
+    fn on_other_data(&mut self, p: &Profile, seg: &Segment, end: u64) -> Arrival {
+        let (had, had_finished) = (self.next, self.has_finished());
+        let window_end = had + p.receive_window.0;
+        if seg.flags.has(Flags::FIN) && self.fin.is_none() && end <= window_end {
+            self.fin = NonZeroU64::new(end);
+        }
+        let (start, end) = (seg.seq.max(had), end.min(window_end));
+        if start < end {
+            self.insert(Range { start, end });
+        }
+        while let Some(first) = self.ranges.first().copied().filter(|r| r.start <= self.next) {
+            self.next = self.next.max(first.end);
+            self.ranges.remove(0);
+        }
+        let delivered = self.next > had;
+        if self.fin.is_some_and(|fin| fin.get() == self.next) {
+            self.next += 1;
+        }
+        Arrival { delivered, finished: self.has_finished() && !had_finished }
+    }
+
+    /// Joins a range with those it overlaps or touches.
+    fn insert(&mut self, new: Range) {
+        let from = self.ranges.partition_point(|r| r.end < new.start);
+        let to = self.ranges.partition_point(|r| r.start <= new.end);
+        if from == to {
+            self.ranges.insert(from, new);
+            return;
+        }
+        let joined = Range { start: new.start.min(self.ranges[from].start), end: new.end.max(self.ranges[to - 1].end) };
+        self.ranges[from] = joined;
+        self.ranges.drain(from + 1..to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmkit_base::Duration;
+
+    struct Host {
+        receiver: Receiver,
+        clock: Clock,
+        profile: Profile,
+    }
+
+    impl Host {
+        fn new() -> Self {
+            let mut receiver = Receiver::new();
+            receiver.on_syn(&Segment { flags: Flags::SYN, ..Segment::default() });
+            receiver.on_sent();
+            Host { receiver, clock: Clock::new(Duration::ZERO), profile: Profile::bsd44() }
+        }
+
+        fn data(&mut self, seq: u64, len: u32, flags: Flags) -> Arrival {
+            let seg = Segment { seq, len, flags, ..Segment::default() };
+            self.receiver.on_data(&self.profile, &seg, &mut self.clock, Instant::from_nanos(7))
+        }
+    }
+
+    const MORE: Arrival = Arrival { delivered: true, finished: false };
+    const NOTHING: Arrival = Arrival { delivered: false, finished: false };
+
+    #[test]
+    fn every_second_full_segment_is_acknowledged_at_once() {
+        let mut host = Host::new();
+        assert_eq!(host.data(1, 1448, Flags::ACK), MORE);
+        assert!(!host.receiver.owes_ack_at_once());
+        assert_eq!(host.receiver.alarm().time(), Some(Instant::from_nanos(200_000_000)));
+        host.data(1449, 1448, Flags::ACK);
+        assert!(host.receiver.owes_ack_at_once());
+    }
+
+    #[test]
+    fn holes_are_filled_in_any_order_and_acknowledged_at_once() {
+        let mut host = Host::new();
+        for (seq, len) in [(301, 100), (101, 100), (501, 50), (151, 100)] {
+            assert_eq!(host.data(seq, len, Flags::ACK), NOTHING);
+            assert!(host.receiver.owes_ack_at_once());
+            host.receiver.on_sent();
+        }
+        assert_eq!(host.receiver.ranges.len(), 3);
+        host.data(201, 100, Flags::ACK);
+        assert_eq!(host.receiver.ranges, [Range { start: 101, end: 401 }, Range { start: 501, end: 551 }]);
+        host.receiver.on_sent();
+        assert_eq!(host.data(1, 100, Flags::ACK), MORE);
+        assert_eq!(host.receiver.delivered(), 400);
+        assert!(host.receiver.owes_ack_at_once());
+        assert_eq!(host.data(1, 400, Flags::ACK), NOTHING);
+        host.data(401, 200, Flags::ACK);
+        assert_eq!(host.receiver.delivered(), 600);
+        assert!(host.receiver.ranges.is_empty());
+    }
+
+    #[test]
+    fn a_fin_beyond_a_hole_waits_for_it() {
+        let mut host = Host::new();
+        assert_eq!(host.data(101, 0, Flags::FIN), NOTHING);
+        assert!(!host.receiver.has_finished());
+        assert_eq!(host.data(1, 100, Flags::ACK), Arrival { delivered: true, finished: true });
+        assert_eq!((host.receiver.delivered(), host.receiver.next()), (100, 102));
+        assert_eq!(host.data(101, 0, Flags::FIN), NOTHING, "a FIN sent again");
+        assert!(host.receiver.owes_ack_at_once());
+    }
+
+    #[test]
+    fn data_beyond_the_window_is_cut_off() {
+        let mut host = Host::new();
+        host.data(101, 20_000, Flags::ACK);
+        host.data(1, 100, Flags::ACK);
+        assert_eq!(host.receiver.delivered(), 16_384);
+    }
+
+    #[test]
+    fn congestion_is_echoed_until_cwr() {
+        let mut host = Host::new();
+        let marked = Segment { seq: 1, len: 10, flags: Flags::ACK, ecn: Ecn::Ce, ..Segment::default() };
+        host.receiver.on_data(&host.profile, &marked, &mut host.clock, Instant::ZERO);
+        assert!(host.receiver.echoes_congestion());
+        host.data(11, 10, Flags::ACK);
+        assert!(host.receiver.echoes_congestion());
+        host.data(21, 10, Flags::ACK.and(Flags::CWR));
+        assert!(!host.receiver.echoes_congestion());
+    }
+}

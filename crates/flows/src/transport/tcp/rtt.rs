@@ -1,0 +1,180 @@
+//! The round-trip time and the retransmission timeout.
+
+use aqmkit_base::Duration;
+
+use crate::transport::profile::{Profile, Timer};
+
+/// The estimator of the round-trip time, and the timeout that follows from it.
+///
+/// The profile's timer says in what the estimate is: nanoseconds (RFC 6298), or timer ticks in fixed point, the
+/// mean times 32 and the mean deviation times 16 (4.4BSD).
+#[derive(Clone, Copy, Debug)]
+pub(in crate::transport) struct Rtt {
+    srtt: i64,
+    rttvar: i64,
+    /// The timeout without backoff, within its bounds.
+    base: Duration,
+    /// Whether there is an estimate.
+    known: bool,
+    /// Timeouts since the last measurement.
+    shift: u8,
+}
+
+/// 1, 2, 4, 8, 16, 32, 64, 64, … times the timeout (4.4BSD's `tcp_backoff`).
+const MAX_SHIFT: u8 = 6;
+
+/// After more timeouts than this the estimate is taken to be wrong, and the next measurement starts afresh
+/// (4.4BSD: a quarter of the retransmissions allowed; RFC 6298 section 5).
+const FORGET_AFTER: u8 = 3;
+
+/// The clock granularity of RFC 6298 where timestamps of 1 ms measure.
+const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
+
+impl Rtt {
+    pub(super) fn new(p: &Profile) -> Self {
+        Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, known: false, shift: 0 }
+    }
+
+    /// A round trip took so many ticks, or nanoseconds where the timer is exact.
+    pub(super) fn sample(&mut self, p: &Profile, number: u64) {
+        // No round trip is longer than a century; fixed point has room for that.
+        let number = number.min(1 << 55) as i64;
+        let rto = match p.timer {
+            Timer::Tick(tick) => tick * self.sample_ticks(number),
+            Timer::Exact => self.sample_exact(p, number),
+        };
+        self.base = rto.clamp(p.min_rto, p.max_rto);
+        self.known = true;
+        self.shift = 0;
+    }
+
+    /// A round trip took so many ticks of the timestamp clock.
+    pub(super) fn sample_timestamp(&mut self, p: &Profile, elapsed: u32) {
+        let number = match p.timer {
+            Timer::Tick(_) => u64::from(elapsed),
+            Timer::Exact => (TIMESTAMP_TICK * u64::from(elapsed)).as_nanos(),
+        };
+        self.sample(p, number);
+    }
+
+    /// `tcp_xmit_timer` of 4.4BSD with the precision that Brakmo and Peterson (Performance Problems in
+    /// BSD4.4 TCP, 1995) gave it, as FreeBSD 2.2 has it. Returns the timeout in ticks.
+    fn sample_ticks(&mut self, elapsed: i64) -> u64 {
+        if self.known {
+            let error = (elapsed << 2) - (self.srtt >> 3);
+            self.srtt = (self.srtt + error).max(1);
+            self.rttvar = (self.rttvar + error.abs() - (self.rttvar >> 2)).max(1);
+        } else {
+            // The first one counts the tick it began in, so that the timeout is three times as much.
+            self.srtt = (elapsed + 1) << 5;
+            self.rttvar = (elapsed + 1) << 3;
+        }
+        (((self.srtt >> 3) + self.rttvar) >> 2).unsigned_abs()
+    }
+
+    /// RFC 6298 section 2.
+    fn sample_exact(&mut self, p: &Profile, r: i64) -> Duration {
+        if self.known {
+            self.rttvar = (3 * self.rttvar + (self.srtt - r).abs()) / 4;
+            self.srtt = (7 * self.srtt + r) / 8;
+        } else {
+            (self.srtt, self.rttvar) = (r, r / 2);
+        }
+        let granularity = if p.timestamps { TIMESTAMP_TICK } else { Duration::ZERO };
+        nanos(self.srtt) + nanos(4 * self.rttvar).max(granularity)
+    }
+
+    /// The timeout, backed off.
+    pub(super) fn rto(&self, p: &Profile) -> Duration {
+        (self.base * (1 << self.shift.min(MAX_SHIFT))).min(p.max_rto)
+    }
+
+    /// The timer has expired.
+    pub(super) fn back_off(&mut self) {
+        self.shift = self.shift.saturating_add(1);
+        if self.shift > FORGET_AFTER {
+            self.known = false;
+        }
+    }
+
+    /// The handshake timed out, last after waiting for `waited`, and gave no measurement. 4.4BSD goes on with the
+    /// timeout it was at; RFC 6298 (5.7) asks for 3 s.
+    pub(super) fn after_handshake_timeout(&mut self, p: &Profile, waited: Duration) {
+        let rto = match p.timer {
+            Timer::Tick(_) => waited,
+            Timer::Exact => p.initial_rto.max(Duration::from_secs(3)),
+        };
+        self.base = rto.clamp(p.min_rto, p.max_rto);
+    }
+
+    /// The smoothed round-trip time.
+    pub(in crate::transport) fn smoothed(&self, p: &Profile) -> Option<Duration> {
+        let srtt = match p.timer {
+            Timer::Tick(tick) => tick * self.srtt.unsigned_abs() / 32,
+            Timer::Exact => nanos(self.srtt),
+        };
+        self.known.then_some(srtt)
+    }
+}
+
+fn nanos(ns: i64) -> Duration {
+    Duration::from_nanos(ns.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coarse_timeouts_start_at_three_ticks_and_settle_at_the_minimum() {
+        let p = Profile::bsd44();
+        let mut rtt = Rtt::new(&p);
+        assert_eq!(rtt.rto(&p), Duration::from_secs(6));
+        rtt.sample(&p, 0);
+        // srtt 32/32 and rttvar 8/16: (4 + 8) >> 2.
+        assert_eq!(rtt.rto(&p), Duration::from_millis(1500));
+        for _ in 0..30 {
+            rtt.sample(&p, 0);
+        }
+        assert_eq!(rtt.rto(&p), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn coarse_timeouts_follow_long_round_trips() {
+        let p = Profile::bsd44();
+        let mut rtt = Rtt::new(&p);
+        for _ in 0..100 {
+            rtt.sample(&p, 4);
+        }
+        // Round trips of 2 s: srtt comes down from 5 ticks and stops below 4 1/4, rttvar dies out.
+        assert_eq!(rtt.rto(&p), Duration::from_secs(2));
+        assert_eq!(rtt.smoothed(&p), Some(Duration::from_millis(500) * 135 / 32));
+    }
+
+    #[test]
+    fn exact_timeouts_are_rfc_6298() {
+        let p = Profile { min_rto: Duration::from_millis(1), timestamps: false, ..Profile::rfc() };
+        let mut rtt = Rtt::new(&p);
+        rtt.sample(&p, 100_000_000);
+        assert_eq!(rtt.rto(&p), Duration::from_millis(300));
+        rtt.sample(&p, 180_000_000);
+        // srtt 110, rttvar (3*50 + 80)/4 = 57.5.
+        assert_eq!(rtt.rto(&p), Duration::from_millis(340));
+    }
+
+    #[test]
+    fn backoff_doubles_six_times_and_forgets_after_three() {
+        let p = Profile::bsd44();
+        let mut rtt = Rtt::new(&p);
+        (0..30).for_each(|_| rtt.sample(&p, 0));
+        let mut seconds = Vec::new();
+        for timeouts in 0..9 {
+            seconds.push(rtt.rto(&p).as_secs_f64());
+            assert_eq!(rtt.smoothed(&p).is_some(), timeouts <= 3);
+            rtt.back_off();
+        }
+        assert_eq!(seconds, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 64.0, 64.0]);
+        rtt.sample(&p, 0);
+        assert_eq!(rtt.rto(&p), Duration::from_millis(1500));
+    }
+}
