@@ -1,3 +1,71 @@
 //! A deterministic packet-level simulator of congested links.
+//!
+//! [`run`] takes a [`Scenario`] — links, routes, applications, windows — and returns what was measured. Time is
+//! integer nanoseconds, a run uses one thread, and every random number comes from a stream named after the
+//! object that draws it: the same scenario gives the same [`Output`], bit by bit, on every machine.
 
+pub mod agenda;
+mod link;
+mod meter;
 pub mod output;
+mod packet;
+pub mod scenario;
+mod world;
+
+use aqmkit_aqm::ParamError;
+use aqmkit_base::{Duration, Instant};
+
+pub use output::Output;
+pub use scenario::Scenario;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The run's time.
+    pub now: Instant,
+    /// Its end.
+    pub end: Instant,
+}
+
+/// Whether a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// It does.
+    Continue,
+    /// It ends here, without results.
+    Stop,
+}
+
+/// Why there are no results.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// [`Control::Stop`] was answered.
+    #[error("the run was stopped")]
+    Stopped,
+    /// A discipline's parameters cannot be used on its link.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// The scenario contradicts itself.
+    #[error("{0}")]
+    Scenario(String),
+}
+
+/// Runs a scenario to its end. `on_progress` is called a few hundred times on the way.
+///
+/// # Errors
+/// When the scenario contradicts itself, a discipline cannot be built, or `on_progress` says stop.
+pub fn run(scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Error> {
+    scenario.check().map_err(Error::Scenario)?;
+    let end = Instant::ZERO + scenario.duration;
+    let step = (scenario.duration / 256).max(Duration::from_millis(1));
+    let mut world = world::World::new(scenario)?;
+    let mut now = Instant::ZERO;
+    while now < end {
+        if on_progress(Progress { now, end }) == Control::Stop {
+            return Err(Error::Stopped);
+        }
+        now = (now + step).min(end);
+        world.run_until(now);
+    }
+    Ok(world.output())
+}

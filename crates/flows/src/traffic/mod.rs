@@ -11,9 +11,13 @@
 pub mod bulk;
 pub mod cbr;
 mod datagrams;
+pub mod empirical;
+pub mod http_mah;
 pub mod model;
+pub mod mpeg;
 pub mod ramp;
 pub mod registry;
+pub mod videoconf;
 
 pub use model::{Model, Population, TrafficError};
 

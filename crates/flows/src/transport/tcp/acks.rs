@@ -149,7 +149,10 @@ impl Tcp {
     /// The retransmission timer has expired: back to the oldest unacknowledged byte, and slow start from there.
     pub(super) fn on_timeout(&mut self, call: &mut Call<'_, '_>) {
         self.stats.timeouts += 1;
-        let again = self.retries > 0;
+        // A timeout in fast recovery belongs to the loss that has halved the window already (as in Linux). To take
+        // half of what is in flight again would be to raise the threshold: data beyond the holes counts as in flight
+        // although the duplicate acknowledgements say that it has arrived.
+        let again = self.retries > 0 || matches!(self.recovery, Recovery::Fast { .. });
         if u32::from(self.retries) >= call.p.max_retransmits {
             self.give_up(call);
             return;

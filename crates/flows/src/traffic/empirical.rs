@@ -1,0 +1,274 @@
+//! Distributions that were measured: from quantiles, or from a table of values and how often they came.
+
+use aqmkit_base::Rng;
+
+use super::model::TrafficError;
+
+/// How a draw falls between two points of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Between {
+    /// On the upper point: the table lists every value there is.
+    Step,
+    /// Between them, the logarithm of the value in a straight line over the probability.
+    LogLinear,
+}
+
+/// A measured distribution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Empirical {
+    /// Cumulative probability and value, both rising.
+    points: Vec<(f64, f64)>,
+    between: Between,
+    /// A Pareto piece after the last point, cut at a maximum.
+    tail: Option<Tail>,
+}
+
+/// A Pareto distribution from `low`, cut at `high`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tail {
+    low: f64,
+    high: f64,
+    shape: f64,
+}
+
+impl Tail {
+    fn mean(self) -> f64 {
+        let (l, h, a) = (self.low, self.high, self.shape);
+        if (a - 1.0).abs() < 1e-9 {
+            return libm::log(h / l) * l / (1.0 - l / h);
+        }
+        let ratio = libm::pow(l / h, a);
+        a / (a - 1.0) * (l - h * ratio) / (1.0 - ratio)
+    }
+
+    /// The value below which the share `u` lies.
+    fn quantile(self, u: f64) -> f64 {
+        let cut = 1.0 - libm::pow(self.low / self.high, self.shape);
+        self.low * libm::pow(1.0 - u * cut, -1.0 / self.shape)
+    }
+}
+
+impl Empirical {
+    /// The distribution with these quantiles (cumulative probability, value), log-linear between them. The
+    /// first probability is 0, the last 1; both columns rise and values are above zero.
+    #[must_use]
+    pub fn from_quantiles(points: &[(f64, f64)]) -> Self {
+        Empirical { points: points.to_vec(), between: Between::LogLinear, tail: None }
+    }
+
+    /// The distribution with these quantiles, the last below probability 1, and above them a Pareto piece
+    /// up to `max`, with the tail exponent that gives the whole this mean.
+    #[must_use]
+    pub fn with_tail(points: &[(f64, f64)], max: f64, mean: f64) -> Self {
+        let mut body = Empirical::from_quantiles(points);
+        let (p, low) = points.last().copied().unwrap_or((0.0, 1.0));
+        let wanted = (mean - body.mean()) / (1.0 - p);
+        // The mean of the tail falls as its exponent rises.
+        let (mut heavy, mut light) = (1e-3, 20.0);
+        for _ in 0..100 {
+            let shape = f64::midpoint(heavy, light);
+            if (Tail { low, high: max, shape }).mean() > wanted { heavy = shape } else { light = shape }
+        }
+        body.tail = Some(Tail { low, high: max, shape: heavy });
+        body
+    }
+
+    /// The distribution of these values, each with how often it came.
+    #[must_use]
+    pub fn from_counts(counts: &[(f64, f64)]) -> Self {
+        let total: f64 = counts.iter().map(|c| c.1).sum();
+        let mut sum = 0.0;
+        let points = counts.iter().map(|&(value, n)| {
+            sum += n;
+            (sum / total, value)
+        });
+        Empirical { points: points.collect(), between: Between::Step, tail: None }
+    }
+
+    /// Reads lines `value count cumulative-probability`, as Mah's distributions were published with
+    /// ns-2: values rise, so do the probabilities, up to 1. Empty lines and lines with `#` are skipped. `file` is the
+    /// name for messages.
+    ///
+    /// # Errors
+    /// When a line is something else, with its number.
+    pub fn parse(file: &str, text: &str) -> Result<Self, TrafficError> {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l)) {
+            let error = |want: &str| TrafficError::line(file, i + 1, line, want);
+            let fields: Vec<f64> = line.split_whitespace().map_while(|f| f.parse().ok()).collect();
+            let [value, _, p] = fields[..] else {
+                return Err(error("it must be three numbers: value, count, cumulative probability"));
+            };
+            let (last_p, last) = points.last().copied().unwrap_or((0.0, f64::NEG_INFINITY));
+            if line.split_whitespace().count() != 3 || !value.is_finite() || value < 0.0 || value <= last {
+                return Err(error("values must be three to a line, not negative, and rise from line to line"));
+            }
+            if !(p > last_p && p <= 1.0 + 1e-6) {
+                return Err(error("the cumulative probability must rise from line to line, up to 1"));
+            }
+            points.push((p, value));
+        }
+        match points.last() {
+            Some(&(p, _)) if (p - 1.0).abs() < 1e-3 => Ok(Empirical { points, between: Between::Step, tail: None }),
+            Some(&(p, _)) => Err(TrafficError::new(format!("{file} last line"), p, "the probability must end at 1")),
+            None => Err(TrafficError::new(file, "no line", "it needs at least one line")),
+        }
+    }
+
+    /// The value below which the share `u` lies.
+    #[must_use]
+    pub fn quantile(&self, u: f64) -> f64 {
+        let i = self.points.partition_point(|&(p, _)| p < u);
+        let (Some(&(p1, v1)), Some(&(p0, v0))) = (self.points.get(i), self.points.get(i.saturating_sub(1))) else {
+            return self.beyond(u);
+        };
+        match self.between {
+            Between::LogLinear if p1 > p0 => v0 * libm::pow(v1 / v0, (u - p0) / (p1 - p0)),
+            _ => v1,
+        }
+    }
+
+    fn beyond(&self, u: f64) -> f64 {
+        let (p, last) = self.points.last().copied().unwrap_or((0.0, 0.0));
+        self.tail.map_or(last, |t| t.quantile((u - p) / (1.0 - p)))
+    }
+
+    /// A draw.
+    pub fn draw(&self, rng: &mut Rng) -> f64 {
+        self.quantile(rng.uniform())
+    }
+
+    /// The largest value.
+    #[must_use]
+    pub fn max(&self) -> f64 {
+        self.tail.map_or_else(|| self.points.last().map_or(0.0, |p| p.1), |t| t.high)
+    }
+
+    /// The tail exponent of the Pareto piece, if there is one.
+    #[must_use]
+    pub fn tail_shape(&self) -> Option<f64> {
+        self.tail.map(|t| t.shape)
+    }
+
+    /// The mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let first = self.points.first().map_or(0.0, |&(p, v)| p * v);
+        let body: f64 = self.points.windows(2).map(|w| (w[1].0 - w[0].0) * self.mean_between(w[0].1, w[1].1)).sum();
+        let last = self.points.last().map_or(0.0, |p| p.0);
+        first + body + self.tail.map_or(0.0, |t| (1.0 - last) * t.mean())
+    }
+
+    /// The mean of the values between two neighbouring points.
+    fn mean_between(&self, v0: f64, v1: f64) -> f64 {
+        match self.between {
+            Between::LogLinear if v1 > v0 => (v1 - v0) / libm::log(v1 / v0),
+            _ => v1,
+        }
+    }
+
+    /// The same distribution without what is above `max`, as drawing again until the value is not above it
+    /// would give; nothing where nothing is left.
+    #[must_use]
+    pub fn truncated(&self, max: f64) -> Option<Empirical> {
+        if max >= self.max() {
+            return Some(self.clone());
+        }
+        let mut points: Vec<_> = self.points.iter().copied().take_while(|&(_, v)| v <= max).collect();
+        let &(p0, v0) = points.last()?;
+        match self.points.get(points.len()) {
+            Some(&(p1, v1)) if self.between == Between::LogLinear && v0 < max => {
+                points.push((p0 + (p1 - p0) * libm::log(max / v0) / libm::log(v1 / v0), max));
+            }
+            Some(_) => {}
+            None => return Some(self.with_cut_tail(max)),
+        }
+        let kept = points.last().map_or(1.0, |p| p.0);
+        points.iter_mut().for_each(|p| p.0 /= kept);
+        (kept > 0.0).then_some(Empirical { points, between: self.between, tail: None })
+    }
+
+    /// The same with its Pareto piece cut at `max`, which is inside the piece.
+    fn with_cut_tail(&self, max: f64) -> Empirical {
+        let mut cut = self.clone();
+        let p = self.points.last().map_or(0.0, |p| p.0);
+        let Some(tail) = cut.tail.as_mut().filter(|t| max > t.low) else {
+            cut.tail = None;
+            cut.points.iter_mut().for_each(|q| q.0 /= p);
+            return cut;
+        };
+        let share = (1.0 - libm::pow(tail.low / max, tail.shape)) / (1.0 - libm::pow(tail.low / tail.high, tail.shape));
+        tail.high = max;
+        let kept = p + (1.0 - p) * share;
+        cut.points.iter_mut().for_each(|q| q.0 /= kept);
+        cut
+    }
+}
+
+/// Whether a line of a data file holds no data.
+pub(crate) fn skipped(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{prop_assert, proptest};
+
+    fn sampled_mean(e: &Empirical) -> f64 {
+        let n = 20_000;
+        (0..n).map(|i| e.quantile((f64::from(i) + 0.5) / f64::from(n))).sum::<f64>() / f64::from(n)
+    }
+
+    #[test]
+    fn means_are_those_of_the_draws() {
+        let log = Empirical::from_quantiles(&[(0.0, 1.0), (0.5, 10.0), (1.0, 1000.0)]);
+        let tail = Empirical::with_tail(&[(0.0, 1.0), (0.9, 10.0)], 1000.0, 9.0);
+        let steps = Empirical::from_counts(&[(1.0, 3.0), (2.0, 1.0)]);
+        assert!((tail.mean() - 9.0).abs() < 1e-6 && (steps.mean() - 1.25).abs() < 1e-12);
+        for e in [&log, &tail, &steps, &log.truncated(50.0).unwrap(), &tail.truncated(100.0).unwrap()] {
+            assert!((sampled_mean(e) / e.mean() - 1.0).abs() < 0.005, "{e:?}");
+        }
+    }
+
+    #[test]
+    fn truncation_is_drawing_again() {
+        let tail = Empirical::with_tail(&[(0.0, 1.0), (0.9, 10.0)], 1000.0, 9.0);
+        for max in [2.0, 10.0, 30.0] {
+            let cut = tail.truncated(max).unwrap();
+            let mut rng = Rng::stream(1, "cut");
+            let kept: Vec<f64> = (0..200_000).map(|_| tail.draw(&mut rng)).filter(|&x| x <= max).collect();
+            let mean = kept.iter().sum::<f64>() / kept.len() as f64;
+            assert!((cut.mean() / mean - 1.0).abs() < 0.01, "{max}: {} is not {mean}", cut.mean());
+            assert!((cut.max() - max).abs() < 1e-9);
+        }
+        assert_eq!(Empirical::from_counts(&[(5.0, 1.0)]).truncated(4.0), None);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let fails = |text: &str| Empirical::parse("x.cdf", text).unwrap_err().to_string();
+        assert_eq!(
+            Empirical::parse("x", "1 3 0.75\n\n2 1 1.0\n"),
+            Ok(Empirical::from_counts(&[(1.0, 3.0), (2.0, 1.0)]))
+        );
+        assert!(fails("1 3 0.75\nnonsense\n").starts_with("x.cdf line 2 = \"nonsense\" cannot be"));
+        assert!(fails("1 3 0.75\n2 1 0.5\n").contains("must rise"));
+        assert!(fails("2 3 0.75\n1 1 1\n").contains("line 2"));
+        assert!(fails("1 3 0.75").contains("end at 1"));
+        assert!(fails("").contains("at least one line"));
+        assert!(fails("NaN 1 0.5").contains("line 1"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[-0-9.eNaif \n#]*") {
+            if let Ok(e) = Empirical::parse("x", &text) {
+                prop_assert!(e.mean().is_finite());
+                let _ = e.truncated(1.0);
+                prop_assert!(e.quantile(0.5) <= e.max());
+            }
+        }
+    }
+}

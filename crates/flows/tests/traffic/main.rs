@@ -1,0 +1,10 @@
+//! The traffic models against a host that is no network: what they ask for, and when.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod bulk;
+mod cbr;
+mod harness;
+mod http;
+mod mpeg;
+mod videoconf;

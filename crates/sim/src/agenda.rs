@@ -1,0 +1,234 @@
+//! The agenda: what happens when.
+//!
+//! A wheel of 2^14 slots of 8.2 microseconds each holds the next 134 milliseconds; what lies further off
+//! waits in a heap. The slot at hand is kept sorted. Nearly everything that a busy link causes lies within a few
+//! round trips, so that putting an event in is a push to a list and taking one out a step through a
+//! bitmap, whatever the number of events pending.
+//!
+//! Events at one instant happen in the order in which they were put in: that is what makes a run
+//! repeatable.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use aqmkit_base::Instant;
+
+/// log2 of a slot's width in nanoseconds.
+const SLOT_BITS: u32 = 13;
+/// log2 of the number of slots.
+const WHEEL_BITS: u32 = 14;
+const SLOTS: usize = 1 << WHEEL_BITS;
+const NIL: u32 = u32::MAX;
+
+/// An event with its time and its place in the order of events at that time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry<E> {
+    at: u64,
+    order: u64,
+    what: E,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node<E> {
+    entry: Entry<E>,
+    next: u32,
+}
+
+/// A queue of events in time order. `E` is a small plain value.
+#[derive(Clone, Debug)]
+pub struct Agenda<E> {
+    /// Pending events of the slot at hand, latest first.
+    current: Vec<Entry<E>>,
+    /// The slot at hand, counted from time zero.
+    slot: u64,
+    /// The first node of each later slot's list.
+    heads: Vec<u32>,
+    /// One bit for each slot that has a list.
+    occupied: Vec<u64>,
+    /// The lists' nodes, and the first of those that are free.
+    nodes: Vec<Node<E>>,
+    free: u32,
+    /// Events beyond the wheel.
+    far: BinaryHeap<Reverse<Entry<E>>>,
+    in_wheel: usize,
+    order: u64,
+}
+
+impl<E: Copy + Ord> Default for Agenda<E> {
+    fn default() -> Self {
+        Agenda {
+            current: Vec::new(),
+            slot: 0,
+            heads: vec![NIL; SLOTS],
+            occupied: vec![0; SLOTS / 64],
+            nodes: Vec::new(),
+            free: NIL,
+            far: BinaryHeap::new(),
+            in_wheel: 0,
+            order: 0,
+        }
+    }
+}
+
+impl<E: Copy + Ord> Agenda<E> {
+    /// Puts an event in. A time before the last event taken out counts as that event's time.
+    pub fn put(&mut self, at: Instant, what: E) {
+        self.order += 1;
+        let entry = Entry { at: at.as_nanos(), order: self.order, what };
+        let slot = entry.at >> SLOT_BITS;
+        if slot <= self.slot {
+            let place = self.current.partition_point(|e| (e.at, e.order) > (entry.at, entry.order));
+            self.current.insert(place, entry);
+        } else if slot - self.slot < SLOTS as u64 {
+            self.put_in_wheel(slot, entry);
+        } else {
+            self.far.push(Reverse(entry));
+        }
+    }
+
+    fn put_in_wheel(&mut self, slot: u64, entry: Entry<E>) {
+        let place = slot as usize & (SLOTS - 1);
+        let node = Node { entry, next: self.heads[place] };
+        let index = self.free;
+        if index == NIL {
+            self.heads[place] = self.nodes.len() as u32;
+            self.nodes.push(node);
+        } else {
+            self.free = self.nodes[index as usize].next;
+            self.nodes[index as usize] = node;
+            self.heads[place] = index;
+        }
+        self.occupied[place / 64] |= 1 << (place % 64);
+        self.in_wheel += 1;
+    }
+
+    /// Takes the earliest event out.
+    pub fn take(&mut self) -> Option<(Instant, E)> {
+        self.take_until(Instant::FAR_FUTURE)
+    }
+
+    /// Takes the earliest event out, if it is not after `end`.
+    pub fn take_until(&mut self, end: Instant) -> Option<(Instant, E)> {
+        while self.current.is_empty() {
+            self.advance()?;
+        }
+        let entry = self.current.pop_if(|entry| entry.at <= end.as_nanos())?;
+        Some((Instant::from_nanos(entry.at), entry.what))
+    }
+
+    /// How many events are pending.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.current.len() + self.in_wheel + self.far.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Goes on to the next slot that has events and sorts them.
+    fn advance(&mut self) -> Option<()> {
+        let near = self.next_occupied();
+        let far = self.far.peek().map(|Reverse(e)| e.at >> SLOT_BITS);
+        self.slot = match (near, far) {
+            (Some(a), Some(b)) => a.min(b),
+            (Some(a), None) | (None, Some(a)) => a,
+            (None, None) => return None,
+        };
+        if near == Some(self.slot) {
+            self.collect_slot();
+        }
+        while self.far.peek().is_some_and(|Reverse(e)| e.at >> SLOT_BITS == self.slot) {
+            self.current.extend(self.far.pop().map(|Reverse(e)| e));
+        }
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by_key(|e| Reverse((e.at, e.order)));
+        }
+        Some(())
+    }
+
+    /// Moves the list of the slot at hand to `current`.
+    fn collect_slot(&mut self) {
+        let place = self.slot as usize & (SLOTS - 1);
+        let mut index = std::mem::replace(&mut self.heads[place], NIL);
+        while index != NIL {
+            let node = &mut self.nodes[index as usize];
+            self.current.push(node.entry);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = index;
+            index = next;
+        }
+        self.in_wheel -= self.current.len();
+        self.occupied[place / 64] &= !(1 << (place % 64));
+    }
+
+    /// The first slot after the one at hand that has a list.
+    fn next_occupied(&self) -> Option<u64> {
+        if self.in_wheel == 0 {
+            return None;
+        }
+        let start = (self.slot as usize + 1) & (SLOTS - 1);
+        let words = self.occupied.len();
+        let first = self.occupied[start / 64] & (u64::MAX << (start % 64));
+        let mut word = start / 64;
+        let mut bits = first;
+        // One word more than there are: the first one is looked at again for its lower bits.
+        for _ in 0..=words {
+            if bits != 0 {
+                let place = word * 64 + bits.trailing_zeros() as usize;
+                let ahead = place.wrapping_sub(start) & (SLOTS - 1);
+                return Some(self.slot + 1 + ahead as u64);
+            }
+            word = (word + 1) % words;
+            bits = self.occupied[word];
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn events_at_one_instant_keep_their_order() {
+        let mut agenda = Agenda::default();
+        for what in [5_u8, 3, 4] {
+            agenda.put(Instant::from_nanos(1_000_000), what);
+        }
+        agenda.put(Instant::from_nanos(10), 1);
+        let order: Vec<u8> = std::iter::from_fn(|| agenda.take()).map(|(_, e)| e).collect();
+        assert_eq!(order, [1, 5, 3, 4]);
+        assert!(agenda.is_empty());
+    }
+
+    proptest! {
+        /// Against a sorted list, with events that cause events, near, far and at once.
+        #[test]
+        fn takes_out_in_time_order(starts in prop::collection::vec(0_u64..3_000_000_000, 1..50), delays in prop::collection::vec(prop_oneof![Just(0), 1_u64..20_000, 100_000_000_u64..150_000_000, 1_u64..20_000_000_000], 1..400)) {
+            let mut agenda = Agenda::default();
+            let mut model: std::collections::BTreeSet<(u64, u64)> = std::collections::BTreeSet::new();
+            let mut n = 0_u64;
+            for at in starts {
+                agenda.put(Instant::from_nanos(at), n);
+                model.insert((at, n));
+                n += 1;
+            }
+            let mut delays = delays.into_iter();
+            while let Some((at, what)) = agenda.take() {
+                prop_assert_eq!(model.pop_first(), Some((at.as_nanos(), what)));
+                for delay in delays.by_ref().take(2) {
+                    let later = at.as_nanos() + delay;
+                    agenda.put(Instant::from_nanos(later), n);
+                    model.insert((later, n));
+                    n += 1;
+                }
+                prop_assert_eq!(agenda.len(), model.len());
+            }
+            prop_assert!(model.is_empty());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! One direction of a link: a queue and a transmitter.
+//!
+//! The queue's timers are not put on the agenda: a discipline catches up with them at its next call, with
+//! the same results.
+
+use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_aqm::{Cx, Dequeued, ParamError, Qdisc, Sink, Why};
+use aqmkit_base::{BitRate, Bytes, Duration, Instant, Rng};
+
+use crate::packet::Queued;
+use crate::scenario;
+
+/// A packet that the queue dropped, or one that it marked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fate {
+    Dropped(Queued, Why),
+    Marked(Queued),
+}
+
+/// Collects what the queue does to packets, for the world to account for after the call.
+#[derive(Debug, Default)]
+struct Fates(Vec<Fate>);
+
+impl Sink<Queued> for Fates {
+    fn dropped(&mut self, packet: Queued, why: Why, _now: Instant) {
+        self.0.push(Fate::Dropped(packet, why));
+    }
+
+    fn marked(&mut self, packet: &Queued, _why: Why, _now: Instant) {
+        self.0.push(Fate::Marked(*packet));
+    }
+}
+
+/// A packet that has begun to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) packet: Queued,
+    /// When its last bit is at the other end.
+    pub(crate) arrives: Instant,
+    /// When the transmitter is free again.
+    pub(crate) free: Instant,
+}
+
+/// What the transmitter does next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// It sends this.
+    Sends(Departure),
+    /// Nothing is waiting.
+    Idle,
+    /// The queue holds its packets back until then.
+    Waits(Instant),
+}
+
+/// A link with its queue.
+pub(crate) struct Link {
+    pub(crate) rate: BitRate,
+    delay: Duration,
+    overhead: u64,
+    loss: f64,
+    noise: Rng,
+    qdisc: Box<dyn Qdisc<Queued>>,
+    rng: Rng,
+    carry: u64,
+    fates: Fates,
+    /// Until when the transmitter is sending.
+    pub(crate) busy_until: Option<Instant>,
+}
+
+impl Link {
+    pub(crate) fn new(link: &scenario::Link, classes: &[String], seed: u64) -> Result<Self, ParamError> {
+        let at = registry::Link { rate: link.rate, mean_packet: link.mean_packet, classes: classes.to_vec() };
+        Ok(Link {
+            rate: link.rate,
+            delay: link.delay,
+            overhead: u64::from(link.overhead),
+            loss: link.loss,
+            noise: Rng::stream(seed, &format!("link.{}.loss", link.name)),
+            qdisc: build(&link.aqm, &at)?,
+            rng: Rng::stream(seed, &format!("link.{}", link.name)),
+            carry: 0,
+            fates: Fates::default(),
+            busy_until: None,
+        })
+    }
+
+    /// Offers a packet to the queue. [`Link::fates`] then says what became of it and of others.
+    pub(crate) fn enqueue(&mut self, packet: Queued, now: Instant) {
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
+        self.qdisc.enqueue(packet, &mut cx);
+    }
+
+    /// Takes the next packet from the queue and begins to send it.
+    pub(crate) fn transmit(&mut self, now: Instant) -> Next {
+        self.busy_until = None;
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
+        match self.qdisc.dequeue(&mut cx) {
+            Dequeued::Packet(packet) => {
+                let size = Bytes(u64::from(packet.len) + self.overhead);
+                let free = now + self.rate.transmit(size, &mut self.carry);
+                self.busy_until = Some(free);
+                Next::Sends(Departure { packet, arrives: free + self.delay, free })
+            }
+            Dequeued::Empty => Next::Idle,
+            Dequeued::NotBefore(at) => Next::Waits(at),
+        }
+    }
+
+    /// Whether the wire loses the packet that is being sent.
+    pub(crate) fn loses(&mut self) -> bool {
+        self.noise.chance(self.loss)
+    }
+
+    /// The next packet that was dropped or marked since the last call.
+    pub(crate) fn next_fate(&mut self) -> Option<Fate> {
+        self.fates.0.pop()
+    }
+
+    /// Packets waiting.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.qdisc.backlog().packets
+    }
+
+    /// The queue's gauges.
+    pub(crate) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.qdisc.probe(out);
+    }
+}
+
+fn build(aqm: &Spec, at: &registry::Link) -> Result<Box<dyn Qdisc<Queued>>, ParamError> {
+    aqm.build(at, Instant::ZERO)
+}

@@ -1,0 +1,96 @@
+//! The length of a queue over time.
+
+use aqmkit_base::Instant;
+
+use crate::output::Length;
+
+/// Lengths beyond this count as this long in the distribution; the mean is exact all the same.
+const LONGEST: usize = 1 << 16;
+
+/// How long a queue has had each length.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QueueTime {
+    length: usize,
+    since: Instant,
+    /// Integral of the length over time, in packet-nanoseconds.
+    area: u128,
+    /// Nanoseconds at each length.
+    at: Vec<u64>,
+}
+
+/// A [`QueueTime`] at one moment, for differences.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QueueMark {
+    when: Instant,
+    area: u128,
+    at: Vec<u64>,
+}
+
+impl QueueTime {
+    /// The queue is `length` long from now on.
+    pub(crate) fn set(&mut self, length: u64, now: Instant) {
+        self.settle(now);
+        self.length = length as usize;
+    }
+
+    fn settle(&mut self, now: Instant) {
+        let ns = now.since(self.since).as_nanos();
+        if ns == 0 {
+            return;
+        }
+        self.area += self.length as u128 * u128::from(ns);
+        let slot = self.length.min(LONGEST);
+        if slot >= self.at.len() {
+            self.at.resize(slot + 1, 0);
+        }
+        self.at[slot] += ns;
+        self.since = now;
+    }
+
+    /// The time integral so far, in packet-nanoseconds.
+    pub(crate) fn area(&mut self, now: Instant) -> u128 {
+        self.settle(now);
+        self.area
+    }
+
+    pub(crate) fn mark(&mut self, now: Instant) -> QueueMark {
+        self.settle(now);
+        QueueMark { when: now, area: self.area, at: self.at.clone() }
+    }
+
+    /// Mean and 99th percentile over the time since `mark`.
+    pub(crate) fn since(&mut self, mark: &QueueMark, now: Instant) -> Length {
+        self.settle(now);
+        let span = now.since(mark.when).as_nanos();
+        if span == 0 {
+            return Length::default();
+        }
+        let before = |i: usize| mark.at.get(i).copied().unwrap_or(0);
+        let target = (span as f64 * 0.99) as u64;
+        let mut below = 0;
+        let p99 = self.at.iter().enumerate().position(|(i, ns)| {
+            below += ns - before(i);
+            below >= target
+        });
+        let mean = (self.area - mark.area) as f64 / span as f64;
+        Length { mean, p99: p99.unwrap_or(0) as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_percentile_weigh_by_time() {
+        let at = Instant::from_nanos;
+        let mut queue = QueueTime::default();
+        queue.set(10, at(0));
+        let mark = queue.mark(at(100));
+        queue.set(2, at(200));
+        queue.set(30, at(10_000));
+        let got = queue.since(&mark, at(10_100));
+        assert_eq!(got.mean, (10.0 * 100.0 + 2.0 * 9_800.0 + 30.0 * 100.0) / 10_000.0);
+        assert_eq!(got.p99, 10.0);
+    }
+}

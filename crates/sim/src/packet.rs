@@ -1,0 +1,129 @@
+//! Packets in flight: an arena of them, and the handle that stands in queues.
+
+use aqmkit_aqm::Packet;
+use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
+use aqmkit_flows::transport::Segment;
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    /// A TCP segment to this side of a connection.
+    Segment { conn: u32, generation: u32, to: Side, segment: Segment },
+    /// A datagram to the receiving half of an application.
+    Datagram { app: u32, tag: u64, len: u32 },
+}
+
+/// A side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    pub(crate) const fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    pub(crate) body: Body,
+    /// When its sender sent it.
+    pub(crate) sent: Instant,
+    /// When it entered the queue that it is in.
+    pub(crate) queued: Instant,
+    pub(crate) flow: FlowKey,
+    /// Length with headers.
+    pub(crate) len: u32,
+    /// Its way: an index into the world's list of ways.
+    pub(crate) way: u32,
+    /// How many links of its way it has entered.
+    pub(crate) hop: u8,
+    pub(crate) class: ClassId,
+    pub(crate) ecn: Ecn,
+    /// The application it belongs to, for statistics.
+    pub(crate) app: u32,
+}
+
+impl Flight {
+    /// Bytes of data that it carries, headers excluded.
+    pub(crate) fn payload(&self) -> u32 {
+        match self.body {
+            Body::Segment { segment, .. } => segment.len,
+            Body::Datagram { len, .. } => len,
+        }
+    }
+}
+
+/// The handle of a packet, with what disciplines may know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Queued {
+    pub(crate) flow: FlowKey,
+    pub(crate) id: u32,
+    pub(crate) len: u32,
+    pub(crate) class: ClassId,
+    pub(crate) ecn: Ecn,
+}
+
+impl Packet for Queued {
+    fn len(&self) -> u32 {
+        self.len
+    }
+
+    fn flow(&self) -> FlowKey {
+        self.flow
+    }
+
+    fn class(&self) -> ClassId {
+        self.class
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+}
+
+/// The packets in flight. Slots are reused, so memory follows the most that was ever in flight.
+#[derive(Debug, Default)]
+pub(crate) struct Arena {
+    slots: Vec<Flight>,
+    free: Vec<u32>,
+}
+
+impl Arena {
+    pub(crate) fn insert(&mut self, flight: Flight) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.slots[id as usize] = flight;
+                id
+            }
+            None => {
+                self.slots.push(flight);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) -> Flight {
+        self.free.push(id);
+        self.slots[id as usize]
+    }
+
+    pub(crate) fn get(&self, id: u32) -> &Flight {
+        &self.slots[id as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u32) -> &mut Flight {
+        &mut self.slots[id as usize]
+    }
+}

@@ -1,0 +1,156 @@
+//! What to run: links, routes, traffic, windows.
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant};
+use aqmkit_flows::traffic::Application;
+use aqmkit_flows::transport::Profile;
+
+/// One run, complete.
+pub struct Scenario {
+    /// The run's seed: every random stream is derived from it.
+    pub seed: u64,
+    /// How long the run lasts, warm-up included.
+    pub duration: Duration,
+    /// The end of the warm-up: the time that the output calls zero. The series start here.
+    pub origin: Instant,
+    /// The names of the traffic classes; a class's place is its [`ClassId`].
+    pub classes: Vec<String>,
+    /// The links.
+    pub links: Vec<Link>,
+    /// The link at which classes are measured, as an index into `links`.
+    pub measured: usize,
+    /// The traffic.
+    pub groups: Vec<Group>,
+    /// The windows to report.
+    pub windows: Vec<WindowSpec>,
+    /// The interval of the series.
+    pub interval: Duration,
+    /// How many exchanges to list one by one at most.
+    pub max_exchanges: usize,
+}
+
+/// A part of the run's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowSpec {
+    /// Its name.
+    pub name: String,
+    /// Its first instant.
+    pub from: Instant,
+    /// The first instant after it.
+    pub to: Instant,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Its name in results.
+    pub name: String,
+    /// Its rate.
+    pub rate: BitRate,
+    /// Its propagation delay.
+    pub delay: Duration,
+    /// Bytes of framing that each packet takes on this link beyond its own length.
+    pub overhead: u32,
+    /// The size of a typical packet, for disciplines that need one.
+    pub mean_packet: Bytes,
+    /// The queue in front of it.
+    pub aqm: Spec,
+    /// The chance that a packet is lost on the wire, after it was sent.
+    pub loss: f64,
+    /// Whether the results report it.
+    pub report: bool,
+}
+
+/// The way between a server and the clients: links in order, as indices into [`Scenario::links`], and the
+/// propagation that no link accounts for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// From server to client.
+    pub forward: Vec<usize>,
+    /// From client to server.
+    pub reverse: Vec<usize>,
+    /// Further delay from server to client.
+    pub forward_delay: Duration,
+    /// Further delay from client to server.
+    pub reverse_delay: Duration,
+}
+
+/// The fixed part of the round trip beyond the links of the route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delays {
+    /// None.
+    None,
+    /// For each server and client: `matrix[server][client]`.
+    Matrix(Vec<Vec<Duration>>),
+    /// For each connection, drawn uniformly from this range.
+    Uniform(Duration, Duration),
+    /// For each application in turn, starting again at the end.
+    Each(Vec<Duration>),
+}
+
+/// Applications of one kind.
+pub struct Group {
+    /// Its name in results.
+    pub name: String,
+    /// The class of its packets.
+    pub class: ClassId,
+    /// The applications. Number `i` is at client `i % clients`.
+    pub apps: Vec<Box<dyn Application>>,
+    /// How both ends of its connections behave.
+    pub profile: Profile,
+    /// When it starts.
+    pub start: Instant,
+    /// When it stops.
+    pub stop: Instant,
+    /// One route for each server.
+    pub routes: Vec<Route>,
+    /// How many client hosts there are.
+    pub clients: u32,
+    /// The rest of the round trip. It lies on the way back to the server, as a delay of acknowledgements.
+    pub delays: Delays,
+    /// Bytes that the headers add to each datagram.
+    pub datagram_overhead: u32,
+}
+
+impl Scenario {
+    /// Whether indices point at something and times are in order.
+    ///
+    /// # Errors
+    /// What contradicts what.
+    pub fn check(&self) -> Result<(), String> {
+        let end = Instant::ZERO + self.duration;
+        if self.duration.is_zero() || self.interval.is_zero() {
+            return Err("the duration and the interval of a scenario must not be zero".into());
+        }
+        if self.measured >= self.links.len() {
+            return Err(format!("link {} is to be measured, but there are {}", self.measured, self.links.len()));
+        }
+        if let Some(link) = self.links.iter().find(|l| l.rate == BitRate::default()) {
+            return Err(format!("link {:?} has no rate", link.name));
+        }
+        if let Some(w) = self.windows.iter().find(|w| w.from >= w.to || w.to > end) {
+            return Err(format!("window {:?} does not lie within the run of {end}", w.name));
+        }
+        self.groups.iter().try_for_each(|g| self.check_group(g))
+    }
+
+    fn check_group(&self, group: &Group) -> Result<(), String> {
+        let name = &group.name;
+        let mut links = group.routes.iter().flat_map(|r| r.forward.iter().chain(&r.reverse));
+        if group.routes.is_empty() || group.clients == 0 {
+            return Err(format!("traffic {name:?} has no server or no client"));
+        }
+        if links.any(|&l| l >= self.links.len()) || group.class.index() >= self.classes.len() {
+            return Err(format!("traffic {name:?} names a link or a class that does not exist"));
+        }
+        let fits = match &group.delays {
+            Delays::Matrix(rows) => {
+                rows.len() >= group.routes.len() && rows.iter().all(|r| r.len() >= group.clients as usize)
+            }
+            Delays::Each(list) => !list.is_empty(),
+            Delays::Uniform(low, high) => low <= high,
+            Delays::None => true,
+        };
+        if fits { Ok(()) } else { Err(format!("the delays of traffic {name:?} do not fit its servers and clients")) }
+    }
+}

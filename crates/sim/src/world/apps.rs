@@ -1,0 +1,154 @@
+//! Applications: telling them what happened and doing what they want.
+
+use aqmkit_base::{FlowKey, Instant, Rng};
+use aqmkit_flows::traffic::{self, Action, Application, Cx, Exchange};
+
+use super::{Happening, World};
+use crate::packet::{Body, Flight};
+use crate::scenario::Scenario;
+
+/// An application and what the world knows of it.
+pub(super) struct App {
+    model: Box<dyn Application>,
+    pub(super) group: u16,
+    /// Its number in its group.
+    pub(super) index: u32,
+    rng: Rng,
+    /// When it wants to be woken.
+    wake_at: Option<Instant>,
+    /// Whether it has been stopped.
+    stopped: bool,
+    flow: FlowKey,
+    /// Its open connections: its own numbers and the world's.
+    pub(super) conns: Vec<(traffic::Conn, u32)>,
+}
+
+/// The bit that sets the flow keys of datagrams apart from those of connections.
+const DATAGRAM_FLOW: u64 = 1 << 63;
+
+/// Takes the applications out of the scenario, in order.
+pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
+    let seed = scenario.seed;
+    let mut apps = Vec::new();
+    for (g, group) in scenario.groups.iter_mut().enumerate() {
+        for (index, model) in group.apps.drain(..).enumerate() {
+            apps.push(App {
+                model,
+                group: g as u16,
+                index: index as u32,
+                rng: Rng::stream(seed, &format!("traffic.{}.{index}", group.name)),
+                wake_at: None,
+                stopped: false,
+                flow: FlowKey(DATAGRAM_FLOW | apps.len() as u64),
+                conns: Vec::new(),
+            });
+        }
+    }
+    apps
+}
+
+impl World {
+    /// Tells applications everything that they have not been told yet.
+    pub(super) fn tell_news(&mut self) {
+        while let Some((app, event)) = self.news.pop_front() {
+            self.tell(app, event);
+        }
+    }
+
+    fn tell(&mut self, app: u32, event: traffic::Event) {
+        let it = &mut self.apps[app as usize];
+        if it.stopped {
+            return;
+        }
+        let mut actions = std::mem::take(&mut self.actions);
+        let servers = self.groups[usize::from(it.group)].ways.len() as u32;
+        it.model.on_event(event, &mut Cx { now: self.now, servers, rng: &mut it.rng, actions: &mut actions });
+        for action in actions.drain(..) {
+            self.act(app, action);
+        }
+        self.actions = actions;
+    }
+
+    fn act(&mut self, app: u32, action: Action) {
+        match action {
+            Action::Open { conn, server } => self.open_connection(app, conn, server),
+            Action::Request { conn, request, response, think, close } => {
+                self.request(app, conn, super::connections::Request { request, response, think, close });
+            }
+            Action::Close { conn } => self.close_connection(app, conn),
+            Action::Datagram { len, tag } => self.send_datagram(app, len, tag),
+            Action::WakeAt(at) => {
+                self.apps[app as usize].wake_at = Some(at);
+                self.agenda.put(at.max(self.now), Happening::Wake { app });
+            }
+            Action::Done(exchange) => self.done(app, exchange),
+        }
+    }
+
+    fn send_datagram(&mut self, app: u32, len: u32, tag: u64) {
+        let it = &self.apps[app as usize];
+        let group = &self.groups[usize::from(it.group)];
+        let flight = Flight {
+            body: Body::Datagram { app, tag, len },
+            sent: self.now,
+            queued: self.now,
+            flow: it.flow,
+            len: len + group.datagram_overhead,
+            way: group.ways[it.index as usize % group.ways.len()][0],
+            hop: 0,
+            class: group.class,
+            ecn: aqmkit_base::Ecn::NotEct,
+            app,
+        };
+        self.meter.sent(app).packets += 1;
+        self.send(flight);
+    }
+
+    /// A datagram has reached its receiver.
+    pub(super) fn deliver_datagram(&mut self, flight: &Flight, app: u32, tag: u64, len: u32) {
+        self.meter.arrived(flight, self.now);
+        self.meter.delivered(app, flight.class.index(), u64::from(len));
+        self.apps[app as usize].model.on_datagram(tag, len, flight.sent, self.now);
+    }
+
+    fn done(&mut self, app: u32, exchange: Exchange) {
+        let group = usize::from(self.apps[app as usize].group);
+        let kind = usize::from(exchange.kind);
+        self.meter.exchange(group, kind, &self.names, exchange.started, exchange.bytes, self.now);
+    }
+
+    /// The time that an application asked for has come, unless it has asked for another since.
+    pub(super) fn wake(&mut self, app: u32) {
+        let it = &mut self.apps[app as usize];
+        if it.wake_at.is_some_and(|at| at <= self.now) {
+            it.wake_at = None;
+            self.tell(app, traffic::Event::Wake);
+        }
+    }
+
+    pub(super) fn tell_group(&mut self, group: u16, event: traffic::Event) {
+        for app in self.names.groups[usize::from(group)].apps.clone() {
+            self.tell(app as u32, event);
+        }
+    }
+
+    /// Stops a group: its applications hear of it, and what they have open ends at once.
+    pub(super) fn stop_group(&mut self, group: u16) {
+        self.tell_group(group, traffic::Event::Stop);
+        for app in self.names.groups[usize::from(group)].apps.clone() {
+            self.apps[app].stopped = true;
+            for (_, conn) in std::mem::take(&mut self.apps[app].conns) {
+                self.free_connection(conn);
+            }
+        }
+    }
+
+    /// The models' own counters, by group, summed over its applications.
+    pub(super) fn counters(&self) -> Vec<Vec<f64>> {
+        let group = |g: &crate::meter::GroupInfo| {
+            let sum = |i| self.apps[g.apps.clone()].iter().map(|a| a.model.counter(i)).sum();
+            (0..g.counters.len()).map(sum).collect()
+        };
+        self.names.groups.iter().map(group).collect()
+    }
+}

@@ -1,0 +1,308 @@
+//! Connections: two TCP endpoints, the requests between them, and their timers.
+
+use std::collections::VecDeque;
+
+use aqmkit_base::{Duration, FlowKey, Instant};
+use aqmkit_flows::traffic;
+use aqmkit_flows::transport::{Event, Output, Profile, Segment, Tcp};
+
+use super::{Happening, World};
+use crate::packet::{Body, Flight, Side};
+use crate::scenario::Delays;
+
+/// A request and its answer to come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) request: u64,
+    pub(super) response: u64,
+    pub(super) think: Duration,
+    pub(super) close: bool,
+}
+
+/// A connection. Its slot is used again after it ends; `generation` tells its users apart.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    ends: [Tcp; 2],
+    /// When the pending timer event of each end is.
+    armed: [Instant; 2],
+    app: u32,
+    local: traffic::Conn,
+    generation: u16,
+    group: u16,
+    /// The ways to the client and to the server.
+    ways: [u32; 2],
+    /// The rest of the round trip, on the way to the server.
+    extra: Duration,
+    serial: u64,
+    /// Requests whose answers have not all come: those from `served` on are still to be answered.
+    requests: VecDeque<Request>,
+    served: usize,
+    /// Bytes of all requests that were answered, and of all responses that came.
+    requested: u64,
+    responded: u64,
+}
+
+impl World {
+    pub(super) fn open_connection(&mut self, app: u32, local: traffic::Conn, server: u32) {
+        let (group_index, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
+        let group = &mut self.groups[usize::from(group_index)];
+        let server = server as usize % group.ways.len();
+        let client = (index % group.clients) as usize;
+        let extra = match &group.delays {
+            Delays::None => Duration::ZERO,
+            Delays::Matrix(rows) => rows[server][client],
+            Delays::Uniform(low, high) => *low + (*high - *low).mul_f64(group.rng.uniform()),
+            Delays::Each(list) => list[index as usize % list.len()],
+        };
+        let profile = &group.profile;
+        self.serial += 1;
+        let connection = Connection {
+            ends: [Tcp::new(profile, group.client_phase[client]), Tcp::new(profile, group.server_phase[server])],
+            armed: [Instant::FAR_FUTURE; 2],
+            app,
+            local,
+            generation: 0,
+            group: group_index,
+            ways: group.ways[server],
+            extra,
+            serial: self.serial,
+            requests: VecDeque::new(),
+            served: 0,
+            requested: 0,
+            responded: 0,
+        };
+        let conn = self.store_connection(connection);
+        self.apps[app as usize].conns.push((local, conn));
+        self.meter.sent(app).connections += 1;
+        self.with_tcp(conn, Side::Client, |tcp, profile, now, out| tcp.connect(profile, now, out));
+    }
+
+    fn store_connection(&mut self, mut connection: Connection) -> u32 {
+        match self.free_conns.pop() {
+            Some(conn) => {
+                connection.generation = self.conns[conn as usize].generation;
+                self.conns[conn as usize] = connection;
+                conn
+            }
+            None => {
+                self.conns.push(connection);
+                self.conns.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Gives a connection's slot back. Packets and timers of the old connection find another generation.
+    pub(super) fn free_connection(&mut self, conn: u32) {
+        let connection = &mut self.conns[conn as usize];
+        connection.generation = connection.generation.wrapping_add(1);
+        connection.requests = VecDeque::new();
+        self.free_conns.push(conn);
+    }
+
+    fn end_connection(&mut self, conn: u32, event: fn(traffic::Conn) -> traffic::Event) {
+        let (app, local) = (self.conns[conn as usize].app, self.conns[conn as usize].local);
+        self.apps[app as usize].conns.retain(|(_, c)| *c != conn);
+        self.free_connection(conn);
+        self.news.push_back((app, event(local)));
+    }
+
+    fn find_connection(&self, app: u32, local: traffic::Conn) -> Option<u32> {
+        self.apps[app as usize].conns.iter().find(|(l, _)| *l == local).map(|(_, conn)| *conn)
+    }
+
+    /// A client asks for something. A connection that is gone has told the application so already.
+    pub(super) fn request(&mut self, app: u32, local: traffic::Conn, request: Request) {
+        let Some(conn) = self.find_connection(app, local) else { return };
+        self.conns[conn as usize].requests.push_back(request);
+        self.with_tcp(conn, Side::Client, |tcp, profile, now, out| tcp.write(profile, request.request, now, out));
+    }
+
+    pub(super) fn close_connection(&mut self, app: u32, local: traffic::Conn) {
+        let Some(conn) = self.find_connection(app, local) else { return };
+        self.with_tcp(conn, Side::Client, |tcp, profile, now, out| tcp.close(profile, now, out));
+    }
+
+    /// Calls one end of a connection and does what it answers.
+    fn with_tcp(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut Tcp, &Profile, Instant, &mut Output<'_>)) {
+        let mut segments = std::mem::take(&mut self.segments);
+        let mut events = std::mem::take(&mut self.tcp_events);
+        let connection = &mut self.conns[conn as usize];
+        let generation = connection.generation;
+        let group = &self.groups[usize::from(connection.group)];
+        let tcp = &mut connection.ends[side as usize];
+        let (acked, timeouts) = (tcp.acked(), tcp.stats().timeouts);
+        call(tcp, &group.profile, self.now, &mut Output { segments: &mut segments, events: &mut events });
+        if side == Side::Server {
+            let delivered = tcp.acked() - acked;
+            if delivered > 0 {
+                self.meter.delivered(connection.app, group.class.index(), delivered);
+            }
+            self.meter.sent(connection.app).timeouts += u64::from(tcp.stats().timeouts - timeouts);
+        }
+        for segment in segments.drain(..) {
+            self.send_segment(conn, side, segment);
+        }
+        self.segments = segments;
+        self.arm(conn, side);
+        for event in events.drain(..) {
+            if self.conns[conn as usize].generation == generation {
+                self.tcp_event(conn, side, event);
+            }
+        }
+        // An event may have called an endpoint again and left a larger buffer behind.
+        if self.tcp_events.capacity() <= events.capacity() {
+            self.tcp_events = events;
+        }
+    }
+
+    fn send_segment(&mut self, conn: u32, from: Side, segment: Segment) {
+        let c = &self.conns[conn as usize];
+        let group = &self.groups[usize::from(c.group)];
+        if from == Side::Server && segment.len > 0 {
+            let sent = self.meter.sent(c.app);
+            sent.packets += 1;
+            sent.retransmissions += u64::from(segment.retransmission);
+        }
+        let flight = Flight {
+            body: Body::Segment { conn, generation: u32::from(c.generation), to: from.other(), segment },
+            sent: self.now,
+            queued: self.now,
+            flow: FlowKey(c.serial * 2 + u64::from(from == Side::Client)),
+            len: group.profile.wire_len(&segment).0 as u32,
+            way: c.ways[usize::from(from == Side::Client)],
+            hop: 0,
+            class: group.class,
+            ecn: segment.ecn,
+            app: c.app,
+        };
+        self.send(flight);
+    }
+
+    /// The delay from the end of the last link to the receiver.
+    pub(super) fn end_delay(&self, flight: &Flight) -> Duration {
+        let delay = self.ways[flight.way as usize].delay;
+        match flight.body {
+            Body::Segment { conn, to: Side::Server, .. } => delay + self.conns[conn as usize].extra,
+            _ => delay,
+        }
+    }
+
+    /// A packet has come to its end.
+    pub(super) fn deliver(&mut self, id: u32) {
+        let flight = self.arena.remove(id);
+        match flight.body {
+            Body::Datagram { app, tag, len } => self.deliver_datagram(&flight, app, tag, len),
+            Body::Segment { conn, generation, to, mut segment } => {
+                if u32::from(self.conns[conn as usize].generation) != generation {
+                    return;
+                }
+                segment.ecn = flight.ecn;
+                if segment.len > 0 && to == Side::Client {
+                    self.meter.arrived(&flight, self.now);
+                }
+                self.with_tcp(conn, to, |tcp, profile, now, out| tcp.on_segment(profile, &segment, now, out));
+            }
+        }
+    }
+
+    /// Puts an end's deadline on the agenda. An event that is pending for an earlier time will look again when it comes, so
+    /// a deadline that moves later costs nothing.
+    fn arm(&mut self, conn: u32, side: Side) {
+        let c = &mut self.conns[conn as usize];
+        let Some(deadline) = c.ends[side as usize].deadline() else { return };
+        if deadline < c.armed[side as usize] {
+            c.armed[side as usize] = deadline;
+            self.agenda.put(deadline.max(self.now), Happening::Timer { conn, generation: c.generation, side });
+        }
+    }
+
+    pub(super) fn timer(&mut self, conn: u32, generation: u16, side: Side) {
+        let c = &mut self.conns[conn as usize];
+        if c.generation != generation || c.armed[side as usize] > self.now {
+            return;
+        }
+        c.armed[side as usize] = Instant::FAR_FUTURE;
+        match c.ends[side as usize].deadline() {
+            Some(deadline) if deadline <= self.now => {
+                self.with_tcp(conn, side, |tcp, profile, now, out| tcp.on_deadline(profile, now, out));
+            }
+            _ => self.arm(conn, side),
+        }
+    }
+
+    fn tcp_event(&mut self, conn: u32, side: Side, event: Event) {
+        match (event, side) {
+            (Event::Connected, Side::Client) => {
+                let c = &self.conns[conn as usize];
+                self.news.push_back((c.app, traffic::Event::Opened(c.local)));
+            }
+            (Event::Connected, Side::Server) => {}
+            (Event::Delivered, Side::Server) => self.serve(conn),
+            (Event::Delivered, Side::Client) => self.respond(conn),
+            (Event::PeerFinished, _) => {
+                self.with_tcp(conn, side, |tcp, profile, now, out| tcp.close(profile, now, out));
+            }
+            (Event::Closed, _) => {
+                if self.conns[conn as usize].ends.iter().all(Tcp::is_closed) {
+                    self.end_connection(conn, traffic::Event::Closed);
+                }
+            }
+            (Event::Failed, _) => self.end_connection(conn, traffic::Event::Failed),
+        }
+    }
+
+    /// The server has more of the requests: it begins to think about those that are complete.
+    fn serve(&mut self, conn: u32) {
+        loop {
+            let c = &mut self.conns[conn as usize];
+            let Some(next) = c.requests.get(c.served).copied() else { return };
+            if c.ends[Side::Server as usize].delivered() < c.requested + next.request {
+                return;
+            }
+            c.requested += next.request;
+            c.served += 1;
+            if next.think.is_zero() {
+                self.answer(conn, next);
+            } else {
+                let generation = c.generation;
+                self.agenda.put(self.now + next.think, Happening::Thought { conn, generation });
+            }
+        }
+    }
+
+    /// A server has thought about its oldest request without an answer.
+    pub(super) fn thought(&mut self, conn: u32, generation: u16) {
+        let c = &self.conns[conn as usize];
+        if c.generation != generation {
+            return;
+        }
+        if let Some(request) = c.served.checked_sub(1).and_then(|i| c.requests.get(i)).copied() {
+            self.answer(conn, request);
+        }
+    }
+
+    fn answer(&mut self, conn: u32, request: Request) {
+        self.with_tcp(conn, Side::Server, |tcp, profile, now, out| {
+            tcp.write(profile, request.response, now, out);
+            if request.close {
+                tcp.close(profile, now, out);
+            }
+        });
+    }
+
+    /// The client has more of the responses: those that are complete are news.
+    fn respond(&mut self, conn: u32) {
+        let c = &mut self.conns[conn as usize];
+        let delivered = c.ends[Side::Client as usize].delivered();
+        while let Some(first) = c.requests.front() {
+            let end = c.responded.saturating_add(first.response);
+            if c.served == 0 || delivered < end {
+                return;
+            }
+            c.responded = end;
+            c.requests.pop_front();
+            c.served -= 1;
+            self.news.push_back((c.app, traffic::Event::Response(c.local)));
+        }
+    }
+}

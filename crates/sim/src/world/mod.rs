@@ -1,0 +1,325 @@
+//! The world of a run: links, connections, applications and the loop that lets things happen.
+//!
+//! A packet's journey reads from top to bottom: an application wants something ([`apps`]), its connection
+//! makes segments ([`connections`]), a packet goes from link to link (here) and is delivered ([`connections`] again).
+
+mod apps;
+mod connections;
+
+use std::collections::VecDeque;
+
+use aqmkit_aqm::ParamError;
+use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_flows::traffic;
+use aqmkit_flows::transport::{self, Profile, Segment};
+
+use crate::agenda::Agenda;
+use crate::link::{Fate, Link, Next};
+use crate::meter::{Meter, Names};
+use crate::output::Output;
+use crate::packet::{Arena, Flight, Queued, Side};
+use crate::scenario::{Delays, Scenario, WindowSpec};
+use apps::App;
+use connections::Connection;
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Happening {
+    /// A packet is at the other end of a link, or of its whole way.
+    Arrival {
+        packet: u32,
+    },
+    /// A transmitter may look for its next packet.
+    LinkFree {
+        link: u32,
+    },
+    /// A connection's timer may have expired.
+    Timer {
+        conn: u32,
+        generation: u16,
+        side: Side,
+    },
+    /// A server has thought about a request.
+    Thought {
+        conn: u32,
+        generation: u16,
+    },
+    /// An application wants to be woken.
+    Wake {
+        app: u32,
+    },
+    /// A group starts or stops.
+    Start {
+        group: u16,
+    },
+    Stop {
+        group: u16,
+    },
+    /// A window opens or closes.
+    Open {
+        window: u16,
+    },
+    Close {
+        window: u16,
+    },
+    /// An interval of the series ends.
+    Interval,
+}
+
+/// The links that a packet crosses, and the delay after the last.
+#[derive(Clone, Debug)]
+struct Way {
+    links: Box<[u32]>,
+    delay: Duration,
+}
+
+/// What the applications of a group share.
+struct Group {
+    profile: Profile,
+    class: aqmkit_base::ClassId,
+    /// The ways from and to each server.
+    ways: Vec<[u32; 2]>,
+    clients: u32,
+    delays: Delays,
+    datagram_overhead: u32,
+    /// Where in its timer tick each host is, by server and by client.
+    server_phase: Vec<Duration>,
+    client_phase: Vec<Duration>,
+    rng: Rng,
+}
+
+/// A run in progress.
+pub(crate) struct World {
+    now: Instant,
+    agenda: Agenda<Happening>,
+    arena: Arena,
+    links: Vec<Link>,
+    ways: Vec<Way>,
+    groups: Vec<Group>,
+    apps: Vec<App>,
+    conns: Vec<Connection>,
+    free_conns: Vec<u32>,
+    serial: u64,
+    names: Names,
+    meter: Meter,
+    measured: usize,
+    windows: Vec<WindowSpec>,
+    events: u64,
+    /// What applications have not been told yet.
+    news: VecDeque<(u32, traffic::Event)>,
+    /// Reused between calls.
+    segments: Vec<Segment>,
+    tcp_events: Vec<transport::Event>,
+    actions: Vec<traffic::Action>,
+}
+
+impl World {
+    /// The world at time zero.
+    pub(crate) fn new(mut scenario: Scenario) -> Result<Self, ParamError> {
+        let names = Names::of(&scenario);
+        let meter = Meter::new(&scenario, &names);
+        let links: Result<Vec<Link>, ParamError> =
+            scenario.links.iter().map(|l| Link::new(l, &scenario.classes, scenario.seed)).collect();
+        let (ways, groups) = lay_out(&scenario);
+        let mut world = World {
+            now: Instant::ZERO,
+            agenda: Agenda::default(),
+            arena: Arena::default(),
+            links: links?,
+            ways,
+            groups,
+            apps: apps::of(&mut scenario),
+            conns: Vec::new(),
+            free_conns: Vec::new(),
+            serial: 0,
+            names,
+            meter,
+            measured: scenario.measured,
+            windows: scenario.windows,
+            events: 0,
+            news: VecDeque::new(),
+            segments: Vec::new(),
+            tcp_events: Vec::new(),
+            actions: Vec::new(),
+        };
+        world.schedule(scenario.origin, &scenario.groups);
+        Ok(world)
+    }
+
+    /// Puts what is known from the beginning on the agenda.
+    fn schedule(&mut self, origin: Instant, groups: &[crate::scenario::Group]) {
+        for (i, window) in self.windows.iter().enumerate() {
+            self.agenda.put(window.from, Happening::Open { window: i as u16 });
+            self.agenda.put(window.to, Happening::Close { window: i as u16 });
+        }
+        self.agenda.put(origin, Happening::Interval);
+        for (i, group) in groups.iter().enumerate() {
+            self.agenda.put(group.start, Happening::Start { group: i as u16 });
+            self.agenda.put(group.stop, Happening::Stop { group: i as u16 });
+        }
+    }
+
+    /// Lets everything happen that is due up to `end`; then the world stands at `end`.
+    pub(crate) fn run_until(&mut self, end: Instant) {
+        while let Some((at, happening)) = self.agenda.take_until(end) {
+            debug_assert!(at >= self.now, "time went backwards");
+            self.now = at;
+            self.events += 1;
+            self.happen(happening);
+            self.tell_news();
+        }
+        self.now = end;
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Arrival { packet } => self.forward(packet),
+            Happening::LinkFree { link } => self.link_free(link as usize),
+            Happening::Timer { conn, generation, side } => self.timer(conn, generation, side),
+            Happening::Thought { conn, generation } => self.thought(conn, generation),
+            Happening::Wake { app } => self.wake(app),
+            Happening::Start { group } => self.tell_group(group, traffic::Event::Start),
+            Happening::Stop { group } => self.stop_group(group),
+            Happening::Open { window } => {
+                let counters = self.counters();
+                self.meter.open(window as usize, self.now, &self.names, counters);
+            }
+            Happening::Close { window } => {
+                let counters = self.counters();
+                self.meter.close(window as usize, self.now, &self.names, counters);
+            }
+            Happening::Interval => self.interval(),
+        }
+    }
+
+    /// Sends a packet on its way.
+    fn send(&mut self, flight: Flight) {
+        let id = self.arena.insert(flight);
+        if self.ways[flight.way as usize].links.is_empty() {
+            let delay = self.end_delay(&flight);
+            self.agenda.put(self.now + delay, Happening::Arrival { packet: id });
+        } else {
+            self.forward(id);
+        }
+    }
+
+    /// A packet has come to the next link of its way, or to its end.
+    fn forward(&mut self, id: u32) {
+        let flight = self.arena.get_mut(id);
+        let Some(&link) = self.ways[flight.way as usize].links.get(usize::from(flight.hop)) else {
+            return self.deliver(id);
+        };
+        flight.hop += 1;
+        flight.queued = self.now;
+        let handle = Queued { flow: flight.flow, id, len: flight.len, class: flight.class, ecn: flight.ecn };
+        let link = link as usize;
+        self.meter.offered(link, flight);
+        self.links[link].enqueue(handle, self.now);
+        if self.links[link].busy_until.is_none() {
+            self.transmit(link);
+        } else {
+            self.account(link);
+        }
+    }
+
+    /// A transmitter is done, or was told to wait until now.
+    fn link_free(&mut self, link: usize) {
+        if self.links[link].busy_until.is_none_or(|until| until <= self.now) {
+            self.transmit(link);
+        }
+    }
+
+    /// Lets a free transmitter take the next packet.
+    fn transmit(&mut self, link: usize) {
+        match self.links[link].transmit(self.now) {
+            Next::Sends(departure) => {
+                let id = departure.packet.id;
+                let flight = self.arena.get_mut(id);
+                flight.ecn = departure.packet.ecn;
+                self.meter.departed(link, flight, self.now);
+                let flight = *flight;
+                self.agenda.put(departure.free, Happening::LinkFree { link: link as u32 });
+                if self.links[link].loses() {
+                    self.arena.remove(id);
+                    self.meter.lost(&flight);
+                    return self.account(link);
+                }
+                let last = usize::from(flight.hop) == self.ways[flight.way as usize].links.len();
+                let rest = if last { self.end_delay(&flight) } else { Duration::ZERO };
+                self.agenda.put(departure.arrives + rest, Happening::Arrival { packet: id });
+            }
+            Next::Idle => {}
+            Next::Waits(at) => self.agenda.put(at, Happening::LinkFree { link: link as u32 }),
+        }
+        self.account(link);
+    }
+
+    /// Takes note of what a queue has just done.
+    fn account(&mut self, link: usize) {
+        while let Some(fate) = self.links[link].next_fate() {
+            match fate {
+                Fate::Dropped(packet, why) => {
+                    let flight = self.arena.remove(packet.id);
+                    self.meter.dropped(link, &flight, why);
+                }
+                Fate::Marked(packet) => self.meter.marked(link, self.arena.get(packet.id)),
+            }
+        }
+        self.meter.queue(link, self.links[link].waiting(), self.now);
+    }
+
+    /// An interval of the series ends.
+    fn interval(&mut self) {
+        let mut gauges = Vec::new();
+        let name = &self.names.links[self.measured].name;
+        self.links[self.measured].probe(&mut |gauge, value| gauges.push((format!("links.{name}.aqm.{gauge}"), value)));
+        let counters = self.counters();
+        self.meter.interval(self.now, &self.names, counters, &gauges);
+        self.agenda.put(self.now + self.meter.interval_length(), Happening::Interval);
+    }
+
+    /// What was measured. Packets and events are counted; the costs are for the caller to fill in.
+    pub(crate) fn output(mut self) -> Output {
+        let (exchanges, exchanges_dropped) = self.meter.take_exchanges();
+        Output {
+            windows: self.meter.windows(&self.names),
+            flows: self.meter.flow_records(&self.names),
+            distributions: self.meter.distributions(&self.names),
+            series: self.meter.take_series(),
+            exchanges,
+            exchanges_dropped,
+            engine: crate::output::Engine { packets: self.meter.packets(), events: self.events, ..Default::default() },
+        }
+    }
+}
+
+/// The ways of every group's servers, and the groups.
+fn lay_out(scenario: &Scenario) -> (Vec<Way>, Vec<Group>) {
+    let mut ways = Vec::new();
+    let mut way = |links: &[usize], delay| {
+        ways.push(Way { links: links.iter().map(|&l| l as u32).collect(), delay });
+        ways.len() as u32 - 1
+    };
+    let groups = scenario.groups.iter().map(|g| {
+        let mut rng = Rng::stream(scenario.seed, &format!("group.{}", g.name));
+        // Hosts started at different times, so their clocks tick at different times.
+        let mut phases = |n: usize| (0..n).map(|_| Duration::from_secs_f64(rng.uniform())).collect();
+        Group {
+            server_phase: phases(g.routes.len()),
+            client_phase: phases(g.clients as usize),
+            profile: g.profile.clone(),
+            class: g.class,
+            ways: g
+                .routes
+                .iter()
+                .map(|r| [way(&r.forward, r.forward_delay), way(&r.reverse, r.reverse_delay)])
+                .collect(),
+            clients: g.clients,
+            delays: g.delays.clone(),
+            datagram_overhead: g.datagram_overhead,
+            rng,
+        }
+    });
+    let groups = groups.collect();
+    (ways, groups)
+}

@@ -1,0 +1,82 @@
+//! The same scenario gives the same output; other seeds give others; nothing is lost or made.
+
+mod common;
+
+use aqmkit_base::{BitRate, Duration};
+use aqmkit_flows::transport::Profile;
+use aqmkit_sim::scenario::Delays;
+use aqmkit_sim::{Control, Error, Output, Scenario, run};
+use common::{Bulk, Poisson, dumbbell, finish, group, spec};
+
+fn mixed(seed: u64) -> Scenario {
+    let bulk = (0..20).map(|_| Box::new(Bulk) as _).collect();
+    let delays = Delays::Uniform(Duration::from_millis(10), Duration::from_millis(150));
+    let tcp = group("bulk", bulk, Profile::bsd44(), delays);
+    let udp = group(
+        "udp",
+        vec![Box::new(Poisson { mean: Duration::from_millis(2), len: 1000 })],
+        Profile::rfc(),
+        Delays::None,
+    );
+    let red = spec("red", r#"{"limit": 100, "min": 5, "max": 30}"#);
+    Scenario { seed, ..dumbbell(BitRate::from_mbps(10), red, vec![tcp, udp], 5, 30) }
+}
+
+#[test]
+fn a_seed_means_a_run() {
+    let one: Output = finish(mixed(7));
+    assert_eq!(one, finish(mixed(7)));
+    assert_ne!(one, finish(mixed(8)));
+}
+
+#[test]
+fn how_often_progress_is_asked_for_changes_nothing_and_stop_stops() {
+    let mut calls = 0;
+    let stopped = run(mixed(7), &mut |p| {
+        calls += 1;
+        if p.now.as_secs_f64() < 3.0 { Control::Continue } else { Control::Stop }
+    });
+    assert_eq!(stopped, Err(Error::Stopped));
+    assert!(calls > 10, "{calls}");
+}
+
+#[test]
+fn what_arrives_leaves_is_dropped_or_waits() {
+    let out = finish(mixed(3));
+    let link = &out.windows[0].links["bottleneck"];
+    let arrived = link.packets_per_s * 30.0 / (1.0 - link.drop_rate);
+    let dropped: u64 = link.drops.values().sum();
+    let balance = arrived - link.packets_per_s * 30.0 - dropped as f64;
+    assert!(balance.abs() <= 2.0 * 100.0, "{balance} packets are unaccounted for; the queue holds at most 100");
+    assert!(link.utilization > 0.8 && link.utilization <= 1.0001, "{}", link.utilization);
+    assert!(dropped > 0);
+    let classes = &out.windows[0].classes["data"];
+    assert!((classes.throughput_bps - link.throughput_bps).abs() < 1.0);
+    assert!(classes.goodput_bps < classes.throughput_bps);
+}
+
+#[test]
+fn series_and_windows_agree() {
+    let out = finish(mixed(5));
+    let column = &out.series.columns["links.bottleneck.throughput_bps"];
+    assert_eq!(column.len(), 30);
+    let mean = column.iter().sum::<f64>() / 30.0;
+    assert!((mean / out.windows[0].links["bottleneck"].throughput_bps - 1.0).abs() < 1e-9);
+    assert!(out.series.columns.values().all(|c| c.len() == 30));
+    let delivered: u64 = out.flows.iter().map(|f| f.delivered_bytes[0]).sum();
+    assert!((delivered as f64 * 8.0 / 30.0 / out.windows[0].classes["data"].goodput_bps - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_scenario_that_contradicts_itself_is_refused() {
+    let refused = |change: fn(&mut Scenario)| {
+        let mut scenario = mixed(1);
+        change(&mut scenario);
+        matches!(run(scenario, &mut |_| Control::Continue), Err(Error::Scenario(_)))
+    };
+    assert!(refused(|s| s.measured = 3));
+    assert!(refused(|s| s.windows[0].to = s.windows[0].from));
+    assert!(refused(|s| s.groups[0].routes[0].forward.push(9)));
+    assert!(refused(|s| s.groups[0].delays = Delays::Matrix(vec![])));
+    assert!(refused(|s| s.links[0].rate = BitRate::default()));
+}
