@@ -137,7 +137,9 @@ impl Reader<'_> {
             return Err(problem.right("write metric = \"goodput_bps\", or formula = …").at(&self.node.at));
         }
         if given("along") && keys.order.is_none() {
-            return Err(Problem::new("along is there, but no order").right("write order = \"a > b\"").at(self.at("along")));
+            return Err(Problem::new("along is there, but no order")
+                .right("write order = \"a > b\"")
+                .at(self.at("along")));
         }
         Ok(())
     }
@@ -229,7 +231,8 @@ fn label_text(node: &Node) -> Option<String> {
 }
 
 fn one_of(entry: &Entry, known: &[String]) -> Result<String, Problem> {
-    let bad = || Problem::new(format!("{} is not one name", entry.key)).right("write one name in quotes").at(&entry.node.at);
+    let bad =
+        || Problem::new(format!("{} is not one name", entry.key)).right("write one name in quotes").at(&entry.node.at);
     let name = label_text(&entry.node).ok_or_else(bad)?;
     if known.contains(&name) { Ok(name) } else { Err(no_label(&entry.key, &name, known).at(&entry.node.at)) }
 }

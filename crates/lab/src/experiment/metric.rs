@@ -45,7 +45,11 @@ pub(super) fn check_metric(below: &[&str], metric: &str, names: &Names) -> Resul
         None => Ok(()),
         Some(table) => {
             let known: Vec<&str> = table.keys().map(String::as_str).filter(|k| *k != ANY).collect();
-            let help = if known.is_empty() { "name one of its parts".to_owned() } else { format!("name one of its parts: {}", known.join(", ")) };
+            let help = if known.is_empty() {
+                "name one of its parts".to_owned()
+            } else {
+                format!("name one of its parts: {}", known.join(", "))
+            };
             Err(Problem::new(format!("{metric} is not one number")).right(help))
         }
     }
@@ -65,11 +69,8 @@ fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>>
 /// A window with every field that there can be.
 fn sample() -> Value {
     let any = || Some(Summary::default());
-    let link = LinkStats {
-        drops: BTreeMap::from([(ANY.to_owned(), 0)]),
-        queue_delay_ms: any(),
-        ..LinkStats::default()
-    };
+    let link =
+        LinkStats { drops: BTreeMap::from([(ANY.to_owned(), 0)]), queue_delay_ms: any(), ..LinkStats::default() };
     let class = ClassStats { queue_delay_ms: any(), latency_ms: any(), ..ClassStats::default() };
     let app = AppStats {
         response_time_ms: BTreeMap::from([(ANY.to_owned(), Summary::default())]),
@@ -98,7 +99,11 @@ mod tests {
     use super::*;
 
     fn names() -> Names {
-        Names { links: vec!["bottleneck".into()], classes: vec!["tcp".into(), "other".into()], apps: vec!["web".into()] }
+        Names {
+            links: vec!["bottleneck".into()],
+            classes: vec!["tcp".into(), "other".into()],
+            apps: vec!["web".into()],
+        }
     }
 
     #[test]

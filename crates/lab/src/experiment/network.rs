@@ -203,9 +203,12 @@ impl Reader<'_> {
     fn measured(&self, links: &[Link], list: &Node) -> Result<usize, Problem> {
         let names = || links.iter().map(|l| l.name.as_str());
         match (&self.topology.measured, links) {
-            (_, []) => Err(Problem::new("links is an empty list").right("write at least one [[topology.links]]").at(&list.at)),
-            (Some(name), _) => index(links, name)
-                .ok_or_else(|| no_link(name, names().collect()).at(at(self.node, "measured"))),
+            (_, []) => {
+                Err(Problem::new("links is an empty list").right("write at least one [[topology.links]]").at(&list.at))
+            }
+            (Some(name), _) => {
+                index(links, name).ok_or_else(|| no_link(name, names().collect()).at(at(self.node, "measured")))
+            }
             (None, [_]) => Ok(0),
             (None, _) => {
                 let help = format!("write measured = one of {}", names().collect::<Vec<_>>().join(", "));
@@ -237,7 +240,13 @@ impl Network {
         let Joined::Dumbbell(dumbbell) = &self.joined else { return Ok(Vec::new()) };
         let access = own.as_ref().unwrap_or(&dumbbell.access);
         let route = |server: usize| Route {
-            forward: access.get(server).copied().into_iter().chain(dumbbell.inbound).chain([dumbbell.bottleneck]).collect(),
+            forward: access
+                .get(server)
+                .copied()
+                .into_iter()
+                .chain(dumbbell.inbound)
+                .chain([dumbbell.bottleneck])
+                .collect(),
             reverse: dumbbell.reverse.into_iter().collect(),
             reverse_delay: if dumbbell.reverse.is_some() { Duration::ZERO } else { dumbbell.delay },
         };
@@ -253,7 +262,9 @@ impl Network {
     fn along(&self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
         if way.keys.access.is_some() {
             let help = "add the access link to the list, and to the traffic's path";
-            return Err(Problem::new("access belongs to a dumbbell, but links are listed").right(help).at(at(way.node, "access")));
+            return Err(Problem::new("access belongs to a dumbbell, but links are listed")
+                .right(help)
+                .at(at(way.node, "access")));
         }
         let path = way.keys.path.as_deref().unwrap_or_default();
         if path.is_empty() {
@@ -340,7 +351,9 @@ fn above_zero(link: Link, at: &super::problem::Origin) -> Result<Link, Problem> 
         return Ok(link);
     }
     if link.rate.as_bps() > 0 {
-        return Err(Problem::new("a typical packet has no bytes").right("write such as mean_packet = \"1000b\"").at(at));
+        return Err(Problem::new("a typical packet has no bytes")
+            .right("write such as mean_packet = \"1000b\"")
+            .at(at));
     }
     Err(Problem::new(format!("the rate of {} is zero", link.name)).right("write a rate such as \"10mbit\"").at(at))
 }

@@ -209,9 +209,13 @@ mod tests {
 
     #[test]
     fn relations_hold_at_their_edges() {
-        assert!(Relation::Twice.holds(2.0, 1.0) && !Relation::Twice.holds(1.9, 1.0) && !Relation::Twice.holds(0.0, 0.0));
+        assert!(
+            Relation::Twice.holds(2.0, 1.0) && !Relation::Twice.holds(1.9, 1.0) && !Relation::Twice.holds(0.0, 0.0)
+        );
         assert!(Relation::NotLess.holds(1.0, 1.0) && !Relation::Greater.holds(1.0, 1.0));
-        assert!(Relation::About.holds(1.0, 0.8) && Relation::About.holds(0.8, 1.0) && !Relation::About.holds(1.0, 0.79));
+        assert!(
+            Relation::About.holds(1.0, 0.8) && Relation::About.holds(0.8, 1.0) && !Relation::About.holds(1.0, 0.79)
+        );
         assert!(!Relation::About.holds(f64::NAN, 1.0));
     }
 

@@ -24,7 +24,12 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    pub(super) fn new(combination: &BTreeMap<String, String>, resolved: &Arc<Resolved>, seed: u64, repeat: u32) -> Self {
+    pub(super) fn new(
+        combination: &BTreeMap<String, String>,
+        resolved: &Arc<Resolved>,
+        seed: u64,
+        repeat: u32,
+    ) -> Self {
         let seed = run_seed(seed, repeat);
         let mut labels = combination.clone();
         labels.insert("repeat".to_owned(), repeat.to_string());

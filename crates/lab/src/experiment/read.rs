@@ -66,11 +66,15 @@ fn explain(node: &Node, path: &Path, message: &str, keys: Keys<'_>) -> Problem {
     for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
         if let Some((got, want)) = message.strip_prefix(prefix).and_then(|m| m.split_once(", expected ")) {
             let got = if prefix.starts_with("invalid length") { format!("of length {got}") } else { got.to_owned() };
-            return Problem::new(format!("{subject} is {got}")).right(format!("it must be {}", plain_type(want))).at(at);
+            return Problem::new(format!("{subject} is {got}"))
+                .right(format!("it must be {}", plain_type(want)))
+                .at(at);
         }
     }
     match message.split_once(": ") {
-        Some((what, right)) if what.contains(" is not a ") => Problem::new(format!("{subject}: {what}")).right(right).at(at),
+        Some((what, right)) if what.contains(" is not a ") => {
+            Problem::new(format!("{subject}: {what}")).right(right).at(at)
+        }
         _ => Problem::new(format!("{subject}: {message}")).at(at),
     }
 }

@@ -25,8 +25,20 @@ pub(super) struct Choice {
 }
 
 /// The keys that may differ between runs.
-const SWEPT: &[&str] =
-    &["aqm", "topology", "transport", "params", "traffic", "use", "classes", "duration", "warmup", "interval", "windows", "bottleneck"];
+const SWEPT: &[&str] = &[
+    "aqm",
+    "topology",
+    "transport",
+    "params",
+    "traffic",
+    "use",
+    "classes",
+    "duration",
+    "warmup",
+    "interval",
+    "windows",
+    "bottleneck",
+];
 
 /// Names that mean something else in labels or in the file.
 const TAKEN: &[&str] =
@@ -77,14 +89,19 @@ fn collect(table: &Node, above: &Path, axes: &mut Vec<Axis>) -> Result<(), Probl
 
 fn read_axis(path: &Path, entry: &Entry, values: &[Node]) -> Result<Axis, Problem> {
     if values.is_empty() {
-        return Err(Problem::new(format!("the axis {path} is empty")).right("give it at least one value").at(&entry.node.at));
+        return Err(Problem::new(format!("the axis {path} is empty"))
+            .right("give it at least one value")
+            .at(&entry.node.at));
     }
     if TAKEN.contains(&path.root()) {
         let help = format!("of the keys, {} can be swept", SWEPT.join(", "));
-        return Err(Problem::new(format!("{} cannot be swept, and no axis can be called so", path.root())).right(help).at(&entry.at));
+        return Err(Problem::new(format!("{} cannot be swept, and no axis can be called so", path.root()))
+            .right(help)
+            .at(&entry.at));
     }
     let known = SWEPT.contains(&path.root());
-    let choices = values.iter().map(|v| if known { value_of_key(path, entry, v) } else { value_of_own(path, entry, v) });
+    let choices =
+        values.iter().map(|v| if known { value_of_key(path, entry, v) } else { value_of_own(path, entry, v) });
     let mut choices = choices.collect::<Result<Vec<_>, _>>()?;
     make_unique(path, values, &mut choices)?;
     let target = known.then(|| path.clone().normal());
@@ -180,7 +197,9 @@ fn choose(axis: &mut Axis, setting: &Patch) -> Result<(), Problem> {
         None if axis.path.is_some() => Choice { label, patches: vec![setting.clone()] },
         None => {
             let problem = Problem::new(format!("the axis {} has no value {label:?}", axis.name));
-            return Err(problem.right(suggest(&label, axis.choices.iter().map(|c| c.label.as_str()))).at(&setting.node.at));
+            return Err(problem
+                .right(suggest(&label, axis.choices.iter().map(|c| c.label.as_str())))
+                .at(&setting.node.at));
         }
     };
     axis.choices = vec![choice];

@@ -121,15 +121,15 @@ impl Node {
         Node { at: self.at.clone(), value: Value::Table(entries) }
     }
 
-    /// The index of the element that `part` means: its number, its `name`, or without one its `kind`.
+    /// The index of the element that `part` means: its number, or its [`Node::name`].
     pub(super) fn element(nodes: &[Node], part: &str) -> Option<usize> {
         let named = nodes.iter().position(|n| n.name() == Some(part));
         named.or_else(|| part.parse().ok().filter(|i| *i < nodes.len()))
     }
 
-    /// What an element of a list is called by.
+    /// What an element of a list is called by: its `label`, `name` or `kind`, the first that it has.
     pub(super) fn name(&self) -> Option<&str> {
-        self.get("name").or_else(|| self.get("kind")).and_then(Node::as_str)
+        ["label", "name", "kind"].iter().find_map(|key| self.get(key)).and_then(Node::as_str)
     }
 
     /// The value at a path, or at the longest part of it that exists.

@@ -16,7 +16,14 @@ fn labels(runs: &[RunSpec]) -> Vec<String> {
 fn every_combination_is_run_as_often_as_asked() {
     let runs = parse(SMALL).unwrap().plan();
     let expected = [
-        "fifo bulk 1", "fifo bulk 2", "fifo both 1", "fifo both 2", "red bulk 1", "red bulk 2", "red both 1", "red both 2",
+        "fifo bulk 1",
+        "fifo bulk 2",
+        "fifo both 1",
+        "fifo both 2",
+        "red bulk 1",
+        "red bulk 2",
+        "red both 1",
+        "red both 2",
     ];
     assert_eq!(labels(&runs), expected);
 }
@@ -24,7 +31,8 @@ fn every_combination_is_run_as_often_as_asked() {
 #[test]
 fn a_repeat_has_the_same_seed_in_every_combination() {
     let runs = parse(SMALL).unwrap().plan();
-    let of = |repeat: &str| runs.iter().filter(|r| r.labels["repeat"] == repeat).map(|r| r.seed).collect::<BTreeSet<_>>();
+    let of =
+        |repeat: &str| runs.iter().filter(|r| r.labels["repeat"] == repeat).map(|r| r.seed).collect::<BTreeSet<_>>();
     assert_eq!((of("1").len(), of("2").len()), (1, 1));
     assert_ne!(of("1"), of("2"));
     assert!(runs.iter().all(|r| r.labels["seed"] == r.seed.to_string()));
@@ -114,7 +122,8 @@ fn the_simulator_is_told_of_times_routes_and_delays() {
     assert_eq!(scenario.duration, Duration::from_secs(25));
     assert_eq!(scenario.origin, Instant::ZERO + Duration::from_secs(5));
     assert_eq!(scenario.classes, ["tcp", "other"]);
-    let windows: Vec<_> = scenario.windows.iter().map(|w| (w.name.as_str(), w.from.as_secs_f64(), w.to.as_secs_f64())).collect();
+    let windows: Vec<_> =
+        scenario.windows.iter().map(|w| (w.name.as_str(), w.from.as_secs_f64(), w.to.as_secs_f64())).collect();
     assert_eq!(windows, [("calm", 5.0, 10.0), ("blast", 11.0, 20.0)]);
     let names: Vec<_> = scenario.links.iter().map(|l| (l.name.as_str(), l.report)).collect();
     assert_eq!(names, [("bottleneck", true), ("blast.access.0", false), ("blast.access.1", false)]);
