@@ -1,5 +1,7 @@
 //! The engine and the transports against closed forms.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
 mod common;
 
 use aqmkit_aqm::registry::Spec;
@@ -34,10 +36,11 @@ fn poisson_packets_wait_as_in_md1() {
 fn reno_constant(p: f64, delayed_ack: DelayedAck) -> f64 {
     let rtt = Duration::from_millis(100);
     let profile = Profile { receive_window: Bytes(1 << 24), cwnd_limit: Bytes(1 << 24), delayed_ack, ..Profile::rfc() };
-    let size = f64::from(u32::try_from(profile.mss.0).unwrap());
+    let size = profile.mss.as_f64();
     let flows = group("reno", (0..8).map(|_| Box::new(Bulk) as _).collect(), profile, Delays::Each(vec![rtt]));
     // Fast enough that nothing queues.
-    let mut scenario = dumbbell(BitRate::from_mbps(10_000), spec("fifo", r#"{"limit": 1000000}"#), vec![flows], 20, 600);
+    let mut scenario =
+        dumbbell(BitRate::from_mbps(10_000), spec("fifo", r#"{"limit": 1000000}"#), vec![flows], 20, 600);
     scenario.links[0].loss = p;
     let out = finish(scenario);
     let (lost, sent) = out.flows.iter().fold((0, 0), |(l, s), f| (l + f.drops, s + f.packets));
@@ -54,7 +57,7 @@ fn tcp_follows_the_square_root_law() {
     for p in [0.0005, 0.002] {
         let each = reno_constant(p, DelayedAck::None);
         assert!((1.1..1.42).contains(&each), "p {p}: constant {each}");
-        println!("{p} {each}"); let delayed = reno_constant(p, DelayedAck::After(Duration::from_millis(40)));
+        let delayed = reno_constant(p, DelayedAck::After(Duration::from_millis(40)));
         let ratio = each / delayed;
         assert!((ratio / std::f64::consts::SQRT_2 - 1.0).abs() < 0.15, "p {p}: {each} and {delayed}");
     }

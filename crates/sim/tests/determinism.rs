@@ -48,7 +48,7 @@ fn what_arrives_leaves_is_dropped_or_waits() {
     let dropped: u64 = link.drops.values().sum();
     let balance = arrived - link.packets_per_s * 30.0 - dropped as f64;
     assert!(balance.abs() <= 2.0 * 100.0, "{balance} packets are unaccounted for; the queue holds at most 100");
-    assert!(link.utilization > 0.95 && link.utilization <= 1.0001, "{}", link.utilization);
+    assert!(link.utilization > 0.8 && link.utilization <= 1.0001, "{}", link.utilization);
     assert!(dropped > 0);
     let classes = &out.windows[0].classes["data"];
     assert!((classes.throughput_bps - link.throughput_bps).abs() < 1.0);

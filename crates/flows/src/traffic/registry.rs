@@ -126,6 +126,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 registry! {
     Bulk = bulk, "bulk";
     HttpMah = http_mah, "http-mah";
+    Mpeg = mpeg, "mpeg";
+    Videoconf = videoconf, "videoconf";
     Cbr = cbr, "cbr";
     Ramp = ramp, "ramp";
 }

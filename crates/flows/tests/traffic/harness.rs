@@ -21,7 +21,6 @@ pub(crate) fn population(kind: &str, json: &str) -> Box<dyn Population> {
 pub(crate) struct Sent {
     pub(crate) at: Instant,
     pub(crate) len: u32,
-    #[allow(dead_code)]
     pub(crate) tag: u64,
 }
 

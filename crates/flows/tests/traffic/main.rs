@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod all;
 mod bulk;
 mod cbr;
 mod harness;
 mod http;
+mod mpeg;
+mod videoconf;

@@ -1,6 +1,7 @@
 //! A dumbbell to test on.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
@@ -34,7 +35,7 @@ impl Application for Bulk {
     fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
         match event {
             Event::Start => {
-                let at = cx.now + Duration::from_secs_f64(cx.rng.uniform());
+                let at = cx.now + Duration::from_secs_f64(5.0 * cx.rng.uniform());
                 cx.want(Action::WakeAt(at));
             }
             Event::Wake => {

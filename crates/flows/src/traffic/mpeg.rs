@@ -1,0 +1,329 @@
+//! # mpeg: films as MPEG-1 video
+//!
+//! Streams of video in groups of pictures, whose large frames the small ones depend on. They take no notice of
+//! congestion; the receiver counts which frames are complete, and which can be shown.
+//!
+//! ## Model
+//!
+//! Every 1/`fps` seconds all packets of the next frame leave back to back, in display order. A frame is cut into
+//! datagrams of `fragment` bytes and a shorter last one. The streams show one movie in a loop, stream `i` from
+//! `begin + i offset` on, and each starts at a time uniform on `stagger`, so that neither their I frames nor their
+//! frame clocks meet.
+//!
+//! **Sizes.** The movie of parris01 A.3.3.2 ("Crocodile Dundee", 97 minutes, `IBBPBB`, 30 frames a second) is not
+//! to be had; this one is made like it. The size of a frame is gamma distributed, about the level of its scene:
+//!
+//! ```text
+//! size = mean (1 - 1/(9k) + z / (3 sqrt k))^3         gamma of shape k (Wilson and Hilferty 1931)
+//! z    = sqrt(0.85) level + sqrt(0.15) own            both normal; I, P and B share the level
+//! level <- 0.85 level + 0.53 normal                   from scene to scene; a scene is exponential, 10 s in the mean
+//! ```
+//!
+//! | | I | P | B | source |
+//! |---|---|---|---|---|
+//! | mean bytes | 6916 | 1646 | 241 | fitted, table A.5 |
+//! | shape k | 17 | 1.5 | 5 | fitted to the ranges: 2 to 14 KB, below 1 to 10 KB, below 1 KB |
+//! | range | 2000 to 14 000 | 100 to 10 000 | 40 to 1000 | fitted, A.3.3.2 |
+//! | packets | 5.26 | 1.66 | 1 | `fragment` fitted to 5.26 of I; P and B are checks (1.69 and 1) |
+//!
+//! With 1472 bytes, all that Ethernet takes, an I frame would have 5.20 packets. The 0.85, 0.85 and 10 s were
+//! fitted to two statements: four streams carry 130 to over 200 KB/s, and I frames span 5 to 9 KB within a minute
+//! (here 4.4 to 9.6 in the middle minute). Kept aside as checks: packets of P and B, the ranges of table A.4, bytes
+//! of 66 ms and of 100 ms.
+//!
+//! **Frames that can be shown.** A P frame needs the I or P frame before it, a B frame that and the one after it.
+//! The last B frames of a group need the I frame of the next, unless `closed`. So a lost I frame costs 8 frames of
+//! `IBBPBB` (6 closed), a P frame 5 and a B frame 1 (table A.6); `mpeg::loss_model` has the arithmetic of tables
+//! A.6 and A.7.
+//!
+//! ## Parameters
+//!
+//! | field | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|
+//! | `flows` | | 4 | streams; chapter IV has 8 |
+//! | `fps` | 1/s | 30 | frames per second |
+//! | `pattern` | | IBBPBB | group of pictures in display order |
+//! | `closed` | | false | the last B frames do without the next I frame |
+//! | `mean_i`, `mean_p`, `mean_b` | size | 6916b, 1646b, 241b | mean frame sizes; ranges scale along |
+//! | `fragment` | size | 1452b | most **payload** of a datagram (28 bytes of IP and UDP header are added) |
+//! | `length` | time | 97min | of the movie |
+//! | `begin` | time | 0s | where in the movie the first stream begins, back to an I frame |
+//! | `offset` | time | 1000s | from stream to stream in the movie: 5000 groups |
+//! | `stagger` | time | 1s | start times are uniform on this span; 0 and frames leave at once, in step |
+//! | `movie` | | 4238 | seed of the movie; every run shows the same one |
+//! | `frames` | file | none | a trace to show instead: a line for each frame, size and type |
+//!
+//! Counters: `frames_sent`, `frames_received`, `frames_playable`, `packets_sent`, `packets_received`,
+//! `bytes_received` (payload), `delay_sum_s` (one way, over the packets received).
+//!
+//! ## Deviations
+//!
+//! 1. Whether the tool sent frames in display order or in decoding order is not said. Both have the sequence I B B
+//!    P B B, so the traffic is the same; 8, 5 and 1 hold for both.
+//! 2. Table A.5 makes 47.6 KB/s a stream, 192 KB/s (of 1024 bytes, with headers) for four and 383 for eight. The loads
+//!    that were seen are lower: 151 to 186 (table A.4), 40 to 50 for one stream, 340 for eight. The means of the table
+//!    are kept, and the seed of the movie was chosen, among the first 6000, so that what the experiments show of it is
+//!    as light: 167 and 157 KB/s in the two measurement periods, 40 to 44 for each stream in the first three minutes.
+//!    Within the second period the load goes from 131 to 185, more than the published 144 to 170. Other seeds or
+//!    another `begin` give the load of the table.
+//! 3. The mean datagram has 870 bytes of payload by table A.5, and 811 in tables 4.1 and A.2; 807 to 889 with
+//!    headers were measured.
+//! 4. Packets that come over 240 frames late are not counted as frames.
+//!
+//! ## Evidence
+//!
+//! `mpeg/playback.rs` derives 8, 5, 1 and 6, 5, 1 from the references alone; `tests/traffic/mpeg.rs` holds the
+//! movie to table A.5, the ranges and table A.4, and the receiver under random loss to the product of the chances.
+//!
+//! ## References
+//!
+//! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapter V.1.2, appendix A.3.3.2.
+//! * krunz97: M. Krunz, S. Tripathi, On the Characterization of VBR MPEG Streams, SIGMETRICS 1997.
+//! * wilson31: E. Wilson, M. Hilferty, The Distribution of Chi-Square, PNAS 17, 1931.
+
+pub mod loss_model;
+pub mod movie;
+pub mod playback;
+
+use std::sync::Arc;
+
+use aqmkit_base::{Bytes, Duration, Instant, Rng};
+use serde::{Deserialize, Serialize};
+
+use self::movie::{Kind, MAX_FRAME, Movie, Style};
+use self::playback::Playback;
+use super::datagrams::{MAX_PAYLOAD, Received};
+use super::model::{Model, Population, TrafficError, count, in_range, texts_given};
+use super::{Action, Application, Cx, Event};
+
+/// The parameters of MPEG streams as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How many streams.
+    pub flows: usize,
+    /// Frames per second.
+    pub fps: f64,
+    /// The group of pictures in display order.
+    pub pattern: String,
+    /// Whether the last B frames of a group do without the next I frame.
+    pub closed: bool,
+    /// Mean size of an I frame.
+    pub mean_i: Bytes,
+    /// Mean size of a P frame.
+    pub mean_p: Bytes,
+    /// Mean size of a B frame.
+    pub mean_b: Bytes,
+    /// Most payload of a datagram.
+    pub fragment: Bytes,
+    /// Length of the movie.
+    pub length: Duration,
+    /// Where in the movie the first stream begins.
+    pub begin: Duration,
+    /// From stream to stream in the movie.
+    pub offset: Duration,
+    /// Start times are uniform on this span.
+    pub stagger: Duration,
+    /// Seed of the movie.
+    pub movie: u64,
+    /// A trace of frames to show instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<String>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            flows: 4,
+            fps: 30.0,
+            pattern: "IBBPBB".to_owned(),
+            closed: false,
+            mean_i: Bytes(6916),
+            mean_p: Bytes(1646),
+            mean_b: Bytes(241),
+            fragment: Bytes(1452),
+            length: Duration::from_secs(97 * 60),
+            begin: Duration::ZERO,
+            offset: Duration::from_secs(1000),
+            stagger: Duration::from_secs(1),
+            movie: 4238,
+            frames: None,
+        }
+    }
+}
+
+impl Params {
+    /// The synthetic movie, or the one in `trace`.
+    ///
+    /// # Errors
+    /// When a parameter or the trace cannot be used.
+    pub fn movie(&self, trace: Option<&str>) -> Result<Movie, TrafficError> {
+        self.check()?;
+        let pattern = movie::pattern(&self.pattern)?;
+        let frames = match (trace, &self.frames) {
+            (Some(text), name) => movie::parse(name.as_deref().unwrap_or("frames"), text, &pattern)?,
+            (None, _) => movie::synthesize(&Style {
+                // Whole groups, so that the loop has no seam.
+                frames: (self.frames_in(self.length) as usize).next_multiple_of(pattern.len()),
+                means: [self.mean_i, self.mean_p, self.mean_b].map(Bytes::as_f64),
+                fps: self.fps,
+                seed: self.movie,
+                pattern,
+            }),
+        };
+        Movie::new(&frames, self.closed)
+    }
+
+    /// Frames that are shown in this time.
+    fn frames_in(&self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.fps + 0.5) as u64
+    }
+}
+
+impl Model for Params {
+    const NAME: &'static str = "mpeg";
+
+    fn check(&self) -> Result<(), TrafficError> {
+        count("flows", self.flows)?;
+        in_range("fps", self.fps, 0.1, 1000.0)?;
+        movie::pattern(&self.pattern)?;
+        for (field, size) in [("mean_i", self.mean_i), ("mean_p", self.mean_p), ("mean_b", self.mean_b)] {
+            in_range(field, size.as_f64(), 1.0, f64::from(MAX_FRAME) / 10.0)?;
+        }
+        if !(64..=MAX_PAYLOAD).contains(&self.fragment.0) {
+            let want = format!("it must be from 64b to {MAX_PAYLOAD}b");
+            return Err(TrafficError::new("fragment", self.fragment, want));
+        }
+        in_range("length in frames", self.length.as_secs_f64() * self.fps, 1.0, 1e8)
+    }
+
+    fn files(&self) -> Vec<String> {
+        self.frames.iter().cloned().collect()
+    }
+
+    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
+        texts_given(texts, self.files().len())?;
+        let movie = Arc::new(self.movie(texts.first().map(String::as_str))?);
+        Ok(Box::new(Streams { params: self.clone(), fragment: self.fragment.0 as u32, movie }))
+    }
+}
+
+struct Streams {
+    params: Params,
+    fragment: u32,
+    movie: Arc<Movie>,
+}
+
+impl Population for Streams {
+    fn instances(&self) -> usize {
+        self.params.flows
+    }
+
+    fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application> {
+        let place = self.params.begin + self.params.offset * index as u64;
+        Box::new(Stream {
+            first: self.movie.intra_before(self.params.frames_in(place)),
+            movie: Arc::clone(&self.movie),
+            fps: self.params.fps,
+            fragment: self.fragment,
+            delay: self.params.stagger.mul_f64(rng.uniform()),
+            start: Instant::ZERO,
+            sent: 0,
+            packets_sent: 0,
+            received: Received::default(),
+            playback: Playback::default(),
+            over: false,
+        })
+    }
+
+    fn mean_payload(&self) -> Option<f64> {
+        let bytes: f64 = self.movie.iter().map(|f| f64::from(f.size)).sum();
+        let packets: f64 = self.movie.iter().map(|f| f64::from(f.size.div_ceil(self.fragment))).sum();
+        Some(bytes / packets)
+    }
+}
+
+/// One stream, both ends.
+struct Stream {
+    movie: Arc<Movie>,
+    /// The frame of the movie that is shown first.
+    first: u64,
+    fps: f64,
+    fragment: u32,
+    delay: Duration,
+    /// When the first frame was sent.
+    start: Instant,
+    /// Frames.
+    sent: u64,
+    packets_sent: u64,
+    received: Received,
+    playback: Playback,
+    over: bool,
+}
+
+impl Stream {
+    /// Sends all packets of the next frame, tagged with its number.
+    fn send(&mut self, cx: &mut Cx<'_>) {
+        let mut left = self.movie.frame(self.first + self.sent).size;
+        while left > 0 {
+            let len = left.min(self.fragment);
+            cx.want(Action::Datagram { len, tag: self.sent });
+            self.packets_sent += 1;
+            left -= len;
+        }
+        self.sent += 1;
+    }
+}
+
+impl Application for Stream {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Stop => self.over = true,
+            Event::Start => {
+                self.start = cx.now + self.delay;
+                cx.want(Action::WakeAt(self.start));
+            }
+            Event::Wake if !self.over => {
+                self.send(cx);
+                let next = self.start + Duration::from_secs_f64(self.sent as f64 / self.fps);
+                cx.want(Action::WakeAt(next));
+            }
+            _ => {}
+        }
+    }
+
+    fn on_datagram(&mut self, tag: u64, len: u32, sent: Instant, now: Instant) {
+        self.received.packet(len, sent, now);
+        let packets = self.movie.frame(self.first + tag).size.div_ceil(self.fragment);
+        self.playback.packet(&self.movie, self.first, tag, packets);
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        &[
+            "frames_sent",
+            "frames_received",
+            "frames_playable",
+            "packets_sent",
+            "packets_received",
+            "bytes_received",
+            "delay_sum_s",
+        ]
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        match index {
+            0 => self.sent as f64,
+            1 => self.playback.received as f64,
+            2 => self.playback.playable as f64,
+            _ => self.received.counter(index - 3, self.packets_sent),
+        }
+    }
+}
+
+/// Mean packets of the frames of one type, with so much payload in a datagram.
+#[must_use]
+pub fn packets_per_frame(movie: &Movie, kind: Kind, fragment: u32) -> f64 {
+    let (packets, frames) =
+        movie.sizes(kind).fold((0_u64, 0_u64), |(p, n), s| (p + u64::from(s.div_ceil(fragment)), n + 1));
+    packets as f64 / frames.max(1) as f64
+}

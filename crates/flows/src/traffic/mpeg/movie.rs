@@ -1,0 +1,348 @@
+//! A movie: the sizes and types of its frames, and which frame needs which.
+
+use aqmkit_base::{Rng, dist};
+
+use super::super::empirical::skipped;
+use super::super::model::TrafficError;
+
+/// The type of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Intra: stands alone.
+    I,
+    /// Predicted from the I or P frame before it.
+    P,
+    /// Bidirectional: between the I or P frame before it and the one after it.
+    B,
+}
+
+impl Kind {
+    /// Every type.
+    pub const ALL: [Kind; 3] = [Kind::I, Kind::P, Kind::B];
+
+    /// The type with this letter.
+    #[must_use]
+    pub fn of(letter: &str) -> Option<Kind> {
+        match letter {
+            "I" | "i" => Some(Kind::I),
+            "P" | "p" => Some(Kind::P),
+            "B" | "b" => Some(Kind::B),
+            _ => None,
+        }
+    }
+}
+
+/// The largest distance, in frames, from a frame to one it may need.
+pub const MAX_GAP: usize = 60;
+
+/// The largest frame, in bytes.
+pub const MAX_FRAME: u32 = 10_000_000;
+
+/// A frame of a movie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Bytes.
+    pub size: u32,
+    /// Its type.
+    pub kind: Kind,
+    /// How many frames back the reference before it is; 0 for none.
+    pub back: u8,
+    /// How many frames on the reference after it is; 0 for none.
+    pub ahead: u8,
+}
+
+/// A movie in display order, played in a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Movie {
+    frames: Vec<Frame>,
+    /// The largest distance to a reference.
+    gap: usize,
+}
+
+impl Movie {
+    /// The movie of these frames in display order. With `closed` groups of pictures the B frames before an I
+    /// frame do without it.
+    ///
+    /// # Errors
+    /// When there is no I frame, or a reference is more than [`MAX_GAP`] frames away.
+    pub fn new(frames: &[(Kind, u32)], closed: bool) -> Result<Self, TrafficError> {
+        let len = frames.len();
+        if !frames.iter().any(|f| f.0 == Kind::I) {
+            return Err(TrafficError::new("frames", format!("{len} frames"), "at least one must be an I frame"));
+        }
+        let missing = |i: usize| {
+            let want = format!("an I or P frame must be at most {MAX_GAP} frames away");
+            TrafficError::new(format!("frame {}", i + 1), format!("{:?}", frames[i].0), want)
+        };
+        let reference = |i: usize| frames[i % len].0 != Kind::B;
+        let near = || 1..=MAX_GAP.min(len);
+        let before = |i: usize| near().find(|&d| reference(i + len - d)).ok_or_else(|| missing(i));
+        let after = |i: usize| near().find(|&d| reference(i + d)).ok_or_else(|| missing(i));
+        let mut movie = Movie { frames: Vec::with_capacity(len), gap: 1 };
+        for (i, &(kind, size)) in frames.iter().enumerate() {
+            let back = if kind == Kind::I { 0 } else { before(i)? };
+            let ahead = if kind == Kind::B { after(i)? } else { 0 };
+            let next_group = frames[(i + ahead) % len].0 == Kind::I;
+            let ahead = if closed && next_group { 0 } else { ahead };
+            movie.gap = movie.gap.max(back).max(ahead);
+            movie.frames.push(Frame { size, kind, back: back as u8, ahead: ahead as u8 });
+        }
+        Ok(movie)
+    }
+
+    /// The frame with this number; the movie is a loop.
+    #[must_use]
+    pub fn frame(&self, n: u64) -> Frame {
+        self.frames[(n % self.frames.len() as u64) as usize]
+    }
+
+    /// How many frames there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Never: a movie has an I frame.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// The largest distance, in frames, from a frame to one it needs.
+    #[must_use]
+    pub fn gap(&self) -> usize {
+        self.gap
+    }
+
+    /// The last I frame at or before frame `n` of the loop.
+    #[must_use]
+    pub fn intra_before(&self, n: u64) -> u64 {
+        let len = self.frames.len() as u64;
+        (0..len).map(|d| (n % len + len - d) % len).find(|&i| self.frame(i).kind == Kind::I).unwrap_or(0)
+    }
+
+    /// The frames.
+    pub fn iter(&self) -> impl Iterator<Item = Frame> + '_ {
+        self.frames.iter().copied()
+    }
+
+    /// The sizes of the frames of one type.
+    pub fn sizes(&self, kind: Kind) -> impl Iterator<Item = u32> + '_ {
+        self.iter().filter(move |f| f.kind == kind).map(|f| f.size)
+    }
+}
+
+/// Reads a group of pictures such as `IBBPBB`.
+///
+/// # Errors
+/// When a letter is none of I, P and B, or the first is not I.
+pub fn pattern(text: &str) -> Result<Vec<Kind>, TrafficError> {
+    let want = r#"it must be letters I, P and B that begin with I, such as "IBBPBB""#;
+    let kinds: Option<Vec<Kind>> = text.chars().map(|c| Kind::of(c.encode_utf8(&mut [0; 4]))).collect();
+    kinds.filter(|k| k.first() == Some(&Kind::I)).ok_or_else(|| TrafficError::new("pattern", format!("{text:?}"), want))
+}
+
+/// A line of a trace.
+struct Line {
+    number: usize,
+    kind: Option<Kind>,
+    values: Vec<f64>,
+}
+
+/// Reads a trace: a line for each frame, with its size in bytes and its type, in columns of any order. Columns
+/// that never fall (frame numbers, times) are passed over. Without types the `pattern` gives them. Lines
+/// that are empty or begin with `#` or `%` are skipped.
+///
+/// # Errors
+/// When a line is something else, with its number, or the sizes cannot be told from other columns.
+pub fn parse(file: &str, text: &str, pattern: &[Kind]) -> Result<Vec<(Kind, u32)>, TrafficError> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l) && !l.trim_start().starts_with('%')) {
+        let parsed = parse_line(file, i + 1, line)?;
+        let like = lines.first().unwrap_or(&parsed);
+        if like.values.len() != parsed.values.len() || like.kind.is_some() != parsed.kind.is_some() {
+            let want = format!("it must have the columns of line {}", like.number);
+            return Err(TrafficError::line(file, i + 1, line, want));
+        }
+        lines.push(parsed);
+    }
+    let column = size_column(file, &lines)?;
+    let sized = lines.iter().zip(pattern.iter().cycle()).map(|(line, &by_pattern)| {
+        let size = line.values[column];
+        if !(1.0..=f64::from(MAX_FRAME)).contains(&size) {
+            let want = format!("a frame must have from 1 to {MAX_FRAME} bytes");
+            return Err(TrafficError::line(file, line.number, &size.to_string(), want));
+        }
+        Ok((line.kind.unwrap_or(by_pattern), size as u32))
+    });
+    sized.collect()
+}
+
+fn parse_line(file: &str, number: usize, text: &str) -> Result<Line, TrafficError> {
+    let mut line = Line { number, kind: None, values: Vec::new() };
+    for field in text.split([' ', '\t', ',', ';', '\r']).filter(|f| !f.is_empty()) {
+        match (Kind::of(field), field.parse::<f64>()) {
+            (Some(kind), _) if line.kind.is_none() => line.kind = Some(kind),
+            (None, Ok(value)) if value.is_finite() => line.values.push(value),
+            _ => return Err(TrafficError::line(file, number, text, "it must be numbers and at most one of I, P, B")),
+        }
+    }
+    if line.values.is_empty() {
+        return Err(TrafficError::line(file, number, text, "it must have a size"));
+    }
+    Ok(line)
+}
+
+/// The one column that falls somewhere.
+fn size_column(file: &str, lines: &[Line]) -> Result<usize, TrafficError> {
+    let Some(first) = lines.first() else {
+        return Err(TrafficError::new(file, "no line", "it needs a line for each frame"));
+    };
+    if first.values.len() == 1 {
+        return Ok(0);
+    }
+    let falls = |&c: &usize| lines.windows(2).any(|w| w[1].values[c] < w[0].values[c]);
+    let falling: Vec<usize> = (0..first.values.len()).filter(falls).collect();
+    match falling[..] {
+        [column] => Ok(column),
+        _ => Err(TrafficError::new(
+            file,
+            format!("{} columns of numbers", first.values.len()),
+            format!("one must be the sizes and the others must never fall; {} fall", falling.len()),
+        )),
+    }
+}
+
+/// What a synthetic movie is to be like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Style {
+    /// The group of pictures in display order.
+    pub pattern: Vec<Kind>,
+    /// Mean bytes of I, P and B frames.
+    pub means: [f64; 3],
+    /// Frames per second.
+    pub fps: f64,
+    /// How many frames.
+    pub frames: usize,
+    /// Which movie of that style.
+    pub seed: u64,
+}
+
+/// Shape of the gamma distribution of the sizes of I, P and B frames.
+const SHAPE: [f64; 3] = [17.0, 1.5, 5.0];
+/// Smallest and largest size of I, P and B frames, over the mean: 2 and 14 KB of 6916 bytes, 100 bytes and 10 KB of
+/// 1646, 40 bytes and 1 KB of 241.
+const RANGE: [(f64, f64); 3] = [(0.2892, 2.0243), (0.0608, 6.0753), (0.166, 4.1494)];
+/// Share of the variance (on the normal scale) that the frames of a scene have in common.
+const SCENE_SHARE: f64 = 0.85;
+/// Mean length of a scene in seconds.
+const SCENE_SECS: f64 = 10.0;
+/// Correlation of one scene with the next.
+const SCENE_MEMORY: f64 = 0.85;
+
+/// The bytes of a frame over the mean, `z` standard deviations from the middle: a gamma distribution of this shape,
+/// in the cube-root approximation of Wilson and Hilferty (1931).
+fn gamma(shape: f64, z: f64) -> f64 {
+    let root = 1.0 - 1.0 / (9.0 * shape) + z / (3.0 * libm::sqrt(shape));
+    let root = root.max(0.0);
+    root * root * root
+}
+
+/// A movie of this style: scenes of exponential length, whose level follows a first-order autoregression
+/// from scene to scene; the frames of a scene vary about its level. The means of the types are met.
+#[must_use]
+pub fn synthesize(style: &Style) -> Vec<(Kind, u32)> {
+    let mut rng = Rng::stream(style.seed, "movie");
+    let (mut level, mut left) = (dist::normal(&mut rng), 0.0);
+    let mut sizes: Vec<(Kind, f64)> = Vec::with_capacity(style.frames);
+    for n in 0..style.frames {
+        left -= 1.0;
+        if left < 0.0 {
+            left = dist::exponential(&mut rng, SCENE_SECS * style.fps);
+            level = SCENE_MEMORY * level + libm::sqrt(1.0 - SCENE_MEMORY * SCENE_MEMORY) * dist::normal(&mut rng);
+        }
+        let z = libm::sqrt(SCENE_SHARE) * level + libm::sqrt(1.0 - SCENE_SHARE) * dist::normal(&mut rng);
+        let kind = style.pattern.get(n % style.pattern.len().max(1)).copied().unwrap_or(Kind::I);
+        sizes.push((kind, clamp(kind, gamma(SHAPE[kind as usize], z))));
+    }
+    for _ in 0..3 {
+        center(&mut sizes);
+    }
+    let bytes =
+        |(kind, relative): (Kind, f64)| ((relative * style.means[kind as usize] + 0.5) as u32).clamp(1, MAX_FRAME);
+    sizes.into_iter().map(|f| (f.0, bytes(f))).collect()
+}
+
+fn clamp(kind: Kind, relative: f64) -> f64 {
+    let (low, high) = RANGE[kind as usize];
+    relative.clamp(low, high)
+}
+
+/// Scales the sizes of each type to a mean of 1, as far as the ranges allow.
+fn center(sizes: &mut [(Kind, f64)]) {
+    for kind in Kind::ALL {
+        let of = || sizes.iter().filter(|f| f.0 == kind).map(|f| f.1);
+        let mean = of().sum::<f64>() / of().count().max(1) as f64;
+        for (_, size) in sizes.iter_mut().filter(|f| f.0 == kind) {
+            *size = clamp(kind, *size / mean);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{prop_assert, proptest};
+
+    const GOP: [Kind; 6] = [Kind::I, Kind::B, Kind::B, Kind::P, Kind::B, Kind::B];
+
+    #[test]
+    fn references_are_those_of_the_display_order() {
+        let frames: Vec<_> = GOP.iter().map(|&k| (k, 100)).collect();
+        let refs = |closed| Movie::new(&frames, closed).unwrap().iter().map(|f| (f.back, f.ahead)).collect::<Vec<_>>();
+        assert_eq!(refs(false), [(0, 0), (1, 2), (2, 1), (3, 0), (1, 2), (2, 1)]);
+        assert_eq!(refs(true), [(0, 0), (1, 2), (2, 1), (3, 0), (1, 0), (2, 0)]);
+    }
+
+    #[test]
+    fn traces_of_common_forms_are_read() {
+        let expected = Ok(vec![(Kind::I, 5000), (Kind::B, 200), (Kind::P, 900)]);
+        let forms = [
+            "I 5000\nB 200\nP 900\n",
+            "# size type\n5000,I\n200,B\n900,P",
+            "1 I 0.000 5000\n2\tB\t33.3\t200\n3 P 66.7 900\r\n",
+            "% comment\n0 5000 i 1\n1 200 b 2\n2 900 p 2\n",
+            "5000\n200\n900",
+        ];
+        for text in forms {
+            assert_eq!(parse("t", text, &[Kind::I, Kind::B, Kind::P]), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let fails = |text: &str| parse("t.txt", text, &GOP).unwrap_err().to_string();
+        assert!(fails("I 5\nX 5").starts_with("t.txt line 2 = \"X 5\" cannot be"));
+        assert!(fails("I 5\n5").contains("columns of line 1"));
+        assert!(fails("I 5\n\nB 0").starts_with("t.txt line 3"));
+        assert!(fails("I 5 7\nB 4 6").contains("2 fall"));
+        assert!(fails("I").contains("a size"));
+        assert!(fails("# nothing").contains("a line for each frame"));
+        assert!(Movie::new(&[(Kind::P, 1)], false).is_err());
+        let mut long = vec![(Kind::B, 1); 200];
+        long[0].0 = Kind::I;
+        assert!(Movie::new(&long, false).unwrap_err().to_string().starts_with("frame 2 "));
+        assert!(pattern("BBI").is_err() && pattern("").is_err() && pattern("IBBX").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[-0-9.eIPBx \n,;#%]*", closed in proptest::bool::ANY) {
+            let frames = parse("t", &text, &GOP).unwrap_or_default();
+            if let Ok(movie) = Movie::new(&frames, closed) {
+                prop_assert!(movie.gap() <= MAX_GAP && movie.len() == frames.len());
+                prop_assert!(movie.frame(movie.intra_before(7)).kind == Kind::I);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! `[[expect]]`: the published values that an experiment claims.
+
+use std::collections::BTreeMap;
+
+use super::metric::{Names, check_metric};
+use super::order::{Bound, OrderChain, Statistic};
+use super::problem::{Origin, Problem, suggest};
+use super::read::{Keys, read};
+use super::shape;
+use super::sweep::Axis;
+use super::tree::{Entry, Node, Value};
+
+/// A published value that the experiment claims, and where to look for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expect {
+    /// The row of `published.csv`.
+    pub id: String,
+    /// The labels that a run must have, by axis: any of these.
+    pub selector: BTreeMap<String, Vec<String>>,
+    /// The window; always there unless a formula is.
+    pub window: Option<String>,
+    /// The class that `metric` is a field of.
+    pub class: Option<String>,
+    /// The traffic that `metric` is a field of.
+    pub app: Option<String>,
+    /// The link that `metric` is a field of.
+    pub link: Option<String>,
+    /// The quantity; always there unless a formula is.
+    pub metric: Option<String>,
+    /// The statistic of the one-second values to take in the window's value's stead.
+    pub seconds: Option<Statistic>,
+    /// The axis whose labels `order` names.
+    pub along: String,
+    /// The ordering to hold.
+    pub order: Option<OrderChain>,
+    /// The bound that each selected combination must keep.
+    pub every: Option<Bound>,
+    /// The equation to compute.
+    pub formula: Option<String>,
+    /// What it is computed of.
+    pub args: toml::Table,
+    /// Why it misses, where that is known.
+    pub note: String,
+}
+
+/// What there is to select from.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    /// The labels of each axis.
+    pub(super) axes: Vec<(String, Vec<String>)>,
+    pub(super) windows: Vec<String>,
+    pub(super) names: Names,
+}
+
+impl Scope {
+    pub(super) fn of_axes(axes: &[Axis]) -> Self {
+        let labels = |a: &Axis| a.choices.iter().map(|c| c.label.clone()).collect();
+        Scope { axes: axes.iter().map(|a| (a.name.clone(), labels(a))).collect(), ..Scope::default() }
+    }
+
+    fn labels(&self, axis: &str) -> Option<&[String]> {
+        self.axes.iter().find(|(name, _)| name == axis).map(|(_, labels)| labels.as_slice())
+    }
+}
+
+/// Reads the list of claims.
+pub(super) fn read_expects(list: &Node, scope: &Scope) -> Result<Vec<Expect>, Problem> {
+    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
+        return Err(Problem::new("expect is not a list of tables").right("write [[expect]] for each").at(&list.at));
+    }
+    list.elements().iter().map(|node| Reader { node, scope }.expect()).collect()
+}
+
+struct Reader<'a> {
+    node: &'a Node,
+    scope: &'a Scope,
+}
+
+impl Reader<'_> {
+    fn expect(&self) -> Result<Expect, Problem> {
+        let keys: shape::Expect = read(self.node, Keys::of("a key of [[expect]]"))?;
+        self.check_kind(&keys)?;
+        let mut expect = Expect {
+            id: keys.id,
+            selector: BTreeMap::new(),
+            window: None,
+            class: None,
+            app: None,
+            link: None,
+            metric: keys.metric,
+            seconds: self.parsed("seconds", keys.seconds.as_deref(), Statistic::parse)?,
+            along: keys.along.unwrap_or_else(|| "aqm".to_owned()),
+            order: self.parsed("order", keys.order.as_deref(), OrderChain::parse)?,
+            every: self.parsed("every", keys.every.as_deref(), Bound::parse)?,
+            formula: keys.formula,
+            args: keys.args,
+            note: keys.note,
+        };
+        self.select(&mut expect)?;
+        if expect.formula.is_none() {
+            self.check_window(&mut expect)?;
+            self.check_metric(&expect)?;
+        }
+        self.check_order(&expect)?;
+        Ok(expect)
+    }
+
+    fn at(&self, key: &str) -> &Origin {
+        &self.node.get(key).unwrap_or(self.node).at
+    }
+
+    fn parsed<T>(
+        &self,
+        key: &str,
+        text: Option<&str>,
+        parse: impl Fn(&str) -> Result<T, Problem>,
+    ) -> Result<Option<T>, Problem> {
+        text.map(|t| parse(t).map_err(|e| e.at(self.at(key)))).transpose()
+    }
+
+    /// A claim is computed or measured, and then one number or an ordering.
+    fn check_kind(&self, keys: &shape::Expect) -> Result<(), Problem> {
+        let given = |key: &str| self.node.get(key).is_some();
+        if keys.formula.is_some() {
+            let wrong = ["where", "metric", "seconds", "along", "order", "every"].into_iter().find(|k| given(k));
+            return wrong.map_or(Ok(()), |key| {
+                let problem = Problem::new(format!("{key} does not go with formula"));
+                Err(problem.right("what is computed has id, formula, args and note").at(self.at(key)))
+            });
+        }
+        if given("args") {
+            let problem = Problem::new("args are there, but no formula");
+            return Err(problem.right("write formula = the name of an equation").at(self.at("args")));
+        }
+        if keys.metric.is_none() {
+            let problem = Problem::new("neither a metric nor a formula is there");
+            return Err(problem.right("write metric = \"goodput_bps\", or formula = …").at(&self.node.at));
+        }
+        if given("along") && keys.order.is_none() {
+            return Err(Problem::new("along is there, but no order")
+                .right("write order = \"a > b\"")
+                .at(self.at("along")));
+        }
+        Ok(())
+    }
+
+    fn select(&self, expect: &mut Expect) -> Result<(), Problem> {
+        let Some(table) = self.node.get("where") else { return Ok(()) };
+        if !table.is_table() {
+            return Err(Problem::new("where is not a table").right("write where = { aqm = \"red\" }").at(&table.at));
+        }
+        for entry in table.entries() {
+            let one = |known: &[String]| one_of(entry, known).map(Some);
+            match entry.key.as_str() {
+                "window" => expect.window = one(&self.scope.windows)?,
+                "class" => expect.class = one(&self.scope.names.classes)?,
+                "app" => expect.app = one(&self.scope.names.apps)?,
+                "link" => expect.link = one(&self.scope.names.links)?,
+                axis => {
+                    let labels = self.scope.labels(axis).ok_or_else(|| self.no_axis(axis, &entry.at))?;
+                    expect.selector.insert(axis.to_owned(), any_of(entry, labels)?);
+                }
+            }
+        }
+        let chosen = [("class", &expect.class), ("app", &expect.app), ("link", &expect.link)];
+        let mut chosen = chosen.iter().filter(|(_, value)| value.is_some());
+        match (chosen.next(), chosen.next()) {
+            (Some((first, _)), Some((second, _))) => {
+                let problem = Problem::new(format!("where has both {first} and {second}"));
+                Err(problem.right("metric is a field of one of class, app and link").at(&table.at))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn no_axis(&self, axis: &str, at: &Origin) -> Problem {
+        let axes = self.scope.axes.iter().map(|(name, _)| name.as_str());
+        let known = axes.chain(["window", "class", "app", "link"]);
+        Problem::new(format!("{axis} is not an axis of the sweep")).right(suggest(axis, known)).at(at)
+    }
+
+    /// Without a window in `where`, the only one is meant.
+    fn check_window(&self, expect: &mut Expect) -> Result<(), Problem> {
+        match (&expect.window, self.scope.windows.as_slice()) {
+            (Some(_), _) => {}
+            (None, [only]) => expect.window = Some(only.clone()),
+            (None, windows) => {
+                let help = format!("write where = {{ window = … }}, one of {}", windows.join(", "));
+                return Err(Problem::new("no window is selected").right(help).at(self.at("where")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_metric(&self, expect: &Expect) -> Result<(), Problem> {
+        let below = match (&expect.class, &expect.app, &expect.link) {
+            (Some(class), _, _) => vec!["classes", class],
+            (_, Some(app), _) => vec!["apps", app],
+            (_, _, Some(link)) => vec!["links", link],
+            _ => vec![],
+        };
+        let metric = expect.metric.as_deref().unwrap_or_default();
+        check_metric(&below, metric, &self.scope.names).map_err(|e| e.at(self.at("metric")))
+    }
+
+    fn check_order(&self, expect: &Expect) -> Result<(), Problem> {
+        let Some(order) = &expect.order else { return Ok(()) };
+        let along = expect.along.as_str();
+        let labels = self.scope.labels(along).ok_or_else(|| {
+            let key = if self.node.get("along").is_some() { "along" } else { "order" };
+            self.no_axis(along, self.at(key))
+        })?;
+        match order.labels.iter().find(|l| !labels.contains(l)) {
+            None => Ok(()),
+            Some(label) => Err(no_label(along, label, labels).at(self.at("order"))),
+        }
+    }
+}
+
+fn no_label(axis: &str, label: &str, known: &[String]) -> Problem {
+    Problem::new(format!("{axis} has no value {label:?}")).right(suggest(label, known.iter().map(String::as_str)))
+}
+
+/// The text of a label: a number is its own.
+fn label_text(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Scalar(toml::Value::String(s)) => Some(s.clone()),
+        Value::Scalar(other) => Some(other.to_string()),
+        _ => None,
+    }
+}
+
+fn one_of(entry: &Entry, known: &[String]) -> Result<String, Problem> {
+    let bad =
+        || Problem::new(format!("{} is not one name", entry.key)).right("write one name in quotes").at(&entry.node.at);
+    let name = label_text(&entry.node).ok_or_else(bad)?;
+    if known.contains(&name) { Ok(name) } else { Err(no_label(&entry.key, &name, known).at(&entry.node.at)) }
+}
+
+fn any_of(entry: &Entry, known: &[String]) -> Result<Vec<String>, Problem> {
+    let nodes = match &entry.node.value {
+        Value::Array(nodes) if !nodes.is_empty() => nodes.as_slice(),
+        _ => std::slice::from_ref(&entry.node),
+    };
+    let label = |node: &Node| {
+        let bad = || Problem::new(format!("{} is not a label or a list of them", entry.key)).at(&node.at);
+        let label = label_text(node).ok_or_else(bad)?;
+        if known.contains(&label) { Ok(label) } else { Err(no_label(&entry.key, &label, known).at(&node.at)) }
+    };
+    nodes.iter().map(label).collect()
+}

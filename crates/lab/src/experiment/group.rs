@@ -1,0 +1,173 @@
+//! `[[traffic]]` and `[transport]`: who sends, and how.
+
+use std::fmt;
+use std::sync::Arc;
+
+use aqmkit_base::Duration;
+use aqmkit_flows::traffic::model::{Population, TrafficError};
+use aqmkit_flows::traffic::registry::{ALL, Spec, find};
+use serde::{Serialize, Serializer};
+
+use super::delays::{Delays, read_delays};
+use super::files::Files;
+use super::network::{Network, Route, Way};
+use super::path::Path;
+use super::problem::{Problem, suggest};
+use super::read::{Keys, read, read_with};
+use super::shape;
+use super::transport::{Profile, read_profile};
+use super::tree::Node;
+
+/// One traffic of the file: its table, and its keys that every kind has.
+#[derive(Debug)]
+pub(super) struct Source<'a> {
+    pub(super) name: String,
+    pub(super) class: String,
+    pub(super) node: &'a Node,
+    keys: shape::Traffic,
+}
+
+/// A traffic as the simulator wants it, but for its applications.
+#[derive(Clone, Serialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) class: u8,
+    #[serde(serialize_with = "with_kind")]
+    spec: Spec,
+    /// Hashes of the data files it reads.
+    files: Vec<String>,
+    #[serde(skip)]
+    pub(super) population: Arc<dyn Population>,
+    pub(super) profile: Profile,
+    /// On the axis of t; absent: from the start of the warm-up.
+    pub(super) start: Option<Duration>,
+    /// On the axis of t; absent: at the end.
+    pub(super) stop: Option<Duration>,
+    pub(super) routes: Vec<Route>,
+    pub(super) clients: u32,
+    pub(super) delays: Delays,
+}
+
+fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
+    (spec.name(), spec).serialize(s)
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("name", &self.name).field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// Reads the list of traffic, as far as it is the same for all kinds.
+pub(super) fn read_sources(list: &Node) -> Result<Vec<Source<'_>>, Problem> {
+    let mut sources: Vec<Source<'_>> = Vec::new();
+    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
+        return Err(Problem::new("traffic is not a list of tables").right("write [[traffic]] for each").at(&list.at));
+    }
+    for node in list.elements() {
+        let keys: shape::Traffic = read(&node.only(shape::Traffic::KEYS), Keys::of("a key of [[traffic]]"))?;
+        let name = keys.name.clone().unwrap_or_else(|| keys.kind.clone());
+        if sources.iter().any(|s| s.name == name) {
+            let at = &node.get("name").or_else(|| node.get("kind")).unwrap_or(node).at;
+            let help = "give one of them a name of its own; without a name, it is the kind";
+            return Err(Problem::new(format!("two traffics are called {name:?}")).right(help).at(at));
+        }
+        let class = keys.class.clone().unwrap_or_else(|| name.clone());
+        sources.push(Source { name, class, node, keys });
+    }
+    Ok(sources)
+}
+
+/// What a traffic is read beside.
+pub(super) struct Context<'a> {
+    /// `[topology]`.
+    pub(super) topology: &'a Node,
+    /// `[transport]`.
+    pub(super) transport: Option<&'a Node>,
+    pub(super) classes: &'a [String],
+    pub(super) duration: Duration,
+    pub(super) files: &'a Files,
+}
+
+impl Source<'_> {
+    /// Resolves the traffic, and adds the links that are its own to the network.
+    pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
+        let class = self.class_index(context)?;
+        let (spec, population, files) = self.model(context)?;
+        let profile = read_profile(context.transport, self.node.get("transport"))?;
+        self.check_times(context.duration)?;
+        let routes = network.routes(Way { traffic: &self.name, node: self.node, keys: &self.keys })?;
+        let delays = match self.node.get("delays").or_else(|| context.topology.get("delays")) {
+            Some(node) => read_delays(node, network.servers, network.clients)?,
+            None => Delays::None,
+        };
+        Ok(Group {
+            name: self.name.clone(),
+            class,
+            spec,
+            files,
+            population,
+            profile,
+            start: self.keys.start,
+            stop: self.keys.stop,
+            routes,
+            clients: network.clients,
+            delays,
+        })
+    }
+
+    /// Checks a traffic that takes no part, as far as that can be done without one.
+    pub(super) fn check(&self, context: &Context<'_>) -> Result<(), Problem> {
+        self.model(context)?;
+        read_profile(context.transport, self.node.get("transport")).map(|_| ())
+    }
+
+    fn class_index(&self, context: &Context<'_>) -> Result<u8, Problem> {
+        let index = context.classes.iter().position(|c| *c == self.class);
+        index.and_then(|i| u8::try_from(i).ok()).ok_or_else(|| {
+            Problem::new(format!("no class is called {:?}", self.class))
+                .right(suggest(&self.class, context.classes.iter().map(String::as_str)))
+                .at(&self.node.get("class").unwrap_or(self.node).at)
+        })
+    }
+
+    fn model(&self, context: &Context<'_>) -> Result<(Spec, Arc<dyn Population>, Vec<String>), Problem> {
+        let kind = self.keys.kind.as_str();
+        if find(kind).is_none() {
+            let at = &self.node.get("kind").unwrap_or(self.node).at;
+            let problem = Problem::new(format!("no traffic is of a kind {kind:?}"));
+            return Err(problem.right(suggest(kind, ALL.iter().map(|e| e.name))).at(at));
+        }
+        let table = self.node.without(shape::Traffic::KEYS);
+        let keys = Keys { noun: &format!("a parameter of {kind}"), also: shape::Traffic::KEYS };
+        let spec = read_with(&table, keys, |d| Spec::read(kind, d))?;
+        spec.check().map_err(|e| self.refused(&e))?;
+        let texts = spec.files().iter().map(|f| context.files.read(f)).collect::<Result<Vec<_>, _>>();
+        let texts = texts.map_err(|e| e.at(&self.node.at))?;
+        let population = context.files.population(&spec, &texts).map_err(|e| self.refused(&e))?;
+        let hashes = texts.iter().map(|t| blake3::hash(t.as_bytes()).to_string()).collect();
+        Ok((spec, population, hashes))
+    }
+
+    fn refused(&self, error: &TrafficError) -> Problem {
+        let at = Path::parse(&error.field).map_or(self.node, |path| self.node.nearest(&path));
+        Problem::new(format!("{} of {} cannot be {}", error.field, self.keys.kind, error.got))
+            .right(error.want.clone())
+            .at(&at.at)
+    }
+
+    fn check_times(&self, duration: Duration) -> Result<(), Problem> {
+        let at = |key: &str| &self.node.get(key).unwrap_or(self.node).at;
+        match (self.keys.start, self.keys.stop) {
+            (Some(start), _) if start >= duration => {
+                let problem = Problem::new(format!("{} would start at {start}, when all is over", self.name));
+                Err(problem.right(format!("the duration is {duration}")).at(at("start")))
+            }
+            (start, Some(stop)) if stop <= start.unwrap_or_default() && start.is_some() => {
+                let problem = Problem::new(format!("{} would stop at {stop}, before it starts", self.name));
+                Err(problem.right("stop comes after start").at(at("stop")))
+            }
+            _ => Ok(()),
+        }
+    }
+}

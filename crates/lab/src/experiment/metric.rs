@@ -1,0 +1,129 @@
+//! Which quantities a run reports: the names that `metric` may have.
+
+use std::collections::BTreeMap;
+
+use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats, Summary, Window};
+use serde_json::{Value, json};
+
+use super::path::Path;
+use super::problem::{Problem, suggest};
+
+/// Stands for any key of a table whose keys are names.
+const ANY: &str = "*";
+
+/// What there is to report about, by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    pub(super) links: Vec<String>,
+    pub(super) classes: Vec<String>,
+    pub(super) apps: Vec<String>,
+}
+
+/// Checks that `metric` is a number of every run; `below` are the parts of the path that `where` gives.
+pub(super) fn check_metric(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem> {
+    let path = Path::parse(metric).ok_or_else(|| {
+        Problem::new(format!("{metric:?} is not the path of a quantity"))
+            .right("write a field, or keys with dots between them, such as queue_delay_ms.p90")
+    })?;
+    let parts: Vec<&str> = below.iter().copied().chain(path.0.iter().map(String::as_str)).collect();
+    let sample = sample();
+    let mut here = &sample;
+    for (depth, part) in parts.iter().enumerate() {
+        let table = here.as_object();
+        let any = table.and_then(|t| t.get(ANY)).filter(|_| allowed(&parts[..depth], part, names).is_ok());
+        here = match table.and_then(|t| t.get(*part)).or(any) {
+            Some(next) => next,
+            None => {
+                let known = allowed(&parts[..depth], part, names).err();
+                let known = known.unwrap_or_else(|| table.into_iter().flat_map(|t| t.keys().cloned()).collect());
+                let problem = Problem::new(format!("no quantity is called {metric}: {part} does not exist"));
+                return Err(problem.right(suggest(part, known.iter().map(String::as_str))));
+            }
+        };
+    }
+    match here.as_object() {
+        None => Ok(()),
+        Some(table) => {
+            let known: Vec<&str> = table.keys().map(String::as_str).filter(|k| *k != ANY).collect();
+            let help = if known.is_empty() {
+                "name one of its parts".to_owned()
+            } else {
+                format!("name one of its parts: {}", known.join(", "))
+            };
+            Err(Problem::new(format!("{metric} is not one number")).right(help))
+        }
+    }
+}
+
+/// Whether `part` may be a name below `above`; otherwise the names that may.
+fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>> {
+    let known = match above {
+        ["links"] => &names.links,
+        ["classes"] => &names.classes,
+        ["apps"] => &names.apps,
+        _ => return Ok(()),
+    };
+    if known.iter().any(|n| n == part) { Ok(()) } else { Err(known.clone()) }
+}
+
+/// A window with every field that there can be.
+fn sample() -> Value {
+    let any = || Some(Summary::default());
+    let link =
+        LinkStats { drops: BTreeMap::from([(ANY.to_owned(), 0)]), queue_delay_ms: any(), ..LinkStats::default() };
+    let class = ClassStats { queue_delay_ms: any(), latency_ms: any(), ..ClassStats::default() };
+    let app = AppStats {
+        response_time_ms: BTreeMap::from([(ANY.to_owned(), Summary::default())]),
+        counters: BTreeMap::from([(ANY.to_owned(), 0.0)]),
+        frame_rate: Some(0.0),
+        playable_frame_rate: Some(0.0),
+        ..AppStats::default()
+    };
+    let window = Window {
+        links: BTreeMap::from([(ANY.to_owned(), link)]),
+        classes: BTreeMap::from([(ANY.to_owned(), class)]),
+        apps: BTreeMap::from([(ANY.to_owned(), app)]),
+        flows: FlowStats::default(),
+        ..Window::default()
+    };
+    let mut fields = serde_json::to_value(window).unwrap_or_default();
+    if let Some(table) = fields.as_object_mut() {
+        table.retain(|key, _| !["name", "from_s", "to_s"].contains(&key.as_str()));
+        table.insert("engine".to_owned(), serde_json::to_value(Engine::default()).unwrap_or(json!({})));
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        Names {
+            links: vec!["bottleneck".into()],
+            classes: vec!["tcp".into(), "other".into()],
+            apps: vec!["web".into()],
+        }
+    }
+
+    #[test]
+    fn fields_of_the_output_are_quantities() {
+        let ok = |below: &[&str], metric| check_metric(below, metric, &names()).is_ok();
+        assert!(ok(&[], "classes.tcp.goodput_bps"));
+        assert!(ok(&["classes", "tcp"], "queue_delay_ms.p90"));
+        assert!(ok(&["apps", "web"], "response_time_ms.page.p50"));
+        assert!(ok(&["links", "bottleneck"], "drops.early"));
+        assert!(ok(&[], "flows.throughput_bps.min") && ok(&[], "engine.packets"));
+        assert!(!ok(&[], "classes.udp.goodput_bps"));
+        assert!(!ok(&["classes", "tcp"], "queue_delay_ms"));
+        assert!(!ok(&["classes", "tcp"], "goodput"));
+        assert!(!ok(&[], "name") && !ok(&[], "classes.*.goodput_bps"));
+    }
+
+    #[test]
+    fn an_unknown_quantity_names_the_known_ones() {
+        use miette::Diagnostic as _;
+        let problem = check_metric(&["classes", "tcp"], "goodput", &names()).unwrap_err();
+        assert!(problem.help().unwrap().to_string().starts_with("did you mean goodput_bps?"));
+    }
+}

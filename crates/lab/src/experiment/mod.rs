@@ -1,0 +1,268 @@
+//! Experiment files: from TOML to a plan. `docs/experiment-format.md` is the format.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`tree`], [`path`], [`patch`] | the file as values that know where they were written, and how they are changed |
+//! | [`read`], [`shape`] | from values to types, with errors that point to the text |
+//! | [`sweep`] | axes and combinations |
+//! | [`resolve`], [`network`], [`group`], [`queue`], [`delays`], [`transport`] | one combination, each table of it |
+//! | [`plan`], [`scenario`] | the runs, and what the simulator is told of each |
+//! | [`expect`], [`order`], [`metric`] | the published values that are claimed |
+//! | [`catalogue`], [`files`] | where experiments and their data lie |
+//! | [`problem`] | what is wrong, where, and what would be right |
+
+mod catalogue;
+mod delays;
+mod expect;
+mod files;
+mod group;
+mod metric;
+mod network;
+mod order;
+mod patch;
+mod path;
+mod plan;
+mod problem;
+mod queue;
+mod read;
+mod resolve;
+mod scenario;
+mod shape;
+mod sweep;
+mod transport;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::results;
+
+pub use catalogue::{CatalogueEntry, catalogue, library_file};
+pub use expect::Expect;
+pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
+pub use plan::RunSpec;
+pub use problem::{Location, Problem};
+pub use resolve::Window;
+
+use expect::{Scope, read_expects};
+use files::Files;
+use patch::Patch;
+use problem::Text;
+use resolve::{Resolved, read_root, resolve};
+use sweep::{Axis, Combination, combinations, narrow, read_axes};
+use tree::Node;
+
+/// Whether an experiment is run as published or shortened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// With the changes of `[quick]`.
+    Quick,
+    /// As published.
+    #[default]
+    Full,
+}
+
+/// What the command line changes in an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Settings `path=value`, such as `topology.aqm.limit=240`.
+    pub set: Vec<String>,
+    /// Another seed.
+    pub seed: Option<u64>,
+    /// Another number of repeats.
+    pub repeat: Option<u32>,
+    /// Shortened or as published.
+    pub scale: Scale,
+}
+
+/// An experiment, checked.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its path below `experiments/` without `.toml`, or the name of its file.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What it reproduces.
+    pub source: String,
+    /// What the reader of its report should know, in Markdown.
+    pub about: String,
+    /// The axes of its sweep.
+    pub axes: Vec<results::Axis>,
+    /// The published values it claims.
+    pub expects: Vec<Expect>,
+    /// The windows it reports; of all combinations, where they differ.
+    pub windows: Vec<Window>,
+    /// How often each combination is run.
+    pub repeat: u32,
+    /// The seed that the runs' seeds are derived from.
+    pub seed: u64,
+    /// Shortened or as published.
+    pub scale: Scale,
+    runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
+}
+
+impl Experiment {
+    /// Reads an experiment by its id, such as `cbt/blast`, or by the path of its file. An id is looked for in
+    /// `./experiments`, in the directory `$AQMKIT_EXPERIMENTS`, and in the copy in the program.
+    ///
+    /// # Errors
+    /// When there is none, or as [`Experiment::parse`].
+    pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
+        let (file_name, text) = catalogue::find(name_or_path)?;
+        Self::parse(&file_name, &text, overrides)
+    }
+
+    /// Reads the text of an experiment; messages call it `file_name`.
+    ///
+    /// The file is checked as published and with `[quick]`, whichever is asked for.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
+        let document = Node::document(&Text::new(file_name, text))?;
+        let files = Files::beside(file_name);
+        let full = Variant::of(&document, &[], &files)?;
+        let expects = match document.get("expect") {
+            Some(list) => read_expects(list, &full.scope())?,
+            None => Vec::new(),
+        };
+        let quick = match document.get("quick") {
+            Some(changes) => Some(Variant::of(&shortened(&document, changes)?, &[], &files)?),
+            None => None,
+        };
+        let mut variant = match overrides.scale {
+            Scale::Full => full,
+            Scale::Quick => quick.unwrap_or(full),
+        };
+        if !overrides.set.is_empty() {
+            let settings = overrides.set.iter().map(|s| Patch::from_argument(s)).collect::<Result<Vec<_>, _>>()?;
+            variant = Variant::of(&variant.document, &settings, &files)?;
+        }
+        variant.experiment(catalogue::id_of(file_name), expects, overrides)
+    }
+
+    /// Every combination and repeat; the repeats of a combination follow each other.
+    #[must_use]
+    pub fn plan(&self) -> Vec<RunSpec> {
+        let repeats = |(labels, run): &(BTreeMap<String, String>, Arc<Resolved>)| {
+            (1..=self.repeat).map(|r| RunSpec::new(labels, run, self.seed, r)).collect::<Vec<_>>()
+        };
+        self.runs.iter().flat_map(repeats).collect()
+    }
+
+    /// A hash of everything that decides the results of all runs.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for run in self.plan() {
+            hasher.update(run.hash.as_bytes());
+        }
+        hasher.finalize().to_string()
+    }
+}
+
+/// More runs than this are a slip of the hand.
+const MAX_RUNS: usize = 1_000_000;
+
+/// The document with the changes of `[quick]`.
+fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
+    if !changes.is_table() {
+        return Err(Problem::new("quick is not a table").right("write [quick] and the changes below").at(&changes.at));
+    }
+    let mut tree = document.without(&["quick"]);
+    for patch in Patch::from_table(changes, &[])? {
+        if ["quick", "expect"].contains(&patch.path.root()) {
+            let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
+            return Err(problem.right("a quick run claims the same published values").at(&patch.at));
+        }
+        patch.apply(&mut tree)?;
+    }
+    Ok(tree)
+}
+
+/// The experiment with one set of changes, every combination resolved.
+struct Variant {
+    document: Node,
+    root: shape::Root,
+    axes: Vec<Axis>,
+    runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
+}
+
+impl Variant {
+    fn of(document: &Node, settings: &[Patch], files: &Files) -> Result<Variant, Problem> {
+        let mut document = document.clone();
+        let (early, late): (Vec<Patch>, Vec<Patch>) = settings.iter().cloned().partition(|s| is_of_the_file(&s.path));
+        early.iter().try_for_each(|s| s.apply(&mut document))?;
+        let root = read_root(&document)?;
+        let mut axes = document.get("sweep").map_or(Ok(Vec::new()), read_axes)?;
+        let late = narrow(&mut axes, late)?;
+        let all = combinations(&document, &axes, &late)?;
+        let resolved = all.iter().map(|c| {
+            let run = resolve(&c.tree, files).map_err(|e| locate(e, c, &all, files))?;
+            Ok(run.map(|run| (c.labels.clone(), Arc::new(run))))
+        });
+        let runs = resolved.collect::<Result<Vec<_>, Problem>>()?.into_iter().flatten().collect();
+        Ok(Variant { document, root, axes, runs })
+    }
+
+    /// What claims may select from.
+    fn scope(&self) -> Scope {
+        let mut scope = Scope::of_axes(&self.axes);
+        let mut add = |list: fn(&mut Scope) -> &mut Vec<String>, name: &str| {
+            let list = list(&mut scope);
+            if !list.iter().any(|n| n == name) {
+                list.push(name.to_owned());
+            }
+        };
+        for (_, run) in &self.runs {
+            run.windows.iter().for_each(|w| add(|s| &mut s.windows, &w.name));
+            run.classes.iter().for_each(|c| add(|s| &mut s.names.classes, c));
+            run.groups.iter().for_each(|g| add(|s| &mut s.names.apps, &g.name));
+            run.links.iter().filter(|l| l.report).for_each(|l| add(|s| &mut s.names.links, &l.name));
+        }
+        scope
+    }
+
+    fn experiment(self, id: String, expects: Vec<Expect>, overrides: &Overrides) -> Result<Experiment, Problem> {
+        let repeat = overrides.repeat.unwrap_or(self.root.repeat);
+        if repeat == 0 || self.runs.len().saturating_mul(repeat as usize) > MAX_RUNS {
+            let problem = Problem::new(format!("{} combinations with {repeat} repeats each", self.runs.len()));
+            return Err(problem.right(format!("it must be from 1 to {MAX_RUNS} runs")));
+        }
+        let mut windows: Vec<Window> = Vec::new();
+        for window in self.runs.iter().flat_map(|(_, run)| &run.windows) {
+            if !windows.iter().any(|w| w.name == window.name) {
+                windows.push(window.clone());
+            }
+        }
+        let labels = |a: &Axis| a.choices.iter().map(|c| c.label.clone()).collect();
+        Ok(Experiment {
+            id,
+            title: self.root.title,
+            source: self.root.source,
+            about: self.root.about,
+            axes: self.axes.iter().map(|a| results::Axis { name: a.name.clone(), labels: labels(a) }).collect(),
+            expects,
+            windows,
+            repeat,
+            seed: overrides.seed.unwrap_or(self.root.seed),
+            scale: overrides.scale,
+            runs: self.runs,
+        })
+    }
+}
+
+/// Whether a setting changes the file as a whole; others change each combination, after the sweep.
+fn is_of_the_file(path: &path::Path) -> bool {
+    ["title", "source", "about", "repeat", "seed", "sweep", "quick", "expect"].contains(&path.root())
+}
+
+/// Adds which combination a problem is about, unless it is the same in all of them.
+fn locate(problem: Problem, combination: &Combination, all: &[Combination], files: &Files) -> Problem {
+    let everywhere = all.iter().all(|c| resolve(&c.tree, files).is_err_and(|e| e.is_same(&problem)));
+    if everywhere {
+        return problem;
+    }
+    let labels: Vec<String> = combination.labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
+    problem.right(format!("this is so in the combination {}", labels.join(", ")))
+}

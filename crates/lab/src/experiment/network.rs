@@ -1,0 +1,359 @@
+//! `[topology]`: links, and the routes of the traffic over them.
+
+use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_base::{BitRate, Bytes, Duration};
+use serde::{Serialize, Serializer};
+
+use super::problem::{Problem, suggest};
+use super::queue::{plain, read_queue};
+use super::read::{Keys, read};
+use super::shape;
+use super::tree::Node;
+
+/// The most servers and clients.
+const MAX_HOSTS: u32 = 100_000;
+
+/// A link as the simulator wants it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Link {
+    pub(super) name: String,
+    pub(super) rate: BitRate,
+    pub(super) delay: Duration,
+    pub(super) overhead: u32,
+    pub(super) mean_packet: Bytes,
+    #[serde(serialize_with = "with_name")]
+    pub(super) aqm: Spec,
+    /// The share of packets that is lost behind the queue.
+    pub(super) loss: f64,
+    pub(super) report: bool,
+}
+
+/// A discipline serialises without its name: here with it.
+fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
+    (spec.name(), spec).serialize(s)
+}
+
+/// The way of a traffic's packets between one server and the clients, as indices of links.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Route {
+    pub(super) forward: Vec<usize>,
+    pub(super) reverse: Vec<usize>,
+    /// Propagation on the way back that no link accounts for.
+    pub(super) reverse_delay: Duration,
+}
+
+/// What a traffic says about its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way<'a> {
+    /// The traffic's name.
+    pub(super) traffic: &'a str,
+    /// Its table.
+    pub(super) node: &'a Node,
+    /// Its keys.
+    pub(super) keys: &'a shape::Traffic,
+}
+
+/// The links, and how they are joined.
+#[derive(Debug)]
+pub(super) struct Network {
+    pub(super) links: Vec<Link>,
+    pub(super) measured: usize,
+    pub(super) servers: u32,
+    pub(super) clients: u32,
+    joined: Joined,
+}
+
+#[derive(Debug)]
+enum Joined {
+    Dumbbell(Dumbbell),
+    Listed,
+}
+
+#[derive(Debug)]
+struct Dumbbell {
+    access: Vec<usize>,
+    inbound: Option<usize>,
+    bottleneck: usize,
+    reverse: Option<usize>,
+    delay: Duration,
+}
+
+/// What reading a link needs beside its table.
+struct Reader<'a> {
+    topology: &'a shape::Topology,
+    node: &'a Node,
+    params: Option<&'a Node>,
+    classes: &'a [String],
+}
+
+/// Reads `[topology]`.
+pub(super) fn read_network(node: &Node, params: Option<&Node>, classes: &[String]) -> Result<Network, Problem> {
+    let topology: shape::Topology = read(node, Keys::of("a key of [topology]"))?;
+    for (key, hosts) in [("servers", topology.servers), ("clients", topology.clients)] {
+        if !(1..=MAX_HOSTS).contains(&hosts) {
+            let problem = Problem::new(format!("there cannot be {hosts} {key}"));
+            return Err(problem.right(format!("it must be from 1 to {MAX_HOSTS}")).at(at(node, key)));
+        }
+    }
+    let reader = Reader { topology: &topology, node, params, classes };
+    match node.get("links") {
+        Some(links) => reader.listed(links),
+        None => reader.dumbbell(),
+    }
+}
+
+impl Reader<'_> {
+    fn dumbbell(&self) -> Result<Network, Problem> {
+        let (topology, node) = (self.topology, self.node);
+        if topology.measured.is_some() {
+            let help = "the bottleneck is measured; only a topology of listed links has a choice";
+            return Err(Problem::new("measured is not for a dumbbell").right(help).at(at(node, "measured")));
+        }
+        let rate = topology.rate.ok_or_else(|| {
+            Problem::new("the bottleneck has no rate").right("write rate = \"10mbit\" in [topology]").at(&node.at)
+        })?;
+        let mut links = Vec::new();
+        let access = match topology.access.0 {
+            Some(rate) => access_links(&mut links, "access", rate, topology.servers, at(node, "access"))?,
+            None => Vec::new(),
+        };
+        let inbound = match topology.inbound.0 {
+            Some(rate) => Some(push(&mut links, plain_link("inbound", rate, true, at(node, "inbound"))?)),
+            None => None,
+        };
+        let aqm = self.queue(node.get("aqm"), rate, topology.mean_packet)?;
+        let mut bottleneck = self.link("bottleneck", rate, topology.delay, aqm);
+        bottleneck.loss = share(topology.loss, node)?;
+        let bottleneck = push(&mut links, above_zero(bottleneck, at(node, "rate"))?);
+        let reverse = self.reverse(rate)?.map(|link| push(&mut links, link));
+        let dumbbell = Dumbbell { access, inbound, bottleneck, reverse, delay: topology.delay };
+        Ok(self.network(links, bottleneck, Joined::Dumbbell(dumbbell)))
+    }
+
+    fn network(&self, links: Vec<Link>, measured: usize, joined: Joined) -> Network {
+        Network { links, measured, servers: self.topology.servers, clients: self.topology.clients, joined }
+    }
+
+    fn link(&self, name: &str, rate: BitRate, delay: Duration, aqm: Spec) -> Link {
+        Link {
+            name: name.to_owned(),
+            rate,
+            delay,
+            overhead: framing(self.topology.overhead),
+            mean_packet: self.topology.mean_packet,
+            aqm,
+            loss: 0.0,
+            report: true,
+        }
+    }
+
+    fn queue(&self, node: Option<&Node>, rate: BitRate, mean_packet: Bytes) -> Result<Spec, Problem> {
+        let link = registry::Link { rate, mean_packet, classes: self.classes.to_vec() };
+        match node {
+            Some(node) => read_queue(node, self.params, &link),
+            None => read_queue(&Node::string(&self.node.at, "fifo"), self.params, &link),
+        }
+    }
+
+    fn reverse(&self, forward: BitRate) -> Result<Option<Link>, Problem> {
+        let Some(node) = self.node.get("reverse") else { return Ok(None) };
+        let reverse: shape::Reverse = read(node, Keys::of("a key of reverse"))?;
+        let rate = reverse.rate.unwrap_or(forward);
+        let mean_packet = reverse.mean_packet.unwrap_or(self.topology.mean_packet);
+        let aqm = self.queue(node.get("aqm"), rate, mean_packet)?;
+        let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
+        link.mean_packet = mean_packet;
+        link.overhead = framing(reverse.overhead.unwrap_or(self.topology.overhead));
+        link.loss = share(reverse.loss, node)?;
+        above_zero(link, at(node, "rate")).map(Some)
+    }
+
+    fn listed(&self, list: &Node) -> Result<Network, Problem> {
+        for key in ["rate", "delay", "access", "inbound", "reverse", "loss"] {
+            if let Some(entry) = self.node.entries().iter().find(|e| e.key == key) {
+                let problem = Problem::new(format!("{key} belongs to a dumbbell, but links are listed"));
+                return Err(problem.right("leave out either the links or the keys of a dumbbell").at(&entry.at));
+            }
+        }
+        let mut links: Vec<Link> = Vec::new();
+        for node in list.elements() {
+            let link = self.listed_link(node)?;
+            if links.iter().any(|l| l.name == link.name) {
+                let problem = Problem::new(format!("two links are called {:?}", link.name));
+                return Err(problem.right("give one of them another name").at(at(node, "name")));
+            }
+            links.push(link);
+        }
+        let measured = self.measured(&links, list)?;
+        Ok(self.network(links, measured, Joined::Listed))
+    }
+
+    fn listed_link(&self, node: &Node) -> Result<Link, Problem> {
+        let keys: shape::Link = read(node, Keys::of("a key of a link"))?;
+        let mean_packet = keys.mean_packet.unwrap_or(self.topology.mean_packet);
+        let aqm = self.queue(node.get("aqm").or_else(|| self.node.get("aqm")), keys.rate, mean_packet)?;
+        let mut link = self.link(&keys.name, keys.rate, keys.delay, aqm);
+        link.mean_packet = mean_packet;
+        link.overhead = framing(keys.overhead.unwrap_or(self.topology.overhead));
+        link.loss = share(keys.loss, node)?;
+        link.report = keys.report;
+        above_zero(link, at(node, "rate"))
+    }
+
+    fn measured(&self, links: &[Link], list: &Node) -> Result<usize, Problem> {
+        let names = || links.iter().map(|l| l.name.as_str());
+        match (&self.topology.measured, links) {
+            (_, []) => {
+                Err(Problem::new("links is an empty list").right("write at least one [[topology.links]]").at(&list.at))
+            }
+            (Some(name), _) => {
+                index(links, name).ok_or_else(|| no_link(name, names().collect()).at(at(self.node, "measured")))
+            }
+            (None, [_]) => Ok(0),
+            (None, _) => {
+                let help = format!("write measured = one of {}", names().collect::<Vec<_>>().join(", "));
+                Err(Problem::new("of several links, none is measured").right(help).at(&self.node.at))
+            }
+        }
+    }
+}
+
+impl Network {
+    /// The routes of a traffic, one for each server.
+    pub(super) fn routes(&mut self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+        match &self.joined {
+            Joined::Dumbbell(_) => self.across(way),
+            Joined::Listed => self.along(way),
+        }
+    }
+
+    fn across(&mut self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+        if way.keys.path.is_some() || way.keys.reverse.is_some() {
+            let help = "in a dumbbell all traffic crosses the bottleneck; list links in [topology] to choose";
+            let key = if way.keys.path.is_some() { "path" } else { "reverse" };
+            return Err(Problem::new("a dumbbell has no paths to choose").right(help).at(at(way.node, key)));
+        }
+        let own = match way.keys.access {
+            Some(access) => Some(self.own_access(way, access.0)?),
+            None => None,
+        };
+        let Joined::Dumbbell(dumbbell) = &self.joined else { return Ok(Vec::new()) };
+        let access = own.as_ref().unwrap_or(&dumbbell.access);
+        let route = |server: usize| Route {
+            forward: access
+                .get(server)
+                .copied()
+                .into_iter()
+                .chain(dumbbell.inbound)
+                .chain([dumbbell.bottleneck])
+                .collect(),
+            reverse: dumbbell.reverse.into_iter().collect(),
+            reverse_delay: if dumbbell.reverse.is_some() { Duration::ZERO } else { dumbbell.delay },
+        };
+        Ok((0..self.servers as usize).map(route).collect())
+    }
+
+    fn own_access(&mut self, way: Way<'_>, rate: Option<BitRate>) -> Result<Vec<usize>, Problem> {
+        let Some(rate) = rate else { return Ok(Vec::new()) };
+        let name = format!("{}.access", way.traffic);
+        access_links(&mut self.links, &name, rate, self.servers, at(way.node, "access"))
+    }
+
+    fn along(&self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+        if way.keys.access.is_some() {
+            let help = "add the access link to the list, and to the traffic's path";
+            return Err(Problem::new("access belongs to a dumbbell, but links are listed")
+                .right(help)
+                .at(at(way.node, "access")));
+        }
+        let path = way.keys.path.as_deref().unwrap_or_default();
+        if path.is_empty() {
+            let names: Vec<_> = self.links.iter().map(|l| l.name.as_str()).collect();
+            let help = format!("write path = a list of links, of {}", names.join(", "));
+            return Err(Problem::new(format!("traffic {} has no path", way.traffic)).right(help).at(&way.node.at));
+        }
+        let forward = self.indices(path, way.node, "path")?;
+        let back = way.keys.reverse.as_deref().unwrap_or_default();
+        let reverse = self.indices(back, way.node, "reverse")?;
+        let there: Duration = forward.iter().map(|&i| self.links[i].delay).sum();
+        let reverse_delay = if reverse.is_empty() { there } else { Duration::ZERO };
+        Ok(vec![Route { forward, reverse, reverse_delay }; self.servers as usize])
+    }
+
+    fn indices(&self, names: &[String], node: &Node, key: &str) -> Result<Vec<usize>, Problem> {
+        let find = |(i, name): (usize, &String)| {
+            index(&self.links, name).ok_or_else(|| {
+                let list = node.get(key).unwrap_or(node);
+                let origin = list.elements().get(i).map_or(&list.at, |n| &n.at);
+                no_link(name, self.links.iter().map(|l| l.name.as_str()).collect()).at(origin)
+            })
+        };
+        names.iter().enumerate().map(find).collect()
+    }
+}
+
+fn index(links: &[Link], name: &str) -> Option<usize> {
+    links.iter().position(|l| l.name == name)
+}
+
+fn no_link(name: &str, known: Vec<&str>) -> Problem {
+    Problem::new(format!("no link is called {name:?}")).right(suggest(name, known))
+}
+
+/// Where the value of `key` is written, or the table.
+fn at<'a>(node: &'a Node, key: &str) -> &'a super::problem::Origin {
+    &node.get(key).unwrap_or(node).at
+}
+
+fn push(links: &mut Vec<Link>, link: Link) -> usize {
+    links.push(link);
+    links.len() - 1
+}
+
+/// Checks the `loss` of a link.
+fn share(loss: f64, node: &Node) -> Result<f64, Problem> {
+    if (0.0..=1.0).contains(&loss) {
+        return Ok(loss);
+    }
+    Err(Problem::new(format!("the loss cannot be {loss}")).right("it is a share from 0 to 1").at(at(node, "loss")))
+}
+
+fn framing(overhead: Bytes) -> u32 {
+    u32::try_from(overhead.0).unwrap_or(u32::MAX)
+}
+
+fn plain_link(name: &str, rate: BitRate, report: bool, at: &super::problem::Origin) -> Result<Link, Problem> {
+    let link = Link {
+        name: name.to_owned(),
+        rate,
+        delay: Duration::ZERO,
+        overhead: 0,
+        mean_packet: Bytes(1000),
+        aqm: plain()?,
+        loss: 0.0,
+        report,
+    };
+    above_zero(link, at)
+}
+
+fn access_links(
+    links: &mut Vec<Link>,
+    name: &str,
+    rate: BitRate,
+    servers: u32,
+    at: &super::problem::Origin,
+) -> Result<Vec<usize>, Problem> {
+    (0..servers).map(|s| plain_link(&format!("{name}.{s}"), rate, false, at).map(|l| push(links, l))).collect()
+}
+
+fn above_zero(link: Link, at: &super::problem::Origin) -> Result<Link, Problem> {
+    if link.rate.as_bps() > 0 && link.mean_packet > Bytes::ZERO {
+        return Ok(link);
+    }
+    if link.rate.as_bps() > 0 {
+        return Err(Problem::new("a typical packet has no bytes")
+            .right("write such as mean_packet = \"1000b\"")
+            .at(at));
+    }
+    Err(Problem::new(format!("the rate of {} is zero", link.name)).right("write a rate such as \"10mbit\"").at(at))
+}

@@ -1,0 +1,233 @@
+//! The small languages of `[[expect]]`: orderings, bounds, statistics of seconds.
+
+use std::fmt;
+
+use super::problem::Problem;
+
+/// How the value of one label stands to that of the next in an ordering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// `>`: greater.
+    Greater,
+    /// `>>`: at least twice.
+    Twice,
+    /// `>=`: not less.
+    NotLess,
+    /// `~`: within 20 %.
+    About,
+}
+
+const RELATIONS: &[(&str, Relation)] =
+    &[(">", Relation::Greater), (">>", Relation::Twice), (">=", Relation::NotLess), ("~", Relation::About)];
+
+impl Relation {
+    /// Whether `left` stands so to `right`.
+    #[must_use]
+    pub fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Relation::Greater => left > right,
+            Relation::Twice => left >= 2.0 * right && left > right,
+            Relation::NotLess => left >= right,
+            Relation::About => (left - right).abs() <= 0.2 * left.abs().max(right.abs()),
+        }
+    }
+}
+
+/// An ordering of the labels of one axis: `fred > cbq >> red`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderChain {
+    /// The labels, from left to right.
+    pub labels: Vec<String>,
+    /// How each label stands to the next: one fewer than the labels.
+    pub relations: Vec<Relation>,
+}
+
+impl OrderChain {
+    /// Reads an ordering. Relations stand between spaces, so a label may hold any other text.
+    ///
+    /// # Errors
+    /// When there are fewer than two labels, or something is missing between two of them.
+    pub fn parse(text: &str) -> Result<OrderChain, Problem> {
+        let bad = |what: &str| {
+            Problem::new(format!("the ordering {what}"))
+                .right("write labels with >, >>, >= or ~ between them, with spaces: \"cbt >> red > fifo\"")
+        };
+        let mut chain = OrderChain { labels: Vec::new(), relations: Vec::new() };
+        let mut label: Vec<&str> = Vec::new();
+        for word in text.split_whitespace() {
+            if word.starts_with('<') {
+                return Err(bad("runs upwards; write the greatest first"));
+            }
+            match RELATIONS.iter().find(|(sign, _)| *sign == word) {
+                Some(_) if label.is_empty() => return Err(bad(&format!("has no label before {word}"))),
+                Some((_, relation)) => {
+                    chain.labels.push(std::mem::take(&mut label).join(" "));
+                    chain.relations.push(*relation);
+                }
+                None => label.push(word),
+            }
+        }
+        if label.is_empty() {
+            return Err(bad("ends without a label"));
+        }
+        chain.labels.push(label.join(" "));
+        if chain.relations.is_empty() { Err(bad("has one label only")) } else { Ok(chain) }
+    }
+}
+
+impl fmt::Display for OrderChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = |r: &Relation| RELATIONS.iter().find(|(_, known)| known == r).map_or("?", |(sign, _)| *sign);
+        for (label, relation) in self.labels.iter().zip(&self.relations) {
+            write!(f, "{label} {} ", sign(relation))?;
+        }
+        f.write_str(self.labels.last().map_or("", String::as_str))
+    }
+}
+
+/// How a value is compared with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// `>=`
+    AtLeast,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `<`
+    Below,
+}
+
+/// The longer signs first, so that `>=` is not read as `>`.
+const COMPARES: &[(&str, Compare)] =
+    &[(">=", Compare::AtLeast), ("<=", Compare::AtMost), (">", Compare::Above), ("<", Compare::Below)];
+
+/// A bound: `>= 25`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// On which side.
+    pub compare: Compare,
+    /// Of which number.
+    pub value: f64,
+}
+
+impl Bound {
+    /// Reads a bound.
+    ///
+    /// # Errors
+    /// When it is not a comparison and a number.
+    pub fn parse(text: &str) -> Result<Bound, Problem> {
+        let found = COMPARES.iter().find_map(|(sign, c)| text.trim().strip_prefix(sign).map(|rest| (*c, rest)));
+        let value = |rest: &str| rest.trim().parse::<f64>().ok().filter(|v| v.is_finite());
+        match found.and_then(|(compare, rest)| Some(Bound { compare, value: value(rest)? })) {
+            Some(bound) => Ok(bound),
+            None => Err(Problem::new(format!("{text:?} is not a bound"))
+                .right("write >=, <=, > or < and a number, such as \">= 25\"")),
+        }
+    }
+
+    /// Whether a value keeps it.
+    #[must_use]
+    pub fn holds(self, value: f64) -> bool {
+        match self.compare {
+            Compare::AtLeast => value >= self.value,
+            Compare::AtMost => value <= self.value,
+            Compare::Above => value > self.value,
+            Compare::Below => value < self.value,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = COMPARES.iter().find(|(_, c)| *c == self.compare).map_or("?", |(sign, _)| *sign);
+        write!(f, "{sign} {}", self.value)
+    }
+}
+
+/// A statistic of the values of a series inside a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// The arithmetic mean.
+    Mean,
+    /// A percentile, from 0 to 100.
+    Percentile(f64),
+    /// The share of the values that keep a bound.
+    Share(Bound),
+}
+
+impl Statistic {
+    /// Reads a statistic.
+    ///
+    /// # Errors
+    /// When no statistic is written so.
+    pub fn parse(text: &str) -> Result<Statistic, Problem> {
+        let percentile = || text.strip_prefix('p')?.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
+        let share = || Bound::parse(text.strip_prefix("share")?).ok();
+        match text {
+            "min" => Some(Statistic::Min),
+            "max" => Some(Statistic::Max),
+            "mean" => Some(Statistic::Mean),
+            _ => percentile().map(Statistic::Percentile).or_else(|| share().map(Statistic::Share)),
+        }
+        .ok_or_else(|| {
+            Problem::new(format!("{text:?} is not a statistic of seconds"))
+                .right("write min, max, mean, a percentile such as p10, or a share such as share>=20")
+        })
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Statistic::Min => f.write_str("min"),
+            Statistic::Max => f.write_str("max"),
+            Statistic::Mean => f.write_str("mean"),
+            Statistic::Percentile(p) => write!(f, "p{p}"),
+            Statistic::Share(bound) => write!(f, "share {bound}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orderings_read_as_they_are_written() {
+        for text in ["fred > cbq > cbt >> red > fifo", "a >= b ~ c", "red gentle > HTTP+Proshare"] {
+            assert_eq!(OrderChain::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["", "a", "a >", "> a", "a > > b", "a < b", "a>b"] {
+            assert!(OrderChain::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn relations_hold_at_their_edges() {
+        assert!(
+            Relation::Twice.holds(2.0, 1.0) && !Relation::Twice.holds(1.9, 1.0) && !Relation::Twice.holds(0.0, 0.0)
+        );
+        assert!(Relation::NotLess.holds(1.0, 1.0) && !Relation::Greater.holds(1.0, 1.0));
+        assert!(
+            Relation::About.holds(1.0, 0.8) && Relation::About.holds(0.8, 1.0) && !Relation::About.holds(1.0, 0.79)
+        );
+        assert!(!Relation::About.holds(f64::NAN, 1.0));
+    }
+
+    #[test]
+    fn bounds_and_statistics_read_as_they_are_written() {
+        assert_eq!(Bound::parse(" >=25").unwrap(), Bound { compare: Compare::AtLeast, value: 25.0 });
+        assert!(Bound::parse("25").is_err() && Bound::parse(">= many").is_err() && Bound::parse("> nan").is_err());
+        assert!(Bound::parse("< 3").unwrap().holds(2.9) && !Bound::parse("<= 3").unwrap().holds(3.1));
+        for text in ["min", "max", "mean", "p10", "p99.9", "share >= 20"] {
+            assert_eq!(Statistic::parse(text).unwrap().to_string(), text);
+        }
+        assert!(Statistic::parse("share>=20").is_ok());
+        assert!(Statistic::parse("p101").is_err() && Statistic::parse("median").is_err());
+    }
+}

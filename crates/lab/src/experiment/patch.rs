@@ -1,0 +1,132 @@
+//! Changing an experiment by path: what `[quick]`, sweeps and `--set` do.
+
+use super::path::Path;
+use super::problem::{Origin, Problem, Text, suggest};
+use super::tree::{Entry, Node, Value};
+
+/// One value for one path.
+#[derive(Clone, Debug)]
+pub(super) struct Patch {
+    pub(super) path: Path,
+    /// Where the path is written.
+    pub(super) at: Origin,
+    pub(super) node: Node,
+}
+
+/// Keys whose value is one thing even when it is a table: it is replaced, never merged into.
+const WHOLE: &[&str] = &["aqm", "delays"];
+
+impl Patch {
+    /// Reads an argument `path=value` of `--set`. A value that is not TOML is a string.
+    pub(super) fn from_argument(argument: &str) -> Result<Patch, Problem> {
+        let text = Text::new("--set", argument);
+        let whole = Origin::new(&text, 0..argument.len());
+        let help = "write a path and a value, such as topology.aqm.limit=240";
+        let Some(equals) = argument.find('=') else {
+            return Err(Problem::new("--set needs a path and a value").right(help).at(&whole));
+        };
+        let at = Origin::new(&text, 0..equals);
+        let path = Path::parse(&argument[..equals]).ok_or_else(|| not_a_path(&argument[..equals], &at).right(help))?;
+        let value_at = Origin::new(&text, equals + 1..argument.len());
+        let node = Node::value(&text, equals + 1).unwrap_or_else(|_| Node::string(&value_at, &argument[equals + 1..]));
+        Ok(Patch { path: path.normal(), at, node })
+    }
+
+    /// The patches that a table of paths and values asks for.
+    pub(super) fn from_table(table: &Node, skip: &[&str]) -> Result<Vec<Patch>, Problem> {
+        let entries = table.entries().iter().filter(|e| !skip.contains(&e.key.as_str()));
+        entries
+            .map(|e| {
+                let path = Path::parse(&e.key).ok_or_else(|| not_a_path(&e.key, &e.at))?;
+                Ok(Patch { path: path.normal(), at: e.at.clone(), node: e.node.clone() })
+            })
+            .collect()
+    }
+
+    /// Puts the value where the path leads, making tables on the way.
+    pub(super) fn apply(&self, tree: &mut Node) -> Result<(), Problem> {
+        self.descend(tree, &self.path.0)
+    }
+
+    fn descend(&self, node: &mut Node, parts: &[String]) -> Result<(), Problem> {
+        let Some((part, rest)) = parts.split_first() else {
+            return Ok(());
+        };
+        match &mut node.value {
+            Value::Table(entries) => self.enter(entries, part, rest),
+            Value::Array(nodes) => {
+                let index = Node::element(nodes, part).ok_or_else(|| self.no_element(nodes, part))?;
+                match rest {
+                    [] => nodes[index] = self.node.clone(),
+                    _ => return self.descend(&mut nodes[index], rest),
+                }
+                Ok(())
+            }
+            Value::Scalar(_) => {
+                let what = format!("{} leads through a value that is no table", self.path);
+                Err(Problem::new(what).right("only tables have keys of their own").at(&self.at))
+            }
+        }
+    }
+
+    fn enter(&self, entries: &mut Vec<Entry>, part: &str, rest: &[String]) -> Result<(), Problem> {
+        let index = entries.iter().position(|e| e.key == part).unwrap_or_else(|| {
+            entries.push(Entry { key: part.to_owned(), at: self.at.clone(), node: Node::empty(&self.at) });
+            entries.len() - 1
+        });
+        let entry = &mut entries[index];
+        if !rest.is_empty() {
+            if part == "aqm" {
+                name_to_table(&mut entry.node);
+            }
+            return self.descend(&mut entry.node, rest);
+        }
+        put(entry, &self.node, &self.at);
+        Ok(())
+    }
+
+    fn no_element(&self, nodes: &[Node], part: &str) -> Problem {
+        Problem::new(format!("nothing in {} is called {part}", self.path))
+            .right(suggest(part, nodes.iter().filter_map(Node::name)))
+            .at(&self.at)
+    }
+}
+
+/// A discipline that is only named becomes a table, so that it can have parameters.
+fn name_to_table(node: &mut Node) {
+    if node.as_str().is_some() {
+        let at = node.at.clone();
+        let name = std::mem::replace(node, Node::empty(&at));
+        node.value = Value::Table(vec![Entry { key: "name".to_owned(), at, node: name }]);
+    }
+}
+
+/// Replaces the value of an entry, or merges a table into a table.
+fn put(entry: &mut Entry, node: &Node, at: &Origin) {
+    if entry.node.is_table() && node.is_table() && !WHOLE.contains(&entry.key.as_str()) {
+        merge(&mut entry.node, node);
+    } else {
+        entry.node = node.clone();
+        entry.at = at.clone();
+    }
+}
+
+/// Merges table `from` into table `into`, key by key; what `from` says wins.
+pub(super) fn merge(into: &mut Node, from: &Node) {
+    let Value::Table(entries) = &mut into.value else {
+        *into = from.clone();
+        return;
+    };
+    for new in from.entries() {
+        match entries.iter_mut().find(|e| e.key == new.key) {
+            Some(old) => put(old, &new.node, &new.at),
+            None => entries.push(new.clone()),
+        }
+    }
+}
+
+fn not_a_path(text: &str, at: &Origin) -> Problem {
+    Problem::new(format!("{text:?} is not the path of a key"))
+        .right("a path is keys with dots between them, such as topology.aqm.limit")
+        .at(at)
+}

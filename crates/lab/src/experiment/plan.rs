@@ -1,0 +1,51 @@
+//! A plan: every combination and repeat as a run of its own.
+//!
+//! The seed of a run depends on the experiment's seed and the repeat, not on the combination: in the same
+//! repeat every discipline meets the same users and the same sizes (common random numbers), so differences
+//! between disciplines show with fewer repeats.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aqmkit_base::rng::derive_seed;
+
+use super::resolve::Resolved;
+
+/// One run: what to simulate, and what to call it.
+#[derive(Clone, Debug)]
+pub struct RunSpec {
+    /// The value of each axis by its label; and `repeat`, from 1, and `seed`.
+    pub labels: BTreeMap<String, String>,
+    /// The run's seed.
+    pub seed: u64,
+    /// A hash of everything that decides the run's output, the version of aqmkit included.
+    pub hash: String,
+    pub(super) resolved: Arc<Resolved>,
+}
+
+impl RunSpec {
+    pub(super) fn new(
+        combination: &BTreeMap<String, String>,
+        resolved: &Arc<Resolved>,
+        seed: u64,
+        repeat: u32,
+    ) -> Self {
+        let seed = run_seed(seed, repeat);
+        let mut labels = combination.clone();
+        labels.insert("repeat".to_owned(), repeat.to_string());
+        labels.insert("seed".to_owned(), seed.to_string());
+        RunSpec { labels, seed, hash: hash(resolved, seed), resolved: Arc::clone(resolved) }
+    }
+}
+
+/// The seed of a repeat: the same for every combination.
+fn run_seed(seed: u64, repeat: u32) -> u64 {
+    derive_seed(seed, &format!("repeat.{repeat}"))
+}
+
+fn hash(resolved: &Resolved, seed: u64) -> String {
+    let content = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), seed, resolved));
+    // Nothing in a resolved run fails to serialise; its text form would serve as well.
+    let content = content.unwrap_or_else(|_| format!("{seed} {resolved:?}").into_bytes());
+    blake3::hash(&content).to_string()
+}

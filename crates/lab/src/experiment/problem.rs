@@ -1,0 +1,150 @@
+//! What is wrong with an experiment, where, and what would be right.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// A text that values were read from: an experiment file, or an argument of the command line.
+#[derive(Debug)]
+pub(super) struct Text(NamedSource<String>);
+
+impl Text {
+    pub(super) fn new(name: &str, content: &str) -> Arc<Text> {
+        Arc::new(Text(NamedSource::new(name, content.to_owned())))
+    }
+
+    pub(super) fn content(&self) -> &str {
+        self.0.inner()
+    }
+}
+
+/// The place in a text that a value was read from.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    pub(super) text: Arc<Text>,
+    pub(super) span: Range<usize>,
+}
+
+impl Origin {
+    /// A place in `text`; a span that does not lie on its characters becomes its beginning.
+    pub(super) fn new(text: &Arc<Text>, span: Range<usize>) -> Self {
+        let valid = text.content().get(span.clone()).is_some();
+        Origin { text: Arc::clone(text), span: if valid { span } else { 0..0 } }
+    }
+
+    /// The part on the first line.
+    fn first_line(&self) -> Origin {
+        let shown = self.text.content().get(self.span.clone()).unwrap_or("");
+        let end = self.span.start + shown.find(['\n', '\r']).unwrap_or(shown.len());
+        Origin { text: Arc::clone(&self.text), span: self.span.start..end }
+    }
+}
+
+/// What is wrong, where, and what would be right.
+///
+/// Rendered by `miette`, it shows the line that is wrong.
+#[derive(Clone, Debug)]
+pub struct Problem(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    what: String,
+    right: Vec<String>,
+    at: Option<Origin>,
+}
+
+/// A place in a text, counted from one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The file, or `--set` for the command line.
+    pub file: String,
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+impl Problem {
+    /// A problem, in one sentence.
+    #[must_use]
+    pub fn new(what: impl Into<String>) -> Self {
+        Problem(Box::new(Inner { what: what.into(), right: Vec::new(), at: None }))
+    }
+
+    /// Adds what would be right.
+    #[must_use]
+    pub fn right(mut self, help: impl Into<String>) -> Self {
+        self.0.right.push(help.into());
+        self
+    }
+
+    /// Sets the place, unless a closer one is known.
+    pub(super) fn at(mut self, origin: &Origin) -> Self {
+        self.0.at.get_or_insert_with(|| origin.first_line());
+        self
+    }
+
+    /// Whether `other` says the same of the same place.
+    pub(super) fn is_same(&self, other: &Problem) -> bool {
+        let span = |p: &Problem| p.0.at.as_ref().map(|o| o.span.clone());
+        self.0.what == other.0.what && span(self) == span(other)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn location(&self) -> Option<Location> {
+        let at = self.0.at.as_ref()?;
+        let before = at.text.content().get(..at.span.start)?;
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        Some(Location {
+            file: at.text.0.name().to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.what)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let right = &self.0.right;
+        (!right.is_empty()).then(|| Box::new(right.join("\n")) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.0.at.as_ref().map(|at| &at.text.0 as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.0.at.as_ref()?.span.clone();
+        Some(Box::new(std::iter::once(LabeledSpan::underline(span))))
+    }
+}
+
+/// The help for a name that nobody knows: the nearest one, and all of them.
+pub(super) fn suggest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    if known.is_empty() {
+        return "there are none here".to_owned();
+    }
+    let list = known.join(", ");
+    match nearest(got, &known) {
+        Some(name) => format!("did you mean {name}? Known are {list}"),
+        None => format!("known are {list}"),
+    }
+}
+
+fn nearest<'a>(got: &str, known: &[&'a str]) -> Option<&'a str> {
+    let got = got.to_lowercase();
+    let scored = known.iter().map(|k| (strsim::jaro_winkler(&got, &k.to_lowercase()), *k));
+    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}

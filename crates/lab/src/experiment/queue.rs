@@ -1,0 +1,71 @@
+//! A discipline in an experiment: a name, or a table with its parameters, over those of `[params]`.
+
+use aqmkit_aqm::params::ParamError;
+use aqmkit_aqm::registry::{ALL, Link, Spec, find};
+
+use super::patch::merge;
+use super::path::Path;
+use super::problem::{Problem, suggest};
+use super::read::{Keys, read_with};
+use super::tree::Node;
+
+/// How long the queues are that are not under study.
+const PLAIN_LIMIT: i64 = 1000;
+
+/// Reads a value of `aqm` for a link; `params` is the table `[params]`.
+pub(super) fn read_queue(node: &Node, params: Option<&Node>, link: &Link) -> Result<Spec, Problem> {
+    let name_node = if node.is_table() { node.get("name") } else { Some(node) };
+    let Some(name_node) = name_node else {
+        return Err(Problem::new("name is missing").right("a discipline is a name, or a table with one").at(&node.at));
+    };
+    let Some(name) = name_node.as_str() else {
+        let help = "a discipline is a name such as \"red\", or { name = \"red\", min = 5 }";
+        return Err(Problem::new("this is not a discipline").right(help).at(&name_node.at));
+    };
+    known(name, name_node)?;
+    let mut table = params.and_then(|p| p.get(name)).cloned().unwrap_or_else(|| Node::empty(&node.at));
+    merge(&mut table, &node.without(&["name", "label"]));
+    let spec = read_params(name, &table)?;
+    spec.effective(link).map_err(|e| refused(name, &table, node, &e))?;
+    Ok(spec)
+}
+
+/// Checks `[params]`, whose tables may be for disciplines that no run uses.
+pub(super) fn check_params(params: &Node) -> Result<(), Problem> {
+    if !params.is_table() {
+        return Err(Problem::new("params is not a table").right("write [params.red], [params.cbt] …").at(&params.at));
+    }
+    for entry in params.entries() {
+        find(&entry.key).ok_or_else(|| unknown(&entry.key).at(&entry.at))?;
+        read_params(&entry.key, &entry.node)?;
+    }
+    Ok(())
+}
+
+/// The queue of links that are not under study: a long FIFO.
+pub(super) fn plain() -> Result<Spec, Problem> {
+    let table = toml::Table::from_iter([("limit".to_owned(), toml::Value::Integer(PLAIN_LIMIT))]);
+    Spec::read("fifo", table).map_err(|e| Problem::new(format!("a plain FIFO cannot be made: {}", e.message())))
+}
+
+fn known(name: &str, node: &Node) -> Result<(), Problem> {
+    find(name).map(|_| ()).ok_or_else(|| unknown(name).at(&node.at))
+}
+
+fn unknown(name: &str) -> Problem {
+    Problem::new(format!("no discipline is called {name:?}")).right(suggest(name, ALL.iter().map(|e| e.name)))
+}
+
+fn read_params(name: &str, table: &Node) -> Result<Spec, Problem> {
+    read_with(table, Keys::of(&format!("a parameter of {name}")), |d| Spec::read(name, d))
+}
+
+/// Points a parameter's error to the parameter, or to the discipline where its default is at fault.
+fn refused(name: &str, table: &Node, node: &Node, error: &ParamError) -> Problem {
+    let found = Path::parse(&error.field).map(|path| table.nearest(&path));
+    let at = found.filter(|n| !std::ptr::eq(*n, table)).map_or(&node.at, |n| &n.at);
+    let cite = if error.source_text.is_empty() { String::new() } else { format!(" ({})", error.source_text) };
+    Problem::new(format!("{} of {name} cannot be {}", error.field, error.got))
+        .right(format!("{}{cite}", error.want))
+        .at(at)
+}

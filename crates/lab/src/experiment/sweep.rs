@@ -1,0 +1,236 @@
+//! `[sweep]`: axes, their labels, and every combination of them.
+
+use std::collections::BTreeMap;
+
+use super::patch::Patch;
+use super::path::Path;
+use super::problem::{Problem, suggest};
+use super::tree::{Entry, Node, Value};
+
+/// One axis.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    /// Its name: the path of a key, or a name of its own.
+    pub(super) name: String,
+    /// The key it changes, unless it is one of its own.
+    path: Option<Path>,
+    pub(super) choices: Vec<Choice>,
+}
+
+/// One value of an axis.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) label: String,
+    patches: Vec<Patch>,
+}
+
+/// The keys that may differ between runs.
+const SWEPT: &[&str] = &[
+    "aqm",
+    "topology",
+    "transport",
+    "params",
+    "traffic",
+    "use",
+    "classes",
+    "duration",
+    "warmup",
+    "interval",
+    "windows",
+    "bottleneck",
+];
+
+/// Names that mean something else in labels or in the file.
+const TAKEN: &[&str] =
+    &["title", "source", "about", "repeat", "seed", "sweep", "quick", "expect", "window", "class", "app", "link"];
+
+/// More combinations than this are a slip of the hand.
+const MAX_COMBINATIONS: usize = 100_000;
+
+/// Reads `[sweep]`.
+pub(super) fn read_axes(sweep: &Node) -> Result<Vec<Axis>, Problem> {
+    if !sweep.is_table() {
+        return Err(Problem::new("sweep is not a table").right("write [sweep] and its axes below").at(&sweep.at));
+    }
+    let mut axes = Vec::new();
+    collect(sweep, &Path::default(), &mut axes)?;
+    let combinations = axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.choices.len()));
+    match combinations {
+        Some(n) if n <= MAX_COMBINATIONS => Ok(axes),
+        _ => Err(Problem::new(format!("the sweep has more than {MAX_COMBINATIONS} combinations"))
+            .right("sweep fewer values at once")
+            .at(&sweep.at)),
+    }
+}
+
+/// Finds the lists in a table of tables: `[sweep.topology] rate = […]` is the axis `topology.rate`.
+fn collect(table: &Node, above: &Path, axes: &mut Vec<Axis>) -> Result<(), Problem> {
+    for entry in table.entries() {
+        let bad = || Problem::new(format!("{:?} is not the path of a key", entry.key)).at(&entry.at);
+        let own = Path::parse(&entry.key).ok_or_else(bad)?;
+        let path = Path(above.0.iter().cloned().chain(own.0).collect());
+        match &entry.node.value {
+            Value::Table(_) => collect(&entry.node, &path, axes)?,
+            Value::Array(values) => {
+                let axis = read_axis(&path, entry, values)?;
+                if axes.iter().any(|a| a.name == axis.name) {
+                    return Err(Problem::new(format!("the axis {} is there twice", axis.name)).at(&entry.at));
+                }
+                axes.push(axis);
+            }
+            Value::Scalar(_) => {
+                let problem = Problem::new(format!("the axis {path} has no list of values"));
+                return Err(problem.right(format!("write {path} = [ … ]")).at(&entry.node.at));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_axis(path: &Path, entry: &Entry, values: &[Node]) -> Result<Axis, Problem> {
+    if values.is_empty() {
+        return Err(Problem::new(format!("the axis {path} is empty"))
+            .right("give it at least one value")
+            .at(&entry.node.at));
+    }
+    if TAKEN.contains(&path.root()) {
+        let help = format!("of the keys, {} can be swept", SWEPT.join(", "));
+        return Err(Problem::new(format!("{} cannot be swept, and no axis can be called so", path.root()))
+            .right(help)
+            .at(&entry.at));
+    }
+    let known = SWEPT.contains(&path.root());
+    let choices =
+        values.iter().map(|v| if known { value_of_key(path, entry, v) } else { value_of_own(path, entry, v) });
+    let mut choices = choices.collect::<Result<Vec<_>, _>>()?;
+    make_unique(path, values, &mut choices)?;
+    let target = known.then(|| path.clone().normal());
+    Ok(Axis { name: path.to_string(), path: target, choices })
+}
+
+fn value_of_key(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Problem> {
+    let node = if value.is_table() { value.without(&["label"]) } else { value.clone() };
+    let patch = Patch { path: path.clone().normal(), at: entry.at.clone(), node };
+    Ok(Choice { label: label_of(value)?, patches: vec![patch] })
+}
+
+fn value_of_own(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Problem> {
+    if value.get("label").is_none() {
+        let help = format!(
+            "an axis of one's own is [[sweep.{path}]] with a label and the keys it changes; of the keys to sweep, {}",
+            suggest(path.root(), SWEPT.iter().copied())
+        );
+        let what = format!("{path} is not a key that can be swept, and its value has no label");
+        return Err(Problem::new(what).right(help).at(&entry.at));
+    }
+    let patches = Patch::from_table(value, &["label"])?;
+    if let Some(patch) = patches.iter().find(|p| !SWEPT.contains(&p.path.root())) {
+        let problem = Problem::new(format!("{} is not a key that can be swept", patch.path));
+        return Err(problem.right(suggest(patch.path.root(), SWEPT.iter().copied())).at(&patch.at));
+    }
+    Ok(Choice { label: label_of(value)?, patches })
+}
+
+/// The label of a value: its `label`, its `name`, or the value itself.
+fn label_of(value: &Node) -> Result<String, Problem> {
+    if let Some(label) = value.get("label") {
+        let text = label.as_str().map(str::trim).filter(|t| !t.is_empty());
+        let bad = || Problem::new("a label is a text").right("write label = \"gentle\"").at(&label.at);
+        return text.map(str::to_owned).ok_or_else(bad);
+    }
+    Ok(match value.get("name").and_then(Node::as_str) {
+        Some(name) => name.to_owned(),
+        None => text_of(value),
+    })
+}
+
+fn text_of(value: &Node) -> String {
+    match &value.value {
+        Value::Scalar(toml::Value::String(s)) => s.clone(),
+        Value::Scalar(other) => other.to_string(),
+        Value::Array(nodes) => nodes.iter().map(text_of).collect::<Vec<_>>().join("+"),
+        Value::Table(entries) => {
+            entries.iter().map(|e| format!("{}={}", e.key, text_of(&e.node))).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// Numbers labels that repeat (`red`, `red-2`); labels that were written must differ.
+fn make_unique(path: &Path, values: &[Node], choices: &mut [Choice]) -> Result<(), Problem> {
+    let mut used: BTreeMap<String, &Node> = BTreeMap::new();
+    let written = |node: &Node| node.get("label").is_some();
+    for (value, choice) in values.iter().zip(choices.iter()).filter(|(v, _)| written(v)) {
+        if used.insert(choice.label.clone(), value).is_some() {
+            let problem = Problem::new(format!("two values of {path} are labelled {:?}", choice.label));
+            return Err(problem.right("give each its own label").at(&value.get("label").unwrap_or(value).at));
+        }
+    }
+    for (value, choice) in values.iter().zip(choices.iter_mut()).filter(|(v, _)| !written(v)) {
+        let base = choice.label.clone();
+        let mut n = 1;
+        while used.contains_key(&choice.label) {
+            n += 1;
+            choice.label = format!("{base}-{n}");
+        }
+        used.insert(choice.label.clone(), value);
+    }
+    Ok(())
+}
+
+/// Lets an argument that names an axis choose its value, by label or afresh. What is left is for the runs.
+pub(super) fn narrow(axes: &mut [Axis], settings: Vec<Patch>) -> Result<Vec<Patch>, Problem> {
+    let mut rest = Vec::new();
+    for setting in settings {
+        let same = |a: &&mut Axis| a.path.as_ref().map_or(a.name == setting.path.to_string(), |p| *p == setting.path);
+        match axes.iter_mut().find(same) {
+            Some(axis) => choose(axis, &setting)?,
+            None => rest.push(setting),
+        }
+    }
+    Ok(rest)
+}
+
+fn choose(axis: &mut Axis, setting: &Patch) -> Result<(), Problem> {
+    let label = label_of(&setting.node)?;
+    let choice = match axis.choices.iter().find(|c| c.label == label) {
+        Some(choice) => choice.clone(),
+        None if axis.path.is_some() => Choice { label, patches: vec![setting.clone()] },
+        None => {
+            let problem = Problem::new(format!("the axis {} has no value {label:?}", axis.name));
+            return Err(problem
+                .right(suggest(&label, axis.choices.iter().map(|c| c.label.as_str())))
+                .at(&setting.node.at));
+        }
+    };
+    axis.choices = vec![choice];
+    Ok(())
+}
+
+/// One combination: its labels by axis, and the tree with its values.
+#[derive(Debug)]
+pub(super) struct Combination {
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) tree: Node,
+}
+
+/// Every combination; the last axis varies fastest. `settings` have the last word.
+pub(super) fn combinations(base: &Node, axes: &[Axis], settings: &[Patch]) -> Result<Vec<Combination>, Problem> {
+    let mut all = vec![Combination { labels: BTreeMap::new(), tree: base.clone() }];
+    for axis in axes {
+        let mut next = Vec::new();
+        for before in &all {
+            for choice in &axis.choices {
+                let mut labels = before.labels.clone();
+                labels.insert(axis.name.clone(), choice.label.clone());
+                let mut tree = before.tree.clone();
+                choice.patches.iter().try_for_each(|p| p.apply(&mut tree))?;
+                next.push(Combination { labels, tree });
+            }
+        }
+        all = next;
+    }
+    for combination in &mut all {
+        settings.iter().try_for_each(|p| p.apply(&mut combination.tree))?;
+    }
+    Ok(all)
+}

@@ -1,0 +1,142 @@
+//! Wrong experiments, and what is said of each: one message, with the line and what would be right.
+
+use std::fmt::Write as _;
+
+use super::{SMALL, parse, rendered, with};
+
+/// What is wrong, a part of the small experiment, and what stands in its place.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("not TOML", "[topology]", "[topology"),
+    ("the same key twice", "delay = \"1ms\"", "delay = \"1ms\"\ndelay = \"2ms\""),
+    ("a number that is too large", "repeat = 2", "repeat = 99999999999999999999"),
+    ("an unknown key", "title = \"Small\"", "titel = \"Small\""),
+    ("no title", "title = \"Small\"\n", ""),
+    ("no duration", "duration = \"20s\"\n", ""),
+    ("an unknown key of the topology", "delay = \"1ms\"", "dealy = \"1ms\""),
+    ("a bare number for a rate", "rate = \"10mbit\"", "rate = 10"),
+    ("a rate without a unit", "rate = \"10mbit\"", "rate = \"10\""),
+    ("a time for a rate", "rate = \"10mbit\"", "rate = \"10ms\""),
+    ("a negative rate", "rate = \"10mbit\"", "rate = \"-10mbit\""),
+    ("a rate of zero", "rate = \"10mbit\"", "rate = \"0mbit\""),
+    ("a list for a rate", "rate = \"10mbit\"", "rate = [\"10mbit\"]"),
+    ("a duration of zero", "duration = \"20s\"", "duration = \"0s\""),
+    ("no repeat at all", "repeat = 2", "repeat = 0"),
+    ("a negative repeat", "repeat = 2", "repeat = -1"),
+    ("no servers", "servers = 2", "servers = 0"),
+    ("an unknown discipline", "\"fifo\"", "\"fifi\""),
+    ("a discipline without a name", "name = \"red\", ", ""),
+    ("an unknown parameter of a discipline", "min = 10", "minimum = 10"),
+    ("an unknown parameter in params", "limit = 100", "limmit = 100"),
+    ("parameters of an unknown discipline", "[params.red]", "[params.rad]"),
+    ("a parameter of the wrong type", "min = 10", "min = true"),
+    ("a parameter that cannot be", "min = 10", "min = 50"),
+    ("a parameter that cannot be, in params", "limit = 100", "weight = 2.0"),
+    ("an unknown kind of traffic", "kind = \"bulk\"", "kind = \"bulq\""),
+    ("traffic without a kind", "kind = \"bulk\"\n", ""),
+    ("an unknown key of traffic", "flows = 4", "flow = 4"),
+    ("a wrong start of traffic", "start = \"5s\"", "start = 5"),
+    ("a parameter of traffic that cannot be", "flows = 4", "flows = 0"),
+    ("traffic that starts after the end", "start = \"5s\"", "start = \"20s\""),
+    ("traffic that stops before it starts", "stop = \"15s\"", "stop = \"5s\""),
+    ("two traffics of one name", "name = \"blast\"", "name = \"bulk\""),
+    ("an unknown traffic in use", "use = [\"bulk\", \"blast\"]", "use = [\"bulk\", \"blsat\"]"),
+    ("an unknown class", "repeat = 2", "repeat = 2\nclasses = [\"tcp\", \"others\"]"),
+    ("an unknown profile", "[params.red]", "[transport]\nprofile = \"bsd4\"\n[params.red]"),
+    ("an unknown field of a profile", "[params.red]", "[transport]\nmmss = \"1000b\"\n[params.red]"),
+    ("a field of a profile that cannot be", "[params.red]", "[transport]\nmss = \"0b\"\n[params.red]"),
+    ("a transport of the wrong type", "flows = 4", "flows = 4\ntransport = \"bsd44\""),
+    ("a matrix with too few rows", "[[\"1ms\", \"2ms\"], [\"3ms\", \"4ms\"]]", "[[\"1ms\", \"2ms\"]]"),
+    ("a matrix with too few columns", "[\"3ms\", \"4ms\"]", "[\"3ms\"]"),
+    ("a bare number in a matrix", "\"4ms\"]", "4]"),
+    (
+        "a table of delays of another size",
+        "delays = { matrix = [[\"1ms\", \"2ms\"], [\"3ms\", \"4ms\"]] }",
+        "delays = \"parris-table-a1\"",
+    ),
+    (
+        "an unknown table of delays",
+        "delays = { matrix = [[\"1ms\", \"2ms\"], [\"3ms\", \"4ms\"]] }",
+        "delays = \"paris-table-a1\"",
+    ),
+    ("an unknown form of delays", "{ matrix =", "{ matrx ="),
+    ("a reversed range of delays", "delays = \"none\"", "delays = { uniform = [\"2ms\", \"1ms\"] }"),
+    ("a path in a dumbbell", "access = \"10mbit\"", "path = [\"bottleneck\"]"),
+    ("an empty axis", "aqm = [\"fifo\", { name = \"red\", min = 10, max = 30 }]", "aqm = []"),
+    ("an axis that is no list", "aqm = [\"fifo\", { name = \"red\", min = 10, max = 30 }]", "aqm = \"fifo\""),
+    ("an axis of no key", "[[sweep.mix]]\nlabel = \"bulk\"", "[[sweep.mix]]"),
+    ("an unknown key in an axis", "use = [\"bulk\"]", "\"topology.rat\" = \"5mbit\""),
+    ("an axis of an unknown key", "[sweep]", "[sweep]\n\"topolgy.rate\" = [\"1mbit\"]"),
+    ("a key that cannot be swept", "[sweep]", "[sweep]\nseed = [1, 2]"),
+    ("two values with one label", "label = \"both\"", "label = \"bulk\""),
+    (
+        "a wrong value in one combination",
+        "use = [\"bulk\", \"blast\"]",
+        "use = [\"bulk\", \"blast\"]\n\"params.red.limit\" = \"90kb\"",
+    ),
+    ("a window after the end", "\"15s\"]\ncalm", "\"25s\"]\ncalm"),
+    ("a reversed window", "[\"6s\", \"15s\"]", "[\"15s\", \"6s\"]"),
+    ("a window with one end", "[\"6s\", \"15s\"]", "[\"6s\"]"),
+    ("a wrong change in quick", "warmup = \"1s\"", "warmpu = \"1s\""),
+    ("a change in quick of what is not there", "warmup = \"1s\"", "\"traffic.balst.rate\" = \"1mbit\""),
+    ("no such axis in where", "{ aqm = \"red\"", "{ aqn = \"red\""),
+    ("no such label in where", "{ aqm = \"red\"", "{ aqm = [\"fifo\", \"rad\"]"),
+    ("no such window in where", "window = \"blast\"", "window = \"balst\""),
+    ("no such class in where", "class = \"tcp\"", "class = \"tpc\""),
+    ("a class and a link in where", "class = \"tcp\"", "class = \"tcp\", link = \"bottleneck\""),
+    ("no window in where", "window = \"blast\", ", ""),
+    ("no such metric", "goodput_bps", "godput_bps"),
+    ("a metric that is not one number", "goodput_bps", "queue_delay_ms"),
+    (
+        "a whole path to no class",
+        "class = \"tcp\" }\nmetric = \"goodput_bps\"",
+        "}\nmetric = \"classes.udp.goodput_bps\"",
+    ),
+    ("no metric", "metric = \"goodput_bps\"\n", ""),
+    ("an ordering of unknown labels", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\norder = \"red > fifi\""),
+    ("an ordering that runs upwards", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\norder = \"fifo < red\""),
+    (
+        "an ordering along no axis",
+        "metric = \"goodput_bps\"",
+        "metric = \"goodput_bps\"\nalong = \"mx\"\norder = \"a > b\"",
+    ),
+    ("a bound that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nevery = \"25\""),
+    ("a statistic that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nseconds = \"median\""),
+    ("a formula with a metric", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nformula = \"cbt-threshold\""),
+    ("links and a dumbbell", "[params.red]", "[[topology.links]]\nname = \"a\"\nrate = \"1mbit\"\n[params.red]"),
+];
+
+/// What is wrong, and the argument of `--set`.
+const SETTINGS: &[(&str, &str)] = &[
+    ("no value", "topology.rate"),
+    ("no path", "=10mbit"),
+    ("a value of the wrong unit", "topology.rate=10ms"),
+    ("an unknown key", "topology.rte=10mbit"),
+    ("an unknown table", "topolgy.rate=10mbit"),
+    ("an unknown traffic", "traffic.balst.rate=10mbit"),
+    ("a parameter that one of the disciplines does not have", "topology.aqm.min=5"),
+    ("an unknown label of an axis", "mix=bulc"),
+    ("a key below what is no table", "topology.rate.x=1"),
+];
+
+#[test]
+fn messages() {
+    let mut all = String::new();
+    for (what, from, to) in WRONG {
+        assert!(SMALL.contains(from), "{what}: {from:?} is not in the example");
+        let problem = parse(&SMALL.replacen(from, to, 1)).expect_err(what);
+        write!(all, "### {what}\n\n{}\n", rendered(&problem)).unwrap();
+        assert!(problem.location().is_some(), "{what} has no place");
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn messages_about_settings() {
+    let mut all = String::new();
+    for (what, argument) in SETTINGS {
+        let problem = with(SMALL, &[argument]).expect_err(what);
+        write!(all, "### {what}\n\n{}\n", rendered(&problem)).unwrap();
+        assert_eq!(problem.location().map(|l| l.file).as_deref(), Some("--set"), "{what}");
+    }
+    insta::assert_snapshot!(all);
+}
