@@ -60,13 +60,18 @@ impl Group {
 }
 
 impl Grid {
-    /// Arranges `results`.
+    /// Arranges `results` to compare disciplines, or what else was swept.
     #[must_use]
     pub fn of(results: &Results) -> Grid {
-        let focus = focus(results);
+        Grid::along(results, focus(results))
+    }
+
+    /// Arranges `results` to compare along `focus`.
+    #[must_use]
+    pub fn along(results: &Results, focus: Axis) -> Grid {
         let others: Vec<&Axis> = results.axes.iter().filter(|axis| axis.name != focus.name).collect();
         let mut windows: Vec<String> = Vec::new();
-        let mut cells: BTreeMap<Vec<usize>, BTreeMap<(usize, usize), Vec<&Entry>>> = BTreeMap::new();
+        let mut cells: BTreeMap<Vec<usize>, Cells<'_>> = BTreeMap::new();
         for entry in &results.runs {
             let key = others.iter().map(|axis| place(axis, label(entry, &axis.name))).collect();
             let window = place_or_push(&mut windows, label(entry, "window"));
@@ -95,6 +100,9 @@ impl Grid {
         self.rows().filter_map(|row| row.metrics.get(path)).map(|stat| stat.mean.abs()).fold(0.0, f64::max)
     }
 }
+
+/// The entries of one combination by window and place on the compared axis.
+type Cells<'a> = BTreeMap<(usize, usize), Vec<&'a Entry>>;
 
 /// The axis to compare along: the disciplines where there are several, else the longest.
 fn focus(results: &Results) -> Axis {
@@ -133,13 +141,7 @@ fn place_or_push(names: &mut Vec<String>, name: &str) -> usize {
     })
 }
 
-fn group(
-    others: &[&Axis],
-    focus: &Axis,
-    windows: &[String],
-    key: &[usize],
-    cells: &BTreeMap<(usize, usize), Vec<&Entry>>,
-) -> Group {
+fn group(others: &[&Axis], focus: &Axis, windows: &[String], key: &[usize], cells: &Cells<'_>) -> Group {
     let named =
         |(axis, place): (&&Axis, &usize)| (axis.name.clone(), axis.labels.get(*place).cloned().unwrap_or_default());
     let mut tables: Vec<Table> = Vec::new();

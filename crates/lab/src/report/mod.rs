@@ -3,9 +3,12 @@
 pub mod columns;
 pub mod format;
 pub mod grid;
+pub mod html;
 pub mod metrics;
 pub mod terminal;
 pub mod verdict;
+
+pub use html::{Overlay, ReportInput, write_html};
 
 use std::collections::BTreeMap;
 

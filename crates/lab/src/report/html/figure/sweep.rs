@@ -1,0 +1,84 @@
+//! Quantities along an axis of numbers.
+
+use plotly::common::{self, ErrorData, ErrorType, Marker, Mode};
+use plotly::layout::RangeMode;
+use plotly::{Plot, Scatter};
+
+use super::palette::swatches;
+use super::{Figure, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
+use crate::report::columns::{Column, columns};
+use crate::report::format::rounded;
+use crate::report::grid::Grid;
+use crate::report::metrics::Stat;
+use crate::results::{Axis, Results};
+
+/// The most quantities that are shown, those of the lowest rank.
+const MOST: usize = 6;
+
+/// One figure for each window when an axis holds numbers (`20ms`, `0.1`): the means against them, with the spread
+/// over the repeats, and a line for each combination of the other axes.
+pub(in crate::report::html) fn sweeps(results: &Results) -> Vec<(String, Figure)> {
+    let found = results.axes.iter().find_map(|axis| Some((axis, numbers(axis)?)));
+    let Some((axis, numbers)) = found else { return Vec::new() };
+    let grid = Grid::along(results, axis.clone());
+    let mut all = columns(&grid);
+    all.sort_by_key(|column| column.kind.rank);
+    all.truncate(MOST);
+    grid.windows.iter().map(|window| (window.clone(), figure(&grid, window, &numbers, &all))).collect()
+}
+
+/// The numbers of an axis that has several and nothing else.
+fn numbers(axis: &Axis) -> Option<Vec<f64>> {
+    let numbers: Option<Vec<f64>> = axis.labels.iter().map(|label| leading_number(label)).collect();
+    numbers.filter(|numbers| numbers.len() > 2)
+}
+
+/// The number that a label starts with.
+fn leading_number(label: &str) -> Option<f64> {
+    let end = label.find(|sign: char| !(sign.is_ascii_digit() || sign == '.' || sign == '-')).unwrap_or(label.len());
+    label[..end].parse().ok()
+}
+
+fn figure(grid: &Grid, window: &str, numbers: &[f64], all: &[Column]) -> Figure {
+    let names: Vec<String> = grid.groups.iter().map(|group| group.name()).collect();
+    let height = 80 + all.len() * 130;
+    let last = reference('y', all.len().saturating_sub(1));
+    let mut arranged = layout(height).show_legend(names.len() > 1).x_axis(titled(&unit(grid)).anchor(&last));
+    let mut notes = Vec::new();
+    let mut plot = Plot::new();
+    for (place, column) in all.iter().enumerate() {
+        let domain = domain(place, all.len(), 0.3);
+        arranged = with_y_axis(arranged, place, axis().domain(&domain).range_mode(RangeMode::ToZero).n_ticks(4));
+        notes.push(heading(&literal(&format!("{}, {}", column.name, column.kind.unit)), domain[1]));
+        for (group, swatch) in grid.groups.iter().zip(swatches(&names)) {
+            let rows = group.tables.iter().filter(|table| table.window == window).flat_map(|table| &table.rows);
+            let found = rows.filter_map(|row| Some((*numbers.get(row.place)?, row.metrics.get(&column.path)?)));
+            let mut points: Vec<(f64, &Stat)> = found.collect();
+            points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+            let (at, stats): (Vec<f64>, Vec<&Stat>) = points.into_iter().unzip();
+            let means = stats.iter().map(|stat| rounded(stat.mean * column.kind.factor)).collect();
+            let spread = stats.iter().map(|stat| rounded(stat.sd.unwrap_or(0.0) * column.kind.factor)).collect();
+            let trace = Scatter::new(at, means)
+                .mode(Mode::LinesMarkers)
+                .name(literal(&swatch.label))
+                .legend_group(literal(&swatch.label))
+                .show_legend(place == 0)
+                .line(common::Line::new().color(swatch.color).width(1.5).dash(swatch.dash()))
+                .marker(Marker::new().size(6))
+                .error_y(ErrorData::new(ErrorType::Data).array(spread).thickness(1.0).width(2))
+                .y_axis(reference('y', place));
+            plot.add_trace(trace);
+        }
+    }
+    plot.set_layout(arranged.annotations(notes));
+    Figure::new(format!("Quantities along {} in window {window}", grid.focus.name), height, &plot)
+}
+
+/// The name of the axis with the unit of its labels.
+fn unit(grid: &Grid) -> String {
+    let unit =
+        grid.focus.labels.first().map_or("", |label| {
+            label.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == '.' || sign == '-')
+        });
+    literal(&if unit.is_empty() { grid.focus.name.clone() } else { format!("{}, {unit}", grid.focus.name) })
+}

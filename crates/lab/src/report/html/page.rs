@@ -1,0 +1,109 @@
+//! Everything the templates show.
+
+use serde::Serialize;
+
+use super::ReportInput;
+use super::claims::{Claims, claims};
+use super::figure::{Figure, Swatch, swatches, sweeps};
+use super::glance::{GlanceGroup, groups, terms};
+use super::markdown;
+use super::sections::{Discipline, Extent, Mix, disciplines, extent, mixes};
+use crate::report::columns::{Term, columns};
+use crate::report::format::{significant, thousands};
+use crate::report::grid::Grid;
+use crate::results::{Entry, Results};
+
+/// The page.
+#[derive(Debug, Serialize)]
+pub(super) struct Page {
+    title: String,
+    experiment: String,
+    source: String,
+    /// HTML.
+    about: String,
+    facts: Vec<(&'static str, String)>,
+    /// How many runs are missing.
+    missing: usize,
+    repeats: usize,
+    /// What the rows of the tables are.
+    focus: String,
+    swatches: Vec<Swatch>,
+    groups: Vec<GlanceGroup>,
+    terms: Vec<Term>,
+    claims: Option<Claims>,
+    sweeps: Vec<(String, Figure)>,
+    mixes: Vec<Mix>,
+    disciplines: Vec<Discipline>,
+    extent: Extent,
+}
+
+/// Arranges `input` for the templates.
+pub(super) fn page(input: &ReportInput<'_>) -> Page {
+    let results = input.results;
+    let grid = Grid::of(results);
+    let columns = columns(&grid);
+    let swatches = swatches(&grid.focus.labels);
+    let title = if results.title.is_empty() { &results.experiment } else { &results.title };
+    Page {
+        title: title.clone(),
+        experiment: results.experiment.clone(),
+        source: results.source.clone(),
+        about: markdown::to_html(&results.about),
+        facts: facts(input),
+        missing: results.planned.saturating_sub(runs(results)),
+        repeats: grid.repeats,
+        focus: if grid.focus.name == "aqm" { "discipline".to_owned() } else { grid.focus.name.clone() },
+        groups: groups(&grid, &columns, &swatches),
+        terms: terms(&columns),
+        claims: claims(&results.expectations),
+        sweeps: sweeps(results),
+        mixes: mixes(input, &grid, &swatches),
+        disciplines: disciplines(input, &grid, &swatches),
+        extent: extent(&grid),
+        swatches,
+    }
+}
+
+/// The entries of the first window, of which there is one for each run.
+fn first_entries(results: &Results) -> impl Iterator<Item = &Entry> {
+    let window = results.runs.first().and_then(|entry| entry.labels.get("window"));
+    results.runs.iter().filter(move |entry| entry.labels.get("window") == window)
+}
+
+fn runs(results: &Results) -> usize {
+    first_entries(results).count()
+}
+
+/// How it was run.
+fn facts(input: &ReportInput<'_>) -> Vec<(&'static str, String)> {
+    let results = input.results;
+    let entries = || first_entries(results);
+    let packets: u64 = entries().map(|entry| entry.engine.packets).sum();
+    let cpu: f64 = entries().map(|entry| entry.engine.cpu_s).sum();
+    let mut facts = vec![
+        ("aqmkit", results.version.clone()),
+        ("inputs", results.hash.clone()),
+        ("scale", results.scale.clone()),
+        ("runs", runs(results).to_string()),
+        ("seeds", seeds(results)),
+    ];
+    if cpu > 0.0 {
+        facts.push(("CPU time", format!("{} s", significant(cpu, 3))));
+        facts.push(("packets", thousands(packets)));
+        facts.push(("speed", format!("{} packets/s", thousands((packets as f64 / cpu) as u64))));
+    }
+    facts.retain(|(_, value)| !value.is_empty());
+    facts
+}
+
+/// The seeds, or the first and the last of many.
+fn seeds(results: &Results) -> String {
+    let mut seeds: Vec<&str> =
+        first_entries(results).filter_map(|entry| Some(entry.labels.get("seed")?.as_str())).collect();
+    seeds.sort_by_key(|seed| (seed.len(), *seed));
+    seeds.dedup();
+    match &seeds[..] {
+        [first, .., last] if seeds.len() > 6 => format!("{} of them, {first} to {last}", seeds.len()),
+        few => few.join(", "),
+    }
+}

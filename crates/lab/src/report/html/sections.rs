@@ -1,0 +1,121 @@
+//! The plots: one section for each combination, and one for each discipline.
+
+use serde::Serialize;
+
+use super::ReportInput;
+use super::figure::{Figure, Line, Lines, Swatch, curves, series};
+use super::markdown;
+use crate::report::RunData;
+use crate::report::grid::{Grid, Group};
+
+/// The most combinations that have plots, and the most lines in one.
+const MOST_GROUPS: usize = 8;
+const MOST_LINES: usize = 8;
+
+/// One combination, its disciplines side by side.
+#[derive(Debug, Serialize)]
+pub(super) struct Mix {
+    id: String,
+    name: String,
+    series: Option<Figure>,
+    windows: Vec<Curves>,
+}
+
+#[derive(Debug, Serialize)]
+struct Curves {
+    window: String,
+    figures: Vec<Figure>,
+}
+
+/// One discipline by itself.
+#[derive(Debug, Serialize)]
+pub(super) struct Discipline {
+    id: String,
+    name: String,
+    swatch: Swatch,
+    summary: String,
+    parameters: Vec<(String, String)>,
+    figures: Vec<(String, Figure)>,
+}
+
+/// How much of the results is in plots.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Extent {
+    groups: usize,
+    all_groups: usize,
+    lines: usize,
+    all_lines: usize,
+}
+
+/// What is plotted.
+pub(super) fn extent(grid: &Grid) -> Extent {
+    let (all_groups, all_lines) = (grid.groups.len(), grid.focus.labels.len());
+    Extent { groups: all_groups.min(MOST_GROUPS), all_groups, lines: all_lines.min(MOST_LINES), all_lines }
+}
+
+/// The sections that compare disciplines.
+pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -> Vec<Mix> {
+    let mut mixes = Vec::new();
+    for (place, group) in grid.groups.iter().take(MOST_GROUPS).enumerate() {
+        let lines: Vec<Line<'_>> = swatches
+            .iter()
+            .take(MOST_LINES)
+            .filter_map(|swatch| {
+                Some(Line { swatch, output: first_run(input.runs, grid, group, &swatch.label)?.output })
+            })
+            .collect();
+        let windows =
+            grid.windows.iter().map(|window| Curves { window: window.clone(), figures: curves(window, &lines) });
+        let label = format!("Time series of all disciplines {}", group.name());
+        let mix = Mix {
+            id: format!("mix-{}", place + 1),
+            name: group.name(),
+            series: series(label, &lines, &Lines::Runs, input.overlays),
+            windows: windows.filter(|curves| !curves.figures.is_empty()).collect(),
+        };
+        if mix.series.is_some() || !mix.windows.is_empty() {
+            mixes.push(mix);
+        }
+    }
+    mixes
+}
+
+/// The sections of single disciplines.
+pub(super) fn disciplines(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -> Vec<Discipline> {
+    let section = |(place, swatch): (usize, &Swatch)| Discipline {
+        id: format!("discipline-{}", place + 1),
+        name: swatch.label.clone(),
+        swatch: swatch.clone(),
+        summary: summary(&swatch.label),
+        parameters: input.parameters.get(&swatch.label).cloned().unwrap_or_default(),
+        figures: own_figures(input, grid, swatch),
+    };
+    let all = swatches.iter().take(MOST_LINES).enumerate().map(section);
+    all.filter(|section| !section.figures.is_empty() || !section.parameters.is_empty()).collect()
+}
+
+fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(String, Figure)> {
+    let mut figures = Vec::new();
+    for group in grid.groups.iter().take(MOST_GROUPS) {
+        let Some(run) = first_run(input.runs, grid, group, &swatch.label) else { continue };
+        let label = format!("Time series of {} by class {}", swatch.label, group.name());
+        let line = Line { swatch, output: run.output };
+        figures.extend(series(label, &[line], &Lines::Classes, input.overlays).map(|figure| (group.name(), figure)));
+    }
+    figures
+}
+
+/// The first repeat of a combination.
+fn first_run<'a>(runs: &'a [RunData<'a>], grid: &Grid, group: &Group, label: &str) -> Option<&'a RunData<'a>> {
+    let is = |run: &RunData<'_>, axis: &str, label: &str| run.labels.get(axis).map_or("", String::as_str) == label;
+    let matching = |run: &&RunData<'_>| {
+        is(run, &grid.focus.name, label) && group.labels.iter().all(|(axis, label)| is(run, axis, label))
+    };
+    let repeat = |run: &&RunData<'_>| run.labels.get("repeat").and_then(|text| text.parse::<u64>().ok());
+    runs.iter().filter(matching).min_by_key(repeat)
+}
+
+/// What a discipline is in one line, as HTML; empty for a label that is not in the catalogue.
+fn summary(label: &str) -> String {
+    aqmkit_aqm::registry::find(label).map_or_else(String::new, |entry| markdown::to_html(entry.summary()))
+}

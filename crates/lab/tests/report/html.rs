@@ -1,0 +1,174 @@
+//! What the page holds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use aqmkit_lab::report::html::skeleton;
+use aqmkit_lab::report::{Overlay, ReportInput, write_html};
+use aqmkit_lab::results::Results;
+
+use crate::synthetic::{Study, study};
+
+/// The page without styles, scripts and the numbers of plots.
+fn bare(page: &str) -> String {
+    let mut text = page.to_owned();
+    for (open, close) in
+        [("<style>", "</style>"), ("<script>", "</script>"), ("<script type=\"application/json\">", "</script>")]
+    {
+        let mut kept = String::new();
+        let mut rest = text.as_str();
+        while let Some((before, after)) = rest.split_once(open) {
+            let (_, after) = after.split_once(close).unwrap();
+            kept.push_str(before);
+            kept.push_str(&format!("{open}…{close}"));
+            rest = after;
+        }
+        kept.push_str(rest);
+        text = kept;
+    }
+    text
+}
+
+fn page_of(study: &Study) -> String {
+    skeleton(&ReportInput::new(&study.results, &study.runs())).unwrap()
+}
+
+/// The descriptions of all plots.
+fn plots(page: &str) -> Vec<serde_json::Value> {
+    let pieces = page.split("<script type=\"application/json\">").skip(1);
+    pieces.map(|piece| serde_json::from_str(piece.split_once("</script>").unwrap().0).unwrap()).collect()
+}
+
+#[test]
+fn skeleton_of_a_study() {
+    let mut study = study(1, 2);
+    study.runs.truncate(4);
+    study.results.axes[0].labels.truncate(2);
+    study.results.runs.truncate(8);
+    insta::assert_snapshot!(bare(&page_of(&study)));
+}
+
+#[test]
+fn a_study_of_a_hundred_runs_is_one_light_file() {
+    let study = study(4, 5);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("report.html");
+    let mut input = ReportInput::new(&study.results, &[]);
+    let runs = study.runs();
+    input.runs = &runs;
+    let overlays = [Overlay {
+        quantity: "classes.tcp.throughput_bps".into(),
+        label: "predicted".into(),
+        points: vec![(0.0, 9.4e6), (93.0, 8.0e6), (93.0, 7.0e6), (140.0, 7.0e6), (140.0, 8.0e6), (240.0, 9.4e6)],
+    }];
+    input.overlays = &overlays;
+    input.parameters.insert("red".into(), vec![("limit".into(), "240 packets".into()), ("max_p".into(), "0.1".into())]);
+    write_html(&path, &input).unwrap();
+    let size = std::fs::metadata(&path).unwrap().len();
+    assert!(size < 6_000_000, "{size} bytes");
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(!page.contains("<script src") && !page.contains("<link rel=\"stylesheet\""));
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let evil = "</script><script>alert(1)</script>";
+    let mut study = study(1, 1);
+    study.results.title = evil.into();
+    study.results.about = evil.into();
+    study.results.source = evil.into();
+    study.results.expectations[0].id = evil.into();
+    study.results.expectations[2].detail = evil.into();
+    study.results.axes[0].labels[0] = evil.into();
+    for entry in &mut study.results.runs {
+        if entry.labels["aqm"] == "fifo" {
+            entry.labels.insert("aqm".into(), evil.into());
+        }
+    }
+    for (labels, output) in &mut study.runs {
+        output.windows[0].name = evil.into();
+        if labels["aqm"] == "fifo" {
+            labels.insert("aqm".into(), evil.into());
+        }
+    }
+    let page = page_of(&study);
+    assert!(!page.contains("<script>alert"), "text became a script");
+    assert!(page.contains("&lt;script&gt;alert"));
+    let names: Vec<String> = plots(&page)
+        .iter()
+        .flat_map(|plot| plot["data"].as_array().unwrap().clone())
+        .map(|t| t["name"].to_string())
+        .collect();
+    assert!(names.iter().all(|name| !name.contains("<script")));
+    assert!(names.iter().any(|name| name.contains("&lt;script&gt;")));
+}
+
+#[test]
+fn nothing_makes_a_page_too() {
+    let page = skeleton(&ReportInput::new(&Results::default(), &[])).unwrap();
+    assert!(page.contains("Nothing was measured."));
+    assert!(plots(&page).is_empty());
+    assert!(!page.contains("id=\"claims\"") && !page.contains("id=\"mixes\""));
+}
+
+#[test]
+fn values_that_are_absent_or_not_numbers() {
+    let mut study = study(2, 2);
+    for entry in &mut study.results.runs {
+        entry.flows.jain = f64::NAN;
+        entry.classes.values_mut().for_each(|class| class.queue_delay_ms = None);
+    }
+    study.results.expectations[0].measured = Some(f64::NAN);
+    study.results.expectations[1].spread = Some(f64::NAN);
+    for (_, output) in &mut study.runs {
+        output.series.columns.values_mut().for_each(|column| column.fill(f64::NAN));
+        output.distributions.iter_mut().for_each(|found| found.points.clear());
+    }
+    let page = page_of(&study);
+    assert!(!page.contains("NaN") && !page.contains(">inf"), "{}", bare(&page));
+    assert!(!page.contains("id=\"mixes\""), "nothing to plot");
+}
+
+#[test]
+fn plots_have_one_colour_for_each_discipline() {
+    let page = page_of(&study(2, 1));
+    let mut colours: BTreeMap<String, String> = BTreeMap::new();
+    let all = plots(&page);
+    let compared =
+        all.iter().filter(|plot| plot["data"].as_array().unwrap().iter().any(|trace| trace["name"] == "cbq"));
+    for trace in compared.flat_map(|plot| plot["data"].as_array().unwrap()) {
+        let (name, colour) = (trace["name"].to_string(), trace["line"]["color"].to_string());
+        assert_eq!(*colours.entry(name).or_insert(colour.clone()), colour);
+    }
+    assert_eq!(colours.len(), 5);
+}
+
+#[test]
+fn missing_runs_are_said() {
+    let mut study = study(1, 1);
+    study.results.planned = 7;
+    assert!(page_of(&study).contains("Interrupted: 2 of the runs"));
+}
+
+#[test]
+fn an_axis_of_numbers_is_plotted_along() {
+    let mut study = study(4, 2);
+    let renamed = BTreeMap::from([
+        ("HTTP+Proshare", "20ms"),
+        ("HTTP+MPEG", "40ms"),
+        ("BULK+Proshare", "60ms"),
+        ("BULK+MPEG", "80ms"),
+    ]);
+    study.results.axes[1].labels = renamed.values().map(|label| (*label).to_owned()).collect();
+    for entry in &mut study.results.runs {
+        let label = renamed[entry.labels["mix"].as_str()];
+        entry.labels.insert("mix".into(), label.into());
+    }
+    let page = page_of(&study);
+    assert!(page.contains("id=\"sweeps\""));
+    let sweep = plots(&page).into_iter().find(|plot| plot["layout"]["xaxis"]["title"]["text"] == "mix, ms").unwrap();
+    let x: Vec<f64> = serde_json::from_value(sweep["data"][0]["x"].clone()).unwrap();
+    assert_eq!(x, [20.0, 40.0, 60.0, 80.0]);
+    assert_eq!(sweep["data"][0]["name"], "fifo");
+}
