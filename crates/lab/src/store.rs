@@ -52,6 +52,9 @@ pub enum Kept {
     Broken(String),
 }
 
+/// The parameters of each label of the compared axis, as name and value.
+pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
+
 /// Which file holds which run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
@@ -131,6 +134,20 @@ impl Store {
     /// When the file cannot be written.
     pub fn save_list(&self, list: &[Listed]) -> io::Result<()> {
         self.replace(&self.dir.join("runs").join("index.json"), &serde_json::to_vec_pretty(list)?)
+    }
+
+    /// Notes the parameters, for the same purpose.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save_parameters(&self, parameters: &Parameters) -> io::Result<()> {
+        self.replace(&self.dir.join("runs").join("parameters.json"), &serde_json::to_vec_pretty(parameters)?)
+    }
+
+    /// The parameters that were noted; none where there is no note.
+    #[must_use]
+    pub fn parameters(&self) -> Parameters {
+        self.read_json(&self.dir.join("runs").join("parameters.json")).unwrap_or_default()
     }
 
     /// Every run that was noted and is there.

@@ -62,7 +62,11 @@ struct DisciplineSpeed {
 /// # Errors
 /// When the scenario cannot be run.
 pub fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
-    let tell = |text: &str| if talk != Talk::Quiet { say::tell(text) };
+    let tell = |text: &str| {
+        if talk != Talk::Quiet {
+            say::tell(text);
+        }
+    };
     tell("measuring the engine …");
     let engine = engine(args.duration)?;
     tell("measuring the disciplines …");
@@ -96,7 +100,8 @@ fn engine(duration: Duration) -> Result<EngineSpeed, Failure> {
     };
     let scenario = spec.scenario()?;
     let before = cpu();
-    let output = aqmkit_sim::run(scenario, &mut |_| Control::Continue).map_err(|e| Failure::Environment(e.to_string()))?;
+    let output =
+        aqmkit_sim::run(scenario, &mut |_| Control::Continue).map_err(|e| Failure::Environment(e.to_string()))?;
     let cpu_s = cpu().saturating_sub(before).as_secs_f64();
     Ok(EngineSpeed {
         scenario: "S1",
@@ -139,9 +144,11 @@ impl Packet for Frame {
 /// What a discipline is measured with where it has no defaults: two classes.
 fn with_classes(name: &str) -> Option<Spec> {
     let classes = match name {
-        "cbt" => r#"{ "classes": [
+        "cbt" => {
+            r#"{ "classes": [
             { "class": "a", "bandwidth": "5mbit", "packet": "1000b" }, { "class": "b", "bandwidth": "5mbit", "packet": "1000b" }],
-            "latency": "100ms" }"#,
+            "latency": "100ms" }"#
+        }
         "cbq" => r#"{ "classes": [{ "class": "a", "share": 0.5 }, { "class": "b", "share": 0.5 }] }"#,
         _ => return Spec::named(name),
     };
@@ -158,7 +165,7 @@ fn speed(entry: &Entry, packets: u64) -> Option<DisciplineSpeed> {
     let before = cpu();
     for burst in 0..packets / 16 {
         for i in 0..16 {
-            now = now + gap;
+            now += gap;
             let flow = (burst * 16 + i).wrapping_mul(0x9E37_79B9_7F4A_7C15) % 1000;
             queue.enqueue(Frame { flow, ecn: Ecn::Ect0 }, &mut Cx { now, rng: &mut rng, sink: &mut sink });
         }

@@ -71,7 +71,10 @@ fn discipline(text: &str, args: &args::Compare) -> Result<Value, Failure> {
     }
     for parameter in split(parameters) {
         let Some((key, value)) = parameter.split_once('=') else {
-            return wrong(format!("{parameter:?} in {text:?} sets nothing"), format!("write it as in {name}:limit=100"));
+            return wrong(
+                format!("{parameter:?} in {text:?} sets nothing"),
+                format!("write it as in {name}:limit=100"),
+            );
         };
         entry.insert(key.trim().to_owned(), literal(value.trim()));
     }
@@ -101,7 +104,11 @@ fn split(text: &str) -> Vec<String> {
 }
 
 fn traffic(args: &args::Compare) -> Result<Vec<Value>, Failure> {
-    let asked = args.bulk.is_some() || args.http.is_some() || args.cbr.is_some() || args.mpeg.is_some() || args.videoconf.is_some();
+    let asked = args.bulk.is_some()
+        || args.http.is_some()
+        || args.cbr.is_some()
+        || args.mpeg.is_some()
+        || args.videoconf.is_some();
     let bulk = if asked { args.bulk } else { Some(20) };
     let users = args.http.map(|fraction| users(fraction, args)).transpose()?;
     let groups = [
@@ -144,7 +151,8 @@ mod tests {
     #[test]
     fn arguments_become_an_experiment() {
         insta::assert_snapshot!(
-            written("fifo red:min=5,max=40 --rate 20mbit --rtt 30ms --bulk 3 --http 0.9 --cbr 10mbit --limit 90").unwrap()
+            written("fifo red:min=5,max=40 --rate 20mbit --rtt 30ms --bulk 3 --http 0.9 --cbr 10mbit --limit 90")
+                .unwrap()
         );
     }
 

@@ -68,9 +68,13 @@ mod tests {
 
     #[test]
     fn a_page_reads_without_markdown() {
-        let page = "# red: **early**\n\n```text\na | b\n```\n\n| field | meaning |\n|---|---:|\n| `drop` | `a \\| b` |\n";
+        let page =
+            "# red: **early**\n\n```text\na | b\n```\n\n| field | meaning |\n|---|---:|\n| `drop` | `a \\| b` |\n";
         let text = render(page, 60);
         assert!(text.starts_with("red: early\n\n    a | b\n"), "{text}");
-        assert!(text.contains("drop") && text.contains("a | b") && !text.contains("---") && !text.contains('`'), "{text}");
+        assert!(
+            text.contains("drop") && text.contains("a | b") && !text.contains("---") && !text.contains('`'),
+            "{text}"
+        );
     }
 }

@@ -4,18 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use aqmkit_aqm::registry::Link;
+use aqmkit_sim::Scenario;
+
 use super::args::{self, How};
 use super::fail::{Failure, wrong};
 use super::progress::{Bar, Talk};
 use super::say;
 use crate::experiment::{Experiment, Overrides, Scale, library_file};
+use crate::export;
 use crate::report::terminal::{Screen, summary, verdicts};
-use crate::report::{self, RunData};
+use crate::report::{self, ReportInput, RunData};
 use crate::results::Results;
 use crate::run::{self, Outcome};
-use crate::store::Store;
+use crate::store::{Parameters, Store};
 use crate::verdict::{self, published::Published};
-use crate::{experiment, export};
 
 /// Set by Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -56,7 +59,9 @@ pub fn published() -> Result<Published, Failure> {
     let text = library_file("published.csv").unwrap_or_default();
     match Published::parse(&text) {
         Ok(published) => Ok(published),
-        Err(e) => wrong(format!("published.csv: {e}"), "its columns are id, source, where, what, unit, low, high, kind"),
+        Err(e) => {
+            wrong(format!("published.csv: {e}"), "its columns are id, source, where, what, unit, low, high, kind")
+        }
     }
 }
 
@@ -83,21 +88,45 @@ pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<
     let how = run::How { jobs, store: &store, watch: &bar, cancel: &STOP };
     let (results, outcome) = run::run_all(exp, &published, how)?;
     bar.finish();
-    write(dir, &results, &outcome)?;
+    write(&store, &results, &outcome, &parameters(exp))?;
     if outcome.cancelled {
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
     Ok(Performed { results, failed: outcome.failed })
 }
 
-fn write(dir: &Path, results: &Results, outcome: &Outcome) -> Result<(), Failure> {
+fn write(store: &Store, results: &Results, outcome: &Outcome, parameters: &Parameters) -> Result<(), Failure> {
     let data = outcome.data();
-    export::write(dir, results, &data)?;
-    html(dir, results, &data)
+    store.save_parameters(parameters)?;
+    export::write(store.dir(), results, &data)?;
+    html(store.dir(), results, &data, parameters)
 }
 
-fn html(dir: &Path, results: &Results, data: &[RunData<'_>]) -> Result<(), Failure> {
-    report::write_html(&dir.join("report.html"), results, data)?;
+/// The parameters of the discipline of each label of `aqm`, with everything that was left open filled in.
+fn parameters(exp: &Experiment) -> Parameters {
+    let mut found = Parameters::new();
+    for spec in exp.plan() {
+        let Some(label) = spec.labels.get("aqm") else { continue };
+        if !found.contains_key(label) {
+            let listed = spec.scenario().ok().and_then(|s| of_measured(&s)).unwrap_or_default();
+            found.insert(label.clone(), listed);
+        }
+    }
+    found
+}
+
+fn of_measured(scenario: &Scenario) -> Option<Vec<(String, String)>> {
+    let link = scenario.links.get(scenario.measured)?;
+    let at = Link { rate: link.rate, mean_packet: link.mean_packet, classes: scenario.classes.clone() };
+    let spec = link.aqm.effective(&at).ok()?;
+    let table = toml::Table::try_from(&spec).ok()?;
+    let text = |v: &toml::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    Some(table.iter().map(|(k, v)| (k.clone(), text(v))).collect())
+}
+
+fn html(dir: &Path, results: &Results, data: &[RunData<'_>], parameters: &Parameters) -> Result<(), Failure> {
+    let input = ReportInput { parameters: parameters.clone(), ..ReportInput::new(results, data) };
+    report::write_html(&dir.join("report.html"), &input)?;
     Ok(())
 }
 
@@ -151,13 +180,9 @@ pub fn directory(how: &How, id: &str) -> PathBuf {
 /// # Errors
 /// As [`perform`] and [`show`].
 pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
-    let overrides = Overrides {
-        set: args.set.clone(),
-        seed: args.how.seed,
-        repeat: args.how.repeat,
-        scale: args.scale.into(),
-    };
-    let exp = experiment::Experiment::load(&args.experiment, &overrides)?;
+    let overrides =
+        Overrides { set: args.set.clone(), seed: args.how.seed, repeat: args.how.repeat, scale: args.scale.into() };
+    let exp = Experiment::load(&args.experiment, &overrides)?;
     let dir = directory(&args.how, &exp.id);
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     show(&performed, &dir, args.how.json)
@@ -173,8 +198,12 @@ pub fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
     let runs = store.load_list()?;
     let data: Vec<_> = runs.iter().map(|(l, output)| RunData { labels: &l.labels, output }).collect();
     if data.len() < results.planned && talk != Talk::Quiet {
-        say::tell(&format!("note: {} of {} runs are there; run the experiment for the rest", data.len(), results.planned));
+        say::tell(&format!(
+            "note: {} of {} runs are there; run the experiment for the rest",
+            data.len(),
+            results.planned
+        ));
     }
-    html(&args.dir, &results, &data)?;
+    html(&args.dir, &results, &data, &store.parameters())?;
     Ok(say::print(&format!("Report: {}", args.dir.join("report.html").display()))?)
 }

@@ -18,7 +18,10 @@ use crate::results::Results;
 pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     let all: Vec<String> = catalogue().into_iter().map(|e| e.id).collect();
     if all.is_empty() && args.ids.is_empty() {
-        return wrong("there are no experiments", "name a file, or set AQMKIT_EXPERIMENTS to a directory of experiments");
+        return wrong(
+            "there are no experiments",
+            "name a file, or set AQMKIT_EXPERIMENTS to a directory of experiments",
+        );
     }
     let ids = if args.ids.is_empty() { &all } else { &args.ids };
     let shortened = if args.ids.is_empty() { Scale::Quick } else { Scale::Full };
@@ -55,7 +58,9 @@ fn finish(args: &args::Reproduce, done: Vec<Performed>) -> Result<(), Failure> {
         failed.extend(performed.failed);
     }
     if args.json {
-        let list = results.iter().map(|r| json!({ "experiment": r.experiment, "scale": r.scale, "expectations": r.expectations }));
+        let list = results
+            .iter()
+            .map(|r| json!({ "experiment": r.experiment, "scale": r.scale, "expectations": r.expectations }));
         say::print(&serde_json::to_string_pretty(&list.collect::<Vec<_>>())?)?;
     } else {
         say::print(&scoreboard(&results.iter().collect::<Vec<_>>(), Screen::of_stdout()))?;

@@ -1,3 +1,5 @@
+#![allow(clippy::shadow_unrelated, reason = "one name for the result of each step")]
+
 use std::sync::atomic::AtomicU64;
 
 use aqmkit_base::Instant;

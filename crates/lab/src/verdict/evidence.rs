@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_sim::output::{Output, Series};
+use aqmkit_sim::output::Series;
 use serde_json::Value;
 
 use super::unit::{self, Quantity};

@@ -1,3 +1,5 @@
+#![allow(clippy::shadow_unrelated, reason = "one name for the result of each step")]
+
 use std::collections::BTreeMap;
 
 use aqmkit_sim::output::{ClassStats, Output, Series, Window};
