@@ -142,5 +142,5 @@ pub trait Aqm: Sized {
     }
 
     /// Named gauges of the internal state, for plots: averages, probabilities, table sizes.
-    fn probe(&self, _config: &Self::Config, _out: &mut dyn FnMut(&'static str, f64)) {}
+    fn probe(&self, _config: &Self::Config, _out: &mut dyn FnMut(&str, f64)) {}
 }

@@ -57,8 +57,11 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
     }
 
     /// Removes waiting packets until one of `len` bytes fits; false when the arriving packet is the one
-    /// to go.
+    /// to go, as is one that would not fit into an empty queue.
     fn make_room(&mut self, len: u32, cx: &mut Cx<'_, P>) -> bool {
+        if !Ring::<P>::default().fits(len, self.limit) {
+            return false;
+        }
         while !self.ring.fits(len, self.limit) {
             let waiting = self.ring.len();
             let victim = match A::overflow(&self.config) {
@@ -151,7 +154,7 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
         Ok(())
     }
 
-    fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.aqm.probe(&self.config, out);
     }
 }

@@ -16,6 +16,13 @@ pub trait Packet {
     fn class(&self) -> ClassId;
     /// Its ECN codepoint.
     fn ecn(&self) -> Ecn;
+    /// The label that an edge router has written into the packet (CSFQ: the flow's rate in bits per second);
+    /// zero where there is none.
+    fn label(&self) -> f32 {
+        0.0
+    }
+    /// Writes a label for the routers that follow. A packet that cannot carry one forgets it.
+    fn set_label(&mut self, _label: f32) {}
     /// Sets Congestion Experienced. Called only when [`Ecn::is_capable`].
     fn set_ce(&mut self);
 }

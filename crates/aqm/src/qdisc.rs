@@ -27,15 +27,37 @@ pub enum Why {
     Sojourn,
     /// The queue was removed or made smaller.
     Reconfigured,
+    /// The flow was found unresponsive and is held to a low rate.
+    Penalty,
+    /// A packet of the same flow was drawn from the queue.
+    Matched,
+    /// A fixed threshold on the delay or the length was passed.
+    Step,
+    /// Coupled to the congestion of another queue.
+    Coupled,
+    /// Marking is not enough any more.
+    Overload,
 }
 
 impl Why {
     /// How many reasons there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 12;
 
     /// Every reason, in order.
-    pub const ALL: [Why; Why::COUNT] =
-        [Why::Overflow, Why::Evicted, Why::Early, Why::Forced, Why::Unfair, Why::Sojourn, Why::Reconfigured];
+    pub const ALL: [Why; Why::COUNT] = [
+        Why::Overflow,
+        Why::Evicted,
+        Why::Early,
+        Why::Forced,
+        Why::Unfair,
+        Why::Sojourn,
+        Why::Reconfigured,
+        Why::Penalty,
+        Why::Matched,
+        Why::Step,
+        Why::Coupled,
+        Why::Overload,
+    ];
 
     /// The reason's name in results and metrics.
     #[must_use]
@@ -48,6 +70,11 @@ impl Why {
             Why::Unfair => "unfair",
             Why::Sojourn => "sojourn",
             Why::Reconfigured => "reconfigured",
+            Why::Penalty => "penalty",
+            Why::Matched => "matched",
+            Why::Step => "step",
+            Why::Coupled => "coupled",
+            Why::Overload => "overload",
         }
     }
 }
@@ -176,5 +203,5 @@ pub trait Qdisc<P: Packet> {
     fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError>;
 
     /// Named gauges of the internal state, for plots.
-    fn probe(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
+    fn probe(&self, _out: &mut dyn FnMut(&str, f64)) {}
 }

@@ -122,7 +122,7 @@ impl Link {
     }
 
     /// The queue's gauges.
-    pub(crate) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
+    pub(crate) fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.qdisc.probe(out);
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Flight {
     pub(crate) hop: u8,
     pub(crate) class: ClassId,
     pub(crate) ecn: Ecn,
+    /// What an edge router has written into it.
+    pub(crate) label: f32,
     /// The application it belongs to, for statistics.
     pub(crate) app: u32,
 }
@@ -62,11 +64,12 @@ impl Flight {
 }
 
 /// The handle of a packet, with what disciplines may know of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Queued {
     pub(crate) flow: FlowKey,
     pub(crate) id: u32,
     pub(crate) len: u32,
+    pub(crate) label: f32,
     pub(crate) class: ClassId,
     pub(crate) ecn: Ecn,
 }
@@ -90,6 +93,14 @@ impl Packet for Queued {
 
     fn set_ce(&mut self) {
         self.ecn = Ecn::Ce;
+    }
+
+    fn label(&self) -> f32 {
+        self.label
+    }
+
+    fn set_label(&mut self, label: f32) {
+        self.label = label;
     }
 }
 

@@ -1,5 +1,7 @@
 //! The engine and the transports against closed forms.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
 mod common;
 
 use aqmkit_aqm::registry::Spec;
@@ -34,7 +36,7 @@ fn poisson_packets_wait_as_in_md1() {
 fn reno_constant(p: f64, delayed_ack: DelayedAck) -> f64 {
     let rtt = Duration::from_millis(100);
     let profile = Profile { receive_window: Bytes(1 << 24), cwnd_limit: Bytes(1 << 24), delayed_ack, ..Profile::rfc() };
-    let size = f64::from(u32::try_from(profile.mss.0).unwrap());
+    let size = profile.mss.as_f64();
     let flows = group("reno", (0..8).map(|_| Box::new(Bulk) as _).collect(), profile, Delays::Each(vec![rtt]));
     // Fast enough that nothing queues.
     let mut scenario =

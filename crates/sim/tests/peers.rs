@@ -21,13 +21,13 @@ fn fifty_newreno_flows_over_red_behave_as_in_ns2() {
     let mut scenario = dumbbell(BitRate::from_mbps(100), red, vec![flows], 20, 80);
     scenario.links[0].mean_packet = Bytes(1500);
     let out = finish(scenario);
-    let (link, flows) = (&out.windows[0].links["bottleneck"], &out.windows[0].flows);
+    let (link, rates) = (&out.windows[0].links["bottleneck"], &out.windows[0].flows);
     let near = |what: &str, got: f64, ns2: f64, share: f64| {
         assert!((got / ns2 - 1.0).abs() < share, "{what}: {got} here, {ns2} in ns-2");
     };
     near("utilisation", link.utilization, 0.8868, 0.03);
     near("drops", link.drop_rate, 0.00810, 0.15);
     near("queue", link.queue_packets.mean, 20.50, 0.1);
-    near("fairness", flows.jain, 0.4726, 0.1);
-    near("goodput", flows.throughput_bps.mean, 1.7226e6, 0.03);
+    near("fairness", rates.jain, 0.4726, 0.1);
+    near("goodput", rates.throughput_bps.mean, 1.7226e6, 0.03);
 }

@@ -188,10 +188,11 @@ impl Params {
         let total: f64 = self.classes.iter().map(ClassParams::bytes_at_threshold).sum();
         for class in &mut self.classes {
             let share = if total > 0.0 { class.bytes_at_threshold() / total } else { 1.0 };
-            let fair = BitRate::from_bytes_per_sec(share * link.rate.bytes_per_sec());
-            let bandwidth = *class.bandwidth.get_or_insert(fair);
-            let size = class.packet_size.unwrap_or(link.mean_packet);
-            class.drain_rate.get_or_insert(bandwidth.bytes_per_sec() / size.as_f64());
+            let fair = share * link.rate.bytes_per_sec();
+            // The rate that is shown is rounded to a bit; the one that is used is not.
+            let rate = class.bandwidth.map_or(fair, BitRate::bytes_per_sec);
+            class.bandwidth = Some(class.bandwidth.unwrap_or(BitRate::from_bytes_per_sec(fair)));
+            class.drain_rate.get_or_insert(rate / class.packet_size.unwrap_or(link.mean_packet).as_f64());
         }
     }
 }
@@ -239,7 +240,7 @@ impl ClassParams {
         let drain_rate = self.drain_rate.unwrap_or(0.0);
         in_range("weight", self.weight, f64::MIN_POSITIVE, 1.0)?;
         in_range("drain_rate", drain_rate, 0.0, f64::INFINITY)?;
-        let (min, max) = (length("min", self.min)?, length("max", self.max)?);
+        let (max, min) = (length("max", self.max)?, length("min", self.min)?);
         let ramp = Ramp { min, max, max_p: self.max_p, gentle: false }.check()?;
         Ok(ClassConfig { ramp, weight: self.weight, drain_rate })
     }
@@ -365,7 +366,7 @@ impl Aqm for Cbt {
         Ok(())
     }
 
-    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
         const AVG: [&str; 8] = ["avg.0", "avg.1", "avg.2", "avg.3", "avg.4", "avg.5", "avg.6", "avg.7"];
         for (name, class) in AVG.iter().zip(&self.classes) {
             out(name, class.avg.get());

@@ -169,15 +169,14 @@ pub struct Fred {
 
 impl Fred {
     /// The second half of Figure 3.13: any flow may have one packet.
-    fn update_share(&mut self) {
-        let active = self.flows.len().max(1) as f64;
-        self.avgcq = (self.avg.get() / active).max(1.0);
+    fn update_share(&mut self, active: usize) {
+        self.avgcq = (self.avg.get() / active.max(1) as f64).max(1.0);
     }
 
     /// Figure 3.13 as an arrival runs it.
     fn compute_avg(&mut self, config: &Config, queue: QueueView, now: Instant) {
         self.avg.on_arrival(config.weight, f64::from(queue.packets), config.drain_rate, now);
-        self.update_share();
+        self.update_share(self.flows.len());
     }
 
     /// Whether a flow with this much waiting wants more than its share.
@@ -211,17 +210,12 @@ impl Fred {
         Verdict::Pass
     }
 
-    /// A packet of a flow has left the queue: a flow without packets is forgotten.
-    fn forget(&mut self, pkt: PacketView) {
-        if self.flows.get(pkt.flow).is_some_and(|flow| flow.len == 0) {
-            self.flows.remove(pkt.flow);
-        }
-    }
-
+    /// A packet has left the queue: a flow without packets is forgotten.
     fn leave(&mut self, pkt: PacketView) {
-        if let Some(flow) = self.flows.get_mut(pkt.flow) {
+        self.flows.change(pkt.flow, |flow| {
             flow.len -= 1;
-        }
+            flow.len > 0
+        });
     }
 }
 
@@ -282,25 +276,24 @@ impl Aqm for Fred {
 
     /// Figure 3.15.
     fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
-        self.leave(pkt);
         self.avg.sample(config.weight, f64::from(queue.packets));
-        self.update_share();
+        // The flow that leaves still counts as active, even with its last packet.
+        self.update_share(self.flows.len());
         if queue.packets == 0 {
             self.avg.on_empty(env.now);
         }
-        self.forget(pkt);
+        self.leave(pkt);
         Verdict::Pass
     }
 
     fn on_discard(&mut self, _config: &Config, pkt: PacketView, queue: QueueView, now: Instant) {
         self.leave(pkt);
-        self.forget(pkt);
         if queue.packets == 0 {
             self.avg.on_empty(now);
         }
     }
 
-    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
         out("avg", self.avg.get());
         out("avgcq", self.avgcq);
         out("flows", self.flows.len() as f64);

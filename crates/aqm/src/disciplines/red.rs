@@ -10,16 +10,17 @@
 //!
 //! ```text
 //! avg <- (1 - w) avg + w q                 queue not empty                        [parris01 fig 3.7]
-//! avg <- (1 - w)^n avg                     queue empty for `idle`: n = idle * drain_rate - 1
+//! avg <- (1 - w)^n avg                     queue empty for `idle`: n = idle * drain_rate - 1, an integer
 //! forced drop                              q >= limit, or avg > max               [parris01 fig 3.8]
 //! p_b  = max_p (avg - min) / (max - min)                                          [parris01 eq 3.1]
 //! p_a  = p_b / (1 - count p_b)             drop with p_a                          [parris01 eq 3.2]
 //! ```
 //!
 //! Drops need `avg > min` and more than one packet waiting; the first arrival above `min` is never
-//! dropped and starts `count` at 1. At a constant average the gap between drops is then uniform on
-//! 1 to `1/p_b`. With `gentle`, `p_b` goes on from `max_p` at `max` to 1 at twice `max` instead of jumping
-//! to 1. In byte mode `p_b` is scaled by the packet's size over the mean size.
+//! dropped and starts `count` at 1, which is also the count of the first arrival after a drop. At a constant
+//! average the gap between drops is then uniform on 1 to `1/p_b - 1`, so about twice `p_b` of the packets
+//! are dropped. With `gentle`, `p_b` goes on from `max_p` at `max` to 1 at twice `max` instead of jumping
+//! to 1. In byte mode `p_b` is scaled by the packet's size over the typical size.
 //!
 //! ## Parameters
 //!
@@ -222,7 +223,7 @@ impl Aqm for Red {
         Ok(())
     }
 
-    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&'static str, f64)) {
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
         out("avg", self.avg.get());
     }
 }

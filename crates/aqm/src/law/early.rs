@@ -54,8 +54,8 @@ impl Ramp {
     }
 }
 
-/// `p_a = p_b / (1 - count p_b)`: the probability that makes the gaps between drops uniform on
-/// `1..=1/p_b` at a constant average. One where the denominator is not positive: a drop is then overdue,
+/// `p_a = p_b / (1 - count p_b)`: the probability that makes the gaps between drops uniform at a constant
+/// average, on 1 to `1/p_b - 1` where the first packet after a drop has count one. One where the denominator is not positive: a drop is then overdue,
 /// because the average rose since the last one.
 #[must_use]
 pub fn spread(p_b: f64, count: f64) -> f64 {

@@ -53,12 +53,14 @@ impl QueueAverage {
     }
 
     /// A packet arrives at a queue of this length: one sample with weight `w`, or, where the queue is
-    /// empty, `n = idle_time * drain_rate - 1` samples of zero; `drain_rate` in packets per second.
+    /// empty, `n = idle_time * drain_rate - 1` samples of zero, whole packets as the figure declares `n`;
+    /// `drain_rate` in packets per second.
     pub fn on_arrival(&mut self, w: f64, length: f64, drain_rate: f64, now: Instant) {
         if length > 0.0 {
             self.avg.sample(w, length);
         } else {
-            self.avg.decay(w, now.since(self.idle_since).as_secs_f64() * drain_rate - 1.0);
+            let n = now.since(self.idle_since).as_secs_f64() * drain_rate - 1.0;
+            self.avg.decay(w, n.trunc());
             self.idle_since = now;
         }
     }

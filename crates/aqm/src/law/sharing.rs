@@ -98,9 +98,7 @@ impl Sharing {
             if at == ROOT || self.nodes[at].busy > 1 {
                 return;
             }
-            let parent = self.nodes[at].parent;
-            self.nodes[at].next_service = self.nodes[at].next_service.max(self.nodes[parent].clock);
-            at = parent;
+            at = self.nodes[at].parent;
         }
     }
 
@@ -154,8 +152,8 @@ impl Sharing {
         }
     }
 
-    /// When `node` is to be served next. Only a node that was held to its rate can be behind the clock;
-    /// it does not catch up what it was not allowed to send.
+    /// When `node` is to be served next. Only a node that was idle, or held to its rate, can be behind the
+    /// clock: it does not catch up what it did not send.
     fn due(&self, node: usize) -> f64 {
         self.nodes[node].next_service.max(self.nodes[self.nodes[node].parent].clock)
     }

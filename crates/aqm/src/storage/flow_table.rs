@@ -8,9 +8,10 @@ const SALT: u64 = 0x6171_6d6b_6974_0001;
 /// The fewest slots a table has once it holds a flow; a power of two.
 const SMALLEST: usize = 16;
 
-/// A map from flows to small values: open addressing with linear probing, at most half full, no
-/// tombstones. It grows to twice the largest number of flows it has held and allocates nothing after that;
-/// whoever keeps only flows with a packet waiting is bounded by the queue's limit.
+/// A map from flows to small values: open addressing with linear probing, at most a quarter full (so that
+/// a look-up seldom needs a second step), no tombstones. It grows with the largest number of flows it has
+/// held and allocates nothing after that; whoever keeps only flows with a packet waiting is bounded by the
+/// queue's limit.
 #[derive(Clone, Debug)]
 pub struct FlowTable<V> {
     /// Empty, or a power of two long.
@@ -53,7 +54,7 @@ impl<V: Default> FlowTable<V> {
     pub fn or_default(&mut self, key: FlowKey) -> &mut V {
         let mut slot = self.find(key);
         if self.slots.get(slot).is_none_or(Option::is_none) {
-            if (self.len + 1) * 2 > self.slots.len() {
+            if (self.len + 1) * 4 > self.slots.len() {
                 self.grow();
                 slot = self.find(key);
             }
@@ -62,15 +63,33 @@ impl<V: Default> FlowTable<V> {
         &mut self.slots[slot].get_or_insert_with(|| (key, V::default())).1
     }
 
+    /// Changes the value of `key`, if it is there, and takes it out if `keep` says no afterwards: one
+    /// look-up for both.
+    pub fn change(&mut self, key: FlowKey, keep: impl FnOnce(&mut V) -> bool) {
+        let slot = self.find(key);
+        if let Some(Some((_, value))) = self.slots.get_mut(slot)
+            && !keep(value)
+        {
+            self.clear_slot(slot);
+        }
+    }
+
     /// Takes `key` out.
     pub fn remove(&mut self, key: FlowKey) -> Option<V> {
-        let mut hole = self.find(key);
-        let (_, value) = self.slots.get_mut(hole)?.take()?;
+        let slot = self.find(key);
+        let (_, value) = self.slots.get_mut(slot)?.take()?;
+        self.clear_slot(slot);
+        Some(value)
+    }
+
+    /// Empties a slot that held a flow and closes the gap: whoever follows without a break moves back,
+    /// unless the hole is before its home.
+    fn clear_slot(&mut self, slot: usize) {
         self.len -= 1;
-        // Close the gap: whoever follows without a break moves back, unless the hole is before its home.
-        let mut next = self.after(hole);
+        self.slots[slot] = None;
+        let mask = self.slots.len() - 1;
+        let (mut hole, mut next) = (slot, self.after(slot));
         while let Some((follower, _)) = self.slots[next] {
-            let mask = self.slots.len() - 1;
             let from_home = next.wrapping_sub(self.home(follower)) & mask;
             if from_home >= (next.wrapping_sub(hole) & mask) {
                 self.slots.swap(hole, next);
@@ -78,7 +97,6 @@ impl<V: Default> FlowTable<V> {
             }
             next = self.after(next);
         }
-        Some(value)
     }
 
     /// Every flow with its value, in no meaningful order (but the same in every run).
@@ -129,7 +147,15 @@ mod tests {
         fn it_is_a_map(ops in prop::collection::vec((any::<bool>(), 0_u64..60), 0..600)) {
             let (mut table, mut model) = (FlowTable::<u64>::default(), BTreeMap::new());
             for (at, (put, key)) in ops.into_iter().enumerate() {
-                if put {
+                if put && at % 2 == 0 {
+                    table.change(FlowKey(key), |value| { *value += 1; *value % 3 > 0 });
+                    if let Some(value) = model.get_mut(&FlowKey(key)) {
+                        *value += 1;
+                        if *value % 3 == 0 {
+                            model.remove(&FlowKey(key));
+                        }
+                    }
+                } else if put {
                     *table.or_default(FlowKey(key)) += at as u64;
                     *model.entry(FlowKey(key)).or_default() += at as u64;
                 } else {

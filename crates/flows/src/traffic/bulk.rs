@@ -30,8 +30,8 @@
 //!
 //! ## Evidence
 //!
-//! `tests/traffic/bulk.rs`: flows per server, spread of the starts, closing after `size`. The load of 1.5 MB/s (parris01
-//! A.3.4.2) depends on the transport, not on this model.
+//! `tests/traffic/bulk.rs`: flows per server, spread of the starts, closing after `size`. The load of 1.5 MB/s
+//! (parris01 A.3.4.2) depends on the transport, not on this model.
 //!
 //! ## References
 //!

@@ -23,7 +23,8 @@
 //! | `interval` | time | from `rate` | time from packet to packet |
 //! | `jitter` | 1 | 0 | gaps vary by this share, 0 to 1; 0 and the flow may lock to a periodic queue |
 //!
-//! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the packets received).
+//! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the
+//! packets received).
 //!
 //! ## Deviations
 //!
@@ -34,7 +35,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/traffic/cbr.rs`: packets and bytes per second, no drift over a day, bounds of the jitter.
+//! `tests/traffic/cbr.rs`: packets and bytes per second, no drift over an hour, bounds of the jitter.
 //!
 //! ## References
 //!

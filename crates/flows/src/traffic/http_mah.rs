@@ -20,20 +20,23 @@
 //! | think time, seconds | 1804 | 16.2 | 794 | 86 395 |
 //!
 //! Between quantiles the logarithm of the value is a straight line. The largest hundredth of the replies is a
-//! Pareto piece, cut at the largest reply; its exponent, 0.84, follows from the mean (the measured tail falls with 0.98; mah97 fits 1.04 to 1.14). After the drawn number of documents the user goes to another server, any with equal chance.
+//! Pareto piece, cut at the largest reply; its exponent, 0.84, follows from the mean (the measured tail falls with
+//! 0.98; mah97 fits 1.04 to 1.14). After the drawn number of documents the user goes to another server, any with
+//! equal chance.
 //!
 //! With `persistent = false` each file has a connection of its own, which the server closes (HTTP/1.0); with
 //! `true` the files of a server come one after the other on one connection, which stays open while the user reads.
 //!
-//! **Think time.** Mah's sample holds lunches and nights. They are not browsing, and a user in one offers
-//! nothing for the whole run. Times above `think_max` are drawn again, and `think_max` sets the load: with the default the mean is
-//! 58.5 s. A page then is 20.5 KB of replies each 59.5 s (a page takes about 1 s to come on an idle network), 2.76 kb/s for each user; with the headers,
-//! handshakes and acknowledgements of HTTP/1.0 about 2.93. 3000 users were measured at 2.9546 x 3000 - 53.6 = 8810 kb/s,
-//! 2.94 for each (parris01 A.3.4.1): the default was chosen to meet that. 15 minutes give 3.4.
+//! **Think time.** Mah's sample holds lunches and nights. They are not browsing, and a user in one offers nothing
+//! for the whole run. Times above `think_max` are drawn again, and `think_max` sets the load: with the default the
+//! mean is 58.5 s. A page then is 20.5 KB of replies each 59.5 s (a page takes about 1 s to come on an idle
+//! network), 2.76 kb/s for each user; with the headers, handshakes and acknowledgements of HTTP/1.0 about 2.93.
+//! 3000 users were measured at 2.9546 x 3000 - 53.6 = 8810 kb/s, 2.94 for each (parris01 A.3.4.1): the default was
+//! chosen to meet that. 15 minutes give 3.4.
 //!
 //! **Start.** Users begin in the middle of a think time, as one finds them at any moment: a time drawn in
-//! proportion to its length, and of that a uniform part. With all users at the start of one the load would take longer than `think_max` to settle; the
-//! dissertation waited for 25 minutes.
+//! proportion to its length, and of that a uniform part. With all users at the start of one the load would take
+//! longer than `think_max` to settle; the dissertation waited for 25 minutes.
 //!
 //! ## Parameters
 //!
@@ -57,9 +60,9 @@
 //!
 //! ## Evidence
 //!
-//! `http_mah/tables.rs`: means within 3 % of the published ones, tail of the replies. `tests/traffic/http.rs`: the protocol
-//! against a host that answers after a delay, never more than `parallel` at a time, the load of 3000 users, and
-//! a load that is level from the start.
+//! `http_mah/tables.rs`: means within 3 % of the published ones, tail of the replies. `tests/traffic/http.rs`: the
+//! protocol against a host that answers after a delay, never more than `parallel` at a time, the load of 3000
+//! users, and a load that is level from the start.
 //!
 //! ## References
 //!

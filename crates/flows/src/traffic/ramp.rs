@@ -13,11 +13,11 @@
 //! r tau + s tau^2 / 2 = b   =>   tau = 2 b / (r + sqrt(r^2 + 2 s b))     in a segment from rate r with slope s
 //! ```
 //!
-//! The root in this form loses no digits, for slopes of both signs and of zero. Each time is solved from the start and not from
-//! the packet before, so nothing drifts, and a rate of zero sends nothing, however long.
+//! The root in this form loses no digits, for slopes of both signs and of zero. Each time is solved from the start
+//! and not from the packet before, so nothing drifts, and a rate of zero sends nothing, however long.
 //!
-//! Two points at one time are a step. As in `cbr`, `packet` and the rates are **those of the IP packet**, with 28 bytes of IP
-//! and UDP header. Times count from the start of the traffic.
+//! Two points at one time are a step. As in `cbr`, `packet` and the rates are **those of the IP packet**, with 28
+//! bytes of IP and UDP header. Times count from the start of the traffic.
 //!
 //! ## Parameters
 //!

@@ -4,8 +4,9 @@
 //!
 //! ## Model
 //!
-//! Each flow replays one trace of packets in a loop, from an offset of its own, uniform on the trace, as parris01 A.3.3.1 did with
-//! a trace of 294 s. That trace is not to be had; this one is made from what is said of it, always the same:
+//! Each flow replays one trace of packets in a loop, from an offset of its own, uniform on the trace, as parris01
+//! A.3.3.1 did with a trace of 294 s. That trace is not to be had; this one is made from what is said of it, always
+//! the same:
 //!
 //! ```text
 //! sound   every 100 ms: 200 bytes
@@ -14,16 +15,16 @@
 //!         one packet:  uniform on 600 to 1440 bytes; all are shifted a few bytes to the mean
 //! ```
 //!
-//! A full packet is 1500 bytes with its headers, 1472 of payload. The rate of the video, 200 kb/s or 13.3 kb a frame, is taken as that
-//! **with** the headers of IP and UDP: then, and only then, all the published numbers meet.
+//! A full packet is 1500 bytes with its headers, 1472 of payload. The rate of the video, 200 kb/s or 13.3 kb a
+//! frame, is taken as that **with** the headers of IP and UDP: then, and only then, all the published numbers meet.
 //!
 //! | | model | published | source |
 //! |---|---|---|---|
 //! | packets per second | 26 + 10 | 26 + 10 | fitted, A.3.3.1 |
 //! | video with headers | 13.3 kb a frame | 13.3 kb (1.66 KB) | fitted, A.3.3.1 |
 //! | a flow with headers | 27.2 KB/s | ~27 | check, V.1.2 |
-//! | mean packet with headers | 756 bytes | 738 to 757 measured, 728 in table 4.1 | check |
-//! | mean payload | 728 bytes | 700 in table 4.1 | check, 4 % above |
+//! | mean packet with headers | 754 bytes | 738 to 757 measured, 728 in table 4.1 | check |
+//! | mean payload | 726 bytes | 700 in table 4.1 | check, 4 % above |
 //! | six flows | 163 KB/s | ~160; 140 to 180 seen | check, A.3.3.1 |
 //!
 //! ## Parameters
@@ -31,9 +32,10 @@
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
 //! | `flows` | | 6 | conferences |
-//! | `trace` | file | none | a packet trace to replay instead: lines `seconds bytes` (of payload), times that do not fall, from any start |
+//! | `trace` | file | none | a packet trace to replay instead: lines `seconds bytes` (of payload), in order of time |
 //!
-//! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the packets received).
+//! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the
+//! packets received).
 //!
 //! ## Deviations
 //!

@@ -7,9 +7,9 @@
 //! | [`profile`] | what an operating system did, as data |
 //! | [`segment`] | what two endpoints say to each other |
 //!
-//! An endpoint is told what happens ([`Tcp::on_segment`], [`Tcp::on_deadline`], [`Tcp::write`], [`Tcp::close`]) and when, and answers
-//! with segments, events, and the next time at which it wants to be called ([`Tcp::deadline`]). Data is
-//! counted, never copied.
+//! An endpoint is told what happens ([`Tcp::on_segment`], [`Tcp::on_deadline`], [`Tcp::write`],
+//! [`Tcp::close`]) and when, and answers with segments, events, and the next time at which it wants to be
+//! called ([`Tcp::deadline`]). Data is counted, never copied.
 
 pub mod congestion;
 pub mod profile;

@@ -65,7 +65,7 @@ fn the_ramp_sends_what_the_line_integrates_to() {
         let expected: f64 = kib * 1024.0 / 1075.0;
         assert!((packets - expected).abs() <= 1.0, "{packets} until {at}, not {expected}");
     }
-    // A rate that stays for a packet what it was at the last one would lag: 100 s in, it is 58.1 KB/s.
+    // Ten seconds up the first slope.
     let second = host.bytes_between(99.5, 100.5) / 1047.0 * 1075.0 / 1024.0;
     assert!((second - 58.14).abs() < 1.1, "{second}");
 }

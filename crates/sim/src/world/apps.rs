@@ -96,6 +96,7 @@ impl World {
             len: len + group.datagram_overhead,
             way: group.ways[it.index as usize % group.ways.len()][0],
             hop: 0,
+            label: 0.0,
             class: group.class,
             ecn: aqmkit_base::Ecn::NotEct,
             app,

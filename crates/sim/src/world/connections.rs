@@ -74,7 +74,7 @@ impl World {
         let conn = self.store_connection(connection);
         self.apps[app as usize].conns.push((local, conn));
         self.meter.sent(app).connections += 1;
-        self.with_tcp(conn, Side::Client, |tcp, profile, now, out| tcp.connect(profile, now, out));
+        self.with_tcp(conn, Side::Client, Tcp::connect);
     }
 
     fn store_connection(&mut self, mut connection: Connection) -> u32 {
@@ -119,7 +119,7 @@ impl World {
 
     pub(super) fn close_connection(&mut self, app: u32, local: traffic::Conn) {
         let Some(conn) = self.find_connection(app, local) else { return };
-        self.with_tcp(conn, Side::Client, |tcp, profile, now, out| tcp.close(profile, now, out));
+        self.with_tcp(conn, Side::Client, Tcp::close);
     }
 
     /// Calls one end of a connection and does what it answers.
@@ -171,6 +171,7 @@ impl World {
             len: group.profile.wire_len(&segment).0 as u32,
             way: c.ways[usize::from(from == Side::Client)],
             hop: 0,
+            label: 0.0,
             class: group.class,
             ecn: segment.ecn,
             app: c.app,
@@ -224,7 +225,7 @@ impl World {
         c.armed[side as usize] = Instant::FAR_FUTURE;
         match c.ends[side as usize].deadline() {
             Some(deadline) if deadline <= self.now => {
-                self.with_tcp(conn, side, |tcp, profile, now, out| tcp.on_deadline(profile, now, out));
+                self.with_tcp(conn, side, Tcp::on_deadline);
             }
             _ => self.arm(conn, side),
         }
@@ -240,7 +241,7 @@ impl World {
             (Event::Delivered, Side::Server) => self.serve(conn),
             (Event::Delivered, Side::Client) => self.respond(conn),
             (Event::PeerFinished, _) => {
-                self.with_tcp(conn, side, |tcp, profile, now, out| tcp.close(profile, now, out));
+                self.with_tcp(conn, side, Tcp::close);
             }
             (Event::Closed, _) => {
                 if self.conns[conn as usize].ends.iter().all(Tcp::is_closed) {

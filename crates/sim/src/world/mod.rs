@@ -211,7 +211,14 @@ impl World {
         };
         flight.hop += 1;
         flight.queued = self.now;
-        let handle = Queued { flow: flight.flow, id, len: flight.len, class: flight.class, ecn: flight.ecn };
+        let handle = Queued {
+            flow: flight.flow,
+            id,
+            len: flight.len,
+            label: flight.label,
+            class: flight.class,
+            ecn: flight.ecn,
+        };
         let link = link as usize;
         self.meter.offered(link, flight);
         self.links[link].enqueue(handle, self.now);
@@ -236,6 +243,7 @@ impl World {
                 let id = departure.packet.id;
                 let flight = self.arena.get_mut(id);
                 flight.ecn = departure.packet.ecn;
+                flight.label = departure.packet.label;
                 self.meter.departed(link, flight, self.now);
                 let flight = *flight;
                 self.agenda.put(departure.free, Happening::LinkFree { link: link as u32 });

@@ -1,6 +1,7 @@
 //! A dumbbell to test on.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};

@@ -205,8 +205,8 @@ impl Application for User {
                 let secs = self.residual_think(cx.rng);
                 self.think(secs, cx);
             }
-            Event::Wake => self.begin(cx),
-            Event::Opened(_) => {}
+            Event::Wake if self.page.is_none() => self.begin(cx),
+            Event::Wake | Event::Opened(_) => {}
             Event::Response(conn) => self.came(conn, cx),
             Event::Closed(conn) | Event::Failed(conn) => self.gone(conn, cx),
         }

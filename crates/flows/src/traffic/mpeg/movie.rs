@@ -230,8 +230,8 @@ pub struct Style {
 
 /// Shape of the gamma distribution of the sizes of I, P and B frames.
 const SHAPE: [f64; 3] = [17.0, 1.5, 5.0];
-/// Smallest and largest size of I, P and B frames, over the mean: 2 and 14 KB of 6916 bytes, 100 bytes and 10 KB of 1646,
-/// 40 bytes and 1 KB of 241.
+/// Smallest and largest size of I, P and B frames, over the mean: 2 and 14 KB of 6916 bytes, 100 bytes and 10 KB of
+/// 1646, 40 bytes and 1 KB of 241.
 const RANGE: [(f64, f64); 3] = [(0.2892, 2.0243), (0.0608, 6.0753), (0.166, 4.1494)];
 /// Share of the variance (on the normal scale) that the frames of a scene have in common.
 const SCENE_SHARE: f64 = 0.85;
@@ -240,8 +240,8 @@ const SCENE_SECS: f64 = 10.0;
 /// Correlation of one scene with the next.
 const SCENE_MEMORY: f64 = 0.85;
 
-/// The bytes of a frame over the mean, `z` standard deviations from the middle: a gamma distribution of this shape, in the cube-root
-/// approximation of Wilson and Hilferty (1931).
+/// The bytes of a frame over the mean, `z` standard deviations from the middle: a gamma distribution of this shape,
+/// in the cube-root approximation of Wilson and Hilferty (1931).
 fn gamma(shape: f64, z: f64) -> f64 {
     let root = 1.0 - 1.0 / (9.0 * shape) + z / (3.0 * libm::sqrt(shape));
     let root = root.max(0.0);

@@ -34,7 +34,8 @@ impl Default for Playback {
 }
 
 impl Playback {
-    /// A packet of frame `n` of the stream has come; frame 0 is frame `first` of the movie, and frame `n` has so many packets.
+    /// A packet of frame `n` of the stream has come; frame 0 is frame `first` of the movie, and frame `n` has so
+    /// many packets.
     pub fn packet(&mut self, movie: &Movie, first: u64, n: u64, packets: u32) {
         let slot = &mut self.slots[(n % WINDOW as u64) as usize];
         if slot.frame > n + 1 {

@@ -49,7 +49,8 @@ impl CongestionControl for NewReno {
         self.0.cwnd = (self.0.cwnd.saturating_sub(acked) + back).max(cx.mss());
     }
 
-    /// RFC 6582 section 3.2 step 3, full acknowledgements, the first choice: no burst, however little is left in flight.
+    /// RFC 6582 section 3.2 step 3, full acknowledgements, the first choice: no burst, however little is
+    /// left in flight.
     fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>) {
         let left = cx.flight.saturating_sub(acked);
         self.0.cwnd = self.0.ssthresh.min(left.max(cx.mss()) + cx.mss());

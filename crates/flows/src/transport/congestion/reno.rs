@@ -1,10 +1,10 @@
 //! Reno as 4.4BSD and FreeBSD up to 3.x had it.
 //!
 //! `tcp_input.c` and `tcp_timer.c` of 4.4BSD (Stevens and Wright, TCP/IP Illustrated volume 2, sections
-//! 29.4 and 25.10). It differs from RFC 5681 in four ways: losses halve the smaller of the two *windows*, not the
-//! flight, in whole segments; the acknowledgement that ends fast recovery also opens the window; every
-//! timeout halves again, however often the same segment timed out; and so does a lost SYN, which leaves a
-//! threshold of two segments.
+//! 29.4 and 25.10). It differs from RFC 5681 in four ways: losses halve the smaller of the two *windows*,
+//! not the flight, in whole segments; the acknowledgement that ends fast recovery also opens the window;
+//! every timeout halves again, however often the same segment timed out; and so does a lost SYN, which
+//! leaves a threshold of two segments.
 
 use super::{CongestionControl, Cx, Leaves, Window};
 use crate::transport::profile::Profile;

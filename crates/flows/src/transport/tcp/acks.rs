@@ -7,7 +7,8 @@ use crate::transport::segment::{Flags, Segment};
 /// Duplicate acknowledgements that mean a loss (RFC 5681 section 3.2).
 const DUP_THRESHOLD: u32 = 3;
 
-/// Calls a method of the congestion control. A macro because the control and the rest of the endpoint are borrowed apart.
+/// Calls a method of the congestion control. A macro because the control and the rest of the endpoint are
+/// borrowed apart.
 macro_rules! control {
     ($tcp:ident, $call:ident, $method:ident $(, $arg:expr)*) => {
         $tcp.control.$method($($arg,)* &Cx {
@@ -85,8 +86,8 @@ impl Tcp {
         let acked = ack - self.una;
         control!(self, call, on_partial_ack, acked);
         self.take_ack(ack);
-        // The impatient variant: only the first partial acknowledgement restarts the timer, so that a window with
-        // many holes ends in a timeout instead of a round trip for each.
+        // The impatient variant: only the first partial acknowledgement restarts the timer, so that a
+        // window with many holes ends in a timeout instead of a round trip for each.
         if !partial {
             self.recovery = Recovery::Fast { until, partial: true };
             self.disarm();
@@ -107,8 +108,8 @@ impl Tcp {
         }
     }
 
-    /// Measures the round trip that an acknowledgement ends: by the timestamp it echoes (RFC 7323 section 4.1), or
-    /// by the one segment being timed.
+    /// Measures the round trip that an acknowledgement ends: by the timestamp it echoes (RFC 7323 section
+    /// 4.1), or by the one segment being timed.
     pub(super) fn measure(&mut self, seg: &Segment, call: &Call<'_, '_>) {
         if self.timestamps && seg.ts_ecr != 0 {
             let elapsed = self.clock.timestamp(call.p).wrapping_sub(seg.ts_ecr);
@@ -128,7 +129,8 @@ impl Tcp {
                 control!(self, call, on_dup_ack);
                 return true;
             }
-            // RFC 6582 section 3.2 step 2: these may be answers to what the timeout sent twice. Reno does not know.
+            // RFC 6582 section 3.2 step 2: these may be answers to what the timeout sent twice. Reno does
+            // not know.
             Recovery::Timeout { .. } if self.control.leaves_recovery() == Leaves::FullAck => {}
             _ if self.dup_acks == DUP_THRESHOLD => self.fast_retransmit(call),
             _ => {}
@@ -146,14 +148,15 @@ impl Tcp {
         self.resend_first(call);
     }
 
-    /// The retransmission timer has expired: back to the oldest unacknowledged byte, and slow start from there.
+    /// The retransmission timer has expired: back to the oldest unacknowledged byte, and slow start from
+    /// there.
     pub(super) fn on_timeout(&mut self, call: &mut Call<'_, '_>) {
         self.stats.timeouts += 1;
         // A timeout in fast recovery belongs to the loss that has halved the window already (as in Linux). To take
         // half of what is in flight again would be to raise the threshold: data beyond the holes counts as in flight
         // although the duplicate acknowledgements say that it has arrived.
         let again = self.retries > 0 || matches!(self.recovery, Recovery::Fast { .. });
-        if u32::from(self.retries) >= call.p.max_retransmits {
+        if self.retries >= call.p.max_retransmits {
             self.give_up(call);
             return;
         }
@@ -172,7 +175,8 @@ impl Tcp {
     /// An echo of congestion experienced. Returns whether it counts: ECN is on.
     fn on_echo(&mut self, seg: &Segment, call: &Call<'_, '_>) -> bool {
         let EcnState::On { answered, .. } = self.ecn else { return false };
-        // Once for each window of data (RFC 3168 section 6.1.2). In recovery the window has been reduced already.
+        // Once for each window of data (RFC 3168 section 6.1.2). In recovery the window has been reduced
+        // already.
         if seg.ack > answered && !matches!(self.recovery, Recovery::Fast { .. }) {
             control!(self, call, on_ecn);
             self.stats.ecn_reductions += 1;

@@ -36,9 +36,9 @@ impl Alarm {
 /// Where a host is between two ticks of its timers.
 ///
 /// Ticks come at `phase`, `phase + tick`, … for the retransmission timer and for the delayed
-/// acknowledgements alike: 4.4BSD starts both clocks together. Nothing needs to run at a tick: which tick it
-/// is follows from the time, and is kept until the next one because a division at every segment would cost
-/// more than the rest of the clock.
+/// acknowledgements alike: 4.4BSD starts both clocks together. Nothing needs to run at a tick: which tick
+/// it is follows from the time, and is kept until the next one because a division at every segment would
+/// cost more than the rest of the clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     phase: Duration,
@@ -79,7 +79,8 @@ impl Clock {
         }
     }
 
-    /// The host's timestamp clock (RFC 7323 section 5.4). Never 0 in the first place, so that an echo of 0 is no echo.
+    /// The host's timestamp clock (RFC 7323 section 5.4). Never 0 in the first place, so that an echo of 0
+    /// is no echo.
     pub(super) fn timestamp(&self, p: &Profile) -> u32 {
         let ticks = match p.timer {
             Timer::Exact => self.number / 1_000_000,
@@ -88,8 +89,8 @@ impl Clock {
         (ticks as u32).wrapping_add(1)
     }
 
-    /// The alarm that a timeout set `now` rings. A timer of n ticks is counted down at every tick, also at the
-    /// first, which may be near: it rings at the n-th.
+    /// The alarm that a timeout set `now` rings. A timer of n ticks is counted down at every tick, also at
+    /// the first, which may be near: it rings at the n-th.
     pub(super) fn timeout(&self, p: &Profile, now: Instant, rto: Duration) -> Alarm {
         Alarm::at(match p.timer {
             Timer::Exact => now + rto,

@@ -62,7 +62,8 @@ impl Tcp {
         self.wait_for_answer(call);
     }
 
-    /// What an active open is answered with: SYN-ACK, or a SYN where both open at once (RFC 9293 section 3.5).
+    /// What an active open is answered with: SYN-ACK, or a SYN where both open at once (RFC 9293 section
+    /// 3.5).
     fn on_answer(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         if !seg.flags.has(Flags::SYN) {
             return;
@@ -114,6 +115,9 @@ impl Tcp {
         self.measure(seg, call);
         if retries > 0 && self.rtt.smoothed(call.p).is_none() {
             self.rtt.after_handshake_timeout(call.p, waited);
+        }
+        if self.state == State::SynReceived && call.p.syn_opens_window {
+            control!(self, call, on_ack, 1);
         }
         self.una = self.max;
         self.disarm();

@@ -1,7 +1,7 @@
 //! One TCP endpoint.
 //!
-//! A connection is opened (RFC 9293 section 3.5), carries bytes both ways under a sliding window, mends what
-//! is lost, and is closed one direction at a time. The parts:
+//! A connection is opened (RFC 9293 section 3.5), carries bytes both ways under a sliding window, mends
+//! what is lost, and is closed one direction at a time. The parts:
 //!
 //! | file | holds |
 //! |---|---|
@@ -11,10 +11,10 @@
 //! | `receive.rs` | data in and out of order, delayed acknowledgements |
 //! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
 //!
-//! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because the
-//! application always reads, so there is no persist timer. Sequence numbers do not wrap, so there
-//! is no PAWS. And nobody reuses ports, so TIME-WAIT has no end: an endpoint that is closed still answers
-//! a FIN that comes again (its own last acknowledgement was lost) for as long as its owner keeps it.
+//! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because
+//! the application always reads, so there is no persist timer. Sequence numbers do not wrap, so there is no
+//! PAWS. And nobody reuses ports, so TIME-WAIT has no end: an endpoint that is closed still answers a FIN
+//! that comes again (its own last acknowledgement was lost) for as long as its owner keeps it.
 
 mod acks;
 mod clock;
@@ -216,8 +216,8 @@ impl Tcp {
         self.open_actively(&mut Call { p, now, out });
     }
 
-    /// Has so many more bytes to send; `u64::MAX`: data without end. May come before the connection is open, not
-    /// after [`Tcp::close`].
+    /// Has so many more bytes to send; `u64::MAX`: data without end. May come before the connection is
+    /// open, not after [`Tcp::close`].
     pub fn write(&mut self, p: &Profile, bytes: u64, now: Instant, out: &mut Output<'_>) {
         if self.closing {
             return;
@@ -227,8 +227,8 @@ impl Tcp {
         self.output(&mut Call { p, now, out });
     }
 
-    /// Sends a FIN after everything that was written; data without end ends with what has been sent. The peer may go on
-    /// sending.
+    /// Sends a FIN after everything that was written; data without end ends with what has been sent. The
+    /// peer may go on sending.
     pub fn close(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         if self.closing {
             return;
@@ -281,8 +281,8 @@ impl Tcp {
         }
     }
 
-    /// It is (perhaps) [`Tcp::deadline`]. Calls that are early or late do no harm: an early one does nothing, a late one does
-    /// what was due, at the time of the call.
+    /// It is (perhaps) [`Tcp::deadline`]. Calls that are early or late do no harm: an early one does
+    /// nothing, a late one does what was due, at the time of the call.
     pub fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         self.clock.advance(p, now);
         let mut call = Call { p, now, out };
@@ -305,7 +305,8 @@ impl Tcp {
         self.alarm.first(self.receiver.alarm()).time()
     }
 
-    /// Starts to time a round trip from the segment at `seq`, unless another is being timed or timestamps do it.
+    /// Starts to time a round trip from the segment at `seq`, unless another is being timed or timestamps
+    /// do it.
     fn start_timing(&mut self, seq: u64) {
         if !self.timestamps && self.timed.is_none() {
             self.timed = NonZeroU64::new(seq + 1).map(|until| Timed { until, at: self.clock.number() });
@@ -316,6 +317,9 @@ impl Tcp {
     fn finish(&mut self, state: State, event: Event, call: &mut Call<'_, '_>) {
         self.state = state;
         self.alarm = Alarm::OFF;
+        if state == State::Failed {
+            self.receiver.owe_nothing();
+        }
         call.out.events.push(event);
     }
 
@@ -379,8 +383,8 @@ impl Tcp {
         self.rtt.rto(p)
     }
 
-    /// Sequence numbers (bytes, SYN and FIN) sent and not acknowledged. After a timeout everything counts as lost, and only what
-    /// is sent from then on as in flight.
+    /// Sequence numbers (bytes, SYN and FIN) sent and not acknowledged. After a timeout everything counts
+    /// as lost, and only what is sent from then on as in flight.
     #[must_use]
     pub fn flight(&self) -> u64 {
         self.nxt - self.una

@@ -106,6 +106,10 @@ impl Receiver {
     /// A segment is being sent, and acknowledges everything.
     pub(super) fn on_sent(&mut self) {
         self.acknowledged = self.next;
+        self.owe_nothing();
+    }
+
+    pub(super) fn owe_nothing(&mut self) {
         self.owed = Owed::Nothing;
         self.alarm = Alarm::OFF;
     }
@@ -121,8 +125,8 @@ impl Receiver {
         self.owed = Owed::AtOnce;
     }
 
-    /// RFC 7323 section 4.3: echo the timestamp of the segment that the next acknowledgement is for, or of the
-    /// first of several. Sequence numbers do not wrap here, so there is nothing to protect against.
+    /// RFC 7323 section 4.3: echo the timestamp of the segment that the next acknowledgement is for, or of
+    /// the first of several. Sequence numbers do not wrap here, so there is nothing to protect against.
     pub(super) fn note_timestamp(&mut self, seg: &Segment) {
         if seg.seq <= self.acknowledged && seg.ts_val.wrapping_sub(self.ts_recent) < 1 << 31 {
             self.ts_recent = seg.ts_val;

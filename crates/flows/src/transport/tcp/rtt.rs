@@ -6,14 +6,16 @@ use crate::transport::profile::{Profile, Timer};
 
 /// The estimator of the round-trip time, and the timeout that follows from it.
 ///
-/// The profile's timer says in what the estimate is: nanoseconds (RFC 6298), or timer ticks in fixed point, the
-/// mean times 32 and the mean deviation times 16 (4.4BSD).
+/// The profile's timer says in what the estimate is: nanoseconds (RFC 6298), or timer ticks in fixed point,
+/// the mean times 32 and the mean deviation times 16 (4.4BSD).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport) struct Rtt {
     srtt: i64,
     rttvar: i64,
-    /// The timeout without backoff, within its bounds.
+    /// What the estimate says the timeout should be.
     base: Duration,
+    /// The least timeout, in ticks, that the last measurement allows.
+    least: u32,
     /// Whether there is an estimate.
     known: bool,
     /// Timeouts since the last measurement.
@@ -27,23 +29,30 @@ const MAX_SHIFT: u8 = 6;
 /// (4.4BSD: a quarter of the retransmissions allowed; RFC 6298 section 5).
 const FORGET_AFTER: u8 = 3;
 
+/// Ticks from a measurement to the timeout that it allows at least: the one that the timer may be short of,
+/// the one that the measurement may be, and 4.4BSD counts from one (`rtt + 2` in FreeBSD 2.2's
+/// `tcp_xmit_timer`). So the timeout is three ticks at least, whatever the minimum.
+const LEAST_ABOVE_MEASUREMENT: u32 = 3;
+
 /// The clock granularity of RFC 6298 where timestamps of 1 ms measure.
 const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
 impl Rtt {
     pub(super) fn new(p: &Profile) -> Self {
-        Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, known: false, shift: 0 }
+        Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, least: 0, known: false, shift: 0 }
     }
 
     /// A round trip took so many ticks, or nanoseconds where the timer is exact.
     pub(super) fn sample(&mut self, p: &Profile, number: u64) {
         // No round trip is longer than a century; fixed point has room for that.
         let number = number.min(1 << 55) as i64;
-        let rto = match p.timer {
-            Timer::Tick(tick) => tick * self.sample_ticks(number),
-            Timer::Exact => self.sample_exact(p, number),
-        };
-        self.base = rto.clamp(p.min_rto, p.max_rto);
+        match p.timer {
+            Timer::Tick(tick) => {
+                self.base = tick * self.sample_ticks(number);
+                self.least = u32::try_from(number).unwrap_or(u32::MAX).saturating_add(LEAST_ABOVE_MEASUREMENT);
+            }
+            Timer::Exact => self.base = self.sample_exact(p, number),
+        }
         self.known = true;
         self.shift = 0;
     }
@@ -86,7 +95,13 @@ impl Rtt {
 
     /// The timeout, backed off.
     pub(super) fn rto(&self, p: &Profile) -> Duration {
-        (self.base * (1 << self.shift.min(MAX_SHIFT))).min(p.max_rto)
+        let rto = match (self.shift, p.timer) {
+            (0, Timer::Tick(tick)) => self.base.max(tick * u64::from(self.least)),
+            (0, Timer::Exact) => self.base,
+            (n, _) if p.backoff_of_minimum => self.base.max(p.min_rto) * (1 << n.min(MAX_SHIFT)),
+            (n, _) => self.base * (1 << n.min(MAX_SHIFT)),
+        };
+        rto.clamp(p.min_rto, p.max_rto)
     }
 
     /// The timer has expired.
@@ -97,14 +112,13 @@ impl Rtt {
         }
     }
 
-    /// The handshake timed out, last after waiting for `waited`, and gave no measurement. 4.4BSD goes on with the
-    /// timeout it was at; RFC 6298 (5.7) asks for 3 s.
+    /// The handshake timed out, last after waiting for `waited`, and gave no measurement. 4.4BSD goes on
+    /// with the timeout it was at; RFC 6298 (5.7) asks for 3 s.
     pub(super) fn after_handshake_timeout(&mut self, p: &Profile, waited: Duration) {
-        let rto = match p.timer {
+        self.base = match p.timer {
             Timer::Tick(_) => waited,
             Timer::Exact => p.initial_rto.max(Duration::from_secs(3)),
         };
-        self.base = rto.clamp(p.min_rto, p.max_rto);
     }
 
     /// The smoothed round-trip time.
@@ -126,17 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn coarse_timeouts_start_at_three_ticks_and_settle_at_the_minimum() {
+    fn coarse_timeouts_start_and_stay_at_three_ticks() {
         let p = Profile::bsd44();
         let mut rtt = Rtt::new(&p);
         assert_eq!(rtt.rto(&p), Duration::from_secs(6));
-        rtt.sample(&p, 0);
-        // srtt 32/32 and rttvar 8/16: (4 + 8) >> 2.
-        assert_eq!(rtt.rto(&p), Duration::from_millis(1500));
         for _ in 0..30 {
             rtt.sample(&p, 0);
+            assert_eq!(rtt.rto(&p), Duration::from_millis(1500));
         }
-        assert_eq!(rtt.rto(&p), Duration::from_secs(1));
     }
 
     #[test]
@@ -146,9 +157,26 @@ mod tests {
         for _ in 0..100 {
             rtt.sample(&p, 4);
         }
-        // Round trips of 2 s: srtt comes down from 5 ticks and stops below 4 1/4, rttvar dies out.
-        assert_eq!(rtt.rto(&p), Duration::from_secs(2));
+        // Round trips of 2 s: srtt comes down from 5 ticks and stops below 4 1/4, and rttvar dies out, so
+        // that the estimate is 4 ticks. The last measurement asks for 7.
+        assert_eq!(rtt.base, Duration::from_secs(2));
         assert_eq!(rtt.smoothed(&p), Some(Duration::from_millis(500) * 135 / 32));
+        assert_eq!(rtt.rto(&p), Duration::from_millis(3500));
+    }
+
+    #[test]
+    fn coarse_timeouts_follow_what_varies() {
+        let p = Profile::bsd44();
+        let mut rtt = Rtt::new(&p);
+        // First 1 tick (counted 2): srtt 64, rttvar 16. Then 3: error 12 - 8 = 4, srtt 68, rttvar 16 + 4 -
+        // 4.
+        rtt.sample(&p, 1);
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.base), (64, 16, Duration::from_secs(3)));
+        rtt.sample(&p, 3);
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.base), (68, 16, Duration::from_secs(3)));
+        // Then none: error 0 - 8, srtt 60, rttvar 16 + 8 - 4.
+        rtt.sample(&p, 0);
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.base), (60, 20, Duration::from_millis(3000)));
     }
 
     #[test]
@@ -162,19 +190,28 @@ mod tests {
         assert_eq!(rtt.rto(&p), Duration::from_millis(340));
     }
 
-    #[test]
-    fn backoff_doubles_six_times_and_forgets_after_three() {
-        let p = Profile::bsd44();
-        let mut rtt = Rtt::new(&p);
-        (0..30).for_each(|_| rtt.sample(&p, 0));
+    fn backoff(p: &Profile) -> Vec<f64> {
+        let mut rtt = Rtt::new(p);
+        (0..30).for_each(|_| rtt.sample(p, 0));
         let mut seconds = Vec::new();
         for timeouts in 0..9 {
-            seconds.push(rtt.rto(&p).as_secs_f64());
-            assert_eq!(rtt.smoothed(&p).is_some(), timeouts <= 3);
+            seconds.push(rtt.rto(p).as_secs_f64());
+            assert_eq!(rtt.smoothed(p).is_some(), timeouts <= 3);
             rtt.back_off();
         }
-        assert_eq!(seconds, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 64.0, 64.0]);
-        rtt.sample(&p, 0);
-        assert_eq!(rtt.rto(&p), Duration::from_millis(1500));
+        rtt.sample(p, 0);
+        assert_eq!(rtt.rto(p), Duration::from_millis(1500), "a measurement ends the backoff");
+        seconds
+    }
+
+    #[test]
+    fn backoff_doubles_six_times_and_forgets_after_three() {
+        assert_eq!(backoff(&Profile::bsd44()), [1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 64.0, 64.0]);
+    }
+
+    /// An estimate of no ticks, multiplied.
+    #[test]
+    fn freebsd_2_2_does_not_back_off_from_short_round_trips() {
+        assert_eq!(backoff(&Profile::freebsd22()), [1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
     }
 }

@@ -45,10 +45,10 @@ impl Tcp {
         }
     }
 
-    /// 4.4BSD's decision (`tcp_output`; TCP/IP Illustrated volume 2, section 26.3): what of the stream goes now, if
-    /// the windows end at `edge`. A full segment always goes. Less goes if it is the last there is and
-    /// nothing is in flight (RFC 896, Nagle), if it is half of the largest window that the peer has offered (RFC 1122
-    /// section 4.2.3.4, silly windows), or if it went before.
+    /// 4.4BSD's decision (`tcp_output`; TCP/IP Illustrated volume 2, section 26.3): what of the stream goes
+    /// now, if the windows end at `edge`. A full segment always goes. Less goes if it is the last there is
+    /// and nothing is in flight (RFC 896, Nagle), if it is half of the largest window that the peer has
+    /// offered (RFC 1122 section 4.2.3.4, silly windows), or if it went before.
     fn next_cut(&self, p: &Profile, edge: u64, idle: bool) -> Option<Cut> {
         let available = self.end.min(edge).saturating_sub(self.nxt);
         let len = available.min(p.mss.0);
@@ -127,8 +127,8 @@ impl Tcp {
         self.stats.retransmissions += u32::from(again);
     }
 
-    /// RFC 3168 section 6.1: new data is ECN-capable; retransmissions, SYNs and pure acknowledgements are not. The first
-    /// new data after a reduction says so. An echo is on everything but SYNs.
+    /// RFC 3168 section 6.1: new data is ECN-capable; retransmissions, SYNs and pure acknowledgements are
+    /// not. The first new data after a reduction says so. An echo is on everything but SYNs.
     fn mark(&mut self, len: u32, flags: Flags, again: bool) -> (Ecn, Flags) {
         let EcnState::On { cwr, .. } = &mut self.ecn else { return (Ecn::NotEct, flags) };
         if flags.has(Flags::SYN) {

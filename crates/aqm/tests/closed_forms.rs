@@ -1,0 +1,244 @@
+//! What can be worked out on paper.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod common;
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_aqm::{Qdisc, Why};
+use aqmkit_base::{Duration, Instant, Rng};
+use common::{Log, Pkt, cx, link, spec};
+use serde_json::{Value, json};
+
+const NOW: Instant = Instant::ZERO;
+
+fn build(spec: &Spec) -> Box<dyn Qdisc<Pkt>> {
+    spec.build(&link(), NOW).unwrap()
+}
+
+/// The gaps between drops while `standing` packets wait at every arrival.
+fn gaps(spec: &Spec, standing: u64, drops: usize) -> Vec<u64> {
+    let (mut queue, mut rng, mut log) = (build(spec), Rng::stream(1, "gaps"), Log::default());
+    let (mut gaps, mut last) = (Vec::new(), None);
+    for id in 0.. {
+        if gaps.len() == drops {
+            break;
+        }
+        let before = queue.stats().drops();
+        queue.enqueue(Pkt::new(id, 1), &mut cx(NOW, &mut rng, &mut log));
+        if queue.stats().drops() > before {
+            gaps.extend(last.replace(id).map(|at| id - at));
+        } else if queue.backlog().packets > standing {
+            queue.dequeue(&mut cx(NOW, &mut rng, &mut log));
+        }
+    }
+    gaps
+}
+
+/// The gaps that a rule for `p_a` would give.
+fn gaps_of(rule: impl Fn(f64) -> f64, drops: usize) -> Vec<u64> {
+    let (mut rng, mut count) = (Rng::stream(1, "gaps"), 0_u64);
+    let mut gaps = Vec::new();
+    while gaps.len() < drops {
+        count += 1;
+        if rng.uniform() < rule(count as f64) {
+            gaps.push(std::mem::take(&mut count));
+        }
+    }
+    gaps
+}
+
+/// Whether gaps are uniform on 1 to `n`: none longer, the mean in place, and each length about as often.
+fn uniform(gaps: &[u64], n: u64) -> bool {
+    let each = gaps.len() as f64 / n as f64;
+    let often = |length| gaps.iter().filter(|&&g| g == length).count() as f64;
+    let chi_square: f64 = (1..=n).map(|length| (often(length) - each).powi(2) / each).sum();
+    let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+    // The mean of a chi-square with n - 1 degrees of freedom is n - 1, its deviation sqrt(2 (n - 1)).
+    gaps.iter().max() == Some(&n)
+        && (mean - (n + 1) as f64 / 2.0).abs() < 0.3
+        && chi_square < (n - 1) as f64 + 5.0 * (2.0 * (n - 1) as f64).sqrt()
+}
+
+/// At weight 1 the average is the queue: `p_b` = 0.1 (12 - 5) / (40 - 5) = 0.02, so the figure's count, which
+/// is one at the first arrival after a drop, makes gaps uniform on 1 to `1/p_b - 1`.
+#[test]
+fn the_gaps_between_reds_drops_are_uniform() {
+    let red = spec("red", r#"{"min": 5, "max": 40, "weight": 1.0}"#);
+    assert!(uniform(&gaps(&red, 12, 30_000), 49));
+    let p_b = 0.02;
+    assert!(uniform(&gaps_of(|count| p_b / (1.0 - count * p_b), 30_000), 49), "the law itself");
+    assert!(!uniform(&gaps_of(|_| p_b, 30_000), 49), "geometric");
+    assert!(!uniform(&gaps_of(|count| p_b / (2.0 - count * p_b), 30_000), 49), "half as often");
+    assert!(!uniform(&gaps_of(|count| p_b / (1.0 - (count - 1.0) * p_b), 30_000), 49), "one longer");
+}
+
+#[test]
+fn erd_drops_its_share() {
+    let erd = spec("erd", r#"{"threshold": 10, "probability": 0.02}"#);
+    let gaps = gaps(&erd, 11, 20_000);
+    let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+    assert!((mean - 50.0).abs() < 1.5, "{mean}");
+}
+
+/// What `describe` shows of each class.
+fn effective_classes(spec: &Spec) -> Vec<Value> {
+    let value = serde_json::to_value(spec.effective(&link()).unwrap()).unwrap();
+    value["classes"].as_array().unwrap().clone()
+}
+
+/// Bandwidths in KB/s and packet sizes in bytes give the thresholds that the dissertation prints.
+fn assert_thresholds(latency: &str, classes: &[(&str, u32, u32, f64)]) {
+    let entries: Vec<Value> = classes
+        .iter()
+        .map(|(class, kb, size, _)| {
+            json!({ "class": class, "bandwidth": format!("{kb}kibps"), "packet_size": format!("{size}b") })
+        })
+        .collect();
+    let cbt = Spec::read("cbt", json!({ "latency": latency, "classes": entries })).unwrap();
+    for (shown, (class, kb, size, printed)) in effective_classes(&cbt).iter().zip(classes) {
+        let max: f64 = shown["max"].as_str().unwrap().trim_end_matches('p').parse().unwrap();
+        // Packet sizes were rounded for print, thresholds were not.
+        assert!((max - printed).abs() <= 0.05, "{class} at {latency}: {max}, printed {printed}");
+        let drain_rate = shown["drain_rate"].as_f64().unwrap();
+        assert!((drain_rate - f64::from(*kb) * 1024.0 / f64::from(*size)).abs() < 1e-6, "{drain_rate}");
+        assert_eq!(shown["min"], shown["max"]);
+    }
+}
+
+#[test]
+fn cbts_thresholds_are_those_of_the_tables() {
+    // Table 4.3.
+    assert_thresholds(
+        "100ms",
+        &[("tcp", 575, 1507, 39.07), ("multimedia", 150, 807, 19.04), ("other", 500, 1075, 47.63)],
+    );
+    // Tables 5.2 and 5.3: HTTP-MPEG, BULK-MPEG, HTTP-Proshare, BULK-Proshare.
+    let mixes = [
+        [("other", 150, 1075, 14.28, 4.28), ("multimedia", 195, 889, 22.45, 6.74), ("tcp", 880, 1053, 85.58, 25.67)],
+        [("other", 150, 1075, 14.29, 4.29), ("multimedia", 205, 807, 26.06, 7.81), ("tcp", 870, 1507, 59.11, 17.73)],
+        [("other", 150, 1075, 14.28, 4.29), ("multimedia", 160, 738, 22.19, 6.66), ("tcp", 915, 1061, 88.35, 26.50)],
+        [("other", 150, 1075, 14.29, 4.29), ("multimedia", 190, 757, 25.69, 7.71), ("tcp", 885, 1468, 61.74, 18.52)],
+    ];
+    for mix in mixes {
+        assert_thresholds("100ms", &mix.map(|(class, kb, size, long, _)| (class, kb, size, long)));
+        assert_thresholds("30ms", &mix.map(|(class, kb, size, _, short)| (class, kb, size, short)));
+    }
+}
+
+#[test]
+fn cbts_shares_follow_from_thresholds_where_no_bandwidth_is_given() {
+    let cbt = spec(
+        "cbt",
+        r#"{"classes": [{"class": "tcp", "max": 30, "packet_size": "1500b"}, {"class": "*", "max": 10, "packet_size": "500b"}]}"#,
+    );
+    let shown = effective_classes(&cbt);
+    assert_eq!((&shown[0]["bandwidth"], &shown[1]["bandwidth"]), (&json!("9mbit"), &json!("1mbit")));
+    assert_eq!((&shown[0]["drain_rate"], &shown[1]["drain_rate"]), (&json!(750.0), &json!(250.0)));
+}
+
+#[test]
+fn above_max_every_flow_of_fred_has_two_packets() {
+    let fred = spec("fred", r#"{"limit": 240, "min": 5, "max": 5, "weight": 1.0}"#);
+    for (flows, expected) in [(100, 200), (300, 240)] {
+        let (mut queue, mut rng, mut log) = (build(&fred), Rng::stream(1, "fred"), Log::default());
+        // One packet of each flow first, so that the average is above max before any has two.
+        for id in 0..10 * flows {
+            queue.enqueue(Pkt::new(id, id % flows), &mut cx(NOW, &mut rng, &mut log));
+        }
+        assert_eq!(queue.backlog().packets, expected, "{flows} flows");
+        assert_eq!(queue.stats().dropped[Why::Overflow as usize] > 0, flows == 300);
+    }
+}
+
+/// A CBQ whose classes always have packets of random lengths; the classes served, with lengths.
+struct Backlogged {
+    queue: Box<dyn Qdisc<Pkt>>,
+    draw: Rng,
+    log: Log,
+    next: u64,
+}
+
+impl Backlogged {
+    fn new(cbq: &Spec, classes: &[u8]) -> Self {
+        let mut new = Backlogged { queue: build(cbq), draw: Rng::stream(5, "lengths"), log: Log::default(), next: 0 };
+        classes.iter().for_each(|&class| (0..3).for_each(|_| new.offer(class)));
+        new
+    }
+
+    fn offer(&mut self, class: u8) {
+        self.next += 1;
+        let len = 40 + self.draw.below(1461) as u32;
+        let packet = Pkt { len, class, ..Pkt::new(self.next, class.into()) };
+        self.queue.enqueue(packet, &mut cx(NOW, &mut Rng::stream(1, "unused"), &mut self.log));
+    }
+
+    /// Sends a packet, and offers another of its class.
+    fn serve(&mut self) -> (usize, f64) {
+        let sent = self.queue.dequeue(&mut cx(NOW, &mut Rng::stream(1, "unused"), &mut self.log)).packet().unwrap();
+        self.offer(sent.class);
+        (sent.class.into(), f64::from(sent.len))
+    }
+}
+
+const CHAPTER_V: &str = r#"{"classes": [{"class": "tcp", "share": 0.72, "parent": "elastic"},
+    {"class": "multimedia", "share": 0.16, "parent": "elastic"}, {"class": "other", "share": 0.12}]}"#;
+
+/// Over any interval, what two classes sent over their shares differs by less than a packet of each; and
+/// since the start no class is ahead of its share by a packet.
+#[test]
+fn cbqs_shares_are_exact_within_one_packet() {
+    let flat = CHAPTER_V.replace(r#", "parent": "elastic""#, "");
+    let (shares, packet) = ([0.72, 0.16, 0.12], 1500.0);
+    let mut all = Backlogged::new(&spec("cbq", &flat), &[0, 1, 2]);
+    let (mut sent, mut extremes) = ([0.0; 3], [[(0.0_f64, 0.0_f64); 3]; 3]);
+    for _ in 0..100_000 {
+        let (class, len) = all.serve();
+        sent[class] += len;
+        let total: f64 = sent.iter().sum();
+        for i in 0..3 {
+            assert!(sent[i] - shares[i] * total < packet, "class {i} is ahead");
+            for j in 0..3 {
+                let lead = sent[i] / shares[i] - sent[j] / shares[j];
+                let (low, high) = &mut extremes[i][j];
+                (*low, *high) = (low.min(lead), high.max(lead));
+                assert!(*high - *low <= packet / shares[i] + packet / shares[j], "{i} against {j}");
+            }
+        }
+    }
+}
+
+/// What each class gets of the link while these are busy.
+fn shares_of(busy: &[u8]) -> [f64; 3] {
+    let mut cbq = Backlogged::new(&spec("cbq", CHAPTER_V), busy);
+    let mut sent = [0.0; 3];
+    for _ in 0..50_000 {
+        let (class, len) = cbq.serve();
+        sent[class] += len;
+    }
+    let total: f64 = sent.iter().sum();
+    sent.map(|bytes| (bytes / total * 1000.0).round() / 1000.0)
+}
+
+#[test]
+fn tcp_and_multimedia_borrow_from_each_other_first() {
+    assert_eq!(shares_of(&[0, 1, 2]), [0.72, 0.16, 0.12]);
+    assert_eq!(shares_of(&[0, 2]), [0.88, 0.0, 0.12], "tcp takes all of multimedia's");
+    assert_eq!(shares_of(&[1, 2]), [0.0, 0.88, 0.12], "multimedia takes all of tcp's");
+    assert_eq!(shares_of(&[2]), [0.0, 0.0, 1.0], "other takes what both leave");
+    assert_eq!(shares_of(&[0, 1]), [0.818, 0.182, 0.0], "72 to 16");
+}
+
+#[test]
+fn a_class_that_may_not_borrow_gets_its_share_and_no_more() {
+    let cbq = spec("cbq", r#"{"classes": [{"class": "*", "share": 0.1, "borrow": false}]}"#);
+    let (mut queue, mut rng, mut log, mut now) = (build(&cbq), Rng::stream(1, "cbq"), Log::default(), NOW);
+    let mut bytes = 0_u64;
+    for id in 0..10_000 {
+        now += Duration::from_micros(800);
+        queue.enqueue(Pkt::new(id, 1), &mut cx(now, &mut rng, &mut log));
+        bytes += queue.dequeue(&mut cx(now, &mut rng, &mut log)).packet().map_or(0, |p| u64::from(p.len));
+    }
+    let rate = bytes as f64 * 8.0 / now.as_secs_f64();
+    assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate} of 1 Mbit/s");
+}

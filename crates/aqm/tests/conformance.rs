@@ -1,0 +1,105 @@
+//! The contract of a queue, for every discipline of the catalogue and its options, under random
+//! operations.
+
+mod common;
+
+use aqmkit_aqm::ParamError;
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
+use common::driver::{Op, Play};
+use common::{Event, Log, Pkt, cx, defaults, link, options};
+use proptest::prelude::*;
+
+fn all() -> Vec<Spec> {
+    [defaults(), options()].concat()
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    prop::collection::vec(any::<[u8; 4]>().prop_map(Op::from), 0..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Conservation, backlog, limits, order, marks: checked by the driver after every step.
+    #[test]
+    fn the_contract_holds(ops in ops(), seed in any::<u64>()) {
+        for spec in all() {
+            Play { seed, ..Play::new(&spec, link()) }.run(&ops);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_decides_the_same(ops in ops(), seed in any::<u64>()) {
+        for spec in all() {
+            let play = Play { seed, ..Play::new(&spec, link()) };
+            prop_assert_eq!(play.run(&ops), play.run(&ops));
+        }
+    }
+
+    /// Fails where a time of zero means "none".
+    #[test]
+    fn the_start_of_time_does_not_matter(ops in ops()) {
+        for spec in all() {
+            let play = Play::new(&spec, link());
+            let late = Play { origin: Instant::ZERO + Duration::from_secs(1_000_000_000), ..play.clone() };
+            prop_assert_eq!(play.run(&ops), late.run(&ops), "{:?}", spec);
+        }
+    }
+
+    /// Fails where a length of time hides in the code.
+    #[test]
+    fn a_link_half_as_fast_is_the_same_in_slow_motion(ops in ops()) {
+        for spec in all() {
+            let play = Play::new(&spec, link());
+            prop_assert_eq!(play.run(&ops), play.clone().slow().run(&ops), "{:?}", spec);
+        }
+    }
+
+    #[test]
+    fn more_wakeups_change_nothing(ops in ops()) {
+        for spec in all() {
+            let play = Play::new(&spec, link());
+            let nudged = Play { nudge: true, ..play.clone() };
+            prop_assert_eq!(play.run(&ops), nudged.run(&ops), "{:?}", spec);
+        }
+    }
+}
+
+#[test]
+fn a_full_queue_an_empty_one_and_an_hour_of_idleness_are_survived() {
+    let fill = Op::Burst { packets: 255, flow: 1, class: 1 };
+    let others = Op::Enqueue { len: 1500, flow: 2, class: 0, ecn: Ecn::Ect0 };
+    let drain = [Op::Dequeue { times: 255 }; 5];
+    let hour = Op::Advance(Duration::from_secs(3600));
+    let once = [&[fill, fill, others, fill, others][..], &drain, &[hour, Op::Wakeup]].concat();
+    for spec in all() {
+        let events = Play::new(&spec, link()).run(&[once.clone(), once.clone(), once.clone()].concat());
+        let delivered = events.iter().filter(|e| matches!(e, Event::Out(_))).count();
+        assert!(delivered >= 6, "{spec:?} delivered {delivered}");
+    }
+}
+
+/// A class that may not borrow is held back on an idle link, and drains all the same.
+#[test]
+fn a_class_that_may_not_borrow_keeps_the_contract() {
+    let spec = common::spec(
+        "cbq",
+        r#"{"classes": [{"class": "tcp", "share": 0.1, "borrow": false}, {"class": "*", "share": 0.2, "borrow": false, "parent": "g"}]}"#,
+    );
+    let ops = [[0, 90, 0, 0], [110, 20, 1, 4], [195, 9, 0, 0], [205, 250, 0, 0], [110, 20, 2, 0], [195, 30, 0, 0]];
+    let events = Play::new(&spec, link()).run(&ops.map(Op::from));
+    assert!(events.contains(&Event::Held));
+}
+
+#[test]
+fn a_queue_does_not_become_another_discipline() {
+    for (i, spec) in defaults().iter().enumerate() {
+        let mut queue = spec.build::<Pkt>(&link(), Instant::ZERO).unwrap();
+        let other = &defaults()[(i + 1) % defaults().len()];
+        let (mut rng, mut log) = (Rng::stream(1, "test"), Log::default());
+        let error: ParamError =
+            queue.reconfigure(other, &link(), &mut cx(Instant::ZERO, &mut rng, &mut log)).unwrap_err();
+        assert_eq!((error.field.as_str(), error.got.as_str()), ("name", other.name()));
+    }
+}

@@ -1,0 +1,123 @@
+//! Figures 3.6 to 3.10. Corrected: `old` is `in_early_drop`; `n` below zero counts as zero; a `p_a` whose
+//! denominator is not positive is 1.
+
+use aqmkit_aqm::Why;
+use aqmkit_base::{Instant, Rng};
+
+use crate::common::{Pkt, link, spec};
+use crate::trace::{Oracle, assert_seen, compare, seconds};
+
+#[derive(PartialEq)]
+#[allow(clippy::enum_variant_names, reason = "the figure's names")]
+enum DropType {
+    NoDrop,
+    EarlyDrop,
+    ForcedDrop,
+}
+
+struct Red {
+    w: f64,
+    maxp: f64,
+    th_max: f64,
+    th_min: f64,
+    drain_rate: f64,
+    q_limit: usize,
+    q_avg: f64,
+    count: i64,
+    in_early_drop: bool,
+    idle: bool,
+    last: Instant,
+    queue: Vec<Pkt>,
+}
+
+impl Red {
+    fn compute_avg(&mut self, now: Instant) {
+        let q_len = self.queue.len();
+        if q_len > 0 {
+            self.q_avg = (1.0 - self.w) * self.q_avg + self.w * q_len as f64;
+        } else {
+            self.idle = false;
+            let delta_time = seconds(self.last, now);
+            let n = ((delta_time * self.drain_rate - 1.0) as i64).max(0);
+            self.q_avg *= libm::pow(1.0 - self.w, n as f64);
+        }
+    }
+
+    fn drop_early(&self, rng: &mut Rng) -> bool {
+        let pb = self.maxp * (self.q_avg - self.th_min) / (self.th_max - self.th_min);
+        let room = 1.0 - self.count as f64 * pb;
+        let pa = if room <= 0.0 { 1.0 } else { pb / room };
+        rng.uniform() < pa
+    }
+}
+
+impl Oracle for Red {
+    fn arriving(&mut self, p: Pkt, now: Instant, rng: &mut Rng) -> bool {
+        self.count += 1;
+        self.compute_avg(now);
+        let q_len = self.queue.len();
+        let mut drop_type = DropType::NoDrop;
+        if q_len >= self.q_limit {
+            drop_type = DropType::ForcedDrop;
+        } else if self.q_avg > self.th_min && q_len > 1 {
+            if self.q_avg > self.th_max {
+                drop_type = DropType::ForcedDrop;
+            } else if !self.in_early_drop {
+                self.count = 1;
+                self.in_early_drop = true;
+            } else if self.drop_early(rng) {
+                drop_type = DropType::EarlyDrop;
+            }
+        } else {
+            self.in_early_drop = false;
+        }
+        if drop_type == DropType::NoDrop {
+            self.queue.push(p);
+            true
+        } else {
+            self.count = 0;
+            false
+        }
+    }
+
+    fn departing(&mut self, now: Instant) -> Option<Pkt> {
+        let p = if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) };
+        if self.queue.is_empty() {
+            if !self.idle {
+                self.idle = true;
+                self.last = now;
+            }
+        } else {
+            self.idle = false;
+        }
+        p
+    }
+}
+
+fn oracle(w: f64, th_min: f64, th_max: f64, q_limit: usize) -> Red {
+    Red {
+        w,
+        maxp: 0.1,
+        th_max,
+        th_min,
+        drain_rate: 1250.0,
+        q_limit,
+        q_avg: 0.0,
+        count: -1,
+        in_early_drop: false,
+        idle: false,
+        last: Instant::ZERO,
+        queue: Vec::new(),
+    }
+}
+
+#[test]
+fn red_is_figures_3_6_to_3_10() {
+    for (weight, max, limit, reasons) in
+        [(1.0 / 256.0, 40.0, 60, [Why::Overflow, Why::Early]), (1.0 / 16.0, 15.0, 240, [Why::Early, Why::Forced])]
+    {
+        let params = format!(r#"{{"limit": {limit}, "min": 5, "max": {max}, "weight": {weight}}}"#);
+        let stats = compare(&spec("red", &params), &link(), 5, || oracle(weight, 5.0, max, limit));
+        assert_seen(&stats, &reasons);
+    }
+}

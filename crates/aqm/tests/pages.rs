@@ -1,0 +1,70 @@
+//! The reference page and the parameters of every discipline, against each other.
+
+use aqmkit_aqm::registry::{self, Link, Spec};
+use aqmkit_base::BitRate;
+use serde_json::{Value, json};
+
+const SECTIONS: [&str; 6] = ["## Law", "## Parameters", "## Deviations", "## Limits", "## Evidence", "## References"];
+
+fn section<'a>(page: &'a str, title: &str) -> &'a str {
+    let rest = page.split_once(title).unwrap_or_else(|| panic!("no section {title:?} in:\n{page}")).1;
+    rest.split("\n## ").next().unwrap_or("")
+}
+
+/// The names that a table of parameters may have, as the refusal of an unknown one lists them.
+fn fields(name: &str, table: Value) -> Vec<String> {
+    let refusal = Spec::read(name, table).expect_err("the field is unknown").to_string();
+    assert!(refusal.contains("unknown field"), "{refusal}");
+    refusal.split('`').skip(3).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_page_has_every_section_in_order() {
+    for entry in registry::ALL {
+        let page = entry.page();
+        let places: Vec<_> =
+            SECTIONS.iter().map(|s| page.find(s).unwrap_or_else(|| panic!("{}: {s}", entry.name))).collect();
+        assert!(places.is_sorted(), "{}: sections out of order", entry.name);
+        assert!(page.starts_with("# ") && !entry.summary().is_empty() && !entry.summary().starts_with("//!"));
+    }
+}
+
+#[test]
+fn a_page_explains_every_parameter() {
+    for entry in registry::ALL {
+        let page = entry.page();
+        let table = section(&page, "## Parameters");
+        let mut names = fields(entry.name, json!({ "no such field": 1 }));
+        if names.iter().any(|n| n == "classes") {
+            names.extend(fields(entry.name, json!({ "classes": [{ "no such field": 1 }] })));
+        }
+        assert!(names.len() > 1);
+        for name in names {
+            assert!(table.contains(&format!("`{name}`")), "{}: {name} is not on the page", entry.name);
+        }
+    }
+}
+
+#[test]
+fn evidence_names_files_that_exist() {
+    for entry in registry::ALL {
+        let page = entry.page();
+        for file in section(&page, "## Evidence").split('`').filter(|t| t.starts_with("tests/")) {
+            assert!(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file).exists(), "{}: {file}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn parameters_read_back_as_written() {
+    let link = Link::new(BitRate::from_mbps(10));
+    for entry in registry::ALL {
+        let spec = Spec::named(entry.name).unwrap();
+        let full = spec.effective(&link).unwrap();
+        for written in [&spec, &full] {
+            let value = serde_json::to_value(written).unwrap();
+            assert_eq!(&Spec::read(entry.name, value).unwrap(), written);
+        }
+        assert_eq!(full.effective(&link).unwrap(), full, "{}: what is filled in stays", entry.name);
+    }
+}

@@ -1,0 +1,243 @@
+//! Small examples worked by hand from the pseudo-code, and what a wrong parameter is told.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod common;
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_aqm::{Dequeued, Qdisc, Why};
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
+use common::{Event, Log, Pkt, cx, link, spec};
+
+/// A queue, and what happens to numbered packets in it.
+struct Bench {
+    queue: Box<dyn Qdisc<Pkt>>,
+    rng: Rng,
+    log: Log,
+    now: Instant,
+    next: u64,
+}
+
+impl Bench {
+    fn new(spec: &Spec) -> Self {
+        let queue = spec.build(&link(), Instant::ZERO).unwrap();
+        Bench { queue, rng: Rng::stream(1, "worked"), log: Log::default(), now: Instant::ZERO, next: 0 }
+    }
+
+    /// Offers the next packet; gives the reasons of the drops and marks that this brought.
+    fn offer(&mut self, packet: Pkt) -> Vec<Why> {
+        self.next += 1;
+        let seen = self.log.0.len();
+        let packet = Pkt { id: self.next, ..packet };
+        self.queue.enqueue(packet, &mut cx(self.now, &mut self.rng, &mut self.log));
+        let why = |e: &Event| match e {
+            Event::Dropped(_, why) | Event::Marked(_, why) => *why,
+            _ => unreachable!("only drops and marks are logged"),
+        };
+        self.log.0[seen..].iter().map(why).collect()
+    }
+
+    fn flow(&mut self, flow: u64) -> Vec<Why> {
+        self.offer(Pkt::new(0, flow))
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        match self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)) {
+            Dequeued::Packet(packet) => Some(packet.id),
+            _ => None,
+        }
+    }
+
+    fn take_all(&mut self) -> Vec<u64> {
+        std::iter::from_fn(|| self.take()).collect()
+    }
+
+    fn gauge(&self, name: &str) -> f64 {
+        let mut found = None;
+        self.queue.probe(&mut |n, value| {
+            if n == name {
+                found = Some(value);
+            }
+        });
+        found.unwrap_or_else(|| panic!("no gauge {name}"))
+    }
+}
+
+const PASS: Vec<Why> = Vec::new();
+
+#[test]
+fn fifo_drops_at_the_tail_the_front_or_anywhere() {
+    let after_five = |drop: &str| {
+        let mut b = Bench::new(&spec("fifo", &format!(r#"{{"limit": 3, "drop": "{drop}"}}"#)));
+        let drops: Vec<_> = (0..5).flat_map(|_| b.flow(1)).collect();
+        (drops, b.take_all())
+    };
+    assert_eq!(after_five("tail"), (vec![Why::Overflow; 2], vec![1, 2, 3]));
+    assert_eq!(after_five("front"), (vec![Why::Evicted; 2], vec![3, 4, 5]));
+    let (drops, left) = after_five("random");
+    assert_eq!((drops.len(), left.len()), (2, 3));
+}
+
+/// A limit in bytes: as many packets as it takes make room for a large one.
+#[test]
+fn drop_front_makes_room_in_bytes() {
+    let mut b = Bench::new(&spec("fifo", r#"{"limit": "1500b", "drop": "front"}"#));
+    for _ in 0..3 {
+        assert_eq!(b.offer(Pkt { len: 500, ..Pkt::new(0, 1) }), PASS);
+    }
+    assert_eq!(b.flow(1), [Why::Evicted; 2]);
+    assert_eq!(b.offer(Pkt { len: 1600, ..Pkt::new(0, 1) }), [Why::Overflow], "it would never fit");
+    assert_eq!(b.take_all(), [3, 4]);
+}
+
+#[test]
+fn erd_looks_at_the_queue_of_the_instant() {
+    let mut b = Bench::new(&spec("erd", r#"{"threshold": 2, "probability": 1.0, "limit": 4, "ecn": true}"#));
+    assert_eq!([b.flow(1), b.flow(1), b.flow(1)], [PASS; 3], "0, 1 and 2 are not above 2");
+    assert_eq!(b.flow(1), [Why::Early]);
+    assert_eq!(b.offer(Pkt { ecn: Ecn::Ect0, ..Pkt::new(0, 1) }), [Why::Early], "marked");
+    assert_eq!((b.queue.stats().marks(), b.queue.backlog().packets), (1, 4));
+    assert_eq!(b.flow(1), [Why::Overflow]);
+}
+
+/// `w = 1/2, Th_min = 1, Th_max = 2.5, max_p = 1`.
+#[test]
+fn red_step_by_step() {
+    let mut b = Bench::new(&spec("red", r#"{"weight": 0.5, "min": 1, "max": 2.5, "max_p": 1.0}"#));
+    assert_eq!((b.flow(1), b.gauge("avg")), (PASS, 0.0));
+    assert_eq!((b.flow(1), b.gauge("avg")), (PASS, 0.5));
+    assert_eq!((b.flow(1), b.gauge("avg")), (PASS, 1.25), "the first above min only starts the count");
+    // p_b = 1.125 / 1.5 = 0.75, count = 2: the drop is overdue.
+    assert_eq!((b.flow(1), b.gauge("avg")), (vec![Why::Early], 2.125));
+    assert_eq!((b.flow(1), b.gauge("avg")), (vec![Why::Forced], 2.5625));
+    assert_eq!(b.take_all(), [1, 2, 3]);
+    // 8 ms are ten packets of 1000 bytes at 10 Mbit/s, so nine samples of zero.
+    b.now += Duration::from_millis(8);
+    assert_eq!((b.flow(1), b.gauge("avg")), (PASS, 2.5625 / 512.0));
+}
+
+#[test]
+fn red_marks_where_it_may() {
+    let ect = Pkt { ecn: Ecn::Ect0, ..Pkt::new(0, 1) };
+    for (harddrop, marks) in [(true, 1), (false, 2)] {
+        let params =
+            format!(r#"{{"weight": 0.5, "min": 1, "max": 2.5, "max_p": 1.0, "ecn": true, "harddrop": {harddrop}}}"#);
+        let mut b = Bench::new(&spec("red", &params));
+        let whys: Vec<_> = (0..5).flat_map(|_| b.offer(ect)).collect();
+        assert_eq!(whys, [Why::Early, Why::Forced]);
+        assert_eq!(b.queue.stats().marks(), marks, "above max it drops unless told otherwise");
+    }
+}
+
+/// Above max the gentle ramp decides by chance, until the spreading makes every drop certain.
+#[test]
+fn gentle_red_does_not_jump_at_max() {
+    let drops_at = |standing: u64| {
+        let mut b = Bench::new(&spec(
+            "red",
+            r#"{"weight": 1.0, "min": 2, "max": 10, "gentle": true, "max_p": 0.0, "limit": 60}"#,
+        ));
+        // With max_p = 0 nothing is dropped up to max; above it, half of the ramp is a half.
+        while b.queue.backlog().packets < standing {
+            b.flow(1);
+        }
+        (0..1000)
+            .flat_map(|_| {
+                let why = b.flow(1);
+                if why.is_empty() {
+                    b.take();
+                }
+                why
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(drops_at(10), PASS);
+    assert!((1..1000).contains(&drops_at(13).len()));
+    assert_eq!(drops_at(15).len(), 1000, "p_b is a half, so p_a is one at count one");
+}
+
+/// `w = 1, Th_min = 2`, which is also the most a flow may have.
+#[test]
+fn fred_step_by_step() {
+    let mut b = Bench::new(&spec("fred", r#"{"weight": 1.0, "min": 2, "max": 4, "limit": 10}"#));
+    assert_eq!([b.flow(1), b.flow(1)], [PASS; 2]);
+    assert_eq!((b.flow(1), b.flow(1)), (vec![Why::Unfair], vec![Why::Unfair]), "two strikes");
+    assert_eq!((b.take(), b.gauge("avg"), b.gauge("flows")), (Some(1), 1.0, 1.0));
+    assert_eq!(b.flow(1), [Why::Unfair], "now held to its share of one");
+    assert_eq!((b.take(), b.take(), b.gauge("flows")), (Some(2), None, 0.0));
+    assert_eq!([b.flow(1), b.flow(1)], [PASS; 2], "forgotten with its last packet");
+}
+
+#[test]
+fn fred_never_marks_instead_of_a_fair_share_drop() {
+    let mut b = Bench::new(&spec("fred", r#"{"min": 1, "ecn": true}"#));
+    let ect = Pkt { ecn: Ecn::Ect0, ..Pkt::new(0, 1) };
+    assert_eq!((b.offer(ect), b.offer(ect)), (PASS, vec![Why::Unfair]));
+    assert_eq!(b.queue.stats().drops(), 1);
+}
+
+/// w = 1: the average of a class is what it has waiting.
+#[test]
+fn cbt_step_by_step() {
+    let classes = r#"[{"class": "tcp", "max": 2, "weight": 1.0}, {"class": "*", "max": 1, "weight": 1.0}]"#;
+    let mut b = Bench::new(&spec("cbt", &format!(r#"{{"limit": 5, "classes": {classes}}}"#)));
+    let (tcp, other) = (Pkt::new(0, 1), Pkt { class: 2, ..Pkt::new(0, 2) });
+    assert_eq!([b.offer(other), b.offer(other)], [PASS; 2]);
+    assert_eq!(b.offer(other), [Why::Forced], "average 2 is above 1");
+    assert_eq!([b.offer(tcp), b.offer(tcp), b.offer(tcp)], [PASS; 3], "average 2 is not above 2");
+    assert_eq!(b.offer(tcp), [Why::Overflow]);
+    assert_eq!((b.gauge("avg.0"), b.gauge("avg.1")), (3.0, 2.0), "only a class's own arrivals move its average");
+}
+
+/// One packet of a class may always wait, whatever its average.
+#[test]
+fn cbt_never_starves_a_class() {
+    let mut b = Bench::new(&spec("cbt", r#"{"classes": [{"max": 0, "weight": 1.0}]}"#));
+    assert_eq!([b.flow(1), b.flow(1)], [PASS; 2]);
+    assert_eq!(b.flow(1), [Why::Forced]);
+}
+
+/// Shares 1/2, 1/4, 1/4 and equal packets: next service times in units of a packet over the whole link are
+/// a 0 2 4 …, b 0 4 8 …, c 0 4 8 …; at equal times the first in the list.
+#[test]
+fn cbq_step_by_step() {
+    let classes = r#"[{"class": "tcp", "share": 0.5}, {"class": "multimedia", "share": 0.25}, {"class": "other", "share": 0.25}]"#;
+    let mut b = Bench::new(&spec("cbq", &format!(r#"{{"classes": {classes}}}"#)));
+    for class in [0, 1, 2].repeat(4) {
+        b.offer(Pkt { class, ..Pkt::new(0, class.into()) });
+    }
+    // Packets 1, 4, 7, 10 are a's; 2, 5, 8, 11 are b's; 3, 6, 9, 12 are c's.
+    assert_eq!(b.take_all(), [1, 2, 3, 4, 7, 5, 6, 10, 8, 9, 11, 12]);
+}
+
+/// The error of building the discipline.
+fn refusal(name: &str, json: &str) -> String {
+    spec(name, json).build::<Pkt>(&link(), Instant::ZERO).err().expect("it must be refused").to_string()
+}
+
+#[test]
+fn wrong_parameters_are_told_what_would_be_right() {
+    let says = |name, json, parts: &[&str]| {
+        let text = refusal(name, json);
+        assert!(parts.iter().all(|part| text.contains(part)), "{name} {json}: {text}");
+    };
+    says("fifo", r#"{"limit": 0}"#, &["limit = 0", "at least 1"]);
+    says("erd", r#"{"probability": 1.5}"#, &["probability = 1.5", "from 0 to 1"]);
+    says("red", r#"{"min": 50}"#, &["min = 50", "max = 15", "Floyd"]);
+    says("red", r#"{"min": "5kb"}"#, &["min = 5120b", "number of packets"]);
+    says("red", r#"{"weight": 0}"#, &["weight = 0"]);
+    says("fred", r#"{"limit": "90kb"}"#, &["limit = 92160b", "number of packets"]);
+    says("fred", r#"{"min": 0}"#, &["min = 0", "at least 1"]);
+    says("cbt", r#"{"classes": [{"class": "*"}]}"#, &["classes[0].max = nothing", "bandwidth", "equation 4.1"]);
+    says("cbt", r#"{"classes": [{"bandwidth": "1mbit"}]}"#, &["classes[0].latency = nothing"]);
+    says("cbt", r#"{"counting": "bytes", "classes": [{"max": 5}]}"#, &["classes[0].max = 5p", "number of bytes"]);
+    says(
+        "cbt",
+        r#"{"classes": [{"class": "video", "max": 5}]}"#,
+        &["classes[0].class = video", "tcp, multimedia, other"],
+    );
+    says("cbq", r#"{"classes": [{"class": "tcp", "share": 0.9}, {"class": "*", "share": 0.2}]}"#, &["a sum of 1.1"]);
+    says("cbq", r#"{"classes": [{"class": "*"}]}"#, &["classes[0].share = nothing", "share or rate"]);
+    says("cbq", r#"{"classes": [{"share": 0.5, "rate": "1mbit"}]}"#, &["classes[0].rate = 1mbit", "either"]);
+    says("cbq", r#"{"classes": [{"class": "tcp", "share": 0.5}]}"#, &["classes = [tcp]", "missing: multimedia, other"]);
+}

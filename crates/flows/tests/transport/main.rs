@@ -1,0 +1,13 @@
+//! TCP endpoints against sequences worked out by hand: two of them, a constant delay, and a list of what is
+//! lost.
+
+mod close;
+mod delay;
+mod ecn;
+mod harness;
+mod loss;
+mod open;
+mod random;
+mod throughput;
+mod timers;
+mod window;
