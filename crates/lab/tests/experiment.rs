@@ -86,7 +86,7 @@ fn quick(text: &str) -> Result<Experiment, Problem> {
 fn rendered(problem: &Problem) -> String {
     let theme = miette::GraphicalTheme::unicode_nocolor();
     let mut text = String::new();
-    let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(110).with_context_lines(1);
-    handler.render_report(&mut text, problem).unwrap();
+    let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(4000).with_context_lines(1);
+    handler.render_report(&mut text, problem).expect("a text can be written to");
     text
 }

@@ -68,9 +68,9 @@ pub(super) fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     }
     let file = format!("{name_or_path}.toml");
     for root in roots() {
-        let path = root.join(&file);
-        if let Ok(text) = std::fs::read_to_string(&path) {
-            return Ok((path.to_string_lossy().into_owned(), text));
+        let candidate = root.join(&file);
+        if let Ok(text) = std::fs::read_to_string(&candidate) {
+            return Ok((candidate.to_string_lossy().into_owned(), text));
         }
     }
     match EMBEDDED.get_file(&file).and_then(include_dir::File::contents_utf8) {

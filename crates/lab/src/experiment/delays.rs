@@ -3,7 +3,7 @@
 use aqmkit_base::Duration;
 use serde::{Deserialize, Serialize};
 
-use super::problem::{Problem, suggest};
+use super::problem::{Problem, nearest};
 use super::read::{Keys, read};
 use super::tree::Node;
 
@@ -57,9 +57,10 @@ fn named(node: &Node, text: &str) -> Result<Delays, Problem> {
     };
     time.map(|t| Delays::Each(vec![t])).map_err(|e| {
         let problem = Problem::new(format!("{text:?} is not a value of delays")).at(&node.at);
-        match text.starts_with(|c: char| c.is_ascii_digit()) {
-            true => problem.right(e.hint),
-            false => problem.right(format!("of the names, {}", suggest(text, NAMES.iter().copied()))).right(FORMS),
+        match nearest(text, NAMES.iter().copied()) {
+            Some(name) => problem.right(format!("did you mean {name}?")),
+            None if text.starts_with(|c: char| c.is_ascii_digit()) => problem.right(e.hint),
+            None => problem.right(FORMS),
         }
     })
 }

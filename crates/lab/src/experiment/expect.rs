@@ -122,10 +122,10 @@ impl Reader<'_> {
     fn check_kind(&self, keys: &shape::Expect) -> Result<(), Problem> {
         let given = |key: &str| self.node.get(key).is_some();
         if keys.formula.is_some() {
-            let wrong = ["where", "metric", "seconds", "along", "order", "every"].into_iter().find(|k| given(k));
+            let wrong = ["where", "metric", "seconds", "along", "order"].into_iter().find(|k| given(k));
             return wrong.map_or(Ok(()), |key| {
                 let problem = Problem::new(format!("{key} does not go with formula"));
-                Err(problem.right("what is computed has id, formula, args and note").at(self.at(key)))
+                Err(problem.right("what is computed has id, formula, args, every and note").at(self.at(key)))
             });
         }
         if given("args") {
@@ -157,7 +157,8 @@ impl Reader<'_> {
                 "app" => expect.app = one(&self.scope.names.apps)?,
                 "link" => expect.link = one(&self.scope.names.links)?,
                 axis => {
-                    let labels = self.scope.labels(axis).ok_or_else(|| self.no_axis(axis, &entry.at))?;
+                    let more = ["window", "class", "app", "link"];
+                    let labels = self.scope.labels(axis).ok_or_else(|| self.no_axis(axis, &more).at(&entry.at))?;
                     expect.selector.insert(axis.to_owned(), any_of(entry, labels)?);
                 }
             }
@@ -173,10 +174,10 @@ impl Reader<'_> {
         }
     }
 
-    fn no_axis(&self, axis: &str, at: &Origin) -> Problem {
+    fn no_axis(&self, axis: &str, more: &[&str]) -> Problem {
         let axes = self.scope.axes.iter().map(|(name, _)| name.as_str());
-        let known = axes.chain(["window", "class", "app", "link"]);
-        Problem::new(format!("{axis} is not an axis of the sweep")).right(suggest(axis, known)).at(at)
+        Problem::new(format!("{axis} is not an axis of the sweep"))
+            .right(suggest(axis, axes.chain(more.iter().copied())))
     }
 
     /// Without a window in `where`, the only one is meant.
@@ -208,7 +209,7 @@ impl Reader<'_> {
         let along = expect.along.as_str();
         let labels = self.scope.labels(along).ok_or_else(|| {
             let key = if self.node.get("along").is_some() { "along" } else { "order" };
-            self.no_axis(along, self.at(key))
+            self.no_axis(along, &[]).at(self.at(key))
         })?;
         match order.labels.iter().find(|l| !labels.contains(l)) {
             None => Ok(()),

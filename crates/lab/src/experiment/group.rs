@@ -48,6 +48,14 @@ pub(super) struct Group {
     pub(super) delays: Delays,
 }
 
+/// A traffic's model, ready to make its applications.
+struct Model {
+    spec: Spec,
+    population: Arc<dyn Population>,
+    /// Hashes of the data files it reads.
+    files: Vec<String>,
+}
+
 fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
     (spec.name(), spec).serialize(s)
 }
@@ -66,6 +74,7 @@ pub(super) fn read_sources(list: &Node) -> Result<Vec<Source<'_>>, Problem> {
     }
     for node in list.elements() {
         let keys: shape::Traffic = read(&node.only(shape::Traffic::KEYS), Keys::of("a key of [[traffic]]"))?;
+        known_kind(&keys.kind, node)?;
         let name = keys.name.clone().unwrap_or_else(|| keys.kind.clone());
         if sources.iter().any(|s| s.name == name) {
             let at = &node.get("name").or_else(|| node.get("kind")).unwrap_or(node).at;
@@ -76,6 +85,15 @@ pub(super) fn read_sources(list: &Node) -> Result<Vec<Source<'_>>, Problem> {
         sources.push(Source { name, class, node, keys });
     }
     Ok(sources)
+}
+
+fn known_kind(kind: &str, node: &Node) -> Result<(), Problem> {
+    let unknown = || {
+        Problem::new(format!("no traffic is of a kind {kind:?}"))
+            .right(suggest(kind, ALL.iter().map(|e| e.name)))
+            .at(&node.get("kind").unwrap_or(node).at)
+    };
+    find(kind).map(|_| ()).ok_or_else(unknown)
 }
 
 /// What a traffic is read beside.
@@ -93,7 +111,7 @@ impl Source<'_> {
     /// Resolves the traffic, and adds the links that are its own to the network.
     pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
         let class = self.class_index(context)?;
-        let (spec, population, files) = self.model(context)?;
+        let Model { spec, population, files } = self.model(context)?;
         let profile = read_profile(context.transport, self.node.get("transport"))?;
         self.check_times(context.duration)?;
         let routes = network.routes(Way { traffic: &self.name, node: self.node, keys: &self.keys })?;
@@ -119,6 +137,7 @@ impl Source<'_> {
     /// Checks a traffic that takes no part, as far as that can be done without one.
     pub(super) fn check(&self, context: &Context<'_>) -> Result<(), Problem> {
         self.model(context)?;
+        self.check_times(context.duration)?;
         read_profile(context.transport, self.node.get("transport")).map(|_| ())
     }
 
@@ -131,13 +150,8 @@ impl Source<'_> {
         })
     }
 
-    fn model(&self, context: &Context<'_>) -> Result<(Spec, Arc<dyn Population>, Vec<String>), Problem> {
+    fn model(&self, context: &Context<'_>) -> Result<Model, Problem> {
         let kind = self.keys.kind.as_str();
-        if find(kind).is_none() {
-            let at = &self.node.get("kind").unwrap_or(self.node).at;
-            let problem = Problem::new(format!("no traffic is of a kind {kind:?}"));
-            return Err(problem.right(suggest(kind, ALL.iter().map(|e| e.name))).at(at));
-        }
         let table = self.node.without(shape::Traffic::KEYS);
         let keys = Keys { noun: &format!("a parameter of {kind}"), also: shape::Traffic::KEYS };
         let spec = read_with(&table, keys, |d| Spec::read(kind, d))?;
@@ -145,8 +159,8 @@ impl Source<'_> {
         let texts = spec.files().iter().map(|f| context.files.read(f)).collect::<Result<Vec<_>, _>>();
         let texts = texts.map_err(|e| e.at(&self.node.at))?;
         let population = context.files.population(&spec, &texts).map_err(|e| self.refused(&e))?;
-        let hashes = texts.iter().map(|t| blake3::hash(t.as_bytes()).to_string()).collect();
-        Ok((spec, population, hashes))
+        let files = texts.iter().map(|t| blake3::hash(t.as_bytes()).to_string()).collect();
+        Ok(Model { spec, population, files })
     }
 
     fn refused(&self, error: &TrafficError) -> Problem {

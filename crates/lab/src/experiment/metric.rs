@@ -31,7 +31,8 @@ pub(super) fn check_metric(below: &[&str], metric: &str, names: &Names) -> Resul
     for (depth, part) in parts.iter().enumerate() {
         let table = here.as_object();
         let any = table.and_then(|t| t.get(ANY)).filter(|_| allowed(&parts[..depth], part, names).is_ok());
-        here = match table.and_then(|t| t.get(*part)).or(any) {
+        let own = table.and_then(|t| t.get(*part)).filter(|_| *part != ANY);
+        here = match own.or(any) {
             Some(next) => next,
             None => {
                 let known = allowed(&parts[..depth], part, names).err();

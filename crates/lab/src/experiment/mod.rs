@@ -5,7 +5,7 @@
 //! | [`tree`], [`path`], [`patch`] | the file as values that know where they were written, and how they are changed |
 //! | [`read`], [`shape`] | from values to types, with errors that point to the text |
 //! | [`sweep`] | axes and combinations |
-//! | [`resolve`], [`network`], [`group`], [`queue`], [`delays`], [`transport`] | one combination, each table of it |
+//! | [`resolve`], [`network`], [`link`], [`group`], [`queue`], [`delays`], [`transport`] | one combination, each table of it |
 //! | [`plan`], [`scenario`] | the runs, and what the simulator is told of each |
 //! | [`expect`], [`order`], [`metric`] | the published values that are claimed |
 //! | [`catalogue`], [`files`] | where experiments and their data lie |
@@ -16,6 +16,7 @@ mod delays;
 mod expect;
 mod files;
 mod group;
+mod link;
 mod metric;
 mod network;
 mod order;
@@ -32,7 +33,7 @@ mod sweep;
 mod transport;
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::results;
@@ -257,12 +258,18 @@ fn is_of_the_file(path: &path::Path) -> bool {
     ["title", "source", "about", "repeat", "seed", "sweep", "quick", "expect"].contains(&path.root())
 }
 
-/// Adds which combination a problem is about, unless it is the same in all of them.
+/// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.
 fn locate(problem: Problem, combination: &Combination, all: &[Combination], files: &Files) -> Problem {
-    let everywhere = all.iter().all(|c| resolve(&c.tree, files).is_err_and(|e| e.is_same(&problem)));
-    if everywhere {
-        return problem;
+    let mut there: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut possible = there.clone();
+    for c in all {
+        let same = resolve(&c.tree, files).is_err_and(|e| e.is_same(&problem));
+        for (axis, label) in &c.labels {
+            possible.entry(axis).or_default().insert(label);
+            there.entry(axis).or_default().extend(same.then_some(label.as_str()));
+        }
     }
-    let labels: Vec<String> = combination.labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
-    problem.right(format!("this is so in the combination {}", labels.join(", ")))
+    let matter = combination.labels.iter().filter(|(axis, _)| there.get(axis.as_str()) != possible.get(axis.as_str()));
+    let labels: Vec<String> = matter.map(|(axis, label)| format!("{axis} = {label}")).collect();
+    if labels.is_empty() { problem } else { problem.right(format!("this is so where {}", labels.join(", "))) }
 }

@@ -2,36 +2,17 @@
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{BitRate, Bytes, Duration};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+use super::link::{Link, above_zero, access_links, framing, plain_link, push, share};
 use super::problem::{Problem, suggest};
-use super::queue::{plain, read_queue};
+use super::queue::read_queue;
 use super::read::{Keys, read};
 use super::shape;
 use super::tree::Node;
 
 /// The most servers and clients.
 const MAX_HOSTS: u32 = 100_000;
-
-/// A link as the simulator wants it.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Link {
-    pub(super) name: String,
-    pub(super) rate: BitRate,
-    pub(super) delay: Duration,
-    pub(super) overhead: u32,
-    pub(super) mean_packet: Bytes,
-    #[serde(serialize_with = "with_name")]
-    pub(super) aqm: Spec,
-    /// The share of packets that is lost behind the queue.
-    pub(super) loss: f64,
-    pub(super) report: bool,
-}
-
-/// A discipline serialises without its name: here with it.
-fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
-    (spec.name(), spec).serialize(s)
-}
 
 /// The way of a traffic's packets between one server and the clients, as indices of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -114,11 +95,11 @@ impl Reader<'_> {
         })?;
         let mut links = Vec::new();
         let access = match topology.access.0 {
-            Some(rate) => access_links(&mut links, "access", rate, topology.servers, at(node, "access"))?,
+            Some(own) => access_links(&mut links, "access", own, topology.servers, at(node, "access"))?,
             None => Vec::new(),
         };
         let inbound = match topology.inbound.0 {
-            Some(rate) => Some(push(&mut links, plain_link("inbound", rate, true, at(node, "inbound"))?)),
+            Some(shared) => Some(push(&mut links, plain_link("inbound", shared, true, at(node, "inbound"))?)),
             None => None,
         };
         let aqm = self.queue(node.get("aqm"), rate, topology.mean_packet)?;
@@ -303,57 +284,4 @@ fn no_link(name: &str, known: Vec<&str>) -> Problem {
 /// Where the value of `key` is written, or the table.
 fn at<'a>(node: &'a Node, key: &str) -> &'a super::problem::Origin {
     &node.get(key).unwrap_or(node).at
-}
-
-fn push(links: &mut Vec<Link>, link: Link) -> usize {
-    links.push(link);
-    links.len() - 1
-}
-
-/// Checks the `loss` of a link.
-fn share(loss: f64, node: &Node) -> Result<f64, Problem> {
-    if (0.0..=1.0).contains(&loss) {
-        return Ok(loss);
-    }
-    Err(Problem::new(format!("the loss cannot be {loss}")).right("it is a share from 0 to 1").at(at(node, "loss")))
-}
-
-fn framing(overhead: Bytes) -> u32 {
-    u32::try_from(overhead.0).unwrap_or(u32::MAX)
-}
-
-fn plain_link(name: &str, rate: BitRate, report: bool, at: &super::problem::Origin) -> Result<Link, Problem> {
-    let link = Link {
-        name: name.to_owned(),
-        rate,
-        delay: Duration::ZERO,
-        overhead: 0,
-        mean_packet: Bytes(1000),
-        aqm: plain()?,
-        loss: 0.0,
-        report,
-    };
-    above_zero(link, at)
-}
-
-fn access_links(
-    links: &mut Vec<Link>,
-    name: &str,
-    rate: BitRate,
-    servers: u32,
-    at: &super::problem::Origin,
-) -> Result<Vec<usize>, Problem> {
-    (0..servers).map(|s| plain_link(&format!("{name}.{s}"), rate, false, at).map(|l| push(links, l))).collect()
-}
-
-fn above_zero(link: Link, at: &super::problem::Origin) -> Result<Link, Problem> {
-    if link.rate.as_bps() > 0 && link.mean_packet > Bytes::ZERO {
-        return Ok(link);
-    }
-    if link.rate.as_bps() > 0 {
-        return Err(Problem::new("a typical packet has no bytes")
-            .right("write such as mean_packet = \"1000b\"")
-            .at(at));
-    }
-    Err(Problem::new(format!("the rate of {} is zero", link.name)).right("write a rate such as \"10mbit\"").at(at))
 }

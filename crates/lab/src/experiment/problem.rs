@@ -137,14 +137,15 @@ pub(super) fn suggest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -
         return "there are none here".to_owned();
     }
     let list = known.join(", ");
-    match nearest(got, &known) {
+    match nearest(got, known.iter().copied()) {
         Some(name) => format!("did you mean {name}? Known are {list}"),
         None => format!("known are {list}"),
     }
 }
 
-fn nearest<'a>(got: &str, known: &[&'a str]) -> Option<&'a str> {
+/// The known name that is most like `got`, if one is like it at all.
+pub(super) fn nearest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let got = got.to_lowercase();
-    let scored = known.iter().map(|k| (strsim::jaro_winkler(&got, &k.to_lowercase()), *k));
+    let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&got, &k.to_lowercase()), k));
     scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }

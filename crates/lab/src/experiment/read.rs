@@ -56,7 +56,7 @@ fn explain(node: &Node, path: &Path, message: &str, keys: Keys<'_>) -> Problem {
     let at = &node.nearest(path).at;
     if let Some(rest) = message.strip_prefix("missing field ") {
         let key = rest.trim_matches('`');
-        return Problem::new(format!("{key} is missing")).right(format!("{key} is needed: {}", keys.noun)).at(at);
+        return Problem::new(format!("{key} is missing")).right(format!("write {key} = …")).at(at);
     }
     if let Some(rest) = message.strip_prefix("duplicate field ") {
         let key = rest.trim_matches('`');
@@ -65,7 +65,7 @@ fn explain(node: &Node, path: &Path, message: &str, keys: Keys<'_>) -> Problem {
     let subject = if path.0.is_empty() { "this".to_owned() } else { path.to_string() };
     for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
         if let Some((got, want)) = message.strip_prefix(prefix).and_then(|m| m.split_once(", expected ")) {
-            let got = if prefix.starts_with("invalid length") { format!("of length {got}") } else { got.to_owned() };
+            let got = if prefix.starts_with("invalid length") { format!("of length {got}") } else { plain_value(got) };
             return Problem::new(format!("{subject} is {got}"))
                 .right(format!("it must be {}", plain_type(want)))
                 .at(at);
@@ -93,6 +93,15 @@ fn unknown(node: &Node, path: &Path, message: &str, keys: Keys<'_>) -> Problem {
     let what = if inner { format!("{got} is not known in {path}") } else { format!("{got} is not {}", keys.noun) };
     let full = if path.0.last().is_some_and(|last| last == got) { path.clone() } else { path.below(got) };
     Problem::new(what).right(help).at(node.key_origin(&full).unwrap_or(&value.at))
+}
+
+/// What serde calls a value, in the words of the format.
+fn plain_value(got: &str) -> String {
+    match got {
+        "sequence" => "a list".to_owned(),
+        "map" => "a table".to_owned(),
+        other => other.replace('`', ""),
+    }
 }
 
 /// The names that serde gives to types, in the words of the format.

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::files::Files;
 use super::group::{Context, Group, Source, read_sources};
-use super::network::{Link, read_network};
+use super::link::Link;
+use super::network::read_network;
 use super::problem::{Origin, Problem, suggest};
 use super::queue::check_params;
 use super::read::{Keys, read};

@@ -7,7 +7,8 @@ use aqmkit_sim::scenario::{self, Scenario};
 
 use super::delays::Delays;
 use super::group::Group;
-use super::network::{Link, Route};
+use super::link::Link;
+use super::network::Route;
 use super::plan::RunSpec;
 use super::problem::Problem;
 use super::resolve::{Resolved, Window};

@@ -14,7 +14,7 @@ const DEFAULT: &str = "rfc";
 
 /// The profile of `[transport]` with the changes that a traffic makes.
 pub(super) fn read_profile(base: Option<&Node>, changes: Option<&Node>) -> Result<Profile, Problem> {
-    for node in [base, changes].into_iter().flatten().filter(|n| !n.is_table()) {
+    if let Some(node) = [base, changes].into_iter().flatten().find(|n| !n.is_table()) {
         let help = "write transport = { profile = \"bsd44\" }";
         return Err(Problem::new("transport is not a table").right(help).at(&node.at));
     }
@@ -34,8 +34,8 @@ pub(super) fn read_profile(base: Option<&Node>, changes: Option<&Node>) -> Resul
     let keys = Keys { noun: "a field of a transport profile", also: &["profile"] };
     let overrides: Overrides = read(&table.without(&["profile"]), keys)?;
     overrides.apply(profile).map_err(|e| {
-        let at = &table.get(e.field).unwrap_or(&table).at;
-        Problem::new(format!("{} of the transport cannot be {}", e.field, e.got)).right(e.must).at(at)
+        let field = table.get(e.field).unwrap_or(&table);
+        Problem::new(format!("{} of the transport cannot be {}", e.field, e.got)).right(e.must).at(&field.at)
     })
 }
 

@@ -41,7 +41,12 @@ impl Node {
     /// Reads a TOML document.
     pub(super) fn document(text: &Arc<Text>) -> Result<Node, Problem> {
         let read = DeTable::parse(text.content()).map_err(|e| syntax(text, &e, 0))?;
-        Reader { text, shift: 0 }.table(read.span(), read.get_ref())
+        let mut root = Reader { text, shift: 0 }.table(read.span(), read.get_ref())?;
+        // What is missing in the whole file is shown at its first key.
+        if let Some(first) = root.entries().first().map(|e| e.at.clone()) {
+            root.at = first;
+        }
+        Ok(root)
     }
 
     /// Reads the TOML value that begins at byte `from` of the text.
@@ -175,7 +180,7 @@ impl Reader<'_> {
 
     fn node(&self, span: Range<usize>, value: &DeValue<'_>) -> Result<Node, Problem> {
         let at = self.origin(span.clone());
-        let too_large = || Problem::new("this number is too large").at(&at);
+        let too_large = || Problem::new("this number is too large").right("there are 64 bits for it").at(&at);
         let scalar = match value {
             DeValue::Table(table) => return self.table(span, table),
             DeValue::Array(array) => return self.array(at, array),

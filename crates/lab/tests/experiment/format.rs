@@ -7,7 +7,7 @@ use super::{SMALL, parse};
 /// The TOML blocks of the document, the first of which is a whole experiment.
 fn blocks() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiment-format.md");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(path).expect("the document is there");
     text.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 

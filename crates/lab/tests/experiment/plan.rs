@@ -164,3 +164,14 @@ fn an_experiment_of_equations_has_nothing_to_run() {
     assert!(experiment.plan().is_empty());
     assert_eq!(experiment.expects[0].formula.as_deref(), Some("cbt-threshold"));
 }
+
+#[test]
+fn the_simulator_runs_what_it_is_told() {
+    let run = &with(SMALL, &["aqm=red", "mix=both", "warmup=1s"]).unwrap().plan()[0];
+    let output = aqmkit_sim::run(run.scenario().unwrap(), &mut |_| aqmkit_sim::Control::Continue).unwrap();
+    let blast = output.windows.iter().find(|w| w.name == "blast").unwrap();
+    assert_eq!((blast.from_s, blast.to_s), (6.0, 15.0));
+    assert!(blast.links["bottleneck"].utilization > 0.9, "{:?}", blast.links["bottleneck"]);
+    let names: Vec<_> = blast.classes.keys().collect();
+    assert_eq!(names, ["other", "tcp"]);
+}

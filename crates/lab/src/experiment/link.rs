@@ -1,0 +1,89 @@
+//! One link, and the checks of its numbers.
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Bytes, Duration};
+use serde::{Serialize, Serializer};
+
+use super::problem::{Origin, Problem};
+use super::queue::plain;
+use super::tree::Node;
+
+/// A link as the simulator wants it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Link {
+    pub(super) name: String,
+    pub(super) rate: BitRate,
+    pub(super) delay: Duration,
+    pub(super) overhead: u32,
+    pub(super) mean_packet: Bytes,
+    #[serde(serialize_with = "with_name")]
+    pub(super) aqm: Spec,
+    /// The share of packets that is lost behind the queue.
+    pub(super) loss: f64,
+    pub(super) report: bool,
+}
+
+/// A discipline serialises without its name: here with it.
+fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
+    (spec.name(), spec).serialize(s)
+}
+
+/// Adds a link, and says at which index.
+pub(super) fn push(links: &mut Vec<Link>, link: Link) -> usize {
+    links.push(link);
+    links.len() - 1
+}
+
+/// Checks the `loss` of a link.
+pub(super) fn share(loss: f64, node: &Node) -> Result<f64, Problem> {
+    if (0.0..=1.0).contains(&loss) {
+        return Ok(loss);
+    }
+    Err(Problem::new(format!("the loss cannot be {loss}"))
+        .right("it is a share from 0 to 1")
+        .at(&node.get("loss").unwrap_or(node).at))
+}
+
+/// The `overhead` of a link.
+pub(super) fn framing(overhead: Bytes) -> u32 {
+    u32::try_from(overhead.0).unwrap_or(u32::MAX)
+}
+
+/// A link that is not under study.
+pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -> Result<Link, Problem> {
+    let link = Link {
+        name: name.to_owned(),
+        rate,
+        delay: Duration::ZERO,
+        overhead: 0,
+        mean_packet: Bytes(1000),
+        aqm: plain()?,
+        loss: 0.0,
+        report,
+    };
+    above_zero(link, at)
+}
+
+/// A link of its own for each server.
+pub(super) fn access_links(
+    links: &mut Vec<Link>,
+    name: &str,
+    rate: BitRate,
+    servers: u32,
+    at: &Origin,
+) -> Result<Vec<usize>, Problem> {
+    (0..servers).map(|s| plain_link(&format!("{name}.{s}"), rate, false, at).map(|l| push(links, l))).collect()
+}
+
+/// Checks that a link sends, and that its typical packet is one.
+pub(super) fn above_zero(link: Link, at: &Origin) -> Result<Link, Problem> {
+    if link.rate.as_bps() > 0 && link.mean_packet > Bytes::ZERO {
+        return Ok(link);
+    }
+    if link.rate.as_bps() > 0 {
+        return Err(Problem::new("a typical packet has no bytes")
+            .right("write such as mean_packet = \"1000b\"")
+            .at(at));
+    }
+    Err(Problem::new(format!("the rate of {} is zero", link.name)).right("write a rate such as \"10mbit\"").at(at))
+}
