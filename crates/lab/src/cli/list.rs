@@ -20,10 +20,11 @@ pub struct Item {
 
 /// What each profile is.
 const TRANSPORTS: &[(&str, &str)] = &[
-    ("bsd44", "FreeBSD 2.2.8, a 4.4BSD: Reno, 16 KB windows, coarse timers"),
-    ("freebsd45", "FreeBSD 4.5: NewReno, larger windows"),
-    ("rfc", "what the RFCs ask of TCP today"),
-    ("ns2", "ns-2's agents: no handshake subtleties, fine timers"),
+    ("bsd44", "4.4BSD as Parris 2001 describes it: Reno, 16 KB windows, ticks of 500 ms"),
+    ("freebsd22", "FreeBSD 2.2.8 as its source has it"),
+    ("freebsd45", "FreeBSD 4.5: NewReno, ticks of 10 ms"),
+    ("rfc", "TCP as the RFCs recommend it"),
+    ("ns2", "the agents of ns-2"),
 ];
 
 /// Every name of a part of the catalogue.

@@ -138,7 +138,7 @@ fn number(text: &str) -> Option<f64> {
 /// How far a value may be from the printed number `x`, whose text is `printed`.
 fn tolerance(kind: Kind, x: f64, printed: &str) -> f64 {
     match kind {
-        Kind::Equation => (0.005 * x.abs()).max(1e-9),
+        Kind::Equation => 0.005 * x.abs(),
         Kind::Value => (0.2 * x.abs()).max(2.0 * last_digit(printed)),
         Kind::Order => 0.0,
     }

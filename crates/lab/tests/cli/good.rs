@@ -1,0 +1,161 @@
+use serde_json::Value;
+
+use super::{Desk, TINY};
+
+/// The results without what the runs cost, which differs each time.
+fn results(text: &str) -> Value {
+    let mut json: Value = serde_json::from_str(text).unwrap();
+    for run in json["runs"].as_array_mut().unwrap() {
+        let engine = run["engine"].as_object_mut().unwrap();
+        engine.retain(|key, _| key == "packets" || key == "events");
+    }
+    json
+}
+
+#[test]
+fn run_leaves_everything_and_says_where() {
+    let desk = Desk::new();
+    let out = desk.run("run tiny.toml").good();
+    assert!(out.contains("fifo") && out.contains("red") && out.contains("Report: results/tiny/report.html"), "{out}");
+    for file in ["results.json", "report.html", "summary.csv", "series.parquet", "flows.parquet", "responses.parquet"] {
+        assert!(desk.path().join("results/tiny").join(file).is_file(), "{file}");
+    }
+    let json = results(&desk.read("results/tiny/results.json"));
+    assert_eq!(json["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(json["planned"], 4);
+}
+
+#[test]
+fn any_number_of_jobs_gives_the_same_results() {
+    let desk = Desk::new();
+    let one = desk.run("run tiny.toml --json --jobs 1 --out a").good();
+    let two = desk.run("run tiny.toml --json --jobs 2 --out b").good();
+    assert_eq!(results(&one), results(&two));
+    assert_eq!(results(&one), results(&desk.read("a/results.json")));
+    let other = desk.run("run tiny.toml --json --seed 2 --out c").good();
+    assert_ne!(results(&one)["runs"], results(&other)["runs"]);
+}
+
+#[test]
+fn what_was_done_is_not_done_again() {
+    let desk = Desk::new();
+    let first = desk.run("run tiny.toml --json").good();
+    // With what the runs cost: they were not run again.
+    assert_eq!(desk.run("run tiny.toml --json").good(), first);
+    let more = desk.run("-v run tiny.toml --repeat 3");
+    assert_eq!(more.code, 0);
+    assert_eq!(more.err.matches("was done before").count(), 4, "{}", more.err);
+    assert_eq!(more.err.matches(": done").count(), 2, "{}", more.err);
+}
+
+#[test]
+fn a_damaged_run_is_told_and_run_again() {
+    let desk = Desk::new();
+    desk.run("run tiny.toml").good();
+    let runs = std::fs::read_dir(desk.path().join("results/tiny/runs")).unwrap();
+    let mut kept = runs.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "zst"));
+    std::fs::write(kept.next().unwrap(), "x").unwrap();
+    let told = desk.run("run tiny.toml");
+    assert_eq!(told.code, 0);
+    assert_eq!(told.err.matches("it is run again").count(), 1, "{}", told.err);
+    assert_eq!(desk.run("-q run tiny.toml").good(), told.out);
+}
+
+#[test]
+fn settings_change_the_experiment() {
+    let desk = Desk::new();
+    let out = desk.run("run tiny.toml --set topology.rate=4mbit --set repeat=1 --json").good();
+    let json = results(&out);
+    assert_eq!(json["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn compare_writes_an_experiment_that_runs_by_itself() {
+    let desk = Desk::new();
+    let line = "compare fifo red:min=5,max=15 --rate 2mbit --rtt 20ms --bulk 3 --cbr 500kbit --duration 2s --warmup 1s";
+    let out = desk.run(&format!("{line} --json --out c")).good();
+    let json = results(&out);
+    assert_eq!(json["axes"][0]["labels"], serde_json::json!(["fifo", "red:min=5,max=15"]));
+    let again = results(&desk.run("run c/experiment.toml --json --out d").good());
+    assert_eq!(json["runs"], again["runs"]);
+    let table = desk.run(&format!("{line} --out c")).good();
+    assert!(table.contains("red:min=5,max=15") && table.contains("Report: c/report.html"), "{table}");
+}
+
+#[test]
+fn report_is_built_again() {
+    let desk = Desk::new();
+    desk.run("run tiny.toml --out r").good();
+    let before = desk.read("r/report.html");
+    std::fs::remove_file(desk.path().join("r/report.html")).unwrap();
+    assert_eq!(desk.run("report r").good(), "Report: r/report.html\n");
+    assert_eq!(desk.read("r/report.html"), before);
+}
+
+const PUBLISHED: &str = "id,source,where,what,unit,low,high,kind\n\
+    TH,Paper,Table 1,a threshold,packets,39.07,39.07,equation\n\
+    USED,Paper,Table 2,use of the link,%,95,100,value\n\
+    ORDER,Paper,section 3,throughput,Mb/s,,,order\n";
+
+const CLAIMS: &str = r#"
+[[expect]]
+id = "TH"
+formula = "cbt-threshold"
+args = { bandwidth = "575kibps", packet = "1507b", latency = "100ms" }
+[[expect]]
+id = "USED"
+where = { aqm = "fifo", link = "bottleneck" }
+metric = "utilization"
+[[expect]]
+id = "ORDER"
+where = { class = "tcp" }
+metric = "throughput_bps"
+order = "fifo > red"
+"#;
+
+#[test]
+fn reproduce_judges_what_was_published() {
+    let desk = Desk::new();
+    desk.write("experiments/published.csv", PUBLISHED);
+    desk.write("experiments/p/tiny.toml", &format!("{TINY}{CLAIMS}"));
+    let out = desk.run("reproduce p/tiny").good();
+    assert!(out.contains("p/tiny: Tiny") && out.contains("39.07") && out.contains("fifo > red"), "{out}");
+    let json: Value = serde_json::from_str(&desk.run("reproduce p/tiny --json").good()).unwrap();
+    let passes: Vec<_> = json[0]["expectations"].as_array().unwrap().iter().map(|e| e["pass"].clone()).collect();
+    assert_eq!(passes, [true, true, true]);
+    desk.write("experiments/p/tiny.toml", &format!("{TINY}{}", CLAIMS.replace("fifo > red", "red >> fifo")));
+    let told = desk.run("reproduce p/tiny");
+    assert_eq!((told.code, told.err.as_str()), (1, ""), "{told:?}");
+}
+
+#[test]
+fn list_names_everything() {
+    let desk = Desk::new();
+    desk.write("experiments/mine.toml", TINY);
+    let all = desk.run("list").good();
+    for name in ["red", "bsd44", "bulk", "mine", "Tiny"] {
+        assert!(all.contains(name), "{name}: {all}");
+    }
+    let json: Value = serde_json::from_str(&desk.run("list disciplines --json").good()).unwrap();
+    assert!(json.as_array().unwrap().iter().any(|e| e["name"] == "red" && e["kind"] == "discipline"));
+}
+
+#[test]
+fn describe_knows_every_kind_of_thing() {
+    let desk = Desk::new();
+    let red = desk.run("describe red --set limit=99").good();
+    assert!(red.contains("On a link of 10mbit") && red.contains("limit = \"99p\""), "{red}");
+    assert!(desk.run("describe bulk").good().contains("flows = 360"));
+    assert!(desk.run("describe bsd44").good().contains("mss = \"1448b\""));
+    assert!(desk.run("describe cbt-threshold").good().contains("Arguments: bandwidth, packet, latency"));
+    assert!(desk.run("describe tiny.toml").good().contains("runs: 4"));
+    assert!(desk.run("describe cbt").good().contains("class"));
+}
+
+#[test]
+fn bench_measures() {
+    let told = Desk::new().run("bench --json --duration 1s --packets 10000 -q");
+    let json: Value = serde_json::from_str(&told.good()).unwrap();
+    assert!(json["engine"]["packets_per_cpu_s"].as_f64().unwrap() > 0.0);
+    assert!(json["disciplines"].as_array().unwrap().len() >= 4);
+}

@@ -1,0 +1,91 @@
+//! The command as a user meets it.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod good;
+mod help;
+mod wrong;
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+/// A tiny experiment: two disciplines, two repeats, two seconds.
+const TINY: &str = r#"
+title = "Tiny"
+source = "nowhere"
+duration = "2s"
+repeat = 2
+[topology]
+rate = "2mbit"
+delays = "20ms"
+[sweep]
+aqm = ["fifo", { name = "red", min = 5, max = 15 }]
+[[traffic]]
+kind = "bulk"
+class = "tcp"
+flows = 3
+stagger = "100ms"
+"#;
+
+/// A directory with the experiment `tiny`, which the command runs in.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        let desk = Desk(tempfile::tempdir().unwrap());
+        desk.write("tiny.toml", TINY);
+        desk
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    /// The command with these arguments, separated by spaces.
+    fn run(&self, line: &str) -> Told {
+        let mut command = Command::cargo_bin("aqmkit").unwrap();
+        command.current_dir(self.path()).env_remove("AQMKIT_EXPERIMENTS").env("NO_COLOR", "1");
+        let output = command.args(line.split_whitespace()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Told { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+/// What the command said.
+#[derive(Debug)]
+struct Told {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Told {
+    #[track_caller]
+    fn good(self) -> String {
+        assert_eq!(self.code, 0, "{self:?}");
+        assert_eq!(self.err, "", "nothing beside the results");
+        self.out
+    }
+
+    /// One message that is no panic, with this in it.
+    #[track_caller]
+    fn wrong(&self, parts: &[&str]) {
+        assert_eq!((self.code, self.out.as_str()), (2, ""), "{self:?}");
+        let flat = self.err.split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
+        for part in parts {
+            assert!(flat.contains(part), "{part:?} is not in:\n{}", self.err);
+        }
+        assert!(!self.err.contains("panicked") && !self.err.contains("RUST_BACKTRACE"), "{}", self.err);
+    }
+}

@@ -1,0 +1,95 @@
+use super::{Desk, TINY};
+
+/// The tiny experiment with one text in another's place.
+#[track_caller]
+fn changed(from: &str, to: &str) -> super::Told {
+    assert!(TINY.contains(from));
+    let desk = Desk::new();
+    desk.write("bad.toml", &TINY.replace(from, to));
+    desk.run("run bad.toml")
+}
+
+#[test]
+fn an_unknown_key() {
+    changed("flows = 3", "flow = 3").wrong(&["flow", "bad.toml:", "flows"]);
+    changed("rate = \"2mbit\"", "rat = \"2mbit\"").wrong(&["rat", "did you mean rate?"]);
+}
+
+#[test]
+fn a_wrong_unit() {
+    changed("\"2mbit\"", "\"2ms\"").wrong(&["\"2ms\" is not a rate", "bad.toml:"]);
+    changed("\"2mbit\"", "2").wrong(&["unit"]);
+    Desk::new().run("compare fifo --rate 10ms").wrong(&["'10ms'", "is not a rate"]);
+    Desk::new().run("compare fifo --duration 10").wrong(&["needs a unit"]);
+}
+
+#[test]
+fn a_negative_rate() {
+    changed("\"2mbit\"", "\"-2mbit\"").wrong(&["negative"]);
+    Desk::new().run("compare fifo --rate=-2mbit").wrong(&["negative"]);
+}
+
+#[test]
+fn thresholds_the_wrong_way_round() {
+    changed("min = 5, max = 15", "min = 15, max = 5").wrong(&["max"]);
+    Desk::new().run("compare red:min=15,max=5").wrong(&["max"]);
+    Desk::new().run("describe red --set min=15 --set max=5").wrong(&["max"]);
+}
+
+#[test]
+fn shares_above_all_there_is() {
+    let classes = r#"{ name = "cbq", classes = [{ class = "tcp", share = 0.8 }, { class = "other", share = 0.4 }] }"#;
+    changed(r#"{ name = "red", min = 5, max = 15 }"#, classes).wrong(&["share"]);
+    Desk::new().run("compare fifo --http 90").wrong(&["--http 90", "fraction"]);
+}
+
+#[test]
+fn what_does_not_exist() {
+    let desk = Desk::new();
+    desk.run("run missing.toml").wrong(&["missing.toml cannot be read"]);
+    desk.run("run cbt/blats").wrong(&["no experiment is called \"cbt/blats\""]);
+    desk.run("reproduce cbt/blats").wrong(&["no experiment is called"]);
+    desk.run("compare fifo rde").wrong(&["no discipline is called \"rde\"", "did you mean red?"]);
+    desk.run("describe rde").wrong(&["nothing is called \"rde\"", "did you mean red?"]);
+    desk.run("compare fifo --transport linux9").wrong(&["linux9"]);
+    desk.run("report .").wrong(&["results.json", "name a directory"]);
+    desk.run("fly").wrong(&["'fly'"]);
+    changed("\"fifo\",", "\"fifa\",").wrong(&["fifa", "did you mean fifo?"]);
+    changed("kind = \"bulk\"", "kind = \"bulq\"").wrong(&["bulq"]);
+}
+
+#[test]
+fn a_bad_setting() {
+    let desk = Desk::new();
+    desk.run("run tiny.toml --set topology.rate").wrong(&["--set"]);
+    desk.run("run tiny.toml --set topology.rat=2mbit").wrong(&["rat"]);
+    desk.run("run tiny.toml --set topology.rate=fast").wrong(&["fast"]);
+    desk.run("describe red --set min").wrong(&["sets nothing"]);
+    desk.run("run tiny.toml --jobs 0").wrong(&["--jobs"]);
+    desk.run("run tiny.toml --repeat 0").wrong(&["--repeat"]);
+}
+
+#[test]
+fn a_directory_that_cannot_be_written() {
+    let desk = Desk::new();
+    desk.write("file", "x");
+    desk.run("run tiny.toml --out file").wrong(&["cannot write to file", "--out"]);
+    desk.run("compare fifo --out file/below").wrong(&["cannot write to file/below"]);
+}
+
+#[test]
+fn wrong_claims() {
+    let desk = Desk::new();
+    let claim = |id: &str, rest: &str| format!("{TINY}\n[[expect]]\nid = \"{id}\"\n{rest}");
+    desk.write("experiments/published.csv", "id,source,where,what,unit,low,high,kind\nA,P,T,w,ms,1,1,value\n");
+    desk.write("a.toml", &claim("B", "where = { class = \"tcp\" }\nmetric = \"goodput_bps\""));
+    desk.run("run a.toml").wrong(&["[[expect]] B", "no such row"]);
+    desk.write("a.toml", &claim("A", "where = { class = \"tcp\" }\nmetric = \"goodput_bps\""));
+    desk.run("run a.toml").wrong(&["a rate cannot be given in ms"]);
+    desk.write("a.toml", &claim("A", "formula = \"queue-latncy\""));
+    desk.run("run a.toml").wrong(&["no formula is called \"queue-latncy\""]);
+    desk.write("a.toml", &claim("A", "formula = \"queue-latency\"\nargs = { queue = 1 }"));
+    desk.run("run a.toml").wrong(&["missing field"]);
+    desk.write("experiments/published.csv", "id,source\nA,P\n");
+    desk.run("run a.toml").wrong(&["published.csv"]);
+}
