@@ -50,7 +50,9 @@ pub fn in_range(field: &str, value: f64, low: f64, high: f64) -> Result<(), Para
     if value >= low && value <= high {
         return Ok(());
     }
-    let want = if high.is_finite() {
+    let want = if low == f64::MIN_POSITIVE {
+        format!("it must be above 0 and at most {high}")
+    } else if high.is_finite() {
         format!("it must be from {low} to {high}")
     } else {
         format!("it must be at least {low}")

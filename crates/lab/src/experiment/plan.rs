@@ -18,7 +18,7 @@ pub struct RunSpec {
     pub labels: BTreeMap<String, String>,
     /// The run's seed.
     pub seed: u64,
-    /// A hash of everything that decides the run's output, the version of aqmkit included.
+    /// A hash of everything that decides the run's output, the version and the code of aqmkit included.
     pub hash: String,
     pub(super) resolved: Arc<Resolved>,
 }
@@ -44,7 +44,7 @@ fn run_seed(seed: u64, repeat: u32) -> u64 {
 }
 
 fn hash(resolved: &Resolved, seed: u64) -> String {
-    let content = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), seed, resolved));
+    let content = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), env!("AQMKIT_CODE"), seed, resolved));
     // Nothing in a resolved run fails to serialise; its text form would serve as well.
     let content = content.unwrap_or_else(|_| format!("{seed} {resolved:?}").into_bytes());
     blake3::hash(&content).to_string()
