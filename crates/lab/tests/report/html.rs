@@ -166,6 +166,8 @@ fn an_axis_of_numbers_is_plotted_along() {
         entry.labels.insert("mix".into(), label.into());
     }
     let page = page_of(&study);
+    write_html(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep.html"), &ReportInput::new(&study.results, &[]))
+        .unwrap();
     assert!(page.contains("id=\"sweeps\""));
     let sweep = plots(&page).into_iter().find(|plot| plot["layout"]["xaxis"]["title"]["text"] == "mix, ms").unwrap();
     let x: Vec<f64> = serde_json::from_value(sweep["data"][0]["x"].clone()).unwrap();
