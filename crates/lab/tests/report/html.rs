@@ -174,3 +174,22 @@ fn an_axis_of_numbers_is_plotted_along() {
     assert_eq!(x, [20.0, 40.0, 60.0, 80.0]);
     assert_eq!(sweep["data"][0]["name"], "fifo");
 }
+
+#[test]
+fn predictions_are_drawn_where_they_belong() {
+    let study = study(1, 1);
+    let predicted = |quantity: &str, value: f64| Overlay {
+        quantity: quantity.into(),
+        label: "predicted".into(),
+        points: vec![(0.0, value), (100.0, value)],
+    };
+    let overlays = [predicted("classes.tcp.throughput_bps", 8e6), predicted("classes.multimedia.latency_ms", 61.0)];
+    let runs = study.runs();
+    let page = skeleton(&ReportInput { overlays: &overlays, ..ReportInput::new(&study.results, &runs) }).unwrap();
+    let compared = plots(&page).into_iter().find(|plot| plot.to_string().contains("multimedia latency, ms")).unwrap();
+    let lines: Vec<_> =
+        compared["data"].as_array().unwrap().iter().filter(|trace| trace["name"] == "predicted").collect();
+    assert_eq!(lines.iter().map(|line| line["y"][0].as_f64().unwrap()).collect::<Vec<_>>(), [8.0, 61.0]);
+    assert_ne!(lines[0]["yaxis"], lines[1]["yaxis"]);
+    assert_eq!((&lines[0]["showlegend"], &lines[1]["showlegend"]), (&true.into(), &false.into()));
+}

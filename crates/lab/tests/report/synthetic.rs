@@ -234,10 +234,11 @@ fn series(manner: &Manner, mix: usize, seed: usize) -> Series {
             put(&format!("classes.{class}.throughput_bps"), rate);
             put(&format!("classes.{class}.goodput_bps"), rate * 0.96);
             put(&format!("classes.{class}.drop_rate"), if idle { f64::NAN } else { 0.02 * shake(0.5, salt + 9) });
-            put(&format!("classes.{class}.queue_delay_ms"), if idle { f64::NAN } else { delay });
+            put(&format!("classes.{class}.queue_delay_ms.mean"), if idle { f64::NAN } else { delay });
+            put(&format!("classes.{class}.latency_ms.mean"), if idle { f64::NAN } else { delay + 3.0 });
         }
-        put("links.bottleneck.queue_delay_ms", manner.delay * shake(0.2, 11));
-        put("links.bottleneck.queue_packets", manner.delay * shake(0.2, 12));
+        put("links.bottleneck.queue_delay_ms.mean", manner.delay * shake(0.2, 11));
+        put("links.bottleneck.queue_packets.mean", manner.delay * shake(0.2, 12));
         put("links.bottleneck.drop_rate", if blast { 0.3 } else { 0.02 } * shake(0.3, 13));
         if has_frames(mix) {
             let (whole, playable) = if blast { manner.frames } else { (30.0, 29.5) };

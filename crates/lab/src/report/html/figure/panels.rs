@@ -28,8 +28,8 @@ fn found(columns: &BTreeSet<&str>, path: &str) -> Option<String> {
     if columns.contains(path) { Some(path.to_owned()) } else { columns.contains(mean.as_str()).then_some(mean) }
 }
 
-/// One panel for each quantity, for lines of different runs.
-pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64) -> Vec<Panel> {
+/// One panel for each quantity, for lines of different runs; also for what was `asked` for by its path.
+pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[&str]) -> Vec<Panel> {
     let mut panels = Vec::new();
     let mut add = |path: String, title: String, factor: f64| {
         panels.extend(found(columns, &path).map(|column| Panel::new(title, factor, column)));
@@ -37,6 +37,9 @@ pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64) -> Vec<Pa
     let (rate, factor) = rate_unit(largest_rate);
     for class in names(columns, "classes.") {
         add(format!("classes.{class}.throughput_bps"), format!("{class} throughput, {rate}"), factor);
+    }
+    for (path, class) in asked.iter().filter_map(|path| Some((path, latency_of(path)?))) {
+        add((*path).to_owned(), format!("{class} latency, ms"), 1.0);
     }
     let links = names(columns, "links.");
     for link in &links {
@@ -49,6 +52,11 @@ pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64) -> Vec<Pa
         add(format!("apps.{app}.playable_frame_rate"), format!("{app} playable frames, per second"), 1.0);
     }
     panels
+}
+
+/// The class whose latency `path` is.
+fn latency_of(path: &str) -> Option<&str> {
+    path.strip_prefix("classes.")?.strip_suffix(".latency_ms")
 }
 
 /// One panel for each kind of quantity, with a line for each class.

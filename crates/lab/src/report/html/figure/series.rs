@@ -44,8 +44,10 @@ pub(in crate::report::html) fn series(
 ) -> Option<Figure> {
     let columns: BTreeSet<&str> = runs.iter().flat_map(|run| columns(run.output)).collect();
     let rate = largest_rate(runs);
+    let mut asked: Vec<&str> = overlays.iter().map(|overlay| overlay.quantity.trim_end_matches(".mean")).collect();
+    asked.dedup();
     let (classes, mut panels) = match lines {
-        Lines::Runs => (Vec::new(), by_quantity(&columns, rate)),
+        Lines::Runs => (Vec::new(), by_quantity(&columns, rate, &asked)),
         Lines::Classes => by_class(&columns, rate),
     };
     panels.truncate(MOST_PANELS);
@@ -150,7 +152,7 @@ fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, class
 /// What was predicted for the quantity of this panel.
 fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overlay]) {
     for (column, _) in &panel.columns {
-        for overlay in overlays.iter().filter(|overlay| overlay.quantity == *column) {
+        for overlay in overlays.iter().filter(|overlay| is_of(overlay, column)) {
             let (times, values) =
                 overlay.points.iter().map(|&(time, value)| (time, rounded(value * panel.factor))).unzip();
             let line = common::Line::new().color("#888888").width(2.0).dash(common::DashType::Dash);
@@ -164,6 +166,11 @@ fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overla
             plot.add_trace(trace);
         }
     }
+}
+
+/// Whether it predicts this column, or the quantity that the column has the mean of.
+fn is_of(overlay: &Overlay, column: &str) -> bool {
+    overlay.quantity.trim_end_matches(".mean") == column.trim_end_matches(".mean")
 }
 
 /// Whether it is the first with its label, which is the one that the legend shows.
