@@ -146,8 +146,9 @@ impl Builder<'_> {
                 self.add(&path, &format!("{class} {name}"), &format!("{class}\n{head}"), kind);
             };
             add("goodput_bps", "goodput", "good", Kind { unit, factor, ..GOODPUT });
-            add("loss_rate_pps", "lost per flow", "lost", LOST);
-            add("latency_ms.mean", "latency, mean", "latency", LATENCY);
+            let rank = LOST.rank + if matches!(class.as_str(), "tcp" | "other") { 2 } else { 0 };
+            add("loss_rate_pps", "lost per flow", "lost", Kind { rank, ..LOST });
+            add("latency_ms.mean", "latency, mean", "latency", Kind { rank, ..LATENCY });
         }
     }
 

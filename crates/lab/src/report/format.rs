@@ -78,9 +78,3 @@ pub fn rounded(value: f64) -> f64 {
     let scale = 10f64.powi(digits.abs());
     if digits >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
 }
-
-/// `4 of 5`.
-#[must_use]
-pub fn of(part: usize, whole: usize) -> String {
-    format!("{part} of {whole}")
-}

@@ -83,6 +83,12 @@ impl Grid {
         Grid { focus, groups, windows, repeats }
     }
 
+    /// What a row is: a discipline, or a value of the compared axis.
+    #[must_use]
+    pub fn row_name(&self) -> &str {
+        if self.focus.name == "aqm" { "discipline" } else { &self.focus.name }
+    }
+
     /// Every path that has a number in some row.
     #[must_use]
     pub fn paths(&self) -> BTreeSet<&str> {

@@ -166,9 +166,30 @@ fn an_axis_of_numbers_is_plotted_along() {
         entry.labels.insert("mix".into(), label.into());
     }
     let page = page_of(&study);
+    write_html(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep.html"), &ReportInput::new(&study.results, &[]))
+        .unwrap();
     assert!(page.contains("id=\"sweeps\""));
     let sweep = plots(&page).into_iter().find(|plot| plot["layout"]["xaxis"]["title"]["text"] == "mix, ms").unwrap();
     let x: Vec<f64> = serde_json::from_value(sweep["data"][0]["x"].clone()).unwrap();
     assert_eq!(x, [20.0, 40.0, 60.0, 80.0]);
     assert_eq!(sweep["data"][0]["name"], "fifo");
+}
+
+#[test]
+fn predictions_are_drawn_where_they_belong() {
+    let study = study(1, 1);
+    let predicted = |quantity: &str, value: f64| Overlay {
+        quantity: quantity.into(),
+        label: "predicted".into(),
+        points: vec![(0.0, value), (100.0, value)],
+    };
+    let overlays = [predicted("classes.tcp.throughput_bps", 8e6), predicted("classes.multimedia.latency_ms", 61.0)];
+    let runs = study.runs();
+    let page = skeleton(&ReportInput { overlays: &overlays, ..ReportInput::new(&study.results, &runs) }).unwrap();
+    let compared = plots(&page).into_iter().find(|plot| plot.to_string().contains("multimedia latency, ms")).unwrap();
+    let lines: Vec<_> =
+        compared["data"].as_array().unwrap().iter().filter(|trace| trace["name"] == "predicted").collect();
+    assert_eq!(lines.iter().map(|line| line["y"][0].as_f64().unwrap()).collect::<Vec<_>>(), [8.0, 61.0]);
+    assert_ne!(lines[0]["yaxis"], lines[1]["yaxis"]);
+    assert_eq!((&lines[0]["showlegend"], &lines[1]["showlegend"]), (&true.into(), &false.into()));
 }

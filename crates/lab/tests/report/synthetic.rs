@@ -157,12 +157,12 @@ fn window(manner: &Manner, mix: usize, seed: usize, name: &str, from_s: f64, to_
     let other = if blast { 9.6 - manner.tcp - manner.multimedia } else { 0.0 };
     let tcp = if blast { manner.tcp } else { 8.0 };
     let lost = if blast { manner.lost } else { manner.lost / 12.0 };
-    let class = |rate: f64, lost: f64, delay: Option<f64>| ClassStats {
+    let class = |rate: f64, away: f64, delay: Option<f64>| ClassStats {
         throughput_bps: rate * wobble * 1e6,
         goodput_bps: rate * wobble * 0.96e6,
         offered_bps: rate * 1.1e6,
-        drop_rate: lost / 60.0,
-        loss_rate_pps: lost * wobble,
+        drop_rate: away / 60.0,
+        loss_rate_pps: away * wobble,
         packet_bytes: 1000.0,
         efficiency: 0.95,
         queue_delay_ms: delay.map(spread),
@@ -187,7 +187,7 @@ fn window(manner: &Manner, mix: usize, seed: usize, name: &str, from_s: f64, to_
         classes: [
             ("tcp".to_owned(), class(tcp, lost / 3.0, Some(manner.delay))),
             ("multimedia".to_owned(), class(manner.multimedia, lost, Some(manner.delay * 0.9))),
-            ("other".to_owned(), class(other, other * 10.0, blast.then_some(manner.delay))),
+            ("other".to_owned(), class(other, other * 5.0, blast.then_some(manner.delay))),
         ]
         .into(),
         flows: FlowStats {
@@ -234,10 +234,11 @@ fn series(manner: &Manner, mix: usize, seed: usize) -> Series {
             put(&format!("classes.{class}.throughput_bps"), rate);
             put(&format!("classes.{class}.goodput_bps"), rate * 0.96);
             put(&format!("classes.{class}.drop_rate"), if idle { f64::NAN } else { 0.02 * shake(0.5, salt + 9) });
-            put(&format!("classes.{class}.queue_delay_ms"), if idle { f64::NAN } else { delay });
+            put(&format!("classes.{class}.queue_delay_ms.mean"), if idle { f64::NAN } else { delay });
+            put(&format!("classes.{class}.latency_ms.mean"), if idle { f64::NAN } else { delay + 3.0 });
         }
-        put("links.bottleneck.queue_delay_ms", manner.delay * shake(0.2, 11));
-        put("links.bottleneck.queue_packets", manner.delay * shake(0.2, 12));
+        put("links.bottleneck.queue_delay_ms.mean", manner.delay * shake(0.2, 11));
+        put("links.bottleneck.queue_packets.mean", manner.delay * shake(0.2, 12));
         put("links.bottleneck.drop_rate", if blast { 0.3 } else { 0.02 } * shake(0.3, 13));
         if has_frames(mix) {
             let (whole, playable) = if blast { manner.frames } else { (30.0, 29.5) };

@@ -13,6 +13,9 @@ use crate::report::format::{significant, thousands};
 use crate::report::grid::Grid;
 use crate::results::{Entry, Results};
 
+/// Columns of this rank and above stand at the end of a table.
+const RARE: u8 = 6;
+
 /// The page.
 #[derive(Debug, Serialize)]
 pub(super) struct Page {
@@ -41,7 +44,8 @@ pub(super) struct Page {
 pub(super) fn page(input: &ReportInput<'_>) -> Page {
     let results = input.results;
     let grid = Grid::of(results);
-    let columns = columns(&grid);
+    let mut columns = columns(&grid);
+    columns.sort_by_key(|column| column.kind.rank >= RARE);
     let swatches = swatches(&grid.focus.labels);
     let title = if results.title.is_empty() { &results.experiment } else { &results.title };
     Page {
@@ -52,7 +56,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         facts: facts(input),
         missing: results.planned.saturating_sub(runs(results)),
         repeats: grid.repeats,
-        focus: if grid.focus.name == "aqm" { "discipline".to_owned() } else { grid.focus.name.clone() },
+        focus: grid.row_name().to_owned(),
         groups: groups(&grid, &columns, &swatches),
         terms: terms(&columns),
         claims: claims(&results.expectations),

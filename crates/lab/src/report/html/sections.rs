@@ -91,7 +91,7 @@ pub(super) fn disciplines(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swat
         figures: own_figures(input, grid, swatch),
     };
     let all = swatches.iter().take(MOST_LINES).enumerate().map(section);
-    all.filter(|section| !section.figures.is_empty() || !section.parameters.is_empty()).collect()
+    all.filter(|found| !found.figures.is_empty() || !found.parameters.is_empty()).collect()
 }
 
 fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(String, Figure)> {
@@ -107,9 +107,9 @@ fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(St
 
 /// The first repeat of a combination.
 fn first_run<'a>(runs: &'a [RunData<'a>], grid: &Grid, group: &Group, label: &str) -> Option<&'a RunData<'a>> {
-    let is = |run: &RunData<'_>, axis: &str, label: &str| run.labels.get(axis).map_or("", String::as_str) == label;
+    let is = |run: &RunData<'_>, axis: &str, wanted: &str| run.labels.get(axis).map_or("", String::as_str) == wanted;
     let matching = |run: &&RunData<'_>| {
-        is(run, &grid.focus.name, label) && group.labels.iter().all(|(axis, label)| is(run, axis, label))
+        is(run, &grid.focus.name, label) && group.labels.iter().all(|(axis, other)| is(run, axis, other))
     };
     let repeat = |run: &&RunData<'_>| run.labels.get("repeat").and_then(|text| text.parse::<u64>().ok());
     runs.iter().filter(matching).min_by_key(repeat)

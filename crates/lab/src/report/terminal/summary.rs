@@ -50,7 +50,7 @@ fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String
     let mut lines = screen.table();
     let height = shown.iter().map(|column| heading(column).lines().count()).max().unwrap_or(1);
     let heads = shown.iter().map(|column| head(lowered(&heading(column), height), CellAlignment::Right));
-    let first = head(lowered(first_head(grid), height), CellAlignment::Left);
+    let first = head(lowered(grid.row_name(), height), CellAlignment::Left);
     lines.set_header(std::iter::once(first).chain(heads));
     for row in &table.rows {
         let cells =
@@ -58,11 +58,6 @@ fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String
         lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(cells));
     }
     drawn(lines)
-}
-
-/// What the first column holds.
-fn first_head(grid: &Grid) -> &str {
-    if grid.focus.name == "aqm" { "discipline" } else { &grid.focus.name }
 }
 
 /// Text with empty lines above, so that it stands at the foot of a heading of this height.
@@ -77,17 +72,16 @@ fn heading(column: &Column) -> String {
 /// The columns of the lowest ranks that fit beside the labels, in the order of the table.
 fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> {
     let labels = grid.rows().map(|row| row.label.chars().count()).max().unwrap_or(0);
-    let mut left = width.saturating_sub(labels.max(first_head(grid).chars().count()) + PADDING);
+    let mut left = width.saturating_sub(labels.max(grid.row_name().chars().count()) + PADDING);
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|&place| all[place].kind.rank);
     let mut chosen: Vec<usize> = Vec::new();
     for place in order {
         let needed = needed(grid, &all[place]) + PADDING;
-        if needed > left {
-            break;
+        if needed <= left {
+            left -= needed;
+            chosen.push(place);
         }
-        left -= needed;
-        chosen.push(place);
     }
     chosen.sort_unstable();
     chosen.into_iter().map(|place| &all[place]).collect()

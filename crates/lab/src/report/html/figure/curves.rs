@@ -6,7 +6,7 @@ use plotly::layout::{AxisType, RangeMode};
 use plotly::{Layout, Plot, Scatter};
 
 use super::series::Line;
-use super::{Figure, axis, domain, heading, layout, literal, reference, titled};
+use super::{Figure, domain, heading, layout, literal, reference, titled};
 use crate::report::format::rounded;
 
 /// The most points of one curve.
@@ -50,29 +50,30 @@ fn figure(window: &str, quantity: &str, runs: &[Line<'_>]) -> Option<Figure> {
 
 /// `classes.tcp.queue_delay_ms` in words: `tcp queue delay`.
 fn title(quantity: &str) -> String {
+    if let Some((app, kind)) = quantity.strip_prefix("apps.").and_then(|inner| inner.split_once(".response_time_ms.")) {
+        return format!("{app} {kind} response time");
+    }
     let inner = quantity.split_once('.').map_or(quantity, |(_, inner)| inner);
     inner.replace("_ms", "").replace(['_', '.'], " ")
 }
 
 fn arranged(title: &str, wide: bool) -> Layout {
-    let gap = 0.22;
+    let gap = 0.12;
     let (upper, lower) = (domain(0, 2, gap), domain(1, 2, gap));
     let time = titled("ms").anchor("y2");
     let time = if wide { time.type_(AxisType::Log) } else { time.range_mode(RangeMode::ToZero) };
-    let tail = axis().domain(&lower).type_(AxisType::Log).dtick(1.0);
-    let notes = vec![
-        heading(&format!("{}: share at or below", literal(title)), upper[1]),
-        heading("share above (log)", lower[1]),
-    ];
-    layout(HEIGHT).x_axis(time).y_axis(axis().domain(&upper).range(vec![0.0, 1.0])).y_axis2(tail).annotations(notes)
+    let body = titled("share at or below").domain(&upper).range(vec![0.0, 1.0]);
+    let tail = titled("share above (log)").domain(&lower).type_(AxisType::Log).dtick(1.0);
+    let notes = vec![heading(&literal(title), upper[1])];
+    layout(HEIGHT).x_axis(time).y_axis(body).y_axis2(tail).annotations(notes)
 }
 
 fn add(plot: &mut Plot, found: &Distribution, run: &Line<'_>) {
     let points = thinned(&found.points);
     let above = points.iter().filter(|(_, share)| *share < 1.0);
     let above: Vec<(f64, f64)> = above.map(|&(value, share)| (value, 1.0 - share)).collect();
-    for (place, points) in [points, above].into_iter().enumerate() {
-        let (values, shares) = points.into_iter().map(|(value, share)| (rounded(value), rounded(share))).unzip();
+    for (place, curve) in [points, above].into_iter().enumerate() {
+        let (values, shares) = curve.into_iter().map(|(value, share)| (rounded(value), rounded(share))).unzip();
         let line = common::Line::new().color(run.swatch.color).width(1.8).dash(run.swatch.dash());
         let trace = Scatter::<f64, f64>::new(values, shares)
             .mode(Mode::Lines)
@@ -120,6 +121,6 @@ mod tests {
     #[test]
     fn quantities_in_words() {
         assert_eq!(title("classes.tcp.queue_delay_ms"), "tcp queue delay");
-        assert_eq!(title("apps.web.response_time_ms.page"), "web response time page");
+        assert_eq!(title("apps.web.response_time_ms.page"), "web page response time");
     }
 }

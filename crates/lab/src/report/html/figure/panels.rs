@@ -22,26 +22,24 @@ impl Panel {
     }
 }
 
-/// The unit of the rates of all classes.
-fn unit(largest: f64) -> (&'static str, f64) {
-    rate_unit(largest)
-}
-
 /// The column for `path`: itself, or its mean.
 fn found(columns: &BTreeSet<&str>, path: &str) -> Option<String> {
     let mean = format!("{path}.mean");
     if columns.contains(path) { Some(path.to_owned()) } else { columns.contains(mean.as_str()).then_some(mean) }
 }
 
-/// One panel for each quantity, for lines of different runs.
-pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64) -> Vec<Panel> {
+/// One panel for each quantity, for lines of different runs; also for what was `asked` for by its path.
+pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[&str]) -> Vec<Panel> {
     let mut panels = Vec::new();
     let mut add = |path: String, title: String, factor: f64| {
         panels.extend(found(columns, &path).map(|column| Panel::new(title, factor, column)));
     };
-    let (rate, factor) = unit(largest_rate);
+    let (rate, factor) = rate_unit(largest_rate);
     for class in names(columns, "classes.") {
         add(format!("classes.{class}.throughput_bps"), format!("{class} throughput, {rate}"), factor);
+    }
+    for (path, class) in asked.iter().filter_map(|path| Some((path, latency_of(path)?))) {
+        add((*path).to_owned(), format!("{class} latency, ms"), 1.0);
     }
     let links = names(columns, "links.");
     for link in &links {
@@ -56,23 +54,28 @@ pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64) -> Vec<Pa
     panels
 }
 
+/// The class whose latency `path` is.
+fn latency_of(path: &str) -> Option<&str> {
+    path.strip_prefix("classes.")?.strip_suffix(".latency_ms")
+}
+
 /// One panel for each kind of quantity, with a line for each class.
 pub(super) fn by_class(columns: &BTreeSet<&str>, largest_rate: f64) -> (Vec<String>, Vec<Panel>) {
     let classes = names(columns, "classes.");
-    let (rate, factor) = unit(largest_rate);
+    let (rate, factor) = rate_unit(largest_rate);
     let kinds = [
         ("throughput_bps", format!("throughput, {rate}"), factor),
         ("queue_delay_ms", "queue delay, ms".to_owned(), 1.0),
         ("drop_rate", "drops, %".to_owned(), 100.0),
     ];
     let mut panels = Vec::new();
-    for (metric, title, factor) in kinds {
+    for (metric, title, scale) in kinds {
         let lines = classes.iter().filter_map(|class| {
             found(columns, &format!("classes.{class}.{metric}")).map(|column| (column, class.clone()))
         });
         let lines: Vec<(String, String)> = lines.collect();
         if !lines.is_empty() {
-            panels.push(Panel { title, factor, columns: lines });
+            panels.push(Panel { title, factor: scale, columns: lines });
         }
     }
     (classes, panels)

@@ -54,7 +54,8 @@ pub(in crate::report::html) fn ratios(rows: &[Expectation]) -> (Option<Figure>, 
     let across = titled("measured / published").type_(AxisType::Log).range(range);
     let across = across.tick_values(TICKS.to_vec()).tick_text(TICKS.iter().map(|tick| significant(*tick, 2)).collect());
     let names = found.iter().map(|ratio| literal(&ratio.row.id)).collect::<Vec<_>>();
-    let down = axis().category_order(CategoryOrder::Array).category_array(names).auto_range(true).auto_margin(true);
+    let range_down = vec![found.len() as f64 - 0.5, -0.5];
+    let down = axis().category_order(CategoryOrder::Array).category_array(names).range(range_down).auto_margin(true);
     let mut plot = Plot::new();
     let margin = Margin::new().top(10).bottom(50).left(60).right(20);
     let layout = layout(height).x_axis(across).y_axis(down.show_grid(false)).shapes(bands(&found)).margin(margin);

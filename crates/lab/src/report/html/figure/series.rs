@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aqmkit_sim::output::{Output, Window};
 use plotly::common::{self, Anchor, Font, Mode, Orientation};
-use plotly::layout::{Annotation, Legend, RangeMode, Shape, ShapeLayer, ShapeLine, ShapeType};
+use plotly::layout::{Annotation, Legend, Margin, RangeMode, Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Layout, Plot, Scatter};
 
 use super::palette::{Swatch, class_swatches};
@@ -15,6 +15,9 @@ use crate::report::html::Overlay;
 
 /// The most points of one line; longer series are averaged over neighbouring intervals.
 const MOST_POINTS: usize = 1000;
+
+/// Pixels above the panels, for the names of windows and the legend over them.
+const TOP: usize = 78;
 
 /// One run in a figure.
 pub(in crate::report::html) struct Line<'a> {
@@ -41,8 +44,10 @@ pub(in crate::report::html) fn series(
 ) -> Option<Figure> {
     let columns: BTreeSet<&str> = runs.iter().flat_map(|run| columns(run.output)).collect();
     let rate = largest_rate(runs);
+    let mut asked: Vec<&str> = overlays.iter().map(|overlay| overlay.quantity.trim_end_matches(".mean")).collect();
+    asked.dedup();
     let (classes, mut panels) = match lines {
-        Lines::Runs => (Vec::new(), by_quantity(&columns, rate)),
+        Lines::Runs => (Vec::new(), by_quantity(&columns, rate, &asked)),
         Lines::Classes => by_class(&columns, rate),
     };
     panels.truncate(MOST_PANELS);
@@ -52,7 +57,7 @@ pub(in crate::report::html) fn series(
     }
     let classes = class_swatches(&classes);
     let each = if matches!(lines, Lines::Runs) { 92 } else { 88 };
-    let height = MARGINS.0 + MARGINS.1 + panels.len() * (each + 26);
+    let height = TOP + MARGINS.1 + panels.len() * (each + 26);
     let mut plot = Plot::new();
     plot.set_layout(arranged(&panels, height, &first.output.windows));
     for (place, panel) in panels.iter().enumerate() {
@@ -78,17 +83,20 @@ fn largest_rate(runs: &[Line<'_>]) -> f64 {
 
 fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Layout {
     let gap = 26.0 / 92.0;
-    let legend = Legend::new().orientation(Orientation::Horizontal).x(1.0).x_anchor(Anchor::Right).y(1.0);
-    let legend = legend.y_anchor(Anchor::Bottom).font(Font::new().size(12));
+    let legend = Legend::new().orientation(Orientation::Horizontal).x(1.0).x_anchor(Anchor::Right);
+    let legend =
+        legend.y(1.0 + 36.0 / (height - TOP - MARGINS.1) as f64).y_anchor(Anchor::Bottom).font(Font::new().size(12));
+    let margin = Margin::new().top(TOP).bottom(MARGINS.1).left(MARGINS.2).right(MARGINS.3);
     let last = reference('y', panels.len() - 1);
-    let mut layout = layout(height).show_legend(true).legend(legend).x_axis(titled("time, s").anchor(&last));
+    let mut layout =
+        layout(height).margin(margin).show_legend(true).legend(legend).x_axis(titled("time, s").anchor(&last));
     let mut notes: Vec<Annotation> = Vec::new();
     for (place, panel) in panels.iter().enumerate() {
         let domain = domain(place, panels.len(), gap);
         layout = with_y_axis(layout, place, axis().domain(&domain).range_mode(RangeMode::ToZero).n_ticks(4));
         notes.push(heading(&literal(&panel.title), domain[1]));
     }
-    notes.extend(windows.iter().map(|window| window_name(window)));
+    notes.extend(windows.iter().map(window_name));
     layout.annotations(notes).shapes(windows.iter().map(shade).collect())
 }
 
@@ -114,9 +122,10 @@ fn window_name(window: &Window) -> Annotation {
         .x_ref("x")
         .y_ref("paper")
         .x((window.from_s + window.to_s) / 2.0)
-        .y(0.0)
+        .y(1.0)
         .y_anchor(Anchor::Bottom)
-        .font(Font::new().size(10))
+        .y_shift(16.0)
+        .font(Font::new().size(11))
 }
 
 fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, classes: &[Swatch]) {
@@ -143,7 +152,7 @@ fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, class
 /// What was predicted for the quantity of this panel.
 fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overlay]) {
     for (column, _) in &panel.columns {
-        for overlay in overlays.iter().filter(|overlay| overlay.quantity == *column) {
+        for overlay in overlays.iter().filter(|overlay| is_of(overlay, column)) {
             let (times, values) =
                 overlay.points.iter().map(|&(time, value)| (time, rounded(value * panel.factor))).unzip();
             let line = common::Line::new().color("#888888").width(2.0).dash(common::DashType::Dash);
@@ -157,6 +166,11 @@ fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overla
             plot.add_trace(trace);
         }
     }
+}
+
+/// Whether it predicts this column, or the quantity that the column has the mean of.
+fn is_of(overlay: &Overlay, column: &str) -> bool {
+    overlay.quantity.trim_end_matches(".mean") == column.trim_end_matches(".mean")
 }
 
 /// Whether it is the first with its label, which is the one that the legend shows.

@@ -4,16 +4,13 @@ use plotly::common::{self, ErrorData, ErrorType, Marker, Mode};
 use plotly::layout::RangeMode;
 use plotly::{Plot, Scatter};
 
-use super::palette::swatches;
-use super::{Figure, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
+use super::palette::{Swatch, swatches};
+use super::{Figure, MOST_PANELS, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
 use crate::report::columns::{Column, columns};
 use crate::report::format::rounded;
-use crate::report::grid::Grid;
+use crate::report::grid::{Grid, Group};
 use crate::report::metrics::Stat;
 use crate::results::{Axis, Results};
-
-/// The most quantities that are shown, those of the lowest rank.
-const MOST: usize = 6;
 
 /// One figure for each window when an axis holds numbers (`20ms`, `0.1`): the means against them, with the spread
 /// over the repeats, and a line for each combination of the other axes.
@@ -23,7 +20,7 @@ pub(in crate::report::html) fn sweeps(results: &Results) -> Vec<(String, Figure)
     let grid = Grid::along(results, axis.clone());
     let mut all = columns(&grid);
     all.sort_by_key(|column| column.kind.rank);
-    all.truncate(MOST);
+    all.truncate(MOST_PANELS);
     grid.windows.iter().map(|window| (window.clone(), figure(&grid, window, &numbers, &all))).collect()
 }
 
@@ -40,7 +37,7 @@ fn leading_number(label: &str) -> Option<f64> {
 }
 
 fn figure(grid: &Grid, window: &str, numbers: &[f64], all: &[Column]) -> Figure {
-    let names: Vec<String> = grid.groups.iter().map(|group| group.name()).collect();
+    let names: Vec<String> = grid.groups.iter().map(Group::name).collect();
     let height = 80 + all.len() * 130;
     let last = reference('y', all.len().saturating_sub(1));
     let mut arranged = layout(height).show_legend(names.len() > 1).x_axis(titled(&unit(grid)).anchor(&last));
@@ -52,26 +49,28 @@ fn figure(grid: &Grid, window: &str, numbers: &[f64], all: &[Column]) -> Figure 
         notes.push(heading(&literal(&format!("{}, {}", column.name, column.kind.unit)), domain[1]));
         for (group, swatch) in grid.groups.iter().zip(swatches(&names)) {
             let rows = group.tables.iter().filter(|table| table.window == window).flat_map(|table| &table.rows);
-            let found = rows.filter_map(|row| Some((*numbers.get(row.place)?, row.metrics.get(&column.path)?)));
-            let mut points: Vec<(f64, &Stat)> = found.collect();
-            points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
-            let (at, stats): (Vec<f64>, Vec<&Stat>) = points.into_iter().unzip();
-            let means = stats.iter().map(|stat| rounded(stat.mean * column.kind.factor)).collect();
-            let spread = stats.iter().map(|stat| rounded(stat.sd.unwrap_or(0.0) * column.kind.factor)).collect();
-            let trace = Scatter::new(at, means)
-                .mode(Mode::LinesMarkers)
-                .name(literal(&swatch.label))
-                .legend_group(literal(&swatch.label))
-                .show_legend(place == 0)
-                .line(common::Line::new().color(swatch.color).width(1.5).dash(swatch.dash()))
-                .marker(Marker::new().size(6))
-                .error_y(ErrorData::new(ErrorType::Data).array(spread).thickness(1.0).width(2))
-                .y_axis(reference('y', place));
-            plot.add_trace(trace);
+            let found = rows.filter_map(|row| Some((*numbers.get(row.place)?, *row.metrics.get(&column.path)?)));
+            plot.add_trace(line(found.collect(), column.kind.factor, &swatch, place));
         }
     }
     plot.set_layout(arranged.annotations(notes));
     Figure::new(format!("Quantities along {} in window {window}", grid.focus.name), height, &plot)
+}
+
+/// The means of one combination with their spread, in panel `place`.
+fn line(mut points: Vec<(f64, Stat)>, factor: f64, swatch: &Swatch, place: usize) -> Box<Scatter<f64, f64>> {
+    points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+    let spread = points.iter().map(|(_, stat)| rounded(stat.sd.unwrap_or(0.0) * factor)).collect();
+    let (at, means) = points.into_iter().map(|(at, stat)| (at, rounded(stat.mean * factor))).unzip();
+    Scatter::new(at, means)
+        .mode(Mode::LinesMarkers)
+        .name(literal(&swatch.label))
+        .legend_group(literal(&swatch.label))
+        .show_legend(place == 0)
+        .line(common::Line::new().color(swatch.color).width(1.5).dash(swatch.dash()))
+        .marker(Marker::new().size(6))
+        .error_y(ErrorData::new(ErrorType::Data).array(spread).thickness(1.0).width(2))
+        .y_axis(reference('y', place))
 }
 
 /// The name of the axis with the unit of its labels.

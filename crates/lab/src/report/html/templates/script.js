@@ -2,7 +2,7 @@
 (() => {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const settings = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const settings = { responsive: true, displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
   const font = getComputedStyle(document.body).fontFamily;
 
   // The colours of text and axes come from the page, so that a plot suits it by day and by night.
