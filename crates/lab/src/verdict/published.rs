@@ -10,7 +10,8 @@ use super::unit::Unit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A worked value of an equation: within 0.5 %.
+    /// A worked value of an equation: within 0.5 % or half a unit of its last printed digit, whichever is larger. A ratio of 2.06 that
+    /// is printed as 2 was rounded, not missed.
     Equation,
     /// A number of a testbed: within 20 % or two units of its last printed digit, whichever is larger.
     Value,
@@ -138,7 +139,7 @@ fn number(text: &str) -> Option<f64> {
 /// How far a value may be from the printed number `x`, whose text is `printed`.
 fn tolerance(kind: Kind, x: f64, printed: &str) -> f64 {
     match kind {
-        Kind::Equation => 0.005 * x.abs(),
+        Kind::Equation => (0.005 * x.abs()).max(0.5 * last_digit(printed)),
         Kind::Value => (0.2 * x.abs()).max(2.0 * last_digit(printed)),
         Kind::Order => 0.0,
     }
@@ -176,6 +177,8 @@ mod tests {
     #[test]
     fn tolerances_come_by_kind() {
         accepts(&row("ms", "100", "100", "equation"), Some(99.5), Some(100.5));
+        accepts(&row("ratio", "2", "2", "equation"), Some(1.5), Some(2.5));
+        accepts(&row("packets", "39.07", "39.07", "equation"), Some(38.87465), Some(39.26535));
         accepts(&row("ms", "100", "100", "value"), Some(80.0), Some(120.0));
         accepts(&row("ms", "7", "7", "value"), Some(5.0), Some(9.0));
         accepts(&row("%", "0.0", "0.0", "value"), Some(-0.2), Some(0.2));
