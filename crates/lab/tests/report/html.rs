@@ -45,6 +45,12 @@ fn skeleton_of_a_study() {
     study.runs.truncate(4);
     study.results.axes[0].labels.truncate(2);
     study.results.runs.truncate(8);
+    // Names that the catalogue does not have, whose texts are not this page's.
+    let entries = study.results.runs.iter_mut().map(|entry| &mut entry.labels);
+    for labels in entries.chain(study.runs.iter_mut().map(|(of_run, _)| of_run)) {
+        labels.insert("aqm".into(), format!("my-{}", labels["aqm"]));
+    }
+    study.results.axes[0].labels.iter_mut().for_each(|label| *label = format!("my-{label}"));
     insta::assert_snapshot!(bare(&page_of(&study)));
 }
 
