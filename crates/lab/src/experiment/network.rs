@@ -99,7 +99,7 @@ impl Reader<'_> {
             None => Vec::new(),
         };
         let inbound = match topology.inbound.0 {
-            Some(shared) => Some(push(&mut links, plain_link("inbound", shared, true, at(node, "inbound"))?)),
+            Some(shared) => Some(push(&mut links, plain_link("inbound", shared, false, at(node, "inbound"))?)),
             None => None,
         };
         let aqm = self.queue(node.get("aqm"), rate, topology.mean_packet)?;
