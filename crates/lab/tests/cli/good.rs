@@ -157,5 +157,8 @@ fn bench_measures() {
     let told = Desk::new().run("bench --json --duration 1s --packets 10000 -q");
     let json: Value = serde_json::from_str(&told.good()).unwrap();
     assert!(json["engine"]["packets_per_cpu_s"].as_f64().unwrap() > 0.0);
-    assert!(json["disciplines"].as_array().unwrap().len() >= 4);
+    let disciplines = json["disciplines"].as_array().unwrap();
+    assert!(disciplines.len() >= 4 && disciplines.iter().all(|d| d["flows"] == 1000 && d["ns_per_packet"].is_number()));
+    let table = Desk::new().run("bench --duration 1s --packets 1000 --flows 1,1000 -q").good();
+    assert!(table.lines().any(|l| l.starts_with("  cbt ") && l.split_whitespace().count() == 3), "{table}");
 }
