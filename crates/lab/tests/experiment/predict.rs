@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use aqmkit_lab::experiment::{Experiment, Overrides};
+use aqmkit_lab::results::Overlay;
+
 use super::{SMALL, parse, rendered};
 
 const LINE: &str = r#"
@@ -52,4 +55,40 @@ fn messages_about_predictions() {
         assert!(problem.location().is_some(), "{what} has no place");
     }
     insta::assert_snapshot!(all);
+}
+
+/// The value of the line at a time; at a step, that before it.
+fn at(line: &Overlay, time: f64) -> f64 {
+    let next = line.points.iter().position(|(t, _)| *t >= time).expect("the line ends before");
+    let ((t1, y1), (t0, y0)) = (line.points[next], line.points[next.saturating_sub(1)]);
+    if t1 > t0 { y0 + (y1 - y0) * (time - t0) / (t1 - t0) } else { y1 }
+}
+
+/// Tables 4.8 and 4.9 where they hold one number for a period; 272.5 is the middle of the plateau.
+#[test]
+fn the_lines_of_the_ramp_are_those_of_the_tables() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/cbt/ramp.toml");
+    let ramp = Experiment::load(path, &Overrides::default()).unwrap();
+    let line = |quantity: &str| ramp.predictions.iter().find(|p| p.quantity == quantity).unwrap();
+    let kb = |class: &str, time: f64| at(line(&format!("classes.{class}.throughput_bps")), time) / 8192.0;
+    for (time, tcp, multimedia, other) in [
+        (20.0, 1225.0, 0.0, 0.0),
+        (66.0, 972.0, 253.0, 0.0),
+        (133.0, (972.0 + 575.0) / 2.0, (253.0 + 150.0) / 2.0, 250.0),
+        (200.0, 575.0, 150.0, 500.0),
+        (272.5, 575.0, 150.0, 500.0),
+        (347.0, (972.0 + 575.0) / 2.0, (253.0 + 150.0) / 2.0, 250.0),
+        (450.0, 972.0, 253.0, 0.0),
+        (560.0, 1225.0, 0.0, 0.0),
+    ] {
+        for (class, wanted) in [("tcp", tcp), ("multimedia", multimedia), ("other", other)] {
+            let predicted = kb(class, time);
+            assert!((predicted - wanted).abs() < 1.0, "{class} at {time} s: {predicted} KB/s, not {wanted}");
+        }
+    }
+    let latency = line("classes.multimedia.latency_ms.mean");
+    for (time, wanted) in [(66.0, 61.0), (240.0, 100.0), (450.0, 61.0)] {
+        assert!((at(latency, time) - wanted).abs() <= 0.5, "{} ms at {time} s, not {wanted}", at(latency, time));
+    }
+    assert_eq!((latency.points[0].0, latency.points[5].0), (42.0, 515.0));
 }
