@@ -28,8 +28,25 @@ pub struct Results {
     pub runs: Vec<Entry>,
     /// One entry for each published value that the experiment claims.
     pub expectations: Vec<Expectation>,
+    /// What equations predict for the time series.
+    #[serde(default)]
+    pub overlays: Vec<Overlay>,
     /// How many runs were asked for; more than were done when the experiment was interrupted.
     pub planned: usize,
+}
+
+/// A predicted line in the plots of a time series.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overlay {
+    /// The quantity, as a column of the series: `classes.tcp.throughput_bps`.
+    pub quantity: String,
+    /// What the legend calls it.
+    pub label: String,
+    /// The labels of the runs that it is drawn beside, by axis: any of these; of an axis that is left out, all.
+    #[serde(rename = "where", default)]
+    pub selector: BTreeMap<String, Vec<String>>,
+    /// Points (seconds, value in the unit of the column), joined by straight lines.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// One axis of a sweep.

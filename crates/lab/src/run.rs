@@ -272,6 +272,7 @@ pub fn run_all(exp: &Experiment, published: &Published, how: How<'_>) -> io::Res
         axes: exp.axes.clone(),
         runs: entries.collect(),
         expectations: verdict::judge(&exp.expects, published, &evidence),
+        overlays: exp.predictions.clone(),
         planned: plan.len(),
     };
     Ok((results, outcome))

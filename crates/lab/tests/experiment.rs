@@ -4,6 +4,8 @@
 mod format;
 #[path = "experiment/plan.rs"]
 mod plan;
+#[path = "experiment/predict.rs"]
+mod predict;
 #[path = "experiment/robust.rs"]
 mod robust;
 #[path = "experiment/wrong.rs"]

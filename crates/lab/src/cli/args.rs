@@ -225,7 +225,7 @@ pub struct Report {
 
 /// `bench`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  aqmkit bench\n  aqmkit bench --json")]
+#[command(after_help = "Examples:\n  aqmkit bench\n  aqmkit bench --flows 1,1000,1000000\n  aqmkit bench --json")]
 pub struct Bench {
     /// Simulated time of the engine's scenario
     #[arg(long, default_value = "100s", value_parser = parse_duration)]
@@ -233,6 +233,9 @@ pub struct Bench {
     /// Packets through each discipline
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub packets: u64,
+    /// Flows that they belong to; several numbers give a table
+    #[arg(long, value_name = "N,…", default_value = "1000", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    pub flows: Vec<u64>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

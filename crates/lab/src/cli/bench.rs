@@ -12,6 +12,7 @@ use super::fail::Failure;
 use super::progress::Talk;
 use super::say;
 use crate::experiment::{Experiment, Overrides};
+use crate::report::format::thousands;
 
 /// Dumbbell S1: the scenario on which simulators are compared.
 const S1: &str = r#"
@@ -54,7 +55,21 @@ struct EngineSpeed {
 #[derive(Clone, Debug, Serialize)]
 struct DisciplineSpeed {
     name: &'static str,
-    ns_per_packet: f64,
+    flows: u64,
+    ns_per_packet: Option<f64>,
+    /// Why it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl DisciplineSpeed {
+    fn of(entry: &Entry, packets: u64, flows: u64) -> Self {
+        let (ns_per_packet, reason) = match speed(entry.name, packets, flows) {
+            Ok(ns) => (Some(ns), None),
+            Err(why) => (None, Some(why)),
+        };
+        DisciplineSpeed { name: entry.name, flows, ns_per_packet, reason }
+    }
 }
 
 /// `aqmkit bench`.
@@ -70,19 +85,33 @@ pub fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
     tell("measuring the engine …");
     let engine = engine(args.duration)?;
     tell("measuring the disciplines …");
-    let speeds: Vec<_> = registry::ALL.iter().filter_map(|e| speed(e, args.packets)).collect();
+    let each = |e| args.flows.iter().map(move |flows| DisciplineSpeed::of(e, args.packets, *flows));
+    let speeds: Vec<_> = registry::ALL.iter().flat_map(each).collect();
     if args.json {
         let all = serde_json::json!({ "engine": engine, "disciplines": speeds });
         return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
     }
-    let mut text = format!(
-        "Engine, dumbbell S1: {:.0} packets per CPU second ({} packets in {:.2} s)\n\nDisciplines, enqueue and dequeue:\n",
+    let engine = format!(
+        "Engine, dumbbell S1: {:.0} packets per CPU second ({} packets in {:.2} s)\n",
         engine.packets_per_cpu_s, engine.packets, engine.cpu_s
     );
-    for s in &speeds {
-        text.push_str(&format!("  {:12} {:6.1} ns per packet\n", s.name, s.ns_per_packet));
+    Ok(say::print(&format!("{engine}\n{}", table(&args.flows, &speeds)))?)
+}
+
+/// A line for each discipline and a column for each number of flows.
+fn table(flows: &[u64], speeds: &[DisciplineSpeed]) -> String {
+    let mut text = format!("Disciplines, enqueue and dequeue, ns per packet:\n{:14}", "");
+    for n in flows {
+        text.push_str(&format!(" {:>14}", format!("{} flow{}", thousands(*n), if *n == 1 { "" } else { "s" })));
     }
-    Ok(say::print(&text)?)
+    for of_one in speeds.chunk_by(|a, b| a.name == b.name) {
+        text.push_str(&format!("\n  {:12}", of_one.first().map_or("", |s| s.name)));
+        match of_one.iter().find_map(|s| s.reason.as_ref()) {
+            Some(why) => text.push_str(&format!(" not measured: {why}")),
+            None => of_one.iter().filter_map(|s| s.ns_per_packet).for_each(|ns| text.push_str(&format!(" {ns:14.1}"))),
+        }
+    }
+    text + "\n"
 }
 
 /// Round trips from 20 to 300 ms, evenly.
@@ -142,31 +171,32 @@ impl Packet for Frame {
 }
 
 /// What a discipline is measured with where it has no defaults: two classes.
-fn with_classes(name: &str) -> Option<Spec> {
+fn with_classes(name: &str) -> Result<Spec, String> {
     let classes = match name {
         "cbt" => {
             r#"{ "classes": [
-            { "class": "a", "bandwidth": "5mbit", "packet": "1000b" }, { "class": "b", "bandwidth": "5mbit", "packet": "1000b" }],
+            { "class": "a", "bandwidth": "500mbit", "packet_size": "1000b" },
+            { "class": "b", "bandwidth": "500mbit", "packet_size": "1000b" }],
             "latency": "100ms" }"#
         }
         "cbq" => r#"{ "classes": [{ "class": "a", "share": 0.5 }, { "class": "b", "share": 0.5 }] }"#,
-        _ => return Spec::named(name),
+        _ => "{}",
     };
-    Spec::read(name, &mut serde_json::Deserializer::from_str(classes)).ok()
+    Spec::read(name, &mut serde_json::Deserializer::from_str(classes)).map_err(|e| e.to_string())
 }
 
-/// Nanoseconds per packet with a queue that is neither empty nor full: packets of 1000 flows come in bursts
-/// of 16 at 98 % of the link's rate. None for a discipline that cannot be built without being told more.
-fn speed(entry: &Entry, packets: u64) -> Option<DisciplineSpeed> {
+/// Nanoseconds per packet with a queue that is neither empty nor full: packets of so many flows come in bursts
+/// of 16 at 98 % of the link's rate. An error for a discipline that cannot be built without being told more.
+fn speed(name: &str, packets: u64, flows: u64) -> Result<f64, String> {
     let link = Link { classes: vec!["a".to_owned(), "b".to_owned()], ..Link::new(BitRate::from_mbps(1000)) };
-    let mut queue = with_classes(entry.name)?.build::<Frame>(&link, Instant::ZERO).ok()?;
+    let mut queue = with_classes(name)?.build::<Frame>(&link, Instant::ZERO).map_err(|e| e.to_string())?;
     let (mut rng, mut sink, mut now) = (Rng::stream(1, "bench"), Discard, Instant::ZERO);
     let gap = link.rate.time_to_send(Bytes(1000)).mul_f64(1.0 / 0.98);
     let before = cpu();
     for burst in 0..packets / 16 {
         for i in 0..16 {
             now += gap;
-            let flow = (burst * 16 + i).wrapping_mul(0x9E37_79B9_7F4A_7C15) % 1000;
+            let flow = (burst * 16 + i).wrapping_mul(0x9E37_79B9_7F4A_7C15) % flows;
             queue.enqueue(Frame { flow, ecn: Ecn::Ect0 }, &mut Cx { now, rng: &mut rng, sink: &mut sink });
         }
         for _ in 0..16 {
@@ -176,7 +206,7 @@ fn speed(entry: &Entry, packets: u64) -> Option<DisciplineSpeed> {
         }
     }
     let spent = cpu().saturating_sub(before).as_nanos() as f64;
-    Some(DisciplineSpeed { name: entry.name, ns_per_packet: spent / (packets / 16 * 16).max(1) as f64 })
+    Ok(spent / (packets / 16 * 16).max(1) as f64)
 }
 
 #[cfg(test)]
@@ -192,7 +222,26 @@ mod tests {
 
     #[test]
     fn disciplines_are_measured() {
-        let all: Vec<_> = registry::ALL.iter().filter_map(|e| speed(e, 1600)).collect();
-        assert!(all.iter().any(|s| s.name == "red") && all.iter().all(|s| s.ns_per_packet > 0.0));
+        for entry in registry::ALL {
+            for flows in [1, 1000, 1_000_000] {
+                let measured = DisciplineSpeed::of(entry, 1600, flows);
+                assert!(measured.ns_per_packet.is_some_and(|ns| ns > 0.0), "{measured:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_measured_says_why() {
+        let why = speed("fido", 1600, 1).unwrap_err();
+        let speeds = [
+            DisciplineSpeed { name: "red", flows: 1, ns_per_packet: Some(12.34), reason: None },
+            DisciplineSpeed { name: "red", flows: 1000, ns_per_packet: Some(56.78), reason: None },
+            DisciplineSpeed { name: "fido", flows: 1, ns_per_packet: None, reason: Some(why.clone()) },
+            DisciplineSpeed { name: "fido", flows: 1000, ns_per_packet: None, reason: Some(why.clone()) },
+        ];
+        let text = table(&[1, 1000], &speeds);
+        let lines: Vec<String> =
+            text.lines().skip(1).map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(lines, ["1 flow 1 000 flows", "red 12.3 56.8", &format!("fido not measured: {why}")]);
     }
 }

@@ -58,8 +58,15 @@ impl Scope {
         Scope { axes: axes.iter().map(|a| (a.name.clone(), labels(a))).collect(), ..Scope::default() }
     }
 
-    fn labels(&self, axis: &str) -> Option<&[String]> {
+    pub(super) fn labels(&self, axis: &str) -> Option<&[String]> {
         self.axes.iter().find(|(name, _)| name == axis).map(|(_, labels)| labels.as_slice())
+    }
+
+    /// Says that there is no such axis; `more` are names that would be right too.
+    pub(super) fn no_axis(&self, axis: &str, more: &[&str]) -> Problem {
+        let axes = self.axes.iter().map(|(name, _)| name.as_str());
+        Problem::new(format!("{axis} is not an axis of the sweep"))
+            .right(suggest(axis, axes.chain(more.iter().copied())))
     }
 }
 
@@ -158,7 +165,8 @@ impl Reader<'_> {
                 "link" => expect.link = one(&self.scope.names.links)?,
                 axis => {
                     let more = ["window", "class", "app", "link"];
-                    let labels = self.scope.labels(axis).ok_or_else(|| self.no_axis(axis, &more).at(&entry.at))?;
+                    let labels =
+                        self.scope.labels(axis).ok_or_else(|| self.scope.no_axis(axis, &more).at(&entry.at))?;
                     expect.selector.insert(axis.to_owned(), any_of(entry, labels)?);
                 }
             }
@@ -172,12 +180,6 @@ impl Reader<'_> {
             }
             _ => Ok(()),
         }
-    }
-
-    fn no_axis(&self, axis: &str, more: &[&str]) -> Problem {
-        let axes = self.scope.axes.iter().map(|(name, _)| name.as_str());
-        Problem::new(format!("{axis} is not an axis of the sweep"))
-            .right(suggest(axis, axes.chain(more.iter().copied())))
     }
 
     /// Without a window in `where`, the only one is meant.
@@ -209,7 +211,7 @@ impl Reader<'_> {
         let along = expect.along.as_str();
         let labels = self.scope.labels(along).ok_or_else(|| {
             let key = if self.node.get("along").is_some() { "along" } else { "order" };
-            self.no_axis(along, &[]).at(self.at(key))
+            self.scope.no_axis(along, &[]).at(self.at(key))
         })?;
         match order.labels.iter().find(|l| !labels.contains(l)) {
             None => Ok(()),
@@ -238,7 +240,8 @@ fn one_of(entry: &Entry, known: &[String]) -> Result<String, Problem> {
     if known.contains(&name) { Ok(name) } else { Err(no_label(&entry.key, &name, known).at(&entry.node.at)) }
 }
 
-fn any_of(entry: &Entry, known: &[String]) -> Result<Vec<String>, Problem> {
+/// One label or a list of them, all known.
+pub(super) fn any_of(entry: &Entry, known: &[String]) -> Result<Vec<String>, Problem> {
     let nodes = match &entry.node.value {
         Value::Array(nodes) if !nodes.is_empty() => nodes.as_slice(),
         _ => std::slice::from_ref(&entry.node),

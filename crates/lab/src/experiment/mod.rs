@@ -8,6 +8,7 @@
 //! | [`resolve`], [`network`], [`link`], [`group`], [`queue`], [`delays`], [`transport`] | one combination, each table of it |
 //! | [`plan`], [`scenario`] | the runs, and what the simulator is told of each |
 //! | [`expect`], [`order`], [`metric`] | the published values that are claimed |
+//! | [`predict`] | the lines that equations predict |
 //! | [`catalogue`], [`files`] | where experiments and their data lie |
 //! | [`problem`] | what is wrong, where, and what would be right |
 
@@ -23,6 +24,7 @@ mod order;
 mod patch;
 mod path;
 mod plan;
+mod predict;
 mod problem;
 mod queue;
 mod read;
@@ -48,6 +50,7 @@ pub use resolve::Window;
 use expect::{Scope, read_expects};
 use files::Files;
 use patch::Patch;
+use predict::read_predictions;
 use problem::Text;
 use resolve::{Resolved, read_root, resolve};
 use sweep::{Axis, Combination, combinations, narrow, read_axes};
@@ -91,6 +94,8 @@ pub struct Experiment {
     pub axes: Vec<results::Axis>,
     /// The published values it claims.
     pub expects: Vec<Expect>,
+    /// What equations predict for its time series.
+    pub predictions: Vec<results::Overlay>,
     /// The windows it reports; of all combinations, where they differ.
     pub windows: Vec<Window>,
     /// How often each combination is run.
@@ -127,6 +132,10 @@ impl Experiment {
             Some(list) => read_expects(list, &full.scope())?,
             None => Vec::new(),
         };
+        let predictions = match document.get("predict") {
+            Some(list) => read_predictions(list, &full.scope())?,
+            None => Vec::new(),
+        };
         let quick = match document.get("quick") {
             Some(changes) => Some(Variant::of(&shortened(&document, changes)?, &[], &files)?),
             None => None,
@@ -139,7 +148,8 @@ impl Experiment {
             let settings = overrides.set.iter().map(|s| Patch::from_argument(s)).collect::<Result<Vec<_>, _>>()?;
             variant = Variant::of(&variant.document, &settings, &files)?;
         }
-        variant.experiment(catalogue::id_of(file_name), expects, overrides)
+        let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
+        Ok(Experiment { expects, predictions, ..experiment })
     }
 
     /// Every combination and repeat; the repeats of a combination follow each other.
@@ -172,7 +182,7 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     }
     let mut tree = document.without(&["quick"]);
     for patch in Patch::from_table(changes, &[])? {
-        if ["quick", "expect"].contains(&patch.path.root()) {
+        if ["quick", "expect", "predict"].contains(&patch.path.root()) {
             let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
             return Err(problem.right("a quick run claims the same published values").at(&patch.at));
         }
@@ -224,7 +234,8 @@ impl Variant {
         scope
     }
 
-    fn experiment(self, id: String, expects: Vec<Expect>, overrides: &Overrides) -> Result<Experiment, Problem> {
+    /// The experiment without what it claims and predicts.
+    fn experiment(self, id: String, overrides: &Overrides) -> Result<Experiment, Problem> {
         let repeat = overrides.repeat.unwrap_or(self.root.repeat);
         if repeat == 0 || self.runs.len().saturating_mul(repeat as usize) > MAX_RUNS {
             let problem = Problem::new(format!("{} combinations with {repeat} repeats each", self.runs.len()));
@@ -243,7 +254,8 @@ impl Variant {
             source: self.root.source,
             about: self.root.about,
             axes: self.axes.iter().map(|a| results::Axis { name: a.name.clone(), labels: labels(a) }).collect(),
-            expects,
+            expects: Vec::new(),
+            predictions: Vec::new(),
             windows,
             repeat,
             seed: overrides.seed.unwrap_or(self.root.seed),
@@ -255,7 +267,7 @@ impl Variant {
 
 /// Whether a setting changes the file as a whole; others change each combination, after the sweep.
 fn is_of_the_file(path: &path::Path) -> bool {
-    ["title", "source", "about", "repeat", "seed", "sweep", "quick", "expect"].contains(&path.root())
+    ["title", "source", "about", "repeat", "seed", "sweep", "quick", "expect", "predict"].contains(&path.root())
 }
 
 /// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.

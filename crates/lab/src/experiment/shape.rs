@@ -42,6 +42,7 @@ pub(super) struct Root {
     sweep: Elsewhere,
     quick: Elsewhere,
     expect: Elsewhere,
+    predict: Elsewhere,
 }
 
 /// `[topology]`.
@@ -144,6 +145,20 @@ pub(super) struct Expect {
     pub(super) args: toml::Table,
     #[serde(default)]
     pub(super) note: String,
+    r#where: Elsewhere,
+}
+
+/// `[[predict]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Predict {
+    pub(super) quantity: String,
+    pub(super) label: String,
+    pub(super) formula: String,
+    #[serde(default)]
+    pub(super) args: toml::Table,
+    pub(super) points: Vec<toml::Table>,
     r#where: Elsewhere,
 }
 

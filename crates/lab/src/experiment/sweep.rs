@@ -41,8 +41,10 @@ const SWEPT: &[&str] = &[
 ];
 
 /// Names that mean something else in labels or in the file.
-const TAKEN: &[&str] =
-    &["title", "source", "about", "repeat", "seed", "sweep", "quick", "expect", "window", "class", "app", "link"];
+const TAKEN: &[&str] = &[
+    "title", "source", "about", "repeat", "seed", "sweep", "quick", "expect", "predict", "window", "class", "app",
+    "link",
+];
 
 /// More combinations than this are a slip of the hand.
 const MAX_COMBINATIONS: usize = 100_000;

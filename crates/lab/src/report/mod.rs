@@ -8,7 +8,7 @@ pub mod metrics;
 pub mod terminal;
 pub mod verdict;
 
-pub use html::{Overlay, ReportInput, write_html};
+pub use html::{ReportInput, write_html};
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,9 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    fn words(self) -> &'static str {
+    /// What it is called in messages.
+    #[must_use]
+    pub fn words(self) -> &'static str {
         match self {
             Dimension::Rate => "a rate",
             Dimension::Time => "a time",

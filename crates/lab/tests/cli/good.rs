@@ -92,6 +92,50 @@ fn report_is_built_again() {
     assert_eq!(desk.read("r/report.html"), before);
 }
 
+/// A class that sends nothing until the second window is half over: there is a mean of nothing at every turn.
+const SILENT: &str = r#"
+[[traffic]]
+kind = "cbr"
+class = "other"
+rate = "500kbit"
+start = "1500ms"
+[[traffic]]
+kind = "mpeg"
+class = "multimedia"
+flows = 1
+start = "1900ms"
+[windows]
+first = ["0s", "1s"]
+second = ["1s", "2s"]
+[[predict]]
+quantity = "classes.tcp.throughput_bps"
+label = "an equal part"
+where = { aqm = "red" }
+formula = "equal-share"
+args = { rate = "2mbit", flows = 2 }
+points = [{ t = "0s", flows = 1 }, { t = "1500ms" }]
+"#;
+
+#[test]
+fn a_report_of_a_class_without_packets_is_built_again() {
+    let desk = Desk::new();
+    desk.write("silent.toml", &format!("{TINY}{SILENT}"));
+    let out = desk.run("run silent.toml --out r --json").good();
+    let first = results(&out)["runs"].as_array().unwrap().iter().find(|r| r["labels"]["window"] == "first").cloned();
+    let other = &first.unwrap()["classes"]["other"];
+    assert_eq!((&other["drop_rate"], &other["latency_ms"]), (&0.0.into(), &Value::Null), "{other}");
+    assert_eq!(results(&out)["overlays"][0]["points"], serde_json::json!([[0.0, 2e6], [1.5, 1e6]]));
+    // What the results of runs hold is a number wherever it is there, so that they read back.
+    let numbers: Vec<_> =
+        desk.read("r/results.json").lines().filter(|l| l.contains("null")).map(str::to_owned).collect();
+    assert!(numbers.is_empty(), "{numbers:?}");
+    let before = desk.read("r/report.html");
+    assert!(before.contains("an equal part"));
+    std::fs::remove_file(desk.path().join("r/report.html")).unwrap();
+    desk.run("report r").good();
+    assert_eq!(desk.read("r/report.html"), before);
+}
+
 const PUBLISHED: &str = "id,source,where,what,unit,low,high,kind\n\
     TH,Paper,Table 1,a threshold,packets,39.07,39.07,equation\n\
     USED,Paper,Table 2,use of the link,%,95,100,value\n\
@@ -157,5 +201,8 @@ fn bench_measures() {
     let told = Desk::new().run("bench --json --duration 1s --packets 10000 -q");
     let json: Value = serde_json::from_str(&told.good()).unwrap();
     assert!(json["engine"]["packets_per_cpu_s"].as_f64().unwrap() > 0.0);
-    assert!(json["disciplines"].as_array().unwrap().len() >= 4);
+    let disciplines = json["disciplines"].as_array().unwrap();
+    assert!(disciplines.len() >= 4 && disciplines.iter().all(|d| d["flows"] == 1000 && d["ns_per_packet"].is_number()));
+    let table = Desk::new().run("bench --duration 1s --packets 1000 --flows 1,1000 -q").good();
+    assert!(table.lines().any(|l| l.starts_with("  cbt ") && l.split_whitespace().count() == 3), "{table}");
 }

@@ -23,9 +23,17 @@ fn the_example_of_the_document_is_an_experiment() {
 #[test]
 fn a_claim_of_an_equation_is_read_as_in_the_document() {
     let blocks = blocks();
-    let formula = blocks.iter().find(|b| b.contains("formula")).unwrap();
+    let formula = blocks.iter().find(|b| b.contains("[[expect]]") && b.contains("formula")).unwrap();
     let text = format!("title = \"Equations\"\n{formula}");
     assert_eq!(parse(&text).unwrap().expects[0].id, "CBT-T4.3-TCP-Th");
+}
+
+#[test]
+fn a_prediction_is_read_as_in_the_document() {
+    let blocks = blocks();
+    let line = blocks.iter().find(|b| b.contains("[[predict]]")).unwrap();
+    let read = parse(&format!("{SMALL}{line}")).unwrap_or_else(|e| panic!("{}", super::rendered(&e)));
+    assert_eq!(read.predictions[0].points.len(), 3);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use aqmkit_lab::report::html::skeleton;
-use aqmkit_lab::report::{Overlay, ReportInput, write_html};
-use aqmkit_lab::results::Results;
+use aqmkit_lab::report::{ReportInput, write_html};
+use aqmkit_lab::results::{Overlay, Results};
 
 use crate::synthetic::{Study, study};
 
@@ -56,19 +56,19 @@ fn skeleton_of_a_study() {
 
 #[test]
 fn a_study_of_a_hundred_runs_is_one_light_file() {
-    let study = study(4, 5);
+    let mut study = study(4, 5);
+    study.results.overlays = vec![Overlay {
+        quantity: "classes.tcp.throughput_bps".into(),
+        label: "predicted".into(),
+        points: vec![(0.0, 9.4e6), (93.0, 8.0e6), (93.0, 7.0e6), (140.0, 7.0e6), (140.0, 8.0e6), (240.0, 9.4e6)],
+        ..Overlay::default()
+    }];
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("report.html");
     let mut input = ReportInput::new(&study.results, &[]);
     let runs = study.runs();
     input.runs = &runs;
-    let overlays = [Overlay {
-        quantity: "classes.tcp.throughput_bps".into(),
-        label: "predicted".into(),
-        points: vec![(0.0, 9.4e6), (93.0, 8.0e6), (93.0, 7.0e6), (140.0, 7.0e6), (140.0, 8.0e6), (240.0, 9.4e6)],
-    }];
-    input.overlays = &overlays;
     input.parameters.insert("red".into(), vec![("limit".into(), "240 packets".into()), ("max_p".into(), "0.1".into())]);
     write_html(&path, &input).unwrap();
     let size = std::fs::metadata(&path).unwrap().len();
@@ -182,16 +182,41 @@ fn an_axis_of_numbers_is_plotted_along() {
 }
 
 #[test]
+fn a_prediction_for_one_discipline_is_drawn_beside_no_other() {
+    let mut study = study(2, 1);
+    let select = |axis: &str, label: &str| (axis.to_owned(), vec![label.to_owned()]);
+    study.results.overlays = vec![Overlay {
+        quantity: "classes.tcp.goodput_bps".into(),
+        label: "predicted".into(),
+        selector: [select("aqm", "cbt"), select("mix", "HTTP+MPEG")].into(),
+        points: vec![(0.0, 8e6), (100.0, 8e6)],
+    }];
+    for run in &mut study.runs {
+        let column = vec![8e6; 240];
+        run.1.series.columns.insert("classes.tcp.goodput_bps".into(), column);
+    }
+    let drawn: Vec<_> =
+        plots(&page_of(&study)).into_iter().filter(|plot| plot.to_string().contains("predicted")).collect();
+    assert_eq!(drawn.len(), 1, "only where the disciplines of that mix are compared");
+    assert!(drawn[0].to_string().contains("classes.tcp.goodput_bps, Mbit/s"));
+    study.results.overlays[0].quantity = "classes.tcp.throughput_bps".into();
+    let again = plots(&page_of(&study)).into_iter().filter(|plot| plot.to_string().contains("predicted")).count();
+    assert_eq!(again, 2, "there, and by class in the section of cbt");
+}
+
+#[test]
 fn predictions_are_drawn_where_they_belong() {
-    let study = study(1, 1);
+    let mut study = study(1, 1);
     let predicted = |quantity: &str, value: f64| Overlay {
         quantity: quantity.into(),
         label: "predicted".into(),
         points: vec![(0.0, value), (100.0, value)],
+        ..Overlay::default()
     };
-    let overlays = [predicted("classes.tcp.throughput_bps", 8e6), predicted("classes.multimedia.latency_ms", 61.0)];
+    study.results.overlays =
+        vec![predicted("classes.tcp.throughput_bps", 8e6), predicted("classes.multimedia.latency_ms", 61.0)];
     let runs = study.runs();
-    let page = skeleton(&ReportInput { overlays: &overlays, ..ReportInput::new(&study.results, &runs) }).unwrap();
+    let page = skeleton(&ReportInput::new(&study.results, &runs)).unwrap();
     let compared = plots(&page).into_iter().find(|plot| plot.to_string().contains("multimedia latency, ms")).unwrap();
     let lines: Vec<_> =
         compared["data"].as_array().unwrap().iter().filter(|trace| trace["name"] == "predicted").collect();

@@ -26,29 +26,16 @@ pub struct ReportInput<'a> {
     pub results: &'a Results,
     /// The runs, for the plots; without them the page has only tables.
     pub runs: &'a [RunData<'a>],
-    /// What was predicted, drawn into the time series.
-    pub overlays: &'a [Overlay],
     /// The parameters of each label of the compared axis, as name and value, in their order.
     pub parameters: BTreeMap<String, Vec<(String, String)>>,
 }
 
 impl<'a> ReportInput<'a> {
-    /// A page without predictions and parameters.
+    /// A page without parameters.
     #[must_use]
     pub fn new(results: &'a Results, runs: &'a [RunData<'a>]) -> Self {
-        ReportInput { results, runs, overlays: &[], parameters: BTreeMap::new() }
+        ReportInput { results, runs, parameters: BTreeMap::new() }
     }
-}
-
-/// A predicted line in a plot of a time series.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Overlay {
-    /// The quantity, as a column of the series: `classes.tcp.throughput_bps`.
-    pub quantity: String,
-    /// What the legend calls it.
-    pub label: String,
-    /// Points (seconds, value in the unit of the column), joined by straight lines.
-    pub points: Vec<(f64, f64)>,
 }
 
 /// Writes the page to `path`, whole or not at all.

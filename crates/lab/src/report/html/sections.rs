@@ -7,6 +7,7 @@ use super::figure::{Figure, Line, Lines, Swatch, curves, series};
 use super::markdown;
 use crate::report::RunData;
 use crate::report::grid::{Grid, Group};
+use crate::results::Overlay;
 
 /// The most combinations that have plots, and the most lines in one.
 const MOST_GROUPS: usize = 8;
@@ -66,11 +67,13 @@ pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -
             .collect();
         let windows =
             grid.windows.iter().map(|window| Curves { window: window.clone(), figures: curves(window, &lines) });
+        let shown: Vec<&str> = lines.iter().map(|line| line.swatch.label.as_str()).collect();
+        let overlays = predicted(input, grid, group, &shown);
         let label = format!("Time series of all disciplines {}", group.name());
         let mix = Mix {
             id: format!("mix-{}", place + 1),
             name: group.name(),
-            series: series(label, &lines, &Lines::Runs, input.overlays),
+            series: series(label, &lines, &Lines::Runs, &overlays),
             windows: windows.filter(|curves| !curves.figures.is_empty()).collect(),
         };
         if mix.series.is_some() || !mix.windows.is_empty() {
@@ -100,9 +103,21 @@ fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(St
         let Some(run) = first_run(input.runs, grid, group, &swatch.label) else { continue };
         let label = format!("Time series of {} by class {}", swatch.label, group.name());
         let line = Line { swatch, output: run.output };
-        figures.extend(series(label, &[line], &Lines::Classes, input.overlays).map(|figure| (group.name(), figure)));
+        let overlays = predicted(input, grid, group, &[&swatch.label]);
+        figures.extend(series(label, &[line], &Lines::Classes, &overlays).map(|figure| (group.name(), figure)));
     }
     figures
+}
+
+/// What is predicted for a combination of which these labels of the compared axis are shown.
+fn predicted(input: &ReportInput<'_>, grid: &Grid, group: &Group, shown: &[&str]) -> Vec<Overlay> {
+    let meant = |axis: &str, any: &[String]| {
+        let among = |label: &str| any.iter().any(|wanted| wanted == label);
+        let of_group = group.labels.iter().any(|(name, label)| name == axis && among(label));
+        of_group || (axis == grid.focus.name && shown.iter().any(|label| among(label)))
+    };
+    let drawn = |overlay: &&Overlay| overlay.selector.iter().all(|(axis, any)| meant(axis, any));
+    input.results.overlays.iter().filter(drawn).cloned().collect()
 }
 
 /// The first repeat of a combination.

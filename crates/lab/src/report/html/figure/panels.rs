@@ -38,6 +38,10 @@ pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[
     for class in names(columns, "classes.") {
         add(format!("classes.{class}.throughput_bps"), format!("{class} throughput, {rate}"), factor);
     }
+    for path in asked.iter().filter(|path| !is_shown(path)) {
+        let (unit, factor) = if path.ends_with("_bps") { (format!(", {rate}"), factor) } else { (String::new(), 1.0) };
+        add((*path).to_owned(), format!("{path}{unit}"), factor);
+    }
     for (path, class) in asked.iter().filter_map(|path| Some((path, latency_of(path)?))) {
         add((*path).to_owned(), format!("{class} latency, ms"), 1.0);
     }
@@ -52,6 +56,17 @@ pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[
         add(format!("apps.{app}.playable_frame_rate"), format!("{app} playable frames, per second"), 1.0);
     }
     panels
+}
+
+/// Whether a quantity has a panel of its own kind in [`by_quantity`].
+fn is_shown(path: &str) -> bool {
+    let (part, field) = (path.split('.').next(), path.rsplit('.').next());
+    matches!(
+        (part, field),
+        (Some("classes"), Some("throughput_bps" | "latency_ms"))
+            | (Some("links"), Some("queue_delay_ms" | "drop_rate"))
+            | (Some("apps"), Some("frame_rate" | "playable_frame_rate"))
+    )
 }
 
 /// The class whose latency `path` is.

@@ -11,7 +11,7 @@ use super::palette::{Swatch, class_swatches};
 use super::panels::{Panel, by_class, by_quantity};
 use super::{Figure, MARGINS, MOST_PANELS, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
 use crate::report::format::rounded;
-use crate::report::html::Overlay;
+use crate::results::Overlay;
 
 /// The most points of one line; longer series are averaged over neighbouring intervals.
 const MOST_POINTS: usize = 1000;
@@ -44,8 +44,12 @@ pub(in crate::report::html) fn series(
 ) -> Option<Figure> {
     let columns: BTreeSet<&str> = runs.iter().flat_map(|run| columns(run.output)).collect();
     let rate = largest_rate(runs);
-    let mut asked: Vec<&str> = overlays.iter().map(|overlay| overlay.quantity.trim_end_matches(".mean")).collect();
-    asked.dedup();
+    let mut asked: Vec<&str> = Vec::new();
+    for path in overlays.iter().map(|overlay| overlay.quantity.trim_end_matches(".mean")) {
+        if !asked.contains(&path) {
+            asked.push(path);
+        }
+    }
     let (classes, mut panels) = match lines {
         Lines::Runs => (Vec::new(), by_quantity(&columns, rate, &asked)),
         Lines::Classes => by_class(&columns, rate),
@@ -64,7 +68,7 @@ pub(in crate::report::html) fn series(
         for run in runs {
             add_lines(&mut plot, place, panel, run, &classes);
         }
-        add_overlays(&mut plot, place, panel, overlays);
+        add_overlays(&mut plot, place, panel, overlays, &classes);
     }
     Some(Figure::new(label, height, &plot))
 }
@@ -149,13 +153,14 @@ fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, class
     }
 }
 
-/// What was predicted for the quantity of this panel.
-fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overlay]) {
-    for (column, _) in &panel.columns {
+/// What was predicted for the quantity of this panel, in the colour of its class where classes have colours.
+fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overlay], classes: &[Swatch]) {
+    for (column, class) in &panel.columns {
+        let color = classes.iter().find(|swatch| swatch.label == *class).map_or("#888888", |swatch| swatch.color);
         for overlay in overlays.iter().filter(|overlay| is_of(overlay, column)) {
             let (times, values) =
                 overlay.points.iter().map(|&(time, value)| (time, rounded(value * panel.factor))).unzip();
-            let line = common::Line::new().color("#888888").width(2.0).dash(common::DashType::Dash);
+            let line = common::Line::new().color(color).width(2.0).dash(common::DashType::Dash);
             let trace = Scatter::<f64, f64>::new(times, values)
                 .mode(Mode::Lines)
                 .line(line)

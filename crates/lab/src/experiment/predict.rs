@@ -1,0 +1,130 @@
+//! `[[predict]]`: the lines that equations predict for the plots of time series.
+
+use std::collections::BTreeMap;
+
+use aqmkit_base::Duration;
+use serde::Deserialize;
+
+use super::expect::{Scope, any_of};
+use super::metric::Names;
+use super::problem::{Problem, nearest, suggest};
+use super::read::{Keys, read};
+use super::shape;
+use super::tree::Node;
+use crate::formula;
+use crate::results::Overlay;
+use crate::verdict::unit::of_field;
+
+/// Reads the list of predictions and computes their points.
+pub(super) fn read_predictions(list: &Node, scope: &Scope) -> Result<Vec<Overlay>, Problem> {
+    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
+        return Err(Problem::new("predict is not a list of tables").right("write [[predict]] for each").at(&list.at));
+    }
+    list.elements().iter().map(|node| prediction(node, scope)).collect()
+}
+
+/// The time of a point; its other keys are arguments.
+#[derive(Deserialize)]
+struct Moment {
+    t: Duration,
+}
+
+fn prediction(node: &Node, scope: &Scope) -> Result<Overlay, Problem> {
+    let keys: shape::Predict = read(node, Keys::of("a key of [[predict]]"))?;
+    let at = |key: &str| &node.get(key).unwrap_or(node).at;
+    check_column(&keys.quantity, &scope.names).map_err(|e| e.at(at("quantity")))?;
+    if formula::find(&keys.formula).is_none() {
+        return Err(unknown(&keys.formula).at(at("formula")));
+    }
+    if keys.points.is_empty() {
+        return Err(Problem::new("points is empty").right("write points = [{ t = \"0s\" }, …]").at(at("points")));
+    }
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for point in node.get("points").map(Node::elements).unwrap_or_default() {
+        let Moment { t } = read(&point.only(&["t"]), Keys::of("a key of a point"))?;
+        let t = t.as_secs_f64();
+        if points.last().is_some_and(|(before, _)| t < *before) {
+            let problem = Problem::new("this point lies before the one above it");
+            return Err(problem.right("write points in the order of time").at(&point.at));
+        }
+        points.push((t, value(&keys, point).map_err(|e| e.at(&point.at))?));
+    }
+    Ok(Overlay { selector: selector(node, scope)?, quantity: keys.quantity, label: keys.label, points })
+}
+
+/// The formula's value at a point, in the unit of the column.
+fn value(keys: &shape::Predict, point: &Node) -> Result<f64, Problem> {
+    let mut args = toml::Value::Table(keys.args.clone());
+    merge(&mut args, point.without(&["t"]).plain());
+    let args = args.as_table().cloned().unwrap_or_default();
+    let found = formula::evaluate(&keys.formula, &args).map_err(|e| Problem::new(e.to_string()))?;
+    let one = of_field(&keys.quantity, 1.0);
+    if found.dimension == one.dimension {
+        return Ok(found.value / one.value);
+    }
+    let (got, wanted) = (found.dimension.words(), one.dimension.words());
+    Err(Problem::new(format!("{} gives {got}, but {} is {wanted}", keys.formula, keys.quantity))
+        .right(format!("choose a formula that gives {wanted}, or another quantity")))
+}
+
+/// Puts `over` in the place of `under`; of two tables, key by key.
+fn merge(under: &mut toml::Value, over: toml::Value) {
+    match (under, over) {
+        (toml::Value::Table(under), toml::Value::Table(over)) => {
+            for (key, value) in over {
+                match under.get_mut(&key) {
+                    Some(there) => merge(there, value),
+                    None => _ = under.insert(key, value),
+                }
+            }
+        }
+        (under, over) => *under = over,
+    }
+}
+
+fn unknown(name: &str) -> Problem {
+    let names = || formula::all().into_iter().map(|e| e.name);
+    let help = nearest(name, names()).map_or_else(|| suggest(name, names()), |near| format!("did you mean {near}?"));
+    Problem::new(format!("no formula is called {name:?}")).right(help)
+}
+
+/// The labels that a run must have for the line to be drawn beside it.
+fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
+    let Some(table) = node.get("where") else { return Ok(BTreeMap::new()) };
+    if !table.is_table() {
+        return Err(Problem::new("where is not a table").right("write where = { aqm = \"red\" }").at(&table.at));
+    }
+    let one = |entry: &super::tree::Entry| {
+        let labels = scope.labels(&entry.key).ok_or_else(|| scope.no_axis(&entry.key, &[]).at(&entry.at))?;
+        Ok((entry.key.clone(), any_of(entry, labels)?))
+    };
+    table.entries().iter().map(one).collect()
+}
+
+/// Checks that the time series have this column.
+fn check_column(quantity: &str, names: &Names) -> Result<(), Problem> {
+    let of = |part: &str, owners: &[String], fields: &[&str]| -> Vec<String> {
+        owners.iter().flat_map(|owner| fields.iter().map(move |field| format!("{part}.{owner}.{field}"))).collect()
+    };
+    let known = [of("classes", &names.classes, CLASS), of("links", &names.links, LINK), of("apps", &names.apps, APP)];
+    let known = known.concat();
+    if known.iter().any(|k| k == quantity) {
+        return Ok(());
+    }
+    let problem = Problem::new(format!("the time series have no column {quantity}"));
+    Err(problem.right(suggest(quantity, known.iter().map(String::as_str))))
+}
+
+const CLASS: &[&str] = &[
+    "throughput_bps",
+    "goodput_bps",
+    "offered_bps",
+    "drop_rate",
+    "mark_rate",
+    "loss_rate_pps",
+    "queue_delay_ms.mean",
+    "latency_ms.mean",
+];
+const LINK: &[&str] =
+    &["throughput_bps", "offered_bps", "drop_rate", "mark_rate", "queue_delay_ms.mean", "queue_packets.mean"];
+const APP: &[&str] = &["completed", "frame_rate", "playable_frame_rate"];
