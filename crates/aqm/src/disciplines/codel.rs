@@ -72,7 +72,7 @@
 //! ## References
 //!
 //! * nichols12: K. Nichols, V. Jacobson, Controlling Queue Delay, ACM Queue 10(5), 2012.
-//! * rfc8289: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, Controlled Delay Active Queue Management, 2018.
+//! * rfc8289: K. Nichols, V. Jacobson, A. `McGregor`, J. Iyengar, Controlled Delay Active Queue Management, 2018.
 
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};

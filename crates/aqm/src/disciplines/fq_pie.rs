@@ -19,20 +19,20 @@
 //! | `quantum` | | size | 1514b | bytes that a queue sends in a round |
 //! | `drop_batch` | | packets | 64 | the most packets dropped at once when over the limit |
 //! | `salt` | | | 0 | which flows share a queue |
-//! | `target` | QDELAY_REF | time | 15ms | the delay to hold in each queue |
-//! | `tupdate` | T_UPDATE | time | 15ms | time between updates; half of it wants half of `alpha` |
+//! | `target` | `QDELAY_REF` | time | 15ms | the delay to hold in each queue |
+//! | `tupdate` | `T_UPDATE` | time | 15ms | time between updates; half of it wants half of `alpha` |
 //! | `alpha` | alpha | 1/s | 0.125 | weight of the error. `tc` writes it times 16 (2), from 0 to 32 |
 //! | `beta` | beta | 1/s | 1.25 | weight of the change. `tc` writes it times 16 (20) |
-//! | `max_burst` | MAX_BURST | time | 150ms | how long after a quiet time nothing is dropped |
+//! | `max_burst` | `MAX_BURST` | time | 150ms | how long after a quiet time nothing is dropped |
 //! | `ecn` | | | false | mark ECN-capable packets while the drop probability is below `ecn_prob` |
-//! | `ecn_prob` (`mark_ecnth`) | MAX_ECNTH | 1 | 0.1 | `tc` writes it in percent (10) |
+//! | `ecn_prob` (`mark_ecnth`) | `MAX_ECNTH` | 1 | 0.1 | `tc` writes it in percent (10) |
 //! | `bytemode` | | | false | drop in proportion to a packet's size over `avpkt` |
-//! | `avpkt` | MEAN_PKTSIZE | size | the link's mean | with no more than two of these in its queue nothing of a flow is dropped |
+//! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | with no more than two of these in its queue nothing of a flow is dropped |
 //! | `derandomize` | | | true | as PIE's |
 //! | `cap` | | | true | as PIE's |
 //! | `decay` | | | idle | as PIE's |
 //! | `dq_rate_estimator` | | | false | as PIE's; a queue's rate is its share of the link, which changes with the others |
-//! | `dq_threshold` | DQ_THRESHOLD | size | 16kb | as PIE's |
+//! | `dq_threshold` | `DQ_THRESHOLD` | size | 16kb | as PIE's |
 //!
 //! ## Deviations
 //!

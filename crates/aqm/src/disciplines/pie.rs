@@ -34,22 +34,22 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | TAIL_DROP | queue length | 1000 | what the queue may hold |
-//! | `target` | QDELAY_REF | time | 15ms | the delay to hold |
-//! | `tupdate` | T_UPDATE | time | 15ms | time between updates; half of it wants half of `alpha` |
+//! | `limit` | `TAIL_DROP` | queue length | 1000 | what the queue may hold |
+//! | `target` | `QDELAY_REF` | time | 15ms | the delay to hold |
+//! | `tupdate` | `T_UPDATE` | time | 15ms | time between updates; half of it wants half of `alpha` |
 //! | `alpha` | alpha | 1/s | 0.125 | weight of the error; too large and the queue swings. `tc` writes it times 16 (2), from 0 to 32 |
 //! | `beta` | beta | 1/s | 1.25 | weight of the change. `tc` writes it times 16 (20) |
-//! | `max_burst` | MAX_BURST | time | 150ms | how long after a quiet time nothing is dropped |
+//! | `max_burst` | `MAX_BURST` | time | 150ms | how long after a quiet time nothing is dropped |
 //! | `ecn` | | | false | mark ECN-capable packets while `drop_prob` is below `ecn_prob` |
-//! | `ecn_prob` (`mark_ecnth`) | MAX_ECNTH | 1 | 0.1 | `tc` writes it in percent (10) |
+//! | `ecn_prob` (`mark_ecnth`) | `MAX_ECNTH` | 1 | 0.1 | `tc` writes it in percent (10) |
 //! | `bytemode` | | | false | drop in proportion to a packet's size over `avpkt` |
-//! | `avpkt` | MEAN_PKTSIZE | size | the link's mean | with no more than two of these waiting nothing is dropped |
+//! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | with no more than two of these waiting nothing is dropped |
 //! | `derandomize` | | | true | the rule of `accu_prob`, which spreads the drops; without it each packet is dropped with `drop_prob` |
 //! | `cap` | | | true | the bound of 0.02 on an increment |
 //! | `decay` | | | idle | where `drop_prob` decays: `idle`, both delays zero (RFC appendix A, `tc`); `low`, both below half the target (appendix B) |
 //! | `active_from` | | queue length | | off until this much waits, and again once delays and `drop_prob` are zero; appendix B: a third of `limit` |
 //! | `dq_rate_estimator` | | | false | estimate the delay from the rate of departures instead of time stamps |
-//! | `dq_threshold` | DQ_THRESHOLD | size | 16kb | bytes over which that rate is measured, and the least that must wait for it |
+//! | `dq_threshold` | `DQ_THRESHOLD` | size | 16kb | bytes over which that rate is measured, and the least that must wait for it |
 //!
 //! ## Deviations
 //!
@@ -75,8 +75,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/pie.rs` is appendix A with the optional parts of section 5, literally, with equal decisions
-//! on random and bursty traces. `tests/closed_forms.rs` has the growth of `drop_prob` through the table's
-//! scales, and the bounds on the gaps between drops; `tests/worked.rs` three updates by hand.
+//! on random and bursty traces. `tests/closed_forms.rs` has the bounds on the gaps between drops, which the rule without
+//! `accu_prob` breaks; `tests/worked.rs` has three updates by hand.
 //!
 //! ## References
 //!

@@ -8,8 +8,8 @@ use aqmkit_base::{Bytes, Duration, Instant};
 /// least as much waits: then the link, not the arrivals, sets the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DqRate {
-    /// Seconds for `threshold` bytes.
-    avg_dq_time: Option<f64>,
+    /// Seconds for `threshold` bytes; zero before the first measurement.
+    avg_dq_time: f64,
     /// Since when departures are counted, and how many bytes have left.
     measuring: Option<(Instant, u64)>,
 }
@@ -29,15 +29,17 @@ impl DqRate {
         }
         let dq_time = now.since(*since).as_secs_f64();
         let weight = threshold.as_f64() / 65_536.0;
-        self.avg_dq_time = Some(self.avg_dq_time.map_or(dq_time, |avg| weight * dq_time + (1.0 - weight) * avg));
+        self.avg_dq_time = match self.avg_dq_time {
+            0.0 => dq_time,
+            avg => weight * dq_time + (1.0 - weight) * avg,
+        };
         self.measuring = enough.then_some((now, 0));
     }
 
     /// How long `backlog` bytes take to leave; nothing before the first measurement.
     #[must_use]
     pub fn delay(&self, threshold: Bytes, backlog: u64) -> Duration {
-        let time = self.avg_dq_time.unwrap_or(0.0);
-        Duration::from_secs_f64(backlog as f64 * time / threshold.as_f64())
+        Duration::from_secs_f64(backlog as f64 * self.avg_dq_time / threshold.as_f64())
     }
 }
 
