@@ -103,7 +103,7 @@ mod tests {
                     pool.push(&mut chains[which], id, Instant::ZERO);
                     model[which].push_back(id);
                 } else {
-                    let popped = pool.pop(&mut chains[which], Instant::ZERO).map(|(id, _)| id);
+                    let popped = pool.pop(&mut chains[which], Instant::ZERO).map(|(packet, _)| packet);
                     prop_assert_eq!(popped, model[which].pop_front());
                 }
                 prop_assert_eq!(chains[which].len() as usize, model[which].len());
