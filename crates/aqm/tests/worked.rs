@@ -296,7 +296,7 @@ fn codel_drops_a_few_at_a_time() {
         let mut b = Bench::new(&spec("codel", &format!(r#"{{"max_drops": {max_drops}, "limit": 2000}}"#)));
         (0..2000).for_each(|_| assert_eq!(b.flow(1), PASS));
         assert_eq!((b.take_at(10), b.take_at(110)), (Some(1), Some(3)));
-        let drops = |b: &Bench| b.queue.stats().drops();
+        let drops = |bench: &Bench| bench.queue.stats().drops();
         let (before, _, after) = (drops(&b), b.take_at(1250), drops(&b));
         b.take_at(1280);
         assert_eq!((before, after - before), (1, first), "max_drops = {max_drops}");
@@ -312,6 +312,11 @@ fn step_marks_above_the_threshold() {
     assert_eq!([b.offer(ect), b.offer(ect), b.offer(ect)], [PASS; 3], "2 is not above 2");
     assert_eq!((b.offer(ect), b.queue.stats().marks()), (vec![Why::Step], 1));
     assert_eq!((b.flow(1), b.queue.stats().drops()), (vec![Why::Step], 1));
+}
+
+#[test]
+fn step_marks_what_has_waited() {
+    let ect = Pkt { ecn: Ecn::Ect1, ..Pkt::new(0, 1) };
     let mut b = Bench::new(&spec("step", r#"{"sojourn": "1ms"}"#));
     assert_eq!([b.offer(ect), b.offer(ect)], [PASS; 2]);
     assert_eq!((b.take_at(1), b.queue.stats().marks()), (Some(1), 0), "1 ms is not above 1 ms");

@@ -44,7 +44,7 @@
 //! ## Deviations
 //!
 //! 1. The RFC's loop takes packets out until it is satisfied; here the queue offers one packet at a time,
-//!    and four phases (idle, dropping, after the drop on entry, after another drop) carry the place in the loop.
+//!    and three phases (idle, dropping, just after another drop) carry the place in the loop.
 //! 2. `max_drops` bounds the work of one request; the RFC has no bound. It is reached only after the link
 //!    stood still for seconds.
 //! 3. `maxpacket` is a parameter, not the largest packet seen.
@@ -65,8 +65,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/codel.rs` is the RFC's section 5, literally, for both rules of re-entry, with equal
-//! decisions on random traces and on bursts about 16 intervals apart. Judging the packet after the entry's
-//! drop, or rescheduling before looking at the next packet, fails it. `tests/closed_forms.rs` has the square
+//! decisions on random traces and on bursts about 16 intervals apart. Rescheduling before looking at the
+//! next packet, or 15 intervals for 16, fails it. `tests/closed_forms.rs` has the square
 //! root law; `tests/worked.rs` a time line by hand.
 //!
 //! ## References
@@ -146,15 +146,15 @@ impl Discipline for Params {
 #[derive(Clone, Debug)]
 pub struct Config(Params);
 
-/// Where in the RFC's dequeue loop the next packet is taken.
+/// Where in the RFC's dequeue loop the next packet is taken. After the drop that enters the dropping state the
+/// next packet is forwarded whatever it is; that needs no phase of its own: `drop_next` is still to come, and
+/// a good packet clears `first_above`, so that the one after it cannot be bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Not in the dropping state.
     Idle,
-    /// In it, at the start of a request.
+    /// In it.
     Dropping,
-    /// The drop that entered it was just made: the next packet is forwarded unjudged.
-    AfterEntry,
     /// Another drop was just made: `drop_next` moves only if the next packet is bad too.
     AfterDrop,
 }
@@ -201,7 +201,7 @@ impl Codel {
         };
         self.lastcount = self.count;
         self.drop_after(now, config.interval);
-        self.signal(config, pkt, Phase::AfterEntry)
+        self.signal(config, pkt, Phase::Dropping)
     }
 
     /// One round of the RFC's loop in the dropping state.
@@ -228,10 +228,6 @@ impl Codel {
     /// The body of the RFC's `dequeue`, entered wherever the last packet left it.
     fn judge(&mut self, config: &Params, pkt: PacketView, ok_to_drop: bool, now: Instant) -> Verdict {
         match self.phase {
-            Phase::AfterEntry => {
-                self.phase = Phase::Dropping;
-                Verdict::Pass
-            }
             Phase::Idle if ok_to_drop => self.enter(config, pkt, now),
             Phase::Dropping if ok_to_drop => self.continue_dropping(config, pkt, now),
             Phase::AfterDrop if ok_to_drop => {
@@ -285,12 +281,10 @@ impl Aqm for Codel {
         verdict
     }
 
-    /// The packet after a drop on entry may turn out not to be there: the dropping state is entered all the
-    /// same, and left at the next request.
     fn on_empty(&mut self, _config: &Config, _now: Instant) {
         self.first_above = None;
         self.drops = 0;
-        self.phase = if self.phase == Phase::AfterEntry { Phase::Dropping } else { Phase::Idle };
+        self.phase = Phase::Idle;
     }
 
     fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {

@@ -178,6 +178,7 @@ impl Pie {
         Some(packet)
     }
 
+    #[allow(clippy::manual_clamp, reason = "as the RFC writes it")]
     fn status_update(&mut self) {
         if !self.active {
             return;
