@@ -9,9 +9,9 @@
 //! Every `tupdate`, with `qdelay` the delay now and `qdelay_old` that of the last update; on arrival:
 //!
 //! ```text
-//! p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old),  0 <= p' <= max_p   [schepper16 eq 4]
-//! Classic (Not-ECT, ECT(0)):  drop or mark with p'^2: when max(Y1, Y2) < p'            [schepper16 fig 8]
-//! Scalable (ECT(1), CE):      mark with k p':         when Y < k p'                    [schepper16 eq 14]
+//! p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old),  0 <= p' <= max_p   [schepper16]
+//! Classic (Not-ECT, ECT(0)):  drop or mark with p'^2: when max(Y1, Y2) < p'            [schepper16]
+//! Scalable (ECT(1), CE):      mark with k p':         when Y < k p'                    [schepper16]
 //! ```
 //!
 //! `Y` are uniform on 0 to 1. `qdelay` is how long the packet that left last had waited, none once the queue
@@ -38,6 +38,8 @@
 //! 3. The delay is the last packet's sojourn, not estimated from the rate of departures.
 //! 4. CE counts as Scalable, since it may have been ECT(1) (RFC 9331); a Classic flow marked before is so
 //!    marked again.
+//! 5. `max_p` bounds the output where RFC 9332 does: there p_C is at most `1 / k^2`, and Scalable packets are
+//!    all marked.
 //!
 //! ## Limits
 //!
@@ -142,7 +144,7 @@ impl Aqm for Pi2 {
         for (field, gain) in [("alpha", params.alpha), ("beta", params.beta)] {
             in_range(field, gain, 0.0, 1e6)?;
         }
-        in_range("k", params.k, 1.0, 1e6).map_err(|e| e.cite("De Schepper et al. 2016, equation 14"))?;
+        in_range("k", params.k, 1.0, 1e6).map_err(|e| e.cite("De Schepper et al. 2016"))?;
         let max_p = params.max_p.unwrap_or(1.0 / params.k);
         in_range("max_p", max_p, f64::MIN_POSITIVE, 1.0)?;
         Ok(Config {

@@ -1,4 +1,4 @@
-//! The controller and the two decisions of De Schepper et al. 2016 (equations 4 and 14, Figure 8).
+//! The controller and the two decisions of De Schepper et al. 2016.
 
 use aqmkit_aqm::Why;
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
