@@ -34,11 +34,11 @@
 //!
 //! 1. The decision is made on arrival, as in the implementation the paper measured, which started from PIE
 //!    and took its heuristics out; later ones decide at the head.
-//! 2. Gains are the paper's 10/32 and 100/32 for T = 32 ms; `dualpi2` has others for 16 ms.
+//! 2. Gains and target are those of the authors' code: 80/256 and 800/256 for T = 32 ms.
 //! 3. The delay is the last packet's sojourn, not estimated from the rate of departures.
 //! 4. CE counts as Scalable, since it may have been ECT(1) (RFC 9331); a Classic flow marked before is so
 //!    marked again.
-//! 5. `max_p` bounds the output where RFC 9332 does: there p_C is at most `1 / k^2`, and Scalable packets are
+//! 5. `max_p` bounds the output where RFC 9332 does: there `p_C` is at most `1 / k^2`, and Scalable packets are
 //!    all marked.
 //!
 //! ## Limits
