@@ -6,3 +6,10 @@ pub mod erd;
 pub mod fifo;
 pub mod fred;
 pub mod red;
+
+pub mod codel;
+pub mod fq_codel;
+pub mod fq_pie;
+pub mod pi2;
+pub mod pie;
+pub mod step;

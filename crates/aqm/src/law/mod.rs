@@ -1,5 +1,7 @@
 //! Mathematics that several disciplines share: no packets, no time of its own.
 
+pub mod dq_rate;
 pub mod early;
 pub mod ewma;
+pub mod pi;
 pub mod sharing;

@@ -1,7 +1,9 @@
 //! Places to keep packets and flows.
 
 pub mod flow_table;
+pub mod pool;
 pub mod ring;
 
 pub use flow_table::FlowTable;
+pub use pool::{Chain, Pool};
 pub use ring::Ring;

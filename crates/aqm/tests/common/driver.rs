@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Dequeued, Packet, Qdisc, Why};
-use aqmkit_base::units::parse_amount;
+use aqmkit_base::units::{parse_amount, parse_duration};
 use aqmkit_base::{Amount, BitRate, Duration, Ecn, Instant, Rng};
 use serde_json::Value;
 
@@ -240,6 +240,33 @@ impl<'a> State<'a> {
         assert_eq!(self.dequeue(), None);
         assert_eq!(self.log.0.last(), Some(&Event::Empty));
     }
+}
+
+/// Parameters that are numbers per second.
+const GAINS: [&str; 2] = ["alpha", "beta"];
+
+fn slow_down(value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| match field.as_f64() {
+            Some(gain) if GAINS.contains(&name.as_str()) => *field = Value::from(gain / 2.0),
+            _ => slow_down(field),
+        }),
+        Value::Array(items) => items.iter_mut().for_each(slow_down),
+        Value::String(text) => {
+            if let Ok(time) = parse_duration(text) {
+                *text = (time * 2).to_string();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The same discipline for a time that passes twice as slowly: every length of time in its parameters is
+/// twice as long, every number per second half as large.
+pub fn slowed(spec: &Spec) -> Spec {
+    let mut value = serde_json::to_value(spec).expect("parameters are plain data");
+    slow_down(&mut value);
+    Spec::read(spec.name(), value).expect("it reads back")
 }
 
 /// Applies `f` to each limit in the parameters.

@@ -110,5 +110,21 @@ pub fn options() -> Vec<Spec> {
         spec("cbt", &format!(r#"{{"limit": 60, "ecn": true, "classes": [{three}]}}"#)),
         spec("cbt", &format!(r#"{{"limit": "60kb", "counting": "bytes", "classes": [{bytes}]}}"#)),
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
+        spec("codel", r#"{"limit": 60, "ecn": true, "ce_threshold": "4ms", "target": "2ms", "interval": "20ms"}"#),
+        spec("codel", r#"{"limit": "60kb", "reentry": "2012", "max_drops": 3, "target": "1ms", "interval": "9ms"}"#),
+        spec("fq-codel", r#"{"limit": 60, "flows": 4, "quantum": "300b", "target": "2ms", "interval": "20ms"}"#),
+        spec("fq_codel", r#"{"limit": "60kb", "drop_batch": 3, "ecn": false, "salt": 7, "memory_limit": "40kb"}"#),
+        spec("pie", r#"{"limit": 60, "ecn": true, "bytemode": true, "alpha": 2, "beta": 2, "max_burst": "15ms"}"#),
+        spec(
+            "pie",
+            r#"{"limit": 60, "derandomize": false, "cap": false, "decay": "low", "active_from": 20, "beta": 2,
+                "dq_rate_estimator": true, "dq_threshold": "5kb"}"#,
+        ),
+        spec("fq-pie", r#"{"limit": 60, "flows": 4, "ecn": true, "alpha": 2, "max_burst": "0ms", "target": "3ms"}"#),
+        spec("fq-pie", r#"{"limit": "60kb", "dq_rate_estimator": true, "dq_threshold": "3kb", "tupdate": "4ms"}"#),
+        spec("pi2", r#"{"limit": 60, "target": "3ms", "tupdate": "4ms", "alpha": 5, "beta": 20}"#),
+        spec("pi2", r#"{"limit": "60kb", "ecn": false, "max_p": 1.0, "alpha": 50}"#),
+        spec("step", r#"{"limit": 60, "sojourn": "2ms"}"#),
+        spec("step", r#"{"limit": "60kb", "threshold": "9kb", "not_ect": "pass"}"#),
     ]
 }

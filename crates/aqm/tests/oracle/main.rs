@@ -1,4 +1,4 @@
-//! The disciplines against literal, slow transcriptions of the dissertation's pseudo-code, with the
+//! The disciplines against literal, slow transcriptions of their papers' pseudo-code, with the
 //! readings that its own text corrects. Both draw from the same stream at the same places, so every
 //! decision must be equal.
 
@@ -13,3 +13,9 @@ mod fifo;
 mod fred;
 mod red;
 mod trace;
+
+mod codel;
+mod fq;
+mod pi2;
+mod pie;
+mod step;
