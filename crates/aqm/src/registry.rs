@@ -213,4 +213,6 @@ registry! {
     Fred = fred, "fred";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
+    CurvyRed = curvy_red, "curvy-red";
+    Dualq = dualq, "dualq";
 }

@@ -2,6 +2,8 @@
 
 pub mod cbq;
 pub mod cbt;
+pub mod curvy_red;
+pub mod dualq;
 pub mod erd;
 pub mod fifo;
 pub mod fred;
