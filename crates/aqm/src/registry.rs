@@ -215,4 +215,5 @@ registry! {
     Cbq = cbq, "cbq";
     CurvyRed = curvy_red, "curvy-red";
     Dualq = dualq, "dualq";
+    Dualpi2 = dualpi2, "dualpi2";
 }

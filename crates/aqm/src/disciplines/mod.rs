@@ -3,6 +3,7 @@
 pub mod cbq;
 pub mod cbt;
 pub mod curvy_red;
+pub mod dualpi2;
 pub mod dualq;
 pub mod erd;
 pub mod fifo;

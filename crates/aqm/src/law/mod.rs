@@ -3,4 +3,5 @@
 pub mod curvy;
 pub mod early;
 pub mod ewma;
+pub mod pi;
 pub mod sharing;
