@@ -216,4 +216,5 @@ registry! {
     CurvyRed = curvy_red, "curvy-red";
     Dualq = dualq, "dualq";
     Dualpi2 = dualpi2, "dualpi2";
+    Pi = pi, "pi";
 }

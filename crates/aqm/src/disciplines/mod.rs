@@ -8,4 +8,5 @@ pub mod dualq;
 pub mod erd;
 pub mod fifo;
 pub mod fred;
+pub mod pi;
 pub mod red;
