@@ -217,4 +217,5 @@ registry! {
     Dualq = dualq, "dualq";
     Dualpi2 = dualpi2, "dualpi2";
     Pi = pi, "pi";
+    Rem = rem, "rem";
 }

@@ -10,3 +10,4 @@ pub mod fifo;
 pub mod fred;
 pub mod pi;
 pub mod red;
+pub mod rem;
