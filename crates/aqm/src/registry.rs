@@ -218,4 +218,5 @@ registry! {
     Dualpi2 = dualpi2, "dualpi2";
     Pi = pi, "pi";
     Rem = rem, "rem";
+    Ared = ared, "ared";
 }
