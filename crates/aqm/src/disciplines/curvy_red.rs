@@ -48,7 +48,7 @@
 //!
 //! ## References
 //!
-//! * deschepper15: K. De Schepper, O. Bondarenko, I. Tsang, B. Briscoe, `Data Centre to the Home': Ultra-Low
+//! * deschepper15: K. De Schepper, O. Bondarenko, I. Tsang, B. Briscoe, "Data Centre to the Home": Ultra-Low
 //!   Latency for All, 2015.
 //! * briscoe15: B. Briscoe, Insights from Curvy RED, BT report TR-TUB8-2015-003, 2015.
 //! * rfc9332: Dual-Queue Coupled AQM for L4S, 2023, appendix B.

@@ -35,7 +35,7 @@
 //! | `memlimit` | | size | | the same in bytes, besides `limit` |
 //! | `coupling_factor` (`k`) | k | 1 | 2 | ratio of marks to the root of drops; larger takes rate from L |
 //! | `target` | target | time | `typical_rtt` | Classic delay aimed at; below the round trip and the link idles |
-//! | `tupdate` | Tupdate | time | `min(target, max_rtt/3)` | between updates, at least 1us |
+//! | `tupdate` | Tupdate | time | `min(target, max_rtt/3)` | between updates, at least 10us |
 //! | `alpha` | alpha | Hz | by `max_rtt` | integral gain, unscaled |
 //! | `beta` | beta | Hz | by `max_rtt` | proportional gain, unscaled |
 //! | `max_rtt` | `RTT_max` | time | 100ms, or 6 `typical_rtt` | longest round trip to be stable for |
@@ -283,7 +283,7 @@ impl Config {
         let k = params.coupling_factor;
         let gains = params.gains();
         at_least("max_rtt", gains.max_rtt, Duration::from_micros(1))?;
-        at_least("tupdate", gains.tupdate, Duration::from_micros(1))?;
+        at_least("tupdate", gains.tupdate, Duration::from_micros(10))?;
         in_range("alpha", gains.pi.alpha_hz, 0.0, 1e9)?;
         in_range("beta", gains.pi.beta_hz, 0.0, 1e9)?;
         Ok(Config {
@@ -364,9 +364,7 @@ impl<P: Packet> Dualpi2<P> {
     /// `dualpi2_update`, at every period up to and including `now`, each at its own time.
     fn catch_up(&mut self, now: Instant) {
         while self.next_update <= now {
-            let settled = self.p == 0.0 && self.prevq == 0.0 && self.queues.backlog().packets == 0;
-            if settled {
-                // Nothing moves until a packet comes: all whole periods at once.
+            if self.settled() {
                 let periods = now.since(self.next_update).whole(self.config.tupdate);
                 self.next_update += self.config.tupdate * periods;
             } else {
@@ -374,6 +372,13 @@ impl<P: Packet> Dualpi2<P> {
             }
             self.next_update += self.config.tupdate;
         }
+    }
+
+    /// Whether no update would move anything before a packet comes, so that all periods until now can pass at
+    /// once.
+    fn settled(&self) -> bool {
+        let empty = self.queues.l.is_empty() && self.queues.c.is_empty();
+        empty && self.prevq == 0.0 && self.config.pi.update(self.p, 0.0, 0.0, self.config.target) == self.p
     }
 
     fn update(&mut self, at: Instant) {

@@ -57,7 +57,7 @@
 //!
 //! ## References
 //!
-//! * deschepper15: K. De Schepper, O. Bondarenko, I. Tsang, B. Briscoe, `Data Centre to the Home': Ultra-Low
+//! * deschepper15: K. De Schepper, O. Bondarenko, I. Tsang, B. Briscoe, "Data Centre to the Home": Ultra-Low
 //!   Latency for All, 2015.
 
 use aqmkit_base::size::Counting;
