@@ -6,7 +6,9 @@ pub mod driver;
 
 use aqmkit_aqm::registry::{self, Link, Spec};
 use aqmkit_aqm::{Cx, Packet, Sink, Why};
+use aqmkit_base::units::parse_duration;
 use aqmkit_base::{BitRate, ClassId, Ecn, FlowKey, Instant, Rng};
+use serde_json::Value;
 
 /// A packet with a number of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +85,47 @@ pub fn spec(name: &str, json: &str) -> Spec {
     Spec::read(name, &mut reader).unwrap_or_else(|e| panic!("{name} {json}: {e}"))
 }
 
+/// The same discipline in a time that passes half as fast: its own lengths of time are doubled and its own
+/// rates halved. A discipline without any stays as it is.
+pub fn slowed(spec: &Spec, link: &Link) -> Spec {
+    let (rates, exponents): (&[&str], &[&str]) = match spec.name() {
+        "curvy-red" => (&[], &["s_c"]),
+        "dualq" => (&[], &["s_c", "s_l"]),
+        "dualpi2" => (&["alpha", "beta"], &[]),
+        "pi" => (&["w"], &[]),
+        "rem" | "ared" => (&[], &[]),
+        _ => return spec.clone(),
+    };
+    let full = if spec.name() == "dualpi2" { spec.effective(link).expect("it can be built") } else { spec.clone() };
+    let mut value = serde_json::to_value(full).expect("parameters are plain data");
+    double_times(&mut value);
+    for (field, change) in rates.iter().map(|f| (f, 0)).chain(exponents.iter().map(|f| (f, 1))) {
+        let number = value[field].as_f64().expect("a number");
+        value[field] = Value::from(if change == 0 { number / 2.0 } else { number - 1.0 });
+    }
+    Spec::read(spec.name(), value).expect("changed times read back")
+}
+
+fn double_times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(double_times),
+        Value::Array(items) => items.iter_mut().for_each(double_times),
+        Value::String(text) => {
+            if let Ok(time) = parse_duration(text) {
+                *text = (time * 2).to_string();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Which packets a discipline keeps in order: those of a flow, and of one codepoint where that chooses
+/// between queues.
+pub fn lane(spec: &Spec, packet: &Pkt) -> u64 {
+    let by_codepoint = matches!(spec.name(), "dualq" | "dualpi2");
+    4 * packet.flow + if by_codepoint { packet.ecn as u64 } else { 0 }
+}
+
 /// The catalogue with default parameters.
 pub fn defaults() -> Vec<Spec> {
     registry::ALL.iter().map(|e| Spec::named(e.name).expect("it is in the list")).collect()
@@ -110,5 +153,26 @@ pub fn options() -> Vec<Spec> {
         spec("cbt", &format!(r#"{{"limit": 60, "ecn": true, "classes": [{three}]}}"#)),
         spec("cbt", &format!(r#"{{"limit": "60kb", "counting": "bytes", "classes": [{bytes}]}}"#)),
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
+        spec("curvy-red", r#"{"limit": "60kb", "s_c": 6, "f": 1, "u": 3, "ecn": false}"#),
+        spec("dualq", r#"{"limit": 60, "s_c": 5, "s_l": 7, "u_l": 2, "t": "4kb", "classifier": "l4s_ect"}"#),
+        spec("dualpi2", r#"{"limit": 60, "memlimit": "60kb", "typical_rtt": "2ms", "random": true, "mtu": "0b"}"#),
+        spec(
+            "dualpi2",
+            r#"{"limit": "60kb", "target": "1ms", "alpha": 20, "beta": 100, "step_thresh": "2p", "tshift": "20ms",
+                "overload": "overflow", "drop_at": "drop_enqueue", "classifier": "any_ect", "min_qlen_step": 0}"#,
+        ),
+        spec("pi", r#"{"limit": "60kb", "q_ref": "5kb", "a": 0.02, "b": 0.015, "byte_mode": true, "ecn": true}"#),
+        spec("pi", r#"{"limit": 60, "q_ref": 5, "design": {"flows": 60, "rtt": "60ms"}, "ecn": true}"#),
+        spec("rem", r#"{"limit": 60, "target": 5, "gamma": 0.1, "phi": 1.1, "ecn": true, "mark_at": "departure"}"#),
+        spec(
+            "rem",
+            r#"{"limit": "60kb", "target": "5kb", "gamma": 1, "phi": 1.1, "price": "backlog", "byte_mode": true,
+                "weight": 0.5, "ecn": true}"#,
+        ),
+        spec("ared", r#"{"limit": 60, "weight": 0.05, "interval": "10ms", "max_p": 0.3, "ecn": true}"#),
+        spec(
+            "ared",
+            r#"{"limit": "60kb", "weight": 0.05, "byte_mode": true, "variant": "feng", "ecn": true, "harddrop": false}"#,
+        ),
     ]
 }
