@@ -261,6 +261,43 @@ fn dualpi2_overloaded() {
     assert!(dropping.0 == 1.0 && dropping.1 > 3900, "{dropping:?}");
 }
 
+/// Drawn or counted, a Classic packet is dropped with `p'^2` and an L packet marked with `k p'`; on arrival where
+/// that is asked for.
+#[test]
+fn dualpi2_drops_the_square_and_marks_the_multiple() {
+    let shares = |options: &str| {
+        // Without gains the probability that one long wait brings stays.
+        let json =
+            format!(r#"{{"target": "0s", "alpha": 0, "beta": 1, "tupdate": "100ms", "min_th": "10s" {options}}}"#);
+        let mut b = Bench::new("dualpi2", &json);
+        b.offer(Ecn::NotEct, 1000);
+        b.wait_ms(100);
+        b.near("p", 0.1);
+        let (before, n) = (*b.queue.stats(), 30_000);
+        for _ in 0..n {
+            b.offer(Ecn::Ect1, 1);
+            b.offer(Ecn::NotEct, 1);
+            b.take();
+            b.take();
+        }
+        b.near("p", 0.1);
+        let (drops, marks) = (b.queue.stats().drops() - before.drops(), b.queue.stats().marks());
+        (drops as f64 / f64::from(n), marks as f64 / f64::from(n))
+    };
+    for options in ["", r#", "random": true"#, r#", "drop_at": "drop_enqueue""#] {
+        let (drops, marks) = shares(options);
+        assert!((drops - 0.01).abs() < 0.002 && (marks - 0.2).abs() < 0.01, "{options}: {drops} {marks}");
+    }
+}
+
+#[test]
+fn dualpi2_has_a_limit_of_packets_and_one_of_bytes() {
+    let mut b = Bench::new("dualpi2", r#"{"limit": 5, "memlimit": "3000b"}"#);
+    b.offer(Ecn::NotEct, 2);
+    b.offer(Ecn::Ect1, 3);
+    assert_eq!((b.queue.backlog().packets, b.queue.stats().dropped[Why::Overflow as usize]), (3, 2));
+}
+
 /// Hollot's example: 15 Mbit/s and 500 bytes, so 3750 packets/s.
 #[test]
 fn pis_design_gives_the_papers_gains() {

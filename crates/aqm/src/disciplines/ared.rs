@@ -8,17 +8,17 @@
 //! RED's, always with the gentle ramp (see `red`), and
 //!
 //! ```text
-//! every `interval`, with lo = min + 0.4 (max - min), hi = min + 0.6 (max - min):   [floyd01 fig 2]
+//! every `interval`, with lo = min + 0.4 (max - min), hi = min + 0.6 (max - min):         [floyd01]
 //!     avg > hi and max_p <= top:       max_p <- max_p + min(alpha, max_p / 4)
 //!     avg < lo and max_p >= bottom:    max_p <- max_p beta
-//! min    = max(5 packets, target_delay C / 2)                                   [floyd01 sec 4]
+//! min    = max(5 packets, target_delay C / 2)                                   [floyd01]
 //! max    = 3 min
-//! weight = 1 - exp(-1 / (C time_constant))                                      [floyd01 sec 4]
+//! weight = 1 - exp(-1 / (C time_constant))                                      [floyd01]
 //! ```
 //!
 //! With `variant = "feng"`, Feng's self-configuring RED, `max_p` moves on arrivals instead, once each time the
 //! average leaves the band: `max_p <- max_p / alpha` as it falls below `min`, `max_p beta` as it rises above
-//! `max`, with alpha 3 and beta 2.                                               `[feng99 fig 4]`
+//! `max`, with alpha 3 and beta 2.                                               `[feng99]`
 //!
 //! ## Parameters
 //!
@@ -59,7 +59,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/ared.rs` is Figure 2 on the literal RED of `tests/oracle/red.rs`, and Feng's figure, with
+//! `tests/oracle/ared.rs` is the law on a literal RED with the gentle ramp, for both variants, with
 //! equal decisions on random and bursty traces; a band of a half in place of 0.4 to 0.6 fails it.
 //! `tests/worked_control.rs` has the automatic parameters and the steps of `max_p`.
 //!
@@ -250,7 +250,7 @@ pub struct Ared {
 }
 
 impl Ared {
-    /// Floyd, Gummadi and Shenker's Figure 2.
+    /// Floyd, Gummadi and Shenker's adaptation, every interval.
     fn adapt(&mut self, config: &Config, avg: f64) {
         let Ramp { min, max, max_p, .. } = self.ramp;
         let (low, high) = (min + 0.4 * (max - min), min + 0.6 * (max - min));
@@ -261,7 +261,7 @@ impl Ared {
         }
     }
 
-    /// Feng's Figure 4.
+    /// Feng's adaptation, on every arrival.
     fn adapt_at_crossings(&mut self, config: &Config, avg: f64) {
         if self.ramp.min < avg && avg < self.ramp.max {
             self.status = Status::Between;

@@ -8,18 +8,18 @@
 //! ## Law
 //!
 //! ```text
-//! arrival:     both queues at `limit`: drop;  ECT(1) or CE -> L, else -> C      [rfc9332 fig 3]
-//! every tupdate, with q the longer of the two heads' delays:                    [rfc9332 fig 8]
+//! arrival:     both queues at `limit`: drop;  ECT(1) or CE -> L, else -> C      [rfc9332 A.1]
+//! every tupdate, with q the longer of the two heads' delays:                    [rfc9332 A.2]
 //!              p' <- p' + alpha (q - target) + beta (q - q_old), from 0 to 1
 //!              p_CL = k p',  p_C = p'^2 = (p_CL / k)^2
-//! departure from L, while p_CL < 1:                                             [rfc9332 fig 7]
+//! departure from L, while p_CL < 1:                                             [rfc9332 A.2]
 //!              p'_L = 0 to 1 as its delay goes from min_th to min_th + range, where more than
 //!                     min_qlen_step packets remain in L, else 0
 //!              mark with likelihood max(p'_L, p_CL)
 //!   saturated: drop with likelihood p_C, else mark with likelihood p_CL
 //! departure from C: with likelihood p_C drop, or mark ECT(0) while p_C < min(1/k^2, 1)
 //! likelihood:  count <- count + likelihood;  above 1: count <- count - 1 and act    one count for each queue
-//! tupdate = min(target, max_rtt / 3),  alpha = 0.1 tupdate / max_rtt^2,  beta = 0.3 / max_rtt   [rfc9332 fig 2]
+//! tupdate = min(target, max_rtt / 3),  alpha = 0.1 tupdate / max_rtt^2,  beta = 0.3 / max_rtt   [rfc9332 A.1]
 //! ```
 //!
 //! While less than two `mtu` remain in both queues, `p'` counts as zero. A drop takes the next packet. The
@@ -61,9 +61,9 @@
 //!    are values here: `overload = "overflow"`, `classifier = "any_ect"`. A bare number for `step_thresh` is packets,
 //!    not microseconds. There are no aggregates of packets to split.
 //! 3. The packet's own size, not the MTU, must fit under `limit` (so does ns-3).
-//! 4. `L.len` in the guard is what remains after the packet, as the order of Figure 7's lines has it.
+//! 4. `L.len` in the guard is what remains after the packet, as the order of the pseudo-code's lines has it.
 //! 5. A likelihood above 1 counts as 1: the RFC's `count` would grow without end.
-//! 6. ns-3 controls the Classic delay alone (the RFC's Figure 5, without overload).
+//! 6. ns-3 controls the Classic delay alone (the RFC's first pass, without overload).
 //! 7. The floor of two MTU is Linux's; the weighted round robin, which the RFC leaves open, is Linux's too.
 //!
 //! ## Limits
@@ -74,7 +74,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/dualpi2.rs` is Figures 2 to 8, literally, with equal decisions and marks on random and bursty
+//! `tests/oracle/dualpi2.rs` is the pseudo-code of A.1 and A.2, literally, with equal decisions and marks on random and bursty
 //! traces of all codepoints; `p_C` in place of `p_CL` in overload, or one count for both queues, fails it.
 //! `tests/worked_control.rs` has the gains, `tc`'s derived values, the shares of the scheduler and the steps by hand.
 //!
@@ -243,7 +243,7 @@ struct Gains {
 }
 
 impl Params {
-    /// RFC 9332, Figure 2, from the round trips as `tc` relates them.
+    /// RFC 9332, appendix A.1, from the round trips as `tc` relates them.
     fn gains(&self) -> Gains {
         let (max_rtt, typical_rtt) = match (self.max_rtt, self.typical_rtt) {
             (None, None) => (Duration::from_millis(100), Duration::from_millis(15)),

@@ -7,10 +7,10 @@
 //! ## Law
 //!
 //! ```text
-//! every 1/w s:  p <- p + a (q - q_ref) - b (q_old - q_ref), kept from 0 to 1    [hollot01 sec IV]
+//! every 1/w s:  p <- p + a (q - q_ref) - b (q_old - q_ref), kept from 0 to 1    [hollot01]
 //!               q_old <- q
 //! arrival:      queue full: drop;  else drop or mark with p
-//! design:       w_g = 2 N / (R^2 C),  p_q = 1 / R                               [hollot01 prop 2]
+//! design:       w_g = 2 N / (R^2 C),  p_q = 1 / R                               [hollot01]
 //!               K   = w_g |1 + j w_g / p_q| / ((R C)^3 / (2 N)^2)
 //!               a   = K / w_g + K / (2 w),  b = K / w_g - K / (2 w)             bilinear transform
 //! ```

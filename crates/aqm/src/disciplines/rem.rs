@@ -7,16 +7,17 @@
 //! ## Law
 //!
 //! ```text
-//! every `interval`:  mu <- max(0, mu + gamma (alpha (q - target) + x - c))      [athuraliya01 eq 2]
+//! every `interval`:  mu <- max(0, mu + gamma (alpha (q - target) + x - c))      [athuraliya01]
 //!                    x <- (1 - weight) x + weight count, count <- 0
-//! price = "backlog": mu <- max(0, mu + gamma (q - (1 - alpha) q_old - alpha target))   [athuraliya01 eq 4]
-//! probability:       p = 1 - phi^-mu                                            [athuraliya01 eq 5]
+//! price = "backlog": mu <- max(0, mu + gamma (q - (1 - alpha) q_old - alpha target))   [athuraliya01]
+//! probability:       p = 1 - phi^-mu                                            [athuraliya01]
 //! arrival:           count it;  queue full: drop;  else drop or mark with p
 //! ```
 //!
 //! `count` is what arrived in the interval, dropped or not, and `c` what the link can send in one, both in
-//! typical packets. `x` is updated before `mu`. The two forms of the price agree while the queue is neither
-//! empty nor full, since the queue then changes by `x - c`.
+//! typical packets. `x` is updated before `mu`. While the queue is neither
+//! empty nor full it changes by `x - c`, and the two forms of the price differ only in which queue they weigh,
+//! this interval's or the last one's.
 //!
 //! ## Parameters
 //!

@@ -1,6 +1,6 @@
 //! The proportional-integral controller of queueing delay, as PIE, PI2 and DualPI2 use it.
 //!
-//! RFC 8033 section 4.2; RFC 9332 appendix A, Figure 5.
+//! RFC 8033 section 4.2; RFC 9332 appendix A.
 
 /// The gains of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]

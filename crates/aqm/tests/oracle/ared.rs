@@ -1,5 +1,5 @@
-//! Figures 3.6 to 3.10 of Parris 2001 with the gentle ramp, under Figure 2 of Floyd, Gummadi and Shenker 2001,
-//! or Figure 4 of Feng et al. 1999.
+//! Figures 3.6 to 3.10 of Parris 2001 with the gentle ramp, under the adaptation of Floyd, Gummadi and Shenker
+//! 2001, or that of Feng et al. 1999.
 
 use std::collections::VecDeque;
 
@@ -151,7 +151,7 @@ impl Literal for Ared {
 }
 
 #[test]
-fn ared_is_figure_2_on_red() {
+fn ared_is_the_adaptation_on_red() {
     for (min, max, drops) in
         [(5.0, 15.0, &[Why::Early, Why::Forced][..]), (10.0, 30.0, &[Why::Early, Why::Overflow][..])]
     {
@@ -164,7 +164,7 @@ fn ared_is_figure_2_on_red() {
 }
 
 #[test]
-fn fengs_variant_is_figure_4_on_red() {
+fn fengs_variant_is_its_adaptation_on_red() {
     let params = r#"{"limit": 60, "weight": 0.05, "min": 5, "max": 15, "variant": "feng", "ecn": true}"#;
     let stats = compare(&spec("ared", params), &link(), || Ared::new(5.0, 15.0, None));
     assert_seen(&stats, &[Why::Early, Why::Forced], &[Why::Early]);

@@ -1,4 +1,4 @@
-//! RFC 9332, appendix A, Figures 2 to 8 (those with overload), with the weighted round robin of Linux.
+//! RFC 9332, appendix A.1 and A.2 (which adds overload), with the weighted round robin of Linux.
 //! Where the discipline departs by default: likelihoods are at most 1, the packet's size stands for MTU in the
 //! limit, and below two MTU p' counts as zero.
 
@@ -63,7 +63,7 @@ struct DualPi2 {
 }
 
 impl DualPi2 {
-    /// Figure 2.
+    /// `dualpi2_params_init`.
     fn params_init(target_ms: u64, rtt_max_ms: u64, w_c: f64) -> Self {
         let (k, target, rtt_max) = (2.0, target_ms as f64 / 1000.0, rtt_max_ms as f64 / 1000.0);
         let tupdate = (target_ms * 1_000_000).min(rtt_max_ms * 1_000_000 / 3);
@@ -90,7 +90,7 @@ impl DualPi2 {
         }
     }
 
-    /// Figure 8.
+    /// `dualpi2_update`, with overload.
     fn update(&mut self, now: Instant) {
         let curq = self.cq.time(now).max(self.lq.time(now));
         self.p = self.p + self.alpha * (curq - self.target) + self.beta * (curq - self.prevq);
@@ -106,7 +106,7 @@ impl DualPi2 {
         }
     }
 
-    /// Figure 6.
+    /// The ramp.
     fn laqm(&self, qdelay: f64) -> f64 {
         if qdelay >= self.min_th + self.range {
             1.0
@@ -127,7 +127,7 @@ impl DualPi2 {
         if self.lq.byt() + self.cq.byt() < 2 * self.mtu { (0.0, 0.0) } else { (self.p_cl, self.p_c) }
     }
 
-    /// The body of Figure 7 for the L queue: whether the packet goes on.
+    /// The body of `dualpi2_dequeue` for the L queue: whether the packet goes on.
     fn send_l(&mut self, pkt: &mut Pkt, delay: f64, seen: &mut Vec<Seen>) -> bool {
         let (p_cl, p_c) = self.acting();
         if p_cl < 1.0 {
@@ -162,7 +162,7 @@ impl DualPi2 {
 }
 
 impl Literal for DualPi2 {
-    /// Figure 3.
+    /// `dualpi2_enqueue`.
     fn arriving(&mut self, packet: Pkt, now: Instant, _rng: &mut Rng, seen: &mut Vec<Seen>) {
         self.updates(now);
         if self.lq.byt() + self.cq.byt() + packet.len > self.limit {
@@ -175,7 +175,7 @@ impl Literal for DualPi2 {
         }
     }
 
-    /// Figure 7.
+    /// `dualpi2_dequeue`, with overload.
     fn departing(&mut self, now: Instant, _rng: &mut Rng, seen: &mut Vec<Seen>) {
         self.updates(now);
         while self.lq.byt() + self.cq.byt() > 0 {
