@@ -216,6 +216,9 @@ registry! {
     Fifo = fifo, "fifo";
     Erd = erd, "erd";
     Red = red, "red";
+    Ared = ared, "ared";
+    Pi = pi, "pi";
+    Rem = rem, "rem";
     Fred = fred, "fred";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
@@ -225,4 +228,7 @@ registry! {
     FqPie = fq_pie, "fq-pie";
     Pi2 = pi2, "pi2";
     Step = step, "step";
+    CurvyRed = curvy_red, "curvy-red";
+    Dualq = dualq, "dualq";
+    Dualpi2 = dualpi2, "dualpi2";
 }

@@ -1,15 +1,20 @@
 //! The catalogue: one file per discipline. [`crate::registry`] lists them.
 
+pub mod ared;
 pub mod cbq;
 pub mod cbt;
+pub mod codel;
+pub mod curvy_red;
+pub mod dualpi2;
+pub mod dualq;
 pub mod erd;
 pub mod fifo;
-pub mod fred;
-pub mod red;
-
-pub mod codel;
 pub mod fq_codel;
 pub mod fq_pie;
+pub mod fred;
+pub mod pi;
 pub mod pi2;
 pub mod pie;
+pub mod red;
+pub mod rem;
 pub mod step;

@@ -1,6 +1,6 @@
 //! The proportional-integral controller: how a delay becomes a probability.
 //!
-//! Pan et al. 2013 and RFC 8033 section 4.2 (PIE); De Schepper et al. 2016 (PI2).
+//! Pan et al. 2013 and RFC 8033 section 4.2 (PIE); De Schepper et al. 2016 (PI2); RFC 9332 appendix A (DualPI2).
 
 use aqmkit_base::Duration;
 
@@ -22,7 +22,7 @@ impl PiController {
         self.alpha_hz * (now - target.as_secs_f64()) + self.beta_hz * (now - old)
     }
 
-    /// The probability after one update, kept within 0 and 1.
+    /// The probability after one update, kept within 0 and 1; the bounds are also what keeps the integral from winding up.
     #[must_use]
     pub fn update(&self, p: f64, qdelay: Duration, qdelay_old: Duration, target: Duration) -> f64 {
         (p + self.step(qdelay, qdelay_old, target)).clamp(0.0, 1.0)

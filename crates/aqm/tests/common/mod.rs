@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 pub mod driver;
+pub mod slow;
 
 use aqmkit_aqm::registry::{self, Link, Spec};
 use aqmkit_aqm::{Cx, Packet, Sink, Why};
@@ -83,6 +84,13 @@ pub fn spec(name: &str, json: &str) -> Spec {
     Spec::read(name, &mut reader).unwrap_or_else(|e| panic!("{name} {json}: {e}"))
 }
 
+/// Which packets a discipline keeps in order: those of a flow, and of one codepoint where that chooses
+/// between queues.
+pub fn lane(spec: &Spec, packet: &Pkt) -> u64 {
+    let by_codepoint = matches!(spec.name(), "dualq" | "dualpi2");
+    4 * packet.flow + if by_codepoint { packet.ecn as u64 } else { 0 }
+}
+
 /// The catalogue with default parameters.
 pub fn defaults() -> Vec<Spec> {
     registry::ALL.iter().map(|e| Spec::named(e.name).expect("it is in the list")).collect()
@@ -126,5 +134,26 @@ pub fn options() -> Vec<Spec> {
         spec("pi2", r#"{"limit": "60kb", "ecn": false, "max_p": 1.0, "alpha": 50}"#),
         spec("step", r#"{"limit": 60, "sojourn": "2ms"}"#),
         spec("step", r#"{"limit": "60kb", "threshold": "9kb", "not_ect": "pass"}"#),
+        spec("curvy-red", r#"{"limit": "60kb", "s_c": 6, "f": 1, "u": 3, "ecn": false}"#),
+        spec("dualq", r#"{"limit": 60, "s_c": 5, "s_l": 7, "u_l": 2, "t": "4kb", "classifier": "l4s_ect"}"#),
+        spec("dualpi2", r#"{"limit": 60, "memlimit": "60kb", "typical_rtt": "2ms", "random": true, "mtu": "0b"}"#),
+        spec(
+            "dualpi2",
+            r#"{"limit": "60kb", "target": "1ms", "alpha": 20, "beta": 100, "step_thresh": "2p", "tshift": "20ms",
+                "overload": "overflow", "drop_at": "drop_enqueue", "classifier": "any_ect", "min_qlen_step": 0}"#,
+        ),
+        spec("pi", r#"{"limit": "60kb", "q_ref": "5kb", "a": 0.02, "b": 0.015, "byte_mode": true, "ecn": true}"#),
+        spec("pi", r#"{"limit": 60, "q_ref": 5, "design": {"flows": 60, "rtt": "60ms"}, "ecn": true}"#),
+        spec("rem", r#"{"limit": 60, "target": 5, "gamma": 0.1, "phi": 1.1, "ecn": true, "mark_at": "departure"}"#),
+        spec(
+            "rem",
+            r#"{"limit": "60kb", "target": "5kb", "gamma": 1, "phi": 1.1, "price": "backlog", "byte_mode": true,
+                "weight": 0.5, "ecn": true}"#,
+        ),
+        spec("ared", r#"{"limit": 60, "weight": 0.05, "interval": "10ms", "max_p": 0.3, "ecn": true}"#),
+        spec(
+            "ared",
+            r#"{"limit": "60kb", "weight": 0.05, "byte_mode": true, "variant": "feng", "ecn": true, "harddrop": false}"#,
+        ),
     ]
 }

@@ -1,21 +1,27 @@
-//! The disciplines against literal, slow transcriptions of their papers' pseudo-code, with the
-//! readings that its own text corrects. Both draw from the same stream at the same places, so every
-//! decision must be equal.
+//! The disciplines against literal, slow transcriptions of their sources' pseudo-code, with the
+//! readings that the sources' own text corrects. Both draw from the same stream at the same places, so
+//! every decision must be equal.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 #[path = "../common/mod.rs"]
 mod common;
 
+mod ared;
 mod cbq;
 mod cbt;
-mod fifo;
-mod fred;
-mod red;
-mod trace;
-
 mod codel;
+mod curvy_red;
+mod dualpi2;
+mod dualq;
+mod events;
+mod fifo;
 mod fq;
+mod fred;
+mod pi;
 mod pi2;
 mod pie;
+mod red;
+mod rem;
 mod step;
+mod trace;

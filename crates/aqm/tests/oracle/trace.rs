@@ -17,14 +17,14 @@ pub(crate) fn seconds(from: Instant, to: Instant) -> f64 {
     to.since(from).as_secs_f64()
 }
 
-enum Step {
+pub(crate) enum Step {
     Arrive,
     Depart,
     Wait(Duration),
 }
 
 /// Load changes from phase to phase: idle, light, balanced, overload.
-fn random(rng: &mut Rng) -> Vec<Step> {
+pub(crate) fn random(rng: &mut Rng) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..12 {
         let load = [0.3, 0.5, 0.52, 0.55, 0.6, 0.9][rng.below(6) as usize];
@@ -37,7 +37,7 @@ fn random(rng: &mut Rng) -> Vec<Step> {
 }
 
 /// Bursts from one to three hundred packets, and silences from nothing to minutes.
-fn bursty(rng: &mut Rng) -> Vec<Step> {
+pub(crate) fn bursty(rng: &mut Rng) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..25 {
         steps.extend((0..rng.below(300)).map(|i| if i % 7 < 4 { Step::Arrive } else { Step::Depart }));
