@@ -2,4 +2,6 @@
 
 pub mod early;
 pub mod ewma;
+pub mod part;
 pub mod sharing;
+pub mod token_bucket;
