@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Dequeued, Packet, Qdisc, Why};
-use aqmkit_base::units::parse_amount;
+use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
 use aqmkit_base::{Amount, BitRate, Duration, Ecn, Instant, Rng};
 use serde_json::Value;
 
@@ -260,6 +260,34 @@ pub fn with_limit(spec: &Spec, limit: &str) -> Spec {
         value = serde_json::json!({ "classes": [{ "share": 1.0, "limit": limit }] });
     }
     Spec::read(spec.name(), value).expect("a changed limit reads back")
+}
+
+/// Parameters that are numbers of something in a second.
+const RATES: [&str; 2] = ["drain_rate", "penalty_rate"];
+
+/// The same parameters with every time twice as long and every rate half as high.
+pub fn in_slow_motion(spec: &Spec) -> Spec {
+    let mut value = serde_json::to_value(spec).expect("parameters are plain data");
+    slow_down("", &mut value);
+    Spec::read(spec.name(), value).expect("slow parameters read back")
+}
+
+fn slow_down(name: &str, value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| slow_down(name, field)),
+        Value::Array(items) => items.iter_mut().for_each(|item| slow_down("", item)),
+        Value::Number(n) if RATES.contains(&name) => {
+            *value = Value::from(n.as_f64().unwrap_or(f64::NAN) / 2.0);
+        }
+        Value::String(text) => {
+            if let Ok(time) = parse_duration(text) {
+                *value = Value::from((time * 2).to_string());
+            } else if let Ok(rate) = parse_rate(text) {
+                *value = Value::from(format!("{}bit", rate.as_bps() / 2));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The most packets and bytes that may wait, over all of a discipline's queues.
