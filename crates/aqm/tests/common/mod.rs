@@ -110,5 +110,7 @@ pub fn options() -> Vec<Spec> {
         spec("cbt", &format!(r#"{{"limit": 60, "ecn": true, "classes": [{three}]}}"#)),
         spec("cbt", &format!(r#"{{"limit": "60kb", "counting": "bytes", "classes": [{bytes}]}}"#)),
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
+        spec("blue", r#"{"limit": 20, "d1": 0.05, "d2": 0.01, "freeze": "3ms", "trigger": 12, "ecn": true}"#),
+        spec("blue", r#"{"limit": "20kb", "d1": 0.3, "d2": 0.1, "freeze": "0ms"}"#),
     ]
 }

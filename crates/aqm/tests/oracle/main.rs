@@ -1,5 +1,5 @@
-//! The disciplines against literal, slow transcriptions of the dissertation's pseudo-code, with the
-//! readings that its own text corrects. Both draw from the same stream at the same places, so every
+//! The disciplines against literal, slow transcriptions of the sources' pseudo-code, with the
+//! readings that their own text corrects. Both draw from the same stream at the same places, so every
 //! decision must be equal.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod blue;
 mod cbq;
 mod cbt;
 mod fifo;
