@@ -214,4 +214,5 @@ registry! {
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
     Blue = blue, "blue";
+    Sfb = sfb, "sfb";
 }

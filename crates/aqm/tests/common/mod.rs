@@ -112,5 +112,13 @@ pub fn options() -> Vec<Spec> {
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
         spec("blue", r#"{"limit": 20, "d1": 0.05, "d2": 0.01, "freeze": "3ms", "trigger": 12, "ecn": true}"#),
         spec("blue", r#"{"limit": "20kb", "d1": 0.3, "d2": 0.1, "freeze": "0ms"}"#),
+        spec(
+            "sfb",
+            r#"{"limit": 60, "levels": 3, "bins": 5, "target": 4, "d1": 0.2, "d2": 0.05, "rehash": "40ms", "db": "25ms"}"#,
+        ),
+        spec(
+            "sfb",
+            r#"{"limit": "40kb", "max": 8, "d1": 0.3, "freeze": "2ms", "rehash": "0s", "penalty_rate": 300, "ecn": false}"#,
+        ),
     ]
 }

@@ -13,4 +13,5 @@ mod cbt;
 mod fifo;
 mod fred;
 mod red;
+mod sfb;
 mod trace;
