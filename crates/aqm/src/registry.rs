@@ -215,4 +215,5 @@ registry! {
     Cbq = cbq, "cbq";
     Blue = blue, "blue";
     Sfb = sfb, "sfb";
+    Sred = sred, "sred";
 }

@@ -8,3 +8,4 @@ pub mod fifo;
 pub mod fred;
 pub mod red;
 pub mod sfb;
+pub mod sred;

@@ -120,5 +120,7 @@ pub fn options() -> Vec<Spec> {
             "sfb",
             r#"{"limit": "40kb", "max": 8, "d1": 0.3, "freeze": "2ms", "rehash": "0s", "penalty_rate": 300, "ecn": false}"#,
         ),
+        spec("sred", r#"{"limit": 60, "zombies": 10, "max_p": 0.6, "ecn": true}"#),
+        spec("sred", r#"{"limit": "30kb", "zombies": 20, "weight": 0.2, "full": false}"#),
     ]
 }

@@ -14,4 +14,5 @@ mod fifo;
 mod fred;
 mod red;
 mod sfb;
+mod sred;
 mod trace;
