@@ -216,4 +216,5 @@ registry! {
     Blue = blue, "blue";
     Sfb = sfb, "sfb";
     Sred = sred, "sred";
+    Choke = choke, "choke";
 }

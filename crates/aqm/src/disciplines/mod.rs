@@ -3,6 +3,7 @@
 pub mod blue;
 pub mod cbq;
 pub mod cbt;
+pub mod choke;
 pub mod erd;
 pub mod fifo;
 pub mod fred;

@@ -122,5 +122,14 @@ pub fn options() -> Vec<Spec> {
         ),
         spec("sred", r#"{"limit": 60, "zombies": 10, "max_p": 0.6, "ecn": true}"#),
         spec("sred", r#"{"limit": "30kb", "zombies": 20, "weight": 0.2, "full": false}"#),
+        spec("choke", r#"{"limit": 60, "min": 3, "max": 30, "weight": 0.2, "candidates": 3, "ecn": true}"#),
+        spec(
+            "choke",
+            r#"{"limit": 60, "min": 3, "max": 30, "weight": 0.5, "regions": 5, "draw": "front", "gentle": true}"#,
+        ),
+        spec(
+            "choke",
+            r#"{"limit": "60kb", "min": "2kb", "max": "20kb", "weight": 0.2, "draw": "back", "ecn": true, "harddrop": true}"#,
+        ),
     ]
 }
