@@ -217,4 +217,5 @@ registry! {
     Sfb = sfb, "sfb";
     Sred = sred, "sred";
     Choke = choke, "choke";
+    Afd = afd, "afd";
 }

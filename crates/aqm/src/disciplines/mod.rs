@@ -1,5 +1,6 @@
 //! The catalogue: one file per discipline. [`crate::registry`] lists them.
 
+pub mod afd;
 pub mod blue;
 pub mod cbq;
 pub mod cbt;

@@ -131,5 +131,7 @@ pub fn options() -> Vec<Spec> {
             "choke",
             r#"{"limit": "60kb", "min": "2kb", "max": "20kb", "weight": 0.2, "draw": "back", "ecn": true, "harddrop": true}"#,
         ),
+        spec("afd", r#"{"limit": 60, "buffer": 40, "sampling": 1.5, "q_target": 5, "interval": "1ms", "ecn": true}"#),
+        spec("afd", r#"{"limit": "60kb", "buffer": 25, "sampling": 1, "interval": "500us", "replace": "oldest"}"#),
     ]
 }

@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod afd;
 mod blue;
 mod cbq;
 mod cbt;
