@@ -218,4 +218,5 @@ registry! {
     Sred = sred, "sred";
     Choke = choke, "choke";
     Afd = afd, "afd";
+    Rio = rio, "rio";
 }

@@ -9,5 +9,6 @@ pub mod erd;
 pub mod fifo;
 pub mod fred;
 pub mod red;
+pub mod rio;
 pub mod sfb;
 pub mod sred;

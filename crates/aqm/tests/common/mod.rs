@@ -133,5 +133,12 @@ pub fn options() -> Vec<Spec> {
         ),
         spec("afd", r#"{"limit": 60, "buffer": 40, "sampling": 1.5, "q_target": 5, "interval": "1ms", "ecn": true}"#),
         spec("afd", r#"{"limit": "60kb", "buffer": 25, "sampling": 1, "interval": "500us", "replace": "oldest"}"#),
+        spec("rio", r#"{"limit": 60, "in": ["tcp", "other"], "weight": 0.1, "ecn": true}"#),
+        spec(
+            "rio",
+            r#"{"limit": "60kb", "in": ["*"], "in_min": "2kb", "in_max": "9kb", "out_min": "1kb", "out_max": "4kb",
+                "weight": 0.2, "coupled": false, "gentle": true, "ecn": true, "harddrop": false}"#,
+        ),
+        spec("rio", r#"{"limit": 60, "in": ["multimedia"], "weight": 0.2, "coupled": false}"#),
     ]
 }

@@ -16,6 +16,7 @@ mod fifo;
 mod fred;
 mod red;
 mod red_part;
+mod rio;
 mod sfb;
 mod sred;
 mod trace;
