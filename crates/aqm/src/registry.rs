@@ -219,4 +219,5 @@ registry! {
     Choke = choke, "choke";
     Afd = afd, "afd";
     Rio = rio, "rio";
+    Wred = wred, "wred";
 }

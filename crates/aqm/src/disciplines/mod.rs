@@ -12,3 +12,4 @@ pub mod red;
 pub mod rio;
 pub mod sfb;
 pub mod sred;
+pub mod wred;

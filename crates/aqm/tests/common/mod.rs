@@ -140,5 +140,7 @@ pub fn options() -> Vec<Spec> {
                 "weight": 0.2, "coupled": false, "gentle": true, "ecn": true, "harddrop": false}"#,
         ),
         spec("rio", r#"{"limit": 60, "in": ["multimedia"], "weight": 0.2, "coupled": false}"#),
+        spec("wred", r#"{"limit": 60, "weight": 0.2, "ecn": true, "classes": [{"class": "other"}, {"max": 20}]}"#),
+        spec("wred", r#"{"limit": "60kb", "weight": 0.2, "gentle": true, "classes": [{"max": "9kb"}]}"#),
     ]
 }
