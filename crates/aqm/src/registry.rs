@@ -220,4 +220,5 @@ registry! {
     Afd = afd, "afd";
     Rio = rio, "rio";
     Wred = wred, "wred";
+    RioPs = rio_ps, "rio-ps";
 }

@@ -10,6 +10,7 @@ pub mod fifo;
 pub mod fred;
 pub mod red;
 pub mod rio;
+pub mod rio_ps;
 pub mod sfb;
 pub mod sred;
 pub mod wred;

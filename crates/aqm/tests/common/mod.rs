@@ -142,5 +142,7 @@ pub fn options() -> Vec<Spec> {
         spec("rio", r#"{"limit": 60, "in": ["multimedia"], "weight": 0.2, "coupled": false}"#),
         spec("wred", r#"{"limit": 60, "weight": 0.2, "ecn": true, "classes": [{"class": "other"}, {"max": 20}]}"#),
         spec("wred", r#"{"limit": "60kb", "weight": 0.2, "gentle": true, "classes": [{"max": "9kb"}]}"#),
+        spec("rio-ps", r#"{"limit": 60, "threshold": 3, "t_c": "7ms", "t_u": "2ms", "flows": 4, "weight": 0.2}"#),
+        spec("rio-ps", r#"{"limit": "60kb", "slr": 0.5, "t_c": "0s", "weight": 0.2, "ecn": false}"#),
     ]
 }
