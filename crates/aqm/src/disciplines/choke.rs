@@ -68,6 +68,8 @@
 //! * tang04: A. Tang, J. Wang, S. Low, Understanding CHOKe: Throughput and Spatial Characteristics,
 //!   IEEE/ACM `ToN` 12(4), 2004.
 
+#![allow(clippy::doc_markdown, reason = "CHOKe is a name")]
+
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +95,7 @@ pub enum Draw {
     Back,
 }
 
-/// The parameters of `CHOKe` as a user writes them.
+/// The parameters of CHOKe as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -158,7 +160,7 @@ impl Discipline for Params {
     }
 }
 
-/// `CHOKe`'s parameters, checked.
+/// CHOKe's parameters, checked.
 #[derive(Clone, Debug)]
 struct Config {
     limit: Amount,
@@ -207,7 +209,7 @@ impl Config {
     }
 }
 
-/// `CHOKe`: RED's state and the packets.
+/// CHOKe: RED's state and the packets.
 #[derive(Clone, Debug)]
 pub struct Choke<P> {
     config: Config,

@@ -59,8 +59,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/rio.rs` is the paper's figure, literally, with equal decisions on random and bursty
-//! traces; `tests/published_flows.rs` has IN unharmed while OUT is twice too much, and ns-2's way of
-//! averaging failing at it.
+//! traces; `tests/published_flows.rs` has IN unharmed while OUT sends twice what the link has, which RED
+//! would make both pay for.
 //!
 //! ## References
 //!

@@ -68,8 +68,8 @@
 //! ## Evidence
 //!
 //! `tests/oracle/sfb.rs` is Figure 2 with deviation 1, literally and with sets of its own, with equal
-//! decisions on random and bursty traces; `tests/published_flows.rs` has an unresponsive flow driven to
-//! `p = 1` and the rate of the box while the others keep theirs.
+//! decisions on random and bursty traces; `tests/worked_flows.rs` has the box and the change of sets by hand,
+//! `tests/published_flows.rs` an unresponsive flow driven to `p = 1` while the others lose next to nothing.
 //!
 //! ## References
 //!
