@@ -274,7 +274,7 @@ pub fn in_slow_motion(spec: &Spec) -> Spec {
 
 fn slow_down(name: &str, value: &mut Value) {
     match value {
-        Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| slow_down(name, field)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(key, field)| slow_down(key, field)),
         Value::Array(items) => items.iter_mut().for_each(|item| slow_down("", item)),
         Value::Number(n) if RATES.contains(&name) => {
             *value = Value::from(n.as_f64().unwrap_or(f64::NAN) / 2.0);

@@ -2,6 +2,7 @@
 //! operations against a queue and holds it to the contract. The fuzz target includes this file too.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
+pub mod bench;
 pub mod driver;
 
 use aqmkit_aqm::registry::{self, Link, Spec};
