@@ -203,9 +203,9 @@ fn rio_step_by_step() {
     assert_eq!([b.offer(inside), b.offer(inside)], [PASS; 2], "2 and 3 of IN are not above 3");
     assert_eq!(b.offer(inside), [Why::Forced]);
     assert_eq!((b.gauge("avg.in"), b.gauge("avg.out")), (4.0, 5.0));
-    let mut b = Bench::new(&spec("rio", &params.replace("\"limit\"", "\"coupled\": false, \"limit\"")));
-    assert_eq!([inside, inside, inside, outside, outside, outside].map(|p| b.offer(p)), [PASS; 6]);
-    assert_eq!(b.offer(outside), [Why::Forced], "3 of OUT");
+    let mut apart = Bench::new(&spec("rio", &params.replace("\"limit\"", "\"coupled\": false, \"limit\"")));
+    assert_eq!([inside, inside, inside, outside, outside, outside].map(|p| apart.offer(p)), [PASS; 6]);
+    assert_eq!(apart.offer(outside), [Why::Forced], "3 of OUT");
 }
 
 #[test]

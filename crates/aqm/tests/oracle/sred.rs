@@ -37,10 +37,13 @@ impl Sred {
         h
     }
 
+    fn q(&self) -> u64 {
+        self.queue.iter().map(|p| u64::from(p.len)).sum()
+    }
+
     fn p_zap(&self, h: f64) -> f64 {
-        let q = self.queue.iter().map(|p| u64::from(p.len)).sum::<u64>() as f64;
         let b = self.b as f64;
-        let p_sred = match q {
+        let p_sred = match self.q() as f64 {
             q if q < b / 6.0 => 0.0,
             q if q < b / 3.0 => self.p_max / 4.0,
             _ => self.p_max,
@@ -53,8 +56,7 @@ impl Sred {
 impl Oracle for Sred {
     fn arriving(&mut self, p: Pkt, _now: Instant, rng: &mut Rng) -> bool {
         let h = self.hit(p.flow, rng);
-        let waiting: u64 = self.queue.iter().map(|p| u64::from(p.len)).sum();
-        if waiting + u64::from(p.len) > self.b {
+        if self.q() + u64::from(p.len) > self.b {
             return false;
         }
         let p_zap = self.p_zap(h);
