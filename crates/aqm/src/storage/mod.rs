@@ -6,7 +6,27 @@ pub mod flow_table;
 pub mod recent;
 pub mod ring;
 
+use aqmkit_base::Amount;
+
+use crate::qdisc::Backlog;
+
 pub use crowd::Crowd;
 pub use flow_table::FlowTable;
 pub use recent::RecentFlows;
 pub use ring::Ring;
+
+/// Whether a packet of `len` bytes fits under `limit` where so much waits.
+fn fits(waiting: Backlog, len: u32, limit: Amount) -> bool {
+    match limit {
+        Amount::Packets(max) => (waiting.packets + 1) as f64 <= max,
+        Amount::Bytes(max) => waiting.bytes + u64::from(len) <= max,
+    }
+}
+
+/// Whether more waits than `limit` allows.
+fn over(waiting: Backlog, limit: Amount) -> bool {
+    match limit {
+        Amount::Packets(max) => waiting.packets as f64 > max,
+        Amount::Bytes(max) => waiting.bytes > max,
+    }
+}
