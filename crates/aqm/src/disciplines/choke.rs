@@ -51,11 +51,11 @@
 //!
 //! ## Limits
 //!
-//! What one flow that does not answer can take is not bounded by a share: in theory its share of a link
-//! with many TCP flows peaks at 1/(e + 1), about 27 %, and falls again as it sends more [tang04]; several such flows
-//! need as many candidates. Drops come in pairs, which hurts TCP with small windows. Delay as RED. State:
-//! RED's, and links between the packets waiting. Per packet: RED's work and m draws; a packet leaves the
-//! middle at the same cost as the head.
+//! What one flow that does not answer can take is not bounded by a share: in theory its share of a link with
+//! many TCP flows peaks at 1/(e + 1), about 27 %, and falls again as it sends more (tang04); several such
+//! flows need as many candidates. Drops come in pairs, which hurts TCP with small windows. Delay as RED.
+//! State: RED's, and links between the packets waiting. Per packet: RED's work and m draws; a packet leaves
+//! the middle at the same cost as the head.
 //!
 //! ## Evidence
 //!

@@ -21,7 +21,7 @@
 //! take turns, so that flows which collide do not collide for ever. Every `rehash` the second set takes
 //! over and the first starts empty under new hashes. In the last `db` before that, flows found
 //! unresponsive in the first set also move the probabilities of the second: they are known when it takes
-//! over (moving hashes with double buffering [feng01 sec IV.D]).
+//! over (moving hashes with double buffering, feng01 section IV.D).
 //!
 //! With `ecn`, a probability above one half is no longer all marks: of the packets chosen, those whose
 //! draw is below `2 p_min - 1` are dropped, ECN-capable or not (Linux).
