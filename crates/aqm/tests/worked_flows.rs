@@ -69,6 +69,20 @@ fn sfb_step_by_step() {
     assert_eq!(b.gauge("p.max"), 0.75, "the bin was empty");
 }
 
+/// p = 3/4: a half is dropped for certain, a quarter marked where it can be.
+#[test]
+fn sfb_drops_some_of_what_it_would_mark_above_one_half() {
+    let params = r#"{"limit": 20000, "levels": 1, "bins": 1, "target": 0, "max": 20000, "d1": 0.75, "freeze": "1ms"}"#;
+    for (packet, marked, dropped) in [(ect(1), 0.25, 0.5), (Pkt::new(0, 1), 0.0, 0.75)] {
+        let mut b = Bench::new(&spec("sfb", params));
+        assert_eq!(b.offer(packet), PASS);
+        b.now += Duration::from_millis(2);
+        (0..10_000).for_each(|_| drop(b.offer(packet)));
+        let share = |n: u64| (n as f64 / 10_000.0 * 20.0).round() / 20.0;
+        assert_eq!((share(b.queue.stats().marks()), share(b.queue.stats().drops())), (marked, dropped));
+    }
+}
+
 #[test]
 fn sfb_never_lets_a_flow_have_more_than_max() {
     let mut b = Bench::new(&spec("sfb", r#"{"target": 2, "d1": 0}"#));
