@@ -10,9 +10,9 @@
 //!
 //! ```text
 //! arrival of f:   with probability 1/s put it into the shadow buffer of b entries, in another's place
-//!                 drop with D_f = (1 - m_fair / m_f)+;  flows without a sample pass        [pan03 sec 2]
+//!                 drop with D_f = (1 - m_fair / m_f)+;  flows without a sample pass        [pan03]
 //! 160 times a second:
-//!   m_fair <- m_fair + alpha (q(t-1) - q_target) - beta (q(t) - q_target)                 [pan03 eq 3]
+//!   m_fair <- m_fair + alpha (q(t-1) - q_target) - beta (q(t) - q_target)                 [pan03]
 //! ```
 //!
 //! A flow at x times the fair share loses the fraction `1 - 1/x` and keeps the fair share.
@@ -52,9 +52,9 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/afd.rs` is section 2, literally, with equal decisions on random and bursty traces;
+//! `tests/oracle/afd.rs` is the law above, literally, with equal decisions on random and bursty traces;
 //! `tests/published_flows.rs` has drop rates of 0, 1/2 and 3/4 for flows below, at twice and at four times
-//! the fair share, with the queue at its target.
+//! the fair share, with the queue at its target. Both fail with alpha and beta exchanged.
 //!
 //! ## References
 //!

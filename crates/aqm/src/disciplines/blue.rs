@@ -8,7 +8,7 @@
 //! ```text
 //! on overflow (or queue > L):  if now - last_update > freeze:  p_m <- min(p_m + d1, 1), last_update = now
 //! on an idle link:             if now - last_update > freeze:  p_m <- max(p_m - d2, 0), last_update = now
-//! each arrival is marked or dropped with p_m                                             [feng99 fig 3]
+//! each arrival is marked or dropped with p_m                                             [feng99]
 //! ```
 //!
 //! ## Parameters
@@ -24,11 +24,11 @@
 //!
 //! ## Deviations
 //!
-//! 1. The figure's idle event is one event. A link that stays idle here steps down again after every
+//! 1. The algorithm's idle event is one event. A link that stays idle here steps down again after every
 //!    `freeze`, counted when the idle time is over, so that nothing depends on how often an idle link asks.
 //!    ALTQ steps once when the next packet comes, and forgets the probability after a second.
 //! 2. Before the first step nothing is frozen.
-//! 3. Only overflow is the figure's "packet loss": BLUE's own drops move nothing.
+//! 3. Only overflow is the algorithm's "packet loss": BLUE's own drops move nothing.
 //! 4. ALTQ steps up by an eighth and down by a thousandth of full scale, with 50 ms; some ports step down
 //!    at each departure, or drop where they should mark. The defaults are one of the pairs of the paper.
 //!
@@ -40,9 +40,10 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/blue.rs` is Figure 3, literally, with equal decisions on random and bursty traces;
-//! `tests/worked_flows.rs` has the steps by hand, `tests/published_flows.rs` that the probability settles
-//! where the load fits the link.
+//! `tests/oracle/blue.rs` is the algorithm with these readings, literally, with equal decisions on random
+//! and bursty traces; `tests/worked_flows.rs` has the steps by hand, `tests/published_flows.rs` that the
+//! probability settles where the load fits the link. They fail where the freeze time may be met exactly,
+//! where L is ignored, and where an arrival does not end the idle time.
 //!
 //! ## References
 //!

@@ -8,7 +8,7 @@
 //! On arrival, after RED's average is updated:
 //!
 //! ```text
-//! avg <= min:   let it in                                                       [pan00 fig 1]
+//! avg <= min:   let it in                                                       [pan00]
 //! else draw m packets from the queue; drop each that is of the arriving packet's flow
 //!      one matched:  drop the arriving packet too
 //!      avg <= max:   drop it with RED's p(avg)
@@ -59,8 +59,9 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/choke.rs` is Figure 1, literally, with equal decisions on random and bursty traces;
-//! `tests/published_flows.rs` has the probability of a match for one and for three candidates.
+//! `tests/oracle/choke.rs` is the paper's flow chart, literally, with equal decisions on random and bursty
+//! traces; `tests/published_flows.rs` has the probability of a match for one and for three candidates. They
+//! fail with a match at `min`, with a region too few, and where a taken packet's gap misleads the next draw.
 //!
 //! ## References
 //!
@@ -272,7 +273,7 @@ impl<P: Packet> Choke<P> {
         matched
     }
 
-    /// Figure 1.
+    /// The paper's flow chart.
     fn on_arrival(&mut self, pkt: PacketView, cx: &mut Cx<'_, P>) -> Verdict {
         let config = &self.config;
         let queue = self.view(pkt.len);

@@ -9,7 +9,7 @@
 //! On arrival, with `q` the queue and `q_in` its IN packets, before this one:
 //!
 //! ```text
-//! IN:     avg_in    <- (1 - w) avg_in + w q_in                                   [clark98 fig 3]
+//! IN:     avg_in    <- (1 - w) avg_in + w q_in                                   [clark98]
 //! always: avg_total <- (1 - w) avg_total + w q
 //! IN:     as RED with avg_in    and min_in,  max_in,  P_max_in
 //! OUT:    as RED with avg_total and min_out, max_out, P_max_out
@@ -41,7 +41,7 @@
 //! ## Deviations
 //!
 //! 1. ns-2 moves the average of the whole queue only when an IN packet comes: without IN traffic it drops
-//!    no OUT packet before the queue is full. Here every arrival moves it, as the paper's figure does.
+//!    no OUT packet before the queue is full. Here every arrival moves it, as in the paper's algorithm.
 //! 2. ns-2 ends both idle times together, when the whole queue was empty; here IN is idle while no IN
 //!    packet waits.
 //! 3. ns-2 counts IN packets between drops also where OUT packets are dropped by force; each has a count
@@ -58,7 +58,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rio.rs` is the paper's figure, literally, with equal decisions on random and bursty
+//! `tests/oracle/rio.rs` is the paper's algorithm, literally, with equal decisions on random and bursty
 //! traces; `tests/published_flows.rs` has IN unharmed while OUT sends twice what the link has, which RED
 //! would make both pay for.
 //!

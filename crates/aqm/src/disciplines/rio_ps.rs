@@ -7,7 +7,7 @@
 //! ## Law
 //!
 //! ```text
-//! each packet:  n_f <- n_f + 1;  IN where n_f <= L_t, else OUT;  then as RIO      [guo01 sec III]
+//! each packet:  n_f <- n_f + 1;  IN where n_f <= L_t, else OUT;  then as RIO      [guo01]
 //! flows idle for longer than T_u are forgotten
 //! every T_c:    with s and l the flows with n_f <= L_t and n_f > L_t:
 //!               s > SLR l:   L_t <- max(L_t - 1, 1)
@@ -59,7 +59,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rio.rs` is the paper's rule over RIO's figure, literally, with equal decisions on random
+//! `tests/oracle/rio.rs` is the paper's rule over RIO's algorithm, literally, with equal decisions on random
 //! and bursty traces; `tests/worked_flows.rs` has the first packets and the steps of `L_t` by hand,
 //! `tests/published_flows.rs` short flows without loss beside long ones.
 //!

@@ -9,7 +9,7 @@
 //! On arrival, with the flow's bin `b_i` at each of L levels:
 //!
 //! ```text
-//! for each level:  qlen_i > bin_size:  p_i <- min(p_i + d1, 1)       at most once per freeze    [feng01 fig 2]
+//! for each level:  qlen_i > bin_size:  p_i <- min(p_i + d1, 1)       at most once per freeze    [feng01]
 //!                  qlen_i = 0:         p_i <- max(p_i - d2, 0)       likewise
 //! min_i qlen_i >= max:                 drop
 //! p_min = min_i p_i
@@ -21,7 +21,7 @@
 //! take turns, so that flows which collide do not collide for ever. Every `rehash` the second set takes
 //! over and the first starts empty under new hashes. In the last `db` before that, flows found
 //! unresponsive in the first set also move the probabilities of the second: they are known when it takes
-//! over (moving hashes with double buffering, feng01 section IV.D).
+//! over (moving hashes with double buffering, feng01).
 //!
 //! With `ecn`, a probability above one half is no longer all marks: of the packets chosen, those whose
 //! draw is below `2 p_min - 1` are dropped, ECN-capable or not (Linux).
@@ -48,9 +48,9 @@
 //!
 //! ## Deviations
 //!
-//! 1. Figure 2 drops where *any* bin is over `bin_size`, which hits the innocent flows of that bin; here,
+//! 1. The paper's algorithm drops where *any* bin is over `bin_size`, which hits the innocent flows of that bin; here,
 //!    as in Linux, all of the flow's bins must have reached `max`.
-//! 2. Linux steps up from `bin_size` on (`>=`); the figure, and this, above it. A step up that came too
+//! 2. Linux steps up from `bin_size` on (`>=`); the paper, and this, above it. A step up that came too
 //!    soon after another is lost, as in BLUE.
 //! 3. Linux counts in its second set only packets of unresponsive flows, and keeps the set's old
 //!    probabilities; here both sets count every packet from the start, and a set begins at zero.
@@ -67,9 +67,11 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/sfb.rs` is Figure 2 with deviation 1, literally and with sets of its own, with equal
+//! `tests/oracle/sfb.rs` is the algorithm with deviation 1, literally and with sets of its own, with equal
 //! decisions on random and bursty traces; `tests/worked_flows.rs` has the box and the change of sets by hand,
-//! `tests/published_flows.rs` an unresponsive flow driven to `p = 1` while the others lose next to nothing.
+//! `tests/published_flows.rs` an unresponsive flow driven to `p = 1` while the others lose next to nothing. They
+//! fail with the maximum of a flow's bins for the minimum, with one hash for all levels or both sets, and
+//! where the second set does not learn or miscounts what waits.
 //!
 //! ## References
 //!
@@ -335,7 +337,7 @@ impl Aqm for Sfb {
         Sfb { banks: [bank.clone(), bank], set: 0, since: now, waiting: VecDeque::new(), penalty }
     }
 
-    /// Figure 2.
+    /// The algorithm, once per arrival.
     fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
         if queue.full {
             return Verdict::Drop(Why::Overflow);

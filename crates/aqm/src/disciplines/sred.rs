@@ -11,10 +11,10 @@
 //!
 //! ```text
 //! zombies fewer than M:  put (f, 0) in
-//! else draw a zombie z:  z = f: count_z++, H = 1                               [ott99 sec 2]
+//! else draw a zombie z:  z = f: count_z++, H = 1                               [ott99]
 //!                        else H = 0, and with probability p z becomes (f, 0)
-//!                        P <- (1 - a) P + a H                                  [ott99 eq 2.3]
-//! p_sred(q) = p_max      B/3 <= q                                              [ott99 sec 3]
+//!                        P <- (1 - a) P + a H                                  [ott99]
+//! p_sred(q) = p_max      B/3 <= q                                              [ott99]
 //!             p_max / 4  B/6 <= q < B/3
 //!             0          q < B/6
 //! p_zap = p_sred(q) min(1, 1 / (256 P)^2)                    simple SRED
@@ -54,9 +54,10 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/sred.rs` is sections 2 and 3, literally, with equal decisions on random and bursty
+//! `tests/oracle/sred.rs` is the law above, literally, with equal decisions on random and bursty
 //! traces, for both variants; `tests/published_flows.rs` has the three levels of `p_zap` and 1/P against
-//! the number of flows.
+//! the number of flows. They fail without the factor of a hit, with 1/P for its square, and with a level
+//! that begins above its threshold.
 //!
 //! ## References
 //!

@@ -1,4 +1,4 @@
-//! Section 2 of Pan et al. 2003, with the shadow buffer counted afresh for every packet. Readings: `m_fair`
+//! The law of Pan et al. 2003, with the shadow buffer counted afresh for every packet. Readings: `m_fair`
 //! stays from 0 to the whole sample, where it starts; nothing is drawn for a flow at or below it.
 
 use aqmkit_aqm::Why;
@@ -81,7 +81,7 @@ impl Oracle for Afd {
 }
 
 #[test]
-fn afd_is_section_2() {
+fn afd_is_the_papers_law() {
     for (limit, bytes, target, s, oldest) in
         [("60", false, 12.0, 1.0, Some(0)), ("60", false, 12.0, 3.0, None), ("60kb", true, 12288.0, 2.0, None)]
     {

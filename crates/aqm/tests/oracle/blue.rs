@@ -1,4 +1,4 @@
-//! Figure 3 of Feng et al. 1999. Readings: `p_m` stays from 0 to 1; before the first update nothing is
+//! The algorithm of Feng et al. 1999. Readings: `p_m` stays from 0 to 1; before the first update nothing is
 //! frozen; while the link stays idle its event comes back after every `freeze_time`.
 
 use aqmkit_aqm::Why;
@@ -84,7 +84,7 @@ impl Oracle for Blue {
 }
 
 #[test]
-fn blue_is_figure_3() {
+fn blue_is_the_papers_algorithm() {
     for (trigger, l) in [("", usize::MAX), (r#", "trigger": 20"#, 20)] {
         let params = format!(r#"{{"limit": 60, "d1": 0.05, "d2": 0.02, "freeze": "5ms"{trigger}}}"#);
         let stats = compare(&spec("blue", &params), &link(), 5, || Blue {

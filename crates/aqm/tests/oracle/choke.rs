@@ -1,4 +1,4 @@
-//! Figure 1 of Pan, Prabhakar and Psounis 2000. The queue is in order of arrival; what is drawn from is a
+//! The flow chart of Pan, Prabhakar and Psounis 2000. The queue is in order of arrival; what is drawn from is a
 //! pool of the same packets in which the last takes the place of one that left.
 
 use aqmkit_aqm::Why;
@@ -97,7 +97,7 @@ impl Oracle for Choke {
 }
 
 #[test]
-fn choke_is_figure_1() {
+fn choke_is_the_papers_flow_chart() {
     let cases = [(1, 0, "random"), (3, 0, "random"), (1, 5, "random"), (2, 0, "front"), (2, 3, "back")];
     for (m, k, draw) in cases {
         let params = format!(

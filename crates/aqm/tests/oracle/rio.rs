@@ -1,4 +1,4 @@
-//! Figure 3 of Clark and Fang 1998, decoupled too; over it the counting of Guo and Matta 2001; and RED's
+//! The algorithm of Clark and Fang 1998, decoupled too; over it the counting of Guo and Matta 2001; and RED's
 //! figures with thresholds by class.
 
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ impl Oracle for Rio {
 }
 
 #[test]
-fn rio_is_figure_3() {
+fn rio_is_the_papers_algorithm() {
     for (coupled, limit) in [(true, 240), (false, 240), (true, 25)] {
         let params = format!(
             r#"{{"limit": {limit}, "in": ["tcp", "other"], "in_min": 8, "in_max": 25, "in_max_p": 0.05,

@@ -1,4 +1,4 @@
-//! Figure 2 of Feng et al. 2001, with sets of bins in a map and each packet carrying its bins. Readings: a
+//! The algorithm of Feng et al. 2001, with sets of bins in a map and each packet carrying its bins. Readings: a
 //! packet is dropped where every bin has reached `max`; a full queue comes first; a packet enters the set
 //! in use and the next; the penalty box is a bucket of packets.
 
@@ -129,7 +129,7 @@ impl Oracle for Sfb {
 }
 
 #[test]
-fn sfb_is_figure_2() {
+fn sfb_is_the_papers_algorithm() {
     for (freeze, rehash, db) in [(0, 0, 0), (0, 30, 20), (2, 30, 30)] {
         let params = format!(
             r#"{{"limit": 100, "levels": {L}, "bins": {N}, "target": 8, "max": 12, "increment": 0.3, "decrement": 0.02,

@@ -1,4 +1,4 @@
-//! Sections 2 and 3 of Ott, Lakshman and Wong 1999, with a queue in bytes. Readings: while the list fills,
+//! The law of Ott, Lakshman and Wong 1999, with a queue in bytes. Readings: while the list fills,
 //! H is 0 and P is not updated; `1/(256 P)^2` of P = 0 is above one.
 
 use aqmkit_aqm::Why;
@@ -74,7 +74,7 @@ impl Oracle for Sred {
 }
 
 #[test]
-fn sred_is_sections_2_and_3() {
+fn sred_is_the_papers_law() {
     for (full, flows, m) in [(true, 3, 10), (false, 3, 10), (true, 300, 100), (false, 300, 100)] {
         let params = format!(r#"{{"limit": "60kb", "zombies": {m}, "max_p": 0.4, "weight": 0.02, "full": {full}}}"#);
         let stats = compare(&spec("sred", &params), &link(), flows, || Sred {
