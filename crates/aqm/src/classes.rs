@@ -56,6 +56,37 @@ impl ClassMap {
     }
 }
 
+/// Some of the classes of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassSet {
+    /// By [`ClassId`].
+    within: Vec<bool>,
+    /// For a class that the link does not name.
+    rest: bool,
+}
+
+impl ClassSet {
+    /// The classes of `link` with these names; `*` stands for all.
+    ///
+    /// # Errors
+    /// When a name is not a class of the link.
+    pub fn new(field: &str, link: &Link, names: &[String]) -> Result<Self, ParamError> {
+        let rest = names.iter().any(|name| name == REST);
+        let unknown = names.iter().position(|name| name != REST && !link.classes.contains(name));
+        if let Some(i) = unknown {
+            let want = format!("it must be one of the link's classes ({}) or \"*\"", link.classes.join(", "));
+            return Err(ParamError::new(format!("{field}[{i}]"), &names[i], want));
+        }
+        Ok(ClassSet { within: link.classes.iter().map(|class| rest || names.contains(class)).collect(), rest })
+    }
+
+    /// Whether packets of this class are in the set.
+    #[must_use]
+    pub fn contains(&self, class: ClassId) -> bool {
+        self.within.get(class.index()).copied().unwrap_or(self.rest)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use aqmkit_base::BitRate;

@@ -219,7 +219,15 @@ registry! {
     Ared = ared, "ared";
     Pi = pi, "pi";
     Rem = rem, "rem";
+    Blue = blue, "blue";
+    Sfb = sfb, "sfb";
+    Sred = sred, "sred";
+    Choke = choke, "choke";
     Fred = fred, "fred";
+    Afd = afd, "afd";
+    Rio = rio, "rio";
+    Wred = wred, "wred";
+    RioPs = rio_ps, "rio-ps";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
     Codel = codel, "codel";

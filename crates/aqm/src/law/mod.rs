@@ -4,5 +4,7 @@ pub mod curvy;
 pub mod dq_rate;
 pub mod early;
 pub mod ewma;
+pub mod part;
 pub mod pi;
 pub mod sharing;
+pub mod token_bucket;

@@ -78,10 +78,7 @@ impl<P: Packet> Dual<P> {
     /// Whether a packet of `len` bytes fits under `limit` for both together.
     #[must_use]
     pub fn fits(&self, len: u32, limit: Amount) -> bool {
-        match limit {
-            Amount::Packets(max) => (self.l.len() + self.c.len() + 1) as f64 <= max,
-            Amount::Bytes(max) => self.bytes() + u64::from(len) <= max,
-        }
+        super::fits(self.backlog(), len, limit)
     }
 
     /// What waits in both.
@@ -104,19 +101,12 @@ impl<P: Packet> Dual<P> {
 
     /// Drops from the tails, the Classic queue's first, until both fit under `limit`.
     pub fn shrink(&mut self, limit: Amount, cx: &mut Cx<'_, P>) {
-        while self.over(limit) {
+        while super::over(self.backlog(), limit) {
             let lane = if self.c.is_empty() { Lane::L } else { Lane::C };
             match self.lane(lane).pop_tail(cx.now) {
                 Some((packet, _)) => self.discard(packet, Why::Reconfigured, cx),
                 None => return,
             }
-        }
-    }
-
-    fn over(&self, limit: Amount) -> bool {
-        match limit {
-            Amount::Packets(max) => (self.l.len() + self.c.len()) as f64 > max,
-            Amount::Bytes(max) => self.bytes() > max,
         }
     }
 }

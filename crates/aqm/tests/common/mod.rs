@@ -2,6 +2,7 @@
 //! operations against a queue and holds it to the contract. The fuzz target includes this file too.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
+pub mod bench;
 pub mod driver;
 pub mod slow;
 
@@ -155,5 +156,39 @@ pub fn options() -> Vec<Spec> {
             "ared",
             r#"{"limit": "60kb", "weight": 0.05, "byte_mode": true, "variant": "feng", "ecn": true, "harddrop": false}"#,
         ),
+        spec("blue", r#"{"limit": 20, "d1": 0.05, "d2": 0.01, "freeze": "3ms", "trigger": 12, "ecn": true}"#),
+        spec("blue", r#"{"limit": "20kb", "d1": 0.3, "d2": 0.1, "freeze": "0ms"}"#),
+        spec(
+            "sfb",
+            r#"{"limit": 60, "levels": 3, "bins": 5, "target": 4, "d1": 0.2, "d2": 0.05, "rehash": "40ms", "db": "25ms"}"#,
+        ),
+        spec(
+            "sfb",
+            r#"{"limit": "40kb", "max": 8, "d1": 0.3, "freeze": "2ms", "rehash": "0s", "penalty_rate": 300, "ecn": false}"#,
+        ),
+        spec("sred", r#"{"limit": 60, "zombies": 10, "max_p": 0.6, "ecn": true}"#),
+        spec("sred", r#"{"limit": "30kb", "zombies": 20, "weight": 0.2, "full": false}"#),
+        spec("choke", r#"{"limit": 60, "min": 3, "max": 30, "weight": 0.2, "candidates": 3, "ecn": true}"#),
+        spec(
+            "choke",
+            r#"{"limit": 60, "min": 3, "max": 30, "weight": 0.5, "regions": 5, "draw": "front", "gentle": true}"#,
+        ),
+        spec(
+            "choke",
+            r#"{"limit": "60kb", "min": "2kb", "max": "20kb", "weight": 0.2, "draw": "back", "ecn": true, "harddrop": true}"#,
+        ),
+        spec("afd", r#"{"limit": 60, "buffer": 40, "sampling": 1.5, "q_target": 5, "interval": "1ms", "ecn": true}"#),
+        spec("afd", r#"{"limit": "60kb", "buffer": 25, "sampling": 1, "interval": "500us", "replace": "oldest"}"#),
+        spec("rio", r#"{"limit": 60, "in": ["tcp", "other"], "weight": 0.1, "ecn": true}"#),
+        spec(
+            "rio",
+            r#"{"limit": "60kb", "in": ["*"], "in_min": "2kb", "in_max": "9kb", "out_min": "1kb", "out_max": "4kb",
+                "weight": 0.2, "coupled": false, "gentle": true, "ecn": true, "harddrop": false}"#,
+        ),
+        spec("rio", r#"{"limit": 60, "in": ["multimedia"], "weight": 0.2, "coupled": false}"#),
+        spec("wred", r#"{"limit": 60, "weight": 0.2, "ecn": true, "classes": [{"class": "other"}, {"max": 20}]}"#),
+        spec("wred", r#"{"limit": "60kb", "weight": 0.2, "gentle": true, "classes": [{"max": "9kb"}]}"#),
+        spec("rio-ps", r#"{"limit": 60, "threshold": 3, "t_c": "7ms", "t_u": "2ms", "flows": 4, "weight": 0.2}"#),
+        spec("rio-ps", r#"{"limit": "60kb", "slr": 0.5, "t_c": "0s", "weight": 0.2, "ecn": false}"#),
     ]
 }

@@ -7,9 +7,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod afd;
 mod ared;
+mod blue;
 mod cbq;
 mod cbt;
+mod choke;
 mod codel;
 mod curvy_red;
 mod dualpi2;
@@ -22,6 +25,10 @@ mod pi;
 mod pi2;
 mod pie;
 mod red;
+mod red_part;
 mod rem;
+mod rio;
+mod sfb;
+mod sred;
 mod step;
 mod trace;
