@@ -1,10 +1,11 @@
 //! Random operations against a queue, and the contract that every queue keeps.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Dequeued, Packet, Qdisc, Why};
-use aqmkit_base::units::parse_amount;
+use aqmkit_base::units::{format_duration, format_rate, parse_amount, parse_duration, parse_rate};
 use aqmkit_base::{Amount, BitRate, Duration, Ecn, Instant, Rng};
 use serde_json::Value;
 
@@ -56,7 +57,7 @@ impl From<[u8; 4]> for Op {
 /// One way to play operations.
 #[derive(Clone, Debug)]
 pub struct Play<'a> {
-    pub spec: &'a Spec,
+    pub spec: Cow<'a, Spec>,
     pub link: Link,
     pub origin: Instant,
     /// Every length of time is taken so many times.
@@ -68,11 +69,14 @@ pub struct Play<'a> {
 
 impl<'a> Play<'a> {
     pub fn new(spec: &'a Spec, link: Link) -> Self {
-        Play { spec, link, origin: Instant::ZERO, stretch: 1, seed: 1, nudge: false }
+        Play { spec: Cow::Borrowed(spec), link, origin: Instant::ZERO, stretch: 1, seed: 1, nudge: false }
     }
 
-    /// On a link that takes twice as long, in a time that passes twice as slowly.
+    /// On a link that takes twice as long, in a time that passes twice as slowly, with parameters that do.
     pub fn slow(mut self) -> Self {
+        let mut value = serde_json::to_value(&self.spec).expect("parameters are plain data");
+        slow_down(&mut value);
+        self.spec = Cow::Owned(Spec::read(self.spec.name(), value).expect("changed times and rates read back"));
         self.link.rate = BitRate::from_bps(self.link.rate.as_bps() / 2);
         self.stretch = 2;
         self
@@ -115,7 +119,7 @@ impl<'a> State<'a> {
         State {
             play,
             queue,
-            spec: play.spec.clone(),
+            spec: play.spec.clone().into_owned(),
             now: play.origin,
             rng: Rng::stream(play.seed, "conformance"),
             log: Log::default(),
@@ -172,7 +176,8 @@ impl<'a> State<'a> {
     }
 
     fn reconfigure(&mut self, limit: &str) {
-        let spec = if limit.is_empty() { self.play.spec.clone() } else { with_limit(self.play.spec, limit) };
+        let spec =
+            if limit.is_empty() { self.play.spec.clone().into_owned() } else { with_limit(&self.play.spec, limit) };
         let changed = self.queue.reconfigure(&spec, &self.play.link, &mut cx(self.now, &mut self.rng, &mut self.log));
         if changed.is_ok() {
             self.spec = spec;
@@ -249,6 +254,22 @@ fn each_limit(value: &mut Value, f: &mut impl FnMut(&mut Value)) {
     }
     for class in value.get_mut("classes").and_then(Value::as_array_mut).into_iter().flatten() {
         each_limit(class, f);
+    }
+}
+
+/// Doubles every time among parameters, and halves every rate.
+fn slow_down(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Ok(time) = parse_duration(text) {
+                *text = format_duration(time * 2);
+            } else if let Ok(rate) = parse_rate(text) {
+                *text = format_rate(BitRate::from_bps(rate.as_bps() / 2));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(slow_down),
+        Value::Object(fields) => fields.values_mut().for_each(slow_down),
+        _ => {}
     }
 }
 
