@@ -213,4 +213,5 @@ registry! {
     Fred = fred, "fred";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
+    Dcn = dcn, "dcn";
 }

@@ -2,6 +2,7 @@
 
 pub mod cbq;
 pub mod cbt;
+pub mod dcn;
 pub mod erd;
 pub mod fifo;
 pub mod fred;

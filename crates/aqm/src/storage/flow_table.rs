@@ -26,6 +26,13 @@ impl<V> Default for FlowTable<V> {
 }
 
 impl<V: Default> FlowTable<V> {
+    /// A table that holds so many flows before it allocates again: for those that are bounded.
+    #[must_use]
+    pub fn with_capacity(flows: usize) -> Self {
+        let capacity = (flows * 4).next_power_of_two().max(SMALLEST);
+        FlowTable { slots: std::iter::repeat_with(|| None).take(capacity).collect(), len: 0 }
+    }
+
     /// How many flows it holds.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -110,5 +110,15 @@ pub fn options() -> Vec<Spec> {
         spec("cbt", &format!(r#"{{"limit": 60, "ecn": true, "classes": [{three}]}}"#)),
         spec("cbt", &format!(r#"{{"limit": "60kb", "counting": "bytes", "classes": [{bytes}]}}"#)),
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
+        spec(
+            "dcn",
+            r#"{"limit": 60, "q_ref": 5, "a": 1.7, "b": 1.8, "t_update": "1ms", "t_dec": "20ms", "clearing": "5ms", "ecn": true,
+                "sb_slots": 3, "hb_limit": 2}"#,
+        ),
+        spec(
+            "dcn",
+            r#"{"limit": "60kb", "q_ref": "5kb", "a": 1.7, "b": 1.8, "as_printed": true, "counting": "bytes",
+                "t_dec": "7ms", "p_init": 3.0, "threshold": 2.0, "hb_limit": 100, "sb_slots": 50}"#,
+        ),
     ]
 }

@@ -9,6 +9,7 @@ mod common;
 
 mod cbq;
 mod cbt;
+mod dcn;
 mod fifo;
 mod fred;
 mod red;
