@@ -213,5 +213,6 @@ registry! {
     Fred = fred, "fred";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
+    RedPd = red_pd, "red-pd";
     Dcn = dcn, "dcn";
 }

@@ -151,3 +151,145 @@ fn dcns_defaults_follow_from_the_number_of_flows() {
     close("p_init", 5.0);
     close("p_max", 1000.0);
 }
+
+/// `f(R, p)` at 40 ms: packets a second.
+fn reference(p: f64) -> f64 {
+    1.5_f64.sqrt() / (0.04 * p.sqrt())
+}
+
+/// A queue that drops every packet with `p`, and a flow that sends at `gamma f(R, p)` at random times
+/// (Poisson: the drops of different intervals are then independent).
+struct Steady {
+    bench: Bench,
+    p: f64,
+    draw: Rng,
+}
+
+impl Steady {
+    fn new(p: f64, more: &str) -> Self {
+        let params = format!(r#"{{"drop_rate": {p}, "interval_min": "1ms", "unresponsive_test": false, {more}}}"#);
+        Steady { bench: Bench::new(&spec("red-pd", &params)), p, draw: Rng::stream(3, "gaps") }
+    }
+
+    /// A packet of flow 1 at its rate.
+    fn send(&mut self, gamma: f64) -> Duration {
+        let gap = -libm::log(self.draw.uniform_open()) / (gamma * reference(self.p));
+        self.bench.after(Duration::from_secs_f64(gap)).flow(1);
+        self.bench.take();
+        self.bench.now.since(Instant::ZERO)
+    }
+}
+
+/// Equation 4, with `P(1)` for Poisson arrivals (`1 - exp(-gamma K/M)`) and for a constant rate as printed.
+fn identification(once: f64) -> f64 {
+    let none = 1.0 - once;
+    10.0 * once.powi(3) * none * none + 5.0 * once.powi(4) * none + once.powi(5)
+}
+
+#[test]
+fn equation_4_gives_figure_9() {
+    let constant = |gamma: f64, p: f64| identification(1.0 - (1.0 - p).powf(gamma * 0.6 / p));
+    let printed = [
+        (1.0, [(0.01, 0.412), (0.05, 0.425), (0.1, 0.441)]),
+        (2.0, [(0.01, 0.838), (0.05, 0.847), (0.1, 0.859)]),
+        (4.0, [(0.01, 0.994), (0.05, 0.995), (0.1, 0.996)]),
+    ];
+    for (gamma, values) in printed {
+        for (p, value) in values {
+            assert!((constant(gamma, p) - value).abs() < 6e-4, "{gamma} {p}: {}", constant(gamma, p));
+        }
+    }
+}
+
+/// How often a flow that sends at `gamma f` is identified, looked at once in five intervals.
+fn measured(gamma: f64, p: f64) -> f64 {
+    let mut steady = Steady::new(p, r#""max_monitored": 0"#);
+    let round = 3.0 * 0.04 / (1.5 * p).sqrt();
+    let (mut found, mut rounds) = (0.0, 0.0);
+    // Until shortly after the end of each fifth interval.
+    while rounds < 4000.0 {
+        while steady.send(gamma).as_secs_f64() < (rounds + 1.0) * round {}
+        rounds += 1.0;
+        found += steady.bench.gauge("identified");
+    }
+    found / rounds
+}
+
+/// Fails with K of M - 1 lists, with intervals of CL instead of (K/M) CL, and with the single list.
+#[test]
+fn red_pd_identifies_as_often_as_equation_4_says() {
+    for p in [0.01, 0.05, 0.1] {
+        for gamma in [0.5, 1.0, 2.0] {
+            let (got, want) = (measured(gamma, p), identification(1.0 - libm::exp(-gamma * 0.6)));
+            assert!((got - want).abs() < 0.025, "gamma {gamma}, p {p}: {got}, equation {want}");
+        }
+    }
+}
+
+/// Equation 6: from 4 f down to 1.5 f at 1 % takes 62.5 rounds of four intervals of 196 ms.
+#[test]
+fn red_pd_comes_down_in_the_time_of_equation_6() {
+    let mut steady = Steady::new(0.01, r#""limit": 50"#);
+    let mut now = 0.0;
+    while steady.bench.gauge("filter.max") < 1.0 - 1.5 / 4.0 {
+        now = steady.send(4.0).as_secs_f64();
+    }
+    let equation = (4.0 - 1.5) * 0.04 * 3.0 * 4.0 / (4.0 * 0.01 * 0.015_f64.sqrt() * 5.0);
+    assert!((equation - 48.99).abs() < 0.01);
+    assert!(now > equation && now < 1.15 * equation, "{now}, equation {equation}");
+}
+
+/// Equation 7's example: from P = 0.75 at 1 %, 10.58 s after the first decrease is due; before that the
+/// flow must be out of all five lists.
+#[test]
+fn red_pd_releases_in_the_time_of_equation_7() {
+    let mut steady = Steady::new(0.01, r#""limit": 50"#);
+    while steady.bench.gauge("filter.max") < 0.745 {
+        steady.send(4.0);
+    }
+    let stopped = steady.bench.now;
+    let start = steady.bench.gauge("filter.max");
+    assert!((0.745..0.755).contains(&start), "{start}");
+    let interval = 0.6 * 0.04 / 0.015_f64.sqrt();
+    let mut first = None;
+    while steady.bench.gauge("monitored") > 0.0 {
+        // Another flow, far below f, keeps the clock going.
+        steady.bench.ms(50).flow(2);
+        steady.bench.take();
+        if steady.bench.gauge("filter.max") < start {
+            first.get_or_insert(steady.bench.now);
+        }
+    }
+    let (all, listed) = (steady.bench.now.since(stopped), first.unwrap().since(stopped));
+    // The first decrease begins equation 7's count of 18 rounds of three intervals.
+    let rounds = (all.as_secs_f64() - listed.as_secs_f64()) / (3.0 * interval);
+    assert!((rounds - 17.0).abs() < 0.1, "{rounds}");
+    assert!((18.0 * 3.0 * interval - 10.58).abs() < 0.005);
+    assert!(listed.as_secs_f64() <= 5.0 * interval + 0.05, "{listed}");
+}
+
+/// A flow at twice the link's rate and one at a tenth of it, half a minute of 10 Mbit/s: RED passes 95 % of
+/// the first, RED-PD brings the loss of the second far down.
+#[test]
+fn red_pd_protects_the_slow_flow() {
+    let red = r#""limit": 50, "min": 10, "max": 33, "gentle": true, "weight": 0.002"#;
+    let loss_of_slow = |name: &str, late: u64| {
+        let mut b = Bench::new(&spec(name, &format!("{{{red}}}")));
+        let (mut sent, mut lost) = (0.0, 0.0);
+        for at in 0..60 * 2500_u64 {
+            b.after(Duration::from_micros(400)).flow(1);
+            if at % 20 == 0 {
+                let slow = b.flow(2);
+                if at > late {
+                    (sent, lost) = (sent + 1.0, lost + if slow { 0.0 } else { 1.0 });
+                }
+            }
+            if at % 2 == 0 {
+                b.take();
+            }
+        }
+        lost / sent
+    };
+    let (red, red_pd) = (loss_of_slow("red", 75_000), loss_of_slow("red-pd", 75_000));
+    assert!(red > 0.45 && red_pd < 0.1, "RED {red}, RED-PD {red_pd}");
+}

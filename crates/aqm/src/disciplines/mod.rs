@@ -7,3 +7,4 @@ pub mod erd;
 pub mod fifo;
 pub mod fred;
 pub mod red;
+pub mod red_pd;

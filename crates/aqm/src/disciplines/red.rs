@@ -156,6 +156,13 @@ pub struct Red {
     mode: DropMode,
 }
 
+impl Red {
+    /// The average.
+    pub(super) fn avg(&self) -> f64 {
+        self.avg.get()
+    }
+}
+
 impl Aqm for Red {
     type Params = Params;
     type Config = Config;

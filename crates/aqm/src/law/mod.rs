@@ -2,4 +2,6 @@
 
 pub mod early;
 pub mod ewma;
+pub mod preferential;
 pub mod sharing;
+pub mod tcp;

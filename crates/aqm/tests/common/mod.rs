@@ -111,6 +111,16 @@ pub fn options() -> Vec<Spec> {
         spec("cbt", &format!(r#"{{"limit": "60kb", "counting": "bytes", "classes": [{bytes}]}}"#)),
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
         spec(
+            "red-pd",
+            r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "rtt": "1ms", "ecn": true, "noidle": false, "m": 4, "k": 2,
+                "unresponsive_penalty": 1.5, "max_flows": 2, "max_monitored": 3}"#,
+        ),
+        spec(
+            "red-pd",
+            r#"{"limit": "60kb", "min": "5kb", "max": "15kb", "byte_mode": true, "identify": "single", "rtt": "3ms",
+                "drop_rate": 0.1, "interval_min": "1ms", "max_flows": 5, "unresponsive_test": false}"#,
+        ),
+        spec(
             "dcn",
             r#"{"limit": 60, "q_ref": 5, "a": 1.7, "b": 1.8, "t_update": "1ms", "t_dec": "20ms", "clearing": "5ms", "ecn": true,
                 "sb_slots": 3, "hb_limit": 2}"#,

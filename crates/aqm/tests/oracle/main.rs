@@ -13,4 +13,5 @@ mod dcn;
 mod fifo;
 mod fred;
 mod red;
+mod red_pd;
 mod trace;
