@@ -214,5 +214,6 @@ registry! {
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
     RedPd = red_pd, "red-pd";
+    FloydFall = floyd_fall, "floyd-fall";
     Dcn = dcn, "dcn";
 }

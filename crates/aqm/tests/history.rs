@@ -268,13 +268,12 @@ fn red_pd_releases_in_the_time_of_equation_7() {
     assert!(listed.as_secs_f64() <= 5.0 * interval + 0.05, "{listed}");
 }
 
-/// A flow at twice the link's rate and one at a tenth of it, half a minute of 10 Mbit/s: RED passes 95 % of
-/// the first, RED-PD brings the loss of the second far down.
+/// A flow at twice the link's rate and one at a tenth of it: RED drops half of both, RED-PD spares the second.
 #[test]
 fn red_pd_protects_the_slow_flow() {
-    let red = r#""limit": 50, "min": 10, "max": 33, "gentle": true, "weight": 0.002"#;
+    let parameters = r#""limit": 50, "min": 10, "max": 33, "gentle": true, "weight": 0.002"#;
     let loss_of_slow = |name: &str, late: u64| {
-        let mut b = Bench::new(&spec(name, &format!("{{{red}}}")));
+        let mut b = Bench::new(&spec(name, &format!("{{{parameters}}}")));
         let (mut sent, mut lost) = (0.0, 0.0);
         for at in 0..60 * 2500_u64 {
             b.after(Duration::from_micros(400)).flow(1);
@@ -292,4 +291,72 @@ fn red_pd_protects_the_slow_flow() {
     };
     let (red, red_pd) = (loss_of_slow("red", 75_000), loss_of_slow("red-pd", 75_000));
     assert!(red > 0.45 && red_pd < 0.1, "RED {red}, RED-PD {red_pd}");
+}
+
+/// A link that sends a packet every 800 us, a flow of twice its rate, and a slow one.
+struct Blast {
+    bench: Bench,
+    blast: bool,
+    /// One packet of the slow flow for so many of the blast.
+    slow: u64,
+    at: u64,
+}
+
+impl Blast {
+    fn new(slow: u64, more: &str) -> Self {
+        let params = format!(r#"{{"interval": "1s", "limit": 60, "max": 20, "weight": 0.02{more}}}"#);
+        Blast { bench: Bench::new(&spec("floyd-fall", &params)), blast: true, slow, at: 0 }
+    }
+
+    /// So many seconds; the deliveries of both flows per second.
+    fn run(&mut self, seconds: u64) -> [f64; 2] {
+        let mut delivered = [0.0; 2];
+        for _ in 0..2500 * seconds {
+            self.at += 1;
+            self.bench.after(Duration::from_micros(400));
+            if self.blast {
+                self.bench.flow(1);
+            }
+            if self.at.is_multiple_of(self.slow) {
+                self.bench.flow(2);
+            }
+            if self.at.is_multiple_of(2)
+                && let Some(packet) = self.bench.take()
+            {
+                delivered[packet.flow as usize - 1] += 1.0;
+            }
+        }
+        delivered.map(|packets| packets / seconds as f64)
+    }
+}
+
+/// T at a drop rate over a half and R = 60 ms is under 45 kB/s; the class has half of that.
+#[test]
+fn floyd_fall_restricts_a_blast_and_releases_it_when_it_ends() {
+    let mut b = Blast::new(10, "");
+    assert!(b.run(1)[0] > 1000.0, "RED gives it what it asks for");
+    assert_eq!(b.bench.gauge("restricted"), 1.0);
+    b.run(1);
+    let [blast, slow] = b.run(3);
+    let class = b.bench.gauge("class.rate") / 8000.0;
+    assert!(class < 25.0 && blast < 1.1 * class + 3.0, "{blast} packets/s in a class of {class}");
+    assert!(slow > 249.0, "the other flow loses nothing any more: {slow} of 250");
+    b.blast = false;
+    b.run(3);
+    assert_eq!(b.bench.gauge("restricted"), 0.0);
+}
+
+/// Each of the other tests alone finds the blast: for two flows ln(6)/2 = 90 % of the bytes is too much.
+#[test]
+fn floyd_falls_other_tests_find_it_too() {
+    let restricted = |slow: u64, seconds: u64, options: &str| {
+        let mut b = Blast::new(slow, &format!(r#", "friendly": false, {options}"#));
+        b.run(seconds);
+        b.bench.gauge("restricted")
+    };
+    assert_eq!(restricted(20, 3, r#""unresponsive": false"#), 1.0, "95 %");
+    assert_eq!(restricted(4, 3, r#""unresponsive": false"#), 0.0, "80 %");
+    assert_eq!(restricted(20, 3, r#""unresponsive": false, "c": "1gbit""#), 0.0, "not above c");
+    assert_eq!(restricted(20, 3, r#""disproportionate": false"#), 0.0, "the loss never doubled");
+    assert_eq!(restricted(20, 10, r#""disproportionate": false, "loss_factor": 1.0"#), 1.0, "it rose");
 }

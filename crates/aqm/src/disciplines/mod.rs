@@ -5,6 +5,7 @@ pub mod cbt;
 pub mod dcn;
 pub mod erd;
 pub mod fifo;
+pub mod floyd_fall;
 pub mod fred;
 pub mod red;
 pub mod red_pd;

@@ -82,12 +82,12 @@
 //!    `noidle` for all flows is from there.
 //! 6. The rules before Figure 8's are K out of M "loss events"; `"single"` counts packets, looks at the end of
 //!    each interval, and in byte mode counts `avpkt` bytes as one.
-//! 7. RED's own parameters are nowhere in the paper: the defaults are the scripts'. A drop rate below 1e-9 is zero.
+//! 7. The paper has no parameters for RED: the defaults are the scripts'. A drop rate below 1e-9 is zero.
 //!
 //! ## Limits
 //!
-//! Nothing is bounded but by way of RED's drops: without congestion no flow is held back, and an evasive
-//! flow that bursts in fewer than `K` of `M` intervals is not seen. Above `max_flows` only the flows with
+//! Nothing is bounded but by way of RED's drops: without congestion no flow is held back, and a flow
+//! that bursts in fewer than `K` of `M` intervals is not seen. Above `max_flows` only the flows with
 //! most drops are seen, of more than sixteen times as many in one interval only the first; a flow that
 //! finds `max_monitored` others waits until one is released. Delay is RED's. Memory: both tables are
 //! allocated at the start. Per packet: one look-up, at most one draw, and RED; per interval, a scan of both tables.
@@ -99,8 +99,7 @@
 //!
 //! ## References
 //!
-//! * mahajan00: R. Mahajan, S. Floyd, Controlling High-Bandwidth Flows at the Congested Router, ACIRI 2000;
-//!   with D. Wetherall, ICNP 2001.
+//! * mahajan00: R. Mahajan, S. Floyd, Controlling High-Bandwidth Flows at the Congested Router, ACIRI 2000.
 
 use aqmkit_base::{Amount, Bytes, Duration, FlowKey, Instant};
 use serde::{Deserialize, Serialize};
@@ -170,7 +169,7 @@ pub struct Params {
     pub u_p_min: f64,
     /// `l` of an unresponsive flow.
     pub u_l: u32,
-    /// Whether to look for unresponsive flows.
+    /// Whether there are unresponsive flows.
     pub unresponsive_test: bool,
     /// Factor on the probability of unresponsive flows.
     pub unresponsive_penalty: f64,
@@ -341,7 +340,7 @@ impl Config {
 struct Monitored {
     /// Its drop probability in the filter.
     p: f64,
-    /// The number of the interval after which it last changed.
+    /// The interval after which it last changed.
     changed: u64,
     unresponsive: bool,
     /// Since when arrivals and drops, those of the filter and of the queue, are counted.
@@ -504,7 +503,7 @@ impl Aqm for RedPd {
         in_range("max_flows", f64::from(params.max_flows), 1.0, 65_536.0)?;
         in_range("max_monitored", f64::from(params.max_monitored), 0.0, 1_048_576.0)?;
         in_range("unresponsive_penalty", params.unresponsive_penalty, 0.0, f64::INFINITY)?;
-        in_range("drop_rate", params.drop_rate.unwrap_or(0.0), 0.0, 1.0)?;
+        in_range("drop_rate", params.drop_rate.unwrap_or_default(), 0.0, 1.0)?;
         in_range("rtt", params.rtt.as_secs_f64(), 1e-4, f64::INFINITY)?;
         let interval_min = params.interval_min.unwrap_or(params.rtt * 2);
         let interval_max = params.interval_max.unwrap_or((params.rtt * 10).max(interval_min));

@@ -2,6 +2,7 @@
 
 pub mod early;
 pub mod ewma;
+pub mod misbehaving;
 pub mod preferential;
 pub mod sharing;
 pub mod tcp;

@@ -121,6 +121,15 @@ pub fn options() -> Vec<Spec> {
                 "drop_rate": 0.1, "interval_min": "1ms", "max_flows": 5, "unresponsive_test": false}"#,
         ),
         spec(
+            "floyd-fall",
+            r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "interval": "2ms", "ecn": true, "max_restricted": 3, "max_flows": 4}"#,
+        ),
+        spec(
+            "floyd-fall",
+            r#"{"limit": "60kb", "min": "5kb", "max": "15kb", "byte_mode": true, "interval": "5ms", "borrow": true, "friendly": false,
+                "c": "800bps", "weight": 0.2, "restricted_limit": "9kb"}"#,
+        ),
+        spec(
             "dcn",
             r#"{"limit": 60, "q_ref": 5, "a": 1.7, "b": 1.8, "t_update": "1ms", "t_dec": "20ms", "clearing": "5ms", "ecn": true,
                 "sb_slots": 3, "hb_limit": 2}"#,

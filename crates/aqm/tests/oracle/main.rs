@@ -11,6 +11,7 @@ mod cbq;
 mod cbt;
 mod dcn;
 mod fifo;
+mod floyd_fall;
 mod fred;
 mod red;
 mod red_pd;

@@ -18,10 +18,10 @@ enum DropType {
 pub(crate) struct Red {
     w: f64,
     maxp: f64,
-    th_max: f64,
+    pub(crate) th_max: f64,
     th_min: f64,
     drain_rate: f64,
-    q_limit: usize,
+    pub(crate) q_limit: usize,
     pub(crate) q_avg: f64,
     count: i64,
     in_early_drop: bool,

@@ -85,7 +85,7 @@ impl RedPd {
         (self.arrivals, self.drops) = (0, 0);
 
         let mut largest: Vec<(u64, u64)> = self.lists.pop().unwrap().into_iter().collect();
-        largest.sort_by(|a, b| b.1.cmp(&a.1));
+        largest.sort_by_key(|entry| std::cmp::Reverse(entry.1));
         largest.truncate(MAX_FLOWS);
         self.lists.push(largest.into_iter().collect());
 
@@ -99,7 +99,7 @@ impl RedPd {
         let is_identified = |(lists, drops): (usize, u64)| if self.single { drops >= K as u64 } else { lists >= K };
         let mut identified: Vec<(u64, u64)> =
             seen.iter().filter(|(_, s)| is_identified(**s)).map(|(f, s)| (*f, s.1)).collect();
-        identified.sort_by(|a, b| b.1.cmp(&a.1));
+        identified.sort_by_key(|entry| std::cmp::Reverse(entry.1));
 
         for flow in self.monitored.values_mut() {
             flow.unchanged += 1;
