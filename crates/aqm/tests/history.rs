@@ -360,3 +360,55 @@ fn floyd_falls_other_tests_find_it_too() {
     assert_eq!(restricted(20, 3, r#""disproportionate": false"#), 0.0, "the loss never doubled");
     assert_eq!(restricted(20, 10, r#""disproportionate": false, "loss_factor": 1.0"#), 1.0, "it rose");
 }
+
+/// The error of building the discipline.
+fn refusal(name: &str, json: &str) -> String {
+    spec(name, json).build::<Pkt>(&link(), Instant::ZERO).err().expect("it must be refused").to_string()
+}
+
+#[test]
+fn wrong_parameters_are_told_what_would_be_right() {
+    let says = |name, json, parts: &[&str]| {
+        let text = refusal(name, json);
+        assert!(parts.iter().all(|part| text.contains(part)), "{name} {json}: {text}");
+    };
+    says("dcn", r#"{"q_ref": "5kb"}"#, &["q_ref = 5120b", "number of packets"]);
+    says("dcn", r#"{"a": 1.0, "b": 0.9}"#, &["b = 0.9", "above a = 1", "Le et al."]);
+    says("dcn", r#"{"p_min": 5.0, "p_init": 2.0}"#, &["p_init = 2", "from 5"]);
+    says("dcn", r#"{"t_dec": "1ns"}"#, &["t_dec"]);
+    says("red-pd", r#"{"k": 6}"#, &["k = 6", "from 1 to 5", "Mahajan"]);
+    says("red-pd", r#"{"m": 17}"#, &["m = 17", "from 1 to 16"]);
+    says("red-pd", r#"{"min": 50}"#, &["min = 50", "max = 33", "Floyd"]);
+    says("red-pd", r#"{"interval_min": "1s", "interval_max": "100ms"}"#, &["interval_max = 0.1", "at least 1"]);
+    says("red-pd", r#"{"beta": 1.0}"#, &["beta = 1"]);
+    says("floyd-fall", r#"{"max_share": 1.0}"#, &["max_share = 1"]);
+    says("floyd-fall", r#"{"restricted_limit": "5kb"}"#, &["restricted_limit = 5120b", "number of packets"]);
+    says("floyd-fall", r#"{"safety": 0.5}"#, &["safety = 0.5", "Floyd & Fall"]);
+}
+
+/// Section 6.4: two flows of the same byte rate, four times f, one with packets twice as large. In byte mode
+/// their bandwidths differ by less than a tenth; counting packets, the large ones get away with more.
+#[test]
+fn red_pd_in_byte_mode_is_fair_in_bytes() {
+    let (p, mean) = (0.02, 750.0);
+    let ratio = |byte_mode: bool| {
+        let mut steady = Steady::new(p, &format!(r#""byte_mode": {byte_mode}, "avpkt": "750b""#));
+        let (mut bytes, mut sent) = ([0.0; 2], 0_u32);
+        while steady.bench.now < Instant::ZERO + Duration::from_secs(400) {
+            // A third of all packets are large: half of all bytes.
+            let gap = -libm::log(steady.draw.uniform_open()) / (2.0 * 4.0 * reference(p) * mean / (2000.0 / 3.0));
+            let (flow, len) = if steady.draw.below(3) == 0 { (2, 1000) } else { (1, 500) };
+            steady.bench.after(Duration::from_secs_f64(gap));
+            let let_in = steady.bench.offer(Pkt { len, ..Pkt::new(0, flow) });
+            steady.bench.take();
+            sent += 1;
+            if sent > 100_000 && let_in {
+                bytes[flow as usize - 1] += f64::from(len);
+            }
+        }
+        bytes[0] / bytes[1]
+    };
+    let (in_bytes, in_packets) = (ratio(true), ratio(false));
+    assert!((0.9..1.1).contains(&in_bytes), "in bytes {in_bytes}");
+    assert!(in_packets < 0.8, "in packets {in_packets}");
+}

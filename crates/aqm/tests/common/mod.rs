@@ -122,7 +122,7 @@ pub fn options() -> Vec<Spec> {
         ),
         spec(
             "floyd-fall",
-            r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "interval": "2ms", "ecn": true, "max_restricted": 3, "max_flows": 4}"#,
+            r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "interval": "5ms", "ecn": true, "max_restricted": 3, "max_flows": 4}"#,
         ),
         spec(
             "floyd-fall",
@@ -131,7 +131,7 @@ pub fn options() -> Vec<Spec> {
         ),
         spec(
             "dcn",
-            r#"{"limit": 60, "q_ref": 5, "a": 1.7, "b": 1.8, "t_update": "1ms", "t_dec": "20ms", "clearing": "5ms", "ecn": true,
+            r#"{"limit": 60, "q_ref": 5, "a": 1.7, "b": 1.8, "t_update": "5ms", "t_dec": "20ms", "clearing": "5ms", "ecn": true,
                 "sb_slots": 3, "hb_limit": 2}"#,
         ),
         spec(
