@@ -225,9 +225,12 @@ registry! {
     Choke = choke, "choke";
     Fred = fred, "fred";
     Afd = afd, "afd";
+    RedPd = red_pd, "red-pd";
+    FloydFall = floyd_fall, "floyd-fall";
     Rio = rio, "rio";
     Wred = wred, "wred";
     RioPs = rio_ps, "rio-ps";
+    Dcn = dcn, "dcn";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
     Codel = codel, "codel";

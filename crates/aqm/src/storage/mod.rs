@@ -2,6 +2,7 @@
 
 pub mod chain;
 pub mod crowd;
+pub mod drop_history;
 pub mod dual;
 pub mod flow_table;
 pub mod pool;
@@ -13,6 +14,7 @@ use aqmkit_base::Amount;
 use crate::qdisc::Backlog;
 
 pub use crowd::Crowd;
+pub use drop_history::DropHistory;
 pub use dual::{Classifier, Dual, Lane};
 pub use flow_table::FlowTable;
 pub use pool::{Chain, Pool};

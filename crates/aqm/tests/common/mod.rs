@@ -190,5 +190,34 @@ pub fn options() -> Vec<Spec> {
         spec("wred", r#"{"limit": "60kb", "weight": 0.2, "gentle": true, "classes": [{"max": "9kb"}]}"#),
         spec("rio-ps", r#"{"limit": 60, "threshold": 3, "t_c": "7ms", "t_u": "2ms", "flows": 4, "weight": 0.2}"#),
         spec("rio-ps", r#"{"limit": "60kb", "slr": 0.5, "t_c": "0s", "weight": 0.2, "ecn": false}"#),
+        spec(
+            "red-pd",
+            r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "rtt": "1ms", "ecn": true, "noidle": false, "m": 4, "k": 2,
+                "unresponsive_penalty": 1.5, "max_flows": 2, "max_monitored": 3}"#,
+        ),
+        spec(
+            "red-pd",
+            r#"{"limit": "60kb", "min": "5kb", "max": "15kb", "byte_mode": true, "identify": "single", "rtt": "3ms",
+                "drop_rate": 0.1, "interval_min": "1ms", "max_flows": 5, "unresponsive_test": false}"#,
+        ),
+        spec(
+            "floyd-fall",
+            r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "interval": "5ms", "ecn": true, "max_restricted": 3, "max_flows": 4}"#,
+        ),
+        spec(
+            "floyd-fall",
+            r#"{"limit": "60kb", "min": "5kb", "max": "15kb", "byte_mode": true, "interval": "5ms", "borrow": true, "friendly": false,
+                "c": "800bps", "weight": 0.2, "restricted_limit": "9kb"}"#,
+        ),
+        spec(
+            "dcn",
+            r#"{"limit": 60, "q_ref": 5, "a": 1.7, "b": 1.8, "t_update": "5ms", "t_dec": "20ms", "clearing": "5ms", "ecn": true,
+                "sb_slots": 3, "hb_limit": 2}"#,
+        ),
+        spec(
+            "dcn",
+            r#"{"limit": "60kb", "q_ref": "5kb", "a": 1.7, "b": 1.8, "as_printed": true, "counting": "bytes",
+                "t_dec": "7ms", "p_init": 3.0, "threshold": 2.0, "hb_limit": 100, "sb_slots": 50}"#,
+        ),
     ]
 }
