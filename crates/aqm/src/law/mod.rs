@@ -2,4 +2,5 @@
 
 pub mod early;
 pub mod ewma;
+pub mod rate;
 pub mod sharing;
