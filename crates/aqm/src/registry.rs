@@ -213,4 +213,7 @@ registry! {
     Fred = fred, "fred";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
+    Drr = drr, "drr";
+    Sfq = sfq, "sfq";
+    Fq = fq, "fq";
 }

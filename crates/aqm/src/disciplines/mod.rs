@@ -2,7 +2,10 @@
 
 pub mod cbq;
 pub mod cbt;
+pub mod drr;
 pub mod erd;
 pub mod fifo;
+pub mod fq;
 pub mod fred;
 pub mod red;
+pub mod sfq;

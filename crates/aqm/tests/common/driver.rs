@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Dequeued, Packet, Qdisc, Why};
-use aqmkit_base::units::parse_amount;
+use aqmkit_base::units::{parse_amount, parse_duration};
 use aqmkit_base::{Amount, BitRate, Duration, Ecn, Instant, Rng};
 use serde_json::Value;
 
@@ -111,11 +111,12 @@ struct State<'a> {
 
 impl<'a> State<'a> {
     fn new(play: &'a Play<'a>) -> Self {
-        let queue = play.spec.build(&play.link, play.origin).unwrap_or_else(|e| panic!("{:?}: {e}", play.spec));
+        let spec = stretched(play.spec, play.stretch);
+        let queue = spec.build(&play.link, play.origin).unwrap_or_else(|e| panic!("{spec:?}: {e}"));
         State {
             play,
             queue,
-            spec: play.spec.clone(),
+            spec,
             now: play.origin,
             rng: Rng::stream(play.seed, "conformance"),
             log: Log::default(),
@@ -173,6 +174,7 @@ impl<'a> State<'a> {
 
     fn reconfigure(&mut self, limit: &str) {
         let spec = if limit.is_empty() { self.play.spec.clone() } else { with_limit(self.play.spec, limit) };
+        let spec = stretched(&spec, self.play.stretch);
         let changed = self.queue.reconfigure(&spec, &self.play.link, &mut cx(self.now, &mut self.rng, &mut self.log));
         if changed.is_ok() {
             self.spec = spec;
@@ -250,6 +252,28 @@ fn each_limit(value: &mut Value, f: &mut impl FnMut(&mut Value)) {
     for class in value.get_mut("classes").and_then(Value::as_array_mut).into_iter().flatten() {
         each_limit(class, f);
     }
+}
+
+/// The same parameters with every time in them so many times as long.
+fn stretched(spec: &Spec, stretch: u64) -> Spec {
+    fn stretch_times(value: &mut Value, stretch: u64) {
+        match value {
+            Value::String(text) => {
+                if let Ok(time) = parse_duration(text) {
+                    *text = (time * stretch).to_string();
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(|v| stretch_times(v, stretch)),
+            Value::Object(fields) => fields.values_mut().for_each(|v| stretch_times(v, stretch)),
+            _ => {}
+        }
+    }
+    if stretch == 1 {
+        return spec.clone();
+    }
+    let mut value = serde_json::to_value(spec).expect("parameters are plain data");
+    stretch_times(&mut value, stretch);
+    Spec::read(spec.name(), value).expect("a changed time reads back")
 }
 
 /// The same parameters with every limit changed.

@@ -13,3 +13,8 @@ mod fifo;
 mod fred;
 mod red;
 mod trace;
+
+mod drr;
+mod fq;
+mod queues;
+mod sfq;
