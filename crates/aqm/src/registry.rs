@@ -216,4 +216,5 @@ registry! {
     Drr = drr, "drr";
     Sfq = sfq, "sfq";
     Fq = fq, "fq";
+    Csfq = csfq, "csfq";
 }

@@ -176,4 +176,6 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("sfq", r#"{"divisor": 0}"#, &["divisor = 0"]);
     says("sfq", r#"{"flows": 1025}"#, &["flows = 1025", "from 1 to 1024"]);
     says("fq", r#"{"flows": 0}"#, &["flows = 0"]);
+    says("csfq", r#"{"k": "0ms"}"#, &["k = 0", "Stoica"]);
+    says("csfq", r#"{"threshold": 5}"#, &["threshold = 5p", "number of bytes"]);
 }

@@ -2,6 +2,7 @@
 
 pub mod cbq;
 pub mod cbt;
+pub mod csfq;
 pub mod drr;
 pub mod erd;
 pub mod fifo;

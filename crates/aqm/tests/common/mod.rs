@@ -117,5 +117,16 @@ pub fn options() -> Vec<Spec> {
         spec("sfq", r#"{"limit": "60kb", "divisor": 7, "depth": 20, "headdrop": true, "perturb": "700us"}"#),
         spec("fq", &format!(r#"{{"limit": 60, "delta": "3000b", "flows": 5, "classes": [{weights}]}}"#)),
         spec("fq", &format!(r#"{{"limit": "60kb", "clock": "self", "flows": 3, "classes": [{weights}]}}"#)),
+        spec(
+            "csfq",
+            &format!(
+                r#"{{"limit": 60, "k": "2ms", "k_alpha": "5ms", "k_c": "5ms", "flows": 4, "ecn": true, "classes": [{weights}]}}"#
+            ),
+        ),
+        spec(
+            "csfq",
+            r#"{"role": "core", "limit": "60kb", "threshold": "0b", "k": "2ms", "k_alpha": "5ms", "k_c": "5ms"}"#,
+        ),
+        spec("csfq", r#"{"role": "edge", "limit": 60}"#),
     ]
 }

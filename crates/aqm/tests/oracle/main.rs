@@ -14,6 +14,7 @@ mod fred;
 mod red;
 mod trace;
 
+mod csfq;
 mod drr;
 mod fq;
 mod queues;
