@@ -79,7 +79,7 @@ impl Backlogged {
 
 const MAX: f64 = 1500.0;
 
-/// Deficits, turns, and any two flows over any time.
+/// Deficits, turns, and any two flows over any time. Fails where a turn that ends forgets its deficit.
 #[test]
 fn drr_keeps_its_bounds() {
     for quantum in [1500.0, 2200.0, 9000.0] {
@@ -271,7 +271,8 @@ fn latest(spec: &Spec, arrivals: &[Arrival], weight: [f64; 3]) -> f64 {
 }
 
 /// Parekh and Gallager: a packet is sent no later than bit by bit, plus the time of a longest packet. FIFO, DRR and
-/// self-clocked FQ are not as good, so the bound has teeth.
+/// self-clocked FQ are not as good, so the bound has teeth; it fails where R(t) does not slow down with the number
+/// of conversations, or a start does not wait for it.
 #[test]
 fn fq_is_within_one_packet_of_bit_by_bit_service() {
     let packet = MAX / MU + 1e-6;

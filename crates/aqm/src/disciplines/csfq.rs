@@ -45,7 +45,7 @@
 //! 4. On becoming congested alpha is at least the largest label seen since it was set, as in the authors'
 //!    simulator; Figure 3 leaves it. It starts as C, and never rises above C while congested.
 //! 5. A packet that finds the buffer full is accepted by Figure 3 and counted in F, then dropped.
-//! 6. Packets without a label (0, negative or not a number) are **one flow** to a core, whose rate it
+//! 6. Packets without a label (0, negative or not finite) are **one flow** to a core, whose rate it
 //!    estimates itself: unlabelled traffic gets one share in all, and stays unlabelled. The paper has an edge before
 //!    every core.
 //! 7. Marking is not in the paper; a marked packet counts as accepted.
@@ -336,7 +336,7 @@ impl<P: Packet> Csfq<P> {
     /// Reads the label, as a core does; gives it, and whether there was one.
     fn read_label(&mut self, packet: &P, now: Instant) -> (f64, bool) {
         let label = f64::from(packet.label());
-        if label > 0.0 {
+        if label > 0.0 && label.is_finite() {
             return (label, true);
         }
         self.unlabelled.packet(bits(packet), self.config.params.k, now);

@@ -141,6 +141,7 @@ fn sfq_serves_quanta_in_turn() {
     assert_seen(&compare(&head, &link(), 20, oracle), &[Why::Evicted, Why::Unfair]);
 }
 
+/// Fails where packets are moved in another order than they came in, as do more wakeups.
 #[test]
 fn sfq_moves_packets_when_the_hash_changes() {
     let params = spec("sfq", r#"{"limit": 60, "divisor": 8, "perturb": "15ms", "quantum": "1500b"}"#);
