@@ -255,18 +255,17 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         if !fits(Backlog::default(), len, self.config.limit) {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
-        let waiting = self.queue_of(&packet, entry).map_or(Backlog::default(), |i| self.queues.length(i));
+        let mut queue = self.queue_of(&packet, entry);
+        let waiting = queue.map_or(Backlog::default(), |i| self.queues.length(i));
         if self.config.flow_limit.is_some_and(|limit| !fits(waiting, len, limit)) {
             return cx.discard(packet, Why::Unfair, &mut self.stats);
         }
         while !fits(self.queues.backlog(), len, self.config.limit) {
             self.steal(Why::Evicted, cx);
+            // The flow may have lost its last packet, and its queue with it.
+            queue = self.queue_of(&packet, entry);
         }
-        // Only now: the flow may have lost its last packet, and its queue with it.
-        let i = match self.queue_of(&packet, entry) {
-            Some(i) => i,
-            None => self.flows.assign(packet.flow()),
-        };
+        let i = queue.unwrap_or_else(|| self.flows.assign(packet.flow()));
         if self.queues.is_empty(i) {
             self.activate(i, entry);
         }
