@@ -56,7 +56,8 @@
 //! Which classes there are and the number of buckets cannot change while packets wait. State: a number for
 //! each queue, and a queue for each bucket or for each flow with a packet in it, so at most `limit`. Per
 //! packet: one look-up or one hash, and a turn if the quantum is not below the longest packet; else up to
-//! `Max / Q` turns of every flow, so a quantum below 64 bytes is refused.
+//! `Max / Q` turns of every flow, so a quantum below 64 bytes is refused. A flow that has one packet at a time costs
+//! a place in the table for each of them; `buckets` saves that.
 //!
 //! ## Evidence
 //!
