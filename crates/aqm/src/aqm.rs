@@ -133,6 +133,13 @@ pub trait Aqm: Sized {
     /// One period of the timer has passed, at `now` exactly, however late the call is.
     fn on_tick(&mut self, _config: &Self::Config, _queue: QueueView, _now: Instant) {}
 
+    /// Whether a tick at a queue that looks like `queue` would change nothing, so that all the ticks until
+    /// something happens to the queue may be left out. A scheduler of many queues asks; saying no is
+    /// always right.
+    fn at_rest(&self, _config: &Self::Config, _queue: QueueView) -> bool {
+        false
+    }
+
     /// Takes over changed parameters, keeping what state it can.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Errors of parameters.
 
-use aqmkit_base::Amount;
 use aqmkit_base::size::Counting;
+use aqmkit_base::{Amount, Duration};
 
 /// A parameter that cannot be used: which, what it was, what is wanted, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -81,4 +81,12 @@ pub fn in_unit(field: &str, length: Amount, unit: Counting) -> Result<f64, Param
 /// When it is below one packet or one byte.
 pub fn usable_limit(field: &str, limit: Amount) -> Result<Amount, ParamError> {
     in_range(field, limit.value(), 1.0, f64::INFINITY).map(|()| limit)
+}
+
+/// Refuses a length of time of zero.
+///
+/// # Errors
+/// When it is zero.
+pub fn positive_time(field: &str, time: Duration) -> Result<Duration, ParamError> {
+    if time.is_zero() { Err(ParamError::new(field, time, "it must be above zero")) } else { Ok(time) }
 }

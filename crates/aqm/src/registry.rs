@@ -115,7 +115,7 @@ macro_rules! registry {
             /// The discipline of this name with its default parameters.
             #[must_use]
             pub fn named(name: &str) -> Option<Spec> {
-                match name {
+                match canonical(name).as_str() {
                     $($name => Some(Spec::$variant(Default::default())),)*
                     _ => None,
                 }
@@ -126,7 +126,7 @@ macro_rules! registry {
             /// # Errors
             /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
             pub fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Result<Spec, D::Error> {
-                match name {
+                match canonical(name).as_str() {
                     $($name => disciplines::$module::Params::deserialize(table).map(Spec::$variant),)*
                     _ => Err(serde::de::Error::custom(unknown(name))),
                 }
@@ -200,9 +200,15 @@ fn unknown(name: &str) -> String {
     format!("no discipline is called {name:?}; known are {}", known.join(", "))
 }
 
+/// A name as the catalogue has it, from one as `tc` writes it: `fq_codel` is `fq-codel`.
+fn canonical(name: &str) -> String {
+    name.replace('_', "-")
+}
+
 /// Looks up a discipline by name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
+    let name = canonical(name);
     ALL.iter().find(|e| e.name == name)
 }
 
@@ -210,7 +216,34 @@ registry! {
     Fifo = fifo, "fifo";
     Erd = erd, "erd";
     Red = red, "red";
+    Ared = ared, "ared";
+    Pi = pi, "pi";
+    Rem = rem, "rem";
+    Blue = blue, "blue";
+    Sfb = sfb, "sfb";
+    Sred = sred, "sred";
+    Choke = choke, "choke";
     Fred = fred, "fred";
+    Afd = afd, "afd";
+    RedPd = red_pd, "red-pd";
+    FloydFall = floyd_fall, "floyd-fall";
+    Rio = rio, "rio";
+    Wred = wred, "wred";
+    RioPs = rio_ps, "rio-ps";
+    Dcn = dcn, "dcn";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
+    Drr = drr, "drr";
+    Sfq = sfq, "sfq";
+    Fq = fq, "fq";
+    Csfq = csfq, "csfq";
+    Codel = codel, "codel";
+    FqCodel = fq_codel, "fq-codel";
+    Pie = pie, "pie";
+    FqPie = fq_pie, "fq-pie";
+    Pi2 = pi2, "pi2";
+    Step = step, "step";
+    CurvyRed = curvy_red, "curvy-red";
+    Dualq = dualq, "dualq";
+    Dualpi2 = dualpi2, "dualpi2";
 }

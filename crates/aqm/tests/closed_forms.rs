@@ -6,7 +6,7 @@ mod common;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_aqm::{Qdisc, Why};
-use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use common::{Log, Pkt, cx, link, spec};
 use serde_json::{Value, json};
 
@@ -241,4 +241,119 @@ fn a_class_that_may_not_borrow_gets_its_share_and_no_more() {
     }
     let rate = bytes as f64 * 8.0 / now.as_secs_f64();
     assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate} of 1 Mbit/s");
+}
+
+/// A queue that always has a hundred packets, of which one leaves each 100 us: each has waited twice the
+/// target. Gives when the first drops happen, in milliseconds.
+fn drops_of_codel(drops: usize) -> Vec<f64> {
+    let codel = spec("codel", r#"{"limit": 200}"#);
+    let (mut queue, mut rng, mut log, mut now) = (build(&codel), Rng::stream(1, "codel"), Log::default(), NOW);
+    let (mut times, mut id) = (Vec::new(), 0);
+    while times.len() < drops {
+        while queue.backlog().packets < 100 {
+            id += 1;
+            queue.enqueue(Pkt::new(id, 1), &mut cx(now, &mut rng, &mut log));
+        }
+        now += Duration::from_micros(100);
+        let before = queue.stats().drops();
+        queue.dequeue(&mut cx(now, &mut rng, &mut log));
+        times.extend((before..queue.stats().drops()).map(|_| now.as_secs_f64() * 1e3));
+    }
+    times
+}
+
+/// RFC 8289: the n-th drop follows the one before after `interval / sqrt(n)`.
+#[test]
+fn codels_drops_follow_the_inverse_square_root() {
+    let times = drops_of_codel(400);
+    let (mut due, mut wrong) = (times[0], times[0]);
+    for (n, at) in times.iter().enumerate().skip(1) {
+        due += 100.0 / (n as f64).sqrt();
+        wrong += 100.0 / ((n + 1) as f64).sqrt();
+        assert!((0.0..=0.1).contains(&(at - due)), "drop {n} at {at} ms, due at {due}");
+    }
+    assert!(times[399] - wrong > 10.0, "counting from two fails");
+}
+
+/// A PIE whose probability stays at 1.0 / 2048, after a single step of half a second of delay; the gaps
+/// between its drops.
+fn gaps_of_pie(derandomize: bool) -> Vec<u64> {
+    let params = json!({ "alpha": 0, "beta": 2, "limit": 10_000_000, "derandomize": derandomize });
+    let (mut queue, mut rng) = (build(&Spec::read("pie", params).unwrap()), Rng::stream(1, "pie"));
+    for id in 0..10 {
+        queue.enqueue(Pkt::new(id, 1), &mut cx(NOW, &mut rng, &mut Log::default()));
+    }
+    queue.dequeue(&mut cx(NOW + Duration::from_millis(500), &mut rng, &mut Log::default()));
+    let later = NOW + Duration::from_secs(1);
+    let (mut gaps, mut last) = (Vec::new(), None);
+    for id in 0..300_000 {
+        let before = queue.stats().drops();
+        queue.enqueue(Pkt::new(id, 1), &mut cx(later, &mut rng, &mut Log::default()));
+        if queue.stats().drops() > before {
+            gaps.extend(last.replace(id).map(|at| id - at));
+        }
+    }
+    gaps
+}
+
+/// RFC 8033, section 5.4: no two drops nearer than 0.85 / p, none further than 8.5 / p.
+#[test]
+fn pies_drops_are_spread() {
+    let bounds = 0.85 * 2048.0..8.5 * 2048.0 + 1.0;
+    let within = |gaps: &[u64]| gaps.iter().all(|&gap| bounds.contains(&(gap as f64)));
+    let spread = gaps_of_pie(true);
+    // 0.85 / p and then a geometric 1 / p.
+    let mean = spread.iter().sum::<u64>() as f64 / spread.len() as f64 / 2048.0;
+    assert!(within(&spread) && (mean - 1.85).abs() < 0.4, "{mean}");
+    assert!(!within(&gaps_of_pie(false)));
+}
+
+/// One step of 10 ms of delay makes p' 0.2 and leaves it there: p'^2 = 0.04 and k p' = 0.4.
+#[test]
+fn pi2_squares_for_classic_traffic_alone() {
+    let pi2 = spec("pi2", r#"{"alpha": 0, "beta": 20, "limit": 10000000}"#);
+    let (mut queue, mut rng) = (build(&pi2), Rng::stream(1, "pi2"));
+    for id in 0..10 {
+        queue.enqueue(Pkt::new(id, 1), &mut cx(NOW, &mut rng, &mut Log::default()));
+    }
+    queue.dequeue(&mut cx(NOW + Duration::from_millis(10), &mut rng, &mut Log::default()));
+    let later = NOW + Duration::from_secs(1);
+    let mut rate = |ecn| {
+        let before = queue.stats().drops() + queue.stats().marks();
+        for id in 0..100_000 {
+            queue.enqueue(Pkt { ecn, ..Pkt::new(id, 1) }, &mut cx(later, &mut rng, &mut Log::default()));
+        }
+        (queue.stats().drops() + queue.stats().marks() - before) as f64 / 1e5
+    };
+    for (ecn, expected) in [(Ecn::NotEct, 0.04), (Ecn::Ect0, 0.04), (Ecn::Ect1, 0.4), (Ecn::Ce, 0.4)] {
+        let rate = rate(ecn);
+        assert!((rate / expected - 1.0).abs() < 0.05, "{ecn:?}: {rate}");
+    }
+}
+
+/// Whatever the sizes of their packets, flows that keep a queue get the same number of bytes: never further
+/// apart than a quantum and a packet.
+#[test]
+fn flow_queuing_shares_bytes_evenly() {
+    for (name, undisturbed) in
+        [("fq-codel", r#"{"target": "10s", "interval": "10s"}"#), ("fq-pie", r#"{"target": "10s"}"#)]
+    {
+        let fq = spec(name, undisturbed);
+        let sizes = [200_u32, 700, 1500];
+        let (mut queue, mut rng, mut log, mut sent) = (build(&fq), Rng::stream(1, "fq"), Log::default(), [0_i64; 3]);
+        let mut now = NOW;
+        for id in 0..30 {
+            let packet = Pkt { len: sizes[id % 3], ..Pkt::new(id as u64, id as u64 % 3) };
+            queue.enqueue(packet, &mut cx(now, &mut rng, &mut log));
+        }
+        for id in 30..20_000 {
+            now += Duration::from_micros(100);
+            let packet = queue.dequeue(&mut cx(now, &mut rng, &mut log)).packet().unwrap();
+            sent[packet.flow as usize] += i64::from(packet.len);
+            queue.enqueue(Pkt { id, ..packet }, &mut cx(now, &mut rng, &mut log));
+            let apart = sent.iter().max().unwrap() - sent.iter().min().unwrap();
+            assert!(apart <= 1514 + 1500, "{name}: {sent:?}");
+        }
+        assert_eq!(queue.stats().drops(), 0);
+    }
 }

@@ -4,66 +4,10 @@
 
 mod common;
 
-use aqmkit_aqm::registry::Spec;
-use aqmkit_aqm::{Dequeued, Qdisc, Why};
-use aqmkit_base::{Duration, Ecn, Instant, Rng};
-use common::{Event, Log, Pkt, cx, link, spec};
-
-/// A queue, and what happens to numbered packets in it.
-struct Bench {
-    queue: Box<dyn Qdisc<Pkt>>,
-    rng: Rng,
-    log: Log,
-    now: Instant,
-    next: u64,
-}
-
-impl Bench {
-    fn new(spec: &Spec) -> Self {
-        let queue = spec.build(&link(), Instant::ZERO).unwrap();
-        Bench { queue, rng: Rng::stream(1, "worked"), log: Log::default(), now: Instant::ZERO, next: 0 }
-    }
-
-    /// Offers the next packet; gives the reasons of the drops and marks that this brought.
-    fn offer(&mut self, packet: Pkt) -> Vec<Why> {
-        self.next += 1;
-        let seen = self.log.0.len();
-        let packet = Pkt { id: self.next, ..packet };
-        self.queue.enqueue(packet, &mut cx(self.now, &mut self.rng, &mut self.log));
-        let why = |e: &Event| match e {
-            Event::Dropped(_, why) | Event::Marked(_, why) => *why,
-            _ => unreachable!("only drops and marks are logged"),
-        };
-        self.log.0[seen..].iter().map(why).collect()
-    }
-
-    fn flow(&mut self, flow: u64) -> Vec<Why> {
-        self.offer(Pkt::new(0, flow))
-    }
-
-    fn take(&mut self) -> Option<u64> {
-        match self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)) {
-            Dequeued::Packet(packet) => Some(packet.id),
-            _ => None,
-        }
-    }
-
-    fn take_all(&mut self) -> Vec<u64> {
-        std::iter::from_fn(|| self.take()).collect()
-    }
-
-    fn gauge(&self, name: &str) -> f64 {
-        let mut found = None;
-        self.queue.probe(&mut |n, value| {
-            if n == name {
-                found = Some(value);
-            }
-        });
-        found.unwrap_or_else(|| panic!("no gauge {name}"))
-    }
-}
-
-const PASS: Vec<Why> = Vec::new();
+use aqmkit_aqm::Why;
+use aqmkit_base::{Duration, Ecn, Instant};
+use common::bench::{Bench, PASS};
+use common::{Pkt, cx, link, spec};
 
 #[test]
 fn fifo_drops_at_the_tail_the_front_or_anywhere() {
@@ -240,4 +184,149 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("cbq", r#"{"classes": [{"class": "*"}]}"#, &["classes[0].share = nothing", "share or rate"]);
     says("cbq", r#"{"classes": [{"share": 0.5, "rate": "1mbit"}]}"#, &["classes[0].rate = 1mbit", "either"]);
     says("cbq", r#"{"classes": [{"class": "tcp", "share": 0.5}]}"#, &["classes = [tcp]", "missing: multimedia, other"]);
+}
+
+const fn ms(n: u64) -> Instant {
+    Instant::from_nanos(n * 1_000_000)
+}
+
+impl Bench {
+    /// Takes the next packet at this time.
+    fn take_at(&mut self, millis: u64) -> Option<u64> {
+        self.now = ms(millis);
+        self.take()
+    }
+}
+
+/// A hundred packets at time zero. Above the target from 10 ms on, so drops are due from 110 ms: at 110, 210,
+/// 210 + 100 / sqrt 2 = 280.7 and 280.7 + 100 / sqrt 3 = 338.4.
+#[test]
+fn codel_on_a_time_line() {
+    let mut b = Bench::new(&spec("codel", "{}"));
+    (0..100).for_each(|_| assert_eq!(b.flow(1), PASS));
+    let sent = [4, 10, 109, 110, 209, 210, 280, 281, 338, 339].map(|at| b.take_at(at).unwrap());
+    assert_eq!(sent, [1, 2, 3, 5, 6, 8, 9, 11, 12, 14], "4, 7, 10 and 13 were dropped");
+    assert_eq!(b.gauge("count"), 4.0);
+    // What comes now has waited for nothing: the dropping state is left.
+    b.take_all();
+    b.flow(1);
+    assert_eq!((b.take_at(339).is_some(), b.gauge("dropping")), (true, 0.0));
+}
+
+/// The same, but no other packet is taken in the place of a marked one, and `ce_threshold` marks the rest.
+#[test]
+fn codel_marks_where_it_may() {
+    let ect = Pkt { ecn: Ecn::Ect0, ..Pkt::new(0, 1) };
+    let mut b = Bench::new(&spec("codel", r#"{"ecn": true, "ce_threshold": "105ms"}"#));
+    (0..100).for_each(|_| assert_eq!(b.offer(ect), PASS));
+    let sent = [4, 10, 105, 106, 110, 209, 210].map(|at| b.take_at(at).unwrap());
+    assert_eq!(sent, [1, 2, 3, 4, 5, 6, 7]);
+    let marked = b.queue.stats().marked;
+    assert_eq!((marked[Why::Sojourn as usize], marked[Why::Step as usize]), (2, 2), "110, 210; 106, 209");
+}
+
+/// Two full packets behind each other: with one MTU left, nothing is dropped however long it waited.
+#[test]
+fn codel_leaves_the_last_packets_alone() {
+    let mut b = Bench::new(&spec("codel", "{}"));
+    (0..2).for_each(|_| assert_eq!(b.flow(1), PASS));
+    assert_eq!([b.take_at(1000), b.take_at(2000), b.take_at(3000)], [Some(1), Some(2), None]);
+}
+
+/// After a long stop the RFC would drop 40 packets before it sends one; `max_drops` spreads them.
+#[test]
+fn codel_drops_a_few_at_a_time() {
+    for (max_drops, first, then) in [(3, 3, 3), (64, 40, 1)] {
+        let mut b = Bench::new(&spec("codel", &format!(r#"{{"max_drops": {max_drops}, "limit": 2000}}"#)));
+        (0..2000).for_each(|_| assert_eq!(b.flow(1), PASS));
+        assert_eq!((b.take_at(10), b.take_at(110)), (Some(1), Some(3)));
+        let drops = |bench: &Bench| bench.queue.stats().drops();
+        let (before, _, after) = (drops(&b), b.take_at(1250), drops(&b));
+        b.take_at(1280);
+        assert_eq!((before, after - before), (1, first), "max_drops = {max_drops}");
+        assert!(drops(&b) - after >= then);
+    }
+}
+
+/// q is 0, 1, 2 for the first three.
+#[test]
+fn step_marks_above_the_threshold() {
+    let ect = Pkt { ecn: Ecn::Ect1, ..Pkt::new(0, 1) };
+    let mut b = Bench::new(&spec("step", r#"{"threshold": 2}"#));
+    assert_eq!([b.offer(ect), b.offer(ect), b.offer(ect)], [PASS; 3], "2 is not above 2");
+    assert_eq!((b.offer(ect), b.queue.stats().marks()), (vec![Why::Step], 1));
+    assert_eq!((b.flow(1), b.queue.stats().drops()), (vec![Why::Step], 1));
+}
+
+#[test]
+fn step_marks_what_has_waited() {
+    let ect = Pkt { ecn: Ecn::Ect1, ..Pkt::new(0, 1) };
+    let mut b = Bench::new(&spec("step", r#"{"sojourn": "1ms"}"#));
+    assert_eq!([b.offer(ect), b.offer(ect)], [PASS; 2]);
+    assert_eq!((b.take_at(1), b.queue.stats().marks()), (Some(1), 0), "1 ms is not above 1 ms");
+    assert_eq!((b.take_at(2), b.queue.stats().marks()), (Some(2), 1));
+}
+
+/// Delays of 10, 29 and 44 ms at three updates, with the scales 2048, 512 and 128.
+#[test]
+fn pie_by_three_updates() {
+    let mut b = Bench::new(&spec("pie", "{}"));
+    (0..100).for_each(|_| assert_eq!(b.flow(1), PASS));
+    let mut p = 0.0;
+    for (take, update, step) in [
+        (10, 15, (0.125 * -0.005 + 1.25 * 0.010) / 2048.0),
+        (29, 30, (0.125 * 0.014 + 1.25 * 0.019) / 512.0),
+        (44, 45, (0.125 * 0.029 + 1.25 * 0.015) / 128.0),
+    ] {
+        b.take_at(take);
+        b.now = ms(update);
+        b.queue.on_wakeup(&mut cx(b.now, &mut b.rng, &mut b.log));
+        p += step;
+        assert!((b.gauge("p") / p - 1.0).abs() < 1e-12, "{} at {update} ms: {p}", b.gauge("p"));
+    }
+    assert!((b.gauge("burst_allowance") - 0.105).abs() < 1e-12, "three times 15 of 150 ms are gone");
+}
+
+/// Flow 1 keeps a queue; flow 2 begins, and is served first, but once only.
+#[test]
+fn fq_serves_new_flows_first() {
+    let mut b = Bench::new(&spec("fq-codel", r#"{"quantum": "1000b"}"#));
+    (0..4).for_each(|_| assert_eq!(b.flow(1), PASS));
+    assert_eq!((b.take(), b.gauge("new_flows"), b.gauge("old_flows")), (Some(1), 1.0, 0.0));
+    // Flow 1 has used up its quantum: it is found so at the next request, and goes to the old ones.
+    assert_eq!([b.flow(2), b.flow(2)], [PASS; 2]);
+    assert_eq!(b.take_all(), [5, 2, 6, 3, 4]);
+}
+
+/// The queue with the most bytes loses half of them from its head, and no other a packet.
+#[test]
+fn fq_drops_from_the_fattest() {
+    let mut b = Bench::new(&spec("fq_codel", r#"{"limit": 10}"#));
+    let small = Pkt { len: 100, ..Pkt::new(0, 1) };
+    (0..6).for_each(|_| assert_eq!(b.offer(small), PASS));
+    (0..4).for_each(|_| assert_eq!(b.flow(2), PASS));
+    // Packets 7 to 10 are 4000 bytes; the next one of flow 1 is one too many.
+    assert_eq!(b.offer(small), [Why::Evicted; 2]);
+    assert_eq!((b.gauge("fattest"), b.queue.backlog().packets), (2000.0, 9));
+    assert_eq!(b.take_all().iter().filter(|&&id| [7, 8].contains(&id)).count(), 0);
+}
+
+#[test]
+fn wrong_delays_and_gains_are_told_what_would_be_right() {
+    let says = |name, json, parts: &[&str]| {
+        let text = refusal(name, json);
+        assert!(parts.iter().all(|part| text.contains(part)), "{name} {json}: {text}");
+    };
+    says("codel", r#"{"target": "0ms"}"#, &["target = 0", "above zero"]);
+    says("codel", r#"{"interval": "1ms"}"#, &["interval = 1ms", "target, 5ms", "RFC 8289"]);
+    says("codel", r#"{"max_drops": 0}"#, &["max_drops = 0"]);
+    says("fq-codel", r#"{"quantum": "64b"}"#, &["quantum = 64", "256", "RFC 8290"]);
+    says("fq-codel", r#"{"flows": 0}"#, &["flows = 0", "65536"]);
+    says("fq-pie", r#"{"beta": 20}"#, &["beta = 20", "from 0 to 2", "16 times"]);
+    says("pie", r#"{"alpha": 20}"#, &["alpha = 20", "from 0 to 2", "16 times"]);
+    says("pie", r#"{"ecn_prob": 10}"#, &["ecn_prob = 10", "percent"]);
+    says("pie", r#"{"active_from": "9kb"}"#, &["active_from = 9216b", "number of packets"]);
+    says("pi2", r#"{"k": 0}"#, &["k = 0"]);
+    says("pi2", r#"{"max_p": 0}"#, &["max_p = 0"]);
+    says("step", r#"{"threshold": 5, "sojourn": "1ms"}"#, &["sojourn = 1ms", "either"]);
 }

@@ -76,8 +76,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::classes::{ClassMap, REST};
-use crate::law::early::{DropMode, Ramp};
+use crate::law::early::Ramp;
 use crate::law::ewma::QueueAverage;
+use crate::law::part::Part;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
@@ -265,39 +266,11 @@ struct ClassConfig {
     drain_rate: f64,
 }
 
-/// The state of one class.
-#[derive(Clone, Debug)]
-struct Class {
-    /// Its part of the queue.
-    queued: QueueView,
-    avg: QueueAverage,
-    mode: DropMode,
-}
-
-impl Class {
-    fn new(now: Instant) -> Self {
-        Class { queued: QueueView::default(), avg: QueueAverage::new(now), mode: DropMode::default() }
-    }
-
-    fn enqueued(&mut self, len: u32) {
-        self.queued.packets += 1;
-        self.queued.bytes += u64::from(len);
-    }
-
-    /// Figure 4.4.
-    fn dequeued(&mut self, len: u32, now: Instant) {
-        self.queued.packets -= 1;
-        self.queued.bytes -= u64::from(len);
-        if self.queued.packets == 0 {
-            self.avg.on_empty(now);
-        }
-    }
-}
-
 /// CBT's state.
 #[derive(Clone, Debug)]
 pub struct Cbt {
-    classes: Vec<Class>,
+    /// By entry.
+    classes: Vec<Part>,
 }
 
 impl Aqm for Cbt {
@@ -323,7 +296,7 @@ impl Aqm for Cbt {
     }
 
     fn new(config: &Config, now: Instant) -> Self {
-        Cbt { classes: vec![Class::new(now); config.classes.len()] }
+        Cbt { classes: vec![Part::new(now); config.classes.len()] }
     }
 
     /// Figure 4.3.
@@ -344,6 +317,7 @@ impl Aqm for Cbt {
         verdict
     }
 
+    /// Figure 4.4.
     fn on_departure(&mut self, config: &Config, pkt: PacketView, _queue: QueueView, env: &mut Env<'_>) -> Verdict {
         self.classes[config.map.entry(pkt.class)].dequeued(pkt.len, env.now);
         Verdict::Pass

@@ -156,6 +156,52 @@ pub struct Red {
     mode: DropMode,
 }
 
+impl Config {
+    /// The thresholds and `max_p`.
+    pub(super) fn ramp(&self) -> &Ramp {
+        &self.ramp
+    }
+}
+
+/// The parts of RED that adaptive RED, whose ramp moves, is made of too.
+impl Red {
+    /// The average as the last arrival left it.
+    pub(super) fn avg(&self) -> f64 {
+        self.avg.get()
+    }
+
+    /// The average as an arrival now would find it.
+    pub(super) fn avg_at(&self, config: &Config, queue: QueueView, now: Instant) -> f64 {
+        if queue.packets > 0 { self.avg.get() } else { self.avg.while_idle(config.weight, config.drain_rate, now) }
+    }
+
+    /// The average takes in the queue that an arrival finds.
+    pub(super) fn average(&mut self, config: &Config, queue: QueueView, now: Instant) {
+        self.avg.on_arrival(config.weight, queue.length(config.limit.unit()), config.drain_rate, now);
+    }
+
+    /// What becomes of the arrival.
+    pub(super) fn decide(
+        &mut self,
+        config: &Config,
+        ramp: &Ramp,
+        pkt: PacketView,
+        queue: QueueView,
+        env: &mut Env<'_>,
+    ) -> Verdict {
+        if queue.full {
+            self.mode.on_overflow();
+            return Verdict::Drop(Why::Overflow);
+        }
+        let scale = if config.byte_mode { f64::from(pkt.len) / config.mean_packet } else { 1.0 };
+        match self.mode.on_arrival(ramp, self.avg.get(), queue.packets, scale, env.rng) {
+            None => Verdict::Pass,
+            Some(Why::Forced) => pkt.signal(config.ecn && !config.harddrop, Why::Forced),
+            Some(why) => pkt.signal(config.ecn, why),
+        }
+    }
+}
+
 impl Aqm for Red {
     type Params = Params;
     type Config = Config;
@@ -188,17 +234,8 @@ impl Aqm for Red {
 
     /// Figure 3.8.
     fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
-        self.avg.on_arrival(config.weight, queue.length(config.limit.unit()), config.drain_rate, env.now);
-        if queue.full {
-            self.mode.on_overflow();
-            return Verdict::Drop(Why::Overflow);
-        }
-        let scale = if config.byte_mode { f64::from(pkt.len) / config.mean_packet } else { 1.0 };
-        match self.mode.on_arrival(&config.ramp, self.avg.get(), queue.packets, scale, env.rng) {
-            None => Verdict::Pass,
-            Some(Why::Forced) => pkt.signal(config.ecn && !config.harddrop, Why::Forced),
-            Some(why) => pkt.signal(config.ecn, why),
-        }
+        self.average(config, queue, env.now);
+        self.decide(config, &config.ramp, pkt, queue, env)
     }
 
     /// Figure 3.10.

@@ -65,6 +65,15 @@ impl QueueAverage {
         }
     }
 
+    /// The average that an arrival at an empty queue would find now, without taking it over: for a timer
+    /// that must not mistake a queue idle for long for the one it was.
+    #[must_use]
+    pub fn while_idle(&self, w: f64, drain_rate: f64, now: Instant) -> f64 {
+        let mut decayed = *self;
+        decayed.on_arrival(w, 0.0, drain_rate, now);
+        decayed.get()
+    }
+
     /// One sample with weight `w`, whether or not the queue is empty.
     pub fn sample(&mut self, w: f64, length: f64) {
         self.avg.sample(w, length);

@@ -1,5 +1,14 @@
 //! Mathematics that several disciplines share: no packets, no time of its own.
 
+pub mod curvy;
+pub mod dq_rate;
 pub mod early;
 pub mod ewma;
+pub mod misbehaving;
+pub mod part;
+pub mod pi;
+pub mod preferential;
+pub mod rate;
 pub mod sharing;
+pub mod tcp;
+pub mod token_bucket;

@@ -83,19 +83,13 @@ impl<P: Packet> Ring<P> {
     /// Whether a packet of `len` bytes fits under `limit`.
     #[must_use]
     pub fn fits(&self, len: u32, limit: Amount) -> bool {
-        match limit {
-            Amount::Packets(max) => (self.entries.len() + 1) as f64 <= max,
-            Amount::Bytes(max) => self.bytes + u64::from(len) <= max,
-        }
+        super::fits(self.backlog(), len, limit)
     }
 
     /// Whether more waits than `limit` allows, as after the limit was lowered.
     #[must_use]
     pub fn over(&self, limit: Amount) -> bool {
-        match limit {
-            Amount::Packets(max) => self.entries.len() as f64 > max,
-            Amount::Bytes(max) => self.bytes > max,
-        }
+        super::over(self.backlog(), limit)
     }
 
     /// Both counts.

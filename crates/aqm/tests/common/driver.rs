@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_aqm::{Dequeued, Packet, Qdisc, Why};
 use aqmkit_base::units::parse_amount;
-use aqmkit_base::{Amount, BitRate, Duration, Ecn, Instant, Rng};
+use aqmkit_base::{Amount, Duration, Ecn, Instant, Rng};
 use serde_json::Value;
 
-use super::{Event, Log, Pkt, cx};
+use super::slow::half_as_fast;
+use super::{Event, Log, Pkt, cx, lane};
 
 /// One thing that happens to a queue.
 #[derive(Clone, Copy, Debug)]
@@ -71,9 +72,9 @@ impl<'a> Play<'a> {
         Play { spec, link, origin: Instant::ZERO, stretch: 1, seed: 1, nudge: false }
     }
 
-    /// On a link that takes twice as long, in a time that passes twice as slowly.
+    /// On a link that takes twice as long, in a time that passes half as fast.
     pub fn slow(mut self) -> Self {
-        self.link.rate = BitRate::from_bps(self.link.rate.as_bps() / 2);
+        self.link = half_as_fast(&self.link);
         self.stretch = 2;
         self
     }
@@ -105,7 +106,9 @@ struct State<'a> {
     dropped: u64,
     marked: u64,
     inside: BTreeMap<u64, Pkt>,
-    /// The last packet delivered of each flow.
+    /// What each packet inside is to stay in order with.
+    lanes: BTreeMap<u64, u64>,
+    /// The last packet delivered of each lane.
     last: BTreeMap<u64, u64>,
 }
 
@@ -125,6 +128,7 @@ impl<'a> State<'a> {
             dropped: 0,
             marked: 0,
             inside: BTreeMap::new(),
+            lanes: BTreeMap::new(),
             last: BTreeMap::new(),
         }
     }
@@ -156,6 +160,7 @@ impl<'a> State<'a> {
     fn enqueue(&mut self, packet: Pkt) {
         self.offered += 1;
         self.inside.insert(packet.id, packet);
+        self.lanes.insert(packet.id, lane(self.play.spec, &packet));
         self.queue.enqueue(packet, &mut cx(self.now, &mut self.rng, &mut self.log));
     }
 
@@ -214,7 +219,7 @@ impl<'a> State<'a> {
             Event::Out(packet) => {
                 self.delivered += 1;
                 assert_eq!(packet, before, "a packet comes out as it was, with the marks that were announced");
-                let last = self.last.insert(packet.flow, packet.id);
+                let last = self.last.insert(self.lanes[&packet.id], packet.id);
                 assert!(last.is_none_or(|last| last < packet.id), "flow {} was put out of order", packet.flow);
             }
             Event::Dropped(_, why) => {

@@ -1,15 +1,42 @@
-//! The disciplines against literal, slow transcriptions of the dissertation's pseudo-code, with the
-//! readings that its own text corrects. Both draw from the same stream at the same places, so every
-//! decision must be equal.
+//! The disciplines against literal, slow transcriptions of their sources' pseudo-code, with the
+//! readings that the sources' own text corrects. Both draw from the same stream at the same places, so
+//! every decision must be equal.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 #[path = "../common/mod.rs"]
 mod common;
 
+mod afd;
+mod ared;
+mod blue;
 mod cbq;
 mod cbt;
+mod choke;
+mod codel;
+mod csfq;
+mod curvy_red;
+mod dcn;
+mod drr;
+mod dualpi2;
+mod dualq;
+mod events;
 mod fifo;
+mod flow_queuing;
+mod floyd_fall;
+mod fq;
 mod fred;
+mod pi;
+mod pi2;
+mod pie;
+mod queues;
 mod red;
+mod red_part;
+mod red_pd;
+mod rem;
+mod rio;
+mod sfb;
+mod sfq;
+mod sred;
+mod step;
 mod trace;

@@ -15,19 +15,19 @@ enum DropType {
     ForcedDrop,
 }
 
-struct Red {
+pub(crate) struct Red {
     w: f64,
     maxp: f64,
-    th_max: f64,
+    pub(crate) th_max: f64,
     th_min: f64,
     drain_rate: f64,
-    q_limit: usize,
-    q_avg: f64,
+    pub(crate) q_limit: usize,
+    pub(crate) q_avg: f64,
     count: i64,
     in_early_drop: bool,
     idle: bool,
     last: Instant,
-    queue: Vec<Pkt>,
+    pub(crate) queue: Vec<Pkt>,
 }
 
 impl Red {
@@ -94,7 +94,7 @@ impl Oracle for Red {
     }
 }
 
-fn oracle(w: f64, th_min: f64, th_max: f64, q_limit: usize) -> Red {
+pub(crate) fn oracle(w: f64, th_min: f64, th_max: f64, q_limit: usize) -> Red {
     Red {
         w,
         maxp: 0.1,

@@ -17,14 +17,14 @@ pub(crate) fn seconds(from: Instant, to: Instant) -> f64 {
     to.since(from).as_secs_f64()
 }
 
-enum Step {
+pub(crate) enum Step {
     Arrive,
     Depart,
     Wait(Duration),
 }
 
 /// Load changes from phase to phase: idle, light, balanced, overload.
-fn random(rng: &mut Rng) -> Vec<Step> {
+pub(crate) fn random(rng: &mut Rng) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..12 {
         let load = [0.3, 0.5, 0.52, 0.55, 0.6, 0.9][rng.below(6) as usize];
@@ -37,7 +37,7 @@ fn random(rng: &mut Rng) -> Vec<Step> {
 }
 
 /// Bursts from one to three hundred packets, and silences from nothing to minutes.
-fn bursty(rng: &mut Rng) -> Vec<Step> {
+pub(crate) fn bursty(rng: &mut Rng) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..25 {
         steps.extend((0..rng.below(300)).map(|i| if i % 7 < 4 { Step::Arrive } else { Step::Depart }));
@@ -48,25 +48,82 @@ fn bursty(rng: &mut Rng) -> Vec<Step> {
     steps
 }
 
+/// Bursts that take a few intervals to drain, and that are about sixteen intervals apart: where a discipline
+/// asks whether it has only just been here before.
+fn spaced(rng: &mut Rng, interval: Duration) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..20 {
+        let length = rng.below(120);
+        steps.extend((0..length).map(|_| Step::Arrive));
+        for _ in 0..length + rng.below(20) {
+            steps.push(Step::Wait(interval.mul_f64(0.12 * rng.uniform())));
+            steps.push(if rng.chance(0.2) { Step::Arrive } else { Step::Depart });
+        }
+        steps.push(Step::Wait(interval.mul_f64([0.5, 6.0, 13.0, 16.0, 19.0][rng.below(5) as usize])));
+    }
+    steps
+}
+
 /// Plays traces with this many flows through the discipline and through a fresh oracle for each, and
 /// compares every decision. Gives the discipline's counters over all traces.
 pub(crate) fn compare<O: Oracle>(spec: &Spec, link: &Link, flows: u64, oracle: impl Fn() -> O) -> Stats {
+    compare_on(Setup { spec, link, flows, ecn: false }, 150, random_or_bursty, oracle)
+}
+
+/// The same with packets of every ECN codepoint.
+pub(crate) fn compare_marks<O: Oracle>(spec: &Spec, link: &Link, flows: u64, oracle: impl Fn() -> O) -> Stats {
+    compare_on(Setup { spec, link, flows, ecn: true }, 150, random_or_bursty, oracle)
+}
+
+/// The same as [`compare_marks`] or [`compare`], on bursts about sixteen of these intervals apart.
+pub(crate) fn compare_bursts<O: Oracle>(
+    spec: &Spec,
+    link: &Link,
+    flows: u64,
+    ecn: bool,
+    interval: Duration,
+    oracle: impl Fn() -> O,
+) -> Stats {
+    compare_on(Setup { spec, link, flows, ecn }, 500, |_, draw| spaced(draw, interval), oracle)
+}
+
+fn random_or_bursty(seed: u64, draw: &mut Rng) -> Vec<Step> {
+    if seed.is_multiple_of(2) { random(draw) } else { bursty(draw) }
+}
+
+fn compare_on<O: Oracle>(
+    setup: Setup<'_>,
+    traces: u64,
+    steps: impl Fn(u64, &mut Rng) -> Vec<Step>,
+    oracle: impl Fn() -> O,
+) -> Stats {
     let mut total = Stats::default();
-    for seed in 0..150 {
-        let mut draw = Rng::stream(seed, "trace");
-        let steps = if seed % 2 == 0 { random(&mut draw) } else { bursty(&mut draw) };
-        let stats = play(spec, link, flows, &mut oracle(), &steps, seed);
+    for seed in 0..traces {
+        let stats = play(setup, &mut oracle(), &steps(seed, &mut Rng::stream(seed, "trace")), seed);
         total.enqueued += stats.enqueued;
         total.dequeued += stats.dequeued;
         for why in Why::ALL {
             total.dropped[why as usize] += stats.dropped[why as usize];
+            total.marked[why as usize] += stats.marked[why as usize];
         }
     }
     total
 }
 
-fn play(spec: &Spec, link: &Link, flows: u64, oracle: &mut impl Oracle, steps: &[Step], seed: u64) -> Stats {
-    let mut now = Instant::ZERO + Duration::from_secs(7);
+#[derive(Clone, Copy)]
+struct Setup<'a> {
+    spec: &'a Spec,
+    link: &'a Link,
+    flows: u64,
+    ecn: bool,
+}
+
+/// When every trace begins.
+pub(crate) const START: Instant = Instant::from_nanos(7_000_000_000);
+
+fn play(setup: Setup<'_>, oracle: &mut impl Oracle, steps: &[Step], seed: u64) -> Stats {
+    let Setup { spec, link, flows, ecn } = setup;
+    let mut now = START;
     let mut queue = spec.build::<Pkt>(link, now).unwrap();
     oracle.departing(now);
     let (mut ours, mut theirs) = (Rng::stream(seed, "aqm"), Rng::stream(seed, "aqm"));
@@ -77,7 +134,8 @@ fn play(spec: &Spec, link: &Link, flows: u64, oracle: &mut impl Oracle, steps: &
             Step::Arrive => {
                 let flow = draw.below(flows);
                 let len = 40 + draw.below(1461) as u32;
-                let packet = Pkt { id: id as u64, len, flow, class: (flow % 3) as u8, ecn: Ecn::NotEct };
+                let ecn = if ecn { Ecn::from_bits(draw.below(4) as u8) } else { Ecn::NotEct };
+                let packet = Pkt { id: id as u64, len, flow, class: (flow % 3) as u8, ecn };
                 let before = queue.stats().drops();
                 queue.enqueue(packet, &mut cx(now, &mut ours, &mut log));
                 let enqueued = queue.stats().drops() == before;
@@ -96,6 +154,6 @@ fn play(spec: &Spec, link: &Link, flows: u64, oracle: &mut impl Oracle, steps: &
 /// Fails a comparison that never came to one of these reasons: it would prove nothing about them.
 pub(crate) fn assert_seen(stats: &Stats, reasons: &[Why]) {
     for why in reasons {
-        assert!(stats.dropped[*why as usize] > 100, "{why:?} hardly happened: {stats:?}");
+        assert!(stats.dropped[*why as usize] + stats.marked[*why as usize] > 100, "{why:?} hardly happened: {stats:?}");
     }
 }

@@ -1,0 +1,358 @@
+//! # ARED: adaptive RED
+//!
+//! RED that sets itself up from a target delay and moves `max_p` slowly, so that the average queue stays in
+//! the middle between its thresholds whatever the load.
+//!
+//! ## Law
+//!
+//! RED's, always with the gentle ramp (see `red`), and
+//!
+//! ```text
+//! every `interval`, with lo = min + 0.4 (max - min), hi = min + 0.6 (max - min):         [floyd01]
+//!     avg > hi and max_p <= top:       max_p <- max_p + min(alpha, max_p / 4)
+//!     avg < lo and max_p >= bottom:    max_p <- max_p beta
+//! min    = max(5 packets, target_delay C / 2)                                   [floyd01]
+//! max    = 3 min
+//! weight = 1 - exp(-1 / (C time_constant))                                      [floyd01]
+//! ```
+//!
+//! With `variant = "feng"`, Feng's self-configuring RED, `max_p` moves on arrivals instead, once each time the
+//! average leaves the band: `max_p <- max_p / alpha` as it falls below `min`, `max_p beta` as it rises above
+//! `max`, with alpha 3 and beta 2.                                               `[feng99]`
+//!
+//! ## Parameters
+//!
+//! | field | symbol | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|---|
+//! | `limit` | | queue length | 240 | what the queue may hold; its unit, packets or bytes, is the unit of the average |
+//! | `target_delay` (`targetdelay`) | | time | 5ms | sets `min`: the average settles at twice `min`, so at `C target_delay` |
+//! | `min` | `th_min` | queue length | by `target_delay` | average below which nothing is dropped |
+//! | `max` | `th_max` | queue length | 3 `min` | average from which the gentle ramp starts |
+//! | `weight` | `w_q` | 1 | by `time_constant` | weight of the newest sample |
+//! | `time_constant` | | time | 1s | in which the average follows the queue by two thirds; ten round trips are enough |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | where `max_p` starts |
+//! | `interval` | | time | 500ms | between adaptations, at least 100us; shorter than a few round trips and `max_p` oscillates |
+//! | `alpha` | α | 1 | 0.01 (Feng: 3) | most that `max_p` rises at once (Feng: what it is divided by) |
+//! | `beta` | β | 1 | 0.9 (Feng: 2) | what `max_p` falls by (Feng: rises by) |
+//! | `top` | | 1 | 0.5 | above it `max_p` rises no further |
+//! | `bottom` | | 1 | 0.01 | below it `max_p` falls no further |
+//! | `variant` | | | `"floyd"` | `"floyd"` or `"feng"` |
+//! | `avpkt` | | size | the link's mean | typical packet: C in packets per second, and the scale of byte mode |
+//! | `byte_mode` | | | false | drop probability in proportion to the packet's size |
+//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above twice `max` |
+//!
+//! ## Deviations
+//!
+//! 1. RED below is `red`'s, with its readings of Parris's figures.
+//! 2. The average that an idle queue is judged by is decayed to the instant, as Linux does; ns-2 adapts only
+//!    on arrivals. The test against `top` and `bottom` is before the change, so `max_p` may pass them by one step.
+//! 3. ns-2's automatic weights are time constants: its 0 is 1 s, its -2 is 100 ms, its -1 ten round trips; its
+//!    automatic `bottom` is the lower of 0.01 and 80 kbit/s over the link's rate, its `top` the same 0.5.
+//! 4. Linux (`red adaptive`) has no automatic thresholds; its gains and bounds are the same.
+//! 5. Feng's variant is gentle too here, has no bounds but 1, and its `max_p` is never 0: it would stay there.
+//!
+//! ## Limits
+//!
+//! The average is held, not the queue: bursts and oscillation within a second pass. It adapts over tens of
+//! seconds. On a slow link `min` is five packets whatever the delay. State: RED's and `max_p`. Per packet: as RED.
+//!
+//! ## Evidence
+//!
+//! `tests/oracle/ared.rs` is the law on a literal RED with the gentle ramp, for both variants, with
+//! equal decisions on random and bursty traces; a band of a half in place of 0.4 to 0.6 fails it.
+//! `tests/worked_control.rs` has the automatic parameters and the steps of `max_p`.
+//!
+//! ## References
+//!
+//! * floyd01: S. Floyd, R. Gummadi, S. Shenker, Adaptive RED: An Algorithm for Increasing the Robustness of
+//!   RED's Active Queue Management, 2001.
+//! * feng99: W. Feng, D. Kandlur, D. Saha, K. Shin, A Self-Configuring RED Gateway, INFOCOM 1999.
+
+use aqmkit_base::{Amount, Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::disciplines::red::{self, Red};
+use crate::law::early::Ramp;
+use crate::packet::PacketView;
+use crate::params::{ParamError, in_range};
+use crate::registry::{Discipline, Link, discipline};
+
+/// How `max_p` moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Floyd, Gummadi and Shenker: every interval, up by addition and down by multiplication.
+    #[default]
+    Floyd,
+    /// Feng: by multiplication, once each time the average leaves the band.
+    Feng,
+}
+
+/// The parameters of ARED as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What the queue may hold.
+    pub limit: Amount,
+    /// What `min` is derived from.
+    #[serde(alias = "targetdelay")]
+    pub target_delay: Duration,
+    /// Average below which nothing is dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Amount>,
+    /// Average from which the gentle ramp starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Amount>,
+    /// Weight of the newest sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// What the weight is derived from.
+    pub time_constant: Duration,
+    /// Where `max_p` starts.
+    #[serde(alias = "probability")]
+    pub max_p: f64,
+    /// Between adaptations.
+    pub interval: Duration,
+    /// Most that `max_p` rises at once; Feng: what it is divided by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// What `max_p` falls by; Feng: rises by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+    /// Above it `max_p` rises no further.
+    pub top: f64,
+    /// Below it `max_p` falls no further.
+    pub bottom: f64,
+    /// How `max_p` moves.
+    pub variant: Variant,
+    /// Size of a typical packet; the link's where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avpkt: Option<Bytes>,
+    /// Whether the probability is in proportion to the packet's size.
+    pub byte_mode: bool,
+    /// Whether ECN-capable packets are marked where an early drop is due.
+    pub ecn: bool,
+    /// Whether even ECN-capable packets are dropped where a forced drop is due.
+    pub harddrop: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            limit: Amount::Packets(240.0),
+            target_delay: Duration::from_millis(5),
+            min: None,
+            max: None,
+            weight: None,
+            time_constant: Duration::from_secs(1),
+            max_p: 0.1,
+            interval: Duration::from_millis(500),
+            alpha: None,
+            beta: None,
+            top: 0.5,
+            bottom: 0.01,
+            variant: Variant::Floyd,
+            avpkt: None,
+            byte_mode: false,
+            ecn: false,
+            harddrop: true,
+        }
+    }
+}
+
+impl Discipline for Params {
+    discipline!("ared", Ared, Ared);
+
+    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+        let full = self.filled(link);
+        Ared::config(&full, link)?;
+        Ok(full)
+    }
+}
+
+impl Params {
+    /// The parameters with everything derived that was left open.
+    fn filled(&self, link: &Link) -> Params {
+        let size = self.avpkt.unwrap_or(link.mean_packet);
+        let capacity = link.packets_per_sec(size);
+        let packets = (self.target_delay.as_secs_f64() * capacity / 2.0).max(5.0);
+        let min = self.min.unwrap_or(match self.limit {
+            Amount::Packets(_) => Amount::Packets(packets),
+            Amount::Bytes(_) => Amount::Bytes((packets * size.as_f64() + 0.5) as u64),
+        });
+        let max = match min {
+            Amount::Packets(min) => Amount::Packets(3.0 * min),
+            Amount::Bytes(min) => Amount::Bytes(min.saturating_mul(3)),
+        };
+        let (alpha, beta) = match self.variant {
+            Variant::Floyd => (0.01, 0.9),
+            Variant::Feng => (3.0, 2.0),
+        };
+        let weight = -libm::expm1(-1.0 / (capacity * self.time_constant.as_secs_f64()));
+        Params {
+            min: Some(min),
+            max: Some(self.max.unwrap_or(max)),
+            weight: Some(self.weight.unwrap_or(weight)),
+            alpha: Some(self.alpha.unwrap_or(alpha)),
+            beta: Some(self.beta.unwrap_or(beta)),
+            avpkt: Some(size),
+            ..self.clone()
+        }
+    }
+
+    /// RED's part of filled parameters.
+    fn red(&self) -> red::Params {
+        let zero = Amount::Packets(0.0);
+        red::Params {
+            limit: self.limit,
+            min: self.min.unwrap_or(zero),
+            max: self.max.unwrap_or(zero),
+            weight: self.weight.unwrap_or(0.0),
+            max_p: self.max_p,
+            avpkt: self.avpkt,
+            gentle: true,
+            byte_mode: self.byte_mode,
+            ecn: self.ecn,
+            harddrop: self.harddrop,
+        }
+    }
+}
+
+/// ARED's parameters, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    red: red::Config,
+    variant: Variant,
+    interval: Duration,
+    alpha: f64,
+    beta: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// Where the average was last seen to leave the band of Feng's variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Above,
+    Between,
+    Below,
+}
+
+/// ARED's state.
+#[derive(Clone, Debug)]
+pub struct Ared {
+    red: Red,
+    /// RED's ramp with `max_p` as it now is.
+    ramp: Ramp,
+    status: Status,
+}
+
+impl Ared {
+    /// Floyd, Gummadi and Shenker's adaptation, every interval.
+    fn adapt(&mut self, config: &Config, avg: f64) {
+        let Ramp { min, max, max_p, .. } = self.ramp;
+        let (low, high) = (min + 0.4 * (max - min), min + 0.6 * (max - min));
+        if avg > high && max_p <= config.top {
+            self.ramp.max_p = (max_p + config.alpha.min(max_p / 4.0)).min(1.0);
+        } else if avg < low && max_p >= config.bottom {
+            self.ramp.max_p = max_p * config.beta;
+        }
+    }
+
+    /// Feng's adaptation, on every arrival.
+    fn adapt_at_crossings(&mut self, config: &Config, avg: f64) {
+        if self.ramp.min < avg && avg < self.ramp.max {
+            self.status = Status::Between;
+        } else if avg < self.ramp.min && self.status != Status::Below {
+            self.status = Status::Below;
+            self.ramp.max_p = (self.ramp.max_p / config.alpha).max(f64::MIN_POSITIVE);
+        } else if avg > self.ramp.max && self.status != Status::Above {
+            self.status = Status::Above;
+            self.ramp.max_p = (self.ramp.max_p * config.beta).min(1.0);
+        }
+    }
+}
+
+impl Aqm for Ared {
+    type Params = Params;
+    type Config = Config;
+
+    fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
+        in_range("time_constant", params.time_constant.as_secs_f64(), 1e-6, f64::INFINITY)?;
+        if params.interval < Duration::from_micros(100) {
+            return Err(ParamError::new("interval", params.interval, "it must be at least 100us"));
+        }
+        let full = params.filled(link);
+        let (alpha, beta) = (full.alpha.unwrap_or(0.0), full.beta.unwrap_or(0.0));
+        match params.variant {
+            Variant::Floyd => {
+                in_range("alpha", alpha, 0.0, 1.0)?;
+                in_range("beta", beta, 0.0, 1.0)?;
+            }
+            Variant::Feng => {
+                in_range("alpha", alpha, 1.0, 1e6)?;
+                in_range("beta", beta, 1.0, 1e6)?;
+            }
+        }
+        in_range("top", params.top, 0.0, 1.0)?;
+        in_range("bottom", params.bottom, 0.0, params.top)?;
+        Ok(Config {
+            red: Red::config(&full.red(), link)?,
+            variant: params.variant,
+            interval: params.interval,
+            alpha,
+            beta,
+            top: params.top,
+            bottom: params.bottom,
+        })
+    }
+
+    fn limit(config: &Config) -> Amount {
+        Red::limit(&config.red)
+    }
+
+    fn new(config: &Config, now: Instant) -> Self {
+        Ared { red: Red::new(&config.red, now), ramp: *config.red.ramp(), status: Status::Between }
+    }
+
+    fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        self.red.average(&config.red, queue, env.now);
+        if config.variant == Variant::Feng {
+            self.adapt_at_crossings(config, self.red.avg());
+        }
+        self.red.decide(&config.red, &self.ramp, pkt, queue, env)
+    }
+
+    fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        self.red.on_departure(&config.red, pkt, queue, env)
+    }
+
+    fn on_discard(&mut self, config: &Config, pkt: PacketView, queue: QueueView, now: Instant) {
+        self.red.on_discard(&config.red, pkt, queue, now);
+    }
+
+    fn tick(config: &Config) -> Option<Duration> {
+        (config.variant == Variant::Floyd).then_some(config.interval)
+    }
+
+    fn on_tick(&mut self, config: &Config, queue: QueueView, now: Instant) {
+        let avg = self.red.avg_at(&config.red, queue, now);
+        self.adapt(config, avg);
+    }
+
+    /// Keeps `max_p` where it has come to, unless its start is another.
+    fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
+        self.red.on_change(&old.red, &new.red, now)?;
+        let started = old.red.ramp().max_p == new.red.ramp().max_p;
+        let max_p = if started { self.ramp.max_p } else { new.red.ramp().max_p };
+        self.ramp = Ramp { max_p, ..*new.red.ramp() };
+        Ok(())
+    }
+
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
+        out("avg", self.red.avg());
+        out("max_p", self.ramp.max_p);
+    }
+}

@@ -1,0 +1,294 @@
+//! # CoDel: controlled delay
+//!
+//! Keeps the delay that *stands* in a queue at `target`, whatever the link's rate: a burst that drains
+//! within an `interval` is left alone; where every packet of an interval has waited longer than `target`,
+//! packets are dropped at the head, at first one in an interval and then faster and faster, until one is
+//! seen that has waited less. It measures sojourn times only.
+//!
+//! ## Law
+//!
+//! For each packet taken from the head, with `bytes` what remains behind it:
+//!
+//! ```text
+//! sojourn < target or bytes <= mtu:  first_above = none, ok_to_drop = no          [rfc8289 sec 5.6]
+//! else first_above is none:          first_above = now + interval, ok_to_drop = no
+//! else:                              ok_to_drop = (now >= first_above)
+//!
+//! dropping:      leave when not ok_to_drop; while now >= drop_next:               [rfc8289 sec 5.5]
+//!                drop, count++, take the next packet; where it is ok_to_drop,
+//!                drop_next += interval / sqrt(count), else leave
+//! not dropping:  when ok_to_drop: drop, forward the next packet, enter
+//!
+//! enter:         delta = count - lastcount
+//!                count = delta where delta > 1 and now - drop_next < 16 interval, else 1
+//!                lastcount = count;  drop_next = now + interval / sqrt(count)
+//! ```
+//!
+//! The time from the n-th drop to the next is `interval / sqrt(n)`: 100, 70.7, 57.7, 50 ms ... With `ecn` a
+//! packet that can carry a mark is marked where it would be dropped, and forwarded; no other is taken in its
+//! place.
+//!
+//! ## Parameters
+//!
+//! | field | symbol | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|---|
+//! | `limit` | | queue length | 1000 | what the queue may hold; with a short one drop-tail governs bursts |
+//! | `target` | TARGET | time | 5ms | standing delay that is acceptable: 5 to 10 % of `interval`; below the time to send one packet the link idles |
+//! | `interval` | INTERVAL | time | 100ms | about the longest usual round-trip time; too short and flows with a longer one are dropped before they could react |
+//! | `ecn` | | | false | mark ECN-capable packets where a drop is due |
+//! | `ce_threshold` | | time | | mark every ECN-capable packet that waited longer, besides all else (for DCTCP-like senders), even without `ecn` |
+//! | `mtu` (`min_bytes`) | maxpacket | size | 1500b | with no more than this behind a packet nothing is dropped |
+//! | `reentry` | | | rfc8289 | where to resume `count` after a short good time: `rfc8289` as above; `2012`: `count - 2`, when the last good time was under one interval |
+//! | `max_drops` | | packets | 64 | the most packets dropped for one that is sent; the rest are dropped at the next request |
+//!
+//! ## Deviations
+//!
+//! 1. The RFC's loop takes packets out until it is satisfied; here the queue offers one packet at a time,
+//!    and three phases (idle, dropping, just after another drop) carry the place in the loop.
+//! 2. `max_drops` bounds the work of one request; the RFC has no bound. It is reached only after the link
+//!    stood still for seconds.
+//! 3. `maxpacket` is a parameter, not the largest packet seen.
+//! 4. ECN and `ce_threshold` are not in the RFC's pseudo-code: they follow `tc`'s codel. A mark moves
+//!    `drop_next` as a drop does.
+//! 5. `interval / sqrt(count)` is a square root; `tc` refines a 16-bit reciprocal by one Newton step, which is
+//!    off by a percent or so after a jump of `count`.
+//! 6. `drop_next` before the first drop, and a `drop_next` in the future on entry, count as recent, as in the
+//!    RFC's signed arithmetic.
+//!
+//! ## Limits
+//!
+//! Unresponsive traffic is not bounded: drops grow only as the square of time, so a blast keeps the queue at
+//! `limit`, and all flows wait. There is no fairness between flows. State: two times, two counters, a phase.
+//! Per packet: two comparisons, a square root for each drop; each packet is dropped at most once, and
+//! `max_drops` bounds one request.
+//!
+//! ## Evidence
+//!
+//! `tests/oracle/codel.rs` is the RFC's section 5, literally, for both rules of re-entry, with equal
+//! decisions on random traces and on bursts about 16 intervals apart. Rescheduling before looking at the
+//! next packet, or 15 intervals for 16, fails it. `tests/closed_forms.rs` has the square
+//! root law; `tests/worked.rs` a time line by hand.
+//!
+//! ## References
+//!
+//! * nichols12: K. Nichols, V. Jacobson, Controlling Queue Delay, ACM Queue 10(5), 2012.
+//! * rfc8289: K. Nichols, V. Jacobson, A. `McGregor`, J. Iyengar, Controlled Delay Active Queue Management, 2018.
+
+use aqmkit_base::{Amount, Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::packet::PacketView;
+use crate::params::{ParamError, in_range, positive_time, usable_limit};
+use crate::qdisc::Why;
+use crate::registry::{Discipline, Link, discipline};
+
+/// Where `count` resumes when dropping begins again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reentry {
+    /// At the drops of the last time in the dropping state, if that was within 16 intervals.
+    #[default]
+    #[serde(rename = "rfc8289")]
+    Rfc8289,
+    /// Two below where it was, if that was within one interval.
+    #[serde(rename = "2012")]
+    Nichols2012,
+}
+
+/// The parameters of CoDel as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What the queue may hold.
+    pub limit: Amount,
+    /// The standing delay that is acceptable.
+    pub target: Duration,
+    /// About the longest usual round-trip time.
+    pub interval: Duration,
+    /// Whether ECN-capable packets are marked where a drop is due.
+    pub ecn: bool,
+    /// ECN-capable packets that waited longer are marked besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Duration>,
+    /// With no more than this behind a packet nothing is dropped.
+    #[serde(alias = "min_bytes")]
+    pub mtu: Bytes,
+    /// Where `count` resumes.
+    pub reentry: Reentry,
+    /// The most packets dropped for one that is sent.
+    pub max_drops: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            limit: Amount::Packets(1000.0),
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            ce_threshold: None,
+            mtu: Bytes(1500),
+            reentry: Reentry::Rfc8289,
+            max_drops: 64,
+        }
+    }
+}
+
+impl Discipline for Params {
+    discipline!("codel", Codel, Codel);
+
+    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+        Codel::config(self, link).map(|config| config.0)
+    }
+}
+
+/// CoDel's parameters, checked: nothing is derived.
+#[derive(Clone, Debug)]
+pub struct Config(Params);
+
+/// Where in the RFC's dequeue loop the next packet is taken. After the drop that enters the dropping state the
+/// next packet is forwarded whatever it is; that needs no phase of its own: `drop_next` is still to come, and
+/// a good packet clears `first_above`, so that the one after it cannot be bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not in the dropping state.
+    Idle,
+    /// In it.
+    Dropping,
+    /// Another drop was just made: `drop_next` moves only if the next packet is bad too.
+    AfterDrop,
+}
+
+/// CoDel's state.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    phase: Phase,
+    /// Drops since the dropping state was entered, and where it began counting.
+    count: u32,
+    lastcount: u32,
+    /// Drops made for the request that is being served.
+    drops: u32,
+    /// When the delay will have been above `target` for an interval.
+    first_above: Option<Instant>,
+    drop_next: Instant,
+}
+
+impl Codel {
+    /// `dodequeue` of the RFC: whether the delay has been above `target` for an interval.
+    fn ok_to_drop(&mut self, config: &Params, pkt: PacketView, queue: QueueView, now: Instant) -> bool {
+        if pkt.sojourn < config.target || queue.bytes <= config.mtu.0 {
+            self.first_above = None;
+            return false;
+        }
+        now >= *self.first_above.get_or_insert(now + config.interval)
+    }
+
+    /// `control_law` of the RFC.
+    fn drop_after(&mut self, from: Instant, interval: Duration) {
+        self.drop_next = from + interval.mul_f64(1.0 / f64::from(self.count).sqrt());
+    }
+
+    /// Enters the dropping state with its first drop.
+    fn enter(&mut self, config: &Params, pkt: PacketView, now: Instant) -> Verdict {
+        let good_time = now.since(self.drop_next);
+        self.count = match config.reentry {
+            Reentry::Rfc8289 => match self.count.saturating_sub(self.lastcount) {
+                delta if delta > 1 && good_time < config.interval * 16 => delta,
+                _ => 1,
+            },
+            Reentry::Nichols2012 if good_time < config.interval => self.count.saturating_sub(2).max(1),
+            Reentry::Nichols2012 => 1,
+        };
+        self.lastcount = self.count;
+        self.drop_after(now, config.interval);
+        self.signal(config, pkt, Phase::Dropping)
+    }
+
+    /// One round of the RFC's loop in the dropping state.
+    fn continue_dropping(&mut self, config: &Params, pkt: PacketView, now: Instant) -> Verdict {
+        if now < self.drop_next || self.drops >= config.max_drops {
+            self.phase = Phase::Dropping;
+            return Verdict::Pass;
+        }
+        self.count = self.count.saturating_add(1);
+        let verdict = self.signal(config, pkt, Phase::AfterDrop);
+        if let Verdict::Mark(_) = verdict {
+            self.drop_after(self.drop_next, config.interval);
+        }
+        verdict
+    }
+
+    /// A drop, and how to go on with the next packet; or a mark, which ends the request.
+    fn signal(&mut self, config: &Params, pkt: PacketView, after_drop: Phase) -> Verdict {
+        let verdict = pkt.signal(config.ecn, Why::Sojourn);
+        self.phase = if let Verdict::Drop(_) = verdict { after_drop } else { Phase::Dropping };
+        verdict
+    }
+
+    /// The body of the RFC's `dequeue`, entered wherever the last packet left it.
+    fn judge(&mut self, config: &Params, pkt: PacketView, ok_to_drop: bool, now: Instant) -> Verdict {
+        match self.phase {
+            Phase::Idle if ok_to_drop => self.enter(config, pkt, now),
+            Phase::Dropping if ok_to_drop => self.continue_dropping(config, pkt, now),
+            Phase::AfterDrop if ok_to_drop => {
+                self.drop_after(self.drop_next, config.interval);
+                self.continue_dropping(config, pkt, now)
+            }
+            Phase::Idle | Phase::Dropping | Phase::AfterDrop => {
+                self.phase = Phase::Idle;
+                Verdict::Pass
+            }
+        }
+    }
+}
+
+impl Aqm for Codel {
+    type Params = Params;
+    type Config = Config;
+
+    fn config(params: &Params, _link: &Link) -> Result<Config, ParamError> {
+        let source = "RFC 8289, section 4";
+        usable_limit("limit", params.limit)?;
+        positive_time("target", params.target)?;
+        in_range("max_drops", f64::from(params.max_drops), 1.0, f64::INFINITY)?;
+        if params.interval < params.target {
+            let want = format!("it must be at least target, {}, and should be ten to twenty times it", params.target);
+            return Err(ParamError::new("interval", params.interval, want).cite(source));
+        }
+        Ok(Config(params.clone()))
+    }
+
+    fn limit(config: &Config) -> Amount {
+        config.0.limit
+    }
+
+    fn new(_config: &Config, now: Instant) -> Self {
+        Codel { phase: Phase::Idle, count: 0, lastcount: 0, drops: 0, first_above: None, drop_next: now }
+    }
+
+    fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        let ok_to_drop = self.ok_to_drop(&config.0, pkt, queue, env.now);
+        let verdict = self.judge(&config.0, pkt, ok_to_drop, env.now);
+        if let Verdict::Drop(_) = verdict {
+            self.drops += 1;
+            return verdict;
+        }
+        self.drops = 0;
+        let above = config.0.ce_threshold.is_some_and(|threshold| pkt.sojourn > threshold);
+        if verdict == Verdict::Pass && above && pkt.ecn.is_capable() {
+            return Verdict::Mark(Why::Step);
+        }
+        verdict
+    }
+
+    fn on_empty(&mut self, _config: &Config, _now: Instant) {
+        self.first_above = None;
+        self.drops = 0;
+        self.phase = Phase::Idle;
+    }
+
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
+        out("count", f64::from(self.count));
+        out("dropping", if self.phase == Phase::Idle { 0.0 } else { 1.0 });
+    }
+}

@@ -1,0 +1,571 @@
+//! # DualPI2: the dual-queue coupled AQM of L4S
+//!
+//! Two queues that share a link: scalable congestion controls (ECT(1), such as Prague) wait a millisecond in
+//! the L queue, all others about `target` in the Classic one. One PI controller of the delay makes a base
+//! probability; its square drops Classic packets, a multiple of it marks L packets, and so flows get about
+//! the same rate in either queue.
+//!
+//! ## Law
+//!
+//! ```text
+//! arrival:     both queues at `limit`: drop;  ECT(1) or CE -> L, else -> C      [rfc9332 A.1]
+//! every tupdate, with q the longer of the two heads' delays:                    [rfc9332 A.2]
+//!              p' <- p' + alpha (q - target) + beta (q - q_old), from 0 to 1
+//!              p_CL = k p',  p_C = p'^2 = (p_CL / k)^2
+//! departure from L, while p_CL < 1:                                             [rfc9332 A.2]
+//!              p'_L = 0 to 1 as its delay goes from min_th to min_th + range, where more than
+//!                     min_qlen_step packets remain in L, else 0
+//!              mark with likelihood max(p'_L, p_CL)
+//!   saturated: drop with likelihood p_C, else mark with likelihood p_CL
+//! departure from C: with likelihood p_C drop, or mark ECT(0) while p_C < min(1/k^2, 1)
+//! likelihood:  count <- count + likelihood;  above 1: count <- count - 1 and act    one count for each queue
+//! tupdate = min(target, max_rtt / 3),  alpha = 0.1 tupdate / max_rtt^2,  beta = 0.3 / max_rtt   [rfc9332 A.1]
+//! ```
+//!
+//! While less than two `mtu` remain in both queues, `p'` counts as zero. A drop takes the next packet. The
+//! scheduler is weighted round robin: L is served while its credit allows, in bytes, and the Classic queue
+//! gets `classic_protection` of the link while both have packets; or, with `tshift`, whoever has waited
+//! longer, where L is given `tshift` in advance.
+//!
+//! ## Parameters
+//!
+//! | field | symbol | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|---|
+//! | `limit` | limit | queue length | 10000 | what both queues together may hold; the RFC has 250 ms of the fastest link |
+//! | `memlimit` | | size | | the same in bytes, besides `limit` |
+//! | `coupling_factor` (`k`) | k | 1 | 2 | ratio of marks to the root of drops; larger takes rate from L |
+//! | `target` | target | time | `typical_rtt` | Classic delay aimed at; below the round trip and the link idles |
+//! | `tupdate` | Tupdate | time | `min(target, max_rtt/3)` | between updates, at least 10us |
+//! | `alpha` | alpha | Hz | by `max_rtt` | integral gain, unscaled |
+//! | `beta` | beta | Hz | by `max_rtt` | proportional gain, unscaled |
+//! | `max_rtt` | `RTT_max` | time | 100ms, or 6 `typical_rtt` | longest round trip to be stable for |
+//! | `typical_rtt` | | time | 15ms, or `max_rtt`/6 | what `target` is where it is not given |
+//! | `min_th` | minTh | time | 800us | L delay at which marking starts |
+//! | `range` | range | time | 400us | L delay above `min_th` at which all is marked |
+//! | `step_thresh` | | time or packets | | in place of the ramp: mark all L packets whose delay, or what remains of whose queue, is above it (`"1ms"`, `"5p"`) |
+//! | `min_qlen_step` (`th_len`) | `Th_len` | packets | 1 | as many packets in L are never marked for their delay: on slow links one alone takes longer than `min_th` |
+//! | `classifier` | | | `"l4s_ect"` | what goes into L: `"l4s_ect"`, ECT(1) and CE, or `"any_ect"` |
+//! | `overload` | | | `"drop_on_overload"` | when marks saturate: `"drop_on_overload"`, in both queues and even ECT, or `"overflow"`: `p'` stops at 1/k and the queue grows to `limit` |
+//! | `drop_at` | | | `"drop_dequeue"` | where `p'` is applied: `"drop_dequeue"` or `"drop_enqueue"`; L's own delay always at departure |
+//! | `classic_protection` | | 1 | 0.0625 | the Classic queue's part of the link while L is busy, 0.1 for 10 %; 0 is strict priority and L can starve it |
+//! | `tshift` | | time | | time-shifted FIFO in place of weighted round robin; the RFC's example is 50ms |
+//! | `random` | | | false | draw random numbers (one for L, two for C) in place of counting likelihoods |
+//! | `mtu` | MTU | size | 1500b | twice this must remain for `p'` to act; 0 lets it act always |
+//!
+//! ## Deviations
+//!
+//! 1. Linux draws random numbers (`random`), marks L by a step of 1 ms (`step_thresh`), whose guard it tests as
+//!    the packet arrives and by default not at all, protects the Classic queue with 10 %, and updates every
+//!    16 ms with gains 0.16 and 3.2 Hz, in 1/256 Hz.
+//! 2. In `tc`, `max_rtt` and `typical_rtt` overrule gains that are given; here what is given wins. `tc`'s words
+//!    are values here: `overload = "overflow"`, `classifier = "any_ect"`. A bare number for `step_thresh` is packets,
+//!    not microseconds. There are no aggregates of packets to split.
+//! 3. The packet's own size, not the MTU, must fit under `limit` (so does ns-3).
+//! 4. `L.len` in the guard is what remains after the packet, as the order of the pseudo-code's lines has it.
+//! 5. A likelihood above 1 counts as 1: the RFC's `count` would grow without end.
+//! 6. ns-3 controls the Classic delay alone (the RFC's first pass, without overload).
+//! 7. The floor of two MTU is Linux's; the weighted round robin, which the RFC leaves open, is Linux's too.
+//!
+//! ## Limits
+//!
+//! L's delay is bounded only if its flows respond to marks: an unresponsive one is dropped with `p'^2` once
+//! marking saturates, and delays others in L until then. Rates are equal only for equal round trips. A flow
+//! whose packets change codepoint (CE upon ECT(0)) may be reordered. State: four numbers. Per packet: O(1).
+//!
+//! ## Evidence
+//!
+//! `tests/oracle/dualpi2.rs` is the pseudo-code of A.1 and A.2, literally, with equal decisions and marks on random and bursty
+//! traces of all codepoints; `p_C` in place of `p_CL` in overload, or one count for both queues, fails it.
+//! `tests/worked_control.rs` has the gains, `tc`'s derived values, the shares of the scheduler and the steps by hand.
+//!
+//! ## References
+//!
+//! * rfc9332: K. De Schepper, B. Briscoe, G. White, Dual-Queue Coupled Active Queue Management (AQM) for L4S,
+//!   2023, appendix A.
+//! * deschepper16: K. De Schepper, O. Bondarenko, I. Tsang, B. Briscoe, PI2: A Linearized AQM for both Classic and
+//!   Scalable TCP, `CoNEXT` 2016.
+
+use aqmkit_base::{Amount, Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::aqm::Verdict;
+use crate::law::pi::PiController;
+use crate::packet::Packet;
+use crate::params::{ParamError, in_range, usable_limit};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::registry::{Discipline, Link, Spec, discipline};
+use crate::storage::{Classifier, Dual, Lane};
+
+/// What happens when marking saturates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overload {
+    /// Packets of both queues are dropped, ECN-capable or not.
+    #[serde(alias = "drop")]
+    DropOnOverload,
+    /// The probability stops where marking saturates, and the queue grows to its limit.
+    Overflow,
+}
+
+/// Where the base probability is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropAt {
+    /// To departing packets.
+    DropDequeue,
+    /// To arriving packets.
+    DropEnqueue,
+}
+
+/// A threshold for the L queue.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a time such as \"1ms\" or a number of packets such as \"5p\"")]
+pub enum Threshold {
+    /// Of the packet's delay.
+    Delay(Duration),
+    /// Of the queue's length.
+    Length(Amount),
+}
+
+/// The parameters of DualPI2 as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What both queues together may hold.
+    pub limit: Amount,
+    /// The same in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memlimit: Option<Bytes>,
+    /// Ratio of marks to the root of drops.
+    #[serde(alias = "k")]
+    pub coupling_factor: f64,
+    /// Classic delay aimed at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Duration>,
+    /// Between updates of the probability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tupdate: Option<Duration>,
+    /// Integral gain in Hz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// Proportional gain in Hz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+    /// Longest round trip to be stable for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rtt: Option<Duration>,
+    /// The usual round trip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typical_rtt: Option<Duration>,
+    /// L delay at which marking starts.
+    pub min_th: Duration,
+    /// L delay above `min_th` at which all is marked.
+    pub range: Duration,
+    /// A step in place of the ramp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_thresh: Option<Threshold>,
+    /// As many packets in L are never marked for their delay.
+    #[serde(alias = "th_len")]
+    pub min_qlen_step: u32,
+    /// What goes into the L queue.
+    pub classifier: Classifier,
+    /// What happens when marking saturates.
+    pub overload: Overload,
+    /// Where the base probability is applied.
+    pub drop_at: DropAt,
+    /// The Classic queue's part of the link while L is busy.
+    pub classic_protection: f64,
+    /// Time-shifted FIFO in place of weighted round robin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tshift: Option<Duration>,
+    /// Whether random numbers are drawn instead of likelihoods counted.
+    pub random: bool,
+    /// The largest packet.
+    pub mtu: Bytes,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            limit: Amount::Packets(10_000.0),
+            memlimit: None,
+            coupling_factor: 2.0,
+            target: None,
+            tupdate: None,
+            alpha: None,
+            beta: None,
+            max_rtt: None,
+            typical_rtt: None,
+            min_th: Duration::from_micros(800),
+            range: Duration::from_micros(400),
+            step_thresh: None,
+            min_qlen_step: 1,
+            classifier: Classifier::L4sEct,
+            overload: Overload::DropOnOverload,
+            drop_at: DropAt::DropDequeue,
+            classic_protection: 1.0 / 16.0,
+            tshift: None,
+            random: false,
+            mtu: Bytes(1500),
+        }
+    }
+}
+
+impl Discipline for Params {
+    discipline!("dualpi2", Dualpi2);
+
+    fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
+        Config::new(self)?;
+        let gains = self.gains();
+        Ok(Params {
+            target: Some(gains.target),
+            tupdate: Some(gains.tupdate),
+            alpha: Some(gains.pi.alpha_hz),
+            beta: Some(gains.pi.beta_hz),
+            max_rtt: Some(gains.max_rtt),
+            typical_rtt: Some(gains.typical_rtt),
+            ..self.clone()
+        })
+    }
+
+    fn build<P: Packet + 'static>(&self, _link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
+        Ok(Box::new(Dualpi2::<P>::new(self, now)?))
+    }
+}
+
+/// The controller's parameters, all filled in.
+struct Gains {
+    max_rtt: Duration,
+    typical_rtt: Duration,
+    target: Duration,
+    tupdate: Duration,
+    pi: PiController,
+}
+
+impl Params {
+    /// RFC 9332, appendix A.1, from the round trips as `tc` relates them.
+    fn gains(&self) -> Gains {
+        let (max_rtt, typical_rtt) = match (self.max_rtt, self.typical_rtt) {
+            (None, None) => (Duration::from_millis(100), Duration::from_millis(15)),
+            (Some(max), None) => (max, max / 6),
+            (None, Some(typical)) => (typical * 6, typical),
+            (Some(max), Some(typical)) => (max, typical),
+        };
+        let target = self.target.unwrap_or(typical_rtt);
+        let tupdate = self.tupdate.unwrap_or(target.min(max_rtt / 3));
+        let longest = max_rtt.as_secs_f64();
+        let alpha_hz = self.alpha.unwrap_or(0.1 * tupdate.as_secs_f64() / (longest * longest));
+        let beta_hz = self.beta.unwrap_or(0.3 / longest);
+        Gains { max_rtt, typical_rtt, target, tupdate, pi: PiController { alpha_hz, beta_hz } }
+    }
+}
+
+/// The parameters, checked.
+#[derive(Clone, Debug)]
+struct Config {
+    params: Params,
+    target: Duration,
+    tupdate: Duration,
+    pi: PiController,
+    /// The highest probability with which Classic packets are marked.
+    p_cmax: f64,
+    /// Backlog in bytes below which the base probability does not act.
+    floor: u64,
+}
+
+impl Config {
+    fn new(params: &Params) -> Result<Self, ParamError> {
+        usable_limit("limit", params.limit)?;
+        in_range("coupling_factor", params.coupling_factor, f64::MIN_POSITIVE, 255.0)?;
+        in_range("classic_protection", params.classic_protection, 0.0, 1.0)
+            .map_err(|e| e.cite("a fraction: tc's 10% is 0.1"))?;
+        let k = params.coupling_factor;
+        let gains = params.gains();
+        at_least("max_rtt", gains.max_rtt, Duration::from_micros(1))?;
+        at_least("tupdate", gains.tupdate, Duration::from_micros(10))?;
+        in_range("alpha", gains.pi.alpha_hz, 0.0, 1e9)?;
+        in_range("beta", gains.pi.beta_hz, 0.0, 1e9)?;
+        Ok(Config {
+            params: params.clone(),
+            target: gains.target,
+            tupdate: gains.tupdate,
+            pi: gains.pi,
+            p_cmax: (1.0 / (k * k)).min(1.0),
+            floor: params.mtu.0.saturating_mul(2),
+        })
+    }
+
+    /// The limit in bytes that there is besides `limit`.
+    fn memory(&self) -> Option<Amount> {
+        self.params.memlimit.map(|bytes| Amount::Bytes(bytes.0))
+    }
+
+    /// The credit of a scheduler that has been idle: L is first unless it has the smaller part.
+    fn first_credit(&self) -> f64 {
+        self.params.mtu.as_f64() * (2.0 * self.params.classic_protection - 1.0)
+    }
+}
+
+fn at_least(field: &str, time: Duration, least: Duration) -> Result<(), ParamError> {
+    if time >= least { Ok(()) } else { Err(ParamError::new(field, time, format!("it must be at least {least}"))) }
+}
+
+/// The likelihoods counted for one queue: the RFC's `recur`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count(f64);
+
+impl Count {
+    /// True as often as `likelihood` says, evenly spread.
+    fn recur(&mut self, likelihood: f64) -> bool {
+        self.0 += likelihood.min(1.0);
+        if self.0 > 1.0 {
+            self.0 -= 1.0;
+            return true;
+        }
+        false
+    }
+}
+
+/// Two queues and one controller.
+#[derive(Clone, Debug)]
+pub struct Dualpi2<P> {
+    config: Config,
+    queues: Dual<P>,
+    /// The base probability p'.
+    p: f64,
+    prevq: Duration,
+    lq: Count,
+    cq: Count,
+    /// Bytes times share by which L is behind (negative) or ahead.
+    credit: f64,
+    next_update: Instant,
+}
+
+impl<P: Packet> Dualpi2<P> {
+    /// Empty queues at `now`.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used.
+    pub fn new(params: &Params, now: Instant) -> Result<Self, ParamError> {
+        let config = Config::new(params)?;
+        Ok(Dualpi2 {
+            queues: Dual::default(),
+            p: 0.0,
+            prevq: Duration::ZERO,
+            lq: Count::default(),
+            cq: Count::default(),
+            credit: config.first_credit(),
+            next_update: now + config.tupdate,
+            config,
+        })
+    }
+
+    /// `dualpi2_update`, at every period up to and including `now`, each at its own time.
+    fn catch_up(&mut self, now: Instant) {
+        while self.next_update <= now {
+            if self.settled() {
+                let periods = now.since(self.next_update).whole(self.config.tupdate);
+                self.next_update += self.config.tupdate * periods;
+            } else {
+                self.update(self.next_update);
+            }
+            self.next_update += self.config.tupdate;
+        }
+    }
+
+    /// Whether no update would move anything before a packet comes, so that all periods until now can pass at
+    /// once.
+    fn settled(&self) -> bool {
+        let empty = self.queues.l.is_empty() && self.queues.c.is_empty();
+        empty && self.prevq.is_zero() && self.updated(Duration::ZERO) == self.p
+    }
+
+    /// The base probability after an update at which the queues' delay is `curq`.
+    fn updated(&self, curq: Duration) -> f64 {
+        self.config.pi.update(self.p, curq, self.prevq, self.config.target)
+    }
+
+    fn update(&mut self, at: Instant) {
+        let (l, c) = (Dual::head_delay(&self.queues.l, at), Dual::head_delay(&self.queues.c, at));
+        let curq = l.max(c);
+        self.p = self.updated(curq);
+        if self.config.params.overload == Overload::Overflow {
+            self.p = self.p.min(1.0 / self.config.params.coupling_factor);
+        }
+        self.prevq = curq;
+    }
+
+    /// `scheduler()`, and whether both queues hold packets.
+    fn schedule(&self, now: Instant) -> Option<(Lane, bool)> {
+        match (self.queues.l.is_empty(), self.queues.c.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some((Lane::L, false)),
+            (true, false) => Some((Lane::C, false)),
+            (false, false) => {
+                let (l, c) = (Dual::head_delay(&self.queues.l, now), Dual::head_delay(&self.queues.c, now));
+                let l_first = self.config.params.tshift.map_or(self.credit <= 0.0, |shift| l + shift >= c);
+                Some((if l_first { Lane::L } else { Lane::C }, true))
+            }
+        }
+    }
+
+    /// A packet of `len` bytes was sent from `lane` while both held packets.
+    fn charge(&mut self, lane: Lane, len: u32) {
+        let w_c = self.config.params.classic_protection;
+        self.credit += match lane {
+            Lane::L => w_c * f64::from(len),
+            Lane::C => (w_c - 1.0) * f64::from(len),
+        };
+    }
+
+    /// `laqm`: how likely L's own delay marks a packet that leaves it.
+    fn laqm(&self, delay: Duration) -> f64 {
+        let params = &self.config.params;
+        if self.queues.l.len() <= params.min_qlen_step as usize {
+            return 0.0;
+        }
+        let over = match params.step_thresh {
+            Some(Threshold::Delay(step)) => delay > step,
+            Some(Threshold::Length(Amount::Packets(step))) => self.queues.l.len() as f64 > step,
+            Some(Threshold::Length(Amount::Bytes(step))) => self.queues.l.bytes() > step,
+            None => delay >= params.min_th + params.range,
+        };
+        if over {
+            1.0
+        } else if params.step_thresh.is_none() && delay > params.min_th {
+            (delay - params.min_th).as_secs_f64() / params.range.as_secs_f64()
+        } else {
+            0.0
+        }
+    }
+
+    /// What becomes of a packet of `lane`, where L's own delay marks with likelihood `native` and the base
+    /// probability is `p`.
+    fn decide(&mut self, lane: Lane, capable: bool, native: f64, p: f64, cx: &mut Cx<'_, P>) -> Verdict {
+        let p_cl = p * self.config.params.coupling_factor;
+        let p_c = p * p;
+        let may_drop = self.config.params.overload == Overload::DropOnOverload;
+        match lane {
+            Lane::L if p_cl < 1.0 || !may_drop => {
+                let why = if native >= p_cl { Why::Step } else { Why::Coupled };
+                if self.linear(native.max(p_cl), cx) { Verdict::Mark(why) } else { Verdict::Pass }
+            }
+            Lane::L if self.squared(lane, p, cx) => Verdict::Drop(Why::Overload),
+            Lane::L if self.linear(p_cl, cx) => Verdict::Mark(Why::Coupled),
+            Lane::C if self.squared(lane, p, cx) => {
+                if !capable {
+                    Verdict::Drop(Why::Early)
+                } else if may_drop && p_c >= self.config.p_cmax {
+                    Verdict::Drop(Why::Overload)
+                } else {
+                    Verdict::Mark(Why::Early)
+                }
+            }
+            _ => Verdict::Pass,
+        }
+    }
+
+    /// True with this likelihood, for the L queue.
+    fn linear(&mut self, likelihood: f64, cx: &mut Cx<'_, P>) -> bool {
+        if self.config.params.random { cx.rng.uniform() < likelihood } else { self.lq.recur(likelihood) }
+    }
+
+    /// True with likelihood `p^2`.
+    fn squared(&mut self, lane: Lane, p: f64, cx: &mut Cx<'_, P>) -> bool {
+        if self.config.params.random {
+            return cx.rng.uniform().max(cx.rng.uniform()) < p;
+        }
+        match lane {
+            Lane::L => self.lq.recur(p * p),
+            Lane::C => self.cq.recur(p * p),
+        }
+    }
+
+    /// The base probability as it may act at this place, while both queues hold what they now do.
+    fn acting(&self, here: DropAt) -> f64 {
+        if here == self.config.params.drop_at && self.queues.bytes() >= self.config.floor { self.p } else { 0.0 }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Dualpi2<P> {
+    /// `dualpi2_enqueue`.
+    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
+        self.catch_up(cx.now);
+        self.queues.stats.enqueued += 1;
+        let fits = |limit| self.queues.fits(packet.len(), limit);
+        if !fits(self.config.params.limit) || !self.config.memory().is_none_or(fits) {
+            return self.queues.discard(packet, Why::Overflow, cx);
+        }
+        let lane = self.config.params.classifier.lane(packet.ecn());
+        if self.config.params.drop_at == DropAt::DropEnqueue {
+            let p = self.acting(DropAt::DropEnqueue);
+            match self.decide(lane, packet.ecn().is_capable(), 0.0, p, cx) {
+                Verdict::Drop(why) => return self.queues.discard(packet, why, cx),
+                Verdict::Mark(why) => self.queues.mark(&mut packet, why, cx),
+                Verdict::Pass => {}
+            }
+        }
+        self.queues.lane(lane).push(packet, cx.now);
+    }
+
+    /// `dualpi2_dequeue`.
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P> {
+        self.catch_up(cx.now);
+        while let Some((lane, contended)) = self.schedule(cx.now) {
+            let Some((mut packet, delay)) = self.queues.lane(lane).pop(cx.now) else { break };
+            let native = if lane == Lane::L { self.laqm(delay) } else { 0.0 };
+            let p = self.acting(DropAt::DropDequeue);
+            match self.decide(lane, packet.ecn().is_capable(), native, p, cx) {
+                Verdict::Drop(why) => {
+                    self.queues.discard(packet, why, cx);
+                    continue;
+                }
+                Verdict::Mark(why) => self.queues.mark(&mut packet, why, cx),
+                Verdict::Pass => {}
+            }
+            if contended {
+                self.charge(lane, packet.len());
+            }
+            self.queues.stats.dequeued += 1;
+            return Dequeued::Packet(packet);
+        }
+        self.credit = self.config.first_credit();
+        Dequeued::Empty
+    }
+
+    fn wakeup(&self) -> Option<Instant> {
+        Some(self.next_update)
+    }
+
+    fn on_wakeup(&mut self, cx: &mut Cx<'_, P>) {
+        self.catch_up(cx.now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.queues.stats
+    }
+
+    /// Packets stay in the queue they are in, whatever the new classifier.
+    fn reconfigure(&mut self, spec: &Spec, _link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        self.catch_up(cx.now);
+        self.config = Config::new(Params::of(spec)?)?;
+        self.next_update = self.next_update.min(cx.now + self.config.tupdate);
+        self.queues.shrink(self.config.params.limit, cx);
+        if let Some(memory) = self.config.memory() {
+            self.queues.shrink(memory, cx);
+        }
+        Ok(())
+    }
+
+    fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("p", self.p);
+        out("p_c", self.p * self.p);
+        out("p_cl", self.p * self.config.params.coupling_factor);
+        out("l.packets", self.queues.l.len() as f64);
+        out("c.packets", self.queues.c.len() as f64);
+    }
+}

@@ -1,0 +1,524 @@
+//! # Floyd-Fall: RED that finds and restricts misbehaving flows
+//!
+//! RED for everybody; every few seconds the flow that the drops show to send most is tested. One that is not
+//! TCP-friendly, unresponsive, or takes a disproportionate part of the link in congestion moves into a class
+//! of its own kind: a second RED queue, which all restricted flows share, with a small part of the link.
+//!
+//! ## Law
+//!
+//! In each interval, of the flows in the unrestricted queue, with its drop rate `p` and arrivals `A` (bytes/s):
+//!
+//! ```text
+//! metric = e (early drops_i / early drops) + (1 - e) (forced bytes_i / forced bytes)   [fall97]
+//! e      = early drops / drops;  rate_i = metric_i A;  i: the flow with the largest metric
+//! T      = 1.5 sqrt(2/3) B / (R sqrt(p))                                         [floyd99, parris01 eq 3.1]
+//! not TCP-friendly:   rate > safety T
+//! unresponsive:       p > loss_factor p' and rate > rate_factor rate', twice: p', rate' where the flow was
+//!                     last the largest at the lowest p; then once more with neither below `again` of those
+//! disproportionate:   rate > ln(3n)/n A and rate sqrt(p) > c                     n flows had drops
+//! ```
+//!
+//! A flow that fails is restricted. The class then has `half (T or rate) n_r` for `n_r` restricted flows, at
+//! most `max_share` of the link. As an interval ends, a restricted flow whose measured rate passes the test
+//! that it had failed, and is TCP-friendly at the class's drop rate, is released, and the class shrinks in
+//! proportion; while the class's drop rate is below twice that of the others, it is halved.
+//!
+//! ## Parameters
+//!
+//! | field | symbol | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|---|
+//! | `rtt` (`R`) | R | time | 60 ms | smallest round trip of the flows; too small and nobody is unfriendly, too large and short TCPs are |
+//! | `mtu` (`B`) | B | size | 1500b | largest packet |
+//! | `interval` | | time | 5 s | time over which flows are judged; several congestion epochs |
+//! | `friendly`, `unresponsive`, `disproportionate` | | | true | which tests are made |
+//! | `safety` | | 1 | 1.2 | how far above T a flow may be |
+//! | `loss_factor` | | 1 | 2 | a drop rate so many times higher |
+//! | `rate_factor` | | 1 | 0.8 | should bring a flow's rate below this part of what it was |
+//! | `again` | | 1 | 0.98 | the same for a flow that failed once |
+//! | `c` | c | rate | 12000bps | rate times root of the drop rate that is not yet high: T for 512 bytes and 50 ms |
+//! | `half` | | 1 | 0.5 | part of its guideline that a restricted flow is given |
+//! | `max_share`, `min_share` | | 1 | 0.25, 0.001 | bounds of the class's part of the link |
+//! | `borrow` | | | false | whether the class may use what the others leave |
+//! | `history` | | 1 | 10 | largest flows remembered for the unresponsiveness test, and as many that failed it once |
+//! | `max_flows` | | 1 | 1000 | flows whose drops are counted in an interval; later ones are not judged |
+//! | `max_restricted` | | 1 | 100 | flows restricted at a time; while as many are, no other is |
+//! | `limit` | | queue length | 240 | what both queues together may hold |
+//! | `restricted_limit` | | queue length | a quarter of `limit` | what the class's queue may hold of it |
+//! | `min`, `max` | | queue length | 5, 15 | RED's thresholds, of each queue |
+//! | `weight` | w | 1 | 1/512 | RED's weight of the newest sample |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
+//! | `avpkt` | | size | the link's mean | typical packet |
+//! | `gentle`, `byte_mode`, `ecn`, `harddrop` | | | false, false, false, true | as RED; marks count as drops |
+//!
+//! ## Deviations
+//!
+//! 1. The paper leaves open how the class is scheduled and sized, and most numbers: those of the authors'
+//!    scripts for ns-2 (CBQ, two REDs) are taken. There the halving of the class is computed but never used,
+//!    and the unresponsiveness test of a release names variables that do not exist: here they work.
+//! 2. Detection and release have one interval and one clock. A flow is judged for release after a whole
+//!    interval in the class, and every restricted flow is looked at, not only the one with fewest drops.
+//! 3. Early drops count in packets where RED drops by size and in bytes where it does not: either way they
+//!    are in proportion to a flow's bytes.
+//! 4. To keep each flow's packets in order, those in the class wait until the flow's last packet in the
+//!    other queue has left; a flow is released when it has no packet waiting in the class.
+//!
+//! ## Limits
+//!
+//! It judges one flow in each interval, so many misbehaving flows take as many intervals; until then they
+//! have what RED gives them. A flow whose round trip is shorter than `rtt` may be restricted although it is
+//! TCP. Restricted flows are not protected from each other. Delay is RED's; in the class it can be
+//! `restricted_limit` packets at its small rate. Memory: all tables are allocated at the start. Per packet:
+//! one look-up (two for drops and restricted flows) and RED; per interval a scan of the tables.
+//!
+//! ## Evidence
+//!
+//! `tests/oracle/floyd_fall.rs` is the scripts' detection and release, literally, with two queues and
+//! equal decisions on random and bursty traces; `tests/history.rs` restricts and releases a flow by hand.
+//!
+//! ## References
+//!
+//! * floyd99: S. Floyd, K. Fall, Promoting the Use of End-to-End Congestion Control in the Internet,
+//!   IEEE/ACM `ToN` 7(4), 1999.
+//! * fall97: S. Floyd, K. Fall, Router Mechanisms to Support End-to-End Congestion Control, LBL 1997.
+//! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapter III.2.3.2.
+
+use aqmkit_base::{Amount, BitRate, Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::red::{self, Red};
+use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::law::misbehaving::Thresholds;
+use crate::law::sharing::{Next, ROOT, Sharing};
+use crate::packet::{Packet, PacketView};
+use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::registry::{Discipline, Link, Spec, discipline};
+use crate::storage::Ring;
+
+mod judge;
+
+use judge::{Drops, Judge, Restricted, Seen};
+
+/// The parameters as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Smallest round trip of the flows.
+    #[serde(alias = "R")]
+    pub rtt: Duration,
+    /// Largest packet.
+    #[serde(alias = "B")]
+    pub mtu: Bytes,
+    /// Time over which flows are judged.
+    pub interval: Duration,
+    /// Whether flows must be TCP-friendly.
+    pub friendly: bool,
+    /// Whether flows must respond.
+    pub unresponsive: bool,
+    /// Whether flows must not be disproportionate.
+    pub disproportionate: bool,
+    /// How far above TCP's rate a flow may be.
+    pub safety: f64,
+    /// A drop rate so many times higher asks for a response.
+    pub loss_factor: f64,
+    /// A rate below this part of what it was is one.
+    pub rate_factor: f64,
+    /// The same for a flow that failed once.
+    pub again: f64,
+    /// Rate times root of the drop rate that is not yet high.
+    pub c: BitRate,
+    /// Part of its guideline that a restricted flow is given.
+    pub half: f64,
+    /// Largest part of the link for the class.
+    pub max_share: f64,
+    /// Smallest part of the link for the class.
+    pub min_share: f64,
+    /// Whether the class may use what the others leave.
+    pub borrow: bool,
+    /// Largest flows remembered.
+    pub history: u32,
+    /// Flows whose drops are counted.
+    pub max_flows: u32,
+    /// Flows restricted at a time.
+    pub max_restricted: u32,
+    /// What both queues together may hold.
+    pub limit: Amount,
+    /// What the class's queue may hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restricted_limit: Option<Amount>,
+    /// RED's lower threshold.
+    pub min: Amount,
+    /// RED's upper threshold.
+    pub max: Amount,
+    /// RED's weight of the newest sample.
+    pub weight: f64,
+    /// RED's drop probability as the average reaches `max`.
+    #[serde(alias = "probability")]
+    pub max_p: f64,
+    /// Size of a typical packet; the link's where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avpkt: Option<Bytes>,
+    /// RED's ramp from `max` to twice `max`.
+    pub gentle: bool,
+    /// Whether RED's drops are in proportion to size.
+    pub byte_mode: bool,
+    /// Whether RED marks.
+    pub ecn: bool,
+    /// Whether RED drops ECN-capable packets where a forced drop is due.
+    pub harddrop: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let red::Params { limit, min, max, weight, max_p, avpkt, gentle, byte_mode, ecn, harddrop } =
+            red::Params::default();
+        Params {
+            rtt: Duration::from_millis(60),
+            mtu: Bytes(1500),
+            interval: Duration::from_secs(5),
+            friendly: true,
+            unresponsive: true,
+            disproportionate: true,
+            safety: 1.2,
+            loss_factor: 2.0,
+            rate_factor: 0.8,
+            again: 0.98,
+            c: BitRate::from_bps(96_000),
+            half: 0.5,
+            max_share: 0.25,
+            min_share: 0.001,
+            borrow: false,
+            history: 10,
+            max_flows: 1000,
+            max_restricted: 100,
+            limit,
+            restricted_limit: None,
+            min,
+            max,
+            weight,
+            max_p,
+            avpkt,
+            gentle,
+            byte_mode,
+            ecn,
+            harddrop,
+        }
+    }
+}
+
+impl Discipline for Params {
+    discipline!("floyd-fall", FloydFall);
+
+    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+        let config = Config::new(self, link)?;
+        Ok(Params {
+            restricted_limit: Some(config.restricted_limit),
+            avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)),
+            ..self.clone()
+        })
+    }
+
+    fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
+        Ok(Box::new(FloydFall::<P>::new(Config::new(self, link)?, now)))
+    }
+}
+
+impl Params {
+    fn red(&self) -> red::Params {
+        red::Params {
+            limit: self.limit,
+            min: self.min,
+            max: self.max,
+            weight: self.weight,
+            max_p: self.max_p,
+            avpkt: self.avpkt,
+            gentle: self.gentle,
+            byte_mode: self.byte_mode,
+            ecn: self.ecn,
+            harddrop: self.harddrop,
+        }
+    }
+}
+
+/// The parameters, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    params: Params,
+    red: red::Config,
+    restricted_limit: Amount,
+    tests: Thresholds,
+    /// The link's rate in bytes per second.
+    link: f64,
+    interval: f64,
+}
+
+impl Config {
+    fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
+        let red = Red::config(&params.red(), link)?;
+        let quarter = match params.limit {
+            Amount::Packets(packets) => Amount::Packets((packets / 4.0).max(1.0)),
+            Amount::Bytes(bytes) => Amount::Bytes((bytes / 4).max(1)),
+        };
+        let restricted_limit = usable_limit("restricted_limit", params.restricted_limit.unwrap_or(quarter))?;
+        in_unit("restricted_limit", restricted_limit, params.limit.unit())?;
+        in_range("rtt", params.rtt.as_secs_f64(), 1e-9, f64::INFINITY)?;
+        in_range("interval", params.interval.as_secs_f64(), 1e-3, f64::INFINITY)?;
+        in_range("mtu", params.mtu.as_f64(), 1.0, f64::INFINITY)?;
+        in_range("safety", params.safety, 1.0, f64::MAX).map_err(|e| e.cite("Floyd & Fall 1999, section IV"))?;
+        in_range("loss_factor", params.loss_factor, 1.0, f64::MAX)?;
+        in_range("rate_factor", params.rate_factor, 0.0, f64::MAX)?;
+        in_range("again", params.again, 0.0, f64::MAX)?;
+        in_range("half", params.half, 0.0, f64::MAX)?;
+        in_range("min_share", params.min_share, 1e-6, 0.5)?;
+        in_range("max_share", params.max_share, params.min_share, 0.999)?;
+        for (field, count) in
+            [("history", params.history), ("max_flows", params.max_flows), ("max_restricted", params.max_restricted)]
+        {
+            in_range(field, f64::from(count), 1.0, 1_048_576.0)?;
+        }
+        let tests = Thresholds {
+            mtu: params.mtu.as_f64(),
+            rtt: params.rtt.as_secs_f64(),
+            safety: params.safety,
+            loss_factor: params.loss_factor,
+            rate_factor: params.rate_factor,
+            again: params.again,
+            c: params.c.bytes_per_sec(),
+        };
+        let (link, interval) = (link.rate.bytes_per_sec(), params.interval.as_secs_f64());
+        Ok(Config { params: params.clone(), red, restricted_limit, tests, link, interval })
+    }
+}
+
+/// A queue with its RED.
+#[derive(Clone, Debug)]
+struct Lane<P> {
+    ring: Ring<P>,
+    red: Red,
+    leaf: usize,
+    seen: Seen,
+}
+
+/// The lane of everybody, and the one of the restricted flows.
+const OPEN: usize = 0;
+const CLASS: usize = 1;
+
+/// Two queues, who is served next, and what is known of the flows.
+#[derive(Clone, Debug)]
+pub struct FloydFall<P> {
+    config: Config,
+    lanes: [Lane<P>; 2],
+    tree: Sharing,
+    /// Packets that have come into and left the open lane.
+    entered: u64,
+    left: u64,
+    next_check: Instant,
+    judge: Judge,
+    /// Bytes per second for the class.
+    class_rate: f64,
+    stats: Stats,
+}
+
+impl<P: Packet> FloydFall<P> {
+    /// Empty queues.
+    #[must_use]
+    pub fn new(config: Config, now: Instant) -> Self {
+        let mut tree = Sharing::default();
+        let lane = |leaf| Lane { ring: Ring::default(), red: Red::new(&config.red, now), leaf, seen: Seen::default() };
+        let lanes = [lane(tree.add(ROOT, 0.5, None)), lane(tree.add(ROOT, 0.5, None))];
+        let next_check = now + config.params.interval;
+        let judge = Judge::new(&config.params);
+        let stats = Stats::default();
+        let mut new = FloydFall { lanes, tree, entered: 0, left: 0, next_check, judge, class_rate: 0.0, stats, config };
+        new.set_class_rate(0.0);
+        new
+    }
+
+    /// Gives the class so many bytes per second, within its bounds, and the rest to everybody else.
+    fn set_class_rate(&mut self, rate: f64) {
+        let params = &self.config.params;
+        let share = (rate / self.config.link).clamp(params.min_share, params.max_share);
+        self.class_rate = share * self.config.link;
+        let held_to = (!params.borrow).then(|| BitRate::from_bytes_per_sec(self.class_rate));
+        self.tree.set_share(self.lanes[CLASS].leaf, share, held_to);
+        self.tree.set_share(self.lanes[OPEN].leaf, 1.0 - share, None);
+    }
+
+    /// Ends every interval that has ended by now, as if at its time: nothing else happened since.
+    fn catch_up(&mut self, now: Instant) {
+        while self.next_check <= now {
+            let seen = [OPEN, CLASS].map(|at| std::mem::take(&mut self.lanes[at].seen));
+            if let Some(rate) = self.judge.detect(&self.config, &seen[OPEN], self.entered) {
+                self.set_class_rate(rate);
+            }
+            if let Some(factor) = self.judge.reward(&self.config, &seen[OPEN], &seen[CLASS]) {
+                self.set_class_rate(factor * self.class_rate);
+            }
+            self.judge.next_interval();
+            self.next_check += self.config.params.interval;
+        }
+    }
+
+    /// Whether a packet fits, both into its lane and under the common limit.
+    fn fits(&self, lane: usize, len: u32) -> bool {
+        let all = fits(self.backlog(), len, self.config.params.limit);
+        all && (lane == OPEN || self.lanes[CLASS].ring.fits(len, self.config.restricted_limit))
+    }
+
+    /// What the lane's RED says, and what is noted of it.
+    fn decide(&mut self, at: usize, pkt: PacketView, cx: &mut Cx<'_, P>) -> Verdict {
+        let full = !self.fits(at, pkt.len);
+        let lane = &mut self.lanes[at];
+        let queue = lane.ring.queue_view(full);
+        let verdict = lane.red.on_arrival(&self.config.red, pkt, queue, &mut Env { now: cx.now, rng: cx.rng });
+        lane.seen.packets += 1;
+        lane.seen.bytes += u64::from(pkt.len);
+        let (Verdict::Drop(why) | Verdict::Mark(why)) = verdict else { return verdict };
+        self.note_drop(at, pkt, why);
+        if at == CLASS && matches!(verdict, Verdict::Drop(_)) { Verdict::Drop(Why::Penalty) } else { verdict }
+    }
+
+    fn note_drop(&mut self, at: usize, pkt: PacketView, why: Why) {
+        let size = u64::from(pkt.len);
+        let drop = match why {
+            Why::Early => Drops { early: if self.config.params.byte_mode { 1 } else { size }, forced: 0 },
+            _ => Drops { early: 0, forced: size },
+        };
+        let seen = &mut self.lanes[at].seen;
+        seen.drops += 1;
+        seen.early_packets += u64::from(why == Why::Early);
+        seen.by_kind.add(drop);
+        if at == OPEN {
+            self.judge.note(&self.config.params, pkt.flow, drop);
+        }
+    }
+
+    /// Whether the class's first packet must wait for an earlier one of its flow.
+    fn class_is_behind(&self, now: Instant) -> bool {
+        let first = self.lanes[CLASS].ring.view(0, now).and_then(|pkt| self.judge.restricted.get(pkt.flow));
+        !self.lanes[OPEN].ring.is_empty() && first.is_some_and(|flow| flow.after > self.left)
+    }
+
+    /// Notes that a packet has left a lane, one way or another.
+    fn leave(&mut self, at: usize, pkt: PacketView, now: Instant) -> QueueView {
+        let lane = &self.lanes[at];
+        if lane.ring.is_empty() {
+            self.tree.sleep(lane.leaf);
+        }
+        if at == CLASS {
+            self.judge.restricted.change(pkt.flow, Restricted::packet_left);
+        }
+        let queue = self.lanes[at].ring.queue_view(false);
+        self.lanes[at].red.on_discard(&self.config.red, pkt, queue, now);
+        queue
+    }
+
+    /// Drops what no longer fits: first of the class.
+    fn shrink(&mut self, cx: &mut Cx<'_, P>) {
+        while !self.within_limits() || self.lanes[CLASS].ring.over(self.config.restricted_limit) {
+            let at = if self.lanes[CLASS].ring.is_empty() { OPEN } else { CLASS };
+            let Some((packet, sojourn)) = self.lanes[at].ring.pop_tail(cx.now) else { break };
+            self.entered -= u64::from(at == OPEN);
+            self.leave(at, PacketView::of(&packet, sojourn), cx.now);
+            cx.discard(packet, Why::Reconfigured, &mut self.stats);
+        }
+        let entered = self.entered;
+        self.judge.restricted.retain(|_, flow| {
+            flow.after = flow.after.min(entered);
+            true
+        });
+    }
+
+    fn within_limits(&self) -> bool {
+        let Backlog { packets, bytes } = self.backlog();
+        match self.config.params.limit {
+            Amount::Packets(max) => packets as f64 <= max,
+            Amount::Bytes(max) => bytes <= max,
+        }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for FloydFall<P> {
+    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
+        self.catch_up(cx.now);
+        self.stats.enqueued += 1;
+        let pkt = PacketView::of(&packet, Duration::ZERO);
+        let restricted = self.judge.restricted.get_mut(pkt.flow);
+        let at = if restricted.is_some() { CLASS } else { OPEN };
+        if let Some(flow) = restricted {
+            flow.bytes += u64::from(pkt.len);
+        }
+        match self.decide(at, pkt, cx) {
+            Verdict::Drop(why) => return cx.discard(packet, why, &mut self.stats),
+            Verdict::Mark(why) => {
+                packet.set_ce();
+                self.stats.marked[why as usize] += 1;
+                cx.sink.marked(&packet, why, cx.now);
+            }
+            Verdict::Pass => {}
+        }
+        if let Some(flow) = self.judge.restricted.get_mut(pkt.flow) {
+            flow.waiting += 1;
+        } else {
+            self.entered += 1;
+        }
+        let lane = &mut self.lanes[at];
+        if lane.ring.is_empty() {
+            self.tree.wake(lane.leaf, cx.now);
+        }
+        lane.ring.push(packet, cx.now);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P> {
+        self.catch_up(cx.now);
+        let at = match self.tree.next(cx.now) {
+            Next::Leaf(leaf) if leaf == self.lanes[CLASS].leaf && !self.class_is_behind(cx.now) => CLASS,
+            Next::Leaf(_) => OPEN,
+            Next::Held(until) => return Dequeued::NotBefore(until),
+            Next::Nobody => return Dequeued::Empty,
+        };
+        let Some((packet, sojourn)) = self.lanes[at].ring.pop(cx.now) else { return Dequeued::Empty };
+        self.left += u64::from(at == OPEN);
+        self.tree.charge(self.lanes[at].leaf, packet.len());
+        self.leave(at, PacketView::of(&packet, sojourn), cx.now);
+        self.stats.dequeued += 1;
+        Dequeued::Packet(packet)
+    }
+
+    fn wakeup(&self) -> Option<Instant> {
+        Some(self.next_check)
+    }
+
+    fn on_wakeup(&mut self, cx: &mut Cx<'_, P>) {
+        self.catch_up(cx.now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        let [open, class] = [OPEN, CLASS].map(|at| self.lanes[at].ring.backlog());
+        Backlog { packets: open.packets + class.packets, bytes: open.bytes + class.bytes }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        self.catch_up(cx.now);
+        let config = Config::new(Params::of(spec)?, link)?;
+        for lane in &mut self.lanes {
+            lane.red.on_change(&self.config.red, &config.red, cx.now)?;
+        }
+        self.next_check = self.next_check.min(cx.now + config.params.interval);
+        self.config = config;
+        self.set_class_rate(self.class_rate);
+        self.shrink(cx);
+        Ok(())
+    }
+
+    fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("avg", self.lanes[OPEN].red.avg());
+        out("avg.class", self.lanes[CLASS].red.avg());
+        out("restricted", self.judge.restricted.len() as f64);
+        out("class.rate", 8.0 * self.class_rate);
+    }
+}

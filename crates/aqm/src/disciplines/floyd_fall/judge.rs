@@ -1,0 +1,221 @@
+//! What is known of the flows, and who is restricted: Floyd and Fall 1999, section IV.
+
+use std::collections::VecDeque;
+
+use aqmkit_base::FlowKey;
+
+use super::{Config, Params};
+use crate::law::misbehaving::{Estimate, metric};
+use crate::storage::FlowTable;
+
+/// Drops in an interval, early ones in the unit in which they stand for bytes, forced ones in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Drops {
+    pub(super) early: u64,
+    pub(super) forced: u64,
+}
+
+impl Drops {
+    pub(super) fn add(&mut self, more: Drops) {
+        self.early += more.early;
+        self.forced += more.forced;
+    }
+}
+
+/// What arrived and what was dropped in an interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// Packets dropped, and those of them early.
+    pub(super) drops: u64,
+    pub(super) early_packets: u64,
+    pub(super) by_kind: Drops,
+}
+
+impl Seen {
+    fn loss(&self) -> f64 {
+        if self.packets > 0 { self.drops as f64 / self.packets as f64 } else { 0.0 }
+    }
+}
+
+/// Which test a flow failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Cause {
+    #[default]
+    Unfriendly,
+    Unresponsive,
+    Disproportionate,
+}
+
+/// A restricted flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Restricted {
+    cause: Cause,
+    /// How it was when it failed.
+    then: Estimate,
+    /// Arrivals of this interval.
+    pub(super) bytes: u64,
+    /// Packets waiting in the class.
+    pub(super) waiting: u32,
+    /// It may be served when so many packets have left the open lane.
+    pub(super) after: u64,
+    /// Not yet there for a whole interval.
+    fresh: bool,
+    /// To be released with its last packet.
+    leaving: bool,
+}
+
+impl Restricted {
+    /// A packet has left the class; whether the flow stays.
+    pub(super) fn packet_left(&mut self) -> bool {
+        self.waiting -= 1;
+        self.stays()
+    }
+
+    fn stays(&self) -> bool {
+        !self.leaving || self.waiting > 0
+    }
+}
+
+type Past = VecDeque<(FlowKey, Estimate)>;
+
+/// The flows' records.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    /// Drops in the open lane in this interval, by flow.
+    dropped: FlowTable<Drops>,
+    /// The largest flows of past intervals.
+    history: Past,
+    /// Those that failed to respond once.
+    suspects: Past,
+    pub(super) restricted: FlowTable<Restricted>,
+}
+
+fn remember(list: &mut Past, most: u32, flow: FlowKey, estimate: Estimate) {
+    while list.len() >= most as usize {
+        list.pop_front();
+    }
+    list.push_back((flow, estimate));
+}
+
+/// What is remembered of the flow at its lowest drop rate.
+fn at_lowest_loss(list: &Past, flow: FlowKey) -> Option<Estimate> {
+    let own = list.iter().filter(|(known, _)| *known == flow).map(|(_, estimate)| *estimate);
+    own.min_by(|a, b| a.loss.total_cmp(&b.loss))
+}
+
+impl Judge {
+    pub(super) fn new(params: &Params) -> Self {
+        Judge {
+            dropped: FlowTable::with_capacity(params.max_flows as usize),
+            history: VecDeque::with_capacity(params.history as usize),
+            suspects: VecDeque::with_capacity(params.history as usize),
+            restricted: FlowTable::with_capacity(params.max_restricted as usize),
+        }
+    }
+
+    /// A packet of the flow was dropped in the open lane.
+    pub(super) fn note(&mut self, params: &Params, flow: FlowKey, drop: Drops) {
+        if self.dropped.len() < params.max_flows as usize {
+            self.dropped.or_default(flow).add(drop);
+        } else if let Some(known) = self.dropped.get_mut(flow) {
+            known.add(drop);
+        }
+    }
+
+    pub(super) fn next_interval(&mut self) {
+        if !self.dropped.is_empty() {
+            self.dropped.retain(|_, _| false);
+        }
+    }
+
+    /// The flow that the drops show to send most in the open lane.
+    fn largest(&self, config: &Config, open: &Seen) -> Option<(FlowKey, Estimate)> {
+        let part = |drops: &Drops| {
+            let early = [drops.early as f64, open.by_kind.early as f64];
+            let forced = [drops.forced as f64, open.by_kind.forced as f64];
+            metric(early, forced, open.early_packets as f64, open.drops as f64)
+        };
+        let flows = self.dropped.iter().map(|(flow, drops)| (part(drops), flow));
+        // Of equal ones the one with the smallest key, wherever the table has it.
+        let (most, flow) = flows.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+        Some((flow, Estimate { rate: most * open.bytes as f64 / config.interval, loss: open.loss() }))
+    }
+
+    /// Tests the largest flow; if it is to be restricted, gives the rate of the class. `entered` packets
+    /// have come into the open lane by now.
+    pub(super) fn detect(&mut self, config: &Config, open: &Seen, entered: u64) -> Option<f64> {
+        let (flow, now) = self.largest(config, open)?;
+        let (tests, params) = (config.tests, &config.params);
+        if params.friendly && tests.unfriendly(now) {
+            return self.restrict(params, flow, (Cause::Unfriendly, now, entered), tests.reference(now.loss));
+        }
+        if let Some(failed) = at_lowest_loss(&self.suspects, flow) {
+            if !tests.unresponsive_again(failed, now) {
+                return None;
+            }
+            self.suspects.retain(|(known, _)| *known != flow);
+            return self.restrict(params, flow, (Cause::Unresponsive, now, entered), now.rate);
+        }
+        let past = at_lowest_loss(&self.history, flow);
+        remember(&mut self.history, params.history, flow, now);
+        if params.unresponsive && past.is_some_and(|past| tests.unresponsive(past, now)) {
+            remember(&mut self.suspects, params.history, flow, now);
+        } else if params.disproportionate && self.disproportionate(config, open, now) {
+            return self.restrict(params, flow, (Cause::Disproportionate, now, entered), now.rate);
+        }
+        None
+    }
+
+    fn disproportionate(&self, config: &Config, open: &Seen, flow: Estimate) -> bool {
+        config.tests.disproportionate(flow, self.dropped.len(), open.bytes as f64 / config.interval)
+    }
+
+    fn restrict(
+        &mut self,
+        params: &Params,
+        flow: FlowKey,
+        (cause, then, after): (Cause, Estimate, u64),
+        guideline: f64,
+    ) -> Option<f64> {
+        if self.restricted.len() >= params.max_restricted as usize {
+            return None;
+        }
+        *self.restricted.or_default(flow) = Restricted { cause, then, after, fresh: true, ..Restricted::default() };
+        Some(params.half * guideline * self.restricted.len() as f64)
+    }
+
+    /// Whether a restricted flow, as it is now, would pass.
+    fn behaves(&self, config: &Config, open: &Seen, flow: &Restricted, now: Estimate) -> bool {
+        let passes = match flow.cause {
+            Cause::Unfriendly => true,
+            Cause::Unresponsive => !config.tests.unresponsive_again(flow.then, now),
+            Cause::Disproportionate => !self.disproportionate(config, open, now),
+        };
+        passes && !config.tests.unfriendly(now)
+    }
+
+    /// Releases the flows that behave; gives the factor by which the class changes.
+    pub(super) fn reward(&mut self, config: &Config, open: &Seen, class: &Seen) -> Option<f64> {
+        if self.restricted.is_empty() {
+            return None;
+        }
+        let (mut before, mut released) = (0_u32, 0_u32);
+        let mut restricted = std::mem::take(&mut self.restricted);
+        restricted.retain(|_, flow| {
+            let now = Estimate { rate: flow.bytes as f64 / config.interval, loss: class.loss() };
+            flow.bytes = 0;
+            if !flow.leaving {
+                before += 1;
+                flow.leaving = !std::mem::take(&mut flow.fresh) && self.behaves(config, open, flow, now);
+                released += u32::from(flow.leaving);
+            }
+            flow.stays()
+        });
+        self.restricted = restricted;
+        let kept = if before > 0 { f64::from(before - released) / f64::from(before) } else { 1.0 };
+        let too_easy = class.packets > 0 && class.loss() < 2.0 * open.loss();
+        Some(if too_easy { kept / 2.0 } else { kept })
+    }
+}

@@ -1,0 +1,196 @@
+//! # FQ-PIE: flow queuing with PIE
+//!
+//! The scheduler of FQ-CoDel with PIE in each queue: flows share the link evenly, and each queue holds its
+//! own delay at `target` by drops on arrival.
+//!
+//! ## Law
+//!
+//! The scheduler is on the page `fq-codel` [rfc8290 sec 4], the law of each queue on the page `pie`
+//! [rfc8033 sec 4]. Every queue has its own probability, delay and burst allowance; all are updated at the
+//! same instants, every `tupdate` from the start.
+//!
+//! ## Parameters
+//!
+//! | field | symbol | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|---|
+//! | `limit` | | queue length | 10240 | what all queues together may hold |
+//! | `memory_limit` | | size | 32mb | what they may hold in bytes |
+//! | `flows` | | | 1024 | number of queues; few, and flows share one |
+//! | `quantum` | | size | 1514b | bytes that a queue sends in a round |
+//! | `drop_batch` | | packets | 64 | the most packets dropped at once when over the limit |
+//! | `salt` | | | 0 | which flows share a queue |
+//! | `target` | `QDELAY_REF` | time | 15ms | the delay to hold in each queue |
+//! | `tupdate` | `T_UPDATE` | time | 15ms | time between updates; half of it wants half of `alpha` |
+//! | `alpha` | alpha | 1/s | 0.125 | weight of the error. `tc` writes it times 16 (2), from 0 to 32 |
+//! | `beta` | beta | 1/s | 1.25 | weight of the change. `tc` writes it times 16 (20) |
+//! | `max_burst` | `MAX_BURST` | time | 150ms | how long after a quiet time nothing is dropped |
+//! | `ecn` | | | false | mark ECN-capable packets while the drop probability is below `ecn_prob` |
+//! | `ecn_prob` (`mark_ecnth`) | `MAX_ECNTH` | 1 | 0.1 | `tc` writes it in percent (10) |
+//! | `bytemode` | | | false | drop in proportion to a packet's size over `avpkt` |
+//! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | with no more than two of these in its queue nothing of a flow is dropped |
+//! | `derandomize` | | | true | as PIE's |
+//! | `cap` | | | true | as PIE's |
+//! | `decay` | | | idle | as PIE's |
+//! | `dq_rate_estimator` | | | false | as PIE's; a queue's rate is its share of the link, which changes with the others |
+//! | `dq_threshold` | `DQ_THRESHOLD` | size | 16kb | as PIE's |
+//!
+//! ## Deviations
+//!
+//! 1. Over the limit it drops from the fattest queue, as RFC 8290 does; `tc` drops the arriving packet.
+//! 2. The timer of a queue fires when the queue is touched, for all the periods that have passed, with the
+//!    results that a punctual one would give; `tc` walks over all queues each time.
+//! 3. PIE's switching off (`active_from`) is left out: a queue that is empty is at rest.
+//! 4. PIE's and FQ-CoDel's own deviations hold here too.
+//!
+//! ## Limits
+//!
+//! As FQ-CoDel's. A queue's probability rises over seconds, so a short flow is governed by its fair share and
+//! its burst allowance alone. State: `flows` times some two hundred bytes; packets in one slab, at most
+//! `limit`. Per packet: constant, and a few updates; the updates of an idle queue end when it is at rest,
+//! after some hundred.
+//!
+//! ## Evidence
+//!
+//! `tests/oracle/flow_queuing.rs` is the same transcription of the scheduler as FQ-CoDel's over that of RFC 8033,
+//! with punctual timers for every queue, with equal decisions on random and bursty traces.
+//!
+//! ## References
+//!
+//! * rfc8033: see the page `pie`.
+//! * rfc8290: see the page `fq-codel`.
+//! * ramakrishnan19: G. Ramakrishnan et al., FQ-PIE Queue Discipline in the Linux Kernel, LCN 2019.
+
+use aqmkit_base::{Amount, Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::disciplines::pie::{self, Decay, Pie};
+use crate::fq::{FlowQueued, Fq, FqParams};
+use crate::packet::Packet;
+use crate::params::ParamError;
+use crate::qdisc::Qdisc;
+use crate::registry::{Discipline, Link, discipline};
+
+/// The parameters of FQ-PIE as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What all queues together may hold.
+    pub limit: Amount,
+    /// What they may hold in bytes.
+    pub memory_limit: Bytes,
+    /// Number of queues.
+    pub flows: u32,
+    /// Bytes that a queue sends in a round.
+    pub quantum: Bytes,
+    /// The most packets dropped at once when over the limit.
+    pub drop_batch: u32,
+    /// Which flows share a queue.
+    pub salt: u64,
+    /// The delay to hold.
+    pub target: Duration,
+    /// Time between updates.
+    pub tupdate: Duration,
+    /// Weight of the error, per second.
+    pub alpha: f64,
+    /// Weight of the change, per second.
+    pub beta: f64,
+    /// How long after a quiet time nothing is dropped.
+    pub max_burst: Duration,
+    /// Whether ECN-capable packets are marked while that is enough.
+    pub ecn: bool,
+    /// From which drop probability on marking is not enough.
+    #[serde(alias = "mark_ecnth")]
+    pub ecn_prob: f64,
+    /// Whether the probability is in proportion to the packet's size.
+    pub bytemode: bool,
+    /// Size of a typical packet; the link's where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avpkt: Option<Bytes>,
+    /// Whether drops are spread.
+    pub derandomize: bool,
+    /// Whether increments are bounded.
+    pub cap: bool,
+    /// Where the drop probability decays.
+    pub decay: Decay,
+    /// Whether the delay is estimated from the rate of departures.
+    pub dq_rate_estimator: bool,
+    /// Bytes over which that rate is measured.
+    pub dq_threshold: Bytes,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let pie = pie::Params::default();
+        Params {
+            limit: Amount::Packets(10_240.0),
+            memory_limit: Bytes(32 << 20),
+            flows: 1024,
+            quantum: Bytes(1514),
+            drop_batch: 64,
+            salt: 0,
+            target: pie.target,
+            tupdate: pie.tupdate,
+            alpha: pie.alpha,
+            beta: pie.beta,
+            max_burst: pie.max_burst,
+            ecn: pie.ecn,
+            ecn_prob: pie.ecn_prob,
+            bytemode: pie.bytemode,
+            avpkt: pie.avpkt,
+            derandomize: pie.derandomize,
+            cap: pie.cap,
+            decay: pie.decay,
+            dq_rate_estimator: pie.dq_rate_estimator,
+            dq_threshold: pie.dq_threshold,
+        }
+    }
+}
+
+impl FlowQueued for Params {
+    type Aqm = Pie;
+
+    fn scheduler(&self) -> FqParams {
+        FqParams {
+            limit: self.limit,
+            memory_limit: self.memory_limit,
+            flows: self.flows,
+            quantum: self.quantum,
+            drop_batch: self.drop_batch,
+            salt: self.salt,
+        }
+    }
+
+    fn aqm(&self) -> pie::Params {
+        pie::Params {
+            limit: self.limit,
+            target: self.target,
+            tupdate: self.tupdate,
+            alpha: self.alpha,
+            beta: self.beta,
+            max_burst: self.max_burst,
+            ecn: self.ecn,
+            ecn_prob: self.ecn_prob,
+            bytemode: self.bytemode,
+            avpkt: self.avpkt,
+            derandomize: self.derandomize,
+            cap: self.cap,
+            decay: self.decay,
+            active_from: None,
+            dq_rate_estimator: self.dq_rate_estimator,
+            dq_threshold: self.dq_threshold,
+        }
+    }
+}
+
+impl Discipline for Params {
+    discipline!("fq-pie", FqPie);
+
+    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+        self.check(link)?;
+        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+    }
+
+    fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
+        Ok(Box::new(Fq::<P, Params>::new(self, link, now)?))
+    }
+}

@@ -1,0 +1,260 @@
+//! # WRED: weighted RED
+//!
+//! RED with one average of the whole queue and thresholds for each class: the same congestion is too much
+//! for one class and not yet for another.
+//!
+//! ## Law
+//!
+//! On arrival of a packet of class `c`:
+//!
+//! ```text
+//! avg <- (1 - w) avg + w q                           the whole queue, all classes        [cisco]
+//! as RED with min_c, max_c, max_p_c, and the class's own count of packets between drops
+//! ```
+//!
+//! Where a class gives no `min`, it is `floor((9 + i)/18 max)` for the i-th entry of the list (from zero, to
+//! eight): from half of `max`, for precedence 0, to 17/18 of it, for reserved flows. At `max` = 40 these are
+//! the 20, 22, 24, 26, 28, 31, 33, 35 and 37 of the routers that made the scheme known.
+//!
+//! ## Parameters
+//!
+//! | field | symbol | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|---|
+//! | `limit` | | queue length | 240 | what the queue may hold; its unit is the unit of the average |
+//! | `weight` | w | 1 | 1/512 | weight of the newest sample; "exponential weighting constant" 9 |
+//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `gentle` | | | false | the ramps from `max` to twice `max` |
+//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` |
+//! | `classes` | | | one class `*` | an entry for each class, least important first |
+//! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
+//! | `min` | `min_c` | queue length | by the place in the list | average below which none of the class is dropped; the further apart, the stricter the preference |
+//! | `max` | `max_c` | queue length | 40 | average above which all of the class is dropped |
+//! | `max_p` (`probability`) | `max_p_c` | 1 | 0.1 | drop probability as the average reaches `max`; "mark probability denominator" 10 |
+//!
+//! ## Deviations
+//!
+//! 1. Drops are spaced as in RED here, with its two packets and its idle time; what routers do is not
+//!    published.
+//! 2. Routers derive `max` from buffers and link speed; it is a plain number here.
+//! 3. The variant that counts flows is another scheme.
+//!
+//! ## Limits
+//!
+//! A class that floods raises the average for all: the others are dropped too, as far as their thresholds
+//! are below where it settles. No class is promised anything. A class id that the link does not name goes
+//! to the entry `*`, or else to the last. State: one average, a count for each class. Per packet: as RED.
+//!
+//! ## Evidence
+//!
+//! `tests/oracle/rio.rs` holds it to RED's figures with one average and thresholds by class, with equal
+//! decisions on random and bursty traces; `tests/worked_flows.rs` has the nine thresholds.
+//!
+//! ## References
+//!
+//! * cisco: Cisco IOS Quality of Service Solutions Configuration Guide, Congestion Avoidance Overview.
+//! * floyd93: S. Floyd, V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM
+//!   `ToN` 1(4), 1993.
+
+use aqmkit_base::{Amount, Bytes, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::classes::{ClassMap, REST};
+use crate::law::early::{DropMode, Ramp};
+use crate::law::ewma::QueueAverage;
+use crate::packet::PacketView;
+use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::qdisc::Why;
+use crate::registry::{Discipline, Link, discipline};
+
+/// The parameters of WRED as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What the queue may hold.
+    pub limit: Amount,
+    /// Weight of the newest sample of the queue.
+    pub weight: f64,
+    /// Size of a typical packet; the link's where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avpkt: Option<Bytes>,
+    /// Whether the probabilities ramp to 1 between `max` and twice `max`.
+    pub gentle: bool,
+    /// Whether ECN-capable packets are marked where an early drop is due.
+    pub ecn: bool,
+    /// Whether even ECN-capable packets are dropped where a forced drop is due.
+    pub harddrop: bool,
+    /// The classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassParams>,
+}
+
+/// The parameters of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClassParams {
+    /// The name of a class of the link, or `*`.
+    pub class: String,
+    /// Average below which none of the class is dropped; by the place in the list where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Amount>,
+    /// Average above which all of the class is dropped.
+    pub max: Amount,
+    /// Drop probability as the average reaches `max`.
+    #[serde(alias = "probability")]
+    pub max_p: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            limit: Amount::Packets(240.0),
+            weight: 1.0 / 512.0,
+            avpkt: None,
+            gentle: false,
+            ecn: false,
+            harddrop: true,
+            classes: Vec::new(),
+        }
+    }
+}
+
+impl Default for ClassParams {
+    fn default() -> Self {
+        ClassParams { class: REST.to_owned(), min: None, max: Amount::Packets(40.0), max_p: 0.1 }
+    }
+}
+
+impl ClassParams {
+    /// `min`, as the routers derive it for the i-th precedence.
+    fn min(&self, i: usize) -> Amount {
+        let part = (9 + i.min(8)) as u64;
+        self.min.unwrap_or(match self.max {
+            Amount::Packets(max) => Amount::Packets((max * part as f64 / 18.0).trunc()),
+            Amount::Bytes(max) => Amount::Bytes((u128::from(max) * u128::from(part) / 18) as u64),
+        })
+    }
+}
+
+impl Discipline for Params {
+    discipline!("wred", Wred, Wred);
+
+    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+        let full = self.complete(link);
+        Wred::config(&full, link)?;
+        Ok(full)
+    }
+}
+
+impl Params {
+    fn complete(&self, link: &Link) -> Self {
+        let mut full = Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() };
+        if full.classes.is_empty() {
+            full.classes.push(ClassParams::default());
+        }
+        for (i, class) in full.classes.iter_mut().enumerate() {
+            class.min = Some(class.min(i));
+        }
+        full
+    }
+}
+
+/// WRED's parameters, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    limit: Amount,
+    weight: f64,
+    /// Typical packets that the link drains in a second.
+    drain_rate: f64,
+    ecn: bool,
+    harddrop: bool,
+    map: ClassMap,
+    ramps: Vec<Ramp>,
+}
+
+/// WRED's state.
+#[derive(Clone, Debug)]
+pub struct Wred {
+    avg: QueueAverage,
+    /// By entry.
+    modes: Vec<DropMode>,
+}
+
+impl Aqm for Wred {
+    type Params = Params;
+    type Config = Config;
+
+    fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
+        let full = params.complete(link);
+        let unit = full.limit.unit();
+        let ramp = |(i, class): (usize, &ClassParams)| {
+            let checked = || {
+                let (min, max) = (in_unit("min", class.min(i), unit)?, in_unit("max", class.max, unit)?);
+                Ramp { min, max, max_p: class.max_p, gentle: full.gentle }.check()
+            };
+            checked().map_err(|e: ParamError| e.within(&format!("classes[{i}]")))
+        };
+        in_range("weight", full.weight, f64::MIN_POSITIVE, 1.0)?;
+        let mean_packet = full.avpkt.unwrap_or(link.mean_packet);
+        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        Ok(Config {
+            limit: usable_limit("limit", full.limit)?,
+            weight: full.weight,
+            drain_rate: link.packets_per_sec(mean_packet),
+            ecn: full.ecn,
+            harddrop: full.harddrop,
+            map: ClassMap::new(link, full.classes.iter().map(|c| c.class.as_str()))?,
+            ramps: full.classes.iter().enumerate().map(ramp).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn limit(config: &Config) -> Amount {
+        config.limit
+    }
+
+    fn new(config: &Config, now: Instant) -> Self {
+        Wred { avg: QueueAverage::new(now), modes: vec![DropMode::default(); config.ramps.len()] }
+    }
+
+    fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        self.avg.on_arrival(config.weight, queue.length(config.limit.unit()), config.drain_rate, env.now);
+        let entry = config.map.entry(pkt.class);
+        let (mode, ramp) = (&mut self.modes[entry], &config.ramps[entry]);
+        if queue.full {
+            mode.on_overflow();
+            return Verdict::Drop(Why::Overflow);
+        }
+        match mode.on_arrival(ramp, self.avg.get(), queue.packets, 1.0, env.rng) {
+            None => Verdict::Pass,
+            Some(Why::Forced) => pkt.signal(config.ecn && !config.harddrop, Why::Forced),
+            Some(why) => pkt.signal(config.ecn, why),
+        }
+    }
+
+    fn on_departure(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        if queue.packets == 0 {
+            self.avg.on_empty(env.now);
+        }
+        Verdict::Pass
+    }
+
+    fn on_discard(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, now: Instant) {
+        if queue.packets == 0 {
+            self.avg.on_empty(now);
+        }
+    }
+
+    fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
+        if old.limit.unit() != new.limit.unit() {
+            // An average of packets says nothing about bytes.
+            self.avg = QueueAverage::new(now);
+        }
+        self.modes.resize(new.ramps.len(), DropMode::default());
+        Ok(())
+    }
+
+    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
+        out("avg", self.avg.get());
+    }
+}

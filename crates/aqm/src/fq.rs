@@ -1,0 +1,346 @@
+//! Many queues under one scheduler: the flow queuing of RFC 8290, over any [`Aqm`].
+
+use aqmkit_base::{Amount, Bytes, Duration, FlowKey, Instant};
+
+use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::packet::{Packet, PacketView};
+use crate::params::{ParamError, in_range, usable_limit};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::registry::{Discipline, Link, Spec};
+use crate::storage::{Chain, Pool, over};
+
+/// What the scheduler needs to know.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqParams {
+    /// What all queues together may hold.
+    pub limit: Amount,
+    /// What they may hold in bytes.
+    pub memory_limit: Bytes,
+    /// How many queues flows are hashed to.
+    pub flows: u32,
+    /// Bytes that a queue may send in a round.
+    pub quantum: Bytes,
+    /// The most packets dropped at once from the fattest queue.
+    pub drop_batch: u32,
+    /// Changes which flows share a queue.
+    pub salt: u64,
+}
+
+impl FqParams {
+    fn check(self) -> Result<Self, ParamError> {
+        usable_limit("limit", self.limit)?;
+        in_range("memory_limit", self.memory_limit.as_f64(), 1.0, f64::INFINITY)?;
+        in_range("flows", f64::from(self.flows), 1.0, 65_536.0)?;
+        in_range("quantum", self.quantum.as_f64(), 256.0, 1_048_576.0)
+            .map_err(|e| e.cite("RFC 8290, section 5.2.4; below 256 bytes a packet takes many rounds"))?;
+        in_range("drop_batch", f64::from(self.drop_batch), 1.0, f64::INFINITY)?;
+        Ok(self)
+    }
+
+    fn queue_of(&self, flow: FlowKey) -> usize {
+        // The high half of the hash, scaled: no division.
+        (((flow.hash(self.salt) >> 32) * u64::from(self.flows)) >> 32) as usize
+    }
+
+    fn holds(&self, packets: u64, bytes: u64) -> bool {
+        bytes <= self.memory_limit.0 && !over(Backlog { packets, bytes }, self.limit)
+    }
+}
+
+/// A discipline that is flow queuing over an [`Aqm`].
+pub trait FlowQueued: Discipline {
+    /// What governs each queue.
+    type Aqm: Aqm;
+
+    /// The scheduler's parameters.
+    fn scheduler(&self) -> FqParams;
+
+    /// The parameters of each queue's algorithm. Its own limit is not used.
+    fn aqm(&self) -> <Self::Aqm as Aqm>::Params;
+
+    /// Both, checked.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    fn check(&self, link: &Link) -> Result<(FqParams, <Self::Aqm as Aqm>::Config), ParamError> {
+        Ok((self.scheduler().check()?, Self::Aqm::config(&self.aqm(), link)?))
+    }
+}
+
+/// Which list a queue is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    None,
+    New,
+    Old,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<A> {
+    aqm: A,
+    chain: Chain,
+    /// Bytes it may still send in this round.
+    deficit: i64,
+    list: List,
+    /// Who follows in the list.
+    next: Option<u32>,
+    /// When its algorithm's timer is due, if it has one. It fires when the queue is touched.
+    next_tick: Option<Instant>,
+}
+
+/// A list of queues, linked through them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    head: Option<u32>,
+    tail: Option<u32>,
+    len: u32,
+}
+
+/// RFC 8290's scheduler: deficit round robin over hashed queues, new ones first.
+pub struct Fq<P, D: FlowQueued> {
+    params: FqParams,
+    config: <D::Aqm as Aqm>::Config,
+    flows: Vec<Flow<D::Aqm>>,
+    /// Bytes waiting in each queue, apart from the rest: who is fattest is one walk over a small array.
+    bytes: Vec<u64>,
+    pool: Pool<P>,
+    new: Line,
+    old: Line,
+    backlog: Backlog,
+    stats: Stats,
+}
+
+impl<P: Packet, D: FlowQueued> Fq<P, D> {
+    /// Empty queues at `now`.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    pub fn new(params: &D, link: &Link, now: Instant) -> Result<Self, ParamError> {
+        let (params, config) = params.check(link)?;
+        let flow = || Flow {
+            aqm: D::Aqm::new(&config, now),
+            chain: Chain::default(),
+            deficit: 0,
+            list: List::None,
+            next: None,
+            next_tick: D::Aqm::tick(&config).map(|period| now + period),
+        };
+        Ok(Fq {
+            flows: std::iter::repeat_with(flow).take(params.flows as usize).collect(),
+            bytes: vec![0; params.flows as usize],
+            params,
+            config,
+            pool: Pool::default(),
+            new: Line::default(),
+            old: Line::default(),
+            backlog: Backlog::default(),
+            stats: Stats::default(),
+        })
+    }
+
+    fn view(&self, at: usize) -> QueueView {
+        QueueView { packets: self.flows[at].chain.len(), bytes: self.bytes[at], full: false }
+    }
+
+    fn put(&mut self, at: usize, packet: P, now: Instant) {
+        let len = u64::from(packet.len());
+        self.bytes[at] += len;
+        self.backlog.bytes += len;
+        self.backlog.packets += 1;
+        self.pool.push(&mut self.flows[at].chain, packet, now);
+    }
+
+    fn take(&mut self, at: usize, now: Instant) -> Option<(P, PacketView)> {
+        let (packet, sojourn) = self.pool.pop(&mut self.flows[at].chain, now)?;
+        let len = u64::from(packet.len());
+        self.bytes[at] -= len;
+        self.backlog.bytes -= len;
+        self.backlog.packets -= 1;
+        let pkt = PacketView::of(&packet, sojourn);
+        Some((packet, pkt))
+    }
+
+    fn mark(&mut self, packet: &mut P, why: Why, cx: &mut Cx<'_, P>) {
+        packet.set_ce();
+        self.stats.marked[why as usize] += 1;
+        cx.sink.marked(packet, why, cx.now);
+    }
+
+    fn line(&mut self, list: List) -> &mut Line {
+        if list == List::New { &mut self.new } else { &mut self.old }
+    }
+
+    /// Puts a queue that is in no list at the end of one.
+    fn append(&mut self, at: usize, list: List) {
+        (self.flows[at].list, self.flows[at].next) = (list, None);
+        let line = self.line(list);
+        line.len += 1;
+        match line.tail.replace(at as u32) {
+            Some(last) => self.flows[last as usize].next = Some(at as u32),
+            None => line.head = Some(at as u32),
+        }
+    }
+
+    /// Takes the first queue out of a list.
+    fn detach_first(&mut self, list: List) {
+        let Some(at) = self.line(list).head else { return };
+        self.flows[at as usize].list = List::None;
+        let next = self.flows[at as usize].next.take();
+        let line = self.line(list);
+        line.len -= 1;
+        line.head = next;
+        if next.is_none() {
+            line.tail = None;
+        }
+    }
+
+    /// Fires the timer of one queue for every period that has passed. Nothing happened to it meanwhile, so
+    /// this is as if each had been punctual; a queue at rest skips the lot.
+    fn catch_up(&mut self, at: usize, now: Instant) {
+        let Some(period) = D::Aqm::tick(&self.config) else { return };
+        let queue = self.view(at);
+        let flow = &mut self.flows[at];
+        while let Some(due) = flow.next_tick.filter(|&due| due <= now) {
+            flow.aqm.on_tick(&self.config, queue, due);
+            let mut next = due + period;
+            if next <= now && flow.aqm.at_rest(&self.config, queue) {
+                next += period * (now.since(next).whole(period) + 1);
+            }
+            flow.next_tick = Some(next);
+        }
+    }
+
+    /// Drops from the head of the queue with the most bytes, until half of it or `drop_batch` packets are
+    /// gone: one search for many drops.
+    fn drop_from_fattest(&mut self, why: Why, cx: &mut Cx<'_, P>) {
+        let most = self.bytes.iter().copied().max().unwrap_or(0);
+        let Some(at) = self.bytes.iter().position(|&bytes| bytes == most) else { return };
+        self.catch_up(at, cx.now);
+        for _ in 0..self.params.drop_batch {
+            let Some((packet, pkt)) = self.take(at, cx.now) else { return };
+            let queue = self.view(at);
+            self.flows[at].aqm.on_discard(&self.config, pkt, queue, cx.now);
+            cx.discard(packet, why, &mut self.stats);
+            if most - self.bytes[at] >= most / 2 {
+                return;
+            }
+        }
+    }
+
+    fn shrink(&mut self, why: Why, cx: &mut Cx<'_, P>) {
+        while self.backlog.packets > 0 && !self.params.holds(self.backlog.packets, self.backlog.bytes) {
+            self.drop_from_fattest(why, cx);
+        }
+    }
+
+    /// The next packet of one queue that its algorithm lets through.
+    fn serve(&mut self, at: usize, cx: &mut Cx<'_, P>) -> Option<P> {
+        self.catch_up(at, cx.now);
+        while let Some((mut packet, pkt)) = self.take(at, cx.now) {
+            let queue = self.view(at);
+            let mut env = Env { now: cx.now, rng: cx.rng };
+            match self.flows[at].aqm.on_departure(&self.config, pkt, queue, &mut env) {
+                Verdict::Drop(why) => {
+                    cx.discard(packet, why, &mut self.stats);
+                    continue;
+                }
+                Verdict::Mark(why) => self.mark(&mut packet, why, cx),
+                Verdict::Pass => {}
+            }
+            return Some(packet);
+        }
+        self.flows[at].aqm.on_empty(&self.config, cx.now);
+        None
+    }
+}
+
+impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
+    /// RFC 8290, section 4.1.
+    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
+        self.stats.enqueued += 1;
+        let pkt = PacketView::of(&packet, Duration::ZERO);
+        let at = self.params.queue_of(pkt.flow);
+        self.catch_up(at, cx.now);
+        let queue = self.view(at);
+        let mut env = Env { now: cx.now, rng: cx.rng };
+        let verdict = self.flows[at].aqm.on_arrival(&self.config, pkt, queue, &mut env);
+        if let Verdict::Drop(why) = verdict {
+            return cx.discard(packet, why, &mut self.stats);
+        }
+        if !self.params.holds(1, u64::from(pkt.len)) {
+            // It would not fit if all the others went.
+            self.flows[at].aqm.on_discard(&self.config, pkt, queue, cx.now);
+            return cx.discard(packet, Why::Overflow, &mut self.stats);
+        }
+        if let Verdict::Mark(why) = verdict {
+            self.mark(&mut packet, why, cx);
+        }
+        self.put(at, packet, cx.now);
+        if self.flows[at].list == List::None {
+            self.flows[at].deficit = self.params.quantum.0 as i64;
+            self.append(at, List::New);
+        }
+        self.shrink(Why::Evicted, cx);
+    }
+
+    /// RFC 8290, section 4.2.
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P> {
+        loop {
+            let (list, first) = match (self.new.head, self.old.head) {
+                (Some(first), _) => (List::New, first),
+                (None, Some(first)) => (List::Old, first),
+                (None, None) => return Dequeued::Empty,
+            };
+            let at = first as usize;
+            if self.flows[at].deficit <= 0 {
+                self.flows[at].deficit += self.params.quantum.0 as i64;
+                self.detach_first(list);
+                self.append(at, List::Old);
+                continue;
+            }
+            if let Some(packet) = self.serve(at, cx) {
+                self.flows[at].deficit -= i64::from(packet.len());
+                self.stats.dequeued += 1;
+                return Dequeued::Packet(packet);
+            }
+            self.detach_first(list);
+            if list == List::New {
+                // Or it could be new again at once, and starve the old ones.
+                self.append(at, List::Old);
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let (params, config) = D::of(spec)?.check(link)?;
+        if (params.flows, params.salt) != (self.params.flows, self.params.salt) {
+            let want = "flows would move to other queues while packets wait; that needs a new queue";
+            return Err(ParamError::new("flows", params.flows, want));
+        }
+        for at in 0..self.flows.len() {
+            self.catch_up(at, cx.now);
+            let flow = &mut self.flows[at];
+            // Whoever refuses a change refuses it for every queue alike, so already for the first.
+            flow.aqm.on_change(&self.config, &config, cx.now)?;
+            flow.next_tick =
+                D::Aqm::tick(&config).map(|period| flow.next_tick.unwrap_or(cx.now + period).min(cx.now + period));
+        }
+        (self.params, self.config) = (params, config);
+        self.shrink(Why::Reconfigured, cx);
+        Ok(())
+    }
+
+    fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
+        out("new_flows", f64::from(self.new.len));
+        out("old_flows", f64::from(self.old.len));
+        out("fattest", self.bytes.iter().copied().max().unwrap_or(0) as f64);
+    }
+}

@@ -1,0 +1,41 @@
+//! A part of a queue, such as the packets of one class, that has an average and drops of its own.
+
+use aqmkit_base::Instant;
+
+use super::early::DropMode;
+use super::ewma::QueueAverage;
+use crate::aqm::QueueView;
+
+/// What one part of a queue has waiting, its average, and where its drops stand.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What it has waiting.
+    pub queued: QueueView,
+    /// The average of that.
+    pub avg: QueueAverage,
+    /// Where its early drops stand.
+    pub mode: DropMode,
+}
+
+impl Part {
+    /// A part that has nothing waiting at `now`.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Part { queued: QueueView::default(), avg: QueueAverage::new(now), mode: DropMode::default() }
+    }
+
+    /// One of its packets has been put into the queue.
+    pub fn enqueued(&mut self, len: u32) {
+        self.queued.packets += 1;
+        self.queued.bytes += u64::from(len);
+    }
+
+    /// One of its packets has left the queue.
+    pub fn dequeued(&mut self, len: u32, now: Instant) {
+        self.queued.packets -= 1;
+        self.queued.bytes -= u64::from(len);
+        if self.queued.packets == 0 {
+            self.avg.on_empty(now);
+        }
+    }
+}

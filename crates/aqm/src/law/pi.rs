@@ -1,0 +1,68 @@
+//! The proportional-integral controller: how a delay becomes a probability.
+//!
+//! Pan et al. 2013 and RFC 8033 section 4.2 (PIE); De Schepper et al. 2016 (PI2); RFC 9332 appendix A (DualPI2).
+
+use aqmkit_base::Duration;
+
+/// A PI controller of the queuing delay. Both gains are per second of delay error and per update, so a
+/// delay cannot be given in the wrong unit; halving the time between updates wants `alpha_hz` halved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PiController {
+    /// Integral gain, in Hz: what an update adds for each second above the target.
+    pub alpha_hz: f64,
+    /// Proportional gain, in Hz: what an update adds for each second that the delay has grown.
+    pub beta_hz: f64,
+}
+
+impl PiController {
+    /// What one update adds: `alpha (qdelay - target) + beta (qdelay - qdelay_old)`.
+    #[must_use]
+    pub fn step(&self, qdelay: Duration, qdelay_old: Duration, target: Duration) -> f64 {
+        let (now, old) = (qdelay.as_secs_f64(), qdelay_old.as_secs_f64());
+        self.alpha_hz * (now - target.as_secs_f64()) + self.beta_hz * (now - old)
+    }
+
+    /// The probability after one update, kept within 0 and 1; the bounds are also what keeps the integral from winding up.
+    #[must_use]
+    pub fn update(&self, p: f64, qdelay: Duration, qdelay_old: Duration, target: Duration) -> f64 {
+        (p + self.step(qdelay, qdelay_old, target)).clamp(0.0, 1.0)
+    }
+}
+
+/// PIE's scale of a step by the probability it starts from: the gains of a linear controller are too
+/// large where the probability is small. A factor of four for each decade.
+#[must_use]
+pub fn auto_tune(p: f64) -> f64 {
+    const TABLE: [(f64, f64); 6] = [
+        (0.000_001, 1.0 / 2048.0),
+        (0.000_01, 1.0 / 512.0),
+        (0.000_1, 1.0 / 128.0),
+        (0.001, 1.0 / 32.0),
+        (0.01, 1.0 / 8.0),
+        (0.1, 1.0 / 2.0),
+    ];
+    TABLE.iter().find(|(below, _)| p < *below).map_or(1.0, |(_, scale)| *scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn a_step_has_an_integral_and_a_proportional_part() {
+        let pi = PiController { alpha_hz: 0.125, beta_hz: 1.25 };
+        // 0.125 * 5 ms + 1.25 * 10 ms
+        assert!((pi.step(MS(20), MS(10), MS(15)) - 0.013_125).abs() < 1e-12);
+        assert!((pi.step(MS(15), MS(15), MS(15))).abs() < 1e-18);
+        assert_eq!(pi.update(0.001, MS(0), MS(30), MS(15)), 0.0, "it stops at zero");
+        assert_eq!(pi.update(0.9, MS(900), MS(0), MS(15)), 1.0, "and at one");
+    }
+
+    #[test]
+    fn the_table_is_rfc_8033s() {
+        let scales = [0.0, 0.000_001, 0.000_01, 0.000_1, 0.001, 0.01, 0.1, 1.0].map(|p| 1.0 / auto_tune(p));
+        assert_eq!(scales, [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0, 1.0]);
+    }
+}
