@@ -9,6 +9,12 @@ use crate::registry::Link;
 /// The entry that stands for every class without one of its own.
 pub const REST: &str = "*";
 
+/// The names of the link's classes, or `*` alone where it names none.
+#[must_use]
+pub fn names_or_rest(link: &Link) -> Vec<String> {
+    if link.classes.is_empty() { vec![REST.to_owned()] } else { link.classes.clone() }
+}
+
 /// Which entry of a discipline's list of classes each class of a link goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassMap {

@@ -21,7 +21,7 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `classes` | Q | | one class `*` with the whole link | an entry for each class, with the fields below |
+//! | `classes` | Q | | equal shares for the link's classes | an entry for each class, with the fields below |
 //! | `class` | cl | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
 //! | `share` | | 1 | | fraction of the link; the sum of all must not be above 1, and what it lacks is shared in proportion |
 //! | `rate` | service rate | rate | | the same as a rate; give one of the two |
@@ -75,7 +75,7 @@ use std::collections::BTreeMap;
 use aqmkit_base::{Amount, BitRate, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::classes::{ClassMap, REST};
+use crate::classes::{ClassMap, REST, names_or_rest};
 use crate::law::sharing::{Next, ROOT, Sharing};
 use crate::packet::Packet;
 use crate::params::{ParamError, in_range, usable_limit};
@@ -132,7 +132,10 @@ impl Discipline for Params {
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let mut full = self.clone();
         if full.classes.is_empty() {
-            full.classes.push(ClassParams { share: Some(1.0), ..ClassParams::default() });
+            let names = names_or_rest(link);
+            let share = Some(1.0 / names.len() as f64);
+            full.classes =
+                names.into_iter().map(|class| ClassParams { class, share, ..ClassParams::default() }).collect();
         }
         for (i, class) in full.classes.iter_mut().enumerate() {
             class.complete(link).map_err(|e| e.within(&format!("classes[{i}]")))?;

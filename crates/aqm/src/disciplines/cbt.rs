@@ -31,7 +31,7 @@
 //! | `latency` | L | time | | mean delay when every class is at its threshold; needed where a class gives `bandwidth` and no `max` |
 //! | `counting` | | | `"packets"` | unit of the thresholds and averages; `"bytes"` makes the shares independent of packet sizes |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
-//! | `classes` | | | one class `*`, 5 to 40 packets | an entry for each class, with the fields below |
+//! | `classes` | | | equal parts of RED's 5 to 40 packets for the link's classes | an entry for each class, with the fields below |
 //! | `class` | cl | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
 //! | `max` | `Th_max` | queue length | `bandwidth * latency / packet_size` | average above which everything of the class is dropped |
 //! | `min` | `Th_min` | queue length | `max` | average above which packets are dropped early |
@@ -75,7 +75,7 @@ use aqmkit_base::{Amount, BitRate, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
-use crate::classes::{ClassMap, REST};
+use crate::classes::{ClassMap, REST, names_or_rest};
 use crate::law::early::Ramp;
 use crate::law::ewma::QueueAverage;
 use crate::law::part::Part;
@@ -163,7 +163,7 @@ impl Discipline for Params {
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let mut full = self.clone();
         if full.classes.is_empty() {
-            full.classes.push(self.only_class(link));
+            full.classes = self.equal_classes(link);
         }
         for (i, class) in full.classes.iter_mut().enumerate() {
             let field = format!("classes[{i}]");
@@ -175,13 +175,17 @@ impl Discipline for Params {
 }
 
 impl Params {
-    /// The class for all traffic where none is named: RED with the dissertation's parameters.
-    fn only_class(&self, link: &Link) -> ClassParams {
-        let packets = |n: u64| match self.counting {
-            Counting::Packets => Amount::Packets(n as f64),
-            Counting::Bytes => Amount::Bytes(n * link.mean_packet.0),
+    /// Where no class is described: the dissertation's thresholds of RED, 5 and 40 packets, with equal shares of the 40 for
+    /// the link's classes.
+    fn equal_classes(&self, link: &Link) -> Vec<ClassParams> {
+        let names = names_or_rest(link);
+        let packets = |n: f64| match self.counting {
+            Counting::Packets => Amount::Packets(n),
+            Counting::Bytes => Amount::Bytes((n * link.mean_packet.as_f64()) as u64),
         };
-        ClassParams { min: Some(packets(5)), max: Some(packets(40)), ..ClassParams::default() }
+        let max = 40.0 / names.len() as f64;
+        let (min, max) = (Some(packets(max.min(5.0))), Some(packets(max)));
+        names.into_iter().map(|class| ClassParams { class, min, max, ..ClassParams::default() }).collect()
     }
 
     /// Fills in the drain rates (and with them the bandwidths of equation 4.3) once thresholds are known.
