@@ -1,8 +1,9 @@
 //! From the names of traffic classes in a parameter file to what each packet's class means.
 
 use aqmkit_base::ClassId;
+use serde::{Deserialize, Serialize};
 
-use crate::params::ParamError;
+use crate::params::{ParamError, in_range};
 use crate::registry::Link;
 
 /// The entry that stands for every class without one of its own.
@@ -84,6 +85,75 @@ impl ClassSet {
     #[must_use]
     pub fn contains(&self, class: ClassId) -> bool {
         self.within.get(class.index()).copied().unwrap_or(self.rest)
+    }
+}
+
+/// The weight of one class: what a flow of it gets, compared with one of another class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClassWeight {
+    /// The name of a class of the link, or `*`.
+    pub class: String,
+    /// Its weight.
+    pub weight: f64,
+}
+
+impl Default for ClassWeight {
+    fn default() -> Self {
+        ClassWeight { class: REST.to_owned(), weight: 1.0 }
+    }
+}
+
+/// The weights of a link's classes; without any entry every class weighs 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    map: ClassMap,
+    weights: Vec<f64>,
+}
+
+impl Weights {
+    /// Matches the entries with the classes of `link`.
+    ///
+    /// # Errors
+    /// As [`ClassMap::new`], and when a weight is not from a thousandth to a million.
+    pub fn new(link: &Link, entries: &[ClassWeight]) -> Result<Self, ParamError> {
+        for (i, entry) in entries.iter().enumerate() {
+            in_range("weight", entry.weight, 1e-3, 1e6).map_err(|e| e.within(&format!("classes[{i}]")))?;
+        }
+        if entries.is_empty() {
+            return Ok(Weights { map: ClassMap::new(link, [REST].into_iter())?, weights: vec![1.0] });
+        }
+        let map = ClassMap::new(link, entries.iter().map(|e| e.class.as_str()))?;
+        Ok(Weights { map, weights: entries.iter().map(|e| e.weight).collect() })
+    }
+
+    /// The entry of a class.
+    #[must_use]
+    pub fn entry(&self, class: ClassId) -> usize {
+        self.map.entry(class)
+    }
+
+    /// The weight of a class.
+    #[must_use]
+    pub fn of(&self, class: ClassId) -> f64 {
+        self.weights[self.entry(class)]
+    }
+
+    /// The weights by entry.
+    #[must_use]
+    pub fn all(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// Refuses another assignment of classes to entries; the weights themselves may be others.
+    ///
+    /// # Errors
+    /// When a class goes to another entry than in `other`.
+    pub fn same_classes(&self, other: &Weights) -> Result<(), ParamError> {
+        if self.map == other.map {
+            return Ok(());
+        }
+        Err(ParamError::new("classes", "another list", "the classes cannot change while packets wait"))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::packet::{Packet, PacketView};
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec};
-use crate::storage::{Chain, Pool};
+use crate::storage::{Chain, Pool, over};
 
 /// What the scheduler needs to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,11 +43,7 @@ impl FqParams {
     }
 
     fn holds(&self, packets: u64, bytes: u64) -> bool {
-        bytes <= self.memory_limit.0
-            && match self.limit {
-                Amount::Packets(max) => packets as f64 <= max,
-                Amount::Bytes(max) => bytes <= max,
-            }
+        bytes <= self.memory_limit.0 && !over(Backlog { packets, bytes }, self.limit)
     }
 }
 

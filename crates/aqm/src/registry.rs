@@ -233,6 +233,10 @@ registry! {
     Dcn = dcn, "dcn";
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
+    Drr = drr, "drr";
+    Sfq = sfq, "sfq";
+    Fq = fq, "fq";
+    Csfq = csfq, "csfq";
     Codel = codel, "codel";
     FqCodel = fq_codel, "fq-codel";
     Pie = pie, "pie";

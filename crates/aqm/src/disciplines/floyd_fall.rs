@@ -93,7 +93,7 @@ use crate::packet::{Packet, PacketView};
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec, discipline};
-use crate::storage::Ring;
+use crate::storage::{Ring, fits};
 
 mod judge;
 
@@ -361,11 +361,7 @@ impl<P: Packet> FloydFall<P> {
 
     /// Whether a packet fits, both into its lane and under the common limit.
     fn fits(&self, lane: usize, len: u32) -> bool {
-        let Backlog { packets, bytes } = self.backlog();
-        let all = match self.config.params.limit {
-            Amount::Packets(max) => (packets + 1) as f64 <= max,
-            Amount::Bytes(max) => bytes + u64::from(len) <= max,
-        };
+        let all = fits(self.backlog(), len, self.config.params.limit);
         all && (lane == OPEN || self.lanes[CLASS].ring.fits(len, self.config.restricted_limit))
     }
 

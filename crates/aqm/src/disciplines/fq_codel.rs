@@ -57,7 +57,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/fq.rs` is RFC 8290's section 4 over RFC 8289's pseudo-code, literally, with equal
+//! `tests/oracle/flow_queuing.rs` is RFC 8290's section 4 over RFC 8289's pseudo-code, literally, with equal
 //! decisions on random and bursty traces. `tests/closed_forms.rs` has equal shares in bytes whatever the
 //! sizes; `tests/worked.rs` new before old, and the fattest queue.
 //!

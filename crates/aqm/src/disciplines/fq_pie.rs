@@ -51,7 +51,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/fq.rs` is the same transcription of the scheduler as FQ-CoDel's over that of RFC 8033,
+//! `tests/oracle/flow_queuing.rs` is the same transcription of the scheduler as FQ-CoDel's over that of RFC 8033,
 //! with punctual timers for every queue, with equal decisions on random and bursty traces.
 //!
 //! ## References

@@ -8,6 +8,7 @@ pub mod misbehaving;
 pub mod part;
 pub mod pi;
 pub mod preferential;
+pub mod rate;
 pub mod sharing;
 pub mod tcp;
 pub mod token_bucket;

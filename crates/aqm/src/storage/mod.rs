@@ -4,7 +4,12 @@ pub mod chain;
 pub mod crowd;
 pub mod drop_history;
 pub mod dual;
+pub mod flow_cache;
+pub mod flow_numbers;
+pub mod flow_queues;
 pub mod flow_table;
+pub mod heap;
+pub mod links;
 pub mod pool;
 pub mod recent;
 pub mod ring;
@@ -16,21 +21,25 @@ use crate::qdisc::Backlog;
 pub use crowd::Crowd;
 pub use drop_history::DropHistory;
 pub use dual::{Classifier, Dual, Lane};
+pub use flow_cache::FlowCache;
+pub use flow_numbers::FlowNumbers;
+pub use flow_queues::FlowQueues;
 pub use flow_table::FlowTable;
+pub use heap::{IndexedHeap, Real};
+pub use links::{Links, List};
 pub use pool::{Chain, Pool};
 pub use recent::RecentFlows;
 pub use ring::Ring;
 
-/// Whether a packet of `len` bytes fits under `limit` where so much waits.
-fn fits(waiting: Backlog, len: u32, limit: Amount) -> bool {
-    match limit {
-        Amount::Packets(max) => (waiting.packets + 1) as f64 <= max,
-        Amount::Bytes(max) => waiting.bytes + u64::from(len) <= max,
-    }
+/// Whether a packet of `len` bytes fits in beside `waiting` under `limit`.
+#[must_use]
+pub fn fits(waiting: Backlog, len: u32, limit: Amount) -> bool {
+    !over(Backlog { packets: waiting.packets + 1, bytes: waiting.bytes + u64::from(len) }, limit)
 }
 
-/// Whether more waits than `limit` allows.
-fn over(waiting: Backlog, limit: Amount) -> bool {
+/// Whether `waiting` is more than `limit` allows.
+#[must_use]
+pub fn over(waiting: Backlog, limit: Amount) -> bool {
     match limit {
         Amount::Packets(max) => waiting.packets as f64 > max,
         Amount::Bytes(max) => waiting.bytes > max,

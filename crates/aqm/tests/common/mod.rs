@@ -105,6 +105,7 @@ pub fn options() -> Vec<Spec> {
     let shares = r#"{"class": "tcp", "share": 0.72, "parent": "elastic", "limit": 20},
                     {"class": "multimedia", "share": 0.16, "parent": "elastic", "limit": "9kb"},
                     {"class": "other", "share": 0.12, "limit": 20}"#;
+    let weights = r#"{"class": "tcp", "weight": 2}, {"class": "*", "weight": 0.7}"#;
     vec![
         spec("fifo", r#"{"limit": 20, "drop": "front"}"#),
         spec("fifo", r#"{"limit": "20kb", "drop": "random"}"#),
@@ -219,5 +220,22 @@ pub fn options() -> Vec<Spec> {
             r#"{"limit": "60kb", "q_ref": "5kb", "a": 1.7, "b": 1.8, "as_printed": true, "counting": "bytes",
                 "t_dec": "7ms", "p_init": 3.0, "threshold": 2.0, "hb_limit": 100, "sb_slots": 50}"#,
         ),
+        spec("drr", &format!(r#"{{"limit": 60, "quantum": "300b", "flow_limit": "20kb", "classes": [{weights}]}}"#)),
+        spec("drr", &format!(r#"{{"limit": "60kb", "buckets": 3, "headdrop": true, "classes": [{weights}]}}"#)),
+        spec("sfq", r#"{"limit": 60, "divisor": 4, "depth": 30, "flows": 3, "perturb": "3ms", "quantum": "500b"}"#),
+        spec("sfq", r#"{"limit": "60kb", "divisor": 7, "depth": 20, "headdrop": true, "perturb": "700us"}"#),
+        spec("fq", &format!(r#"{{"limit": 60, "delta": "3000b", "flows": 5, "classes": [{weights}]}}"#)),
+        spec("fq", &format!(r#"{{"limit": "60kb", "clock": "self", "flows": 3, "classes": [{weights}]}}"#)),
+        spec(
+            "csfq",
+            &format!(
+                r#"{{"limit": 60, "k": "2ms", "k_alpha": "5ms", "k_c": "5ms", "flows": 4, "ecn": true, "classes": [{weights}]}}"#
+            ),
+        ),
+        spec(
+            "csfq",
+            r#"{"role": "core", "limit": "60kb", "threshold": "0b", "k": "2ms", "k_alpha": "5ms", "k_c": "5ms"}"#,
+        ),
+        spec("csfq", r#"{"role": "edge", "limit": 60}"#),
     ]
 }

@@ -1,206 +1,147 @@
-//! RFC 8290, section 4, over the transcriptions of CoDel and PIE. Every queue's timer is punctual.
+//! The law of FQ: finish numbers, with `R(t)` followed from one finish number to the next by looking at every
+//! conversation.
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{Duration, FlowKey, Instant, Rng};
+use aqmkit_base::{Instant, Rng};
 
-use crate::codel::Codel;
 use crate::common::{Pkt, link, spec};
-use crate::pie::Pie;
-use crate::trace::{Oracle, assert_seen, compare, compare_bursts, compare_marks};
+use crate::queues::Queues;
+use crate::trace::{Oracle, assert_seen, compare, seconds};
 
-/// One of the queues.
-trait Queue {
-    fn punctual(&mut self, now: Instant);
-    fn enqueue(&mut self, packet: Pkt, now: Instant, rng: &mut Rng) -> bool;
-    fn dequeue(&mut self, now: Instant) -> Option<Pkt>;
-    fn packets(&mut self) -> &mut Vec<(Pkt, Instant)>;
-    fn dropped_last(&mut self) {}
+#[derive(Clone, Copy)]
+struct Numbers {
+    id: u64,
+    bid: f64,
+    f: f64,
 }
 
-impl Queue for Codel {
-    fn punctual(&mut self, _now: Instant) {}
-
-    fn enqueue(&mut self, packet: Pkt, now: Instant, _rng: &mut Rng) -> bool {
-        self.queue.push((packet, now));
-        true
-    }
-
-    fn dequeue(&mut self, now: Instant) -> Option<Pkt> {
-        Codel::dequeue(self, now)
-    }
-
-    fn packets(&mut self) -> &mut Vec<(Pkt, Instant)> {
-        &mut self.queue
-    }
+struct Fq {
+    queues: Queues,
+    /// F of the last packet of each conversation, if it has had any since the beginning.
+    f: Vec<Option<f64>>,
+    weight: [f64; 3],
+    numbers: Vec<Numbers>,
+    r: f64,
+    last: Option<Instant>,
+    delta: f64,
+    self_clocked: bool,
+    limit: u64,
 }
 
-impl Queue for Pie {
-    fn punctual(&mut self, now: Instant) {
-        Pie::punctual(self, now);
-    }
+/// 10 Mbit/s.
+const MU: f64 = 1_250_000.0;
 
-    fn enqueue(&mut self, packet: Pkt, now: Instant, rng: &mut Rng) -> bool {
-        Pie::enqueue(self, packet, now, rng)
-    }
-
-    fn dequeue(&mut self, now: Instant) -> Option<Pkt> {
-        Pie::dequeue(self, now)
-    }
-
-    fn packets(&mut self) -> &mut Vec<(Pkt, Instant)> {
-        &mut self.queue
-    }
-
-    fn dropped_last(&mut self) {
-        self.no_delay();
-    }
-}
-
-struct Fq<Q> {
-    limit: usize,
-    memory_limit: u64,
-    quantum: i64,
-    drop_batch: usize,
-    salt: u64,
-    queues: Vec<Q>,
-    credits: Vec<i64>,
-    new: Vec<usize>,
-    old: Vec<usize>,
-}
-
-fn bytes(queue: &mut impl Queue) -> u64 {
-    queue.packets().iter().map(|(p, _)| u64::from(p.len)).sum()
-}
-
-impl<Q: Queue> Fq<Q> {
-    fn over(&mut self) -> bool {
-        self.queues.iter_mut().map(|q| q.packets().len()).sum::<usize>() > self.limit
-            || self.queues.iter_mut().map(bytes).sum::<u64>() > self.memory_limit
-    }
-
-    fn drop_from_the_largest(&mut self) {
-        let mut largest = 0;
-        for i in 0..self.queues.len() {
-            if bytes(&mut self.queues[i]) > bytes(&mut self.queues[largest]) {
-                largest = i;
-            }
+impl Fq {
+    fn new(limit: u64, bytes: bool) -> Self {
+        Fq {
+            queues: Queues::new(9, bytes),
+            f: vec![None; 9],
+            weight: [1.0; 3],
+            numbers: Vec::new(),
+            r: 0.0,
+            last: None,
+            delta: 0.0,
+            self_clocked: false,
+            limit,
         }
-        let half = bytes(&mut self.queues[largest]) / 2;
-        let (mut packets, mut dropped) = (0, 0);
-        loop {
-            let (p, _) = self.queues[largest].packets().remove(0);
-            if self.queues[largest].packets().is_empty() {
-                self.queues[largest].dropped_last();
-            }
-            dropped += u64::from(p.len);
-            packets += 1;
-            if packets == self.drop_batch || dropped >= half {
+    }
+
+    fn active(&self) -> Vec<usize> {
+        (0..9).filter(|&i| self.f[i].is_some_and(|f| f > self.r)).collect()
+    }
+
+    fn advance(&mut self, now: Instant) {
+        let mut time = seconds(self.last.unwrap_or(now), now);
+        self.last = Some(now);
+        while !self.self_clocked && !self.active().is_empty() {
+            let n_ac: f64 = self.active().iter().map(|i| self.weight[i % 3]).sum();
+            let next = self.active().iter().map(|&i| self.f[i].unwrap()).fold(f64::INFINITY, f64::min);
+            let needed = (next - self.r) * n_ac / MU;
+            if needed > time {
+                self.r += time * MU / n_ac;
                 break;
             }
+            time -= needed;
+            self.r = next;
         }
+        self.reset_if_idle();
     }
 
-    fn punctual(&mut self, now: Instant) {
-        for queue in &mut self.queues {
-            queue.punctual(now);
-        }
-    }
-}
-
-impl<Q: Queue> Oracle for Fq<Q> {
-    fn arriving(&mut self, packet: Pkt, now: Instant, rng: &mut Rng) -> bool {
-        self.punctual(now);
-        let hash = FlowKey(packet.flow).hash(self.salt) >> 32;
-        let i = ((hash * self.queues.len() as u64) >> 32) as usize;
-        if !self.queues[i].enqueue(packet, now, rng) {
-            return false;
-        }
-        if !self.new.contains(&i) && !self.old.contains(&i) {
-            self.new.push(i);
-            self.credits[i] = self.quantum;
-        }
-        let mut kept = true;
-        while self.over() {
-            self.drop_from_the_largest();
-            kept = false;
-        }
-        kept
-    }
-
-    fn departing(&mut self, now: Instant) -> Option<Pkt> {
-        self.punctual(now);
-        loop {
-            let from_new = !self.new.is_empty();
-            if !from_new && self.old.is_empty() {
-                return None;
-            }
-            let i = if from_new { self.new[0] } else { self.old[0] };
-            let list = if from_new { &mut self.new } else { &mut self.old };
-            if self.credits[i] <= 0 {
-                self.credits[i] += self.quantum;
-                list.remove(0);
-                self.old.push(i);
-                continue;
-            }
-            if let Some(p) = self.queues[i].dequeue(now) {
-                self.credits[i] -= i64::from(p.len);
-                return Some(p);
-            }
-            list.remove(0);
-            if from_new {
-                self.old.push(i);
-            }
+    /// Nothing waits, and no conversation has had more than its share.
+    fn reset_if_idle(&mut self) {
+        let idle = (0..9).all(|i| self.queues.q[i].is_empty() && self.f[i].is_none_or(|f| f <= self.r - self.delta));
+        if idle {
+            self.r = 0.0;
+            self.f = vec![None; 9];
         }
     }
 }
 
-fn fq<Q>(queue: impl Fn() -> Q) -> Fq<Q> {
-    Fq {
-        limit: 100,
-        memory_limit: 80_000,
-        quantum: 700,
-        drop_batch: 5,
-        salt: 3,
-        queues: (0..4).map(|_| queue()).collect(),
-        credits: vec![0; 4],
-        new: Vec::new(),
-        old: Vec::new(),
+impl Oracle for Fq {
+    fn arriving(&mut self, p: Pkt, now: Instant, _rng: &mut Rng) -> bool {
+        self.advance(now);
+        let i = p.flow as usize;
+        let length = f64::from(p.len) / self.weight[i % 3];
+        let last = self.f[i].unwrap_or(f64::NEG_INFINITY);
+        let f = last.max(self.r) + length;
+        let bid = last.max(self.r - self.delta) + length;
+        self.f[i] = Some(f);
+        self.numbers.push(Numbers { id: p.id, bid, f });
+        self.queues.push(i, p);
+        let mut dropped = false;
+        while self.queues.total() > self.limit {
+            let longest = self.queues.longest();
+            let gone = self.queues.last(longest);
+            self.numbers.retain(|n| n.id != gone.id);
+            dropped = true;
+        }
+        !dropped
     }
-}
 
-const SCHEDULER: &str =
-    r#""limit": 100, "memory_limit": "80000b", "flows": 4, "quantum": "700b", "drop_batch": 5, "salt": 3"#;
-
-#[test]
-fn fq_codel_is_rfc_8290() {
-    let params = r#""target": "500us", "interval": "10ms", "max_drops": 4000000000"#;
-    let fq_codel = spec("fq-codel", &format!(r#"{{{SCHEDULER}, {params}}}"#));
-    let interval = Duration::from_millis(10);
-    let oracle = || {
-        fq(|| {
-            let mut codel = Codel::new(Duration::from_micros(500), interval);
-            codel.ecn = true;
-            codel
-        })
-    };
-    assert_seen(&compare(&fq_codel, &link(), 9, oracle), &[Why::Evicted, Why::Sojourn]);
-    assert_seen(&compare_marks(&fq_codel, &link(), 9, oracle), &[Why::Evicted, Why::Sojourn]);
-    assert_seen(&compare_bursts(&fq_codel, &link(), 2, false, interval, oracle), &[Why::Evicted, Why::Sojourn]);
+    fn departing(&mut self, _now: Instant) -> Option<Pkt> {
+        let Some(at) = (0..self.numbers.len()).min_by(|&a, &b| self.numbers[a].bid.total_cmp(&self.numbers[b].bid))
+        else {
+            if self.self_clocked {
+                self.r = f64::INFINITY;
+                self.reset_if_idle();
+            }
+            return None;
+        };
+        let Numbers { id, f, .. } = self.numbers.remove(at);
+        if self.self_clocked {
+            self.r = self.r.max(f);
+        }
+        let i =
+            (0..9).find(|&i| self.queues.q[i].first().is_some_and(|p| p.id == id)).expect("it is first of its queue");
+        Some(self.queues.remove(i, 0))
+    }
 }
 
 #[test]
-fn fq_pie_is_rfc_8290_over_rfc_8033() {
-    let params = r#""target": "3ms", "max_burst": "20ms", "tupdate": "5ms", "alpha": 1.5, "beta": 2.0,
-                    "derandomize": false, "cap": false"#;
-    let fq_pie = spec("fq-pie", &format!(r#"{{{SCHEDULER}, {params}}}"#));
-    let oracle = || {
-        fq(|| {
-            let mut pie = Pie::new();
-            pie.tail_drop = usize::MAX;
-            pie
-        })
-    };
-    assert_seen(&compare(&fq_pie, &link(), 9, oracle), &[Why::Evicted, Why::Early]);
-    let interval = Duration::from_millis(10);
-    assert_seen(&compare_bursts(&fq_pie, &link(), 2, false, interval, oracle), &[Why::Early]);
+fn fq_emulates_rounds() {
+    let stats = compare(&spec("fq", r#"{"limit": 60}"#), &link(), 9, || Fq::new(60, false));
+    assert_seen(&stats, &[Why::Evicted, Why::Overflow]);
+    let bytes = compare(&spec("fq", r#"{"limit": "30000b"}"#), &link(), 9, || Fq::new(30_000, true));
+    assert_seen(&bytes, &[Why::Evicted, Why::Overflow]);
+}
+
+#[test]
+fn fq_puts_the_idle_ahead_by_delta() {
+    let stats = compare(&spec("fq", r#"{"limit": 60, "delta": "4000b"}"#), &link(), 9, || Fq {
+        delta: 4000.0,
+        ..Fq::new(60, false)
+    });
+    assert_seen(&stats, &[Why::Evicted, Why::Overflow]);
+}
+
+#[test]
+fn fq_may_be_self_clocked_and_weighted() {
+    // Weights whose sums and quotients are exact.
+    let classes =
+        r#"[{"class": "tcp", "weight": 2}, {"class": "multimedia", "weight": 0.5}, {"class": "other", "weight": 1}]"#;
+    for (clock, self_clocked) in [("self", true), ("rounds", false)] {
+        let params = spec("fq", &format!(r#"{{"limit": 60, "clock": "{clock}", "classes": {classes}}}"#));
+        let oracle = || Fq { self_clocked, weight: [2.0, 0.5, 1.0], ..Fq::new(60, false) };
+        assert_seen(&compare(&params, &link(), 9, oracle), &[Why::Evicted, Why::Overflow]);
+    }
 }

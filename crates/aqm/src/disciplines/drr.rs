@@ -1,0 +1,329 @@
+//! # DRR: deficit round robin
+//!
+//! A queue for each flow, served in turn: a turn lets a flow send a quantum of bytes, and what it could not
+//! use because its next packet was larger is kept for its next turn. Flows get equal shares whatever the
+//! sizes of their packets, at a constant cost per packet.
+//!
+//! ## Law
+//!
+//! ```text
+//! arrival for flow i:  i not in ActiveList: append it, DC_i = 0                 [shreedhar96]
+//!                      no buffer left: take one from the longest queue
+//!                      append the packet to queue i
+//! turn of flow i:      DC_i <- DC_i + Q_i
+//!                      while the head of queue i is not longer than DC_i: send it, DC_i <- DC_i - length
+//!                      queue i empty: DC_i = 0, leave ActiveList; else go to its end
+//! Q_i = Q w_i / min_j w_j                                                        weights
+//! ```
+//!
+//! With `Max` the longest packet: `0 <= DC_i < Max`; a flow that always has packets sends between `m Q - Max`
+//! and `m Q + Max` bytes in `m` turns; what two such flows of the same weight have sent over any time differs
+//! by at most `2 Max + Q` bytes. [shreedhar96]
+//!
+//! ## Parameters
+//!
+//! | field | symbol | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|---|
+//! | `limit` | | queue length | 240 | what all queues together may hold, in packets or bytes |
+//! | `quantum` | Q | size | 1500b | bytes of a turn, for the smallest weight; below the longest packet the cost per packet is no longer constant, far above it a flow sends in bursts |
+//! | `buckets` | n | | | hash flows to so many queues for each entry of `classes`; without it every flow has its own queue. Flows that share a queue share its turns: take several times the number of busy flows |
+//! | `flow_limit` | | queue length | | what a single queue may hold; a packet above it is dropped |
+//! | `headdrop` | | | false | take from the head of the longest queue where buffers run out, not from its tail: TCP hears of it sooner |
+//! | `classes` | | | | weights, with the fields below; without any, every flow weighs 1 |
+//! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
+//! | `weight` | | 1 | 1 | what a flow of the class gets, compared with a flow of another |
+//!
+//! ## Deviations
+//!
+//! 1. The paper hashes flows to a fixed number of queues. Without `buckets` there is a queue for each flow
+//!    with a packet, so that flows never share one.
+//! 2. A queue that loses its last packet to another flow leaves `ActiveList` at once. In the paper's
+//!    pseudo-code it stays there, empty, until its turn.
+//! 3. The paper counts free buffers, that is packets; with a limit in bytes the longest queue is the one with
+//!    most bytes (as exactly as 256), and as many packets go as the arriving one needs. Of queues of the same
+//!    length it takes from the one that came to it last; the paper does not say.
+//! 4. The paper does not say which packet of the longest queue goes: the last, as in `McKenney`'s scheme. ns-2
+//!    takes the head, as `headdrop` does; its defaults are 10 buckets, 25000 bytes and a quantum of 250 bytes.
+//! 5. Linux's `drr` has no flows but classes that filters choose, each with a queue discipline of its own, a
+//!    quantum of the device's MTU, and drops at each class. The limit of 240 packets is ours: the paper's
+//!    figures are for arrivals that a router's buffers hold.
+//! 6. The paper's DRR+, which serves flows that keep to a contract first, is not here.
+//!
+//! ## Limits
+//!
+//! Delay is not bounded by a flow's own share: a packet may wait for a turn of every other flow, so up to
+//! `n Q` bytes, and flows that send little are not put first. With `buckets`, fairness holds between queues.
+//! Which classes there are and the number of buckets cannot change while packets wait. State: a number for
+//! each queue, and a queue for each bucket or for each flow with a packet in it, so at most `limit`. Per
+//! packet: one look-up or one hash, and a turn if the quantum is not below the longest packet; else up to
+//! `Max / Q` turns of every flow, so a quantum below 64 bytes is refused. A flow that has one packet at a time costs
+//! a place in the table for each of them; `buckets` saves that.
+//!
+//! ## Evidence
+//!
+//! `tests/oracle/drr.rs` is the paper's pseudo-code, literally, with equal decisions on random and bursty traces;
+//! `tests/fair.rs` holds it to the three bounds and to its weights; `tests/fair_worked.rs` has turns step by step.
+//!
+//! ## References
+//!
+//! * mckenney90: P. `McKenney`, Stochastic Fairness Queueing, INFOCOM 1990: buffer stealing.
+//! * shreedhar96: M. Shreedhar, G. Varghese, Efficient Fair Queuing Using Deficit Round-Robin, IEEE/ACM `ToN`
+//!   4(3), 1996.
+
+use aqmkit_base::{Amount, Bytes, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::classes::{ClassWeight, Weights};
+use crate::packet::Packet;
+use crate::params::{ParamError, in_range, usable_limit};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::registry::{Discipline, Link, Spec, discipline};
+use crate::storage::{FlowNumbers, FlowQueues, Links, List, fits, over};
+
+/// A fixed salt: two runs must hash alike, and a live link's keys are salted hashes already.
+const SALT: u64 = 0x6171_6d6b_6974_0003;
+
+/// The parameters of DRR as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What all queues together may hold.
+    pub limit: Amount,
+    /// Bytes of a turn, for the smallest weight.
+    pub quantum: Bytes,
+    /// Queues that flows are hashed to; a queue for each flow where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<u32>,
+    /// What a single queue may hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_limit: Option<Amount>,
+    /// Whether buffers are taken from the head of the longest queue.
+    pub headdrop: bool,
+    /// Weights of classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassWeight>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            limit: Amount::Packets(240.0),
+            quantum: Bytes(1500),
+            buckets: None,
+            flow_limit: None,
+            headdrop: false,
+            classes: Vec::new(),
+        }
+    }
+}
+
+impl Discipline for Params {
+    discipline!("drr", Drr);
+
+    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+        Config::new(self, link)?;
+        Ok(self.clone())
+    }
+
+    fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
+        Ok(Box::new(Drr::<P>::new(self, link, now)?))
+    }
+}
+
+/// DRR's parameters, checked.
+#[derive(Clone, Debug)]
+struct Config {
+    limit: Amount,
+    flow_limit: Option<Amount>,
+    buckets: Option<u32>,
+    headdrop: bool,
+    weights: Weights,
+    /// By entry of `classes`.
+    quanta: Vec<u64>,
+}
+
+impl Config {
+    fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
+        // Less than the smallest packet of any network, and turns would be without end.
+        in_range("quantum", params.quantum.as_f64(), 64.0, f64::from(u32::MAX))
+            .map_err(|e| e.cite("Shreedhar and Varghese 1996: constant work needs the longest packet or more"))?;
+        if let Some(buckets) = params.buckets {
+            in_range("buckets", f64::from(buckets), 1.0, 1_048_576.0)?;
+        }
+        let weights = Weights::new(link, &params.classes)?;
+        let least = weights.all().iter().copied().fold(f64::INFINITY, f64::min);
+        Ok(Config {
+            limit: usable_limit("limit", params.limit)?,
+            flow_limit: params.flow_limit.map(|limit| usable_limit("flow_limit", limit)).transpose()?,
+            buckets: params.buckets,
+            headdrop: params.headdrop,
+            quanta: weights.all().iter().map(|w| (params.quantum.as_f64() * w / least + 0.5) as u64).collect(),
+            weights,
+        })
+    }
+}
+
+/// What a queue in `ActiveList` may send.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    /// DC.
+    deficit: u64,
+    /// The entry of the class.
+    entry: usize,
+}
+
+/// A queue for each flow, and whose turn it is.
+#[derive(Clone, Debug)]
+pub struct Drr<P> {
+    config: Config,
+    /// Without buckets: which queue each flow with packets has.
+    flows: FlowNumbers,
+    queues: FlowQueues<P>,
+    turns: Vec<Turn>,
+    links: Links,
+    /// `ActiveList`: exactly the queues with packets; the first is being served.
+    active: List,
+    /// Whether the first has been given its quantum.
+    granted: bool,
+    stats: Stats,
+}
+
+impl<P: Packet> Drr<P> {
+    /// Empty queues.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    pub fn new(params: &Params, link: &Link, _now: Instant) -> Result<Self, ParamError> {
+        let config = Config::new(params, link)?;
+        Ok(Drr {
+            flows: FlowNumbers::default(),
+            queues: FlowQueues::new(0, config.limit.unit()),
+            turns: Vec::new(),
+            links: Links::default(),
+            active: List::default(),
+            granted: false,
+            stats: Stats::default(),
+            config,
+        })
+    }
+
+    /// The queue of a packet, if it has one.
+    fn queue_of(&self, packet: &P, entry: usize) -> Option<usize> {
+        match self.config.buckets {
+            None => self.flows.get(packet.flow()),
+            Some(n) => Some(entry * n as usize + (packet.flow().hash(SALT) % u64::from(n)) as usize),
+        }
+    }
+
+    /// `InsertActiveList`.
+    fn activate(&mut self, i: usize, entry: usize) {
+        if i >= self.turns.len() {
+            self.turns.resize(i + 1, Turn::default());
+        }
+        self.turns[i] = Turn { deficit: 0, entry };
+        self.links.push_back(&mut self.active, i);
+    }
+
+    /// Takes a queue without packets out of `ActiveList`.
+    fn retire(&mut self, i: usize) {
+        self.granted &= self.active.front() != Some(i);
+        self.links.remove(&mut self.active, i);
+        self.turns[i].deficit = 0;
+        if self.config.buckets.is_none() {
+            self.flows.release(i);
+        }
+    }
+
+    /// `FreeBuffer`.
+    fn steal(&mut self, why: Why, cx: &mut Cx<'_, P>) {
+        let Some(longest) = self.queues.longest() else {
+            return;
+        };
+        if let Some((packet, ())) = self.queues.steal(longest, self.config.headdrop) {
+            cx.discard(packet, why, &mut self.stats);
+        }
+        if self.queues.is_empty(longest) {
+            self.retire(longest);
+        }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Drr<P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+        self.stats.enqueued += 1;
+        let (len, entry) = (packet.len(), self.config.weights.entry(packet.class()));
+        if !fits(Backlog::default(), len, self.config.limit) {
+            return cx.discard(packet, Why::Overflow, &mut self.stats);
+        }
+        let mut queue = self.queue_of(&packet, entry);
+        let waiting = queue.map_or(Backlog::default(), |i| self.queues.length(i));
+        if self.config.flow_limit.is_some_and(|limit| !fits(waiting, len, limit)) {
+            return cx.discard(packet, Why::Unfair, &mut self.stats);
+        }
+        while !fits(self.queues.backlog(), len, self.config.limit) {
+            self.steal(Why::Evicted, cx);
+            // The flow may have lost its last packet, and its queue with it.
+            queue = self.queue_of(&packet, entry);
+        }
+        let i = queue.unwrap_or_else(|| self.flows.assign(packet.flow()));
+        if self.queues.is_empty(i) {
+            self.activate(i, entry);
+        }
+        self.queues.push(i, packet, ());
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_, P>) -> Dequeued<P> {
+        while let Some(i) = self.active.front() {
+            let turn = &mut self.turns[i];
+            if !self.granted {
+                turn.deficit += self.config.quanta[turn.entry];
+                self.granted = true;
+            }
+            let size = self.queues.head(i).map_or(0, |(packet, ())| u64::from(packet.len()));
+            if size > turn.deficit {
+                self.granted = false;
+                self.links.rotate(&mut self.active);
+                continue;
+            }
+            turn.deficit -= size;
+            let Some((packet, ())) = self.queues.pop(i) else {
+                break;
+            };
+            if self.queues.is_empty(i) {
+                self.retire(i);
+            }
+            self.stats.dequeued += 1;
+            return Dequeued::Packet(packet);
+        }
+        Dequeued::Empty
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let config = Config::new(Params::of(spec)?, link)?;
+        config.weights.same_classes(&self.config.weights)?;
+        if config.buckets != self.config.buckets {
+            return Err(ParamError::new("buckets", "another number", "it cannot change while packets wait"));
+        }
+        self.config = config;
+        self.queues.set_counting(self.config.limit.unit());
+        while over(self.queues.backlog(), self.config.limit) {
+            self.steal(Why::Reconfigured, cx);
+        }
+        Ok(())
+    }
+
+    fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
+        // What queues carry over: the one being served has its quantum on top.
+        let served = self.active.front().filter(|_| self.granted);
+        let carried = self.turns.iter().enumerate().filter(|(i, _)| Some(*i) != served).map(|(_, turn)| turn.deficit);
+        out("deficit", carried.max().unwrap_or(0) as f64);
+    }
+}

@@ -1,0 +1,233 @@
+//! Many FIFOs in one store, of which the longest is always known: what fair queueing needs.
+//!
+//! Packets stand in one slab, each in the list of its queue, so memory follows the packets that wait and
+//! not the number of queues. Queues stand in lists by their length, as `McKenney` 1990 keeps them: a packet
+//! moves its queue by one list, so the longest is found without a search. Where lengths are bytes the
+//! lists are [`GRAIN`] apart, and the search after a packet has left is as long as the packet is.
+
+use aqmkit_base::size::Counting;
+
+use super::links::{Links, List};
+use crate::packet::Packet;
+use crate::qdisc::Backlog;
+
+/// How exactly the lengths of queues are compared in bytes.
+pub const GRAIN: u64 = 256;
+
+/// Numbered FIFOs of packets, each with a note of type `T`. It grows with the most packets and the longest
+/// queue it has held and allocates nothing after that.
+#[derive(Clone, Debug)]
+pub struct FlowQueues<P, T = ()> {
+    slots: Vec<Option<(P, T)>>,
+    free: Vec<u32>,
+    /// Packets in their queues.
+    order: Links,
+    queues: Vec<Queue>,
+    /// Queues by their level; who came to a level last is first.
+    levels: Vec<List>,
+    by_level: Links,
+    /// The highest level with a queue in it; 0 if nothing waits.
+    top: usize,
+    counting: Counting,
+    total: Backlog,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Queue {
+    list: List,
+    length: Backlog,
+    level: usize,
+}
+
+impl Queue {
+    fn level(&self, counting: Counting) -> usize {
+        match counting {
+            Counting::Packets => self.length.packets as usize,
+            Counting::Bytes if self.length.packets == 0 => 0,
+            Counting::Bytes => self.length.bytes.div_ceil(GRAIN).max(1) as usize,
+        }
+    }
+}
+
+impl<P: Packet, T> FlowQueues<P, T> {
+    /// So many empty queues, whose lengths are compared in this unit.
+    #[must_use]
+    pub fn new(queues: usize, counting: Counting) -> Self {
+        FlowQueues {
+            slots: Vec::new(),
+            free: Vec::new(),
+            order: Links::default(),
+            queues: vec![Queue::default(); queues],
+            levels: Vec::new(),
+            by_level: Links::default(),
+            top: 0,
+            counting,
+            total: Backlog::default(),
+        }
+    }
+
+    /// Compares lengths in this unit from now on.
+    pub fn set_counting(&mut self, counting: Counting) {
+        if counting != self.counting {
+            self.counting = counting;
+            (0..self.queues.len()).for_each(|q| self.relevel(q));
+        }
+    }
+
+    /// Puts a packet at the tail of queue `q`; there are as many queues as the highest number needs.
+    pub fn push(&mut self, q: usize, packet: P, note: T) {
+        if q >= self.queues.len() {
+            self.queues.resize(q + 1, Queue::default());
+        }
+        let len = u64::from(packet.len());
+        let slot = match self.free.pop() {
+            Some(slot) => slot as usize,
+            None => {
+                self.slots.push(None);
+                self.slots.len() - 1
+            }
+        };
+        self.slots[slot] = Some((packet, note));
+        let queue = &mut self.queues[q];
+        self.order.push_back(&mut queue.list, slot);
+        for length in [&mut queue.length, &mut self.total] {
+            length.packets += 1;
+            length.bytes += len;
+        }
+        self.relevel(q);
+    }
+
+    /// Takes the packet at the head of queue `q`.
+    pub fn pop(&mut self, q: usize) -> Option<(P, T)> {
+        self.take(q, self.queues.get(q)?.list.front()?)
+    }
+
+    /// Takes the packet at the tail of queue `q`.
+    pub fn pop_tail(&mut self, q: usize) -> Option<(P, T)> {
+        self.take(q, self.queues.get(q)?.list.back()?)
+    }
+
+    /// Takes a packet out of queue `q` at the end that is asked for.
+    pub fn steal(&mut self, q: usize, from_head: bool) -> Option<(P, T)> {
+        if from_head { self.pop(q) } else { self.pop_tail(q) }
+    }
+
+    fn take(&mut self, q: usize, slot: usize) -> Option<(P, T)> {
+        let entry = self.slots[slot].take()?;
+        self.free.push(slot as u32);
+        let queue = &mut self.queues[q];
+        self.order.remove(&mut queue.list, slot);
+        for length in [&mut queue.length, &mut self.total] {
+            length.packets -= 1;
+            length.bytes -= u64::from(entry.0.len());
+        }
+        self.relevel(q);
+        Some(entry)
+    }
+
+    /// Moves queue `q` to the list of its length.
+    fn relevel(&mut self, q: usize) {
+        let (old, new) = (self.queues[q].level, self.queues[q].level(self.counting));
+        if old == new {
+            return;
+        }
+        if old > 0 {
+            self.by_level.remove(&mut self.levels[old], q);
+        }
+        if new >= self.levels.len() {
+            self.levels.resize(new + 1, List::default());
+        }
+        if new > 0 {
+            self.by_level.push_front(&mut self.levels[new], q);
+        }
+        self.queues[q].level = new;
+        self.top = self.top.max(new);
+        // The queue that just left the top is at `new` or above it: so far down at most.
+        while self.top > 0 && self.levels[self.top].is_empty() {
+            self.top -= 1;
+        }
+    }
+
+    /// The longest queue; of several, the one that came to this length last.
+    #[must_use]
+    pub fn longest(&self) -> Option<usize> {
+        self.levels.get(self.top)?.front()
+    }
+
+    /// The packet at the head of queue `q`, with its note.
+    #[must_use]
+    pub fn head(&self, q: usize) -> Option<&(P, T)> {
+        self.slots[self.queues.get(q)?.list.front()?].as_ref()
+    }
+
+    /// How much waits in queue `q`.
+    #[must_use]
+    pub fn length(&self, q: usize) -> Backlog {
+        self.queues.get(q).map_or(Backlog::default(), |queue| queue.length)
+    }
+
+    /// Whether nothing waits in queue `q`.
+    #[must_use]
+    pub fn is_empty(&self, q: usize) -> bool {
+        self.queues.get(q).is_none_or(|queue| queue.list.is_empty())
+    }
+
+    /// How much waits in all queues.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::{ClassId, Ecn, FlowKey};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Pkt(u32);
+
+    impl Packet for Pkt {
+        fn len(&self) -> u32 {
+            self.0
+        }
+        fn flow(&self) -> FlowKey {
+            FlowKey(0)
+        }
+        fn class(&self) -> ClassId {
+            ClassId(0)
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+        fn set_ce(&mut self) {}
+    }
+
+    proptest! {
+        #[test]
+        fn they_are_queues_and_the_longest_is_known(
+            ops in prop::collection::vec((0_u8..8, 0_usize..5, 0_u32..1500), 0..400), bytes: bool,
+        ) {
+            let counting = if bytes { Counting::Bytes } else { Counting::Packets };
+            let mut queues = FlowQueues::new(2, counting);
+            let mut model = vec![std::collections::VecDeque::new(); 5];
+            for (at, (op, q, len)) in ops.into_iter().enumerate() {
+                match op {
+                    0..4 => { queues.push(q, Pkt(len), at); model[q].push_back((Pkt(len), at)); }
+                    4..6 => prop_assert_eq!(queues.pop(q), model[q].pop_front()),
+                    _ => prop_assert_eq!(queues.pop_tail(q), model[q].pop_back()),
+                }
+                let length = |queue: &std::collections::VecDeque<(Pkt, usize)>| match counting {
+                    Counting::Packets => queue.len() as u64,
+                    Counting::Bytes => queue.iter().map(|p| u64::from(p.0.0)).sum::<u64>().div_ceil(GRAIN).max(queue.len().min(1) as u64),
+                };
+                let longest = model.iter().map(length).max().filter(|&l| l > 0);
+                prop_assert_eq!(queues.longest().map(|found| length(&model[found])), longest);
+                let bytes = model.iter().flatten().map(|p| u64::from(p.0.0)).sum();
+                prop_assert_eq!(queues.backlog(), Backlog { packets: model.iter().map(|queue| queue.len() as u64).sum(), bytes });
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Doubly linked lists of numbered things, with the links in one array: any thing can leave its list at
+//! once, and lists are joined and left without allocating.
+
+const NIL: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: u32,
+    next: u32,
+}
+
+/// The links of numbered things, each in at most one list at a time. Whoever owns the lists knows which.
+#[derive(Clone, Debug, Default)]
+pub struct Links(Vec<Link>);
+
+/// The two ends of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    head: u32,
+    tail: u32,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        List { head: NIL, tail: NIL }
+    }
+}
+
+impl List {
+    /// The first.
+    #[must_use]
+    pub fn front(self) -> Option<usize> {
+        (self.head != NIL).then_some(self.head as usize)
+    }
+
+    /// The last.
+    #[must_use]
+    pub fn back(self) -> Option<usize> {
+        (self.tail != NIL).then_some(self.tail as usize)
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.head == NIL
+    }
+}
+
+impl Links {
+    /// Puts `id`, which is in no list, at the end of `list`.
+    pub fn push_back(&mut self, list: &mut List, id: usize) {
+        let last = list.tail;
+        self.place(id, Link { prev: last, next: NIL });
+        list.tail = id as u32;
+        match list.head {
+            NIL => list.head = list.tail,
+            _ => self.0[last as usize].next = list.tail,
+        }
+    }
+
+    /// Puts `id`, which is in no list, at the beginning of `list`.
+    pub fn push_front(&mut self, list: &mut List, id: usize) {
+        let first = list.head;
+        self.place(id, Link { prev: NIL, next: first });
+        list.head = id as u32;
+        match list.tail {
+            NIL => list.tail = list.head,
+            _ => self.0[first as usize].prev = list.head,
+        }
+    }
+
+    /// Takes `id` out of `list`, which it is in.
+    pub fn remove(&mut self, list: &mut List, id: usize) {
+        let Link { prev, next } = self.0[id];
+        match prev {
+            NIL => list.head = next,
+            _ => self.0[prev as usize].next = next,
+        }
+        match next {
+            NIL => list.tail = prev,
+            _ => self.0[next as usize].prev = prev,
+        }
+    }
+
+    /// Takes the first out of `list`.
+    pub fn pop_front(&mut self, list: &mut List) -> Option<usize> {
+        let first = list.front()?;
+        self.remove(list, first);
+        Some(first)
+    }
+
+    /// Moves the first of `list` to its end.
+    pub fn rotate(&mut self, list: &mut List) {
+        if let Some(first) = self.pop_front(list) {
+            self.push_back(list, first);
+        }
+    }
+
+    fn place(&mut self, id: usize, link: Link) {
+        if id >= self.0.len() {
+            self.0.resize(id + 1, Link { prev: NIL, next: NIL });
+        }
+        self.0[id] = link;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_deque_that_things_may_leave(ops in prop::collection::vec((0_u8..4, 0_usize..20), 0..200)) {
+            let (mut links, mut list, mut model) = (Links::default(), List::default(), Vec::new());
+            for (op, id) in ops {
+                let inside = model.iter().position(|&other| other == id);
+                match (op, inside) {
+                    (0, None) => { links.push_back(&mut list, id); model.push(id); }
+                    (1, None) => { links.push_front(&mut list, id); model.insert(0, id); }
+                    (2, Some(at)) => { links.remove(&mut list, id); model.remove(at); }
+                    (3, _) if !model.is_empty() => { links.rotate(&mut list); model.rotate_left(1); }
+                    _ => {}
+                }
+                prop_assert_eq!((list.front(), list.back()), (model.first().copied(), model.last().copied()));
+            }
+            let left: Vec<_> = std::iter::from_fn(|| links.pop_front(&mut list)).collect();
+            prop_assert_eq!(left, model);
+        }
+    }
+}

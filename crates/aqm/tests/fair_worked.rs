@@ -1,0 +1,181 @@
+//! Fair queueing worked by hand, and what a wrong parameter is told.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod common;
+
+use aqmkit_aqm::{Qdisc, Why};
+use aqmkit_base::{Duration, Instant, Rng};
+use common::{Event, Log, Pkt, cx, link, spec};
+
+struct Bench {
+    queue: Box<dyn Qdisc<Pkt>>,
+    rng: Rng,
+    log: Log,
+    now: Instant,
+    next: u64,
+}
+
+impl Bench {
+    fn new(name: &str, json: &str) -> Self {
+        let queue = spec(name, json).build(&link(), Instant::ZERO).unwrap();
+        Bench { queue, rng: Rng::stream(1, "worked"), log: Log::default(), now: Instant::ZERO, next: 0 }
+    }
+
+    /// Offers packets of these lengths; gives the numbers of the packets dropped, with reasons.
+    fn offer(&mut self, flow: u64, lengths: &[u32]) -> Vec<(u64, Why)> {
+        let seen = self.log.0.len();
+        for &len in lengths {
+            self.next += 1;
+            let packet = Pkt { len, ..Pkt::new(self.next, flow) };
+            self.queue.enqueue(packet, &mut cx(self.now, &mut self.rng, &mut self.log));
+        }
+        let drop = |e: &Event| match e {
+            Event::Dropped(p, why) => (p.id, *why),
+            _ => unreachable!("only drops are logged"),
+        };
+        self.log.0[seen..].iter().map(drop).collect()
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)).packet().map(|p| p.id)
+    }
+
+    fn take_all(&mut self) -> Vec<u64> {
+        std::iter::from_fn(|| self.take()).collect()
+    }
+
+    fn gauge(&self, name: &str) -> f64 {
+        let mut found = f64::NAN;
+        self.queue.probe(&mut |n, value| {
+            if n == name {
+                found = value;
+            }
+        });
+        found
+    }
+}
+
+const NONE: Vec<(u64, Why)> = Vec::new();
+
+/// Figures 1 and 2 of Shreedhar and Varghese: quantum 500.
+#[test]
+fn drr_is_the_example_of_its_paper() {
+    let mut b = Bench::new("drr", r#"{"quantum": "500b"}"#);
+    b.offer(1, &[200, 750, 20]);
+    b.offer(2, &[500, 500]);
+    b.offer(3, &[100, 600, 200]);
+    b.offer(4, &[180, 700, 50]);
+    assert_eq!([b.take(), b.take()], [Some(1), Some(4)], "flow 1 keeps 300 for its next turn");
+    assert_eq!(b.gauge("deficit"), 300.0);
+    assert_eq!([b.take(), b.take(), b.take()], [Some(6), Some(9), Some(2)]);
+    assert_eq!(b.gauge("deficit"), 400.0, "flow 3 could not send 600");
+    assert_eq!(b.take_all(), [3, 5, 7, 8, 10, 11]);
+    assert_eq!(b.gauge("deficit"), 0.0);
+}
+
+#[test]
+fn drr_takes_buffers_from_the_longest_queue() {
+    let steal = |options: &str| {
+        let mut b = Bench::new("drr", &format!(r#"{{"limit": 3{options}}}"#));
+        assert_eq!(b.offer(1, &[1000; 3]), NONE);
+        let stolen = b.offer(2, &[1000]);
+        (stolen, b.take_all())
+    };
+    assert_eq!(steal(""), (vec![(3, Why::Evicted)], vec![1, 4, 2]));
+    assert_eq!(steal(r#", "headdrop": true"#), (vec![(1, Why::Evicted)], vec![2, 4, 3]));
+    assert_eq!(steal(r#", "flow_limit": 3, "buckets": 1"#), (vec![(4, Why::Unfair)], vec![1, 2, 3]));
+}
+
+/// As many as the arriving packet needs, and none for one that would never fit.
+#[test]
+fn drr_makes_room_in_bytes() {
+    let mut b = Bench::new("drr", r#"{"limit": "3000b"}"#);
+    assert_eq!(b.offer(1, &[1000; 3]), NONE);
+    assert_eq!(b.offer(2, &[1500]), [(3, Why::Evicted), (2, Why::Evicted)]);
+    assert_eq!(b.offer(3, &[3001]), [(5, Why::Overflow)]);
+    assert_eq!(b.take_all(), [1, 4]);
+}
+
+#[test]
+fn sfq_step_by_step() {
+    let mut b = Bench::new("sfq", r#"{"limit": 4}"#);
+    assert_eq!((b.offer(1, &[1000; 3]), b.offer(2, &[100])), (NONE, NONE));
+    assert_eq!(b.offer(1, &[1000]), [(5, Why::Overflow)], "its own queue is the longest");
+    assert_eq!(b.offer(2, &[100]), [(3, Why::Evicted)]);
+    assert_eq!(b.take_all(), [1, 4, 2, 6], "a packet each");
+}
+
+/// A queue goes on while anything of its quantum is left, and pays back what it took too much.
+#[test]
+fn sfq_has_the_turns_of_linux() {
+    let mut b = Bench::new("sfq", r#"{"quantum": "1000b"}"#);
+    b.offer(1, &[900, 900, 900]);
+    b.offer(2, &[100; 12]);
+    // Flow 1: 1000 - 900 - 900 = -800. Flow 2: ten packets, then 0, so it is given 1000. Flow 1: 200, sends.
+    assert_eq!(b.take_all(), [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 3, 14, 15]);
+}
+
+/// 10 Mbit/s are 1250 bytes in a millisecond.
+#[test]
+fn fq_step_by_step() {
+    let mut b = Bench::new("fq", "{}");
+    b.offer(1, &[1000]);
+    b.offer(2, &[500]);
+    b.offer(1, &[1000]);
+    b.now += Duration::from_micros(400);
+    // 500 bytes for two conversations: R = 250, F = 250 + 100.
+    b.offer(3, &[100]);
+    assert_eq!((b.gauge("round"), b.gauge("active")), (250.0, 3.0));
+    assert_eq!(b.take_all(), [4, 2, 1, 3], "F = 350, 500, 1000, 2000");
+}
+
+/// R = 500 when 650 bytes come: F = 1150, after the second packet of flow 1; with delta = 100 the bid is 1050.
+#[test]
+fn fq_puts_a_new_conversation_ahead_by_delta() {
+    for (delta, order) in [(0, [1, 2, 3]), (100, [1, 3, 2])] {
+        let mut b = Bench::new("fq", &format!(r#"{{"delta": "{delta}b"}}"#));
+        b.offer(1, &[1000, 100]);
+        b.now += Duration::from_micros(400);
+        b.offer(3, &[650]);
+        assert_eq!((b.gauge("round"), b.take_all()), (500.0, order.to_vec()));
+    }
+}
+
+#[test]
+fn fq_does_not_forgive_who_overran_its_buffer() {
+    let mut b = Bench::new("fq", r#"{"limit": 2}"#);
+    assert_eq!(b.offer(1, &[1000; 3]), [(3, Why::Overflow)]);
+    assert_eq!(b.offer(2, &[1000]), [(2, Why::Evicted)]);
+    assert_eq!(b.take_all(), [1, 4], "both have F = 1000");
+    b.offer(1, &[1000]);
+    b.offer(2, &[1000]);
+    assert_eq!(b.take_all(), [6, 5], "F = 4000 and F = 2000");
+}
+
+#[test]
+fn fq_remembers_so_many_conversations() {
+    let mut b = Bench::new("fq", r#"{"flows": 2}"#);
+    assert_eq!((b.offer(1, &[1000; 2]), b.offer(2, &[500])), (NONE, NONE));
+    assert_eq!(b.offer(3, &[500]), [(4, Why::Overflow)], "nobody can be forgotten");
+    assert_eq!(b.take(), Some(3));
+    assert_eq!((b.offer(3, &[500]), b.gauge("flows")), (NONE, 2.0), "in the place of 2");
+}
+
+#[test]
+fn wrong_parameters_are_told_what_would_be_right() {
+    let says = |name, json, parts: &[&str]| {
+        let text = spec(name, json).build::<Pkt>(&link(), Instant::ZERO).err().expect("it must be refused").to_string();
+        assert!(parts.iter().all(|part| text.contains(part)), "{name} {json}: {text}");
+    };
+    says("drr", r#"{"quantum": "10b"}"#, &["quantum = 10", "64", "Shreedhar"]);
+    says("drr", r#"{"buckets": 0}"#, &["buckets = 0"]);
+    says("drr", r#"{"flow_limit": "0b"}"#, &["flow_limit = 0"]);
+    says("drr", r#"{"classes": [{"weight": 0}]}"#, &["classes[0].weight = 0", "0.001"]);
+    says("drr", r#"{"classes": [{"class": "tcp"}]}"#, &["missing: multimedia, other"]);
+    says("sfq", r#"{"divisor": 0}"#, &["divisor = 0"]);
+    says("sfq", r#"{"flows": 1025}"#, &["flows = 1025", "from 1 to 1024"]);
+    says("fq", r#"{"flows": 0}"#, &["flows = 0"]);
+    says("csfq", r#"{"k": "0ms"}"#, &["k = 0", "Stoica"]);
+    says("csfq", r#"{"threshold": 5}"#, &["threshold = 5p", "number of bytes"]);
+}
