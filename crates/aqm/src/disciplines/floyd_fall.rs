@@ -93,7 +93,7 @@ use crate::packet::{Packet, PacketView};
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec, discipline};
-use crate::storage::Ring;
+use crate::storage::{Ring, fits};
 
 mod judge;
 
