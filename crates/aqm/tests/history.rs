@@ -137,17 +137,17 @@ fn dcns_controller_as_printed_goes_the_wrong_way_first() {
     assert!((first_step(false) + 3.0).abs() < 1e-9 && (first_step(true) - 3.0).abs() < 1e-9);
 }
 
-/// 10 Mbit/s are 1250 packets a second, 1000 in 800 ms, so 5 for each of 200 flows; and the gains of the
-/// design rule at 200 flows.
+/// 10 Mbit/s are 1250 packets a second, 1000 in 800 ms, so 5 for each of 200 flows; and AFD's
+/// gains.
 #[test]
-fn dcns_defaults_follow_from_the_number_of_flows() {
+fn dcn_starts_at_a_fair_share_with_the_gains_of_afd() {
     let full = serde_json::to_value(Spec::named("dcn").unwrap().effective(&link()).unwrap()).unwrap();
     let close = |field: &str, want: f64| {
         let got = full[field].as_f64().unwrap();
         assert!((got - want).abs() < 1e-9, "{field} = {got}, not {want}");
     };
-    close("a", 0.0016);
-    close("b", 0.0016 * 1.0005);
+    close("a", 1.7);
+    close("b", 1.8);
     close("p_init", 5.0);
     close("p_max", 1000.0);
 }
