@@ -149,12 +149,6 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
         Some((packet, pkt))
     }
 
-    fn mark(&mut self, packet: &mut P, why: Why, cx: &mut Cx<'_, P>) {
-        packet.set_ce();
-        self.stats.marked[why as usize] += 1;
-        cx.sink.marked(packet, why, cx.now);
-    }
-
     /// Puts the first of the new or the old queues behind the old ones.
     fn next_round(&mut self, from_new: bool) {
         let first = self.rounds.pop_front(if from_new { &mut self.new } else { &mut self.old });
@@ -213,7 +207,7 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
                     cx.discard(packet, why, &mut self.stats);
                     continue;
                 }
-                Verdict::Mark(why) => self.mark(&mut packet, why, cx),
+                Verdict::Mark(why) => cx.mark(&mut packet, why, &mut self.stats),
                 Verdict::Pass => {}
             }
             return Some(packet);
@@ -242,7 +236,7 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
         if let Verdict::Mark(why) = verdict {
-            self.mark(&mut packet, why, cx);
+            cx.mark(&mut packet, why, &mut self.stats);
         }
         self.put(at, packet, cx.now);
         if !self.flows[at].listed {
