@@ -9,10 +9,11 @@ mod common;
 use std::sync::LazyLock;
 
 use aqmkit_aqm::registry::Spec;
+use common::catalogue::{defaults, options};
 use common::driver::{Op, Play};
 use libfuzzer_sys::fuzz_target;
 
-static SPECS: LazyLock<Vec<Spec>> = LazyLock::new(|| [common::defaults(), common::options()].concat());
+static SPECS: LazyLock<Vec<Spec>> = LazyLock::new(|| [defaults(), options()].concat());
 
 fuzz_target!(|data: &[u8]| {
     let Some((&[which, seed], rest)) = data.split_first_chunk::<2>() else { return };

@@ -41,12 +41,6 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
         self.ring.queue_view(!self.ring.fits(len, self.limit))
     }
 
-    fn mark(&mut self, packet: &mut P, why: Why, cx: &mut Cx<'_, P>) {
-        packet.set_ce();
-        self.stats.marked[why as usize] += 1;
-        cx.sink.marked(packet, why, cx.now);
-    }
-
     /// Lets every tick up to and including `now` happen, each at its own time.
     fn catch_up(&mut self, now: Instant) {
         while let (Some(at), Some(period)) = (self.next_tick.filter(|&at| at <= now), A::tick(&self.config)) {
@@ -96,7 +90,7 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
         if let Verdict::Mark(why) = verdict {
-            self.mark(&mut packet, why, cx);
+            cx.mark(&mut packet, why, &mut self.stats);
         }
         self.ring.push(packet, cx.now);
     }
@@ -111,7 +105,7 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
                     cx.discard(packet, why, &mut self.stats);
                     continue;
                 }
-                Verdict::Mark(why) => self.mark(&mut packet, why, cx),
+                Verdict::Mark(why) => cx.mark(&mut packet, why, &mut self.stats),
                 Verdict::Pass => {}
             }
             self.stats.dequeued += 1;

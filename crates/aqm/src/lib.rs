@@ -38,7 +38,7 @@ pub mod aqm;
 pub mod classes;
 pub mod disciplines;
 pub mod fifo;
-pub mod fq;
+pub mod flow_queuing;
 pub mod law;
 pub mod packet;
 pub mod params;
@@ -48,7 +48,7 @@ pub mod storage;
 
 pub use aqm::{Aqm, DropFrom, Env, QueueView, Verdict};
 pub use fifo::Fifo;
-pub use fq::Fq;
+pub use flow_queuing::Fq;
 pub use packet::{Packet, PacketView};
 pub use params::ParamError;
 pub use qdisc::{Backlog, Cx, Dequeued, Discard, Qdisc, Sink, Stats, Why};

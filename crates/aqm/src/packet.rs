@@ -54,4 +54,14 @@ impl PacketView {
     pub fn signal(&self, ecn: bool, why: Why) -> Verdict {
         if ecn && self.ecn.is_capable() { Verdict::Mark(why) } else { Verdict::Drop(why) }
     }
+
+    /// What RED's decision comes to: a signal, but with `harddrop` a drop above the upper threshold.
+    #[must_use]
+    pub fn early(&self, decision: Option<Why>, ecn: bool, harddrop: bool) -> Verdict {
+        match decision {
+            None => Verdict::Pass,
+            Some(Why::Forced) => self.signal(ecn && !harddrop, Why::Forced),
+            Some(why) => self.signal(ecn, why),
+        }
+    }
 }

@@ -112,6 +112,16 @@ impl<P> Cx<'_, P> {
         stats.dropped[why as usize] += 1;
         self.sink.dropped(packet, why, self.now);
     }
+
+    /// Marks `packet`: counts it and tells the sink.
+    pub fn mark(&mut self, packet: &mut P, why: Why, stats: &mut Stats)
+    where
+        P: Packet,
+    {
+        packet.set_ce();
+        stats.marked[why as usize] += 1;
+        self.sink.marked(packet, why, self.now);
+    }
 }
 
 /// The answer to a link that asks for a packet.

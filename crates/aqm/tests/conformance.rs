@@ -6,9 +6,10 @@ mod common;
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
+use common::catalogue::{defaults, options};
 use common::driver::{Op, Play};
 use common::slow::slowed;
-use common::{Event, Log, Pkt, cx, defaults, link, options};
+use common::{Event, Log, Pkt, cx, link};
 use proptest::prelude::*;
 
 fn all() -> Vec<Spec> {

@@ -67,13 +67,7 @@ impl Backlogged {
     }
 
     fn gauge(&self, name: &str) -> f64 {
-        let mut found = f64::NAN;
-        self.queue.probe(&mut |n, value| {
-            if n == name {
-                found = value;
-            }
-        });
-        found
+        common::gauge(&*self.queue, name)
     }
 }
 

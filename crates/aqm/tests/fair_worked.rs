@@ -46,13 +46,7 @@ impl Bench {
     }
 
     fn gauge(&self, name: &str) -> f64 {
-        let mut found = f64::NAN;
-        self.queue.probe(&mut |n, value| {
-            if n == name {
-                found = value;
-            }
-        });
-        found
+        common::gauge(&*self.queue, name)
     }
 }
 

@@ -60,13 +60,7 @@ impl Bench {
     }
 
     fn gauge(&self, name: &str) -> f64 {
-        let mut found = None;
-        self.queue.probe(&mut |n, value| {
-            if n == name {
-                found = Some(value);
-            }
-        });
-        found.unwrap_or_else(|| panic!("no gauge {name}"))
+        common::gauge(&*self.queue, name)
     }
 }
 

@@ -4,7 +4,8 @@ mod common;
 
 use aqmkit_aqm::{Cx, Discard, Qdisc};
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
-use common::{Pkt, defaults, link, options};
+use common::catalogue::{defaults, options};
+use common::{Pkt, link};
 
 /// A thousand flows of every class, in waves that fill the queue and let it run empty.
 fn waves(queue: &mut dyn Qdisc<Pkt>, start: Instant, seed: u64) -> Instant {

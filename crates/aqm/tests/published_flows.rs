@@ -82,13 +82,7 @@ impl Router {
     }
 
     fn gauge(&self, name: &str) -> f64 {
-        let mut found = f64::NAN;
-        self.queue.probe(&mut |n, value| {
-            if n == name {
-                found = value;
-            }
-        });
-        found
+        common::gauge(&*self.queue, name)
     }
 }
 

@@ -286,11 +286,8 @@ impl<P: Packet> Choke<P> {
             return Verdict::Drop(Why::Overflow);
         }
         let Config { ecn, harddrop, .. } = self.config;
-        match self.mode.on_arrival(&self.config.ramp, self.avg.get(), queue.packets, 1.0, cx.rng) {
-            None => Verdict::Pass,
-            Some(Why::Forced) => pkt.signal(ecn && !harddrop, Why::Forced),
-            Some(why) => pkt.signal(ecn, why),
-        }
+        let decision = self.mode.on_arrival(&self.config.ramp, self.avg.get(), queue.packets, 1.0, cx.rng);
+        pkt.early(decision, ecn, harddrop)
     }
 }
 
@@ -299,11 +296,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         self.stats.enqueued += 1;
         match self.on_arrival(PacketView::of(&packet, Duration::ZERO), cx) {
             Verdict::Drop(why) => return cx.discard(packet, why, &mut self.stats),
-            Verdict::Mark(why) => {
-                packet.set_ce();
-                self.stats.marked[why as usize] += 1;
-                cx.sink.marked(&packet, why, cx.now);
-            }
+            Verdict::Mark(why) => cx.mark(&mut packet, why, &mut self.stats),
             Verdict::Pass => {}
         }
         self.queue.push(packet, cx.now);

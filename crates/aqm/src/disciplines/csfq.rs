@@ -364,9 +364,7 @@ impl<P: Packet> Csfq<P> {
             return false;
         }
         if marked {
-            packet.set_ce();
-            self.stats.marked[Why::Unfair as usize] += 1;
-            cx.sink.marked(packet, Why::Unfair, cx.now);
+            cx.mark(packet, Why::Unfair, &mut self.stats);
         }
         if prob > 0.0 && labelled {
             packet.set_label(self.share.alpha as f32);

@@ -18,7 +18,7 @@
 //!
 //! With `Max` the longest packet: `0 <= DC_i < Max`; a flow that always has packets sends between `m Q - Max`
 //! and `m Q + Max` bytes in `m` turns; what two such flows of the same weight have sent over any time differs
-//! by at most `2 Max + Q` bytes. [shreedhar96]
+//! by at most `2 Max + Q` bytes. (shreedhar96)
 //!
 //! ## Parameters
 //!

@@ -450,11 +450,7 @@ impl<P: Packet> Qdisc<P> for FloydFall<P> {
         }
         match self.decide(at, pkt, cx) {
             Verdict::Drop(why) => return cx.discard(packet, why, &mut self.stats),
-            Verdict::Mark(why) => {
-                packet.set_ce();
-                self.stats.marked[why as usize] += 1;
-                cx.sink.marked(&packet, why, cx.now);
-            }
+            Verdict::Mark(why) => cx.mark(&mut packet, why, &mut self.stats),
             Verdict::Pass => {}
         }
         if let Some(flow) = self.judge.restricted.get_mut(pkt.flow) {

@@ -72,7 +72,7 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::disciplines::codel::{self, Codel, Reentry};
-use crate::fq::{FlowQueued, Fq, FqParams};
+use crate::flow_queuing::{FlowQueued, Fq, FqParams};
 use crate::packet::Packet;
 use crate::params::ParamError;
 use crate::qdisc::Qdisc;

@@ -194,11 +194,8 @@ impl Red {
             return Verdict::Drop(Why::Overflow);
         }
         let scale = if config.byte_mode { f64::from(pkt.len) / config.mean_packet } else { 1.0 };
-        match self.mode.on_arrival(ramp, self.avg.get(), queue.packets, scale, env.rng) {
-            None => Verdict::Pass,
-            Some(Why::Forced) => pkt.signal(config.ecn && !config.harddrop, Why::Forced),
-            Some(why) => pkt.signal(config.ecn, why),
-        }
+        let decision = self.mode.on_arrival(ramp, self.avg.get(), queue.packets, scale, env.rng);
+        pkt.early(decision, config.ecn, config.harddrop)
     }
 }
 

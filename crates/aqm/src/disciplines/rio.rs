@@ -243,11 +243,8 @@ impl Core {
             part.mode.on_overflow();
             return Verdict::Drop(Why::Overflow);
         }
-        let verdict = match part.mode.on_arrival(ramp, part.avg.get(), waiting, 1.0, env.rng) {
-            None => Verdict::Pass,
-            Some(Why::Forced) => pkt.signal(config.ecn && !config.harddrop, Why::Forced),
-            Some(why) => pkt.signal(config.ecn, why),
-        };
+        let decision = part.mode.on_arrival(ramp, part.avg.get(), waiting, 1.0, env.rng);
+        let verdict = pkt.early(decision, config.ecn, config.harddrop);
         if !matches!(verdict, Verdict::Drop(_)) {
             part.enqueued(pkt.len);
         }

@@ -225,11 +225,8 @@ impl Aqm for Wred {
             mode.on_overflow();
             return Verdict::Drop(Why::Overflow);
         }
-        match mode.on_arrival(ramp, self.avg.get(), queue.packets, 1.0, env.rng) {
-            None => Verdict::Pass,
-            Some(Why::Forced) => pkt.signal(config.ecn && !config.harddrop, Why::Forced),
-            Some(why) => pkt.signal(config.ecn, why),
-        }
+        let decision = mode.on_arrival(ramp, self.avg.get(), queue.packets, 1.0, env.rng);
+        pkt.early(decision, config.ecn, config.harddrop)
     }
 
     fn on_departure(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {

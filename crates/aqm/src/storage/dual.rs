@@ -89,9 +89,7 @@ impl<P: Packet> Dual<P> {
 
     /// Marks `packet` and counts it.
     pub fn mark(&mut self, packet: &mut P, why: Why, cx: &mut Cx<'_, P>) {
-        packet.set_ce();
-        self.stats.marked[why as usize] += 1;
-        cx.sink.marked(packet, why, cx.now);
+        cx.mark(packet, why, &mut self.stats);
     }
 
     /// Discards `packet` and counts it.

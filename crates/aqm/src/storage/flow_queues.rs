@@ -8,6 +8,7 @@
 use aqmkit_base::size::Counting;
 
 use super::links::{Links, List};
+use super::pool::Pool;
 use crate::packet::Packet;
 use crate::qdisc::Backlog;
 
@@ -18,10 +19,7 @@ pub const GRAIN: u64 = 256;
 /// queue it has held and allocates nothing after that.
 #[derive(Clone, Debug)]
 pub struct FlowQueues<P, T = ()> {
-    slots: Vec<Option<(P, T)>>,
-    free: Vec<u32>,
-    /// Packets in their queues.
-    order: Links,
+    pool: Pool<(P, T)>,
     queues: Vec<Queue>,
     /// Queues by their level; who came to a level last is first.
     levels: Vec<List>,
@@ -54,9 +52,7 @@ impl<P: Packet, T> FlowQueues<P, T> {
     #[must_use]
     pub fn new(queues: usize, counting: Counting) -> Self {
         FlowQueues {
-            slots: Vec::new(),
-            free: Vec::new(),
-            order: Links::default(),
+            pool: Pool::default(),
             queues: vec![Queue::default(); queues],
             levels: Vec::new(),
             by_level: Links::default(),
@@ -80,16 +76,8 @@ impl<P: Packet, T> FlowQueues<P, T> {
             self.queues.resize(q + 1, Queue::default());
         }
         let len = u64::from(packet.len());
-        let slot = match self.free.pop() {
-            Some(slot) => slot as usize,
-            None => {
-                self.slots.push(None);
-                self.slots.len() - 1
-            }
-        };
-        self.slots[slot] = Some((packet, note));
         let queue = &mut self.queues[q];
-        self.order.push_back(&mut queue.list, slot);
+        self.pool.push(&mut queue.list, (packet, note));
         for length in [&mut queue.length, &mut self.total] {
             length.packets += 1;
             length.bytes += len;
@@ -99,12 +87,16 @@ impl<P: Packet, T> FlowQueues<P, T> {
 
     /// Takes the packet at the head of queue `q`.
     pub fn pop(&mut self, q: usize) -> Option<(P, T)> {
-        self.take(q, self.queues.get(q)?.list.front()?)
+        let entry = self.pool.pop(&mut self.queues.get_mut(q)?.list)?;
+        self.taken(q, &entry.0);
+        Some(entry)
     }
 
     /// Takes the packet at the tail of queue `q`.
     pub fn pop_tail(&mut self, q: usize) -> Option<(P, T)> {
-        self.take(q, self.queues.get(q)?.list.back()?)
+        let entry = self.pool.pop_tail(&mut self.queues.get_mut(q)?.list)?;
+        self.taken(q, &entry.0);
+        Some(entry)
     }
 
     /// Takes a packet out of queue `q` at the end that is asked for.
@@ -112,17 +104,13 @@ impl<P: Packet, T> FlowQueues<P, T> {
         if from_head { self.pop(q) } else { self.pop_tail(q) }
     }
 
-    fn take(&mut self, q: usize, slot: usize) -> Option<(P, T)> {
-        let entry = self.slots[slot].take()?;
-        self.free.push(slot as u32);
-        let queue = &mut self.queues[q];
-        self.order.remove(&mut queue.list, slot);
-        for length in [&mut queue.length, &mut self.total] {
+    /// The packet has been taken out of queue `q`.
+    fn taken(&mut self, q: usize, packet: &P) {
+        for length in [&mut self.queues[q].length, &mut self.total] {
             length.packets -= 1;
-            length.bytes -= u64::from(entry.0.len());
+            length.bytes -= u64::from(packet.len());
         }
         self.relevel(q);
-        Some(entry)
     }
 
     /// Moves queue `q` to the list of its length.
@@ -157,7 +145,7 @@ impl<P: Packet, T> FlowQueues<P, T> {
     /// The packet at the head of queue `q`, with its note.
     #[must_use]
     pub fn head(&self, q: usize) -> Option<&(P, T)> {
-        self.slots[self.queues.get(q)?.list.front()?].as_ref()
+        self.pool.head(self.queues.get(q)?.list)
     }
 
     /// How much waits in queue `q`.

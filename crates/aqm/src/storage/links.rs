@@ -52,10 +52,7 @@ impl Links {
         let last = list.tail;
         self.place(id, Link { prev: last, next: NIL });
         list.tail = id as u32;
-        match list.head {
-            NIL => list.head = list.tail,
-            _ => self.0[last as usize].next = list.tail,
-        }
+        self.set_next(list, last, id as u32);
     }
 
     /// Puts `id`, which is in no list, at the beginning of `list`.
@@ -63,23 +60,34 @@ impl Links {
         let first = list.head;
         self.place(id, Link { prev: NIL, next: first });
         list.head = id as u32;
-        match list.tail {
-            NIL => list.tail = list.head,
-            _ => self.0[first as usize].prev = list.head,
-        }
+        self.set_prev(list, first, id as u32);
     }
 
     /// Takes `id` out of `list`, which it is in.
     pub fn remove(&mut self, list: &mut List, id: usize) {
         let Link { prev, next } = self.0[id];
-        match prev {
-            NIL => list.head = next,
-            _ => self.0[prev as usize].next = next,
-        }
-        match next {
-            NIL => list.tail = prev,
-            _ => self.0[next as usize].prev = prev,
-        }
+        self.set_next(list, prev, next);
+        self.set_prev(list, next, prev);
+    }
+
+    /// What was `from` in `list` is `to` now, which is in no list.
+    pub fn renumber(&mut self, list: &mut List, from: usize, to: usize) {
+        let link = self.0[from];
+        self.place(to, link);
+        self.set_next(list, link.prev, to as u32);
+        self.set_prev(list, link.next, to as u32);
+    }
+
+    /// Who follows `id` in its list.
+    #[must_use]
+    pub fn after(&self, id: usize) -> Option<usize> {
+        self.0.get(id).and_then(|link| (link.next != NIL).then_some(link.next as usize))
+    }
+
+    /// Whom `id` follows in its list.
+    #[must_use]
+    pub fn before(&self, id: usize) -> Option<usize> {
+        self.0.get(id).and_then(|link| (link.prev != NIL).then_some(link.prev as usize))
     }
 
     /// Takes the first out of `list`.
@@ -93,6 +101,22 @@ impl Links {
     pub fn rotate(&mut self, list: &mut List) {
         if let Some(first) = self.pop_front(list) {
             self.push_back(list, first);
+        }
+    }
+
+    /// Nobody's follower is the first.
+    fn set_next(&mut self, list: &mut List, id: u32, next: u32) {
+        match id {
+            NIL => list.head = next,
+            _ => self.0[id as usize].next = next,
+        }
+    }
+
+    /// Nobody follows the last.
+    fn set_prev(&mut self, list: &mut List, id: u32, prev: u32) {
+        match id {
+            NIL => list.tail = prev,
+            _ => self.0[id as usize].prev = prev,
         }
     }
 

@@ -27,7 +27,7 @@ pub use flow_queues::FlowQueues;
 pub use flow_table::FlowTable;
 pub use heap::{IndexedHeap, Real};
 pub use links::{Links, List};
-pub use pool::{Chain, Pool};
+pub use pool::Pool;
 pub use recent::RecentFlows;
 pub use ring::Ring;
 

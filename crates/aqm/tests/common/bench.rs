@@ -50,13 +50,7 @@ impl Bench {
     }
 
     pub fn gauge(&self, name: &str) -> f64 {
-        let mut found = None;
-        self.queue.probe(&mut |n, value| {
-            if n == name {
-                found = Some(value);
-            }
-        });
-        found.unwrap_or_else(|| panic!("no gauge {name}"))
+        super::gauge(&*self.queue, name)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::packet::{Packet, PacketView};
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec};
-use crate::storage::{Chain, Pool, over};
+use crate::storage::{Links, List, Pool, over};
 
 /// What the scheduler needs to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,33 +67,17 @@ pub trait FlowQueued: Discipline {
     }
 }
 
-/// Which list a queue is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum List {
-    None,
-    New,
-    Old,
-}
-
 #[derive(Clone, Debug)]
 struct Flow<A> {
     aqm: A,
-    chain: Chain,
+    waiting: List,
+    packets: u32,
     /// Bytes it may still send in this round.
     deficit: i64,
-    list: List,
-    /// Who follows in the list.
-    next: Option<u32>,
+    /// Whether it is among the new or the old queues.
+    listed: bool,
     /// When its algorithm's timer is due, if it has one. It fires when the queue is touched.
     next_tick: Option<Instant>,
-}
-
-/// A list of queues, linked through them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Line {
-    head: Option<u32>,
-    tail: Option<u32>,
-    len: u32,
 }
 
 /// RFC 8290's scheduler: deficit round robin over hashed queues, new ones first.
@@ -103,9 +87,11 @@ pub struct Fq<P, D: FlowQueued> {
     flows: Vec<Flow<D::Aqm>>,
     /// Bytes waiting in each queue, apart from the rest: who is fattest is one walk over a small array.
     bytes: Vec<u64>,
-    pool: Pool<P>,
-    new: Line,
-    old: Line,
+    /// Packets with the time that they came.
+    pool: Pool<(P, Instant)>,
+    rounds: Links,
+    new: List,
+    old: List,
     backlog: Backlog,
     stats: Stats,
 }
@@ -119,10 +105,10 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
         let (params, config) = params.check(link)?;
         let flow = || Flow {
             aqm: D::Aqm::new(&config, now),
-            chain: Chain::default(),
+            waiting: List::default(),
+            packets: 0,
             deficit: 0,
-            list: List::None,
-            next: None,
+            listed: false,
             next_tick: D::Aqm::tick(&config).map(|period| now + period),
         };
         Ok(Fq {
@@ -131,15 +117,16 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
             params,
             config,
             pool: Pool::default(),
-            new: Line::default(),
-            old: Line::default(),
+            rounds: Links::default(),
+            new: List::default(),
+            old: List::default(),
             backlog: Backlog::default(),
             stats: Stats::default(),
         })
     }
 
     fn view(&self, at: usize) -> QueueView {
-        QueueView { packets: self.flows[at].chain.len(), bytes: self.bytes[at], full: false }
+        QueueView { packets: self.flows[at].packets, bytes: self.bytes[at], full: false }
     }
 
     fn put(&mut self, at: usize, packet: P, now: Instant) {
@@ -147,50 +134,26 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
         self.bytes[at] += len;
         self.backlog.bytes += len;
         self.backlog.packets += 1;
-        self.pool.push(&mut self.flows[at].chain, packet, now);
+        self.flows[at].packets += 1;
+        self.pool.push(&mut self.flows[at].waiting, (packet, now));
     }
 
     fn take(&mut self, at: usize, now: Instant) -> Option<(P, PacketView)> {
-        let (packet, sojourn) = self.pool.pop(&mut self.flows[at].chain, now)?;
+        let (packet, since) = self.pool.pop(&mut self.flows[at].waiting)?;
+        self.flows[at].packets -= 1;
         let len = u64::from(packet.len());
         self.bytes[at] -= len;
         self.backlog.bytes -= len;
         self.backlog.packets -= 1;
-        let pkt = PacketView::of(&packet, sojourn);
+        let pkt = PacketView::of(&packet, now.since(since));
         Some((packet, pkt))
     }
 
-    fn mark(&mut self, packet: &mut P, why: Why, cx: &mut Cx<'_, P>) {
-        packet.set_ce();
-        self.stats.marked[why as usize] += 1;
-        cx.sink.marked(packet, why, cx.now);
-    }
-
-    fn line(&mut self, list: List) -> &mut Line {
-        if list == List::New { &mut self.new } else { &mut self.old }
-    }
-
-    /// Puts a queue that is in no list at the end of one.
-    fn append(&mut self, at: usize, list: List) {
-        (self.flows[at].list, self.flows[at].next) = (list, None);
-        let line = self.line(list);
-        line.len += 1;
-        match line.tail.replace(at as u32) {
-            Some(last) => self.flows[last as usize].next = Some(at as u32),
-            None => line.head = Some(at as u32),
-        }
-    }
-
-    /// Takes the first queue out of a list.
-    fn detach_first(&mut self, list: List) {
-        let Some(at) = self.line(list).head else { return };
-        self.flows[at as usize].list = List::None;
-        let next = self.flows[at as usize].next.take();
-        let line = self.line(list);
-        line.len -= 1;
-        line.head = next;
-        if next.is_none() {
-            line.tail = None;
+    /// Puts the first of the new or the old queues behind the old ones.
+    fn next_round(&mut self, from_new: bool) {
+        let first = self.rounds.pop_front(if from_new { &mut self.new } else { &mut self.old });
+        if let Some(at) = first {
+            self.rounds.push_back(&mut self.old, at);
         }
     }
 
@@ -244,7 +207,7 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
                     cx.discard(packet, why, &mut self.stats);
                     continue;
                 }
-                Verdict::Mark(why) => self.mark(&mut packet, why, cx),
+                Verdict::Mark(why) => cx.mark(&mut packet, why, &mut self.stats),
                 Verdict::Pass => {}
             }
             return Some(packet);
@@ -273,12 +236,13 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
         if let Verdict::Mark(why) = verdict {
-            self.mark(&mut packet, why, cx);
+            cx.mark(&mut packet, why, &mut self.stats);
         }
         self.put(at, packet, cx.now);
-        if self.flows[at].list == List::None {
+        if !self.flows[at].listed {
             self.flows[at].deficit = self.params.quantum.0 as i64;
-            self.append(at, List::New);
+            self.flows[at].listed = true;
+            self.rounds.push_back(&mut self.new, at);
         }
         self.shrink(Why::Evicted, cx);
     }
@@ -286,16 +250,14 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
     /// RFC 8290, section 4.2.
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P> {
         loop {
-            let (list, first) = match (self.new.head, self.old.head) {
-                (Some(first), _) => (List::New, first),
-                (None, Some(first)) => (List::Old, first),
+            let (is_new, at) = match (self.new.front(), self.old.front()) {
+                (Some(first), _) => (true, first),
+                (None, Some(first)) => (false, first),
                 (None, None) => return Dequeued::Empty,
             };
-            let at = first as usize;
             if self.flows[at].deficit <= 0 {
                 self.flows[at].deficit += self.params.quantum.0 as i64;
-                self.detach_first(list);
-                self.append(at, List::Old);
+                self.next_round(is_new);
                 continue;
             }
             if let Some(packet) = self.serve(at, cx) {
@@ -303,10 +265,12 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
                 self.stats.dequeued += 1;
                 return Dequeued::Packet(packet);
             }
-            self.detach_first(list);
-            if list == List::New {
+            if is_new {
                 // Or it could be new again at once, and starve the old ones.
-                self.append(at, List::Old);
+                self.next_round(is_new);
+            } else {
+                self.rounds.remove(&mut self.old, at);
+                self.flows[at].listed = false;
             }
         }
     }
@@ -339,8 +303,9 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
     }
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
-        out("new_flows", f64::from(self.new.len));
-        out("old_flows", f64::from(self.old.len));
+        let count = |list: List| std::iter::successors(list.front(), |&at| self.rounds.after(at)).count() as f64;
+        out("new_flows", count(self.new));
+        out("old_flows", count(self.old));
         out("fattest", self.bytes.iter().copied().max().unwrap_or(0) as f64);
     }
 }
