@@ -2,15 +2,15 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`tree`], [`path`], [`patch`] | the file as values that know where they were written, and how they are changed |
-//! | [`read`], [`shape`] | from values to types, with errors that point to the text |
-//! | [`sweep`] | axes and combinations |
-//! | [`resolve`], [`network`], [`link`], [`group`], [`queue`], [`delays`], [`transport`] | one combination, each table of it |
-//! | [`plan`], [`scenario`] | the runs, and what the simulator is told of each |
-//! | [`expect`], [`order`], [`metric`] | the published values that are claimed |
-//! | [`predict`] | the lines that equations predict |
-//! | [`catalogue`], [`files`] | where experiments and their data lie |
-//! | [`problem`] | what is wrong, where, and what would be right |
+//! | `tree`, `path`, `patch` | the file as values that know where they were written, and how they are changed |
+//! | `read`, `shape` | from values to types, with errors that point to the text |
+//! | `sweep` | axes and combinations |
+//! | `resolve`, `network`, `link`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
+//! | `plan`, `scenario` | the runs, and what the simulator is told of each |
+//! | `expect`, `order`, `metric` | the published values that are claimed |
+//! | `predict` | the lines that equations predict |
+//! | `catalogue`, `files` | where experiments and their data lie |
+//! | `problem` | what is wrong, where, and what would be right |
 
 mod catalogue;
 mod delays;
