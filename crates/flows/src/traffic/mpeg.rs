@@ -230,6 +230,7 @@ impl Population for Streams {
             start: Instant::ZERO,
             sent: 0,
             packets_sent: 0,
+            by_kind: [[0; 3]; 3],
             received: Received::default(),
             playback: Playback::default(),
             over: false,
@@ -256,6 +257,8 @@ struct Stream {
     /// Frames.
     sent: u64,
     packets_sent: u64,
+    /// Frames, bytes and packets sent, of I-, P- and B-frames.
+    by_kind: [[u64; 3]; 3],
     received: Received,
     playback: Playback,
     over: bool,
@@ -264,7 +267,12 @@ struct Stream {
 impl Stream {
     /// Sends all packets of the next frame, tagged with its number.
     fn send(&mut self, cx: &mut Cx<'_>) {
-        let mut left = self.movie.frame(self.first + self.sent).size;
+        let frame = self.movie.frame(self.first + self.sent);
+        let of_kind = &mut self.by_kind[frame.kind as usize];
+        of_kind[0] += 1;
+        of_kind[1] += u64::from(frame.size);
+        of_kind[2] += u64::from(frame.size.div_ceil(self.fragment));
+        let mut left = frame.size;
         while left > 0 {
             let len = left.min(self.fragment);
             cx.want(Action::Datagram { len, tag: self.sent });
@@ -307,6 +315,15 @@ impl Application for Stream {
             "packets_received",
             "bytes_received",
             "delay_sum_s",
+            "i_frames",
+            "i_bytes",
+            "i_packets",
+            "p_frames",
+            "p_bytes",
+            "p_packets",
+            "b_frames",
+            "b_bytes",
+            "b_packets",
         ]
     }
 
@@ -315,7 +332,8 @@ impl Application for Stream {
             0 => self.sent as f64,
             1 => self.playback.received as f64,
             2 => self.playback.playable as f64,
-            _ => self.received.counter(index - 3, self.packets_sent),
+            3..=6 => self.received.counter(index - 3, self.packets_sent),
+            _ => self.by_kind.as_flattened().get(index - 7).map_or(0.0, |n| *n as f64),
         }
     }
 }

@@ -114,7 +114,8 @@ fn suffix(part: &str) -> Option<(Dimension, f64)> {
         "jain" | "utilization" | "efficiency" => (Dimension::Share, 1.0),
         _ if ends("_bps") => (Dimension::Rate, 1.0),
         _ if ends("_ms") => (Dimension::Time, 1e-3),
-        _ if ends("_bytes") => (Dimension::Size, 1.0),
+        _ if ends("_bytes") || ends("_bytes_per_frame") => (Dimension::Size, 1.0),
+        _ if ends("_packets_per_frame") => (Dimension::Count, 1.0),
         _ if ends("_s") => (Dimension::Time, 1.0),
         _ if ends("_rate") => (Dimension::Share, 1.0),
         _ => return None,
@@ -141,6 +142,8 @@ mod tests {
         assert_eq!(in_unit("apps.mpeg.playable_frame_rate", 27.0, "frames/s"), Ok(27.0));
         assert_eq!(in_unit("flows.jain", 0.9, "ratio"), Ok(0.9));
         assert_eq!(in_unit("classes.tcp.packet_bytes", 2048.0, "KB"), Ok(2.0));
+        assert_eq!(in_unit("apps.mpeg.counters.i_bytes_per_frame", 6916.0, "bytes"), Ok(6916.0));
+        assert_eq!(in_unit("apps.mpeg.counters.i_packets_per_frame", 5.26, "packets"), Ok(5.26));
     }
 
     #[test]
