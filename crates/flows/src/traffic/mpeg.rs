@@ -53,6 +53,9 @@
 //! | `movie` | | 4238 | seed of the movie; every run shows the same one |
 //! | `frames` | file | none | a trace to show instead: a line for each frame, size and type |
 //!
+//! What is sent, by type of frame: `i_frames`, `i_bytes`, `i_packets`, `p_frames`, `p_bytes`, `p_packets`, `b_frames`, `b_bytes`,
+//! `b_packets`; results add the means, such as `i_bytes_per_frame`.
+//!
 //! Counters: `frames_sent`, `frames_received`, `frames_playable`, `packets_sent`, `packets_received`,
 //! `bytes_received` (payload), `delay_sum_s` (one way, over the packets received).
 //!
