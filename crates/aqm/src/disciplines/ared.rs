@@ -250,10 +250,16 @@ pub struct Ared {
 }
 
 impl Ared {
+    /// Between which the average is to be.
+    fn aim(&self) -> (f64, f64) {
+        let Ramp { min, max, .. } = self.ramp;
+        (min + 0.4 * (max - min), min + 0.6 * (max - min))
+    }
+
     /// Floyd, Gummadi and Shenker's adaptation, every interval.
     fn adapt(&mut self, config: &Config, avg: f64) {
-        let Ramp { min, max, max_p, .. } = self.ramp;
-        let (low, high) = (min + 0.4 * (max - min), min + 0.6 * (max - min));
+        let (low, high) = self.aim();
+        let max_p = self.ramp.max_p;
         if avg > high && max_p <= config.top {
             self.ramp.max_p = (max_p + config.alpha.min(max_p / 4.0)).min(1.0);
         } else if avg < low && max_p >= config.bottom {
@@ -340,6 +346,11 @@ impl Aqm for Ared {
     fn on_tick(&mut self, config: &Config, queue: QueueView, now: Instant) {
         let avg = self.red.avg_at(&config.red, queue, now);
         self.adapt(config, avg);
+    }
+
+    /// The average of a queue that nothing comes to does not grow: below the aim it stays there.
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        self.ramp.max_p < config.bottom && self.red.avg_at(&config.red, queue, first) < self.aim().0
     }
 
     /// Keeps `max_p` where it has come to, unless its start is another.

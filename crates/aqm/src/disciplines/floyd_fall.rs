@@ -356,6 +356,11 @@ impl<P: Packet> FloydFall<P> {
             }
             self.judge.next_interval();
             self.next_check += self.config.params.interval;
+            if self.judge.restricted.is_empty() && self.next_check <= now {
+                // With nothing seen and nobody restricted all intervals are the same.
+                let interval = self.config.params.interval;
+                self.next_check += interval * (now.since(self.next_check).whole(interval) + 1);
+            }
         }
     }
 

@@ -67,6 +67,7 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
+use crate::timer::unmoved;
 
 /// The paper's gains, which belong to [`PAPER_HZ`].
 const PAPER_GAINS: (f64, f64) = (1.822e-5, 1.816e-5);
@@ -172,7 +173,7 @@ pub struct Config {
 }
 
 /// PI's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pi {
     p: f64,
     q_old: f64,
@@ -231,6 +232,10 @@ impl Aqm for Pi {
         let p = self.p + config.a * (q - config.q_ref) - config.b * (self.q_old - config.q_ref);
         self.p = p.clamp(0.0, 1.0);
         self.q_old = q;
+    }
+
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        unmoved(self, config, queue, first)
     }
 
     fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {

@@ -93,6 +93,7 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, positive_time, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
+use crate::timer::unmoved;
 
 /// Where the drop probability decays besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -343,10 +344,8 @@ impl Aqm for Pie {
         self.active = !idle || config.params.active_from.is_none_or(|from| reaches(queue, from));
     }
 
-    fn at_rest(&self, config: &Config, queue: QueueView) -> bool {
-        let mut next = self.clone();
-        next.on_tick(config, queue, Instant::ZERO);
-        next == *self
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        unmoved(self, config, queue, first)
     }
 
     /// Without a threshold it is always active.

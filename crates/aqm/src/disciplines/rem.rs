@@ -70,6 +70,7 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
+use crate::timer::unmoved;
 
 /// What the price is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,7 +171,7 @@ pub struct Config {
 }
 
 /// REM's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rem {
     price: f64,
     /// `1 - phi^-price`.
@@ -264,6 +265,10 @@ impl Aqm for Rem {
         self.q_old = q;
         self.price = (self.price + params.gamma * excess).max(0.0);
         self.p = 1.0 - libm::pow(params.phi, -self.price);
+    }
+
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        unmoved(self, config, queue, first)
     }
 
     fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {

@@ -291,6 +291,11 @@ impl Aqm for RioPs {
         }
     }
 
+    /// Without flows `L_t` stays.
+    fn skip_ticks(&mut self, _config: &Config, _queue: QueueView, _first: Instant, _ticks: u64) -> bool {
+        self.counts.is_empty()
+    }
+
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
         self.core.on_change(&old.core, &new.core, now);
         if old.threshold != new.threshold {

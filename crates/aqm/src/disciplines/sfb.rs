@@ -195,7 +195,7 @@ impl Config {
 }
 
 /// One BLUE.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Bin {
     /// Packets of its flows in the queue.
     qlen: u32,
@@ -372,6 +372,16 @@ impl Aqm for Sfb {
         self.bank(self.set).fill(Bin::default());
         self.set += 1;
         self.since = now;
+    }
+
+    /// Empty sets take turns and stay empty.
+    fn skip_ticks(&mut self, config: &Config, _queue: QueueView, first: Instant, ticks: u64) -> bool {
+        if self.banks.iter().flatten().any(|bin| *bin != Bin::default()) {
+            return false;
+        }
+        self.set += ticks;
+        self.since = first + config.params.rehash * ticks.saturating_sub(1);
+        true
     }
 
     fn on_change(&mut self, old: &Config, new: &Config, _now: Instant) -> Result<(), ParamError> {
