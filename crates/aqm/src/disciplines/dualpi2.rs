@@ -43,7 +43,7 @@
 //! | `min_th` | minTh | time | 800us | L delay at which marking starts |
 //! | `range` | range | time | 400us | L delay above `min_th` at which all is marked |
 //! | `step_thresh` | | time or packets | | in place of the ramp: mark all L packets whose delay, or what remains of whose queue, is above it (`"1ms"`, `"5p"`) |
-//! | `min_qlen_step` (`th_len`) | `Th_len` | packets | 1 | as many packets in L are never marked for their delay: on slow links one alone takes longer than `min_th` |
+//! | `min_qlen_step` (`th_len`) | `Th_len` | packets | 1 | where no more remain in L, a packet is not marked for its delay: on slow links one alone takes longer than `min_th`; 0 marks always, as `tc` does by default |
 //! | `classifier` | | | `"l4s_ect"` | what goes into L: `"l4s_ect"`, ECT(1) and CE, or `"any_ect"` |
 //! | `overload` | | | `"drop_on_overload"` | when marks saturate: `"drop_on_overload"`, in both queues and even ECT, or `"overflow"`: `p'` stops at 1/k and the queue grows to `limit` |
 //! | `drop_at` | | | `"drop_dequeue"` | where `p'` is applied: `"drop_dequeue"` or `"drop_enqueue"`; L's own delay always at departure |
@@ -61,7 +61,8 @@
 //!    are values here: `overload = "overflow"`, `classifier = "any_ect"`. A bare number for `step_thresh` is packets,
 //!    not microseconds. There are no aggregates of packets to split.
 //! 3. The packet's own size, not the MTU, must fit under `limit` (so does ns-3).
-//! 4. `L.len` in the guard is what remains after the packet, as the order of the pseudo-code's lines has it.
+//! 4. `L.len` in the guard is what remains after the packet, as the order of the pseudo-code's lines has it; at 0
+//!    there is no guard, where the pseudo-code would still spare the last packet.
 //! 5. A likelihood above 1 counts as 1: the RFC's `count` would grow without end.
 //! 6. ns-3 controls the Classic delay alone (the RFC's first pass, without overload).
 //! 7. The floor of two MTU is Linux's; the weighted round robin, which the RFC leaves open, is Linux's too.
@@ -74,8 +75,11 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/dualpi2.rs` is the pseudo-code of A.1 and A.2, literally, with equal decisions and marks on random and bursty
-//! traces of all codepoints; `p_C` in place of `p_CL` in overload, or one count for both queues, fails it.
+//! `tests/oracle/dualpi2.rs` is the pseudo-code of A.1 and A.2, literally, with either scheduler, and with equal
+//! decisions and marks on random and bursty traces of all codepoints; `p_C` in place of `p_CL` in overload, or one
+//! count for both queues, fails it. `tests/oracle/dualpi2_linux.rs` is the same of what Linux does: random numbers,
+//! drops on arrival, the step in time or packets, and overflow instead of drops. Testing the floor of two MTU with the
+//! packet itself, or drawing once for the square, fails it.
 //! `tests/worked_control.rs` has the gains, `tc`'s derived values, the shares of the scheduler and the steps by hand.
 //!
 //! ## References
@@ -164,7 +168,7 @@ pub struct Params {
     /// A step in place of the ramp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_thresh: Option<Threshold>,
-    /// As many packets in L are never marked for their delay.
+    /// Where no more packets remain in L, none is marked for its delay; 0 marks always.
     #[serde(alias = "th_len")]
     pub min_qlen_step: u32,
     /// What goes into the L queue.
@@ -421,7 +425,8 @@ impl<P: Packet> Dualpi2<P> {
     /// `laqm`: how likely L's own delay marks a packet that leaves it.
     fn laqm(&self, delay: Duration) -> f64 {
         let params = &self.config.params;
-        if self.queues.l.len() <= params.min_qlen_step as usize {
+        let spared = params.min_qlen_step as usize;
+        if spared > 0 && self.queues.l.len() <= spared {
             return 0.0;
         }
         let over = match params.step_thresh {
