@@ -38,7 +38,7 @@
 //! | `bottom` | | 1 | 0.01 | below it `max_p` falls no further |
 //! | `variant` | | | `"floyd"` | `"floyd"` or `"feng"` |
 //! | `avpkt` | | size | the link's mean | typical packet: C in packets per second, and the scale of byte mode |
-//! | `byte_mode` | | | false | drop probability in proportion to the packet's size |
+//! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above twice `max` |
 //!
@@ -131,6 +131,7 @@ pub struct Params {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked where an early drop is due.
     pub ecn: bool,

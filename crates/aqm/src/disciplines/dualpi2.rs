@@ -32,7 +32,7 @@
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `limit` | limit | queue length | 10000 | what both queues together may hold; the RFC has 250 ms of the fastest link |
-//! | `memlimit` | | size | | the same in bytes, besides `limit` |
+//! | `memlimit` (`memory_limit`) | | size | | the same in bytes, besides `limit` |
 //! | `coupling_factor` (`k`) | k | 1 | 2 | ratio of marks to the root of drops; larger takes rate from L |
 //! | `target` | target | time | `typical_rtt` | Classic delay aimed at; below the round trip and the link idles |
 //! | `tupdate` | Tupdate | time | `min(target, max_rtt/3)` | between updates, at least 10us |
@@ -78,8 +78,8 @@
 //! `tests/oracle/dualpi2.rs` is the pseudo-code of A.1 and A.2, literally, with either scheduler, and with equal
 //! decisions and marks on random and bursty traces of all codepoints; `p_C` in place of `p_CL` in overload, or one
 //! count for both queues, fails it. `tests/oracle/dualpi2_linux.rs` is the same of what Linux does: random numbers,
-//! drops on arrival, the step in time or packets, and overflow instead of drops. Testing the floor of two MTU with the
-//! packet itself, or drawing once for the square, fails it.
+//! drops on arrival, the step in time or packets, and overflow instead of drops. A floor of two MTU that
+//! counts the packet itself, or the smaller of two numbers for the square, fails it.
 //! `tests/worked_control.rs` has the gains, `tc`'s derived values, the shares of the scheduler and the steps by hand.
 //!
 //! ## References
@@ -138,7 +138,7 @@ pub struct Params {
     /// What both queues together may hold.
     pub limit: Amount,
     /// The same in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "memory_limit", skip_serializing_if = "Option::is_none")]
     pub memlimit: Option<Bytes>,
     /// Ratio of marks to the root of drops.
     #[serde(alias = "k")]

@@ -30,7 +30,7 @@
 //! | `w` | `f_s` | Hz | 160 | samples per second, to 10 000; the gains belong to it |
 //! | `design` | N, R | | | `{ flows = 60, rtt = "246ms" }`: gains by the design rule for this link; with fewer flows or longer round trips than these stability is not assured |
 //! | `avpkt` (`mean_pktsize`) | | size | the link's mean | typical packet: turns bytes into packets, the link into packets per second |
-//! | `byte_mode` | | | false | probability in proportion to the packet's size |
+//! | `byte_mode` (`bytemode`) | | | false | probability in proportion to the packet's size |
 //! | `ecn` (`setbit`) | | | false | mark ECN-capable packets in place of dropping them |
 //!
 //! ## Deviations
@@ -97,6 +97,7 @@ pub struct Params {
     #[serde(alias = "mean_pktsize", skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(alias = "setbit")]

@@ -42,7 +42,7 @@
 //! | `max_burst` | `MAX_BURST` | time | 150ms | how long after a quiet time nothing is dropped |
 //! | `ecn` | | | false | mark ECN-capable packets while `drop_prob` is below `ecn_prob` |
 //! | `ecn_prob` (`mark_ecnth`) | `MAX_ECNTH` | 1 | 0.1 | `tc` writes it in percent (10) |
-//! | `bytemode` | | | false | drop in proportion to a packet's size over `avpkt` |
+//! | `bytemode` (`byte_mode`) | | | false | drop in proportion to a packet's size over `avpkt` |
 //! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | with no more than two of these waiting nothing is dropped |
 //! | `derandomize` | | | true | the rule of `accu_prob`, which spreads the drops; without it each packet is dropped with `drop_prob` |
 //! | `cap` | | | true | the bound of 0.02 on an increment |
@@ -64,6 +64,9 @@
 //!    switched on, all that the test looks at is zero.
 //! 7. In byte mode a packet larger than `avpkt` is dropped more often, at most with certainty; `tc` scales
 //!    only packets below the MTU.
+//! 8. `tc` tests the delay of this moment against half the target before a drop, and passes a queue of exactly two
+//!    MTU on to chance; the RFC, and this, test the delay of the last update, and let that queue through. It takes 1/64
+//!    off where `drop_prob` decays, and uses up the burst allowance as packets leave, not at updates.
 //!
 //! ## Limits
 //!
@@ -128,6 +131,7 @@ pub struct Params {
     #[serde(alias = "mark_ecnth")]
     pub ecn_prob: f64,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "byte_mode")]
     pub bytemode: bool,
     /// Size of a typical packet; the link's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]

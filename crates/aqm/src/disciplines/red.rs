@@ -33,7 +33,7 @@
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | drop probability as the average reaches `max`; too small for many flows |
 //! | `avpkt` | s | size | the link's mean | typical packet: sets the drain rate, and the scale of byte mode |
 //! | `gentle` | | | false | the ramp from `max` to twice `max` |
-//! | `byte_mode` | | | false | drop probability in proportion to the packet's size |
+//! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` (twice `max` if gentle) |
 //!
@@ -101,6 +101,7 @@ pub struct Params {
     /// Whether the probability ramps from `max_p` to 1 between `max` and twice `max`.
     pub gentle: bool,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked where an early drop is due.
     pub ecn: bool,

@@ -63,7 +63,7 @@
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
 //! | `avpkt` | | size | the link's mean | typical packet |
 //! | `gentle` | | | true | RED's ramp from `max` to twice `max` |
-//! | `byte_mode` | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
+//! | `byte_mode` (`bytemode`) | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
 //! | `ecn`, `harddrop` | | | false, true | as RED; the filter always drops |
 //!
 //! ## Deviations
@@ -195,6 +195,7 @@ pub struct Params {
     /// RED's ramp from `max` to twice `max`.
     pub gentle: bool,
     /// Whether RED's drops are in proportion to size, and counted in bytes.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether RED marks.
     pub ecn: bool,

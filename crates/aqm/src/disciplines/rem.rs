@@ -32,7 +32,7 @@
 //! | `weight` (`inw`) | | 1 | 1 | weight of the newest interval in the rate x: 1 is no smoothing |
 //! | `price` | | | `"rate"` | `"rate"`: counts arrivals; `"backlog"`: needs only the queue |
 //! | `avpkt` (`pktsize`) | | size | the link's mean | typical packet: what the price counts in |
-//! | `byte_mode` | | | false | count bytes over `avpkt` instead of packets, and scale p with the packet's size |
+//! | `byte_mode` (`bytemode`) | | | false | count bytes over `avpkt` instead of packets, and scale p with the packet's size |
 //! | `ecn` (`markpkts`) | | | false | mark ECN-capable packets in place of dropping them |
 //! | `mark_at` | | | `"arrival"` | where marks are decided: `"arrival"`, or `"departure"` as ns-2 has it; drops always on arrival |
 //!
@@ -121,6 +121,7 @@ pub struct Params {
     #[serde(alias = "pktsize", skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// Whether bytes are counted, and the probability is in proportion to the packet's size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(alias = "markpkts")]
