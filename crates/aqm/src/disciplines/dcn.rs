@@ -190,7 +190,7 @@ impl Discipline for Params {
             b: Some(config.b),
             p_init: Some(config.p_init),
             p_max: Some(config.p_max),
-            avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)),
+            avpkt: Some(link.avpkt(self.avpkt)?),
             ..self.clone()
         })
     }
@@ -304,8 +304,7 @@ impl Aqm for Dcn {
 
     fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
         let limit = usable_limit("limit", params.limit)?;
-        let avpkt = params.avpkt.unwrap_or(link.mean_packet).as_f64();
-        in_range("avpkt", avpkt, 1.0, f64::INFINITY)?;
+        let avpkt = link.avpkt(params.avpkt)?.as_f64();
         for (field, time) in [("t_update", params.t_update), ("t_dec", params.t_dec), ("clearing", params.clearing)] {
             // Timers must not outnumber the packets of any link.
             in_range(field, time.as_secs_f64(), 1e-5, f64::INFINITY)?;

@@ -214,7 +214,7 @@ impl Discipline for Params {
         let config = Config::new(self, link)?;
         Ok(Params {
             restricted_limit: Some(config.restricted_limit),
-            avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)),
+            avpkt: Some(link.avpkt(self.avpkt)?),
             ..self.clone()
         })
     }

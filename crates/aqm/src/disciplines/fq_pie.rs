@@ -189,7 +189,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         self.check(link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 
     fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {

@@ -153,7 +153,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Pi::config(self, link)?;
-        let avpkt = self.avpkt.unwrap_or(link.mean_packet);
+        let avpkt = link.avpkt(self.avpkt)?;
         Ok(Params { a: Some(config.a), b: Some(config.b), avpkt: Some(avpkt), ..self.clone() })
     }
 }
@@ -188,8 +188,7 @@ impl Aqm for Pi {
         let q_ref = in_unit("q_ref", params.q_ref, params.limit.unit())?;
         in_range("q_ref", q_ref, 0.0, f64::INFINITY)?;
         in_range("w", params.w, 0.001, 10_000.0)?;
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         let (a, b) = gains(params, link.packets_per_sec(mean_packet))?;
         let unit = match params.limit {
             Amount::Packets(_) => 1.0,

@@ -284,8 +284,7 @@ impl Aqm for Pie {
         if let Some(length) = params.active_from {
             in_unit("active_from", length, params.limit.unit())?;
         }
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         Ok(Config {
             params: Params { avpkt: Some(mean_packet), ..params.clone() },
             law: PiController { alpha_hz: params.alpha, beta_hz: params.beta },

@@ -131,7 +131,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Red::config(self, link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 }
 
@@ -208,8 +208,7 @@ impl Aqm for Red {
         let unit = params.limit.unit();
         let (min, max) = (in_unit("min", params.min, unit)?, in_unit("max", params.max, unit)?);
         in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,
             ramp: Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check()?,

@@ -154,7 +154,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Rem::config(self, link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 }
 
@@ -204,8 +204,7 @@ impl Aqm for Rem {
         if params.interval < Duration::from_micros(100) {
             return Err(ParamError::new("interval", params.interval, "it must be at least 100us"));
         }
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         usable_limit("limit", params.limit)?;
         let unit = match params.limit {
             Amount::Packets(_) => 1.0,

@@ -162,7 +162,7 @@ impl Discipline for Params {
             in_max: Some(core.in_max),
             out_min: Some(core.out_min),
             out_max: Some(core.out_max),
-            avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)),
+            avpkt: Some(link.avpkt(self.avpkt)?),
             ..self.clone()
         })
     }

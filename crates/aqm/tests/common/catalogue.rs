@@ -68,7 +68,7 @@ pub fn options() -> Vec<Spec> {
         spec(
             "red-pd",
             r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "rtt": "1ms", "ecn": true, "noidle": false, "m": 4, "k": 2,
-                "unresponsive_penalty": 1.5, "max_flows": 2, "max_monitored": 3}"#,
+                "unresponsive_penalty": 1.5, "burst_drops": 5, "max_flows": 2, "max_monitored": 3}"#,
         ),
         spec(
             "red-pd",
