@@ -53,7 +53,7 @@
 //!    `drop_next` as a drop does.
 //! 5. `interval / sqrt(count)` is a square root; `tc` refines a 16-bit reciprocal by one Newton step, which is
 //!    off by a percent or so after a jump of `count`.
-//! 6. `tc`'s `ce_threshold_selector` (of its fq_codel) looks at the whole DS field; here at the ECN field, the only
+//! 6. `tc`'s `ce_threshold_selector` (of its `fq_codel`) looks at the whole DS field; here at the ECN field, the only
 //!    part of it that a packet has.
 //! 7. `drop_next` before the first drop, and a `drop_next` in the future on entry, count as recent, as in the
 //!    RFC's signed arithmetic.
