@@ -18,5 +18,5 @@ pub mod tcp;
 
 pub use congestion::{CongestionControl, Kind};
 pub use profile::{DelayedAck, Overrides, Profile, ProfileError, Timer};
-pub use segment::{Flags, Segment};
+pub use segment::{Flags, SackBlocks, Segment};
 pub use tcp::{Event, Output, Tcp, TcpStats};

@@ -43,6 +43,63 @@ impl Flags {
     }
 }
 
+/// The SACK option (RFC 2018): up to four blocks of data that have come above `ack`, the most recent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    /// Start and end relative to `ack`: no window is larger than 32 bits say.
+    blocks: [(u32, u32); SackBlocks::MOST],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// As many as the 40 bytes of TCP options hold; with timestamps one less.
+    pub const MOST: usize = 4;
+
+    /// Adds the block from `start` to before `end` behind the others. Returns whether there was room, and the
+    /// block lies above `ack`.
+    pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
+        let offset = |seq: u64| seq.checked_sub(ack).and_then(|o| u32::try_from(o).ok());
+        let (Some(start), Some(end)) = (offset(start), offset(end)) else { return false };
+        let Some(slot) = self.blocks.get_mut(usize::from(self.count)) else { return false };
+        if start >= end {
+            return false;
+        }
+        *slot = (start, end);
+        self.count += 1;
+        true
+    }
+
+    /// The blocks of an acknowledgement of `ack`: first sequence number, and the one after the last.
+    pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let used = &self.blocks[..usize::from(self.count)];
+        used.iter().map(move |&(start, end)| (ack + u64::from(start), ack + u64::from(end)))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Bytes of the option in the header, padded to whole words.
+    #[must_use]
+    pub fn option_len(&self) -> u64 {
+        Self::option_len_of(self.len())
+    }
+
+    /// The same for so many blocks: kind, length and two bytes of padding; eight bytes for each.
+    #[must_use]
+    pub const fn option_len_of(blocks: usize) -> u64 {
+        if blocks == 0 { 0 } else { 4 + 8 * blocks as u64 }
+    }
+}
+
 /// A TCP segment without its data. Sequence numbers start at 0 (the SYN) and do not wrap: the wire's
 /// 32 bits are their lowest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +116,10 @@ pub struct Segment {
     pub ts_val: u32,
     /// The clock value echoed, where timestamps are on and ACK is set.
     pub ts_ecr: u32,
+    /// What has come above `ack`, where SACK is on.
+    pub sack: SackBlocks,
+    /// On a SYN: the sender understands SACK. Costs no byte beside the other options of a SYN.
+    pub sack_permitted: bool,
     /// The flags.
     pub flags: Flags,
     /// The ECN field of the IP packet that carries it.

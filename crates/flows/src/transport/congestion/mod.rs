@@ -9,7 +9,7 @@ use aqmkit_base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::profile::Profile;
-use super::tcp::Rtt;
+use super::tcp::{Rtt, Sent};
 
 /// What a congestion control may know at an event. Windows are in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,12 @@ pub struct Cx<'a> {
     pub flight: u64,
     /// What the peer's receive window allows in flight.
     pub peer_window: u64,
+    /// Whether SACK tells what has left the network (RFC 6675). Then duplicate acknowledgements and partial
+    /// ones are not reported, and the window in recovery is the threshold: nothing to inflate.
+    pub sack: bool,
+    /// The record of what is in flight, where the control asks for it
+    /// ([`CongestionControl::SAMPLES_DELIVERY`]).
+    pub(super) sent: Option<&'a Sent>,
     pub(super) rtt: &'a Rtt,
 }
 
@@ -51,6 +57,9 @@ pub enum Leaves {
 
 /// How much may be in flight: one file for each scheme. All windows are in bytes.
 pub trait CongestionControl {
+    /// Whether the control needs to know when each segment was sent, and what was delivered by then.
+    const SAMPLES_DELIVERY: bool = false;
+
     /// The state of a new connection.
     fn new(profile: &Profile) -> Self
     where
@@ -127,6 +136,12 @@ impl Window {
         self.cwnd = (self.cwnd + step).min(p.cwnd_limit.0);
     }
 
+    /// The window of fast recovery, once the threshold is set: three segments have left the network (RFC 5681
+    /// section 3.2 step 3), which with SACK is no news (RFC 6675 section 5 step 4.2).
+    pub(crate) fn enter_recovery(&mut self, cx: &Cx<'_>) {
+        self.cwnd = self.ssthresh + if cx.sack { 0 } else { 3 * cx.mss() };
+    }
+
     /// Restart after idle time (RFC 5681 section 4.1).
     pub(crate) fn restart(&mut self, p: &Profile) {
         self.cwnd = self.cwnd.min(p.initial_window_bytes());
@@ -169,6 +184,10 @@ macro_rules! controls {
                 match profile.congestion {
                     $(Kind::$name => Control::$name(CongestionControl::new(profile)),)+
                 }
+            }
+
+            pub(super) fn samples_delivery(&self) -> bool {
+                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+ }
             }
 
             pub(super) fn cwnd(&self) -> u64 {

@@ -42,7 +42,7 @@ impl CongestionControl for Reno {
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.halve(cx);
-        self.0.cwnd = self.0.ssthresh + 3 * cx.mss();
+        self.0.enter_recovery(cx);
     }
 
     fn on_dup_ack(&mut self, cx: &Cx<'_>) {

@@ -16,6 +16,8 @@ macro_rules! control {
             profile: $call.p,
             flight: $tcp.nxt - $tcp.una,
             peer_window: u64::from($tcp.peer_window),
+            sack: $tcp.sack,
+            sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_ref()),
             rtt: &$tcp.rtt,
         })
     };
@@ -48,6 +50,10 @@ impl Tcp {
         self.measure(seg, call);
         self.retries = 0;
         self.dup_acks = 0;
+        if let Some(sent) = self.sent_mut() {
+            sent.begin_ack();
+            sent.on_acked(seg.ack, call.now, |_| ());
+        }
         if self.uses_ecn() {
             control!(self, call, on_feedback, acked, marked);
         }

@@ -1,7 +1,7 @@
 //! How a connection opens, and what arrives when it is not open.
 
 use super::acks::control;
-use super::{Call, EcnState, Event, State, Tcp};
+use super::{Call, EcnState, Event, Sent, State, Tcp};
 use crate::transport::congestion::Cx;
 use crate::transport::segment::{Flags, Segment};
 
@@ -122,6 +122,9 @@ impl Tcp {
         self.una = self.max;
         self.disarm();
         self.state = State::Open;
+        if self.control.samples_delivery() {
+            self.outstanding.get_or_insert_default().sent = Some(Sent::new(false, call.now));
+        }
         call.out.events.push(Event::Connected);
     }
 

@@ -19,17 +19,22 @@
 mod acks;
 mod clock;
 mod handshake;
+mod outstanding;
+mod ranges;
 mod receive;
 mod rtt;
 mod send;
+mod sent;
 
 use std::num::NonZeroU64;
 
 use aqmkit_base::{Duration, Instant};
 
 pub(super) use rtt::Rtt;
+pub(super) use sent::Sent;
 
 use self::clock::{Alarm, Clock};
+use self::outstanding::Outstanding;
 use self::receive::Receiver;
 use super::congestion::Control;
 use super::profile::Profile;
@@ -145,6 +150,8 @@ pub struct Tcp {
     closing: bool,
     /// Whether segments carry timestamps.
     timestamps: bool,
+    /// Whether acknowledgements say what has come above a hole.
+    sack: bool,
     /// Timeouts since anything was acknowledged.
     retries: u8,
     dup_acks: u32,
@@ -169,6 +176,7 @@ pub struct Tcp {
     ecn: EcnState,
     control: Control,
     receiver: Receiver,
+    outstanding: Option<Box<Outstanding>>,
     stats: TcpStats,
 }
 
@@ -189,6 +197,7 @@ impl Tcp {
             state: State::Closed,
             closing: false,
             timestamps: profile.timestamps,
+            sack: false,
             retries: 0,
             dup_acks: 0,
             peer_window: 0,
@@ -206,6 +215,7 @@ impl Tcp {
             ecn: EcnState::Off,
             control: Control::new(profile),
             receiver: Receiver::new(),
+            outstanding: None,
             stats: TcpStats::default(),
         }
     }
@@ -311,6 +321,11 @@ impl Tcp {
         if !self.timestamps && self.timed.is_none() {
             self.timed = NonZeroU64::new(seq + 1).map(|until| Timed { until, at: self.clock.number() });
         }
+    }
+
+    /// The record of what is in flight, where one is kept.
+    fn sent_mut(&mut self) -> Option<&mut Sent> {
+        self.outstanding.as_deref_mut().and_then(|o| o.sent.as_mut())
     }
 
     /// Ends the connection.

@@ -2,11 +2,13 @@
 
 use aqmkit_base::Ecn;
 
+use super::acks::control;
 use super::clock::{Alarm, Clock};
+use super::ranges::Range;
 use super::{Call, EcnState, State, Tcp};
 use crate::transport::congestion::Cx;
 use crate::transport::profile::Profile;
-use crate::transport::segment::{Flags, Segment};
+use crate::transport::segment::{Flags, SackBlocks, Segment};
 
 /// The next piece of the stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +41,7 @@ impl Tcp {
     fn restart_if_idle_for_long(&mut self, call: &Call<'_, '_>) {
         let silence = Clock::length(call.p, self.clock.number() - self.heard);
         if call.p.slow_start_after_idle && silence >= self.rtt.rto(call.p) {
-            let flight = self.flight();
-            let peer_window = u64::from(self.peer_window);
-            self.control.on_idle(&Cx { now: call.now, profile: call.p, flight, peer_window, rtt: &self.rtt });
+            control!(self, call, on_idle);
         }
     }
 
@@ -116,15 +116,27 @@ impl Tcp {
             window: call.p.receive_window.0 as u32,
             ts_val: if self.timestamps { self.clock.timestamp(call.p) } else { 0 },
             ts_ecr: if self.timestamps { self.receiver.ts_recent() } else { 0 },
+            sack: SackBlocks::default(),
+            sack_permitted: false,
             flags,
             ecn,
             retransmission: again,
         });
         self.receiver.on_sent();
+        self.record(seq, u64::from(len) + u64::from(flags.has(Flags::FIN)), call);
         self.stats.segments_sent += 1;
         self.stats.data_segments_sent += u64::from(len > 0);
         self.stats.bytes_sent += u64::from(len);
         self.stats.retransmissions += u32::from(again);
+    }
+
+    /// Writes into the record what is sent, where one is kept.
+    fn record(&mut self, seq: u64, len: u64, call: &Call<'_, '_>) {
+        if let Some(sent) = self.sent_mut()
+            && len > 0
+        {
+            sent.on_sent(Range { start: seq, end: seq + len }, call.now);
+        }
     }
 
     /// RFC 3168 section 6.1: new data is ECN-capable; retransmissions, SYNs and pure acknowledgements are
