@@ -9,6 +9,7 @@
 //! | `send.rs` | which segment may go now: windows, Nagle, silly windows, FIN; and how it is built |
 //! | `acks.rs` | acknowledgements: new, duplicate, partial, marked; the retransmission timer |
 //! | `receive.rs` | data in and out of order, delayed acknowledgements |
+//! | `ecn.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate |
 //! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
 //!
 //! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because
@@ -18,6 +19,7 @@
 
 mod acks;
 mod clock;
+mod ecn;
 mod handshake;
 mod receive;
 mod rtt;
@@ -30,6 +32,7 @@ use aqmkit_base::{Duration, Instant};
 pub(super) use rtt::Rtt;
 
 use self::clock::{Alarm, Clock};
+use self::ecn::EcnEnd;
 use self::receive::Receiver;
 use super::congestion::Control;
 use super::profile::Profile;
@@ -114,18 +117,6 @@ enum Recovery {
     },
 }
 
-/// ECN on a connection (RFC 3168).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EcnState {
-    Off,
-    On {
-        /// Echoes for data below this have been answered.
-        answered: u64,
-        /// The window was reduced, and the peer does not know yet.
-        cwr: bool,
-    },
-}
-
 /// A segment whose round trip is being timed.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
@@ -166,7 +157,7 @@ pub struct Tcp {
     rtt: Rtt,
     timed: Option<Timed>,
     recovery: Recovery,
-    ecn: EcnState,
+    ecn: EcnEnd,
     control: Control,
     receiver: Receiver,
     stats: TcpStats,
@@ -203,7 +194,7 @@ impl Tcp {
             rtt: Rtt::new(profile),
             timed: None,
             recovery: Recovery::None,
-            ecn: EcnState::Off,
+            ecn: EcnEnd::OFF,
             control: Control::new(profile),
             receiver: Receiver::new(),
             stats: TcpStats::default(),
@@ -263,6 +254,7 @@ impl Tcp {
         if self.timestamps {
             self.receiver.note_timestamp(seg);
         }
+        self.note_ecn(seg, call);
         let opened = self.on_ack(seg, call);
         if seg.sequence_len() > 0 {
             let arrival = self.receiver.on_data(call.p, seg, &mut self.clock, call.now);
@@ -350,7 +342,7 @@ impl Tcp {
     /// Whether ECN was negotiated.
     #[must_use]
     pub fn uses_ecn(&self) -> bool {
-        self.ecn != EcnState::Off
+        self.ecn.is_on()
     }
 
     /// Counters.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use aqmkit_base::{Ecn, Instant};
+use aqmkit_base::Instant;
 
 use super::clock::{Alarm, Clock};
 use crate::transport::profile::{DelayedAck, Profile};
@@ -47,8 +47,6 @@ pub(super) struct Receiver {
     /// The peer's timestamp to echo.
     ts_recent: u32,
     owed: Owed,
-    /// CE has been seen, and no CWR since.
-    congestion: bool,
 }
 
 impl Receiver {
@@ -61,7 +59,6 @@ impl Receiver {
             alarm: Alarm::OFF,
             ts_recent: 0,
             owed: Owed::Nothing,
-            congestion: false,
         }
     }
 
@@ -87,9 +84,9 @@ impl Receiver {
         self.owed == Owed::AtOnce
     }
 
-    /// Whether acknowledgements echo congestion experienced (RFC 3168 section 6.1.3).
-    pub(super) fn echoes_congestion(&self) -> bool {
-        self.congestion
+    /// Whether anything that has arrived is not acknowledged yet.
+    pub(super) fn owes_ack(&self) -> bool {
+        self.owed != Owed::Nothing
     }
 
     pub(super) fn ts_recent(&self) -> u32 {
@@ -135,13 +132,6 @@ impl Receiver {
 
     /// A segment that takes up sequence numbers.
     pub(super) fn on_data(&mut self, p: &Profile, seg: &Segment, clock: &mut Clock, now: Instant) -> Arrival {
-        // CWR answers the marks before this one (RFC 3168 section 6.1.3).
-        if seg.flags.has(Flags::CWR) {
-            self.congestion = false;
-        }
-        if seg.ecn == Ecn::Ce {
-            self.congestion = true;
-        }
         let end = seg.seq + u64::from(seg.len);
         let plain = !seg.flags.has(Flags::FIN) && self.fin.is_none();
         if seg.seq == self.next && seg.len > 0 && plain && self.ranges.is_empty() {
@@ -278,17 +268,5 @@ mod tests {
         host.data(101, 20_000, Flags::ACK);
         host.data(1, 100, Flags::ACK);
         assert_eq!(host.receiver.delivered(), 16_384);
-    }
-
-    #[test]
-    fn congestion_is_echoed_until_cwr() {
-        let mut host = Host::new();
-        let marked = Segment { seq: 1, len: 10, flags: Flags::ACK, ecn: Ecn::Ce, ..Segment::default() };
-        host.receiver.on_data(&host.profile, &marked, &mut host.clock, Instant::ZERO);
-        assert!(host.receiver.echoes_congestion());
-        host.data(11, 10, Flags::ACK);
-        assert!(host.receiver.echoes_congestion());
-        host.data(21, 10, Flags::ACK.and(Flags::CWR));
-        assert!(!host.receiver.echoes_congestion());
     }
 }
