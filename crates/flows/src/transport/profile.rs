@@ -34,6 +34,33 @@ pub enum DelayedAck {
     After(Duration),
 }
 
+/// How a receiver tells the sender of congestion experienced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnFeedback {
+    /// ECE from a mark until CWR: one signal in a round trip (RFC 3168 section 6.1.3).
+    #[default]
+    Classic,
+    /// ECE for exactly the segments that were marked (RFC 8257 section 3.2). Negotiated as the classic way is, so
+    /// both ends must be set to it.
+    Dctcp,
+    /// A counter of marks in three header bits (RFC 9768). Falls back to the classic way where the peer does not
+    /// know it.
+    Accurate,
+}
+
+/// Which segments of a connection with ECN are ECN-capable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnPackets {
+    /// New data only (RFC 3168 sections 6.1.1, 6.1.4 and 6.1.5).
+    #[default]
+    Data,
+    /// All of them, SYNs, pure acknowledgements and retransmissions as well: what Linux does for DCTCP, and the
+    /// experiment that RFC 8311 section 4.3 opens the way to.
+    All,
+}
+
 /// Declares [`Profile`] and [`Overrides`] with the same fields.
 macro_rules! profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
@@ -94,8 +121,13 @@ profile! {
     /// Whether to use the timestamps option (RFC 7323). The clock ticks with the timer, or every
     /// millisecond where that is exact.
     timestamps: bool,
-    /// Whether to negotiate ECN (RFC 3168).
+    /// Whether to negotiate ECN.
     ecn: bool,
+    /// How congestion experienced is fed back, where ECN is on. A control that needs another way than RFC 3168's
+    /// (`dctcp`, `prague`) brings it along when [`Overrides`] name the control and leave the three fields of ECN alone.
+    ecn_feedback: EcnFeedback,
+    /// Which segments are ECN-capable, where ECN is on.
+    ecn_packets: EcnPackets,
     /// Whether less than a full segment waits while anything is in flight (RFC 896).
     nagle: bool,
     /// When to acknowledge.
@@ -175,6 +207,8 @@ impl Profile {
             receive_window: Bytes(16_384),
             timestamps: true,
             ecn: false,
+            ecn_feedback: EcnFeedback::Classic,
+            ecn_packets: EcnPackets::Data,
             nagle: true,
             delayed_ack: DelayedAck::Tick(Duration::from_millis(200)),
             timer: Timer::Tick(Duration::from_millis(500)),
@@ -237,6 +271,8 @@ impl Profile {
             receive_window: Bytes(1 << 20),
             timestamps: true,
             ecn: false,
+            ecn_feedback: EcnFeedback::Classic,
+            ecn_packets: EcnPackets::Data,
             nagle: true,
             delayed_ack: DelayedAck::After(Duration::from_millis(40)),
             timer: Timer::Exact,

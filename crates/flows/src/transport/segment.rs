@@ -4,7 +4,7 @@ use aqmkit_base::Ecn;
 
 /// The flags of a TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No flag.
@@ -23,6 +23,10 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// The sender has reduced its window.
     pub const CWR: Flags = Flags(0x80);
+    /// The third bit of the accurate ECN counter (RFC 9768 section 3.1).
+    pub const AE: Flags = Flags(0x100);
+    /// AE, CWR and ECE: the field in which accurate ECN counts.
+    pub const ACE: Flags = Flags(0x1C0);
 
     /// Whether every flag of `other` is set.
     #[must_use]
@@ -36,10 +40,22 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
-    /// As on the wire.
+    /// As on the wire: the low 12 bits of the header's data offset, reserved and flag fields.
     #[must_use]
-    pub const fn bits(self) -> u8 {
+    pub const fn bits(self) -> u16 {
         self.0
+    }
+
+    /// AE, CWR and ECE read as a number from 0 to 7 (RFC 9768 section 3.1).
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        ((self.0 & Self::ACE.0) >> 6) as u8
+    }
+
+    /// The flags with AE, CWR and ECE set to the lowest three bits of a number.
+    #[must_use]
+    pub const fn with_ace(self, count: u8) -> Flags {
+        Flags(self.0 & !Self::ACE.0 | (count as u16 & 7) << 6)
     }
 }
 

@@ -5,10 +5,10 @@
 //! call is a jump that the processor predicts. To add one: a file that implements [`CongestionControl`],
 //! and a line in the list at the end of this one.
 
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::profile::Profile;
+use super::profile::{EcnFeedback, EcnPackets, Profile};
 use super::tcp::{Rtt, Sent};
 
 /// What a congestion control may know at an event. Windows are in bytes.
@@ -60,6 +60,12 @@ pub trait CongestionControl {
     /// Whether the control needs to know when each segment was sent, and what was delivered by then.
     const SAMPLES_DELIVERY: bool = false;
 
+    /// The ECN-capable codepoint it sends: ECT(1) asks for the low-latency service (RFC 9331).
+    const ECT: Ecn = Ecn::Ect0;
+
+    /// The ECN that it needs, if it is not the classic one.
+    const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = None;
+
     /// The state of a new connection.
     fn new(profile: &Profile) -> Self
     where
@@ -101,9 +107,10 @@ pub trait CongestionControl {
     /// The peer echoed congestion experienced: at most once for each window of data, and not in recovery.
     fn on_ecn(&mut self, cx: &Cx<'_>);
 
-    /// `acked` new bytes were acknowledged on a connection with ECN, with or without an echo of congestion
-    /// experienced: for schemes that count marks. Comes before the other calls for the same segment.
-    fn on_feedback(&mut self, _acked: u64, _marked: bool, _cx: &Cx<'_>) {}
+    /// An acknowledgement on a connection with ECN: it says that `delivered` bytes have arrived, `marked` of them
+    /// in packets that had experienced congestion. For schemes that count marks. Comes before the other calls for
+    /// the same segment, and also for duplicate acknowledgements, each of which stands for one segment.
+    fn on_feedback(&mut self, _delivered: u64, _marked: u64, _cx: &Cx<'_>) {}
 
     /// Data is about to be sent after the connection was idle for longer than the retransmission timeout.
     fn on_idle(&mut self, cx: &Cx<'_>);
@@ -148,9 +155,12 @@ impl Window {
     }
 }
 
+/// A control that is small enough to live inside the endpoint; the others are boxed.
+type Inline<C> = C;
+
 /// From the list of controls: their modules, their names, and the enum that an endpoint holds.
 macro_rules! controls {
-    ($($(#[$attr:meta])* $name:ident => $module:ident::$control:ident,)+) => {
+    ($($(#[$attr:meta])* $name:ident => $holder:ident<$module:ident::$control:ident>,)+) => {
         $(mod $module;)+
 
         /// The congestion controls by name.
@@ -160,10 +170,24 @@ macro_rules! controls {
             $($(#[$attr])* $name,)+
         }
 
+        impl Kind {
+            /// [`CongestionControl::ECT`].
+            #[must_use]
+            pub fn ect(self) -> Ecn {
+                match self { $(Kind::$name => $module::$control::ECT,)+ }
+            }
+
+            /// [`CongestionControl::NEEDS_ECN`].
+            #[must_use]
+            pub fn needs_ecn(self) -> Option<(EcnFeedback, EcnPackets)> {
+                match self { $(Kind::$name => $module::$control::NEEDS_ECN,)+ }
+            }
+        }
+
         /// One of them, at work.
         #[derive(Clone, Debug)]
         pub(super) enum Control {
-            $($name($module::$control),)+
+            $($name($holder<$module::$control>),)+
         }
 
         controls!(@dispatch [$($name)+]
@@ -175,14 +199,14 @@ macro_rules! controls {
             fn on_timeout(again: bool);
             fn on_handshake_timeout();
             fn on_ecn();
-            fn on_feedback(acked: u64, marked: bool);
+            fn on_feedback(delivered: u64, marked: u64);
             fn on_idle();
         );
 
         impl Control {
             pub(super) fn new(profile: &Profile) -> Self {
                 match profile.congestion {
-                    $(Kind::$name => Control::$name(CongestionControl::new(profile)),)+
+                    $(Kind::$name => Control::$name(<$holder<$module::$control>>::from($module::$control::new(profile))),)+
                 }
             }
 
@@ -224,7 +248,7 @@ macro_rules! controls {
 controls! {
     /// 4.4BSD's Reno: fast recovery ends with the first new acknowledgement.
     #[default]
-    Reno => reno::Reno,
+    Reno => Inline<reno::Reno>,
     /// RFC 6582 over RFC 5681.
-    NewReno => newreno::NewReno,
+    NewReno => Inline<newreno::NewReno>,
 }

@@ -1,6 +1,6 @@
 //! What acknowledgements, and their absence, do to the sender.
 
-use super::{Call, EcnState, Event, Recovery, State, Tcp};
+use super::{Call, Event, Recovery, State, Tcp};
 use crate::transport::congestion::{Cx, Leaves};
 use crate::transport::segment::{Flags, Segment};
 
@@ -33,7 +33,7 @@ impl Tcp {
         let window_changed = seg.window != self.peer_window;
         self.peer_window = seg.window;
         self.largest_window = self.largest_window.max(seg.window);
-        let marked = seg.flags.has(Flags::ECE) && !seg.flags.has(Flags::SYN) && self.on_echo(seg, call);
+        let marked = self.on_echo(seg, call);
         if seg.ack > self.una {
             self.on_new_ack(seg, marked, call);
             return true;
@@ -45,7 +45,7 @@ impl Tcp {
         window_changed
     }
 
-    fn on_new_ack(&mut self, seg: &Segment, marked: bool, call: &mut Call<'_, '_>) {
+    fn on_new_ack(&mut self, seg: &Segment, marked: u64, call: &mut Call<'_, '_>) {
         let acked = seg.ack - self.una;
         self.measure(seg, call);
         self.retries = 0;
@@ -53,9 +53,6 @@ impl Tcp {
         if let Some(sent) = self.sent_mut() {
             sent.begin_ack();
             sent.on_acked(seg.ack, call.now, |_| ());
-        }
-        if self.uses_ecn() {
-            control!(self, call, on_feedback, acked, marked);
         }
         match self.recovery {
             Recovery::Fast { until, partial }
@@ -80,10 +77,10 @@ impl Tcp {
         self.rearm(call);
     }
 
-    fn open_window(&mut self, acked: u64, marked: bool, call: &Call<'_, '_>) {
+    fn open_window(&mut self, acked: u64, marked: u64, call: &Call<'_, '_>) {
         // RFC 3168 section 6.1.2: an echo of congestion never opens the window.
-        if !marked {
-            control!(self, call, on_ack, acked);
+        if marked < acked {
+            control!(self, call, on_ack, acked - marked);
         }
     }
 
@@ -148,7 +145,7 @@ impl Tcp {
         self.stats.fast_retransmits += 1;
         control!(self, call, on_loss);
         self.recovery = Recovery::Fast { until: self.max, partial: false };
-        self.note_reduction();
+        self.ecn.note_reduction(self.max);
         self.timed = None;
         self.disarm();
         self.resend_first(call);
@@ -170,32 +167,12 @@ impl Tcp {
         self.rtt.back_off();
         control!(self, call, on_timeout, again);
         self.recovery = Recovery::Timeout { until: self.max };
-        self.note_reduction();
+        self.ecn.note_reduction(self.max);
         self.timed = None;
         self.dup_acks = 0;
         self.nxt = self.una;
         self.arm(call);
         self.output(call);
-    }
-
-    /// An echo of congestion experienced. Returns whether it counts: ECN is on.
-    fn on_echo(&mut self, seg: &Segment, call: &Call<'_, '_>) -> bool {
-        let EcnState::On { answered, .. } = self.ecn else { return false };
-        // Once for each window of data (RFC 3168 section 6.1.2). In recovery the window has been reduced
-        // already.
-        if seg.ack > answered && !matches!(self.recovery, Recovery::Fast { .. }) {
-            control!(self, call, on_ecn);
-            self.stats.ecn_reductions += 1;
-            self.note_reduction();
-        }
-        true
-    }
-
-    /// The window was reduced: nothing that is in flight now reduces it again, and the peer is told.
-    fn note_reduction(&mut self) {
-        if let EcnState::On { answered, cwr } = &mut self.ecn {
-            (*answered, *cwr) = (self.max, true);
-        }
     }
 
     /// Ends the connection, and tells the peer.

@@ -9,6 +9,7 @@
 //! | `send.rs` | which segment may go now: windows, Nagle, silly windows, FIN; and how it is built |
 //! | `acks.rs` | acknowledgements: new, duplicate, partial, marked; the retransmission timer |
 //! | `receive.rs` | data in and out of order, delayed acknowledgements |
+//! | `ecn.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate |
 //! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
 //!
 //! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because
@@ -18,6 +19,7 @@
 
 mod acks;
 mod clock;
+mod ecn;
 mod handshake;
 mod outstanding;
 mod ranges;
@@ -34,6 +36,7 @@ pub(super) use rtt::Rtt;
 pub(super) use sent::Sent;
 
 use self::clock::{Alarm, Clock};
+use self::ecn::EcnEnd;
 use self::outstanding::Outstanding;
 use self::receive::Receiver;
 use super::congestion::Control;
@@ -119,18 +122,6 @@ enum Recovery {
     },
 }
 
-/// ECN on a connection (RFC 3168).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EcnState {
-    Off,
-    On {
-        /// Echoes for data below this have been answered.
-        answered: u64,
-        /// The window was reduced, and the peer does not know yet.
-        cwr: bool,
-    },
-}
-
 /// A segment whose round trip is being timed.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
@@ -173,7 +164,7 @@ pub struct Tcp {
     rtt: Rtt,
     timed: Option<Timed>,
     recovery: Recovery,
-    ecn: EcnState,
+    ecn: EcnEnd,
     control: Control,
     receiver: Receiver,
     outstanding: Option<Box<Outstanding>>,
@@ -212,7 +203,7 @@ impl Tcp {
             rtt: Rtt::new(profile),
             timed: None,
             recovery: Recovery::None,
-            ecn: EcnState::Off,
+            ecn: EcnEnd::OFF,
             control: Control::new(profile),
             receiver: Receiver::new(),
             outstanding: None,
@@ -273,6 +264,7 @@ impl Tcp {
         if self.timestamps {
             self.receiver.note_timestamp(seg);
         }
+        self.note_ecn(seg, call);
         let opened = self.on_ack(seg, call);
         if seg.sequence_len() > 0 {
             let arrival = self.receiver.on_data(call.p, seg, &mut self.clock, call.now);
@@ -365,7 +357,7 @@ impl Tcp {
     /// Whether ECN was negotiated.
     #[must_use]
     pub fn uses_ecn(&self) -> bool {
-        self.ecn != EcnState::Off
+        self.ecn.is_on()
     }
 
     /// Counters.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use aqmkit_base::{Ecn, Instant};
+use aqmkit_base::Instant;
 
 use super::clock::{Alarm, Clock};
 use super::ranges::{Range, Ranges};
@@ -74,8 +74,6 @@ pub(super) struct Receiver {
     /// The peer's timestamp to echo.
     ts_recent: u32,
     owed: Owed,
-    /// CE has been seen, and no CWR since.
-    congestion: bool,
 }
 
 impl Receiver {
@@ -88,7 +86,6 @@ impl Receiver {
             alarm: Alarm::OFF,
             ts_recent: 0,
             owed: Owed::Nothing,
-            congestion: false,
         }
     }
 
@@ -114,9 +111,9 @@ impl Receiver {
         self.owed == Owed::AtOnce
     }
 
-    /// Whether acknowledgements echo congestion experienced (RFC 3168 section 6.1.3).
-    pub(super) fn echoes_congestion(&self) -> bool {
-        self.congestion
+    /// Whether anything that has arrived is not acknowledged yet.
+    pub(super) fn owes_ack(&self) -> bool {
+        self.owed != Owed::Nothing
     }
 
     pub(super) fn ts_recent(&self) -> u32 {
@@ -162,13 +159,6 @@ impl Receiver {
 
     /// A segment that takes up sequence numbers.
     pub(super) fn on_data(&mut self, p: &Profile, seg: &Segment, clock: &mut Clock, now: Instant) -> Arrival {
-        // CWR answers the marks before this one (RFC 3168 section 6.1.3).
-        if seg.flags.has(Flags::CWR) {
-            self.congestion = false;
-        }
-        if seg.ecn == Ecn::Ce {
-            self.congestion = true;
-        }
         let end = seg.seq + u64::from(seg.len);
         let plain = !seg.flags.has(Flags::FIN) && self.fin.is_none();
         if seg.seq == self.next && seg.len > 0 && plain && self.has_no_hole() {
@@ -323,18 +313,6 @@ mod tests {
         host.data(101, 20_000, Flags::ACK);
         host.data(1, 100, Flags::ACK);
         assert_eq!(host.receiver.delivered(), 16_384);
-    }
-
-    #[test]
-    fn congestion_is_echoed_until_cwr() {
-        let mut host = Host::new();
-        let marked = Segment { seq: 1, len: 10, flags: Flags::ACK, ecn: Ecn::Ce, ..Segment::default() };
-        host.receiver.on_data(&host.profile, &marked, &mut host.clock, Instant::ZERO);
-        assert!(host.receiver.echoes_congestion());
-        host.data(11, 10, Flags::ACK);
-        assert!(host.receiver.echoes_congestion());
-        host.data(21, 10, Flags::ACK.and(Flags::CWR));
-        assert!(!host.receiver.echoes_congestion());
     }
 
     /// RFC 2018 section 4, and the example of its section 8: the latest first, and all that fit.

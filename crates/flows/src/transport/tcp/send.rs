@@ -1,11 +1,9 @@
 //! Which segment may go now, and how it is built.
 
-use aqmkit_base::Ecn;
-
 use super::acks::control;
 use super::clock::{Alarm, Clock};
 use super::ranges::Range;
-use super::{Call, EcnState, State, Tcp};
+use super::{Call, State, Tcp};
 use crate::transport::congestion::Cx;
 use crate::transport::profile::Profile;
 use crate::transport::segment::{Flags, SackBlocks, Segment};
@@ -108,7 +106,7 @@ impl Tcp {
 
     /// Sends a segment. Everything that is sent acknowledges.
     pub(super) fn emit(&mut self, seq: u64, len: u32, flags: Flags, again: bool, call: &mut Call<'_, '_>) {
-        let (ecn, flags) = self.mark(len, flags, again);
+        let (ecn, flags) = self.ecn.stamp(len, flags, again, call.p);
         call.out.segments.push(Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.receiver.next() } else { 0 },
@@ -137,21 +135,6 @@ impl Tcp {
         {
             sent.on_sent(Range { start: seq, end: seq + len }, call.now);
         }
-    }
-
-    /// RFC 3168 section 6.1: new data is ECN-capable; retransmissions, SYNs and pure acknowledgements are
-    /// not. The first new data after a reduction says so. An echo is on everything but SYNs.
-    fn mark(&mut self, len: u32, flags: Flags, again: bool) -> (Ecn, Flags) {
-        let EcnState::On { cwr, .. } = &mut self.ecn else { return (Ecn::NotEct, flags) };
-        if flags.has(Flags::SYN) {
-            return (Ecn::NotEct, flags);
-        }
-        let echo = if self.receiver.echoes_congestion() { Flags::ECE } else { Flags::NONE };
-        if len == 0 || again {
-            return (Ecn::NotEct, flags.and(echo));
-        }
-        let reduced = if std::mem::take(cwr) { Flags::CWR } else { Flags::NONE };
-        (Ecn::Ect0, flags.and(echo).and(reduced))
     }
 
     /// Starts the retransmission timer anew.
