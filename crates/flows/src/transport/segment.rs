@@ -85,6 +85,12 @@ impl SackBlocks {
         true
     }
 
+    /// Takes the last block out.
+    pub fn pop(&mut self) {
+        self.count = self.count.saturating_sub(1);
+        self.blocks[usize::from(self.count).min(Self::MOST - 1)] = (0, 0);
+    }
+
     /// The blocks of an acknowledgement of `ack`: first sequence number, and the one after the last.
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = &self.blocks[..usize::from(self.count)];

@@ -251,4 +251,6 @@ controls! {
     Reno => Inline<reno::Reno>,
     /// RFC 6582 over RFC 5681.
     NewReno => Inline<newreno::NewReno>,
+    /// The same window with SACK, which it negotiates whatever the profile says.
+    Sack => Inline<sack::Sack>,
 }

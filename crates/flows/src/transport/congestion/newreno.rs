@@ -50,8 +50,12 @@ impl CongestionControl for NewReno {
     }
 
     /// RFC 6582 section 3.2 step 3, full acknowledgements, the first choice: no burst, however little is
-    /// left in flight.
+    /// left in flight. With SACK the pipe sees to that, and the window stays the threshold.
     fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>) {
+        if cx.sack {
+            self.0.cwnd = self.0.ssthresh;
+            return;
+        }
         let left = cx.flight.saturating_sub(acked);
         self.0.cwnd = self.0.ssthresh.min(left.max(cx.mss()) + cx.mss());
     }

@@ -5,22 +5,23 @@ use crate::transport::congestion::{Cx, Leaves};
 use crate::transport::segment::{Flags, Segment};
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681 section 3.2).
-const DUP_THRESHOLD: u32 = 3;
+pub(super) const DUP_THRESHOLD: u32 = 3;
 
 /// Calls a method of the congestion control. A macro because the control and the rest of the endpoint are
 /// borrowed apart.
 macro_rules! control {
-    ($tcp:ident, $call:ident, $method:ident $(, $arg:expr)*) => {
+    ($tcp:ident, $call:ident, $method:ident $(, $arg:expr)*) => {{
+        let flight = $tcp.flight_size($call.p);
         $tcp.control.$method($($arg,)* &Cx {
             now: $call.now,
             profile: $call.p,
-            flight: $tcp.nxt - $tcp.una,
+            flight,
             peer_window: u64::from($tcp.peer_window),
             sack: $tcp.sack,
             sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_ref()),
             rtt: &$tcp.rtt,
         })
-    };
+    }};
 }
 pub(super) use control;
 
@@ -34,6 +35,9 @@ impl Tcp {
         self.peer_window = seg.window;
         self.largest_window = self.largest_window.max(seg.window);
         let marked = self.on_echo(seg, call);
+        if self.sack {
+            return self.on_ack_with_sack(seg, marked, call) || window_changed;
+        }
         if seg.ack > self.una {
             self.on_new_ack(seg, marked, call);
             return true;
@@ -50,6 +54,7 @@ impl Tcp {
         self.measure(seg, call);
         self.retries = 0;
         self.dup_acks = 0;
+        self.limited = 0;
         if let Some(sent) = self.sent_mut() {
             sent.begin_ack();
             sent.on_acked(seg.ack, call.now, |_| ());
@@ -77,7 +82,7 @@ impl Tcp {
         self.rearm(call);
     }
 
-    fn open_window(&mut self, acked: u64, marked: u64, call: &Call<'_, '_>) {
+    pub(super) fn open_window(&mut self, acked: u64, marked: u64, call: &Call<'_, '_>) {
         // RFC 3168 section 6.1.2: an echo of congestion never opens the window.
         if marked < acked {
             control!(self, call, on_ack, acked - marked);
@@ -98,12 +103,12 @@ impl Tcp {
         self.resend_first(call);
     }
 
-    fn take_ack(&mut self, ack: u64) {
+    pub(super) fn take_ack(&mut self, ack: u64) {
         self.una = ack;
         self.nxt = self.nxt.max(ack);
     }
 
-    fn rearm(&mut self, call: &Call<'_, '_>) {
+    pub(super) fn rearm(&mut self, call: &Call<'_, '_>) {
         if self.una == self.max {
             self.disarm();
         } else {
@@ -125,7 +130,7 @@ impl Tcp {
 
     /// Returns whether more may be sent now.
     fn on_dup_ack(&mut self, call: &mut Call<'_, '_>) -> bool {
-        self.dup_acks += 1;
+        self.dup_acks = self.dup_acks.saturating_add(1);
         self.stats.dup_acks += 1;
         match self.recovery {
             Recovery::Fast { .. } => {
@@ -135,7 +140,9 @@ impl Tcp {
             // RFC 6582 section 3.2 step 2: these may be answers to what the timeout sent twice. Reno does
             // not know.
             Recovery::Timeout { .. } if self.control.leaves_recovery() == Leaves::FullAck => {}
-            _ if self.dup_acks == DUP_THRESHOLD => self.fast_retransmit(call),
+            _ if u32::from(self.dup_acks) == DUP_THRESHOLD => self.fast_retransmit(call),
+            // RFC 3042: one more for each of the first two.
+            Recovery::None if u32::from(self.dup_acks) < DUP_THRESHOLD => return call.p.limited_transmit,
             _ => {}
         }
         false
@@ -145,6 +152,7 @@ impl Tcp {
         self.stats.fast_retransmits += 1;
         control!(self, call, on_loss);
         self.recovery = Recovery::Fast { until: self.max, partial: false };
+        self.limited = 0;
         self.ecn.note_reduction(self.max);
         self.timed = None;
         self.disarm();
@@ -170,8 +178,13 @@ impl Tcp {
         self.ecn.note_reduction(self.max);
         self.timed = None;
         self.dup_acks = 0;
-        self.nxt = self.una;
+        self.limited = 0;
         self.arm(call);
+        if self.sack && call.p.uses_rack() {
+            self.resend_after_timeout(call);
+        } else {
+            self.nxt = self.una;
+        }
         self.output(call);
     }
 

@@ -8,7 +8,10 @@
 //! | `handshake.rs` | SYN, SYN-ACK, their schedule, what they negotiate; giving up |
 //! | `send.rs` | which segment may go now: windows, Nagle, silly windows, FIN; and how it is built |
 //! | `acks.rs` | acknowledgements: new, duplicate, partial, marked; the retransmission timer |
-//! | `receive.rs` | data in and out of order, delayed acknowledgements |
+//! | `sack.rs`, `outstanding.rs` | recovery with SACK (RFC 6675), and its scoreboard |
+//! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
+//! | `prr.rs` | proportional rate reduction |
+//! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
 //! | `ecn.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate |
 //! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
 //!
@@ -22,9 +25,12 @@ mod clock;
 mod ecn;
 mod handshake;
 mod outstanding;
+mod prr;
+mod rack;
 mod ranges;
 mod receive;
 mod rtt;
+mod sack;
 mod send;
 mod sent;
 
@@ -37,7 +43,7 @@ pub(super) use sent::Sent;
 
 use self::clock::{Alarm, Clock};
 use self::ecn::EcnEnd;
-use self::outstanding::Outstanding;
+use self::outstanding::{Outstanding, WaitsFor};
 use self::receive::Receiver;
 use super::congestion::Control;
 use super::profile::Profile;
@@ -84,8 +90,10 @@ pub struct TcpStats {
     pub dup_acks: u32,
     /// Times that the retransmission timer expired, for a SYN as well.
     pub timeouts: u32,
-    /// Times that duplicate acknowledgements started a fast retransmit.
+    /// Times that duplicate acknowledgements, SACK or RACK started a fast retransmit.
     pub fast_retransmits: u32,
+    /// Tail loss probes sent.
+    pub tail_probes: u32,
     /// Times that an echo of congestion experienced reduced the window.
     pub ecn_reductions: u32,
 }
@@ -145,7 +153,9 @@ pub struct Tcp {
     sack: bool,
     /// Timeouts since anything was acknowledged.
     retries: u8,
-    dup_acks: u32,
+    /// Segments sent beyond the window since duplicate acknowledgements began.
+    limited: u8,
+    dup_acks: u16,
     /// The peer's receive window, and the largest it has had.
     peer_window: u32,
     largest_window: u32,
@@ -190,6 +200,7 @@ impl Tcp {
             timestamps: profile.timestamps,
             sack: false,
             retries: 0,
+            limited: 0,
             dup_acks: 0,
             peer_window: 0,
             largest_window: 0,
@@ -292,12 +303,20 @@ impl Tcp {
         if self.alarm.is_due(now) {
             match self.state {
                 State::SynSent | State::SynReceived => self.on_handshake_timeout(&mut call),
-                State::Open => self.on_timeout(&mut call),
+                State::Open => self.on_alarm(&mut call),
                 State::Closed | State::Done | State::Failed => self.alarm = Alarm::OFF,
             }
         }
         if self.receiver.owes_ack_at_once() {
             self.output(&mut call);
+        }
+    }
+
+    fn on_alarm(&mut self, call: &mut Call<'_, '_>) {
+        match self.outstanding.as_ref().map_or(WaitsFor::Retransmission, |o| o.waits_for) {
+            WaitsFor::Retransmission => self.on_timeout(call),
+            WaitsFor::Probe => self.send_probe(call),
+            WaitsFor::Reordering => self.on_reordering_timeout(call),
         }
     }
 
@@ -324,6 +343,8 @@ impl Tcp {
     fn finish(&mut self, state: State, event: Event, call: &mut Call<'_, '_>) {
         self.state = state;
         self.alarm = Alarm::OFF;
+        self.outstanding = None;
+        self.receiver.free();
         if state == State::Failed {
             self.receiver.owe_nothing();
         }
@@ -395,6 +416,24 @@ impl Tcp {
     #[must_use]
     pub fn flight(&self) -> u64 {
         self.nxt - self.una
+    }
+
+    /// What of it is thought to be in the network: with SACK, neither arrived nor lost (RFC 6675 section 4).
+    #[must_use]
+    pub fn pipe(&self, p: &Profile) -> u64 {
+        self.in_network(p)
+    }
+
+    /// What the window is halved from: without the segments that limited transmit has added (RFC 5681 section
+    /// 3.2 step 2).
+    fn flight_size(&self, p: &Profile) -> u64 {
+        self.flight().saturating_sub(u64::from(self.limited) * p.mss.0)
+    }
+
+    /// Whether SACK was negotiated.
+    #[must_use]
+    pub fn uses_sack(&self) -> bool {
+        self.sack
     }
 }
 

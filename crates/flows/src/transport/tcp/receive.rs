@@ -212,10 +212,10 @@ impl Receiver {
 
     /// The SACK option of an acknowledgement that goes now: as many blocks as fit, the one that was last
     /// added to first (RFC 2018 section 4).
-    pub(super) fn sack_blocks(&self) -> SackBlocks {
+    pub(super) fn sack_blocks(&self, timestamps: bool) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let Some(above) = self.above.as_ref().filter(|a| !a.ranges.is_empty()) else { return blocks };
-        let most = if self.ts_recent == 0 { SackBlocks::MOST } else { SackBlocks::MOST - 1 };
+        let most = SackBlocks::MOST - usize::from(timestamps);
         let recent = above.recent.iter().take_while(|&&s| s != 0).filter_map(|&s| above.ranges.at(s));
         for range in recent.take(most) {
             blocks.push(self.next, range.start, range.end);
@@ -238,6 +238,7 @@ mod tests {
         receiver: Receiver,
         clock: Clock,
         profile: Profile,
+        timestamps: bool,
     }
 
     impl Host {
@@ -245,7 +246,7 @@ mod tests {
             let mut receiver = Receiver::new();
             receiver.on_syn(&Segment { flags: Flags::SYN, ..Segment::default() });
             receiver.on_sent();
-            Host { receiver, clock: Clock::new(Duration::ZERO), profile: Profile::bsd44() }
+            Host { receiver, clock: Clock::new(Duration::ZERO), profile: Profile::bsd44(), timestamps: false }
         }
 
         fn ranges(&self) -> &[Range] {
@@ -253,7 +254,7 @@ mod tests {
         }
 
         fn sacked(&self) -> Vec<(u64, u64)> {
-            self.receiver.sack_blocks().iter(self.receiver.next()).collect()
+            self.receiver.sack_blocks(self.timestamps).iter(self.receiver.next()).collect()
         }
 
         fn data(&mut self, seq: u64, len: u32, flags: Flags) -> Arrival {
@@ -330,7 +331,7 @@ mod tests {
         assert_eq!(host.sacked()[0], (501, 1001), "old data repeated");
         host.data(1, 500, Flags::ACK);
         assert_eq!(host.sacked(), [(1501, 3001), (4501, 5001), (3501, 4001)]);
-        host.receiver.ts_recent = 7;
+        host.timestamps = true;
         host.data(6001, 10, Flags::ACK);
         assert_eq!(host.sacked(), [(6001, 6011), (1501, 3001), (4501, 5001)], "room for three beside a timestamp");
     }

@@ -2,8 +2,9 @@
 
 use super::acks::control;
 use super::clock::{Alarm, Clock};
+use super::outstanding::WaitsFor;
 use super::ranges::Range;
-use super::{Call, State, Tcp};
+use super::{Call, Recovery, State, Tcp};
 use crate::transport::congestion::Cx;
 use crate::transport::profile::Profile;
 use crate::transport::segment::{Flags, SackBlocks, Segment};
@@ -11,9 +12,16 @@ use crate::transport::segment::{Flags, SackBlocks, Segment};
 /// The next piece of the stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    seq: u64,
+    pub(super) seq: u64,
     len: u64,
     fin: bool,
+}
+
+impl Cut {
+    /// Above its last sequence number.
+    pub(super) fn end(&self) -> u64 {
+        self.seq + self.len + u64::from(self.fin)
+    }
 }
 
 impl Tcp {
@@ -25,10 +33,15 @@ impl Tcp {
             if idle && self.end > self.nxt {
                 self.restart_if_idle_for_long(call);
             }
-            let window = self.control.cwnd().min(u64::from(self.peer_window));
-            while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
-                self.send(cut, call);
+            if self.sends_by_pipe(call.p) {
+                self.output_by_pipe(idle, call);
+            } else {
+                let window = (self.control.cwnd() + self.limited_window(call.p)).min(u64::from(self.peer_window));
+                while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
+                    self.send(cut, call);
+                }
             }
+            self.note_app_limited(call.p);
         }
         if self.receiver.owes_ack_at_once() {
             // It carries the highest sequence number: one from the past would look old.
@@ -47,9 +60,10 @@ impl Tcp {
     /// now, if the windows end at `edge`. A full segment always goes. Less goes if it is the last there is
     /// and nothing is in flight (RFC 896, Nagle), if it is half of the largest window that the peer has
     /// offered (RFC 1122 section 4.2.3.4, silly windows), or if it went before.
-    fn next_cut(&self, p: &Profile, edge: u64, idle: bool) -> Option<Cut> {
+    pub(super) fn next_cut(&self, p: &Profile, edge: u64, idle: bool) -> Option<Cut> {
         let available = self.end.min(edge).saturating_sub(self.nxt);
-        let len = available.min(p.mss.0);
+        let full = self.full_segment(p);
+        let len = available.min(full);
         let last = self.nxt + len == self.end;
         // The FIN needs no window. It was sent before if `nxt` is beyond it.
         let fin = self.closing && last;
@@ -60,17 +74,60 @@ impl Tcp {
         if len == 0 {
             return None;
         }
-        let go = len == p.mss.0
+        let go = len == full
             || (last && (idle || !p.nagle))
             || len >= u64::from(self.largest_window / 2).max(1)
             || self.nxt < self.max;
         go.then_some(cut)
     }
 
-    fn send(&mut self, cut: Cut, call: &mut Call<'_, '_>) {
+    /// Bytes of data in a full segment that goes now: SACK blocks take their part, and after a timeout a piece
+    /// ends where what was SACKed begins.
+    fn full_segment(&self, p: &Profile) -> u64 {
+        if !self.sack {
+            return p.mss.0;
+        }
+        let blocks = self.receiver.sack_blocks(self.timestamps).option_len();
+        let full = p.mss.0.saturating_sub(blocks).max(1);
+        match &self.outstanding {
+            Some(o) if self.nxt < self.max => full.min(o.sacked.gap(self.nxt).end - self.nxt).max(1),
+            _ => full,
+        }
+    }
+
+    /// RFC 3042: how much the first two duplicate acknowledgements open the window, without SACK.
+    fn limited_window(&self, p: &Profile) -> u64 {
+        let open = p.limited_transmit && !self.sack && self.recovery == Recovery::None;
+        if open { u64::from(self.dup_acks.min(2)) * p.mss.0 } else { 0 }
+    }
+
+    /// What may be lost, as it would be sent: with the FIN if it reaches that far.
+    pub(super) fn cut_of(&self, range: Range) -> Cut {
+        let end = range.end.min(self.end);
+        let fin = self.closing && end == self.end;
+        Cut { seq: range.start, len: end.saturating_sub(range.start), fin }
+    }
+
+    /// Rates measured from now on tell of the application, if there was less to send than might have gone
+    /// (draft-cheng-iccrg-delivery-rate-estimation-02 section 3.4).
+    fn note_app_limited(&mut self, p: &Profile) {
+        let nothing_more = self.outstanding.is_some()
+            && self.end.saturating_sub(self.nxt) < p.mss.0
+            && self.in_network(p) < self.control.cwnd();
+        if let Some(sent) = self.sent_mut().filter(|_| nothing_more)
+            && sent.next_lost().is_none()
+        {
+            sent.note_app_limited();
+        }
+    }
+
+    pub(super) fn send(&mut self, cut: Cut, call: &mut Call<'_, '_>) {
+        if self.dup_acks > 0 && self.recovery == Recovery::None {
+            self.limited = self.limited.saturating_add(1);
+        }
         let again = cut.seq < self.max;
         self.build(cut, again, call);
-        self.nxt = cut.seq + cut.len + u64::from(cut.fin);
+        self.nxt = cut.end();
         if self.nxt > self.max {
             // Karn: what was sent before is not timed.
             if !again {
@@ -79,6 +136,7 @@ impl Tcp {
             self.max = self.nxt;
         }
         self.arm_if_off(call);
+        self.await_probe(call);
     }
 
     /// Sends the oldest unacknowledged segment again, whatever the congestion window.
@@ -92,7 +150,7 @@ impl Tcp {
     }
 
     /// Puts the flags on a piece of the stream.
-    fn build(&mut self, cut: Cut, again: bool, call: &mut Call<'_, '_>) {
+    pub(super) fn build(&mut self, cut: Cut, again: bool, call: &mut Call<'_, '_>) {
         let mut flags = Flags::ACK;
         if cut.len > 0 && cut.seq + cut.len == self.end {
             flags = flags.and(Flags::PSH);
@@ -107,6 +165,14 @@ impl Tcp {
     /// Sends a segment. Everything that is sent acknowledges.
     pub(super) fn emit(&mut self, seq: u64, len: u32, flags: Flags, again: bool, call: &mut Call<'_, '_>) {
         let (ecn, flags) = self.ecn.stamp(len, flags, again, call.p);
+        let mut sack = SackBlocks::default();
+        if self.sack && !flags.has(Flags::SYN) {
+            sack = self.receiver.sack_blocks(self.timestamps);
+            // Only what was cut before has less room.
+            while len > 0 && u64::from(len) + sack.option_len() > call.p.mss.0 && !sack.is_empty() {
+                sack.pop();
+            }
+        }
         call.out.segments.push(Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.receiver.next() } else { 0 },
@@ -114,8 +180,8 @@ impl Tcp {
             window: call.p.receive_window.0 as u32,
             ts_val: if self.timestamps { self.clock.timestamp(call.p) } else { 0 },
             ts_ecr: if self.timestamps { self.receiver.ts_recent() } else { 0 },
-            sack: SackBlocks::default(),
-            sack_permitted: false,
+            sack,
+            sack_permitted: flags.has(Flags::SYN) && (self.sack || (!flags.has(Flags::ACK) && call.p.wants_sack())),
             flags,
             ecn,
             retransmission: again,
@@ -139,14 +205,22 @@ impl Tcp {
 
     /// Starts the retransmission timer anew.
     pub(super) fn arm(&mut self, call: &Call<'_, '_>) {
-        self.alarm = self.clock.timeout(call.p, call.now, self.rtt.rto(call.p));
+        self.set_alarm(self.clock.timeout(call.p, call.now, self.rtt.rto(call.p)));
+        self.await_probe(call);
     }
 
     pub(super) fn disarm(&mut self) {
-        self.alarm = Alarm::OFF;
+        self.set_alarm(Alarm::OFF);
     }
 
-    fn arm_if_off(&mut self, call: &Call<'_, '_>) {
+    fn set_alarm(&mut self, alarm: Alarm) {
+        self.alarm = alarm;
+        if let Some(o) = self.outstanding.as_deref_mut() {
+            (o.expires, o.waits_for) = (alarm, WaitsFor::Retransmission);
+        }
+    }
+
+    pub(super) fn arm_if_off(&mut self, call: &Call<'_, '_>) {
         if !self.alarm.is_on() {
             self.arm(call);
         }

@@ -93,6 +93,8 @@ pub(in crate::transport) struct Sent {
     /// Serial numbers of what was lost, in the order found; those mended or delivered since are passed over.
     lost: VecDeque<u64>,
     in_flight: u64,
+    /// How many entries are SACKed.
+    sacked: usize,
     rate: Rate,
     news: News,
 }
@@ -107,6 +109,7 @@ impl Sent {
             keeps_order,
             lost: VecDeque::new(),
             in_flight: 0,
+            sacked: 0,
             rate: Rate { delivered: 0, delivered_at: now, first_sent: now, app_limited: 0, lost: 0 },
             news: News::default(),
         }
@@ -115,6 +118,11 @@ impl Sent {
     /// Sequence numbers in the network: sent, and neither delivered nor lost since.
     pub(in crate::transport) fn in_flight(&self) -> u64 {
         self.in_flight
+    }
+
+    /// How many segments are SACKed.
+    pub(super) fn sacked(&self) -> usize {
+        self.sacked
     }
 
     pub(in crate::transport) fn rate(&self) -> &Rate {
@@ -196,6 +204,8 @@ impl Sent {
             if part.place != Place::Sacked {
                 self.deliver(&part, now);
                 each(&part);
+            } else if whole {
+                self.sacked -= 1;
             }
             if !whole {
                 break;
@@ -210,6 +220,7 @@ impl Sent {
             if entry.place != Place::Sacked {
                 let before = *entry;
                 entry.place = Place::Sacked;
+                self.sacked += 1;
                 self.deliver(&before, now);
                 each(&before);
             }
