@@ -1,5 +1,6 @@
 //! Which segment may go now, and how it is built.
 
+use super::acks::control;
 use super::clock::{Alarm, Clock};
 use super::{Call, State, Tcp};
 use crate::transport::congestion::Cx;
@@ -25,6 +26,9 @@ impl Tcp {
             }
             let window = self.control.cwnd().min(u64::from(self.peer_window));
             while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
+                if self.control.pacer_mut().is_some_and(|pacer| pacer.holds(call.now)) {
+                    break;
+                }
                 self.send(cut, call);
             }
         }
@@ -37,9 +41,7 @@ impl Tcp {
     fn restart_if_idle_for_long(&mut self, call: &Call<'_, '_>) {
         let silence = Clock::length(call.p, self.clock.number() - self.heard);
         if call.p.slow_start_after_idle && silence >= self.rtt.rto(call.p) {
-            let flight = self.flight();
-            let peer_window = u64::from(self.peer_window);
-            self.control.on_idle(&Cx { now: call.now, profile: call.p, flight, peer_window, rtt: &self.rtt });
+            control!(self, call, on_idle);
         }
     }
 
@@ -118,6 +120,11 @@ impl Tcp {
             ecn,
             retransmission: again,
         });
+        if len > 0
+            && let Some(pacer) = self.control.pacer_mut()
+        {
+            pacer.on_sent(call.p.header.0 + u64::from(len), call.now);
+        }
         self.receiver.on_sent();
         self.stats.segments_sent += 1;
         self.stats.data_segments_sent += u64::from(len > 0);
