@@ -6,7 +6,7 @@
 use aqmkit_base::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
-use super::congestion::Kind;
+use super::congestion::{self, Kind};
 use super::segment::Segment;
 
 /// The clock that drives the retransmission timer.
@@ -80,14 +80,14 @@ pub enum EcnPackets {
 macro_rules! profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
         /// The choices of a TCP endpoint.
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Profile {
             $($(#[$doc])* pub $field: $type,)+
         }
 
         /// Changes to a [`Profile`]: the fields that are not left out replace its own.
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Overrides {
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)+
@@ -99,6 +99,11 @@ macro_rules! profile {
             /// # Errors
             /// When an endpoint could not work with the result ([`Profile::check`]).
             pub fn apply(&self, mut profile: Profile) -> Result<Profile, ProfileError> {
+                let ecn_is_open = self.ecn.is_none() && self.ecn_feedback.is_none() && self.ecn_packets.is_none();
+                if let Some(needs) = self.congestion.and_then(Kind::needs_ecn).filter(|_| ecn_is_open) {
+                    profile.ecn = true;
+                    (profile.ecn_feedback, profile.ecn_packets) = needs;
+                }
                 $(if let Some(value) = &self.$field {
                     profile.$field = value.clone();
                 })+
@@ -112,6 +117,12 @@ macro_rules! profile {
 profile! {
     /// The congestion control.
     congestion: Kind,
+    /// The parameters of `cubic`.
+    cubic: congestion::cubic::Params,
+    /// The parameters of `dctcp`.
+    dctcp: congestion::dctcp::Params,
+    /// The parameters of `prague`.
+    prague: congestion::prague::Params,
     /// Maximum segment size: bytes of data in a full segment.
     mss: Bytes,
     /// Bytes of IP and TCP header on every segment: 40, or 52 with timestamps.
@@ -227,6 +238,9 @@ impl Profile {
     pub fn bsd44() -> Self {
         Profile {
             congestion: Kind::Reno,
+            cubic: congestion::cubic::Params::default(),
+            dctcp: congestion::dctcp::Params::default(),
+            prague: congestion::prague::Params::default(),
             mss: Bytes(1448),
             header: Bytes(52),
             initial_window: 1,
@@ -298,6 +312,9 @@ impl Profile {
     pub fn rfc() -> Self {
         Profile {
             congestion: Kind::NewReno,
+            cubic: congestion::cubic::Params::default(),
+            dctcp: congestion::dctcp::Params::default(),
+            prague: congestion::prague::Params::default(),
             mss: Bytes(1448),
             header: Bytes(52),
             initial_window: 10,
@@ -381,6 +398,9 @@ impl Profile {
                 return err(field, format!("{waits:?}"), "it needs from 1 to 255 waits, and none of zero");
             }
         }
+        self.cubic.check()?;
+        self.dctcp.check()?;
+        self.prague.check()?;
         match (self.timer, self.delayed_ack) {
             (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "a tick has a length"),
             (_, DelayedAck::Tick(Duration::ZERO)) => err("delayed_ack", "0s".to_owned(), "a tick has a length"),
@@ -410,6 +430,11 @@ impl Profile {
     pub fn initial_window_bytes(&self) -> u64 {
         u64::from(self.initial_window) * self.mss.0
     }
+}
+
+/// An error unless a parameter lies where it must.
+pub(super) fn range(ok: bool, field: &'static str, got: impl ToString, must: &'static str) -> Result<(), ProfileError> {
+    if ok { Ok(()) } else { Err(ProfileError { field, got: got.to_string(), must }) }
 }
 
 fn seconds(waits: &[u64]) -> Vec<Duration> {

@@ -19,6 +19,8 @@ macro_rules! control {
             peer_window: u64::from($tcp.peer_window),
             sack: $tcp.sack,
             sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_ref()),
+            counts_marks: $tcp.ecn.counts_marks(),
+            sample: $call.sample,
             rtt: &$tcp.rtt,
         })
     }};
@@ -118,12 +120,12 @@ impl Tcp {
 
     /// Measures the round trip that an acknowledgement ends: by the timestamp it echoes (RFC 7323 section
     /// 4.1), or by the one segment being timed.
-    pub(super) fn measure(&mut self, seg: &Segment, call: &Call<'_, '_>) {
+    pub(super) fn measure(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         if self.timestamps && seg.ts_ecr != 0 {
             let elapsed = self.clock.timestamp(call.p).wrapping_sub(seg.ts_ecr);
-            self.rtt.sample_timestamp(call.p, elapsed);
+            call.sample = Some(self.rtt.sample_timestamp(call.p, elapsed));
         } else if let Some(timed) = self.timed.filter(|t| seg.ack >= t.until.get()) {
-            self.rtt.sample(call.p, self.clock.number() - timed.at);
+            call.sample = Some(self.rtt.sample(call.p, self.clock.number() - timed.at));
             self.timed = None;
         }
     }

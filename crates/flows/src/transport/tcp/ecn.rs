@@ -86,6 +86,11 @@ impl EcnEnd {
         self.feedback.is_some()
     }
 
+    /// Whether the feedback says how much was marked.
+    pub(super) fn counts_marks(&self) -> bool {
+        matches!(self.feedback, Some(EcnFeedback::Dctcp | EcnFeedback::Accurate))
+    }
+
     fn is_accurate(&self) -> bool {
         self.feedback == Some(EcnFeedback::Accurate)
     }

@@ -45,7 +45,7 @@ use self::clock::{Alarm, Clock};
 use self::ecn::EcnEnd;
 use self::outstanding::{Outstanding, WaitsFor};
 use self::receive::Receiver;
-use super::congestion::Control;
+use super::congestion::{Control, Pacer};
 use super::profile::Profile;
 use super::segment::{Flags, Segment};
 
@@ -186,6 +186,8 @@ struct Call<'a, 'o> {
     p: &'a Profile,
     now: Instant,
     out: &'a mut Output<'o>,
+    /// The round trip that it has measured.
+    sample: Option<Duration>,
 }
 
 impl Tcp {
@@ -225,7 +227,7 @@ impl Tcp {
     /// Opens the connection. Does nothing unless it is new.
     pub fn connect(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         self.clock.advance(p, now);
-        self.open_actively(&mut Call { p, now, out });
+        self.open_actively(&mut Call { p, now, out, sample: None });
     }
 
     /// Has so many more bytes to send; `u64::MAX`: data without end. May come before the connection is
@@ -236,7 +238,7 @@ impl Tcp {
         }
         self.clock.advance(p, now);
         self.end = self.end.saturating_add(bytes);
-        self.output(&mut Call { p, now, out });
+        self.output(&mut Call { p, now, out, sample: None });
     }
 
     /// Sends a FIN after everything that was written; data without end ends with what has been sent. The
@@ -254,14 +256,14 @@ impl Tcp {
             self.state = State::Done;
             out.events.push(Event::Closed);
         }
-        self.output(&mut Call { p, now, out });
+        self.output(&mut Call { p, now, out, sample: None });
     }
 
     /// A segment has arrived.
     pub fn on_segment(&mut self, p: &Profile, seg: &Segment, now: Instant, out: &mut Output<'_>) {
         self.clock.advance(p, now);
         self.stats.segments_received += 1;
-        let mut call = Call { p, now, out };
+        let mut call = Call { p, now, out, sample: None };
         if self.state == State::Open && !seg.flags.has(Flags::RST) {
             self.on_segment_open(seg, &mut call);
         } else {
@@ -298,7 +300,7 @@ impl Tcp {
     /// nothing, a late one does what was due, at the time of the call.
     pub fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         self.clock.advance(p, now);
-        let mut call = Call { p, now, out };
+        let mut call = Call { p, now, out, sample: None };
         self.receiver.on_deadline(now);
         if self.alarm.is_due(now) {
             match self.state {
@@ -307,7 +309,8 @@ impl Tcp {
                 State::Closed | State::Done | State::Failed => self.alarm = Alarm::OFF,
             }
         }
-        if self.receiver.owes_ack_at_once() {
+        let released = self.control.pacer().and_then(Pacer::held_until).is_some_and(|at| at <= now);
+        if released || self.receiver.owes_ack_at_once() {
             self.output(&mut call);
         }
     }
@@ -323,7 +326,8 @@ impl Tcp {
     /// When to call [`Tcp::on_deadline`], if ever.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.alarm.first(self.receiver.alarm()).time()
+        let held = self.control.pacer().and_then(Pacer::held_until).map_or(Alarm::OFF, Alarm::at);
+        self.alarm.first(self.receiver.alarm()).first(held).time()
     }
 
     /// Starts to time a round trip from the segment at `seq`, unless another is being timed or timestamps

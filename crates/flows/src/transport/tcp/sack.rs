@@ -76,11 +76,11 @@ impl Tcp {
     }
 
     /// The record knows the exact round trip; without one, timestamps or a timed segment do.
-    fn measure_with_record(&mut self, seg: &Segment, call: &Call<'_, '_>) {
+    fn measure_with_record(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         let measured = self.outstanding.as_deref_mut().and_then(|o| o.rack.take_measured());
         match measured {
             Some(rtt) if call.p.timer == Timer::Exact => {
-                self.rtt.sample(call.p, rtt.as_nanos());
+                call.sample = Some(self.rtt.sample(call.p, rtt.as_nanos()));
             }
             _ => self.measure(seg, call),
         }
@@ -173,6 +173,9 @@ impl Tcp {
     /// RFC 6675 section 5 steps 3 and C.
     pub(super) fn output_by_pipe(&mut self, idle: bool, call: &mut Call<'_, '_>) {
         while let Some(next) = self.next_seg(idle, call.p) {
+            if self.is_held(call) {
+                return;
+            }
             match next {
                 Next::New(cut) => self.send_new(cut, call),
                 Next::Again(range) => {

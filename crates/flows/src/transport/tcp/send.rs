@@ -36,10 +36,7 @@ impl Tcp {
             if self.sends_by_pipe(call.p) {
                 self.output_by_pipe(idle, call);
             } else {
-                let window = (self.control.cwnd() + self.limited_window(call.p)).min(u64::from(self.peer_window));
-                while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
-                    self.send(cut, call);
-                }
+                self.output_by_window(idle, call);
             }
             self.note_app_limited(call.p);
         }
@@ -47,6 +44,21 @@ impl Tcp {
             // It carries the highest sequence number: one from the past would look old.
             self.emit(self.max, 0, Flags::ACK, false, call);
         }
+    }
+
+    fn output_by_window(&mut self, idle: bool, call: &mut Call<'_, '_>) {
+        let window = (self.control.cwnd() + self.limited_window(call.p)).min(u64::from(self.peer_window));
+        while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
+            if self.is_held(call) {
+                break;
+            }
+            self.send(cut, call);
+        }
+    }
+
+    /// Whether pacing lets nothing go now.
+    pub(super) fn is_held(&mut self, call: &Call<'_, '_>) -> bool {
+        self.control.pacer_mut().is_some_and(|pacer| pacer.holds(call.now))
     }
 
     fn restart_if_idle_for_long(&mut self, call: &Call<'_, '_>) {
@@ -186,6 +198,11 @@ impl Tcp {
             ecn,
             retransmission: again,
         });
+        if len > 0
+            && let Some(pacer) = self.control.pacer_mut()
+        {
+            pacer.on_sent(call.p.header.0 + u64::from(len), call.now);
+        }
         self.receiver.on_sent();
         self.record(seq, u64::from(len) + u64::from(flags.has(Flags::FIN)), call);
         self.stats.segments_sent += 1;
