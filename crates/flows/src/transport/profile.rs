@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::congestion::{self, Kind};
 use super::segment::Segment;
 
+mod linux;
+
 /// The clock that drives the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
@@ -32,6 +34,13 @@ pub enum DelayedAck {
     Tick(Duration),
     /// So long after the first segment that is not acknowledged.
     After(Duration),
+    /// As Linux does: about twice the time between arrivals, within these limits.
+    Adaptive {
+        /// What is waited where data comes fast.
+        least: Duration,
+        /// The longest.
+        most: Duration,
+    },
 }
 
 /// What makes a sender with SACK take a segment for lost.
@@ -175,12 +184,17 @@ profile! {
     nagle: bool,
     /// When to acknowledge.
     delayed_ack: DelayedAck,
+    /// How many acknowledgements of the start of a connection are not delayed: each segment has its own.
+    quick_acks: u8,
     /// The clock of the retransmission timer.
     timer: Timer,
     /// Retransmission timeout before there is a measurement.
     initial_rto: Duration,
     /// Least retransmission timeout. With ticks a measurement also asks for three at least.
     min_rto: Duration,
+    /// What the variation of round trips adds to the timeout at least (RFC 6298 section 2.3 has the clock's
+    /// granularity, Linux the least timeout). For exact timers.
+    min_variation: Duration,
     /// Largest retransmission timeout, and largest backed-off one.
     max_rto: Duration,
     /// Whether backoff multiplies the least timeout at least. FreeBSD 2.2 multiplied the estimate, which is
@@ -208,7 +222,7 @@ pub struct ProfileError {
 }
 
 /// The names of the profiles that [`Profile::named`] knows.
-pub const NAMES: [&str; 5] = ["bsd44", "freebsd22", "freebsd45", "rfc", "ns2"];
+pub const NAMES: [&str; 7] = ["bsd44", "freebsd22", "freebsd45", "linux-3.18", "linux-6", "rfc", "ns2"];
 
 impl Profile {
     /// The profile of this name.
@@ -218,6 +232,8 @@ impl Profile {
             "bsd44" => Some(Self::bsd44()),
             "freebsd22" => Some(Self::freebsd22()),
             "freebsd45" => Some(Self::freebsd45()),
+            "linux-3.18" => Some(Self::linux_3_18()),
+            "linux-6" => Some(Self::linux_6()),
             "rfc" => Some(Self::rfc()),
             "ns2" => Some(Self::ns2()),
             _ => None,
@@ -263,9 +279,11 @@ impl Profile {
             ecn_packets: EcnPackets::Data,
             nagle: true,
             delayed_ack: DelayedAck::Tick(Duration::from_millis(200)),
+            quick_acks: 0,
             timer: Timer::Tick(Duration::from_millis(500)),
             initial_rto: Duration::from_secs(6),
             min_rto: Duration::from_secs(1),
+            min_variation: Duration::ZERO,
             max_rto: Duration::from_secs(64),
             backoff_of_minimum: true,
             max_retransmits: 12,
@@ -336,9 +354,11 @@ impl Profile {
             ecn_packets: EcnPackets::Data,
             nagle: true,
             delayed_ack: DelayedAck::After(Duration::from_millis(40)),
+            quick_acks: 0,
             timer: Timer::Exact,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_secs(1),
+            min_variation: Duration::ZERO,
             max_rto: Duration::from_secs(60),
             backoff_of_minimum: true,
             max_retransmits: 15,
@@ -403,6 +423,9 @@ impl Profile {
         self.prague.check()?;
         match (self.timer, self.delayed_ack) {
             (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "a tick has a length"),
+            (_, DelayedAck::Adaptive { least, most }) if least.is_zero() || least > most => {
+                err("delayed_ack", format!("{least} to {most}"), "least must be above zero and at most most")
+            }
             (_, DelayedAck::Tick(Duration::ZERO)) => err("delayed_ack", "0s".to_owned(), "a tick has a length"),
             _ => Ok(()),
         }

@@ -9,6 +9,7 @@ mod harness;
 mod loss;
 mod open;
 mod random;
+mod recovery;
 mod throughput;
 mod timers;
 mod window;

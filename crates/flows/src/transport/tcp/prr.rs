@@ -66,7 +66,7 @@ mod tests {
             prr.on_sent(room);
             pipe += room;
         }
-        assert_eq!(sent, [1, 3, 5, 7, 9, 11, 13, 15, 17]);
+        assert_eq!(sent, [1, 3, 5, 7, 9, 11, 13, 15, 18], "at the 17th ten are left, which is the threshold");
         assert_eq!(pipe, 10);
     }
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use aqmkit_base::Instant;
+use aqmkit_base::{Duration, Instant};
 
 use super::clock::{Alarm, Clock};
 use super::ranges::{Range, Ranges};
@@ -74,6 +74,11 @@ pub(super) struct Receiver {
     /// The peer's timestamp to echo.
     ts_recent: u32,
     owed: Owed,
+    /// Acknowledgements of data that were not delayed at the start ([`Profile::quick_acks`]).
+    quick: u8,
+    /// When data came last and how long to wait for more, in ms: for [`DelayedAck::Adaptive`].
+    last: u32,
+    patience: u16,
 }
 
 impl Receiver {
@@ -86,6 +91,9 @@ impl Receiver {
             alarm: Alarm::OFF,
             ts_recent: 0,
             owed: Owed::Nothing,
+            quick: 0,
+            last: 0,
+            patience: 0,
         }
     }
 
@@ -174,13 +182,33 @@ impl Receiver {
     fn owe(&mut self, p: &Profile, clock: &mut Clock, now: Instant) {
         // 4.4BSD updates the window when the application has read two segments or half the buffer; that,
         // not a counter, makes it acknowledge every second segment (volume 2, section 26.5).
+        let delay = self.adapt(p, now);
         let enough = (2 * p.mss.0).min(p.receive_window.0.div_ceil(2));
-        if p.delayed_ack == DelayedAck::None || self.next - self.acknowledged >= enough {
+        let quick = self.quick < p.quick_acks;
+        if quick || p.delayed_ack == DelayedAck::None || self.next - self.acknowledged >= enough {
             self.owed = Owed::AtOnce;
+            self.quick += u8::from(quick);
         } else if self.owed == Owed::Nothing {
             self.owed = Owed::Later;
-            self.alarm = clock.delayed_ack(p, now);
+            self.alarm = delay.map_or_else(|| clock.delayed_ack(p, now), |delay| Alarm::at(now + delay));
         }
+    }
+
+    /// Linux's `tcp_event_data_recv`: the delay that is good for data which comes as this does, or none where it
+    /// does not adapt.
+    fn adapt(&mut self, p: &Profile, now: Instant) -> Option<Duration> {
+        let DelayedAck::Adaptive { least, most } = p.delayed_ack else { return None };
+        let (now, least_ms) = (now.as_nanos() / 1_000_000, least.as_nanos() / 1_000_000);
+        let since = u64::from((now as u32).wrapping_sub(self.last));
+        let known = u64::from(self.patience);
+        let patience = match known {
+            0 => least_ms,
+            _ if since <= least_ms / 2 => known / 2 + least_ms / 2,
+            _ if since < known => known / 2 + since,
+            _ => known,
+        };
+        (self.last, self.patience) = (now as u32, patience.min(u64::from(u16::MAX)) as u16);
+        Some(Duration::from_millis(patience).clamp(least, most))
     }
 
     /// Old data, data beyond a hole, data that fills one, a FIN.
@@ -232,7 +260,6 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aqmkit_base::Duration;
 
     struct Host {
         receiver: Receiver,

@@ -92,7 +92,7 @@ impl Rtt {
             (self.srtt, self.rttvar) = (r, r / 2);
         }
         let granularity = if p.timestamps { TIMESTAMP_TICK } else { Duration::ZERO };
-        nanos(self.srtt) + nanos(4 * self.rttvar).max(granularity)
+        nanos(self.srtt) + nanos(4 * self.rttvar).max(granularity).max(p.min_variation)
     }
 
     /// The timeout, backed off.
