@@ -26,12 +26,10 @@ const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
 const MIN_PROBE: Duration = Duration::from_millis(2);
 
 /// What RACK knows (RFC 8985 section 5.2).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
-    /// When the segment was sent that was last sent of those delivered (`RACK.xmit_ts`).
-    sent: Instant,
-    /// Its end (`RACK.end_seq`).
-    end: u64,
+    /// The last transmission of those delivered (`RACK.xmit_ts` and `RACK.end_seq`).
+    newest: u64,
     /// Its round trip (`RACK.rtt`).
     rtt: Duration,
     /// The shortest round trip (`RACK.min_RTT`).
@@ -42,20 +40,6 @@ pub(super) struct Rack {
     reordering: bool,
     /// The round trip of the oldest segment that the last acknowledgement covers, if it was sent once.
     measured: Option<Duration>,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Rack {
-            sent: Instant::ZERO,
-            end: 0,
-            rtt: Duration::ZERO,
-            min_rtt: None,
-            fack: 0,
-            reordering: false,
-            measured: None,
-        }
-    }
 }
 
 impl Rack {
@@ -79,9 +63,7 @@ impl Rack {
             }
         }
         self.rtt = rtt;
-        if entry.sent_after(self.sent, self.end) {
-            (self.sent, self.end) = (entry.sent, entry.end());
-        }
+        self.newest = self.newest.max(entry.number);
     }
 
     /// The round trip that this acknowledgement ends, once.
@@ -113,7 +95,7 @@ impl Tcp {
         let patience = self.patience(call);
         let Some(o) = self.outstanding.as_deref_mut() else { return };
         let Some(sent) = &mut o.sent else { return };
-        match sent.lose_before(o.rack.sent, o.rack.end, patience, call.now) {
+        match sent.lose_before(o.rack.newest, patience, call.now) {
             Some(wait) => {
                 self.alarm = Alarm::at(call.now + wait).first(o.expires);
                 o.waits_for = WaitsFor::Reordering;

@@ -152,10 +152,10 @@ impl Tcp {
     pub(super) fn in_network(&self, p: &Profile) -> u64 {
         let Some(o) = self.outstanding.as_deref().filter(|_| self.sack) else { return self.flight() };
         match (&o.sent, self.recovery) {
+            // With limited transmit, what has come above leaves room for more.
+            (_, Recovery::None) if !p.limited_transmit => self.flight(),
             (Some(sent), _) if p.uses_rack() => sent.in_flight(),
             (_, Recovery::Fast { .. }) => o.pipe(self.una, self.max, p),
-            // Limited transmit: what has come above leaves room for more.
-            (_, Recovery::None) if !p.limited_transmit => self.flight(),
             _ => self.flight() - o.sacked.within(self.una, self.nxt),
         }
     }

@@ -30,6 +30,9 @@ pub(in crate::transport) struct Entry {
     pub(in crate::transport) resent: bool,
     /// Whether there was nothing more to send when it was sent (`P.is_app_limited`).
     pub(in crate::transport) app_limited: bool,
+    /// Which transmission of the connection that was. It tells what was sent after what (`RACK_sent_after` of RFC
+    /// 8985), also of segments sent at one time.
+    pub(in crate::transport) number: u64,
     /// When it was sent last (`P.sent_time`).
     pub(in crate::transport) sent: Instant,
     /// [`Rate::delivered`] when it was sent (`P.delivered`).
@@ -44,11 +47,6 @@ impl Entry {
     /// Above its last sequence number.
     pub(in crate::transport) fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
-    }
-
-    /// RFC 8985 section 6.2, `RACK_sent_after`: segments sent at one time are in the order of sequence.
-    pub(super) fn sent_after(&self, sent: Instant, end: u64) -> bool {
-        (self.sent, self.end()) > (sent, end)
     }
 }
 
@@ -86,10 +84,12 @@ pub(in crate::transport) struct Sent {
     entries: VecDeque<Entry>,
     /// How many entries have left at the front: entry `i` has the serial number `gone + i`.
     gone: u64,
-    /// Transmissions in the order of time, as serial number and time. Those that have been overtaken (sent
+    /// Transmissions in their order, as serial number of the entry and number of the transmission. Those that have been overtaken (sent
     /// again, lost, delivered) are passed over when they come to the front. Empty without RACK.
-    order: VecDeque<(u64, Instant)>,
+    order: VecDeque<(u64, u64)>,
     keeps_order: bool,
+    /// How many transmissions there were.
+    transmissions: u64,
     /// Serial numbers of what was lost, in the order found; those mended or delivered since are passed over.
     lost: VecDeque<u64>,
     in_flight: u64,
@@ -107,6 +107,7 @@ impl Sent {
             gone: 0,
             order: VecDeque::new(),
             keeps_order,
+            transmissions: 0,
             lost: VecDeque::new(),
             in_flight: 0,
             sacked: 0,
@@ -157,26 +158,30 @@ impl Sent {
             }
             // What was SACKed is never sent again.
             if entry.place != Place::Sacked {
-                *entry = Entry { resent: true, ..Self::snapshot(&self.rate, entry.seq, entry.len, now) };
-                self.note_order(i, now);
+                self.transmissions += 1;
+                let again = Self::snapshot(&self.rate, entry.seq, entry.len, self.transmissions, now);
+                *entry = Entry { resent: true, ..again };
+                self.note_order(i);
             }
             i += 1;
         }
         if piece.end > known {
             let len = (piece.end - known) as u32;
-            self.entries.push_back(Self::snapshot(&self.rate, known, len, now));
+            self.transmissions += 1;
+            self.entries.push_back(Self::snapshot(&self.rate, known, len, self.transmissions, now));
             self.in_flight += u64::from(len);
-            self.note_order(self.entries.len() - 1, now);
+            self.note_order(self.entries.len() - 1);
         }
     }
 
-    fn snapshot(rate: &Rate, seq: u64, len: u32, now: Instant) -> Entry {
+    fn snapshot(rate: &Rate, seq: u64, len: u32, number: u64, now: Instant) -> Entry {
         Entry {
             seq,
             len,
             place: Place::InFlight,
             resent: false,
             app_limited: rate.app_limited != 0,
+            number,
             sent: now,
             delivered: rate.delivered,
             delivered_at: rate.delivered_at,
@@ -184,9 +189,9 @@ impl Sent {
         }
     }
 
-    fn note_order(&mut self, i: usize, now: Instant) {
+    fn note_order(&mut self, i: usize) {
         if self.keeps_order {
-            self.order.push_back((self.gone + i as u64, now));
+            self.order.push_back((self.gone + i as u64, self.transmissions));
         }
     }
 
@@ -237,7 +242,7 @@ impl Sent {
         self.rate.delivered += len;
         self.rate.delivered_at = now;
         self.news.delivered += len;
-        if self.news.newest.is_none_or(|n| entry.sent_after(n.sent, n.end())) {
+        if self.news.newest.is_none_or(|n| entry.number > n.number) {
             self.news.newest = Some(*entry);
             self.rate.first_sent = entry.sent;
         }
@@ -246,24 +251,18 @@ impl Sent {
         }
     }
 
-    /// RFC 8985 section 6.2 step 5: of what was sent before the segment that was sent `newest` and ends at
-    /// `end`, everything is lost that has been in flight for `patience`. Returns how much longer to wait for
-    /// the next, if there is one.
-    pub(super) fn lose_before(
-        &mut self,
-        newest: Instant,
-        end: u64,
-        patience: Duration,
-        now: Instant,
-    ) -> Option<Duration> {
-        while let Some(&(serial, sent)) = self.order.front() {
+    /// RFC 8985 section 6.2 step 5: of what was sent before the transmission `newest`, everything is lost that has
+    /// been in flight for `patience`. Returns how much longer to wait for the next, if there is one.
+    pub(super) fn lose_before(&mut self, newest: u64, patience: Duration, now: Instant) -> Option<Duration> {
+        while let Some(&(serial, number)) = self.order.front() {
             let i = serial.checked_sub(self.gone).map(|i| i as usize);
-            let entry = i.and_then(|i| self.entries.get(i)).filter(|e| e.sent == sent && e.place == Place::InFlight);
+            let entry =
+                i.and_then(|i| self.entries.get(i)).filter(|e| e.number == number && e.place == Place::InFlight);
             if let Some(entry) = entry {
-                if entry.sent_after(newest, end) || entry.end() == end && entry.sent == newest {
+                if number >= newest {
                     return None;
                 }
-                let due = sent + patience;
+                let due = entry.sent + patience;
                 if due > now {
                     return Some(due.since(now));
                 }
@@ -360,17 +359,17 @@ mod tests {
         let mut sent = sent(5);
         sent.on_sacked(piece(3), ms(10), |_| ());
         // 0 has waited for 10 ms, 1 for 9; 4 was sent after 3.
-        assert_eq!(sent.lose_before(ms(3), 400, Duration::from_millis(10), ms(10)), Some(Duration::from_millis(1)));
+        assert_eq!(sent.lose_before(4, Duration::from_millis(10), ms(10)), Some(Duration::from_millis(1)));
         assert_eq!((sent.in_flight(), sent.next_lost()), (300, Some(piece(0))));
-        assert_eq!(sent.lose_before(ms(3), 400, Duration::from_millis(10), ms(12)), None);
+        assert_eq!(sent.lose_before(4, Duration::from_millis(10), ms(12)), None);
         assert_eq!((sent.in_flight(), sent.news().lost), (100, 300));
         sent.on_sent(piece(0), ms(12));
         assert_eq!((sent.in_flight(), sent.next_lost()), (200, Some(piece(1))));
-        // The second copy of 0 is lost in its turn, behind 4.
+        // The second copy of 0 (transmission 6) is lost in its turn, behind 4.
         sent.on_sacked(piece(4), ms(20), |_| ());
         sent.on_sent(piece(5), ms(20));
         sent.on_sacked(piece(5), ms(30), |_| ());
-        assert_eq!(sent.lose_before(ms(20), 600, Duration::from_millis(10), ms(30)), None);
+        assert_eq!(sent.lose_before(7, Duration::from_millis(10), ms(30)), None);
         assert_eq!(sent.in_flight(), 0);
     }
 
