@@ -3,6 +3,7 @@
 
 mod accurate_ecn;
 mod close;
+mod controls;
 mod delay;
 mod ecn;
 mod harness;

@@ -357,3 +357,22 @@ controls! {
     /// Takes off what was lost.
     Relentless => Box<relentless::Relentless>, "relentless";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_control_has_its_name_and_its_page() {
+        for entry in ALL {
+            let page = entry.page();
+            assert!(page.starts_with(&format!("# {}: ", entry.name)), "{}", entry.name);
+            for section in ["## Law", "## Parameters", "## Deviations", "## Evidence", "## References"] {
+                assert!(page.contains(section), "{} has no {section}", entry.name);
+            }
+            let kind: Kind = serde_json::from_str(&format!("{:?}", entry.name)).unwrap();
+            assert_eq!(serde_json::to_string(&kind).unwrap(), format!("{:?}", entry.name));
+        }
+        assert!(find("reno").is_some() && find("vegas").is_none());
+    }
+}

@@ -1,7 +1,37 @@
-//! NewReno: RFC 6582 over RFC 5681.
+//! # newreno: RFC 6582 over RFC 5681
 //!
-//! Fast recovery lasts until everything that was in flight at its start is acknowledged. Each partial
-//! acknowledgement shows the next hole, so it mends one loss per round trip.
+//! Reno whose fast recovery lasts until everything that was in flight at its start is acknowledged. Each partial
+//! acknowledgement shows the next hole, so it mends one loss in a round trip, or all of them where SACK is on.
+//!
+//! ## Law
+//!
+//! * Slow start adds what is acknowledged, a segment at most; avoidance `mss^2 / cwnd` [rfc5681 equations 2 and 3].
+//! * A loss halves the flight [rfc5681 equation 4]; a partial acknowledgement deflates the window [rfc6582 section 3.2].
+//! * A timeout halves, unless it is that of the same segment again, and goes back to one segment.
+//! * A mark halves [rfc3168 section 6.1.2].
+//!
+//! In the long run as `reno`: `sqrt(3 / (2 b p))` segments in a round trip [mathis97].
+//!
+//! ## Parameters
+//!
+//! None of its own; those of the transport profile.
+//!
+//! ## Deviations
+//!
+//! None from rfc5681 and rfc6582. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no
+//! more window than is in flight and one segment.
+//!
+//! ## Evidence
+//!
+//! `tests/transport/loss.rs`: sequences worked by hand. `tests/transport/throughput.rs`: the law.
+//!
+//! ## References
+//!
+//! * rfc5681: M. Allman, V. Paxson, E. Blanton, TCP Congestion Control, 2009.
+//! * rfc6582: T. Henderson, S. Floyd, A. Gurtov, Y. Nishida, The `NewReno` Modification, 2012.
+//! * rfc3168: K. Ramakrishnan, S. Floyd, D. Black, The Addition of Explicit Congestion Notification to IP, 2001.
+//! * mathis97: M. Mathis, J. Semke, J. Mahdavi, T. Ott, The Macroscopic Behavior of the TCP Congestion Avoidance
+//!   Algorithm, CCR 27(3), 1997.
 
 use super::{CongestionControl, Cx, Window};
 use crate::transport::profile::Profile;

@@ -53,6 +53,13 @@ impl Pacer {
         self.holding.then_some(self.next)
     }
 
+    /// What waited gets its turn now. Returns whether anything did.
+    pub fn release(&mut self, now: Instant) -> bool {
+        let due = self.holding && self.next <= now;
+        self.holding &= !due;
+        due
+    }
+
     /// So many bytes were sent.
     pub fn on_sent(&mut self, bytes: u64, now: Instant) {
         self.holding = false;
@@ -84,6 +91,7 @@ mod tests {
         pacer.set_window(10_000, Duration::from_millis(100), 1.0);
         pacer.on_sent(1_000, ms(0));
         assert!(pacer.holds(ms(9)) && pacer.held_until() == Some(ms(10)));
+        assert!(!pacer.release(ms(9)) && pacer.release(ms(10)) && pacer.held_until().is_none());
         // Unused time is not saved up.
         assert!(!pacer.holds(ms(50)));
         pacer.on_sent(1_000, ms(50));

@@ -176,7 +176,8 @@ impl CongestionControl for Prague {
         if self.window.in_slow_start(cx.profile) {
             self.window.grow(acked, cx.profile);
         } else {
-            let bytes = self.increase(cx) * cx.mss() as f64 * acked as f64 / self.window.cwnd as f64;
+            let cwnd = self.window.cwnd as f64 + self.rest;
+            let bytes = self.increase(cx) * cx.mss() as f64 * acked as f64 / cwnd;
             self.window.add(bytes, &mut self.rest, Self::least(cx), cx.profile);
         }
         self.pace(cx);
@@ -203,7 +204,7 @@ impl CongestionControl for Prague {
             self.window.reduce_to(Window::half(cx));
         } else if self.due(self.reduced, cx) {
             self.reduced = cx.now;
-            let bytes = self.window.cwnd as f64 * self.marks.alpha / -2.0;
+            let bytes = (self.window.cwnd as f64 + self.rest) * self.marks.alpha / -2.0;
             self.window.add(bytes, &mut self.rest, Self::least(cx), cx.profile);
             self.window.ssthresh = self.window.cwnd;
         }

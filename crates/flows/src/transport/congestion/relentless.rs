@@ -23,7 +23,8 @@
 //! 1. The draft's Linux code lets the rate-halving of the kernel do the reductions; here the window is kept apart
 //!    from the inflation of fast recovery (RFC 6582).
 //! 2. In slow start the first loss or mark ends it at the reduced window; the draft leaves slow start to RFC 5681.
-//! 3. Marks are not in the draft; they follow its rule.
+//! 3. With SACK only the first loss of a recovery is taken off.
+//! 4. Marks are not in the draft; they follow its rule.
 //!
 //! ## Evidence
 //!
@@ -35,6 +36,9 @@
 
 use super::{CongestionControl, Cx, Window};
 use crate::transport::profile::Profile;
+
+/// The duplicate acknowledgements that mean a loss: segments that have arrived.
+const DUPLICATES: u32 = 3;
 
 #[derive(Clone, Debug)]
 pub(in crate::transport) struct Relentless {
@@ -74,6 +78,7 @@ impl CongestionControl for Relentless {
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.kept = Self::lose(self.window.cwnd, cx.mss(), cx);
+        (0..DUPLICATES).for_each(|_| self.keep_growing(cx));
         self.window.enter_recovery(self.kept, cx);
     }
 
@@ -84,10 +89,12 @@ impl CongestionControl for Relentless {
 
     fn on_partial_ack(&mut self, acked: u64, cx: &Cx<'_>) {
         self.kept = Self::lose(self.kept, cx.mss(), cx);
+        self.keep_growing(cx);
         self.window.deflate(acked, cx);
     }
 
-    fn on_recovered(&mut self, _acked: u64, _cx: &Cx<'_>) {
+    fn on_recovered(&mut self, _acked: u64, cx: &Cx<'_>) {
+        self.keep_growing(cx);
         self.window = Window { cwnd: self.kept, ssthresh: self.kept };
     }
 

@@ -309,7 +309,7 @@ impl Tcp {
                 State::Closed | State::Done | State::Failed => self.alarm = Alarm::OFF,
             }
         }
-        let released = self.control.pacer().and_then(Pacer::held_until).is_some_and(|at| at <= now);
+        let released = self.control.pacer_mut().is_some_and(|pacer| pacer.release(now));
         if released || self.receiver.owes_ack_at_once() {
             self.output(&mut call);
         }

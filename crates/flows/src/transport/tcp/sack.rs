@@ -132,8 +132,8 @@ impl Tcp {
         let record = o.rack_record(call.p).and_then(Sent::next_lost);
         let first = record.unwrap_or(Range { start: una, end: o.sacked.gap(una).end.min(una + call.p.mss.0) });
         let end = self.send_again(first, call);
-        if let Some(o) = self.outstanding.as_deref_mut() {
-            (o.high_rxt, o.rescue_rxt) = (end, end);
+        if let Some(outstanding) = self.outstanding.as_deref_mut() {
+            (outstanding.high_rxt, outstanding.rescue_rxt) = (end, end);
         }
         self.arm(call);
     }
