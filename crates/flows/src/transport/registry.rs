@@ -7,8 +7,8 @@ const PROFILES: &[(&str, &str)] = &[
     ("bsd44", "4.4BSD as Parris 2001 describes it: Reno, 16 KB windows, ticks of 500 ms"),
     ("freebsd22", "FreeBSD 2.2.8 as its source has it"),
     ("freebsd45", "FreeBSD 4.5: NewReno, ticks of 10 ms"),
-    ("linux-3.18", "Linux 3.18: SACK, initial window of 10 segments, least timeout 200 ms"),
-    ("linux-6", "Linux 6: as 3.18, with losses found by time (RACK)"),
+    ("linux-3.18", "Linux 3.18: CUBIC, SACK with forward acknowledgement, tail loss probes"),
+    ("linux-6", "Linux 6: CUBIC, RACK and tail loss probes"),
     ("rfc", "TCP as the RFCs recommend it"),
     ("ns2", "the agents of ns-2"),
 ];

@@ -9,6 +9,7 @@ mod ecn;
 mod harness;
 mod loss;
 mod open;
+mod profiles;
 mod random;
 mod recovery;
 mod throughput;

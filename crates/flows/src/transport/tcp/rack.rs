@@ -11,7 +11,7 @@ use super::acks::{DUP_THRESHOLD, control};
 use super::clock::Alarm;
 use super::outstanding::{Probe, WaitsFor};
 use super::ranges::Range;
-use super::sent::Entry;
+use super::sent::{Entry, Sent};
 use super::{Call, Recovery, Tcp};
 use crate::transport::congestion::Cx;
 use crate::transport::segment::Segment;
@@ -85,7 +85,7 @@ impl Tcp {
     /// How long a segment may be in flight while later ones come.
     fn patience(&self, call: &Call<'_, '_>) -> Duration {
         let Some(o) = &self.outstanding else { return Duration::ZERO };
-        let sacked = o.sent.as_ref().map_or(0, |s| s.sacked());
+        let sacked = o.sent.as_ref().map_or(0, Sent::sacked);
         let recovering = self.recovery != Recovery::None;
         o.rack.rtt + o.rack.window(recovering, sacked, self.rtt.smoothed(call.p))
     }

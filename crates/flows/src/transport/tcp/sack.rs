@@ -129,11 +129,12 @@ impl Tcp {
         // A control that measures rates decides by itself, as in Linux.
         o.prr = if reduces { Prr::begin(flight) } else { Prr::default() };
         o.probe = None;
-        let record = o.rack_record(call.p).and_then(|sent| sent.next_lost());
+        let record = o.rack_record(call.p).and_then(Sent::next_lost);
         let first = record.unwrap_or(Range { start: una, end: o.sacked.gap(una).end.min(una + call.p.mss.0) });
         let end = self.send_again(first, call);
-        let o = self.outstanding.get_or_insert_default();
-        (o.high_rxt, o.rescue_rxt) = (end, end);
+        if let Some(outstanding) = self.outstanding.as_deref_mut() {
+            (outstanding.high_rxt, outstanding.rescue_rxt) = (end, end);
+        }
         self.arm(call);
     }
 

@@ -310,11 +310,6 @@ impl Sent {
         None
     }
 
-    /// The oldest entry.
-    pub(super) fn first(&self) -> Option<&Entry> {
-        self.entries.front()
-    }
-
     /// The entry with the highest sequence numbers.
     pub(super) fn last(&self) -> Option<&Entry> {
         self.entries.back()
@@ -393,7 +388,7 @@ mod tests {
         sent.on_sent(Range { start: 0, end: 250 }, ms(9));
         assert_eq!(sent.in_flight(), 250);
         assert_eq!(
-            (sent.first().map(|e| e.resent), sent.last().map(|e| (e.seq, e.len))),
+            (sent.entries.front().map(|e| e.resent), sent.last().map(|e| (e.seq, e.len))),
             (Some(true), Some((200, 50)))
         );
     }
