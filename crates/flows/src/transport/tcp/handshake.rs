@@ -102,7 +102,7 @@ impl Tcp {
     fn negotiate(&mut self, seg: &Segment, call: &Call<'_, '_>) {
         self.receiver.on_syn(seg);
         self.timestamps = call.p.timestamps && seg.ts_val != 0;
-        self.sack = call.p.wants_sack() && seg.sack_permitted;
+        self.sack = call.p.wants_sack() && seg.sack.is_permitted();
         self.peer_window = seg.window;
         self.largest_window = seg.window;
     }
