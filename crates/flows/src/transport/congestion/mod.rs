@@ -12,6 +12,7 @@ use super::profile::{EcnFeedback, EcnPackets, Profile};
 use super::tcp::{Rtt, Sent};
 use crate::page::Entry;
 
+mod delivery;
 mod hystart;
 pub mod pacing;
 
@@ -139,6 +140,10 @@ pub trait CongestionControl {
     /// in packets that had experienced congestion. For schemes that count marks. Comes before the other calls for
     /// the same segment, and also for duplicate acknowledgements, each of which stands for one segment.
     fn on_feedback(&mut self, _delivered: u64, _marked: u64, _cx: &Cx<'_>) {}
+
+    /// An acknowledgement was read, and the record of what is in flight is up to date with it. Comes last, and only
+    /// where [`CongestionControl::SAMPLES_DELIVERY`].
+    fn on_sample(&mut self, _cx: &Cx<'_>) {}
 
     /// Data is about to be sent after the connection was idle for longer than the retransmission timeout.
     fn on_idle(&mut self, cx: &Cx<'_>) {
@@ -281,6 +286,7 @@ macro_rules! controls {
             fn on_handshake_timeout();
             fn on_ecn();
             fn on_feedback(delivered: u64, marked: u64);
+            fn on_sample();
             fn on_idle();
         );
 
@@ -354,6 +360,8 @@ controls! {
     Dctcp => Box<dctcp::Dctcp>, "dctcp";
     /// Scalable, for the low-latency service.
     Prague => Box<prague::Prague>, "prague";
+    /// Version 1: a model of the path.
+    Bbr => Box<bbr::Bbr>, "bbr";
     /// Takes off what was lost.
     Relentless => Box<relentless::Relentless>, "relentless";
 }

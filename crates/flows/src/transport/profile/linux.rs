@@ -3,7 +3,7 @@
 use aqmkit_base::{Bytes, Duration};
 
 use super::{DelayedAck, LossDetection, Profile};
-use crate::transport::congestion::{Kind, cubic};
+use crate::transport::congestion::{Kind, cubic, dctcp};
 
 impl Profile {
     /// Linux 3.18 (December 2014) with its defaults: CUBIC, ten segments to start with, SACK with forward
@@ -24,6 +24,8 @@ impl Profile {
         Profile {
             congestion: Kind::Cubic,
             cubic: cubic::Params { hystart: true, ..cubic::Params::default() },
+            // Right since 5.1.
+            dctcp: dctcp::Params { loss: dctcp::OnLoss::Alpha, ..dctcp::Params::default() },
             receive_window: Bytes(3 << 20),
             sack: true,
             loss_detection: LossDetection::Fack,
@@ -44,6 +46,11 @@ impl Profile {
     /// retransmit are gone. The same differences from the sources.
     #[must_use]
     pub fn linux_6() -> Self {
-        Profile { loss_detection: LossDetection::Rack, early_retransmit: false, ..Self::linux_3_18() }
+        Profile {
+            loss_detection: LossDetection::Rack,
+            early_retransmit: false,
+            dctcp: dctcp::Params::default(),
+            ..Self::linux_3_18()
+        }
     }
 }

@@ -38,10 +38,15 @@ impl Tcp {
         self.largest_window = self.largest_window.max(seg.window);
         let marked = self.on_echo(seg, call);
         if self.sack {
-            return self.on_ack_with_sack(seg, marked, call) || window_changed;
+            let news = self.on_ack_with_sack(seg, marked, call);
+            if news {
+                self.sample_delivery(call);
+            }
+            return news || window_changed;
         }
         if seg.ack > self.una {
             self.on_new_ack(seg, marked, call);
+            self.sample_delivery(call);
             return true;
         }
         if seg.sequence_len() == 0 && !window_changed && seg.ack == self.una && self.alarm.is_on() {
@@ -49,6 +54,12 @@ impl Tcp {
         }
         self.dup_acks = 0;
         window_changed
+    }
+
+    fn sample_delivery(&mut self, call: &Call<'_, '_>) {
+        if self.control.samples_delivery() {
+            control!(self, call, on_sample);
+        }
     }
 
     fn on_new_ack(&mut self, seg: &Segment, marked: u64, call: &mut Call<'_, '_>) {
