@@ -59,24 +59,35 @@ impl Flags {
     }
 }
 
-/// The SACK option (RFC 2018): up to four blocks of data that have come above `ack`, the most recent first.
+/// The SACK options (RFC 2018): on a SYN, that the sender understands them; otherwise up to four blocks of data
+/// that have come above `ack`, the most recent first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     /// Start and end relative to `ack`: no window is larger than 32 bits say.
     blocks: [(u32, u32); SackBlocks::MOST],
-    count: u8,
+    /// A whole word: with bytes of padding behind it, copies of a segment would stall.
+    count: u32,
 }
 
 impl SackBlocks {
     /// As many as the 40 bytes of TCP options hold; with timestamps one less.
     pub const MOST: usize = 4;
 
+    /// On a SYN: the sender understands SACK. It costs no byte beside the other options of a SYN.
+    pub const PERMITTED: SackBlocks = SackBlocks { blocks: [(0, 0); Self::MOST], count: u32::MAX };
+
+    /// Whether this is [`SackBlocks::PERMITTED`].
+    #[must_use]
+    pub fn is_permitted(&self) -> bool {
+        self.count == Self::PERMITTED.count
+    }
+
     /// Adds the block from `start` to before `end` behind the others. Returns whether there was room, and the
     /// block lies above `ack`.
     pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
         let offset = |seq: u64| seq.checked_sub(ack).and_then(|o| u32::try_from(o).ok());
         let (Some(start), Some(end)) = (offset(start), offset(end)) else { return false };
-        let Some(slot) = self.blocks.get_mut(usize::from(self.count)) else { return false };
+        let Some(slot) = self.blocks.get_mut(self.count as usize) else { return false };
         if start >= end {
             return false;
         }
@@ -87,26 +98,28 @@ impl SackBlocks {
 
     /// Takes the last block out.
     pub fn pop(&mut self) {
-        self.count = self.count.saturating_sub(1);
-        self.blocks[usize::from(self.count).min(Self::MOST - 1)] = (0, 0);
+        if let Some(last) = self.len().checked_sub(1) {
+            self.blocks[last] = (0, 0);
+            self.count = last as u32;
+        }
     }
 
     /// The blocks of an acknowledgement of `ack`: first sequence number, and the one after the last.
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let used = &self.blocks[..usize::from(self.count)];
+        let used = &self.blocks[..self.len()];
         used.iter().map(move |&(start, end)| (ack + u64::from(start), ack + u64::from(end)))
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        usize::from(self.count)
+        if self.is_permitted() { 0 } else { self.count as usize }
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// Bytes of the option in the header, padded to whole words.
@@ -140,8 +153,6 @@ pub struct Segment {
     pub ts_ecr: u32,
     /// What has come above `ack`, where SACK is on.
     pub sack: SackBlocks,
-    /// On a SYN: the sender understands SACK. Costs no byte beside the other options of a SYN.
-    pub sack_permitted: bool,
     /// The flags.
     pub flags: Flags,
     /// The ECN field of the IP packet that carries it.

@@ -18,7 +18,7 @@ macro_rules! control {
             flight,
             peer_window: u64::from($tcp.peer_window),
             sack: $tcp.sack,
-            sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_ref()),
+            sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_deref()),
             counts_marks: $tcp.ecn.counts_marks(),
             sample: $call.sample,
             rtt: &$tcp.rtt,

@@ -48,7 +48,7 @@ pub(super) struct Outstanding {
     /// When the retransmission timer expires, whatever else the alarm is set for.
     pub(super) expires: Alarm,
     /// The segments in flight, where the profile or the congestion control asks for the record.
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<Box<Sent>>,
 }
 
 impl Default for Outstanding {

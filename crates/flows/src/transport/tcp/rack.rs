@@ -2,8 +2,9 @@
 //!
 //! A segment is lost when one that was sent later has come, and the round trip of that one and the reordering
 //! window have passed since it was sent. Left out: D-SACK, and with it the widening of the window after
-//! needless retransmissions; and the minimum of the round trip is that of the whole connection. Where several
-//! segments may still come, the timer waits for the first of them instead of the last.
+//! needless retransmissions; the echoed timestamp, so that only the shortest round trip tells which copy has come;
+//! and the minimum of the round trip is that of the whole connection. Where several segments may still come, the
+//! timer waits for the first of them instead of the last.
 
 use aqmkit_base::{Duration, Instant};
 
@@ -85,7 +86,7 @@ impl Tcp {
     /// How long a segment may be in flight while later ones come.
     fn patience(&self, call: &Call<'_, '_>) -> Duration {
         let Some(o) = &self.outstanding else { return Duration::ZERO };
-        let sacked = o.sent.as_ref().map_or(0, Sent::sacked);
+        let sacked = o.sent.as_deref().map_or(0, Sent::sacked);
         let recovering = self.recovery != Recovery::None;
         o.rack.rtt + o.rack.window(recovering, sacked, self.rtt.smoothed(call.p))
     }

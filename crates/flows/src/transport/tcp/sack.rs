@@ -259,6 +259,6 @@ impl Tcp {
 impl Outstanding {
     /// The record, where RACK detects losses with it.
     fn rack_record(&mut self, p: &Profile) -> Option<&mut Sent> {
-        self.sent.as_mut().filter(|_| p.uses_rack())
+        self.sent.as_deref_mut().filter(|_| p.uses_rack())
     }
 }

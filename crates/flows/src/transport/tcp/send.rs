@@ -177,14 +177,7 @@ impl Tcp {
     /// Sends a segment. Everything that is sent acknowledges.
     pub(super) fn emit(&mut self, seq: u64, len: u32, flags: Flags, again: bool, call: &mut Call<'_, '_>) {
         let (ecn, flags) = self.ecn.stamp(len, flags, again, call.p);
-        let mut sack = SackBlocks::default();
-        if self.sack && !flags.has(Flags::SYN) {
-            sack = self.receiver.sack_blocks(self.timestamps);
-            // Only what was cut before has less room.
-            while len > 0 && u64::from(len) + sack.option_len() > call.p.mss.0 && !sack.is_empty() {
-                sack.pop();
-            }
-        }
+        let sack = self.sack_option(flags, len, call.p);
         call.out.segments.push(Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.receiver.next() } else { 0 },
@@ -193,7 +186,6 @@ impl Tcp {
             ts_val: if self.timestamps { self.clock.timestamp(call.p) } else { 0 },
             ts_ecr: if self.timestamps { self.receiver.ts_recent() } else { 0 },
             sack,
-            sack_permitted: flags.has(Flags::SYN) && (self.sack || (!flags.has(Flags::ACK) && call.p.wants_sack())),
             flags,
             ecn,
             retransmission: again,
@@ -209,6 +201,22 @@ impl Tcp {
         self.stats.data_segments_sent += u64::from(len > 0);
         self.stats.bytes_sent += u64::from(len);
         self.stats.retransmissions += u32::from(again);
+    }
+
+    fn sack_option(&self, flags: Flags, len: u32, p: &Profile) -> SackBlocks {
+        if flags.has(Flags::SYN) {
+            let offers = self.sack || (!flags.has(Flags::ACK) && p.wants_sack());
+            return if offers { SackBlocks::PERMITTED } else { SackBlocks::default() };
+        }
+        if !self.sack {
+            return SackBlocks::default();
+        }
+        let mut blocks = self.receiver.sack_blocks(self.timestamps);
+        // Only what was cut before has less room.
+        while len > 0 && u64::from(len) + blocks.option_len() > p.mss.0 && !blocks.is_empty() {
+            blocks.pop();
+        }
+        blocks
     }
 
     /// Writes into the record what is sent, where one is kept.
