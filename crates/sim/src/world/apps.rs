@@ -47,7 +47,7 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
     apps
 }
 
-impl World {
+impl World<'_> {
     /// Tells applications everything that they have not been told yet.
     pub(super) fn tell_news(&mut self) {
         while let Some((app, event)) = self.news.pop_front() {

@@ -42,7 +42,7 @@ pub(super) struct Connection {
     responded: u64,
 }
 
-impl World {
+impl World<'_> {
     pub(super) fn open_connection(&mut self, app: u32, local: traffic::Conn, server: u32) {
         let (group_index, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
         let group = &mut self.groups[usize::from(group_index)];
