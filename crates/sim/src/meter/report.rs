@@ -142,11 +142,11 @@ impl Meter {
                 index: (app - group.apps.start) as u64,
                 class: names.classes[group.class].clone(),
                 delivered_bytes: self.windows.iter().map(|w| w.apps[app].delivered).collect(),
-                connections: total.connections,
+                connections: total.connections.into(),
                 packets: total.packets,
-                retransmissions: total.retransmissions,
-                timeouts: total.timeouts,
-                drops: total.drops,
+                retransmissions: total.retransmissions.into(),
+                timeouts: total.timeouts.into(),
+                drops: total.drops.into(),
             }
         };
         names.groups.iter().flat_map(|g| g.apps.clone().map(move |app| row(g, app))).collect()
@@ -272,8 +272,8 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         frame_rate,
         playable_frame_rate,
         counters: counters(group, &rates),
-        connections: sent.connections,
-        retransmission_rate: share(sent.retransmissions, sent.packets),
-        timeouts_per_s: sent.timeouts as f64 / seconds,
+        connections: sent.connections.into(),
+        retransmission_rate: share(sent.retransmissions.into(), sent.packets),
+        timeouts_per_s: f64::from(sent.timeouts) / seconds,
     }
 }

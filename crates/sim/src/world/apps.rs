@@ -18,9 +18,40 @@ pub(super) struct App {
     wake_at: Option<Instant>,
     /// Whether it has been stopped.
     stopped: bool,
-    flow: FlowKey,
-    /// Its open connections: its own numbers and the world's.
-    pub(super) conns: Vec<(traffic::Conn, u32)>,
+    /// Its open connections.
+    pub(super) conns: Conns,
+}
+
+/// The open connections of an application: its own numbers and the world's. Most have one at a time, which
+/// takes no allocation.
+#[derive(Default)]
+pub(super) struct Conns {
+    first: Option<(traffic::Conn, u32)>,
+    more: Vec<(traffic::Conn, u32)>,
+}
+
+impl Conns {
+    pub(super) fn add(&mut self, local: traffic::Conn, conn: u32) {
+        if self.first.is_none() && self.more.is_empty() {
+            self.first = Some((local, conn));
+        } else {
+            self.more.push((local, conn));
+        }
+    }
+
+    pub(super) fn remove(&mut self, conn: u32) {
+        self.first.take_if(|(_, c)| *c == conn);
+        self.more.retain(|(_, c)| *c != conn);
+    }
+
+    pub(super) fn find(&self, local: traffic::Conn) -> Option<u32> {
+        self.iter().find(|(l, _)| *l == local).map(|(_, conn)| conn)
+    }
+
+    /// In the order in which they were opened.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (traffic::Conn, u32)> {
+        self.first.iter().chain(&self.more).copied()
+    }
 }
 
 /// The bit that sets the flow keys of datagrams apart from those of connections.
@@ -39,8 +70,7 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
                 rng: Rng::stream(seed, &format!("traffic.{}.{index}", group.name)),
                 wake_at: None,
                 stopped: false,
-                flow: FlowKey(DATAGRAM_FLOW | apps.len() as u64),
-                conns: Vec::new(),
+                conns: Conns::default(),
             });
         }
     }
@@ -92,7 +122,7 @@ impl World<'_> {
             body: Body::Datagram { app, tag, len },
             sent: self.now,
             queued: self.now,
-            flow: it.flow,
+            flow: FlowKey(DATAGRAM_FLOW | u64::from(app)),
             len: len + group.datagram_overhead,
             way: group.ways[it.index as usize % group.ways.len()][0],
             hop: 0,
@@ -138,7 +168,7 @@ impl World<'_> {
         self.tell_group(group, traffic::Event::Stop);
         for app in self.names.groups[usize::from(group)].apps.clone() {
             self.apps[app].stopped = true;
-            for (_, conn) in std::mem::take(&mut self.apps[app].conns) {
+            for (_, conn) in std::mem::take(&mut self.apps[app].conns).iter() {
                 self.free_connection(conn);
             }
         }

@@ -252,20 +252,20 @@ impl<'o> World<'o> {
                 flight.ecn = departure.packet.ecn;
                 flight.label = departure.packet.label;
                 self.meter.departed(link, flight, self.now);
-                let flight = *flight;
                 if link == self.measured
                     && let Some(watch) = &mut self.watch
                 {
-                    watch.see(Place::Measured, &flight, self.now);
+                    watch.see(Place::Measured, flight, self.now);
                 }
                 self.agenda.put(departure.free, Happening::LinkFree { link: link as u32 });
                 if self.links[link].loses() {
-                    self.arena.remove(id);
+                    let flight = self.arena.remove(id);
                     self.meter.lost(&flight);
                     return self.account(link);
                 }
+                let flight = self.arena.get(id);
                 let last = usize::from(flight.hop) == self.ways[flight.way as usize].links.len();
-                let rest = if last { self.end_delay(&flight) } else { Duration::ZERO };
+                let rest = if last { self.end_delay(flight) } else { Duration::ZERO };
                 self.agenda.put(departure.arrives + rest, Happening::Arrival { packet: id });
             }
             Next::Idle => {}
@@ -300,6 +300,8 @@ impl<'o> World<'o> {
 
     /// What was measured. Packets and events are counted; the costs are for the caller to fill in.
     pub(crate) fn output(mut self) -> Output {
+        // What ran makes room for the records of what it did.
+        (self.conns, self.apps, self.arena, self.agenda) = Default::default();
         let (exchanges, exchanges_dropped) = self.meter.take_exchanges();
         Output {
             windows: self.meter.windows(&self.names),
