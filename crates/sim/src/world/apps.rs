@@ -14,8 +14,8 @@ pub(super) struct App {
     /// Its number in its group.
     pub(super) index: u32,
     rng: Rng,
-    /// When it wants to be woken.
-    wake_at: Option<Instant>,
+    /// When it wants to be woken; in the far future for never.
+    wake_at: Instant,
     /// Whether it has been stopped.
     stopped: bool,
     /// Its open connections.
@@ -24,23 +24,34 @@ pub(super) struct App {
 
 /// The open connections of an application: its own numbers and the world's. Most have one at a time, which
 /// takes no allocation.
-#[derive(Default)]
 pub(super) struct Conns {
-    first: Option<(traffic::Conn, u32)>,
+    /// The world's number is [`NO_CONN`] where there is none.
+    first: (traffic::Conn, u32),
     more: Vec<(traffic::Conn, u32)>,
+}
+
+/// No connection has this number.
+const NO_CONN: u32 = u32::MAX;
+
+impl Default for Conns {
+    fn default() -> Self {
+        Conns { first: (traffic::Conn(0), NO_CONN), more: Vec::new() }
+    }
 }
 
 impl Conns {
     pub(super) fn add(&mut self, local: traffic::Conn, conn: u32) {
-        if self.first.is_none() && self.more.is_empty() {
-            self.first = Some((local, conn));
+        if self.first.1 == NO_CONN && self.more.is_empty() {
+            self.first = (local, conn);
         } else {
             self.more.push((local, conn));
         }
     }
 
     pub(super) fn remove(&mut self, conn: u32) {
-        self.first.take_if(|(_, c)| *c == conn);
+        if self.first.1 == conn {
+            self.first.1 = NO_CONN;
+        }
         self.more.retain(|(_, c)| *c != conn);
     }
 
@@ -50,7 +61,8 @@ impl Conns {
 
     /// In the order in which they were opened.
     pub(super) fn iter(&self) -> impl Iterator<Item = (traffic::Conn, u32)> {
-        self.first.iter().chain(&self.more).copied()
+        let first = (self.first.1 != NO_CONN).then_some(self.first);
+        first.into_iter().chain(self.more.iter().copied())
     }
 }
 
@@ -68,7 +80,7 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
                 group: g as u16,
                 index: index as u32,
                 rng: Rng::stream(seed, &format!("traffic.{}.{index}", group.name)),
-                wake_at: None,
+                wake_at: Instant::FAR_FUTURE,
                 stopped: false,
                 conns: Conns::default(),
             });
@@ -108,7 +120,7 @@ impl World<'_> {
             Action::Close { conn } => self.close_connection(app, conn),
             Action::Datagram { len, tag } => self.send_datagram(app, len, tag),
             Action::WakeAt(at) => {
-                self.apps[app as usize].wake_at = Some(at);
+                self.apps[app as usize].wake_at = at;
                 self.agenda.put(at.max(self.now), Happening::Wake { app });
             }
             Action::Done(exchange) => self.done(app, exchange),
@@ -151,8 +163,8 @@ impl World<'_> {
     /// The time that an application asked for has come, unless it has asked for another since.
     pub(super) fn wake(&mut self, app: u32) {
         let it = &mut self.apps[app as usize];
-        if it.wake_at.is_some_and(|at| at <= self.now) {
-            it.wake_at = None;
+        if it.wake_at <= self.now {
+            it.wake_at = Instant::FAR_FUTURE;
             self.tell(app, traffic::Event::Wake);
         }
     }

@@ -27,11 +27,11 @@ pub(super) struct Connection {
     local: traffic::Conn,
     generation: u16,
     group: u16,
-    /// The ways to the client and to the server.
-    ways: [u32; 2],
+    /// The way to the client; the next one is that to the server.
+    way: u32,
     /// The rest of the round trip, on the way to the server.
     extra: Duration,
-    serial: u64,
+    serial: u32,
     /// Requests whose answers have not all come: those from `served` on are still to be answered.
     requests: Vec<Request>,
     served: u32,
@@ -61,7 +61,7 @@ impl World<'_> {
             local,
             generation: 0,
             group: group_index,
-            ways: group.ways[server],
+            way: group.ways[server][0],
             extra,
             serial: self.serial,
             requests: Vec::new(),
@@ -170,9 +170,9 @@ impl World<'_> {
             body: Body::Segment { conn, generation: c.generation, to: from.other(), segment },
             sent: self.now,
             queued: self.now,
-            flow: FlowKey(c.serial * 2 + u64::from(from == Side::Client)),
+            flow: FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client)),
             len: group.profile.wire_len(&segment).0 as u32,
-            way: c.ways[usize::from(from == Side::Client)],
+            way: c.way + u32::from(from == Side::Client),
             hop: 0,
             label: 0.0,
             class: group.class,

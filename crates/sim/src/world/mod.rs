@@ -78,7 +78,7 @@ struct Way {
 struct Group {
     profile: Profile,
     class: aqmkit_base::ClassId,
-    /// The ways from and to each server.
+    /// The ways from and to each server, one after the other.
     ways: Vec<[u32; 2]>,
     clients: u32,
     delays: Delays,
@@ -100,7 +100,7 @@ pub(crate) struct World<'o> {
     apps: Vec<App>,
     conns: Vec<Connection>,
     free_conns: Vec<u32>,
-    serial: u64,
+    serial: u32,
     names: Names,
     meter: Meter,
     measured: usize,
