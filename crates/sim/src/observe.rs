@@ -98,7 +98,7 @@ impl<'o> Watch<'o> {
                     (false, false) => None,
                 };
                 let (down, up) = (crosses(&route.forward), crosses(&route.reverse));
-                let way = |place| Way { place, group: g as u16, server: s as u32, clients: group.clients };
+                let way = |at| Way { place: at, group: g as u16, server: s as u32, clients: group.clients };
                 ways.extend([way(place(down, up)), way(place(up, down))]);
             }
         }

@@ -259,13 +259,13 @@ impl<'o> World<'o> {
                 }
                 self.agenda.put(departure.free, Happening::LinkFree { link: link as u32 });
                 if self.links[link].loses() {
-                    let flight = self.arena.remove(id);
-                    self.meter.lost(&flight);
+                    let lost = self.arena.remove(id);
+                    self.meter.lost(&lost);
                     return self.account(link);
                 }
-                let flight = self.arena.get(id);
-                let last = usize::from(flight.hop) == self.ways[flight.way as usize].links.len();
-                let rest = if last { self.end_delay(flight) } else { Duration::ZERO };
+                let sent = self.arena.get(id);
+                let last = usize::from(sent.hop) == self.ways[sent.way as usize].links.len();
+                let rest = if last { self.end_delay(sent) } else { Duration::ZERO };
                 self.agenda.put(departure.arrives + rest, Happening::Arrival { packet: id });
             }
             Next::Idle => {}
