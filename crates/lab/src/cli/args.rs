@@ -167,6 +167,7 @@ pub struct How {
   aqmkit run cbt/blast
   aqmkit run my.toml --set topology.rate=20mbit --repeat 3
   aqmkit run cbt/blast --scale quick --json
+  aqmkit run cbt/blast --scale quick --set aqm=red --pcap red.pcap
 
 Finished runs are kept: the same command goes on where it was stopped.")]
 pub struct Run {
@@ -178,6 +179,9 @@ pub struct Run {
     /// As published, or shortened
     #[arg(long, default_value = "full")]
     pub scale: Scale,
+    /// Also write the packets of the first run at the measured link; --set aqm=red makes it that of red
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
     /// How to run
     #[command(flatten)]
     pub how: How,

@@ -1,16 +1,19 @@
 //! `run` and `report`, and what every command that runs something shares.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aqmkit_aqm::registry::Link;
-use aqmkit_sim::Scenario;
+use aqmkit_sim::{Control, Progress, Scenario};
 
 use super::args::{self, How};
 use super::fail::{Failure, wrong};
 use super::progress::{Bar, Talk};
 use super::say;
+use crate::capture::{CaptureError, capture};
 use crate::experiment::{Experiment, Overrides, Scale, library_file};
 use crate::export;
 use crate::report::terminal::{Screen, summary, verdicts};
@@ -183,9 +186,33 @@ pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
     let overrides =
         Overrides { set: args.set.clone(), seed: args.how.seed, repeat: args.how.repeat, scale: args.scale.into() };
     let exp = Experiment::load(&args.experiment, &overrides)?;
+    if let Some(file) = &args.pcap {
+        write_pcap(&exp, file, talk)?;
+    }
     let dir = directory(&args.how, &exp.id);
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     show(&performed, &dir, args.how.json)
+}
+
+/// Simulates the first run of the plan, whether it is stored or not, and writes its packets.
+fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> {
+    let Some(spec) = exp.plan().into_iter().next() else {
+        return wrong("there are no packets to write", "leave out --pcap: this experiment only computes equations");
+    };
+    let file = match File::create(path) {
+        Ok(file) => BufWriter::new(file),
+        Err(e) => return wrong(format!("cannot write to {}: {e}", path.display()), "name another file with --pcap"),
+    };
+    listen()?;
+    let mut on_progress = |_: Progress| if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue };
+    let packets = capture(&spec, file, &mut on_progress).map_err(|e| match e {
+        CaptureError::Stopped => Failure::Stopped(format!("Stopped. {} is not complete.", path.display())),
+        other => Failure::Environment(format!("{}: {other}", path.display())),
+    })?;
+    if talk != Talk::Quiet {
+        say::tell(&format!("{packets} packets of run {} are in {}", run::name(&spec.labels), path.display()));
+    }
+    Ok(())
 }
 
 /// `aqmkit report`.

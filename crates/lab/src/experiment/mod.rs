@@ -5,7 +5,7 @@
 //! | `tree`, `path`, `patch` | the file as values that know where they were written, and how they are changed |
 //! | `read`, `shape` | from values to types, with errors that point to the text |
 //! | `sweep` | axes and combinations |
-//! | `resolve`, `network`, `link`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
+//! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
 //! | `expect`, `order`, `metric` | the published values that are claimed |
 //! | `predict` | the lines that equations predict |
@@ -27,6 +27,7 @@ mod plan;
 mod predict;
 mod problem;
 mod queue;
+mod rate;
 mod read;
 mod resolve;
 mod scenario;
@@ -34,6 +35,7 @@ mod shape;
 mod sweep;
 mod transport;
 mod tree;
+mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! What the simulator is told of a run.
 
+use std::sync::Arc;
+
 use aqmkit_base::{ClassId, Instant, Rng};
 use aqmkit_flows::traffic::Application;
 use aqmkit_flows::traffic::model::UDP_HEADERS;
@@ -48,12 +50,13 @@ impl RunSpec {
 fn link(link: &Link) -> scenario::Link {
     scenario::Link {
         name: link.name.clone(),
-        rate: link.rate,
+        rate: link.rate.mean,
+        trace: link.rate.trace.as_ref().map(|t| Arc::clone(&t.trace)),
         delay: link.delay,
         overhead: link.overhead,
         mean_packet: link.mean_packet,
         aqm: link.aqm.clone(),
-        loss: link.loss,
+        wire: link.wire,
         report: link.report,
     }
 }

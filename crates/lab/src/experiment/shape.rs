@@ -9,6 +9,9 @@ use aqmkit_base::{BitRate, Bytes, Duration};
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
+use super::rate::Rate;
+use super::wire::{Loss, Reorder};
+
 /// A value that is read elsewhere.
 type Elsewhere = Option<IgnoredAny>;
 
@@ -50,7 +53,7 @@ pub(super) struct Root {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "some keys are only named here")]
 pub(super) struct Topology {
-    pub(super) rate: Option<BitRate>,
+    pub(super) rate: Option<Rate>,
     #[serde(default)]
     pub(super) delay: Duration,
     #[serde(default = "one")]
@@ -66,7 +69,10 @@ pub(super) struct Topology {
     #[serde(default)]
     pub(super) overhead: Bytes,
     #[serde(default)]
-    pub(super) loss: f64,
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
     pub(super) measured: Option<String>,
     delays: Elsewhere,
     aqm: Elsewhere,
@@ -79,12 +85,15 @@ pub(super) struct Topology {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "some keys are only named here")]
 pub(super) struct Reverse {
-    pub(super) rate: Option<BitRate>,
+    pub(super) rate: Option<Rate>,
     pub(super) delay: Option<Duration>,
     pub(super) mean_packet: Option<Bytes>,
     pub(super) overhead: Option<Bytes>,
     #[serde(default)]
-    pub(super) loss: f64,
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
     aqm: Elsewhere,
 }
 
@@ -94,13 +103,16 @@ pub(super) struct Reverse {
 #[allow(dead_code, reason = "some keys are only named here")]
 pub(super) struct Link {
     pub(super) name: String,
-    pub(super) rate: BitRate,
+    pub(super) rate: Rate,
     #[serde(default)]
     pub(super) delay: Duration,
     pub(super) mean_packet: Option<Bytes>,
     pub(super) overhead: Option<Bytes>,
     #[serde(default)]
-    pub(super) loss: f64,
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
     #[serde(default = "yes")]
     pub(super) report: bool,
     aqm: Elsewhere,
@@ -117,6 +129,7 @@ pub(super) struct Traffic {
     pub(super) start: Option<Duration>,
     pub(super) stop: Option<Duration>,
     pub(super) access: Option<OrNone<BitRate>>,
+    pub(super) direction: Option<Direction>,
     pub(super) path: Option<Vec<String>>,
     pub(super) reverse: Option<Vec<String>>,
     delays: Elsewhere,
@@ -126,7 +139,17 @@ pub(super) struct Traffic {
 impl Traffic {
     /// The names of its fields: the rest of the table is the model's.
     pub(super) const KEYS: &[&str] =
-        &["kind", "name", "class", "start", "stop", "access", "path", "reverse", "delays", "transport"];
+        &["kind", "name", "class", "start", "stop", "access", "direction", "path", "reverse", "delays", "transport"];
+}
+
+/// `direction` of `[[traffic]]`: which way its data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Direction {
+    /// Across the bottleneck.
+    Forward,
+    /// Across `reverse`.
+    Reverse,
 }
 
 /// `[[expect]]`.

@@ -4,6 +4,7 @@
 
 mod good;
 mod help;
+mod pcap;
 mod wrong;
 
 use std::path::Path;
