@@ -456,7 +456,12 @@ impl Profile {
 }
 
 /// An error unless a parameter lies where it must.
-pub(super) fn range(ok: bool, field: &'static str, got: impl ToString, must: &'static str) -> Result<(), ProfileError> {
+pub(super) fn range(
+    ok: bool,
+    field: &'static str,
+    got: &impl ToString,
+    must: &'static str,
+) -> Result<(), ProfileError> {
     if ok { Ok(()) } else { Err(ProfileError { field, got: got.to_string(), must }) }
 }
 

@@ -14,8 +14,9 @@ const PROFILES: &[(&str, &str)] = &[
 ];
 
 /// The names of all profiles, then of all congestion controls, each with what it is in one line.
-pub fn summaries() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROFILES.iter().copied().chain(congestion::ALL.iter().map(|e| (e.name, e.summary())))
+pub fn summaries() -> impl Iterator<Item = (&'static str, String)> {
+    let profiles = PROFILES.iter().map(|(name, about)| (*name, (*about).to_owned()));
+    profiles.chain(congestion::ALL.iter().map(|e| (e.name, format!("congestion control: {}", e.summary()))))
 }
 
 #[cfg(test)]

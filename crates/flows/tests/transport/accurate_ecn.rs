@@ -103,11 +103,11 @@ fn accurate_falls_back() {
         assert_eq!(pair.sent[1].seg.flags, Flags::SYN.and(Flags::ACK).and(Flags::ECE));
         assert_eq!(pair.times(B, Flags::ECE).len(), 6, "SYN-ACK, and every acknowledgement until CWR");
 
-        let mut pair = Pair::new(&profile(EcnFeedback::Accurate, LATE), 100);
-        pair.profiles[old].ecn = false;
-        pair.connect();
-        pair.run_until(ms(150));
-        assert!(!pair.ends[A].uses_ecn() && !pair.ends[B].uses_ecn());
+        let mut without = Pair::new(&profile(EcnFeedback::Accurate, LATE), 100);
+        without.profiles[old].ecn = false;
+        without.connect();
+        without.run_until(ms(150));
+        assert!(!without.ends[A].uses_ecn() && !without.ends[B].uses_ecn());
     }
 }
 

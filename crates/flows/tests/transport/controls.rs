@@ -1,5 +1,7 @@
 //! Windows of the congestion controls worked out by hand, and the published laws of their long run.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
 use aqmkit_base::{Bytes, Duration};
 use aqmkit_flows::transport::congestion::{cubic, dctcp, prague};
 use aqmkit_flows::transport::{DelayedAck, EcnFeedback, Kind, Overrides, Profile};
@@ -116,7 +118,7 @@ fn relentless_takes_off_what_was_lost() {
     assert_eq!((pair.ends[A].ssthresh(), pair.ends[A].stats().timeouts), (10_050, 0));
 }
 
-/// RFC 9438 equation 1, from a mark at `w_max` on: K = cbrt(0.3 w_max / C), and the window is C (t - K)^3 + w_max.
+/// RFC 9438 equation 1, from a mark at a window W on: K = cbrt(0.3 W / C), and the window is C (t - K)^3 + W.
 #[test]
 fn cubic_follows_its_cube() {
     let p = Profile { ecn: true, initial_ssthresh: Bytes(200_000), initial_window: 200, ..profile(Kind::Cubic) };
@@ -255,12 +257,12 @@ fn prague_spaces_its_segments() {
 #[test]
 fn a_control_brings_the_ecn_it_needs_unless_told_otherwise() {
     let read = |text: &str| serde_json::from_str::<Overrides>(text).unwrap().apply(Profile::rfc());
-    let p = read(r#"{"congestion": "prague"}"#).unwrap();
-    assert_eq!((p.ecn, p.ecn_feedback), (true, EcnFeedback::Accurate));
+    let prague = read(r#"{"congestion": "prague"}"#).unwrap();
+    assert_eq!((prague.ecn, prague.ecn_feedback), (true, EcnFeedback::Accurate));
     assert!(!read(r#"{"congestion": "dctcp", "ecn": false}"#).unwrap().ecn);
     assert!(!read(r#"{"congestion": "cubic"}"#).unwrap().ecn);
-    let p = read(r#"{"congestion": "dctcp", "dctcp": {"loss": "alpha"}}"#).unwrap();
-    assert_eq!((p.dctcp.loss, p.dctcp.g), (dctcp::OnLoss::Alpha, 0.0625));
+    let linux = read(r#"{"congestion": "dctcp", "dctcp": {"loss": "alpha"}}"#).unwrap();
+    assert_eq!((linux.dctcp.loss, linux.dctcp.g), (dctcp::OnLoss::Alpha, 0.0625));
     let error = read(r#"{"cubic": {"beta": 1.5}}"#).unwrap_err().to_string();
     assert_eq!(error, "cubic.beta is 1.5, but it must be above 0 and below 1");
 }

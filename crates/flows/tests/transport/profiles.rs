@@ -1,5 +1,7 @@
 //! The table of profiles in the documentation, held to the code.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
 use aqmkit_flows::transport::Profile;
 use aqmkit_flows::transport::profile::NAMES;
 use serde_json::Value;

@@ -37,8 +37,8 @@ fn case() -> impl Strategy<Value = Case> {
     ];
     let kind = prop_oneof![Just(Kind::Reno), Just(Kind::NewReno), Just(Kind::Cubic)];
     let detection = prop_oneof![Just(LossDetection::Sack), Just(LossDetection::Fack), Just(LossDetection::Rack)];
-    let sack = prop::option::of((detection, any::<[bool; 4]>()));
-    let host = (prop::sample::select(&NAMES[..]), kind, any::<bool>(), (sack, delayed), [0..500_u64, 0..500_u64]);
+    let mending = prop::option::of((detection, any::<[bool; 4]>()));
+    let host = (prop::sample::select(&NAMES[..]), kind, any::<bool>(), (mending, delayed), [0..500_u64, 0..500_u64]);
     let writes = prop::collection::vec((0..2_usize, 0..60_000_u64, 0..5_000_u64), 0..6);
     (any::<u64>(), host, wire, writes, [0..20_000_u64, 0..20_000_u64]).prop_map(
         |(

@@ -30,7 +30,7 @@ pub fn items(part: Catalogue) -> Vec<Item> {
             aqmkit_flows::traffic::registry::ALL.iter().map(|e| item("traffic", e.name, e.summary())).collect()
         }
         Catalogue::Transports => {
-            aqmkit_flows::transport::registry::summaries().map(|(n, about)| item("transport", n, about)).collect()
+            aqmkit_flows::transport::registry::summaries().map(|(n, about)| item("transport", n, &about)).collect()
         }
         Catalogue::Experiments => catalogue().iter().map(|e| item("experiment", &e.id, &e.title)).collect(),
     }

@@ -11,9 +11,9 @@
 //!   sections 4.2.1, 4.2.3].
 //! * *Startup*, both gains `2 / ln 2`, until the rate has grown by less than 25 % in three round trips; *Drain*, gain `ln
 //!   2 / 2`, until no more than the product is in flight [bbr00 sections 4.3.2, 4.3.3].
-//! * *ProbeBW*: gains 1.25, 0.75 and six times 1, each for `RTprop`; 1.25 until as much is in flight or something
+//! * *`ProbeBW`*: gains 1.25, 0.75 and six times 1, each for `RTprop`; 1.25 until as much is in flight or something
 //!   is lost, 0.75 no longer than until the product is in flight [bbr00 section 4.3.4].
-//! * *ProbeRTT*: where 10 s have brought no shorter round trip, 4 segments for 200 ms and a round trip [bbr00 section 4.3.5].
+//! * *`ProbeRTT`*: where 10 s have brought no shorter round trip, 4 segments for 200 ms and a round trip [bbr00 section 4.3.5].
 //! * A loss: what arrives goes out again for one round trip; then the window returns to what it was [bbr00 section
 //!   4.2.3.4]. A timeout: one segment, and up from there.
 //!
@@ -49,6 +49,7 @@ use aqmkit_base::{Duration, Instant};
 use super::delivery::{MaxFilter, MinRtt, Rounds, Sample};
 use super::{CongestionControl, Cx, Pacer, Window};
 use crate::transport::profile::Profile;
+use crate::transport::tcp::Sent;
 
 /// 2 / ln 2: doubles the rate in each round trip.
 const HIGH_GAIN: f64 = 2.0 * std::f64::consts::LOG2_E;
@@ -307,7 +308,7 @@ impl CongestionControl for Bbr {
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.save_cwnd();
         (self.recovering, self.conserving) = (true, true);
-        let in_flight = cx.sent.map_or(cx.flight, |sent| sent.in_flight());
+        let in_flight = cx.sent.map_or(cx.flight, Sent::in_flight);
         self.window.cwnd = in_flight + cx.mss();
     }
 

@@ -82,8 +82,8 @@ impl Default for Params {
 
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
-        range(self.c > 0.0 && self.c.is_finite(), "cubic.c", self.c, "it must be above 0")?;
-        range(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", self.beta, "it must be above 0 and below 1")
+        range(self.c > 0.0 && self.c.is_finite(), "cubic.c", &self.c, "it must be above 0")?;
+        range(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", &self.beta, "it must be above 0 and below 1")
     }
 }
 

@@ -87,8 +87,8 @@ impl Default for Params {
 
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
-        range(self.g > 0.0 && self.g <= 1.0, "dctcp.g", self.g, "it must be above 0 and at most 1")?;
-        range((0.0..=1.0).contains(&self.alpha), "dctcp.alpha", self.alpha, "it must be from 0 to 1")
+        range(self.g > 0.0 && self.g <= 1.0, "dctcp.g", &self.g, "it must be above 0 and at most 1")?;
+        range((0.0..=1.0).contains(&self.alpha), "dctcp.alpha", &self.alpha, "it must be from 0 to 1")
     }
 }
 

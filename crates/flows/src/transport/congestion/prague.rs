@@ -80,8 +80,8 @@ impl Default for Params {
 
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
-        range(self.g > 0.0 && self.g <= 1.0, "prague.g", self.g, "it must be above 0 and at most 1")?;
-        range(!self.rtt_target.is_zero(), "prague.rtt_target", self.rtt_target, "it must be above zero")
+        range(self.g > 0.0 && self.g <= 1.0, "prague.g", &self.g, "it must be above 0 and at most 1")?;
+        range(!self.rtt_target.is_zero(), "prague.rtt_target", &self.rtt_target, "it must be above zero")
     }
 }
 
