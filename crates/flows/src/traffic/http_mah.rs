@@ -82,7 +82,7 @@ pub use tables::MahTables;
 use user::User;
 
 use super::Application;
-use super::model::{Model, Population, TrafficError, count, texts_given};
+use super::model::{Knob, Model, Population, TrafficError, count, texts_given};
 
 /// The parameters of Mah's web users as an experiment has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,6 +141,10 @@ impl Model for Params {
     fn files(&self) -> Vec<String> {
         let dir = self.data.iter();
         dir.flat_map(|d| tables::FILES.map(|f| format!("{}/{f}", d.trim_end_matches('/')))).collect()
+    }
+
+    fn knob(&mut self) -> Option<Knob<'_>> {
+        Some(Knob::Count("users", &mut self.users))
     }
 
     fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {

@@ -11,12 +11,15 @@
 pub mod bulk;
 pub mod cbr;
 mod datagrams;
+mod downloads;
 pub mod empirical;
 pub mod http_mah;
+pub mod law;
 pub mod model;
 pub mod mpeg;
 pub mod ramp;
 pub mod registry;
+pub mod short_flows;
 pub mod videoconf;
 
 pub use model::{Model, Population, TrafficError};

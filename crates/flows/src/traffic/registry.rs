@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::model::{Model, Population, TrafficError};
+use super::model::{Knob, Model, Population, TrafficError};
 
 /// A traffic model by name, with what its page says of it.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +91,11 @@ macro_rules! registry {
                 match self { $(Spec::$variant(p) => p.files(),)* }
             }
 
+            /// The parameter that sets the load: [`Model::knob`].
+            pub fn knob(&mut self) -> Option<Knob<'_>> {
+                match self { $(Spec::$variant(p) => p.knob(),)* }
+            }
+
             /// The checked model, ready to make its applications: [`Model::prepare`].
             ///
             /// # Errors
@@ -130,6 +135,7 @@ registry! {
     Videoconf = videoconf, "videoconf";
     Cbr = cbr, "cbr";
     Ramp = ramp, "ramp";
+    ShortFlows = short_flows, "short-flows";
 }
 
 #[cfg(test)]

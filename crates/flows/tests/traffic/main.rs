@@ -8,4 +8,5 @@ mod cbr;
 mod harness;
 mod http;
 mod mpeg;
+mod short_flows;
 mod videoconf;
