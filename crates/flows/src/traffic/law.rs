@@ -16,6 +16,7 @@ pub enum Law {
     /// Pareto of the first kind: from `mean (shape - 1) / shape` on.
     Pareto,
     /// Pareto of the second kind (Lomax): from zero on.
+    #[serde(rename = "pareto-ii")]
     ParetoII,
 }
 

@@ -17,10 +17,12 @@ pub mod http_mah;
 pub mod law;
 pub mod model;
 pub mod mpeg;
+pub mod on_off;
 pub mod ramp;
 pub mod registry;
 pub mod short_flows;
 pub mod videoconf;
+pub mod web;
 
 pub use model::{Model, Population, TrafficError};
 

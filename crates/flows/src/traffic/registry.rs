@@ -135,7 +135,9 @@ registry! {
     Videoconf = videoconf, "videoconf";
     Cbr = cbr, "cbr";
     Ramp = ramp, "ramp";
+    Web = web, "web";
     ShortFlows = short_flows, "short-flows";
+    OnOff = on_off, "on-off";
 }
 
 #[cfg(test)]

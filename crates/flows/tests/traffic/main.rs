@@ -8,5 +8,7 @@ mod cbr;
 mod harness;
 mod http;
 mod mpeg;
+mod on_off;
 mod short_flows;
 mod videoconf;
+mod web;
