@@ -8,12 +8,14 @@
 //! Data flows from a *server* across the congested link to the application's *client*; requests and
 //! acknowledgements go the other way.
 
+mod browser;
 pub mod bulk;
 pub mod cbr;
 mod datagrams;
 mod downloads;
 pub mod empirical;
 pub mod http_mah;
+pub mod http_unc;
 pub mod law;
 pub mod model;
 pub mod mpeg;

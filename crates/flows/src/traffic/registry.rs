@@ -130,6 +130,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 registry! {
     Bulk = bulk, "bulk";
+    HttpUnc = http_unc, "http-unc";
     HttpMah = http_mah, "http-mah";
     Mpeg = mpeg, "mpeg";
     Videoconf = videoconf, "videoconf";

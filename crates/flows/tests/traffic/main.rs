@@ -7,6 +7,7 @@ mod bulk;
 mod cbr;
 mod harness;
 mod http;
+mod http_unc;
 mod mpeg;
 mod on_off;
 mod short_flows;
