@@ -1,5 +1,6 @@
 //! From an experiment file to a verdict.
 
+pub mod calibrate;
 pub mod cli;
 pub mod experiment;
 pub mod export;

@@ -8,7 +8,7 @@ use super::link::{Link, above_zero, access_links, framing, plain_link, push, sha
 use super::problem::{Problem, suggest};
 use super::queue::read_queue;
 use super::read::{Keys, read};
-use super::shape;
+use super::shape::{self, Direction};
 use super::tree::Node;
 
 /// The most servers and clients.
@@ -219,6 +219,9 @@ impl Network {
             None => None,
         };
         let Joined::Dumbbell(dumbbell) = &self.joined else { return Ok(Vec::new()) };
+        if way.keys.direction == Direction::Reverse {
+            return dumbbell.back(way, &own.unwrap_or_default(), self.servers);
+        }
         let access = own.as_ref().unwrap_or(&dumbbell.access);
         let route = |server: usize| Route {
             forward: access
@@ -241,6 +244,12 @@ impl Network {
     }
 
     fn along(&self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+        if way.keys.direction == Direction::Reverse {
+            let help = "write the path the other way round";
+            return Err(Problem::new("direction belongs to a dumbbell, but links are listed")
+                .right(help)
+                .at(at(way.node, "direction")));
+        }
         if way.keys.access.is_some() {
             let help = "add the access link to the list, and to the traffic's path";
             return Err(Problem::new("access belongs to a dumbbell, but links are listed")
@@ -270,6 +279,24 @@ impl Network {
             })
         };
         names.iter().enumerate().map(find).collect()
+    }
+}
+
+impl Dumbbell {
+    /// The routes of a traffic whose servers are on the side of the clients: its data crosses the link back, and its
+    /// acknowledgements the bottleneck.
+    fn back(&self, way: Way<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
+        let Some(back) = self.reverse else {
+            return Err(Problem::new(format!("traffic {} has no link back to cross", way.traffic))
+                .right("give [topology] one, such as reverse = { rate = \"10mbit\" }")
+                .at(at(way.node, "direction")));
+        };
+        let route = |server: usize| Route {
+            forward: access.get(server).copied().into_iter().chain([back]).collect(),
+            reverse: self.inbound.into_iter().chain([self.bottleneck]).collect(),
+            reverse_delay: Duration::ZERO,
+        };
+        Ok((0..servers as usize).map(route).collect())
     }
 }
 

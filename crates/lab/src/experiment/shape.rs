@@ -119,14 +119,40 @@ pub(super) struct Traffic {
     pub(super) access: Option<OrNone<BitRate>>,
     pub(super) path: Option<Vec<String>>,
     pub(super) reverse: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) direction: Direction,
+    pub(super) load: Option<String>,
     delays: Elsewhere,
     transport: Elsewhere,
 }
 
+/// Which way the data of a traffic crosses a dumbbell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Direction {
+    /// Over the bottleneck.
+    #[default]
+    Forward,
+    /// Over the link back.
+    Reverse,
+}
+
 impl Traffic {
     /// The names of its fields: the rest of the table is the model's.
-    pub(super) const KEYS: &[&str] =
-        &["kind", "name", "class", "start", "stop", "access", "path", "reverse", "delays", "transport"];
+    pub(super) const KEYS: &[&str] = &[
+        "kind",
+        "name",
+        "class",
+        "start",
+        "stop",
+        "access",
+        "path",
+        "reverse",
+        "direction",
+        "load",
+        "delays",
+        "transport",
+    ];
 }
 
 /// `[[expect]]`.
