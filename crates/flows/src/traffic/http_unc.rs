@@ -65,6 +65,8 @@
 
 mod sizes;
 
+pub(super) use sizes::responses;
+
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Rng};
@@ -122,7 +124,7 @@ impl Model for Params {
             return Err(TrafficError::new("think_max", self.think_max, "it must be at least 2s"));
         };
         let habits = Habits {
-            tables: MahTables { think, reply: sizes::responses(), ..mah },
+            tables: MahTables { think, reply: responses(), ..mah },
             parallel: self.parallel,
             persistent: self.persistent,
             persistent_parallel: self.parallel,

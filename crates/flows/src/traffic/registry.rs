@@ -138,6 +138,7 @@ registry! {
     Ramp = ramp, "ramp";
     Web = web, "web";
     ShortFlows = short_flows, "short-flows";
+    Abt = abt, "abt";
     OnOff = on_off, "on-off";
 }
 
