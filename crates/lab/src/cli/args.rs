@@ -41,6 +41,8 @@ pub enum Command {
     Compare(Box<Compare>),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
+    /// Find the populations that offer the loads of an experiment
+    Calibrate(Calibrate),
     /// Show published values beside measured ones, with a verdict for each
     Reproduce(Reproduce),
     /// Build the HTML report of a directory of results again
@@ -194,6 +196,34 @@ pub enum Scale {
     Quick,
     /// As published.
     Full,
+}
+
+/// `calibrate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit calibrate my.toml
+  aqmkit calibrate my.toml --set traffic.web.load=98%
+
+A load is what a population would put on the link if nothing were congested: its share of the link's rate, or a
+rate. `aqmkit run` finds populations by itself and keeps what it found.")]
+pub struct Calibrate {
+    /// An id such as cbt/blast, or a file
+    pub experiment: String,
+    /// Change a value by its path
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// As published, or shortened
+    #[arg(long, default_value = "full")]
+    pub scale: Scale,
+    /// Trials at a time; all cores where it is left out
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Where results go
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `reproduce`.

@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod bench;
+pub mod calibrate;
 pub mod clock;
 pub mod compare;
 pub mod describe;
@@ -56,6 +57,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Describe(args) => describe::describe(args),
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => perform::run(args, talk),
+        Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Report(args) => perform::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),

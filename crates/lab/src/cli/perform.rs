@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use aqmkit_aqm::registry::Link;
 use aqmkit_sim::{Control, Progress, Scenario};
 
-use super::args::{self, How};
+use super::args;
+use super::calibrate::settle;
 use super::fail::{Failure, wrong};
 use super::progress::{Bar, Talk};
 use super::say;
@@ -24,7 +25,7 @@ use crate::store::{Parameters, Store};
 use crate::verdict::{self, published::Published};
 
 /// Set by Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
+pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 
 impl From<args::Scale> for Scale {
     fn from(scale: args::Scale) -> Self {
@@ -36,7 +37,7 @@ impl From<args::Scale> for Scale {
 }
 
 /// Makes the first Ctrl-C a wish to stop; a second one ends the program at once.
-fn listen() -> Result<(), Failure> {
+pub(super) fn listen() -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());
     ONCE.call_once(|| {
@@ -86,6 +87,7 @@ pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<
         return wrong(e, "docs/experiment-format.md says what a claim may hold");
     }
     let store = Store::open(dir)?;
+    let (exp, _) = &settle(exp, &store, jobs, talk, dir)?;
     listen()?;
     let bar = Bar::new(exp.plan().len(), talk);
     let how = run::How { jobs, store: &store, watch: &bar, cancel: &STOP };
@@ -174,8 +176,8 @@ pub fn failures(failed: &[String]) -> Result<(), Failure> {
 
 /// Where the results of an experiment go.
 #[must_use]
-pub fn directory(how: &How, id: &str) -> PathBuf {
-    how.out.clone().unwrap_or_else(|| Path::new("results").join(id))
+pub fn directory(out: Option<&Path>, id: &str) -> PathBuf {
+    out.map(Path::to_owned).unwrap_or_else(|| Path::new("results").join(id))
 }
 
 /// `aqmkit run`.
@@ -189,7 +191,7 @@ pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
     if let Some(file) = &args.pcap {
         write_pcap(&exp, file, talk)?;
     }
-    let dir = directory(&args.how, &exp.id);
+    let dir = directory(args.how.out.as_deref(), &exp.id);
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     show(&performed, &dir, args.how.json)
 }

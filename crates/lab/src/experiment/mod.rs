@@ -6,6 +6,7 @@
 //! | `read`, `shape` | from values to types, with errors that point to the text |
 //! | `sweep` | axes and combinations |
 //! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
+//! | `load` | populations that are found by simulation |
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
 //! | `expect`, `order`, `metric` | the published values that are claimed |
 //! | `predict` | the lines that equations predict |
@@ -18,6 +19,7 @@ mod expect;
 mod files;
 mod group;
 mod link;
+mod load;
 mod metric;
 mod network;
 mod order;
@@ -44,6 +46,7 @@ use crate::results;
 
 pub use catalogue::{CatalogueEntry, catalogue, library_file};
 pub use expect::Expect;
+pub use load::{Sought, Trial};
 pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use plan::RunSpec;
 pub use problem::{Location, Problem};

@@ -239,12 +239,8 @@ impl Network {
             None => None,
         };
         let Joined::Dumbbell(dumbbell) = &self.joined else { return Ok(Vec::new()) };
-        let back = way.keys.direction == Some(Direction::Reverse);
-        if back && dumbbell.reverse.is_none() {
-            let help = "write reverse = { rate = \"10mbit\" } in [topology]";
-            return Err(Problem::new(format!("traffic {} goes the other way, where there is no link", way.traffic))
-                .right(help)
-                .at(at(way.node, "direction")));
+        if way.keys.direction == Direction::Reverse {
+            return dumbbell.back(way, &own.unwrap_or_default(), self.servers);
         }
         let access = own.as_ref().unwrap_or(&dumbbell.access);
         let route = |server: usize| Route {
@@ -258,9 +254,7 @@ impl Network {
             reverse: dumbbell.reverse.into_iter().collect(),
             reverse_delay: if dumbbell.reverse.is_some() { Duration::ZERO } else { dumbbell.delay },
         };
-        // Data of the other direction comes from the clients' side; its acknowledgements take the way of the servers' data.
-        let turned = |route: Route| Route { forward: route.reverse, reverse: route.forward, ..route };
-        Ok((0..self.servers as usize).map(|s| if back { turned(route(s)) } else { route(s) }).collect())
+        Ok((0..self.servers as usize).map(route).collect())
     }
 
     fn own_access(&mut self, way: Way<'_>, rate: Option<BitRate>) -> Result<Vec<usize>, Problem> {
@@ -270,7 +264,7 @@ impl Network {
     }
 
     fn along(&self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
-        if way.keys.direction.is_some() {
+        if way.keys.direction == Direction::Reverse {
             let help = "name the links of its way in path, and those of its acknowledgements in reverse";
             return Err(Problem::new("direction belongs to a dumbbell, but links are listed")
                 .right(help)
@@ -305,6 +299,24 @@ impl Network {
             })
         };
         names.iter().enumerate().map(find).collect()
+    }
+}
+
+impl Dumbbell {
+    /// The routes of a traffic whose servers are on the side of the clients: its data crosses the link back, and its
+    /// acknowledgements the bottleneck.
+    fn back(&self, way: Way<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
+        let Some(back) = self.reverse else {
+            return Err(Problem::new(format!("traffic {} has no link back to cross", way.traffic))
+                .right("give [topology] one, such as reverse = { rate = \"10mbit\" }")
+                .at(at(way.node, "direction")));
+        };
+        let route = |server: usize| Route {
+            forward: access.get(server).copied().into_iter().chain([back]).collect(),
+            reverse: self.inbound.into_iter().chain([self.bottleneck]).collect(),
+            reverse_delay: Duration::ZERO,
+        };
+        Ok((0..servers as usize).map(route).collect())
     }
 }
 

@@ -25,6 +25,10 @@ impl RunSpec {
     /// When the parts contradict each other; an experiment that could be read does not let that happen.
     pub fn scenario(&self) -> Result<Scenario, Problem> {
         let run = &*self.resolved;
+        if let Some(open) = run.groups.iter().find(|g| g.load.is_some()) {
+            let problem = Problem::new(format!("the population of traffic {} has not been found yet", open.name));
+            return Err(problem.right("an experiment with a load is calibrated before it is run"));
+        }
         let window = |w: &Window| scenario::WindowSpec {
             name: w.name.clone(),
             from: run.instant(w.from),

@@ -129,27 +129,42 @@ pub(super) struct Traffic {
     pub(super) start: Option<Duration>,
     pub(super) stop: Option<Duration>,
     pub(super) access: Option<OrNone<BitRate>>,
-    pub(super) direction: Option<Direction>,
     pub(super) path: Option<Vec<String>>,
     pub(super) reverse: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) direction: Direction,
+    pub(super) load: Option<String>,
     delays: Elsewhere,
     transport: Elsewhere,
 }
 
-impl Traffic {
-    /// The names of its fields: the rest of the table is the model's.
-    pub(super) const KEYS: &[&str] =
-        &["kind", "name", "class", "start", "stop", "access", "direction", "path", "reverse", "delays", "transport"];
+/// Which way the data of a traffic crosses a dumbbell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Direction {
+    /// Over the bottleneck.
+    #[default]
+    Forward,
+    /// Over the link back.
+    Reverse,
 }
 
-/// `direction` of `[[traffic]]`: which way its data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Direction {
-    /// Across the bottleneck.
-    Forward,
-    /// Across `reverse`.
-    Reverse,
+impl Traffic {
+    /// The names of its fields: the rest of the table is the model's.
+    pub(super) const KEYS: &[&str] = &[
+        "kind",
+        "name",
+        "class",
+        "start",
+        "stop",
+        "access",
+        "path",
+        "reverse",
+        "direction",
+        "load",
+        "delays",
+        "transport",
+    ];
 }
 
 /// `[[expect]]`.

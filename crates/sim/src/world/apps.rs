@@ -117,6 +117,7 @@ impl World<'_> {
             Action::Request { conn, request, response, think, close } => {
                 self.request(app, conn, super::connections::Request { request, response, think, close });
             }
+            Action::Push { conn, bytes } => self.push(app, conn, bytes),
             Action::Close { conn } => self.close_connection(app, conn),
             Action::Datagram { len, tag } => self.send_datagram(app, len, tag),
             Action::WakeAt(at) => {

@@ -117,7 +117,16 @@ impl World<'_> {
             requests.reserve_exact(1);
         }
         requests.push(request);
+        if request.request == 0 {
+            return self.serve(conn);
+        }
         self.with_tcp(conn, Side::Client, |tcp, profile, now, out| tcp.write(profile, request.request, now, out));
+    }
+
+    /// A server sends without having been asked.
+    pub(super) fn push(&mut self, app: u32, local: traffic::Conn, bytes: u64) {
+        let Some(conn) = self.find_connection(app, local) else { return };
+        self.with_tcp(conn, Side::Server, |tcp, profile, now, out| tcp.write(profile, bytes, now, out));
     }
 
     pub(super) fn close_connection(&mut self, app: u32, local: traffic::Conn) {
@@ -286,6 +295,9 @@ impl World<'_> {
     }
 
     fn answer(&mut self, conn: u32, request: Request) {
+        if request.response == 0 {
+            return self.respond(conn);
+        }
         self.with_tcp(conn, Side::Server, |tcp, profile, now, out| {
             tcp.write(profile, request.response, now, out);
             if request.close {
