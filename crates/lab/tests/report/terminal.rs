@@ -23,14 +23,14 @@ fn summary_fits_160_columns() {
 
 #[test]
 fn verdicts_fit_80_columns() {
-    let text = verdicts(&study(1, 1).results.expectations, 80);
+    let text = verdicts(&study(1, 1).results, 80);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn verdicts_fit_160_columns() {
-    insta::assert_snapshot!(verdicts(&study(1, 1).results.expectations, 160));
+    insta::assert_snapshot!(verdicts(&study(1, 1).results, 160));
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn scoreboard_counts_by_source_and_kind() {
 fn plain_unless_colour_is_asked_for() {
     let study = study(1, 1);
     let coloured = Screen { width: 100, color: true };
-    assert!(!verdicts(&study.results.expectations, 100).contains('\u{1b}'));
+    assert!(!verdicts(&study.results, 100).contains('\u{1b}'));
     assert!(!summary(&study.results, 100).contains('\u{1b}'));
-    assert!(verdicts(&study.results.expectations, coloured).contains('\u{1b}'));
+    assert!(verdicts(&study.results, coloured).contains('\u{1b}'));
     assert!(summary(&study.results, coloured).contains('\u{1b}'));
 }
 
@@ -56,7 +56,7 @@ fn plain_unless_colour_is_asked_for() {
 fn nothing_is_no_table() {
     let nothing = Results::default();
     assert_eq!(summary(&nothing, 80), "Nothing was measured.\n");
-    assert_eq!(verdicts(&[], 80), "No published value is claimed.\n");
+    assert_eq!(verdicts(&Results::default(), 80), "No published value is claimed.\n");
     assert_eq!(scoreboard(&[&nothing], 80), "No published value is claimed.\n");
 }
 
