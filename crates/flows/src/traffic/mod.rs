@@ -8,16 +8,23 @@
 //! Data flows from a *server* across the congested link to the application's *client*; requests and
 //! acknowledgements go the other way.
 
+mod browser;
 pub mod bulk;
 pub mod cbr;
 mod datagrams;
+mod downloads;
 pub mod empirical;
 pub mod http_mah;
+pub mod http_unc;
+pub mod law;
 pub mod model;
 pub mod mpeg;
+pub mod on_off;
 pub mod ramp;
 pub mod registry;
+pub mod short_flows;
 pub mod videoconf;
+pub mod web;
 
 pub use model::{Model, Population, TrafficError};
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::model::{Model, Population, TrafficError};
+use super::model::{Knob, Model, Population, TrafficError};
 
 /// A traffic model by name, with what its page says of it.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +91,11 @@ macro_rules! registry {
                 match self { $(Spec::$variant(p) => p.files(),)* }
             }
 
+            /// The parameter that sets the load: [`Model::knob`].
+            pub fn knob(&mut self) -> Option<Knob<'_>> {
+                match self { $(Spec::$variant(p) => p.knob(),)* }
+            }
+
             /// The checked model, ready to make its applications: [`Model::prepare`].
             ///
             /// # Errors
@@ -125,11 +130,15 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 registry! {
     Bulk = bulk, "bulk";
+    HttpUnc = http_unc, "http-unc";
     HttpMah = http_mah, "http-mah";
     Mpeg = mpeg, "mpeg";
     Videoconf = videoconf, "videoconf";
     Cbr = cbr, "cbr";
     Ramp = ramp, "ramp";
+    Web = web, "web";
+    ShortFlows = short_flows, "short-flows";
+    OnOff = on_off, "on-off";
 }
 
 #[cfg(test)]
