@@ -17,6 +17,6 @@ pub mod segment;
 pub mod tcp;
 
 pub use congestion::{CongestionControl, Kind};
-pub use profile::{DelayedAck, Overrides, Profile, ProfileError, Timer};
-pub use segment::{Flags, Segment};
+pub use profile::{DelayedAck, EcnFeedback, EcnPackets, LossDetection, Overrides, Profile, ProfileError, Timer};
+pub use segment::{Flags, SackBlocks, Segment};
 pub use tcp::{Event, Output, Tcp, TcpStats};

@@ -1,6 +1,7 @@
 //! TCP endpoints against sequences worked out by hand: two of them, a constant delay, and a list of what is
 //! lost.
 
+mod accurate_ecn;
 mod close;
 mod delay;
 mod ecn;

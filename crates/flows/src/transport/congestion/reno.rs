@@ -24,12 +24,12 @@ impl CongestionControl for Reno {
         Reno(Window::new(profile))
     }
 
-    fn cwnd(&self) -> u64 {
-        self.0.cwnd
+    fn window(&self) -> &Window {
+        &self.0
     }
 
-    fn ssthresh(&self) -> u64 {
-        self.0.ssthresh
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.0
     }
 
     fn leaves_recovery(&self) -> Leaves {
@@ -42,11 +42,7 @@ impl CongestionControl for Reno {
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.halve(cx);
-        self.0.cwnd = self.0.ssthresh + 3 * cx.mss();
-    }
-
-    fn on_dup_ack(&mut self, cx: &Cx<'_>) {
-        self.0.cwnd += cx.mss();
+        self.0.enter_recovery(self.0.ssthresh, cx);
     }
 
     fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>) {
@@ -66,9 +62,5 @@ impl CongestionControl for Reno {
     fn on_ecn(&mut self, cx: &Cx<'_>) {
         self.halve(cx);
         self.0.cwnd = self.0.cwnd.min(self.0.ssthresh);
-    }
-
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.0.restart(cx.profile);
     }
 }
