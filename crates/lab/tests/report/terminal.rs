@@ -1,7 +1,7 @@
 //! What the terminal shows.
 
 use aqmkit_lab::report::terminal::{Screen, scoreboard, summary, verdicts};
-use aqmkit_lab::results::Results;
+use aqmkit_lab::results::{Results, Table, TableCell};
 
 use crate::synthetic::study;
 
@@ -74,4 +74,15 @@ fn what_was_not_measured_is_a_dash() {
     assert!(!text.contains("used"), "a column without numbers is left out:\n{text}");
     let red = text.lines().find(|line| line.trim_start().starts_with("red")).unwrap();
     assert!(red.contains('–'), "{text}");
+}
+
+#[test]
+fn a_table_is_one_line() {
+    let mut results = study(1, 1).results;
+    let cell = |place: usize| TableCell { id: results.expectations[place].id.clone(), ..TableCell::default() };
+    results.tables = vec![Table { title: "Figure B.14".into(), cells: vec![cell(0), cell(2)], ..Table::default() }];
+    let text = verdicts(&results, 80);
+    let line = text.lines().find(|line| line.contains("Figure B.14")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["Figure", "B.14", "2", "1", "1", "0"]);
+    assert!(!text.contains("CBT-T5.5-HTTP+MPEG-FIFO"));
 }

@@ -96,9 +96,7 @@ impl Tcp {
         let Some(o) = self.outstanding.as_deref_mut() else { return };
         let lost = match o.rack_record(call.p) {
             Some(sent) => sent.next_lost().is_some(),
-            None => {
-                !o.sacked.is_empty() && (u32::from(self.dup_acks) >= threshold || self.una < o.lost_below(call.p))
-            }
+            None => !o.sacked.is_empty() && (u32::from(self.dup_acks) >= threshold || self.una < o.lost_below(call.p)),
         };
         if lost {
             self.enter_recovery(call);
