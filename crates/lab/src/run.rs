@@ -272,6 +272,8 @@ pub fn run_all(exp: &Experiment, published: &Published, how: How<'_>) -> io::Res
         axes: exp.axes.clone(),
         runs: entries.collect(),
         expectations: verdict::judge(&exp.expects, published, &evidence),
+        plot: exp.plot.clone(),
+        tables: exp.tables.clone(),
         overlays: exp.predictions.clone(),
         planned: plan.len(),
     };

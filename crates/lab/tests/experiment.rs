@@ -10,6 +10,8 @@ mod plan;
 mod predict;
 #[path = "experiment/robust.rs"]
 mod robust;
+#[path = "experiment/tables.rs"]
+mod tables;
 #[path = "experiment/wrong.rs"]
 mod wrong;
 

@@ -156,7 +156,7 @@ pub fn show(performed: &Performed, dir: &Path, json: bool) -> Result<(), Failure
         let mut text = summary(results, screen);
         if !results.expectations.is_empty() {
             text.push('\n');
-            text.push_str(&verdicts(&results.expectations, screen));
+            text.push_str(&verdicts(results, screen));
         }
         say::print(&format!("{text}\nReport: {}", dir.join("report.html").display()))?;
     }

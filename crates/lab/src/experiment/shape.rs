@@ -37,6 +37,8 @@ pub(super) struct Root {
     pub(super) classes: Option<Vec<String>>,
     pub(super) r#use: Option<Vec<String>>,
     #[serde(default)]
+    pub(super) plot: Vec<String>,
+    #[serde(default)]
     pub(super) windows: BTreeMap<String, (Duration, Duration)>,
     topology: Elsewhere,
     transport: Elsewhere,
@@ -45,6 +47,7 @@ pub(super) struct Root {
     sweep: Elsewhere,
     quick: Elsewhere,
     expect: Elsewhere,
+    expect_table: Elsewhere,
     predict: Elsewhere,
 }
 
