@@ -4,14 +4,17 @@
 //! the kernel's own TCP crosses it.
 
 pub mod bottleneck;
+pub mod capabilities;
 pub mod children;
 pub mod cleanup;
+pub mod doctor;
 pub mod error;
 pub mod frame;
 pub mod link;
 pub mod meter;
 pub mod netlink;
 pub mod netns;
+pub mod offload;
 pub mod shaper;
 pub mod timing;
 pub mod tun;

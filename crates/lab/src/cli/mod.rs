@@ -5,7 +5,9 @@ pub mod bench;
 pub mod clock;
 pub mod compare;
 pub mod describe;
+pub mod doctor;
 pub mod fail;
+pub mod link;
 pub mod list;
 pub mod near;
 pub mod page;
@@ -57,6 +59,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => perform::run(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Link(args) => link::link(args, talk),
+        Command::Doctor(args) => doctor::doctor(args),
         Command::Report(args) => perform::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }
