@@ -57,7 +57,9 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
     }
     let link = crossed(routes, network);
     let bps = match written.strip_suffix('%') {
-        Some(percent) => percent.trim().parse().ok().map(|p: f64| network.links[link].rate.mean.as_bps() as f64 * p / 100.0),
+        Some(percent) => {
+            percent.trim().parse().ok().map(|p: f64| network.links[link].rate.mean.as_bps() as f64 * p / 100.0)
+        }
         None => parse_rate(written).ok().map(|r| r.as_bps() as f64),
     };
     match bps {
