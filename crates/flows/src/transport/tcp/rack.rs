@@ -133,9 +133,10 @@ impl Tcp {
     }
 
     /// `TLP_calc_PTO` of section 7.2: sets the alarm for a probe, if one may be sent: nothing is out of
-    /// order or being mended, and no probe is under way.
+    /// order or being mended, and no probe is under way. For profiles with probes.
+    #[inline(never)]
     pub(super) fn await_probe(&mut self, call: &Call<'_, '_>) {
-        if !call.p.tail_loss_probe || !self.sack || self.recovery != Recovery::None || self.una == self.max {
+        if !self.sack || self.recovery != Recovery::None || self.una == self.max {
             return;
         }
         let pto = match self.rtt.smoothed(call.p) {

@@ -23,6 +23,7 @@ enum Next {
 
 impl Tcp {
     /// An acknowledgement on a connection with SACK. Returns whether more may be sent now than before.
+    #[inline(never)]
     pub(super) fn on_ack_with_sack(&mut self, seg: &Segment, marked: u64, call: &mut Call<'_, '_>) -> bool {
         if seg.ack < self.una || (self.outstanding.is_none() && seg.ack == self.una && seg.sack.is_empty()) {
             return false;
@@ -170,6 +171,7 @@ impl Tcp {
     }
 
     /// RFC 6675 section 5 steps 3 and C.
+    #[inline(never)]
     pub(super) fn output_by_pipe(&mut self, idle: bool, call: &mut Call<'_, '_>) {
         while let Some(next) = self.next_seg(idle, call.p) {
             if self.is_held(call) {

@@ -38,7 +38,9 @@ impl Tcp {
             } else {
                 self.output_by_window(idle, call);
             }
-            self.note_app_limited(call.p);
+            if self.outstanding.is_some() {
+                self.note_app_limited(call.p);
+            }
         }
         if self.receiver.owes_ack_at_once() {
             // It carries the highest sequence number: one from the past would look old.
@@ -74,7 +76,7 @@ impl Tcp {
     /// offered (RFC 1122 section 4.2.3.4, silly windows), or if it went before.
     pub(super) fn next_cut(&self, p: &Profile, edge: u64, idle: bool) -> Option<Cut> {
         let available = self.end.min(edge).saturating_sub(self.nxt);
-        let full = self.full_segment(p);
+        let full = if self.sack { self.full_segment(p) } else { p.mss.0 };
         let len = available.min(full);
         let last = self.nxt + len == self.end;
         // The FIN needs no window. It was sent before if `nxt` is beyond it.
@@ -95,10 +97,8 @@ impl Tcp {
 
     /// Bytes of data in a full segment that goes now: SACK blocks take their part, and after a timeout a piece
     /// ends where what was SACKed begins.
+    #[inline(never)]
     fn full_segment(&self, p: &Profile) -> u64 {
-        if !self.sack {
-            return p.mss.0;
-        }
         let blocks = self.receiver.sack_blocks(self.timestamps).option_len();
         let full = p.mss.0.saturating_sub(blocks).max(1);
         match &self.outstanding {
@@ -122,10 +122,9 @@ impl Tcp {
 
     /// Rates measured from now on tell of the application, if there was less to send than might have gone
     /// (draft-cheng-iccrg-delivery-rate-estimation-02 section 3.4).
+    #[inline(never)]
     fn note_app_limited(&mut self, p: &Profile) {
-        let nothing_more = self.outstanding.is_some()
-            && self.end.saturating_sub(self.nxt) < p.mss.0
-            && self.in_network(p) < self.control.cwnd();
+        let nothing_more = self.end.saturating_sub(self.nxt) < p.mss.0 && self.in_network(p) < self.control.cwnd();
         if let Some(sent) = self.sent_mut().filter(|_| nothing_more)
             && sent.next_lost().is_none()
         {
@@ -148,7 +147,9 @@ impl Tcp {
             self.max = self.nxt;
         }
         self.arm_if_off(call);
-        self.await_probe(call);
+        if call.p.tail_loss_probe {
+            self.await_probe(call);
+        }
     }
 
     /// Sends the oldest unacknowledged segment again, whatever the congestion window.
@@ -177,7 +178,8 @@ impl Tcp {
     /// Sends a segment. Everything that is sent acknowledges.
     pub(super) fn emit(&mut self, seq: u64, len: u32, flags: Flags, again: bool, call: &mut Call<'_, '_>) {
         let (ecn, flags) = self.ecn.stamp(len, flags, again, call.p);
-        let sack = self.sack_option(flags, len, call.p);
+        let optional = self.sack || flags.has(Flags::SYN);
+        let sack = if optional { self.sack_option(flags, len, call.p) } else { SackBlocks::default() };
         call.out.segments.push(Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.receiver.next() } else { 0 },
@@ -196,20 +198,21 @@ impl Tcp {
             pacer.on_sent(call.p.header.0 + u64::from(len), call.now);
         }
         self.receiver.on_sent();
-        self.record(seq, u64::from(len) + u64::from(flags.has(Flags::FIN)), call);
+        if self.outstanding.is_some() {
+            self.record(seq, u64::from(len) + u64::from(flags.has(Flags::FIN)), call);
+        }
         self.stats.segments_sent += 1;
         self.stats.data_segments_sent += u64::from(len > 0);
         self.stats.bytes_sent += u64::from(len);
         self.stats.retransmissions += u32::from(again);
     }
 
+    // What most segments do without stays out of the way of those.
+    #[inline(never)]
     fn sack_option(&self, flags: Flags, len: u32, p: &Profile) -> SackBlocks {
         if flags.has(Flags::SYN) {
             let offers = self.sack || (!flags.has(Flags::ACK) && p.wants_sack());
             return if offers { SackBlocks::PERMITTED } else { SackBlocks::default() };
-        }
-        if !self.sack {
-            return SackBlocks::default();
         }
         let mut blocks = self.receiver.sack_blocks(self.timestamps);
         // Only what was cut before has less room.
@@ -220,6 +223,7 @@ impl Tcp {
     }
 
     /// Writes into the record what is sent, where one is kept.
+    #[inline(never)]
     fn record(&mut self, seq: u64, len: u64, call: &Call<'_, '_>) {
         if let Some(sent) = self.sent_mut()
             && len > 0
@@ -231,7 +235,9 @@ impl Tcp {
     /// Starts the retransmission timer anew.
     pub(super) fn arm(&mut self, call: &Call<'_, '_>) {
         self.set_alarm(self.clock.timeout(call.p, call.now, self.rtt.rto(call.p)));
-        self.await_probe(call);
+        if call.p.tail_loss_probe {
+            self.await_probe(call);
+        }
     }
 
     pub(super) fn disarm(&mut self) {
