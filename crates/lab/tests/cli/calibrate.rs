@@ -98,8 +98,8 @@ fn what_cannot_be_calibrated_is_told_with_its_place() {
     assert!(wrong("60%", "0%").contains("is not a load"));
     assert!(wrong("60%", "900%").contains("at most 500%"));
     assert!(wrong("load = \"60%\"", "load = \"60%\"\nsources = 3").contains("both load and sources"));
-    let bulk =
-        wrong("kind = \"short-flows\"\nclass = \"tcp\"\nsize_max = \"20kb\"", "kind = \"bulk\"\nclass = \"tcp\"");
+    let model = "kind = \"short-flows\"\nclass = \"tcp\"\nsize_max = \"20kb\"\ninterval = \"1s\"";
+    let bulk = wrong(model, "kind = \"bulk\"\nclass = \"tcp\"");
     assert!(bulk.contains("bulk has no population to calibrate"), "{bulk}");
     assert!(wrong("reverse = { rate = \"1mbit\" }", "").contains("no link back to cross"));
     assert!(wrong("direction = \"reverse\"", "direction = \"back\"").contains("\"back\" is not known"));
