@@ -89,8 +89,8 @@ pub struct Bottleneck {
     pub clock: Clock,
     /// Where looks from outside are left.
     pub look: Arc<Mutex<Look>>,
-    /// How often a sample is kept, if at all.
-    pub sample_every: Option<Duration>,
+    /// From when on, and how often, a sample is kept.
+    pub sample_every: Option<(Instant, Duration)>,
     /// What of punctuality was granted.
     pub granted: Granted,
 }
@@ -115,7 +115,7 @@ impl Bottleneck {
             latest: Duration::ZERO,
             trouble: Trouble::default(),
             samples: Vec::new(),
-            next_sample: self.sample_every.map_or(Instant::FAR_FUTURE, |every| Instant::ZERO + every),
+            next_sample: self.sample_every.map_or(Instant::FAR_FUTURE, |(from, _)| from),
             next_look: Instant::ZERO,
             vanished: None,
             buffer: vec![0; LONGEST],
@@ -214,7 +214,7 @@ impl Bottleneck {
         let look = self.look_at(now, run.latest);
         if now >= run.next_sample {
             run.samples.push(look.clone());
-            run.next_sample += self.sample_every.unwrap_or(Duration::MAX);
+            run.next_sample += self.sample_every.map_or(Duration::MAX, |(_, every)| every);
         }
         run.next_look = now + LOOK;
         // Who reads holds the lock for a moment only, but this thread waits for nobody: the next look will do.

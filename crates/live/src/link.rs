@@ -55,8 +55,8 @@ pub struct LinkSetup {
     pub classes: Classes,
     /// The windows to measure, in time since [`Link::clock`] began; the first is the whole.
     pub windows: Vec<(String, aqmkit_base::Instant, aqmkit_base::Instant)>,
-    /// How often to keep a sample.
-    pub sample_every: Option<Duration>,
+    /// From when on, and how often, to keep a sample.
+    pub sample_every: Option<(aqmkit_base::Instant, Duration)>,
     /// Whether TCP negotiates ECN in both namespaces; as the kernel has it where this is left out.
     pub ecn: Option<bool>,
     /// The congestion control of every connection in both namespaces; as the kernel has it where this is left out.

@@ -172,6 +172,7 @@ pub struct How {
   aqmkit run cbt/blast
   aqmkit run my.toml --set topology.rate=20mbit --repeat 3
   aqmkit run cbt/blast --scale quick --json
+  aqmkit run live/agree --live
 
 Finished runs are kept: the same command goes on where it was stopped.")]
 pub struct Run {
@@ -183,6 +184,9 @@ pub struct Run {
     /// As published, or shortened
     #[arg(long, default_value = "full")]
     pub scale: Scale,
+    /// Run it on a live link too, with the kernel's own TCP in real time, and compare
+    #[arg(long)]
+    pub live: bool,
     /// How to run
     #[command(flatten)]
     pub how: How,

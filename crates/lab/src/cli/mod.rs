@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod fail;
 pub mod link;
 pub mod list;
+pub mod live;
 pub mod near;
 pub mod page;
 pub mod perform;

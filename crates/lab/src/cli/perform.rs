@@ -9,14 +9,15 @@ use aqmkit_sim::Scenario;
 
 use super::args::{self, How};
 use super::fail::{Failure, wrong};
+use super::live;
 use super::progress::{Bar, Talk};
 use super::say;
 use crate::experiment::{Experiment, Overrides, Scale, library_file};
 use crate::export;
 use crate::report::terminal::{Screen, summary, verdicts};
 use crate::report::{self, ReportInput, RunData};
-use crate::results::Results;
-use crate::run::{self, Outcome};
+use crate::results::{Axis, Results};
+use crate::run::{self, Outcome, Work};
 use crate::store::{Parameters, Store};
 use crate::verdict::{self, published::Published};
 
@@ -78,15 +79,31 @@ pub struct Performed {
 /// # Errors
 /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
 pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
+    perform_plan(exp, &exp.plan(), &[], dir, jobs, talk)
+}
+
+/// Runs a plan made of an experiment, whose runs are swept over `axes` beyond the experiment's own, and writes its files
+/// into `dir`.
+///
+/// # Errors
+/// As [`perform`].
+pub fn perform_plan<W: Work>(
+    exp: &Experiment,
+    plan: &[W],
+    axes: &[Axis],
+    dir: &Path,
+    jobs: usize,
+    talk: Talk,
+) -> Result<Performed, Failure> {
     let published = published()?;
     if let Err(e) = verdict::check(&exp.expects, &published) {
         return wrong(e, "docs/experiment-format.md says what a claim may hold");
     }
     let store = Store::open(dir)?;
     listen()?;
-    let bar = Bar::new(exp.plan().len(), talk);
+    let bar = Bar::new(plan.len(), talk);
     let how = run::How { jobs, store: &store, watch: &bar, cancel: &STOP };
-    let (results, outcome) = run::run_all(exp, &published, how)?;
+    let (results, outcome) = run::run_all(exp, plan, axes, &published, how)?;
     bar.finish();
     write(&store, &results, &outcome, &parameters(exp))?;
     if outcome.cancelled {
@@ -183,6 +200,9 @@ pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
     let overrides =
         Overrides { set: args.set.clone(), seed: args.how.seed, repeat: args.how.repeat, scale: args.scale.into() };
     let exp = Experiment::load(&args.experiment, &overrides)?;
+    if args.live {
+        return live::run(&exp, args, talk);
+    }
     let dir = directory(&args.how, &exp.id);
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     show(&performed, &dir, args.how.json)
