@@ -3,4 +3,13 @@
 //! The same `Box<dyn Qdisc<P>>` that runs in the simulator stands here between two network namespaces, so that
 //! the kernel's own TCP crosses it.
 
+pub mod meter;
+pub mod netlink;
+pub mod netns;
+pub mod shaper;
+pub mod timing;
+pub mod tun;
 pub mod wire;
+
+pub use meter::Meter;
+pub use shaper::{Setup, Shaper};
