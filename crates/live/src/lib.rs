@@ -6,6 +6,7 @@
 pub mod meter;
 pub mod netlink;
 pub mod netns;
+pub mod replay;
 pub mod shaper;
 pub mod timing;
 pub mod tun;
