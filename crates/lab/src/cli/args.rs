@@ -1,5 +1,7 @@
 //! The command line: what can be written, and its help.
 
+pub mod wire;
+
 use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
@@ -43,6 +45,8 @@ pub enum Command {
     Run(Run),
     /// Show published values beside measured ones, with a verdict for each
     Reproduce(Reproduce),
+    /// Replay a capture through a discipline: fates, delays and marks of real packets
+    Replay(Box<wire::Replay>),
     /// Build the HTML report of a directory of results again
     Report(Report),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)

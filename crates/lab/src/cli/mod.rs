@@ -11,6 +11,8 @@ pub mod near;
 pub mod page;
 pub mod perform;
 pub mod progress;
+pub mod queue;
+pub mod replay;
 pub mod reproduce;
 pub mod say;
 
@@ -57,6 +59,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => perform::run(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Replay(args) => replay::replay(args, talk),
         Command::Report(args) => perform::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }
