@@ -3,6 +3,12 @@
 //! The same `Box<dyn Qdisc<P>>` that runs in the simulator stands here between two network namespaces, so that
 //! the kernel's own TCP crosses it.
 
+pub mod bottleneck;
+pub mod children;
+pub mod cleanup;
+pub mod error;
+pub mod frame;
+pub mod link;
 pub mod meter;
 pub mod netlink;
 pub mod netns;
@@ -12,5 +18,6 @@ pub mod timing;
 pub mod tun;
 pub mod wire;
 
+pub use error::LiveError;
 pub use meter::Meter;
 pub use shaper::{Setup, Shaper};

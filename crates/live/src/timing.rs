@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZeroU64;
 
-use aqmkit_base::Instant;
+use aqmkit_base::{Duration, Instant};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::mm::MlockAllFlags;
 use rustix::time::{ClockId, clock_gettime};
@@ -71,4 +71,11 @@ pub fn wait(files: &mut [PollFd<'_>], clock: &Clock, until: Instant) -> io::Resu
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(e) => Err(e.into()),
     }
+}
+
+/// Processor time that the calling thread has used.
+#[must_use]
+pub fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::from_nanos((time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64)
 }

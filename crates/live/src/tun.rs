@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl};
@@ -41,12 +41,10 @@ impl Tun {
         &self.name
     }
 
-    /// The file, to poll, read and write: one packet each.
-    ///
-    /// # Errors
-    /// When there are no more file descriptors.
-    pub fn file(&self) -> io::Result<File> {
-        Ok(self.file.as_fd().try_clone_to_owned()?.into())
+    /// The device as a file, to poll, read and write: one packet each. The device goes when the file is closed.
+    #[must_use]
+    pub fn into_file(self) -> File {
+        self.file.into()
     }
 }
 
