@@ -4,14 +4,18 @@
 //! the kernel's own TCP crosses it.
 
 pub mod bottleneck;
+pub mod bridge;
 pub mod children;
 pub mod cleanup;
+pub mod ctl;
 pub mod error;
 pub mod frame;
 pub mod link;
 pub mod meter;
+pub mod metrics;
 pub mod netlink;
 pub mod netns;
+pub mod port;
 pub mod replay;
 pub mod shaper;
 pub mod timing;

@@ -161,7 +161,8 @@ impl Link {
     #[must_use]
     pub fn base(&self) -> [String; 2] {
         let own = self.addresses.server.map(|a| a.to_string());
-        let outermost = |name, at_hand: String| if self.nested { std::env::var(name).unwrap_or(at_hand) } else { at_hand };
+        let outermost =
+            |name, at_hand: String| if self.nested { std::env::var(name).unwrap_or(at_hand) } else { at_hand };
         let [v4, v6] = own;
         [outermost(BASE, v4), outermost(BASE6, v6)]
     }
@@ -327,7 +328,7 @@ fn side(
 
 /// Starts the thread that moves packets, and waits until it does. A discipline is built where it runs, for it need not
 /// be one that can be moved between threads.
-fn start(
+pub(crate) fn start(
     work: impl FnOnce(&Sender<Result<(), LiveError>>) -> Result<Measured, LiveError> + Send + 'static,
 ) -> Result<JoinHandle<Option<Measured>>, LiveError> {
     let (started, news) = channel();
@@ -360,7 +361,7 @@ fn bottleneck(
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     let _ = caps::clear(None, caps::CapSet::Effective).and(caps::clear(None, caps::CapSet::Permitted));
     let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
-    Ok(Bottleneck { directions, reader, clock, look, sample_every: setup.sample_every, granted })
+    Ok(Bottleneck { directions, requests: None, reader, clock, look, sample_every: setup.sample_every, granted })
 }
 
 fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {

@@ -5,6 +5,7 @@ use aqmkit_base::{ClassId, Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::metrics::Buckets;
 use crate::shaper::Watch;
 
 /// Nanoseconds in a histogram's unit: a tenth of a microsecond.
@@ -79,6 +80,8 @@ pub struct Counters {
     pub dropped: [u64; Why::COUNT],
     /// Packets marked, by reason.
     pub marked: [u64; Why::COUNT],
+    /// How long packets that were sent had waited: cheaper to look at than a distribution, and less exact.
+    pub waited: Buckets,
 }
 
 impl Counters {
@@ -264,6 +267,7 @@ impl<P: Packet> Watch<P> for Meter {
             w.count(class, |c| {
                 c.sent_packets += 1;
                 c.sent_bytes += len;
+                c.waited.record(waited);
             });
             w.delay.record(waited);
             if let Some(share) = w.classes.get_mut(class.index()) {

@@ -47,6 +47,10 @@ pub enum Command {
     Reproduce(Reproduce),
     /// Replay a capture through a discipline: fates, delays and marks of real packets
     Replay(Box<wire::Replay>),
+    /// Manage the queue of a real link: a bump in the wire between two interfaces
+    Bridge(Box<wire::Bridge>),
+    /// Show and change bridges while they run
+    Ctl(wire::Ctl),
     /// Build the HTML report of a directory of results again
     Report(Report),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)

@@ -2,8 +2,11 @@
 
 pub mod args;
 pub mod bench;
+pub mod bridge;
 pub mod clock;
 pub mod compare;
+pub mod ctl;
+pub mod dashboard;
 pub mod describe;
 pub mod fail;
 pub mod list;
@@ -60,6 +63,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Run(args) => perform::run(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Replay(args) => replay::replay(args, talk),
+        Command::Bridge(args) => bridge::bridge(args, talk),
+        Command::Ctl(args) => ctl::ctl(args),
         Command::Report(args) => perform::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }

@@ -32,18 +32,8 @@ struct Row<'a> {
 }
 
 /// The names of the columns.
-const NAMES: [&str; 10] = [
-    "packet",
-    "arrival_s",
-    "length",
-    "class",
-    "flow",
-    "ecn",
-    "fate",
-    "reason",
-    "queue_delay_ms",
-    "departure_s",
-];
+const NAMES: [&str; 10] =
+    ["packet", "arrival_s", "length", "class", "flow", "ecn", "fate", "reason", "queue_delay_ms", "departure_s"];
 
 impl<'a> Row<'a> {
     fn of(fate: &Fate<'_>, classes: &'a [String]) -> Row<'a> {
@@ -89,7 +79,9 @@ impl Fates {
                 writer.write_record(NAMES).map_err(|e| ExportError::new(path, e))?;
                 Ok(Fates::Csv(Box::new(writer)))
             }
-            Some("parquet") => Ok(Fates::Parquet(Box::new(Columns::new(file()?).map_err(|e| ExportError::new(path, e))?))),
+            Some("parquet") => {
+                Ok(Fates::Parquet(Box::new(Columns::new(file()?).map_err(|e| ExportError::new(path, e))?)))
+            }
             _ => wrong(
                 format!("{} is no table that can be written", path.display()),
                 "write --fates with a file that ends in .parquet or .csv",

@@ -175,7 +175,8 @@ impl<'a> Told<'a> {
         table.load_style(NOTHING).force_no_tty();
         let head = ["", "packets", "sent", "dropped", "marked", "delay ms", "p50", "p90", "p99", "max"];
         table.set_header(head);
-        let rows = std::iter::once(("all", all.cells())).chain(self.classes().map(|(name, share)| (name, share.cells())));
+        let rows =
+            std::iter::once(("all", all.cells())).chain(self.classes().map(|(name, share)| (name, share.cells())));
         for (name, cells) in rows {
             table.add_row(std::iter::once(name.to_owned()).chain(cells));
         }
@@ -206,13 +207,19 @@ impl<'a> Told<'a> {
         let r = self.replayed;
         let mut notes = Vec::new();
         if r.unordered > 0 {
-            notes.push(format!("{} packets are older than the one before them, and came with it", thousands(r.unordered)));
+            notes.push(format!(
+                "{} packets are older than the one before them, and came with it",
+                thousands(r.unordered)
+            ));
         }
         if r.pauses > 0 {
             notes.push(format!("{} pauses were cut to {LONGEST_PAUSE}", thousands(r.pauses)));
         }
         if r.not_ip > 0 {
-            notes.push(format!("{} packets are not IP; they pass the queue like others, without ECN", thousands(r.not_ip)));
+            notes.push(format!(
+                "{} packets are not IP; they pass the queue like others, without ECN",
+                thousands(r.not_ip)
+            ));
         }
         notes
     }
