@@ -4,6 +4,7 @@ pub mod cli;
 pub mod experiment;
 pub mod export;
 pub mod formula;
+pub mod live;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -284,3 +284,27 @@ fn stopped(stop: &impl AsFd) -> bool {
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut files, Some(&now)).is_ok_and(|n| n > 0)
 }
+
+/// How late 99 of 100 packets may be handed on at most, for the numbers of a run to be worth showing: well below
+/// the delays that disciplines aim at, and above what a quiet virtual machine does.
+pub const LATEST: Duration = Duration::from_millis(1);
+
+impl Measured {
+    /// Why the numbers cannot be trusted; nothing where they can. `dropped_before` counts packets that the kernel
+    /// dropped in front of the devices.
+    #[must_use]
+    pub fn doubts(&self, dropped_before: u64) -> Vec<String> {
+        let late = self.late.summary().map_or(0.0, |s| s.p99);
+        let mut doubts = Vec::new();
+        if late > LATEST.as_millis_f64() {
+            doubts.push(format!(
+                "one packet in a hundred was handed on {late:.3} ms late or more; at most {LATEST} is good enough"
+            ));
+        }
+        if dropped_before > 0 {
+            doubts.push(format!("the kernel dropped {dropped_before} packets before the discipline saw them"));
+        }
+        doubts.extend(self.vanished.iter().map(|name| format!("the device that feeds {name} was taken away")));
+        doubts
+    }
+}

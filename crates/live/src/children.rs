@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{
@@ -34,16 +34,22 @@ impl Children {
         Ok(Children { statuses: Vec::new() })
     }
 
-    /// Starts a command inside a namespace. It is killed when the calling *thread* ends, whatever ends it.
+    /// Starts a command inside a namespace, whose standard output goes to `output`. It is killed when the calling *thread* ends, whatever ends it.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(&mut self, command: &[OsString], namespace: &Netns, env: &[(&str, String)]) -> io::Result<Pid> {
+    pub fn start(
+        &mut self,
+        command: &[OsString],
+        namespace: &Netns,
+        env: &[(&str, String)],
+        output: Stdio,
+    ) -> io::Result<Pid> {
         let (program, arguments) =
             command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "there is no command"))?;
         let inside = namespace.try_clone()?;
         let mut process = Command::new(program);
-        process.args(arguments).envs(env.iter().map(|(k, v)| (k, v)));
+        process.args(arguments).envs(env.iter().map(|(k, v)| (k, v))).stdout(output);
         let before = move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             inside.enter()

@@ -31,6 +31,8 @@ pub struct Record {
     pub paths: Vec<String>,
     /// The devices in them.
     pub devices: Vec<String>,
+    /// The rates of the directions: down, up.
+    pub rates_bps: Vec<u64>,
 }
 
 /// A record that is held while a link runs, and removed with this value.

@@ -5,9 +5,11 @@
 
 pub mod bottleneck;
 pub mod bridge;
+pub mod capabilities;
 pub mod children;
 pub mod cleanup;
 pub mod ctl;
+pub mod doctor;
 pub mod error;
 pub mod frame;
 pub mod link;
@@ -15,6 +17,7 @@ pub mod meter;
 pub mod metrics;
 pub mod netlink;
 pub mod netns;
+pub mod offload;
 pub mod port;
 pub mod replay;
 pub mod shaper;

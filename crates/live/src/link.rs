@@ -21,6 +21,7 @@ use netlink_packet_route::AddressFamily;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured};
+use crate::capabilities::keep_none;
 use crate::error::LiveError;
 use crate::frame::{Frame, Reader};
 use crate::meter::{Meter, Window};
@@ -359,7 +360,7 @@ fn bottleneck(
     let directions = [direction(&setup.down, down, setup)?, direction(&setup.up, up, setup)?];
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
-    let _ = caps::clear(None, caps::CapSet::Effective).and(caps::clear(None, caps::CapSet::Permitted));
+    keep_none();
     let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
     Ok(Bottleneck { directions, requests: None, reader, clock, look, sample_every: setup.sample_every, granted })
 }

@@ -8,7 +8,9 @@ pub mod compare;
 pub mod ctl;
 pub mod dashboard;
 pub mod describe;
+pub mod doctor;
 pub mod fail;
+pub mod link;
 pub mod list;
 pub mod near;
 pub mod page;
@@ -62,6 +64,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => perform::run(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Link(args) => link::link(args, talk),
+        Command::Doctor(args) => doctor::doctor(args),
         Command::Replay(args) => replay::replay(args, talk),
         Command::Bridge(args) => bridge::bridge(args, talk),
         Command::Ctl(args) => ctl::ctl(args),
