@@ -1,7 +1,7 @@
-//! The queue that the arguments of `replay` and `bridge` ask for.
+//! The queue that the arguments of `replay`, `bridge` and `link` ask for.
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Duration};
+use aqmkit_base::{Amount, BitRate, Duration};
 use aqmkit_live::Setup;
 use aqmkit_live::wire::Classes;
 use aqmkit_live::wire::classes::Named;
@@ -17,9 +17,9 @@ use crate::experiment::Problem;
 ///
 /// # Errors
 /// When there is no such discipline, or a parameter cannot be read.
-pub fn spec(text: &str, queue: &Queue) -> Result<Spec, Failure> {
+pub fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
     let (name, mut table) = written(text)?;
-    if let Some(limit) = queue.limit {
+    if let Some(limit) = limit {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
     }
     match Spec::read(name, Value::Table(table)) {
@@ -47,7 +47,7 @@ pub fn classes(list: &[String]) -> Result<Classes, Failure> {
 /// When the discipline, a parameter or a class is wrong.
 pub fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
     let classes = classes(&queue.class)?.names().to_vec();
-    let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue)?);
+    let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit)?);
     Ok(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup })
 }
 

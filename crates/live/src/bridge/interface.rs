@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use aqmkit_base::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::offload::Off;
 use super::ring::{self, Ring};
 use super::sockopt::{ask, request, set, take_error};
 use crate::error::LiveError;
+use crate::offload::{self, OFFLOADS, Offload};
 use crate::port::Port;
 use crate::timing::Clock;
 use crate::wire::{Encapsulation, View, checksum};
@@ -51,7 +51,8 @@ struct Open {
     ring: Ring,
     index: u32,
     name: String,
-    off: Off,
+    /// What was switched off.
+    off: Vec<Offload>,
 }
 
 impl Open {
@@ -79,7 +80,7 @@ impl Open {
             mr_address: [0; 8],
         };
         set(fd, libc::PACKET_ADD_MEMBERSHIP, membership)?;
-        let off = Off::switch(fd, name);
+        let off = switch_off(name);
         Ok(Open { socket, ring, index, name: name.to_owned(), off })
     }
 
@@ -91,8 +92,18 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.off.restore(self.socket.as_fd(), &self.name);
+        for offload in &self.off {
+            // An interface that has gone needs nothing.
+            let _ = offload::switch(&self.name, offload, true);
+        }
     }
+}
+
+/// Switches off what joins packets on their way in, where it is on. What leaves is never joined: frames are sent one
+/// by one.
+fn switch_off(name: &str) -> Vec<Offload> {
+    let joins = |o: &Offload| o.name == "gro" && offload::is_on(name, o).unwrap_or(false);
+    OFFLOADS.into_iter().filter(|o| joins(o) && offload::switch(name, o, false).is_ok()).collect()
 }
 
 fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {

@@ -9,7 +9,6 @@
 //! forwarding. What an interface changes for it (promiscuous mode, receive offloads) is as it was when the bridge ends.
 
 mod interface;
-mod offload;
 mod ring;
 mod sockopt;
 
