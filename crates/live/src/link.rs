@@ -329,7 +329,7 @@ fn side(
 
 /// Starts the thread that moves packets, and waits until it does. A discipline is built where it runs, for it need not
 /// be one that can be moved between threads.
-fn start(
+pub(crate) fn start(
     work: impl FnOnce(&Sender<Result<(), LiveError>>) -> Result<Measured, LiveError> + Send + 'static,
 ) -> Result<JoinHandle<Option<Measured>>, LiveError> {
     let (started, news) = channel();
@@ -362,7 +362,7 @@ fn bottleneck(
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     keep_none();
     let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
-    Ok(Bottleneck { directions, reader, clock, look, sample_every: setup.sample_every, granted })
+    Ok(Bottleneck { directions, requests: None, reader, clock, look, sample_every: setup.sample_every, granted })
 }
 
 fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {

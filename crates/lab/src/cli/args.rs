@@ -1,5 +1,7 @@
 //! The command line: what can be written, and its help.
 
+pub mod wire;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -48,6 +50,12 @@ pub enum Command {
     Link(Box<Link>),
     /// Say what this machine can do on live traffic, and how running links fare
     Doctor(Doctor),
+    /// Replay a capture through a discipline: fates, delays and marks of real packets
+    Replay(Box<wire::Replay>),
+    /// Manage the queue of a real link: a bump in the wire between two interfaces
+    Bridge(Box<wire::Bridge>),
+    /// Show and change bridges while they run
+    Ctl(wire::Ctl),
     /// Build the HTML report of a directory of results again
     Report(Report),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)

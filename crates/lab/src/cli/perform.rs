@@ -33,8 +33,17 @@ impl From<args::Scale> for Scale {
     }
 }
 
+/// Whether Ctrl-C was pressed since [`listen`].
+#[must_use]
+pub fn stopping() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
 /// Makes the first Ctrl-C a wish to stop; a second one ends the program at once.
-fn listen() -> Result<(), Failure> {
+///
+/// # Errors
+/// When it cannot be caught.
+pub fn listen() -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());
     ONCE.call_once(|| {
