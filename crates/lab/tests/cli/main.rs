@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod calibrate;
 mod good;
 mod help;
+mod pcap;
 mod wrong;
 
 use std::path::Path;
