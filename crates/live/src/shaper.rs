@@ -7,9 +7,11 @@
 //! [`Released::due`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Backlog, Cx, Dequeued, Packet, ParamError, Qdisc, Sink, Stats, Why};
+use aqmkit_base::trace::{Opportunities, Trace};
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
 
 use crate::meter::Meter;
@@ -19,8 +21,10 @@ use crate::meter::Meter;
 pub struct Setup {
     /// Its name in results.
     pub name: String,
-    /// Its rate.
+    /// Its rate; where it varies, the mean rate, which disciplines are told.
     pub rate: BitRate,
+    /// In place of the rate, where it varies. It begins with the link.
+    pub trace: Option<Arc<Trace>>,
     /// How long a packet takes to the other end, once it is sent.
     pub delay: Duration,
     /// Bytes of framing that each packet takes beyond its own length.
@@ -40,7 +44,7 @@ impl Setup {
     #[must_use]
     pub fn new(name: &str, rate: BitRate, delay: Duration, aqm: Spec) -> Self {
         let (name, classes) = (name.to_owned(), Vec::new());
-        Setup { name, rate, delay, overhead: 0, mean_packet: Bytes(1000), aqm, classes, seed: 1 }
+        Setup { name, rate, trace: None, delay, overhead: 0, mean_packet: Bytes(1000), aqm, classes, seed: 1 }
     }
 
     fn link(&self) -> registry::Link {
@@ -118,6 +122,8 @@ pub struct Released<P> {
 /// A bottleneck in one direction.
 pub struct Shaper<P, W = Meter> {
     rate: BitRate,
+    /// In place of the rate, where it varies.
+    trace: Option<Opportunities>,
     carry: u64,
     delay: Duration,
     overhead: u64,
@@ -142,6 +148,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         }
         Ok(Shaper {
             rate: setup.rate,
+            trace: setup.trace.clone().map(Opportunities::new),
             carry: 0,
             delay: setup.delay,
             overhead: u64::from(setup.overhead),
@@ -175,12 +182,20 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
 
     /// The transmitter is free at `now` and takes a packet from the queue.
     fn transmit(&mut self, now: Instant) {
+        let resumed = self.looks.is_some();
+        if let Some(at) = self.trace.as_mut().and_then(|trace| trace.wait(now, !resumed)) {
+            self.looks = Some(at);
+            return;
+        }
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
         self.looks = match self.qdisc.dequeue(&mut cx) {
             Dequeued::Packet(Waiting { packet, arrived }) => {
                 self.meter.departed(&packet, now.since(arrived), now);
                 let size = Bytes(u64::from(packet.len()) + self.overhead);
-                let free = now + self.rate.transmit(size, &mut self.carry);
+                let free = match &mut self.trace {
+                    None => now + self.rate.transmit(size, &mut self.carry),
+                    Some(trace) => trace.send(size.0, now),
+                };
                 self.line.push_back(Released { packet, due: free + self.delay });
                 Some(free)
             }

@@ -330,6 +330,15 @@ pub struct Link {
     /// Discipline from the client to the server
     #[arg(long, value_name = "AQM")]
     pub up_aqm: Option<String>,
+    /// A trace of delivery opportunities in mahimahi's format, in place of both rates
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    pub trace: Option<PathBuf>,
+    /// The same for the direction from the server to the client
+    #[arg(long, value_name = "FILE", conflicts_with = "down_rate")]
+    pub down_trace: Option<PathBuf>,
+    /// The same for the direction from the client to the server
+    #[arg(long, value_name = "FILE", conflicts_with = "up_rate")]
+    pub up_trace: Option<PathBuf>,
     /// Congestion control of every connection: cubic, reno, bbr …
     #[arg(long)]
     pub cc: Option<String>,

@@ -47,12 +47,13 @@ pub fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
         return Err(NotLive::Unfit("it has no link to measure".to_owned()));
     };
-    if scenario.links.iter().any(|l| l.trace.is_some() || l.wire != aqmkit_sim::scenario::Wire::default()) {
-        let text = "a link of it varies, loses, shakes or reorders packets, which a live link does not";
+    if scenario.links.iter().any(|l| l.wire != aqmkit_sim::scenario::Wire::default()) {
+        let text = "a link of it loses, shakes or reorders packets, which a live link does not";
         return Err(NotLive::Unfit(text.to_owned()));
     }
     let back = way_back(scenario)?;
     let down = Setup {
+        trace: measured.trace.clone(),
         overhead: measured.overhead,
         mean_packet: measured.mean_packet,
         seed: scenario.seed,
@@ -72,11 +73,13 @@ pub fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
     })
 }
 
-/// The class of each group by its port.
+/// The class of each group by its port. What the kernel itself sends is in the last one, so that disciplines are told of the
+/// same classes as in the simulator.
 fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
     let one = |(class, name): (usize, &String)| {
         let ports = scenario.groups.iter().enumerate().filter(|(_, g)| g.class.index() == class).map(|(i, _)| port(i));
-        let rules: Vec<String> = ports.map(|p| format!("tcp:{p},udp:{p}")).collect();
+        let last = (class + 1 == scenario.classes.len()).then(|| "*".to_owned());
+        let rules: Vec<String> = ports.map(|p| format!("tcp:{p},udp:{p}")).chain(last).collect();
         format!("{name}={}", rules.join(","))
             .parse()
             .map_err(|_| NotLive::Unfit(format!("class {name} has no traffic")))
@@ -140,7 +143,7 @@ fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
         [link] => {
             let link = &scenario.links[link];
             let setup = back(&link.name, link.rate, link.delay + delay, link.aqm.clone());
-            Ok(Setup { overhead: link.overhead, mean_packet: link.mean_packet, ..setup })
+            Ok(Setup { trace: link.trace.clone(), overhead: link.overhead, mean_packet: link.mean_packet, ..setup })
         }
         _ => unfit("its packets cross more than one link on the way back"),
     }

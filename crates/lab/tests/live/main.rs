@@ -92,7 +92,8 @@ fn links_stand_in_a_row() {
         return;
     }
     let path = env!("CARGO_BIN_EXE_aqmkit");
-    let inner = format!("{path} -q link --rate 20mbit --delay 20ms -- sh -c 'echo $AQMKIT_BASE; ping -c 1 -W 5 $AQMKIT_BASE'");
+    let inner =
+        format!("{path} -q link --rate 20mbit --delay 20ms -- sh -c 'echo $AQMKIT_BASE; ping -c 1 -W 5 $AQMKIT_BASE'");
     let output = run(&["-q", "link", "--rate", "20mbit", "--delay", "30ms", "--", "sh", "-c", &inner]);
     let said = text(&output.stdout);
     assert!(said.starts_with("198.18.0.1\n"), "{said} {}", text(&output.stderr));
@@ -114,7 +115,8 @@ fn after_a_kill_nothing_is_left_but_what_cleanup_ends() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pids");
     let script = format!("sleep 1000 & echo $! > {0}.x; echo $$ >> {0}.x; mv {0}.x {0}; wait", file.display());
-    let mut link = aqmkit(&["-q", "link", "--rate", "1mbit", "--", "sh", "-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    let mut link =
+        aqmkit(&["-q", "link", "--rate", "1mbit", "--", "sh", "-c", &script]).stderr(Stdio::null()).spawn().unwrap();
     until("the command did not start", || file.exists());
     let pids = std::fs::read_to_string(&file).unwrap();
     let (background, command) = pids.trim().split_once('\n').unwrap();
@@ -138,11 +140,46 @@ fn a_signal_ends_the_command_and_all_that_it_started() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pids");
     let script = format!("sleep 1000 & echo $! > {0}.x; mv {0}.x {0}; wait", file.display());
-    let mut link = aqmkit(&["-q", "link", "--rate", "1mbit", "--", "sh", "-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    let mut link =
+        aqmkit(&["-q", "link", "--rate", "1mbit", "--", "sh", "-c", &script]).stderr(Stdio::null()).spawn().unwrap();
     until("the command did not start", || file.exists());
     let background = std::fs::read_to_string(&file).unwrap().trim().to_owned();
     let told = Command::new("kill").args(["-TERM", &link.id().to_string()]).status().unwrap();
     assert!(told.success());
     assert_eq!(link.wait().unwrap().code(), Some(130));
     assert!(!lives(&background));
+}
+
+/// The short form of `aqmkit run live/agree --live`: one discipline, one congestion control.
+#[test]
+fn a_live_run_agrees_with_the_simulated_one() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let experiment = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/live/agree.toml");
+    let one = ["--set", "aqm=codel", "--set", "transport.congestion=reno", "--out", out];
+    let output = aqmkit(&["-q", "run", experiment, "--live", "--scale", "quick"]).args(one).output().unwrap();
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    if told.contains("could not keep up") {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}\n{told}");
+    let results: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("results.json")).unwrap()).unwrap();
+    let on: Vec<&str> = results["runs"].as_array().unwrap().iter().filter_map(|r| r["labels"]["on"].as_str()).collect();
+    assert_eq!(on, ["simulated", "live"]);
+}
+
+#[test]
+fn what_a_live_link_cannot_do_is_refused_with_the_reason() {
+    if !ready() {
+        return;
+    }
+    let output = run(&["-q", "run", "cbt/blast", "--live", "--scale", "quick"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("cannot be run live"), "{}", text(&output.stderr));
 }

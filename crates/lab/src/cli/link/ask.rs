@@ -1,6 +1,10 @@
 //! What link the arguments ask for.
 
-use aqmkit_base::{Bytes, Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aqmkit_base::trace::Trace;
+use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 use aqmkit_live::link::LinkSetup;
 use aqmkit_live::shaper::Setup;
 
@@ -10,24 +14,30 @@ use crate::cli::queue;
 
 /// The link that the arguments ask for.
 pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
-    let down = args.down_rate.or(args.rate);
-    let up = args.up_rate.or(args.rate);
-    let (Some(down), Some(up)) = (down, up) else {
-        return wrong("the link has no rate", "write --rate 40mbit, or both --down-rate and --up-rate");
-    };
-    let direction = |name, rate, delay: Option<Duration>, aqm: &Option<String>| {
-        let aqm = queue::spec(aqm.as_deref().unwrap_or(&args.aqm), None)?;
-        let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), aqm);
-        Ok::<_, Failure>(Setup {
-            overhead: args.overhead,
-            mean_packet: Bytes(args.mtu.min(1000).into()),
-            seed: args.seed,
-            ..setup
-        })
-    };
+    let direction =
+        |name, rate: Option<BitRate>, trace: &Option<PathBuf>, delay: Option<Duration>, aqm: &Option<String>| {
+            // What is said of one direction goes before what is said of both.
+            let trace = if rate.is_some() { None } else { trace.as_ref().or(args.trace.as_ref()) };
+            let trace = trace.map(|file| read_trace(file)).transpose()?;
+            let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(args.rate) else {
+                return wrong(
+                    format!("{name} has no rate"),
+                    "write --rate 40mbit, or a --trace, or both --down-rate and --up-rate",
+                );
+            };
+            let aqm = queue::spec(aqm.as_deref().unwrap_or(&args.aqm), None)?;
+            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), aqm);
+            Ok::<_, Failure>(Setup {
+                trace,
+                overhead: args.overhead,
+                mean_packet: Bytes(args.mtu.min(1000).into()),
+                seed: args.seed,
+                ..setup
+            })
+        };
     Ok(LinkSetup {
-        down: direction("down", down, args.down_delay, &args.down_aqm)?,
-        up: direction("up", up, args.up_delay, &args.up_aqm)?,
+        down: direction("down", args.down_rate, &args.down_trace, args.down_delay, &args.down_aqm)?,
+        up: direction("up", args.up_rate, &args.up_trace, args.up_delay, &args.up_aqm)?,
         classes: queue::classes(&args.class)?,
         windows: vec![("all".to_owned(), Instant::ZERO, Instant::FAR_FUTURE)],
         sample_every: None,
@@ -35,6 +45,18 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
         cc: args.cc.clone(),
         mtu: args.mtu,
     })
+}
+
+fn read_trace(file: &Path) -> Result<Arc<Trace>, Failure> {
+    let name = file.display().to_string();
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(e) => return wrong(format!("{name} cannot be read: {e}"), "name a trace of delivery opportunities"),
+    };
+    match Trace::parse(&name, &text) {
+        Ok(trace) => Ok(Arc::new(trace)),
+        Err(e) => wrong(e.to_string(), e.right),
+    }
 }
 
 /// The link in a line.
