@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod bridge;
 mod good;
 mod help;
+mod replay;
 mod wrong;
 
 use std::path::Path;
