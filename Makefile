@@ -1,7 +1,7 @@
-# demo: the main job. test: every test. The rest is for those who change the code.
+# demo: the main job. test: every test. The rest is for those who change the code; pages writes docs/disciplines/ anew.
 CARGO ?= cargo
 
-.PHONY: demo test lint bench docs
+.PHONY: demo test lint bench docs pages
 
 demo:
 	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
@@ -22,3 +22,6 @@ bench:
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+pages:
+	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --locked

@@ -133,10 +133,10 @@ pub trait Aqm: Sized {
     /// One period of the timer has passed, at `now` exactly, however late the call is.
     fn on_tick(&mut self, _config: &Self::Config, _queue: QueueView, _now: Instant) {}
 
-    /// Whether a tick at a queue that looks like `queue` would change nothing, so that all the ticks until
-    /// something happens to the queue may be left out. A scheduler of many queues asks; saying no is
-    /// always right.
-    fn at_rest(&self, _config: &Self::Config, _queue: QueueView) -> bool {
+    /// Lets this many ticks pass at once, the first of them at `first`, at a queue that looks like `queue` all the
+    /// while. False, with nothing changed, where they must be made one by one: that is always right, and costs
+    /// a tick for each period of an idle time. Asked only when ticks are late.
+    fn skip_ticks(&mut self, _config: &Self::Config, _queue: QueueView, _first: Instant, _ticks: u64) -> bool {
         false
     }
 

@@ -8,6 +8,7 @@ use crate::params::ParamError;
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec};
 use crate::storage::Ring;
+use crate::timer::Timer;
 
 /// A FIFO and the algorithm that decides about it.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub struct Fifo<P, A: Aqm> {
     ring: Ring<P>,
     stats: Stats,
     limit: Amount,
-    next_tick: Option<Instant>,
+    timer: Timer,
 }
 
 impl<P: Packet, A: Aqm> Fifo<P, A> {
@@ -32,7 +33,7 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
             ring: Ring::default(),
             stats: Stats::default(),
             limit: A::limit(&config),
-            next_tick: A::tick(&config).map(|period| now + period),
+            timer: Timer::new::<A>(&config, now),
             config,
         })
     }
@@ -41,13 +42,8 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
         self.ring.queue_view(!self.ring.fits(len, self.limit))
     }
 
-    /// Lets every tick up to and including `now` happen, each at its own time.
     fn catch_up(&mut self, now: Instant) {
-        while let (Some(at), Some(period)) = (self.next_tick.filter(|&at| at <= now), A::tick(&self.config)) {
-            let queue = self.ring.queue_view(false);
-            self.aqm.on_tick(&self.config, queue, at);
-            self.next_tick = Some(at + period);
-        }
+        self.timer.catch_up(&mut self.aqm, &self.config, self.ring.queue_view(false), now);
     }
 
     /// Removes waiting packets until one of `len` bytes fits; false when the arriving packet is the one
@@ -116,7 +112,7 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
     }
 
     fn wakeup(&self) -> Option<Instant> {
-        self.next_tick
+        self.timer.due()
     }
 
     fn on_wakeup(&mut self, cx: &mut Cx<'_, P>) {
@@ -137,7 +133,7 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
         let config = A::config(params, link)?;
         self.aqm.on_change(&self.config, &config, cx.now)?;
         self.limit = A::limit(&config);
-        self.next_tick = A::tick(&config).map(|period| self.next_tick.unwrap_or(cx.now + period).min(cx.now + period));
+        self.timer.change::<A>(&config, cx.now);
         self.config = config;
         while self.ring.over(self.limit) {
             if let Some((packet, sojourn)) = self.ring.pop_tail(cx.now) {

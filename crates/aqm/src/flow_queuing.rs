@@ -8,6 +8,7 @@ use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec};
 use crate::storage::{Links, List, Pool, over};
+use crate::timer::Timer;
 
 /// What the scheduler needs to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,8 +77,8 @@ struct Flow<A> {
     deficit: i64,
     /// Whether it is among the new or the old queues.
     listed: bool,
-    /// When its algorithm's timer is due, if it has one. It fires when the queue is touched.
-    next_tick: Option<Instant>,
+    /// Its algorithm's timer, which fires when the queue is touched.
+    timer: Timer,
 }
 
 /// RFC 8290's scheduler: deficit round robin over hashed queues, new ones first.
@@ -109,7 +110,7 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
             packets: 0,
             deficit: 0,
             listed: false,
-            next_tick: D::Aqm::tick(&config).map(|period| now + period),
+            timer: Timer::new::<D::Aqm>(&config, now),
         };
         Ok(Fq {
             flows: std::iter::repeat_with(flow).take(params.flows as usize).collect(),
@@ -157,20 +158,10 @@ impl<P: Packet, D: FlowQueued> Fq<P, D> {
         }
     }
 
-    /// Fires the timer of one queue for every period that has passed. Nothing happened to it meanwhile, so
-    /// this is as if each had been punctual; a queue at rest skips the lot.
     fn catch_up(&mut self, at: usize, now: Instant) {
-        let Some(period) = D::Aqm::tick(&self.config) else { return };
         let queue = self.view(at);
         let flow = &mut self.flows[at];
-        while let Some(due) = flow.next_tick.filter(|&due| due <= now) {
-            flow.aqm.on_tick(&self.config, queue, due);
-            let mut next = due + period;
-            if next <= now && flow.aqm.at_rest(&self.config, queue) {
-                next += period * (now.since(next).whole(period) + 1);
-            }
-            flow.next_tick = Some(next);
-        }
+        flow.timer.catch_up(&mut flow.aqm, &self.config, queue, now);
     }
 
     /// Drops from the head of the queue with the most bytes, until half of it or `drop_batch` packets are
@@ -294,8 +285,7 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
             let flow = &mut self.flows[at];
             // Whoever refuses a change refuses it for every queue alike, so already for the first.
             flow.aqm.on_change(&self.config, &config, cx.now)?;
-            flow.next_tick =
-                D::Aqm::tick(&config).map(|period| flow.next_tick.unwrap_or(cx.now + period).min(cx.now + period));
+            flow.timer.change::<D::Aqm>(&config, cx.now);
         }
         (self.params, self.config) = (params, config);
         self.shrink(Why::Reconfigured, cx);

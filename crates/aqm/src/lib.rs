@@ -45,6 +45,7 @@ pub mod params;
 pub mod qdisc;
 pub mod registry;
 pub mod storage;
+mod timer;
 
 pub use aqm::{Aqm, DropFrom, Env, QueueView, Verdict};
 pub use fifo::Fifo;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::disciplines;
 use crate::packet::Packet;
-use crate::params::ParamError;
+use crate::params::{ParamError, in_range};
 use crate::qdisc::Qdisc;
 
 /// The link a queue stands at: what parameters left open are derived from.
@@ -27,6 +27,15 @@ impl Link {
     #[must_use]
     pub fn new(rate: BitRate) -> Self {
         Link { rate, mean_packet: Bytes(1000), classes: Vec::new() }
+    }
+
+    /// The size of a typical packet: `avpkt` where a user gives it, else the link's.
+    ///
+    /// # Errors
+    /// When it is nothing.
+    pub fn avpkt(&self, avpkt: Option<Bytes>) -> Result<Bytes, ParamError> {
+        let size = avpkt.unwrap_or(self.mean_packet);
+        in_range("avpkt", size.as_f64(), 1.0, f64::INFINITY).map(|()| size)
     }
 
     /// How many packets of this size the link sends in a second.

@@ -68,6 +68,30 @@ proptest! {
             prop_assert_eq!(play.run(&ops), nudged.run(&ops), "{:?}", spec);
         }
     }
+
+    /// Fails where ticks that are left out would have changed something.
+    #[test]
+    fn late_timers_change_nothing(mut ops in ops(), more in ops(), idle in 1_u64..30) {
+        ops.push(Op::Advance(Duration::from_secs(idle)));
+        ops.extend(more);
+        for spec in all() {
+            let play = Play::new(&spec, link());
+            let punctual = Play { punctual: true, ..play.clone() };
+            prop_assert_eq!(play.run(&ops), punctual.run(&ops), "{:?}", spec);
+        }
+    }
+}
+
+/// Fails, by never ending, where a timer catches up with idle time tick by tick.
+#[test]
+fn ten_years_of_idleness_pass_at_once() {
+    let busy = [Op::Burst { packets: 255, flow: 1, class: 1 }, Op::Advance(Duration::from_millis(50))];
+    let drain = [Op::Dequeue { times: 255 }; 2];
+    let years = Op::Advance(Duration::from_secs(10 * 365 * 86_400));
+    let ops = [&busy[..], &busy, &drain, &[years, Op::Wakeup], &busy, &drain].concat();
+    for spec in all() {
+        Play::new(&spec, link()).run(&ops);
+    }
 }
 
 #[test]

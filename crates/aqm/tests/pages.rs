@@ -68,3 +68,43 @@ fn parameters_read_back_as_written() {
         assert_eq!(full.effective(&link).unwrap(), full, "{}: what is filled in stays", entry.name);
     }
 }
+
+/// `docs/disciplines/` holds each page, and a list of them.
+fn documents() -> Vec<(String, String)> {
+    let mut list =
+        "# Disciplines\n\nThe reference pages, as `aqmkit describe NAME` prints them; each is the comment that \
+                    opens the discipline's file.\n\n| name | what it is |\n|---|---|\n"
+            .to_owned();
+    let mut documents = Vec::new();
+    for entry in registry::ALL {
+        let file = format!("{}.md", entry.name);
+        list += &format!("| [`{}`]({file}) | {} |\n", entry.name, entry.summary());
+        documents.push((file, entry.page() + "\n"));
+    }
+    documents.push(("README.md".to_owned(), list));
+    documents
+}
+
+/// With `UPDATE_PAGES=1` this writes the documents; without, it holds them to the sources.
+#[test]
+fn the_documents_are_up_to_date() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/disciplines");
+    let update = std::env::var_os("UPDATE_PAGES").is_some();
+    if update {
+        std::fs::create_dir_all(&folder).unwrap();
+    }
+    let mut known = Vec::new();
+    for (name, text) in documents() {
+        let file = folder.join(&name);
+        if update {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let found = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(found == text, "docs/disciplines/{name} is not what the source says: run make pages");
+        known.push(name);
+    }
+    for file in std::fs::read_dir(&folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(known.contains(&name), "docs/disciplines/{name} belongs to no discipline");
+    }
+}

@@ -1,5 +1,7 @@
 //! From an experiment file to a verdict.
 
+pub mod calibrate;
+pub mod capture;
 pub mod cli;
 pub mod experiment;
 pub mod export;

@@ -1,6 +1,6 @@
 //! What an experiment produces: the shape of `results.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats};
 use serde::{Deserialize, Serialize};
@@ -28,11 +28,51 @@ pub struct Results {
     pub runs: Vec<Entry>,
     /// One entry for each published value that the experiment claims.
     pub expectations: Vec<Expectation>,
+    /// Columns of the time series to plot beside the usual ones.
+    #[serde(default)]
+    pub plot: Vec<String>,
+    /// Which of the expectations are the cells of published tables.
+    #[serde(default)]
+    pub tables: Vec<Table>,
     /// What equations predict for the time series.
     #[serde(default)]
     pub overlays: Vec<Overlay>,
     /// How many runs were asked for; more than were done when the experiment was interrupted.
     pub planned: usize,
+}
+
+/// A published table whose cells are claimed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// What it is called.
+    pub title: String,
+    /// What its rows are named by; empty when it has but one.
+    pub rows: String,
+    /// What its columns are named by.
+    pub columns: String,
+    /// Its cells, in the order in which rows and columns appear.
+    pub cells: Vec<TableCell>,
+}
+
+/// One cell of a published table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TableCell {
+    /// The name of its row.
+    pub row: String,
+    /// The name of its column.
+    pub column: String,
+    /// The expectation that it is.
+    pub id: String,
+}
+
+impl Results {
+    /// The expectations that are not cells of tables.
+    #[must_use]
+    pub fn alone(&self) -> Vec<&Expectation> {
+        let cells = self.tables.iter().flat_map(|table| &table.cells);
+        let cells: BTreeSet<&str> = cells.map(|cell| cell.id.as_str()).collect();
+        self.expectations.iter().filter(|row| !cells.contains(row.id.as_str())).collect()
+    }
 }
 
 /// A predicted line in the plots of a time series.

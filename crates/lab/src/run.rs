@@ -278,6 +278,8 @@ pub fn run_all<W: Work>(
         runs: entries.collect(),
         // What is published is claimed for the experiment as it stands, not for runs that are swept further.
         expectations: if axes.is_empty() { verdict::judge(&exp.expects, published, &evidence) } else { Vec::new() },
+        plot: exp.plot.clone(),
+        tables: exp.tables.clone(),
         overlays: exp.predictions.clone(),
         planned: plan.len(),
     };

@@ -2,12 +2,16 @@
 
 #[path = "experiment/format.rs"]
 mod format;
+#[path = "experiment/network.rs"]
+mod network;
 #[path = "experiment/plan.rs"]
 mod plan;
 #[path = "experiment/predict.rs"]
 mod predict;
 #[path = "experiment/robust.rs"]
 mod robust;
+#[path = "experiment/tables.rs"]
+mod tables;
 #[path = "experiment/wrong.rs"]
 mod wrong;
 

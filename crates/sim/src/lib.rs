@@ -7,14 +7,18 @@
 pub mod agenda;
 mod link;
 mod meter;
+pub mod observe;
 pub mod output;
 mod packet;
 pub mod scenario;
+pub mod trace;
+mod wire;
 mod world;
 
 use aqmkit_aqm::ParamError;
 use aqmkit_base::{Duration, Instant};
 
+pub use observe::Observer;
 pub use output::Output;
 pub use scenario::Scenario;
 
@@ -55,10 +59,30 @@ pub enum Error {
 /// # Errors
 /// When the scenario contradicts itself, a discipline cannot be built, or `on_progress` says stop.
 pub fn run(scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Error> {
+    go(scenario, None, on_progress)
+}
+
+/// As [`run`], with an observer of the packets at the measured link. The output is the same.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_observed(
+    scenario: Scenario,
+    observer: &mut dyn Observer,
+    on_progress: &mut dyn FnMut(Progress) -> Control,
+) -> Result<Output, Error> {
+    go(scenario, Some(observer), on_progress)
+}
+
+fn go(
+    scenario: Scenario,
+    observer: Option<&mut dyn Observer>,
+    on_progress: &mut dyn FnMut(Progress) -> Control,
+) -> Result<Output, Error> {
     scenario.check().map_err(Error::Scenario)?;
     let end = Instant::ZERO + scenario.duration;
     let step = (scenario.duration / 256).max(Duration::from_millis(1));
-    let mut world = world::World::new(scenario)?;
+    let mut world = world::World::new(scenario, observer)?;
     let mut now = Instant::ZERO;
     while now < end {
         if on_progress(Progress { now, end }) == Control::Stop {

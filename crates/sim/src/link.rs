@@ -1,14 +1,16 @@
-//! One direction of a link: a queue and a transmitter.
+//! One direction of a link: a queue, a transmitter and a wire.
 //!
 //! The queue's timers are not put on the agenda: a discipline catches up with them at its next call, with
 //! the same results.
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Cx, Dequeued, ParamError, Qdisc, Sink, Why};
-use aqmkit_base::{BitRate, Bytes, Duration, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, Instant, Rng};
 
 use crate::packet::Queued;
 use crate::scenario;
+use crate::trace::Opportunities;
+use crate::wire::Propagation;
 
 /// A packet that the queue dropped, or one that it marked.
 #[derive(Clone, Copy, Debug)]
@@ -54,11 +56,11 @@ pub(crate) enum Next {
 
 /// A link with its queue.
 pub(crate) struct Link {
-    pub(crate) rate: BitRate,
-    delay: Duration,
+    rate: BitRate,
+    /// In place of the rate, where it varies.
+    trace: Option<Opportunities>,
     overhead: u64,
-    loss: f64,
-    noise: Rng,
+    wire: Propagation,
     qdisc: Box<dyn Qdisc<Queued>>,
     rng: Rng,
     carry: u64,
@@ -72,10 +74,9 @@ impl Link {
         let at = registry::Link { rate: link.rate, mean_packet: link.mean_packet, classes: classes.to_vec() };
         Ok(Link {
             rate: link.rate,
-            delay: link.delay,
+            trace: link.trace.clone().map(Opportunities::new),
             overhead: u64::from(link.overhead),
-            loss: link.loss,
-            noise: Rng::stream(seed, &format!("link.{}.loss", link.name)),
+            wire: Propagation::new(link, seed),
             qdisc: build(&link.aqm, &at)?,
             rng: Rng::stream(seed, &format!("link.{}", link.name)),
             carry: 0,
@@ -92,14 +93,21 @@ impl Link {
 
     /// Takes the next packet from the queue and begins to send it.
     pub(crate) fn transmit(&mut self, now: Instant) -> Next {
-        self.busy_until = None;
+        let resumed = self.busy_until.take().is_some();
+        if let Some(at) = self.trace.as_mut().and_then(|trace| trace.wait(now, !resumed)) {
+            self.busy_until = Some(at);
+            return Next::Waits(at);
+        }
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
         match self.qdisc.dequeue(&mut cx) {
             Dequeued::Packet(packet) => {
                 let size = Bytes(u64::from(packet.len) + self.overhead);
-                let free = now + self.rate.transmit(size, &mut self.carry);
+                let free = match &mut self.trace {
+                    None => now + self.rate.transmit(size, &mut self.carry),
+                    Some(trace) => trace.send(size.0, now),
+                };
                 self.busy_until = Some(free);
-                Next::Sends(Departure { packet, arrives: free + self.delay, free })
+                Next::Sends(Departure { packet, arrives: self.wire.arrival(free), free })
             }
             Dequeued::Empty => Next::Idle,
             Dequeued::NotBefore(at) => Next::Waits(at),
@@ -108,7 +116,7 @@ impl Link {
 
     /// Whether the wire loses the packet that is being sent.
     pub(crate) fn loses(&mut self) -> bool {
-        self.noise.chance(self.loss)
+        self.wire.loses()
     }
 
     /// The next packet that was dropped or marked since the last call.

@@ -8,7 +8,7 @@ use aqmkit_flows::transport::Segment;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     /// A TCP segment to this side of a connection.
-    Segment { conn: u32, generation: u32, to: Side, segment: Segment },
+    Segment { conn: u32, generation: u16, to: Side, segment: Segment },
     /// A datagram to the receiving half of an application.
     Datagram { app: u32, tag: u64, len: u32 },
 }

@@ -1,9 +1,14 @@
 //! What to run: links, routes, traffic, windows.
 
+use std::sync::Arc;
+
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant};
 use aqmkit_flows::traffic::Application;
 use aqmkit_flows::transport::Profile;
+use serde::Serialize;
+
+use crate::trace::Trace;
 
 /// One run, complete.
 pub struct Scenario {
@@ -45,8 +50,10 @@ pub struct WindowSpec {
 pub struct Link {
     /// Its name in results.
     pub name: String,
-    /// Its rate.
+    /// Its rate; where there is a trace, its mean rate.
     pub rate: BitRate,
+    /// How the rate varies, where it does.
+    pub trace: Option<Arc<Trace>>,
     /// Its propagation delay.
     pub delay: Duration,
     /// Bytes of framing that each packet takes on this link beyond its own length.
@@ -55,10 +62,68 @@ pub struct Link {
     pub mean_packet: Bytes,
     /// The queue in front of it.
     pub aqm: Spec,
-    /// The chance that a packet is lost on the wire, after it was sent.
-    pub loss: f64,
+    /// What the wire does to packets beyond delaying them.
+    pub wire: Wire,
     /// Whether the results report it.
     pub report: bool,
+}
+
+/// What a link's wire does to packets, after they have been sent, beyond delaying them. The default does
+/// nothing. The terms are those of Linux's netem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Wire {
+    /// Which packets are lost.
+    pub loss: Loss,
+    /// Further delay of each packet, uniform from zero to this; packets keep their order.
+    pub jitter: Duration,
+    /// Which packets others overtake.
+    pub reorder: Option<Reorder>,
+}
+
+impl Wire {
+    /// Whether every chance is one.
+    fn is_possible(&self) -> bool {
+        let held = self.reorder.map_or(0.0, |r| r.chance);
+        let lost = match self.loss {
+            Loss::Random(share) => [share, 0.0, 0.0, 0.0],
+            Loss::GilbertElliott { p, r, bad, good } => [p, r, bad, good],
+        };
+        lost.into_iter().chain([held]).all(|chance| (0.0..=1.0).contains(&chance))
+    }
+}
+
+/// Packets lost on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub enum Loss {
+    /// Each with this chance.
+    Random(f64),
+    /// In bursts: a chain of two states, in each of which packets are lost with another chance (Gilbert 1960, Elliott
+    /// 1963; `loss gemodel p r 1-h 1-k` of netem).
+    GilbertElliott {
+        /// The chance per packet to go from the good state to the bad one.
+        p: f64,
+        /// The chance per packet to go back. Bursts last 1/r packets in the mean.
+        r: f64,
+        /// The chance of a loss in the bad state (netem's 1-h).
+        bad: f64,
+        /// The chance of a loss in the good state (netem's 1-k).
+        good: f64,
+    },
+}
+
+impl Default for Loss {
+    fn default() -> Self {
+        Loss::Random(0.0)
+    }
+}
+
+/// Packets held back, so that others overtake them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Reorder {
+    /// The chance that a packet is held back.
+    pub chance: f64,
+    /// How long.
+    pub delay: Duration,
 }
 
 /// The way between a server and the clients: links in order, as indices into [`Scenario::links`], and the
@@ -127,6 +192,9 @@ impl Scenario {
         }
         if let Some(link) = self.links.iter().find(|l| l.rate == BitRate::default()) {
             return Err(format!("link {:?} has no rate", link.name));
+        }
+        if let Some(link) = self.links.iter().find(|l| !l.wire.is_possible()) {
+            return Err(format!("the wire of link {:?} has a chance that is not from 0 to 1", link.name));
         }
         if let Some(w) = self.windows.iter().find(|w| w.from >= w.to || w.to > end) {
             return Err(format!("window {:?} does not lie within the run of {end}", w.name));

@@ -8,7 +8,7 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, Duration};
 use aqmkit_flows::transport::Profile;
 use aqmkit_flows::transport::profile::DelayedAck;
-use aqmkit_sim::scenario::Delays;
+use aqmkit_sim::scenario::{Delays, Loss};
 use common::{Bulk, Poisson, dumbbell, finish, group, spec};
 
 /// Mean wait in an M/D/1 queue (Pollaczek and Khinchine): rho / (2 (1 - rho)) service times.
@@ -41,7 +41,7 @@ fn reno_constant(p: f64, delayed_ack: DelayedAck) -> f64 {
     // Fast enough that nothing queues.
     let mut scenario =
         dumbbell(BitRate::from_mbps(10_000), spec("fifo", r#"{"limit": 1000000}"#), vec![flows], 20, 600);
-    scenario.links[0].loss = p;
+    scenario.links[0].wire.loss = Loss::Random(p);
     let out = finish(scenario);
     let (lost, sent) = out.flows.iter().fold((0, 0), |(l, s), f| (l + f.drops, s + f.packets));
     let rate = lost as f64 / sent as f64;

@@ -206,6 +206,12 @@ impl Afd {
         *self.table.or_default(pkt.flow) += amount;
     }
 
+    /// `m_fair` after an update that finds the queue at `q`.
+    fn next_share(&self, config: &Config, q: f64) -> f64 {
+        let change = config.alpha * (self.last_queue - config.q_target) - config.beta * (q - config.q_target);
+        (self.m_fair + change).clamp(0.0, config.most)
+    }
+
     /// `D_f`.
     fn excess(&self, flow: FlowKey) -> f64 {
         self.table.get(flow).map_or(0.0, |&m| 1.0 - self.m_fair / m as f64)
@@ -269,9 +275,13 @@ impl Aqm for Afd {
 
     fn on_tick(&mut self, config: &Config, queue: QueueView, _now: Instant) {
         let q = queue.length(config.limit.unit());
-        let change = config.alpha * (self.last_queue - config.q_target) - config.beta * (q - config.q_target);
-        self.m_fair = (self.m_fair + change).clamp(0.0, config.most);
+        self.m_fair = self.next_share(config, q);
         self.last_queue = q;
+    }
+
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, _first: Instant, _ticks: u64) -> bool {
+        let q = queue.length(config.limit.unit());
+        self.last_queue == q && self.next_share(config, q) == self.m_fair
     }
 
     /// A sample of another length or unit starts afresh.

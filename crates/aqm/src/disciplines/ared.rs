@@ -38,7 +38,7 @@
 //! | `bottom` | | 1 | 0.01 | below it `max_p` falls no further |
 //! | `variant` | | | `"floyd"` | `"floyd"` or `"feng"` |
 //! | `avpkt` | | size | the link's mean | typical packet: C in packets per second, and the scale of byte mode |
-//! | `byte_mode` | | | false | drop probability in proportion to the packet's size |
+//! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above twice `max` |
 //!
@@ -131,6 +131,7 @@ pub struct Params {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked where an early drop is due.
     pub ecn: bool,
@@ -250,10 +251,16 @@ pub struct Ared {
 }
 
 impl Ared {
+    /// Between which the average is to be.
+    fn aim(&self) -> (f64, f64) {
+        let Ramp { min, max, .. } = self.ramp;
+        (min + 0.4 * (max - min), min + 0.6 * (max - min))
+    }
+
     /// Floyd, Gummadi and Shenker's adaptation, every interval.
     fn adapt(&mut self, config: &Config, avg: f64) {
-        let Ramp { min, max, max_p, .. } = self.ramp;
-        let (low, high) = (min + 0.4 * (max - min), min + 0.6 * (max - min));
+        let (low, high) = self.aim();
+        let max_p = self.ramp.max_p;
         if avg > high && max_p <= config.top {
             self.ramp.max_p = (max_p + config.alpha.min(max_p / 4.0)).min(1.0);
         } else if avg < low && max_p >= config.bottom {
@@ -340,6 +347,11 @@ impl Aqm for Ared {
     fn on_tick(&mut self, config: &Config, queue: QueueView, now: Instant) {
         let avg = self.red.avg_at(&config.red, queue, now);
         self.adapt(config, avg);
+    }
+
+    /// The average of a queue that nothing comes to does not grow: below the aim it stays there.
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        self.ramp.max_p < config.bottom && self.red.avg_at(&config.red, queue, first) < self.aim().0
     }
 
     /// Keeps `max_p` where it has come to, unless its start is another.

@@ -154,7 +154,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 
     fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
@@ -184,8 +184,7 @@ impl Config {
         in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
         in_range("candidates", params.candidates.into(), 1.0, 1000.0).map_err(|e| e.cite("Pan et al. 2000: m"))?;
         in_range("regions", params.regions.into(), 0.0, 500.0)?;
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,
             ramp: Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check()?,

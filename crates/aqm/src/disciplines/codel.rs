@@ -37,6 +37,7 @@
 //! | `interval` | INTERVAL | time | 100ms | about the longest usual round-trip time; too short and flows with a longer one are dropped before they could react |
 //! | `ecn` | | | false | mark ECN-capable packets where a drop is due |
 //! | `ce_threshold` | | time | | mark every ECN-capable packet that waited longer, besides all else (for DCTCP-like senders), even without `ecn` |
+//! | `ce_threshold_selector` | | | | `"VALUE/MASK"`: `ce_threshold` is for packets whose ECN field under the mask is the value, as ECT(1) is for `"0x1/0x3"`; without it for all |
 //! | `mtu` (`min_bytes`) | maxpacket | size | 1500b | with no more than this behind a packet nothing is dropped |
 //! | `reentry` | | | rfc8289 | where to resume `count` after a short good time: `rfc8289` as above; `2012`: `count - 2`, when the last good time was under one interval |
 //! | `max_drops` | | packets | 64 | the most packets dropped for one that is sent; the rest are dropped at the next request |
@@ -52,7 +53,9 @@
 //!    `drop_next` as a drop does.
 //! 5. `interval / sqrt(count)` is a square root; `tc` refines a 16-bit reciprocal by one Newton step, which is
 //!    off by a percent or so after a jump of `count`.
-//! 6. `drop_next` before the first drop, and a `drop_next` in the future on entry, count as recent, as in the
+//! 6. `tc`'s `ce_threshold_selector` (of its `fq_codel`) looks at the whole DS field; here at the ECN field, the only
+//!    part of it that a packet has.
+//! 7. `drop_next` before the first drop, and a `drop_next` in the future on entry, count as recent, as in the
 //!    RFC's signed arithmetic.
 //!
 //! ## Limits
@@ -74,7 +77,7 @@
 //! * nichols12: K. Nichols, V. Jacobson, Controlling Queue Delay, ACM Queue 10(5), 2012.
 //! * rfc8289: K. Nichols, V. Jacobson, A. `McGregor`, J. Iyengar, Controlled Delay Active Queue Management, 2018.
 
-use aqmkit_base::{Amount, Bytes, Duration, Instant};
+use aqmkit_base::{Amount, Bytes, Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
@@ -95,6 +98,42 @@ pub enum Reentry {
     Nichols2012,
 }
 
+/// Some of the codepoints of the ECN field, as `tc` writes them: those that are `value` under `mask`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Selector {
+    value: u8,
+    mask: u8,
+}
+
+impl Selector {
+    fn selects(self, ecn: Ecn) -> bool {
+        ecn as u8 & self.mask == self.value
+    }
+}
+
+impl TryFrom<String> for Selector {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let bits = |part: &str| match part.strip_prefix("0x") {
+            Some(hex) => u8::from_str_radix(hex, 16).ok(),
+            None => part.parse().ok(),
+        };
+        let parts = text.split_once('/').and_then(|(value, mask)| Some((bits(value)?, bits(mask)?)));
+        match parts {
+            Some((value, mask)) if mask <= 0b11 && value & !mask == 0 => Ok(Selector { value, mask }),
+            _ => Err(format!("{text:?} does not select ECN codepoints; \"0x1/0x3\", VALUE/MASK, selects ECT(1)")),
+        }
+    }
+}
+
+impl From<Selector> for String {
+    fn from(selector: Selector) -> String {
+        format!("{:#x}/{:#x}", selector.value, selector.mask)
+    }
+}
+
 /// The parameters of CoDel as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -110,6 +149,9 @@ pub struct Params {
     /// ECN-capable packets that waited longer are marked besides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
+    /// To which of them that is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold_selector: Option<Selector>,
     /// With no more than this behind a packet nothing is dropped.
     #[serde(alias = "min_bytes")]
     pub mtu: Bytes,
@@ -127,6 +169,7 @@ impl Default for Params {
             interval: Duration::from_millis(100),
             ecn: false,
             ce_threshold: None,
+            ce_threshold_selector: None,
             mtu: Bytes(1500),
             reentry: Reentry::Rfc8289,
             max_drops: 64,
@@ -275,7 +318,8 @@ impl Aqm for Codel {
         }
         self.drops = 0;
         let above = config.0.ce_threshold.is_some_and(|threshold| pkt.sojourn > threshold);
-        if verdict == Verdict::Pass && above && pkt.ecn.is_capable() {
+        let selected = config.0.ce_threshold_selector.is_none_or(|selector| selector.selects(pkt.ecn));
+        if verdict == Verdict::Pass && above && selected && pkt.ecn.is_capable() {
             return Verdict::Mark(Why::Step);
         }
         verdict

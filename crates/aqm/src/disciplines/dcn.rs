@@ -190,7 +190,7 @@ impl Discipline for Params {
             b: Some(config.b),
             p_init: Some(config.p_init),
             p_max: Some(config.p_max),
-            avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)),
+            avpkt: Some(link.avpkt(self.avpkt)?),
             ..self.clone()
         })
     }
@@ -225,6 +225,11 @@ impl Config {
     fn count(&self, len: u32) -> f64 {
         self.count_unit.map_or(1.0, |unit| f64::from(len) / unit)
     }
+
+    /// How far the queue is above its target, in packets.
+    fn error(&self, queue: QueueView) -> f64 {
+        (queue.length(self.limit.unit()) - self.q_ref) / self.queue_unit
+    }
 }
 
 /// AFD's gains, the only ones published for this controller.
@@ -255,6 +260,12 @@ pub struct Dcn {
 }
 
 impl Dcn {
+    /// The share after a sample with this error.
+    fn next_share(&self, config: &Config, error: f64) -> f64 {
+        let (with_a, with_b) = if config.as_printed { (error, self.old_error) } else { (self.old_error, error) };
+        (self.p_ref + config.a * with_a - config.b * with_b).clamp(config.p_min, config.p_max)
+    }
+
     /// Decreases every count whose time has come, and forgets the flows that fall below zero.
     fn decrease(&mut self, config: &Config, now: Instant) {
         while let Some((at, flow)) = self.due.pop_front_if(|(at, _)| *at <= now) {
@@ -293,8 +304,7 @@ impl Aqm for Dcn {
 
     fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
         let limit = usable_limit("limit", params.limit)?;
-        let avpkt = params.avpkt.unwrap_or(link.mean_packet).as_f64();
-        in_range("avpkt", avpkt, 1.0, f64::INFINITY)?;
+        let avpkt = link.avpkt(params.avpkt)?.as_f64();
         for (field, time) in [("t_update", params.t_update), ("t_dec", params.t_dec), ("clearing", params.clearing)] {
             // Timers must not outnumber the packets of any link.
             in_range(field, time.as_secs_f64(), 1e-5, f64::INFINITY)?;
@@ -375,10 +385,14 @@ impl Aqm for Dcn {
     /// Section 3.2: the share follows the queue.
     fn on_tick(&mut self, config: &Config, queue: QueueView, now: Instant) {
         self.decrease(config, now);
-        let error = (queue.length(config.limit.unit()) - config.q_ref) / config.queue_unit;
-        let (with_a, with_b) = if config.as_printed { (error, self.old_error) } else { (self.old_error, error) };
-        self.p_ref = (self.p_ref + config.a * with_a - config.b * with_b).clamp(config.p_min, config.p_max);
+        let error = config.error(queue);
+        self.p_ref = self.next_share(config, error);
         self.old_error = error;
+    }
+
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, _first: Instant, _ticks: u64) -> bool {
+        let error = config.error(queue);
+        self.due.is_empty() && self.old_error == error && self.next_share(config, error) == self.p_ref
     }
 
     /// Flows and share stay; a scoreboard of another size starts afresh.

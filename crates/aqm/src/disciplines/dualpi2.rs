@@ -32,7 +32,7 @@
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `limit` | limit | queue length | 10000 | what both queues together may hold; the RFC has 250 ms of the fastest link |
-//! | `memlimit` | | size | | the same in bytes, besides `limit` |
+//! | `memlimit` (`memory_limit`) | | size | | the same in bytes, besides `limit` |
 //! | `coupling_factor` (`k`) | k | 1 | 2 | ratio of marks to the root of drops; larger takes rate from L |
 //! | `target` | target | time | `typical_rtt` | Classic delay aimed at; below the round trip and the link idles |
 //! | `tupdate` | Tupdate | time | `min(target, max_rtt/3)` | between updates, at least 10us |
@@ -43,7 +43,7 @@
 //! | `min_th` | minTh | time | 800us | L delay at which marking starts |
 //! | `range` | range | time | 400us | L delay above `min_th` at which all is marked |
 //! | `step_thresh` | | time or packets | | in place of the ramp: mark all L packets whose delay, or what remains of whose queue, is above it (`"1ms"`, `"5p"`) |
-//! | `min_qlen_step` (`th_len`) | `Th_len` | packets | 1 | as many packets in L are never marked for their delay: on slow links one alone takes longer than `min_th` |
+//! | `min_qlen_step` (`th_len`) | `Th_len` | packets | 1 | where no more remain in L, a packet is not marked for its delay: on slow links one alone takes longer than `min_th`; 0 marks always, as `tc` does by default |
 //! | `classifier` | | | `"l4s_ect"` | what goes into L: `"l4s_ect"`, ECT(1) and CE, or `"any_ect"` |
 //! | `overload` | | | `"drop_on_overload"` | when marks saturate: `"drop_on_overload"`, in both queues and even ECT, or `"overflow"`: `p'` stops at 1/k and the queue grows to `limit` |
 //! | `drop_at` | | | `"drop_dequeue"` | where `p'` is applied: `"drop_dequeue"` or `"drop_enqueue"`; L's own delay always at departure |
@@ -61,7 +61,8 @@
 //!    are values here: `overload = "overflow"`, `classifier = "any_ect"`. A bare number for `step_thresh` is packets,
 //!    not microseconds. There are no aggregates of packets to split.
 //! 3. The packet's own size, not the MTU, must fit under `limit` (so does ns-3).
-//! 4. `L.len` in the guard is what remains after the packet, as the order of the pseudo-code's lines has it.
+//! 4. `L.len` in the guard is what remains after the packet, as the order of the pseudo-code's lines has it; at 0
+//!    there is no guard, where the pseudo-code would still spare the last packet.
 //! 5. A likelihood above 1 counts as 1: the RFC's `count` would grow without end.
 //! 6. ns-3 controls the Classic delay alone (the RFC's first pass, without overload).
 //! 7. The floor of two MTU is Linux's; the weighted round robin, which the RFC leaves open, is Linux's too.
@@ -74,8 +75,11 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/dualpi2.rs` is the pseudo-code of A.1 and A.2, literally, with equal decisions and marks on random and bursty
-//! traces of all codepoints; `p_C` in place of `p_CL` in overload, or one count for both queues, fails it.
+//! `tests/oracle/dualpi2.rs` is the pseudo-code of A.1 and A.2, literally, with either scheduler, and with equal
+//! decisions and marks on random and bursty traces of all codepoints; `p_C` in place of `p_CL` in overload, or one
+//! count for both queues, fails it. `tests/oracle/dualpi2_linux.rs` is the same of what Linux does: random numbers,
+//! drops on arrival, the step in time or packets, and overflow instead of drops. A floor of two MTU that
+//! counts the packet itself, or the smaller of two numbers for the square, fails it.
 //! `tests/worked_control.rs` has the gains, `tc`'s derived values, the shares of the scheduler and the steps by hand.
 //!
 //! ## References
@@ -85,180 +89,18 @@
 //! * deschepper16: K. De Schepper, O. Bondarenko, I. Tsang, B. Briscoe, PI2: A Linearized AQM for both Classic and
 //!   Scalable TCP, `CoNEXT` 2016.
 
-use aqmkit_base::{Amount, Bytes, Duration, Instant};
-use serde::{Deserialize, Serialize};
+mod params;
 
+use aqmkit_base::{Amount, Duration, Instant};
+
+pub use self::params::{DropAt, Overload, Params, Threshold};
 use crate::aqm::Verdict;
 use crate::law::pi::PiController;
 use crate::packet::Packet;
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
-use crate::storage::{Classifier, Dual, Lane};
-
-/// What happens when marking saturates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Overload {
-    /// Packets of both queues are dropped, ECN-capable or not.
-    #[serde(alias = "drop")]
-    DropOnOverload,
-    /// The probability stops where marking saturates, and the queue grows to its limit.
-    Overflow,
-}
-
-/// Where the base probability is applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DropAt {
-    /// To departing packets.
-    DropDequeue,
-    /// To arriving packets.
-    DropEnqueue,
-}
-
-/// A threshold for the L queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a time such as \"1ms\" or a number of packets such as \"5p\"")]
-pub enum Threshold {
-    /// Of the packet's delay.
-    Delay(Duration),
-    /// Of the queue's length.
-    Length(Amount),
-}
-
-/// The parameters of DualPI2 as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// What both queues together may hold.
-    pub limit: Amount,
-    /// The same in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memlimit: Option<Bytes>,
-    /// Ratio of marks to the root of drops.
-    #[serde(alias = "k")]
-    pub coupling_factor: f64,
-    /// Classic delay aimed at.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<Duration>,
-    /// Between updates of the probability.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tupdate: Option<Duration>,
-    /// Integral gain in Hz.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alpha: Option<f64>,
-    /// Proportional gain in Hz.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub beta: Option<f64>,
-    /// Longest round trip to be stable for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_rtt: Option<Duration>,
-    /// The usual round trip.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub typical_rtt: Option<Duration>,
-    /// L delay at which marking starts.
-    pub min_th: Duration,
-    /// L delay above `min_th` at which all is marked.
-    pub range: Duration,
-    /// A step in place of the ramp.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub step_thresh: Option<Threshold>,
-    /// As many packets in L are never marked for their delay.
-    #[serde(alias = "th_len")]
-    pub min_qlen_step: u32,
-    /// What goes into the L queue.
-    pub classifier: Classifier,
-    /// What happens when marking saturates.
-    pub overload: Overload,
-    /// Where the base probability is applied.
-    pub drop_at: DropAt,
-    /// The Classic queue's part of the link while L is busy.
-    pub classic_protection: f64,
-    /// Time-shifted FIFO in place of weighted round robin.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tshift: Option<Duration>,
-    /// Whether random numbers are drawn instead of likelihoods counted.
-    pub random: bool,
-    /// The largest packet.
-    pub mtu: Bytes,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: Amount::Packets(10_000.0),
-            memlimit: None,
-            coupling_factor: 2.0,
-            target: None,
-            tupdate: None,
-            alpha: None,
-            beta: None,
-            max_rtt: None,
-            typical_rtt: None,
-            min_th: Duration::from_micros(800),
-            range: Duration::from_micros(400),
-            step_thresh: None,
-            min_qlen_step: 1,
-            classifier: Classifier::L4sEct,
-            overload: Overload::DropOnOverload,
-            drop_at: DropAt::DropDequeue,
-            classic_protection: 1.0 / 16.0,
-            tshift: None,
-            random: false,
-            mtu: Bytes(1500),
-        }
-    }
-}
-
-impl Discipline for Params {
-    discipline!("dualpi2", Dualpi2);
-
-    fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
-        Config::new(self)?;
-        let gains = self.gains();
-        Ok(Params {
-            target: Some(gains.target),
-            tupdate: Some(gains.tupdate),
-            alpha: Some(gains.pi.alpha_hz),
-            beta: Some(gains.pi.beta_hz),
-            max_rtt: Some(gains.max_rtt),
-            typical_rtt: Some(gains.typical_rtt),
-            ..self.clone()
-        })
-    }
-
-    fn build<P: Packet + 'static>(&self, _link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
-        Ok(Box::new(Dualpi2::<P>::new(self, now)?))
-    }
-}
-
-/// The controller's parameters, all filled in.
-struct Gains {
-    max_rtt: Duration,
-    typical_rtt: Duration,
-    target: Duration,
-    tupdate: Duration,
-    pi: PiController,
-}
-
-impl Params {
-    /// RFC 9332, appendix A.1, from the round trips as `tc` relates them.
-    fn gains(&self) -> Gains {
-        let (max_rtt, typical_rtt) = match (self.max_rtt, self.typical_rtt) {
-            (None, None) => (Duration::from_millis(100), Duration::from_millis(15)),
-            (Some(max), None) => (max, max / 6),
-            (None, Some(typical)) => (typical * 6, typical),
-            (Some(max), Some(typical)) => (max, typical),
-        };
-        let target = self.target.unwrap_or(typical_rtt);
-        let tupdate = self.tupdate.unwrap_or(target.min(max_rtt / 3));
-        let longest = max_rtt.as_secs_f64();
-        let alpha_hz = self.alpha.unwrap_or(0.1 * tupdate.as_secs_f64() / (longest * longest));
-        let beta_hz = self.beta.unwrap_or(0.3 / longest);
-        Gains { max_rtt, typical_rtt, target, tupdate, pi: PiController { alpha_hz, beta_hz } }
-    }
-}
+use crate::registry::{Discipline, Link, Spec};
+use crate::storage::{Dual, Lane};
 
 /// The parameters, checked.
 #[derive(Clone, Debug)]
@@ -421,7 +263,8 @@ impl<P: Packet> Dualpi2<P> {
     /// `laqm`: how likely L's own delay marks a packet that leaves it.
     fn laqm(&self, delay: Duration) -> f64 {
         let params = &self.config.params;
-        if self.queues.l.len() <= params.min_qlen_step as usize {
+        let spared = params.min_qlen_step as usize;
+        if spared > 0 && self.queues.l.len() <= spared {
             return 0.0;
         }
         let over = match params.step_thresh {

@@ -48,7 +48,7 @@
 //! | `weight` | w | 1 | 1/512 | RED's weight of the newest sample |
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
 //! | `avpkt` | | size | the link's mean | typical packet |
-//! | `gentle`, `byte_mode`, `ecn`, `harddrop` | | | false, false, false, true | as RED; marks count as drops |
+//! | `gentle`, `byte_mode` (`bytemode`), `ecn`, `harddrop` | | | false, false, false, true | as RED; marks count as drops |
 //!
 //! ## Deviations
 //!
@@ -161,6 +161,7 @@ pub struct Params {
     /// RED's ramp from `max` to twice `max`.
     pub gentle: bool,
     /// Whether RED's drops are in proportion to size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether RED marks.
     pub ecn: bool,
@@ -213,7 +214,7 @@ impl Discipline for Params {
         let config = Config::new(self, link)?;
         Ok(Params {
             restricted_limit: Some(config.restricted_limit),
-            avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)),
+            avpkt: Some(link.avpkt(self.avpkt)?),
             ..self.clone()
         })
     }
@@ -356,6 +357,11 @@ impl<P: Packet> FloydFall<P> {
             }
             self.judge.next_interval();
             self.next_check += self.config.params.interval;
+            if self.judge.restricted.is_empty() && self.next_check <= now {
+                // With nothing seen and nobody restricted all intervals are the same.
+                let interval = self.config.params.interval;
+                self.next_check += interval * (now.since(self.next_check).whole(interval) + 1);
+            }
         }
     }
 

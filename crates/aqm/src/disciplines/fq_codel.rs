@@ -22,7 +22,7 @@
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `limit` | | queue length | 10240 | what all queues together may hold |
-//! | `memory_limit` | | size | 32mb | what they may hold in bytes |
+//! | `memory_limit` (`memlimit`) | | size | 32mb | what they may hold in bytes |
 //! | `flows` | | | 1024 | number of queues; few, and flows share one |
 //! | `quantum` | | size | 1514b | bytes that a queue sends in a round: a full packet; a smaller one favours small packets |
 //! | `drop_batch` | | packets | 64 | the most packets dropped at once when over the limit |
@@ -31,6 +31,7 @@
 //! | `interval` | INTERVAL | time | 100ms | about the longest usual round-trip time |
 //! | `ecn` | | | true | mark ECN-capable packets where a drop is due |
 //! | `ce_threshold` | | time | | mark every ECN-capable packet that waited longer, besides all else |
+//! | `ce_threshold_selector` | | | | as CoDel's: to which codepoints `ce_threshold` is limited; ECT(1) is `"0x1/0x3"` |
 //! | `mtu` (`min_bytes`) | maxpacket | size | 1500b | with no more than this behind a packet in its queue nothing is dropped |
 //! | `reentry` | | | rfc8289 | as CoDel's |
 //! | `max_drops` | | packets | 64 | as CoDel's |
@@ -43,7 +44,7 @@
 //! 4. The salt is a parameter, so that a run can be repeated. On a live link the flow's key is a salted
 //!    hash already.
 //! 5. A packet that would not fit into empty queues is dropped alone; `tc` would drop others first.
-//! 6. `tc` limits `ce_threshold` to certain packets with `ce_threshold_selector`, which is not here.
+//! 6. `ce_threshold_selector` looks at the ECN field; `tc`'s at the whole DS field.
 //! 7. `tc` moves a new queue that ran empty to the old ones only where there are any, which is the same.
 //!
 //! ## Limits
@@ -71,7 +72,7 @@
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::disciplines::codel::{self, Codel, Reentry};
+use crate::disciplines::codel::{self, Codel, Reentry, Selector};
 use crate::flow_queuing::{FlowQueued, Fq, FqParams};
 use crate::packet::Packet;
 use crate::params::ParamError;
@@ -85,6 +86,7 @@ pub struct Params {
     /// What all queues together may hold.
     pub limit: Amount,
     /// What they may hold in bytes.
+    #[serde(alias = "memlimit")]
     pub memory_limit: Bytes,
     /// Number of queues.
     pub flows: u32,
@@ -103,6 +105,9 @@ pub struct Params {
     /// ECN-capable packets that waited longer are marked besides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
+    /// To which of them that is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold_selector: Option<Selector>,
     /// With no more than this behind a packet nothing is dropped.
     #[serde(alias = "min_bytes")]
     pub mtu: Bytes,
@@ -126,6 +131,7 @@ impl Default for Params {
             interval: codel.interval,
             ecn: true,
             ce_threshold: codel.ce_threshold,
+            ce_threshold_selector: codel.ce_threshold_selector,
             mtu: codel.mtu,
             reentry: codel.reentry,
             max_drops: codel.max_drops,
@@ -154,6 +160,7 @@ impl FlowQueued for Params {
             interval: self.interval,
             ecn: self.ecn,
             ce_threshold: self.ce_threshold,
+            ce_threshold_selector: self.ce_threshold_selector,
             mtu: self.mtu,
             reentry: self.reentry,
             max_drops: self.max_drops,

@@ -14,7 +14,7 @@
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `limit` | | queue length | 10240 | what all queues together may hold |
-//! | `memory_limit` | | size | 32mb | what they may hold in bytes |
+//! | `memory_limit` (`memlimit`) | | size | 32mb | what they may hold in bytes |
 //! | `flows` | | | 1024 | number of queues; few, and flows share one |
 //! | `quantum` | | size | 1514b | bytes that a queue sends in a round |
 //! | `drop_batch` | | packets | 64 | the most packets dropped at once when over the limit |
@@ -26,7 +26,7 @@
 //! | `max_burst` | `MAX_BURST` | time | 150ms | how long after a quiet time nothing is dropped |
 //! | `ecn` | | | false | mark ECN-capable packets while the drop probability is below `ecn_prob` |
 //! | `ecn_prob` (`mark_ecnth`) | `MAX_ECNTH` | 1 | 0.1 | `tc` writes it in percent (10) |
-//! | `bytemode` | | | false | drop in proportion to a packet's size over `avpkt` |
+//! | `bytemode` (`byte_mode`) | | | false | drop in proportion to a packet's size over `avpkt` |
 //! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | with no more than two of these in its queue nothing of a flow is dropped |
 //! | `derandomize` | | | true | as PIE's |
 //! | `cap` | | | true | as PIE's |
@@ -77,6 +77,7 @@ pub struct Params {
     /// What all queues together may hold.
     pub limit: Amount,
     /// What they may hold in bytes.
+    #[serde(alias = "memlimit")]
     pub memory_limit: Bytes,
     /// Number of queues.
     pub flows: u32,
@@ -102,6 +103,7 @@ pub struct Params {
     #[serde(alias = "mark_ecnth")]
     pub ecn_prob: f64,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "byte_mode")]
     pub bytemode: bool,
     /// Size of a typical packet; the link's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -187,7 +189,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         self.check(link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 
     fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {

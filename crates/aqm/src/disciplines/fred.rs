@@ -130,7 +130,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Fred::config(self, link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 }
 
@@ -229,8 +229,7 @@ impl Aqm for Fred {
         let (min, max) = (packets("min", params.min)?, packets("max", params.max)?);
         in_range("min", min, 1.0, f64::INFINITY).map_err(|e| e.cite("no flow may have more than min waiting"))?;
         in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,
             ramp: Ramp { min, max, max_p: params.max_p, gentle: false }.check()?,

@@ -30,7 +30,7 @@
 //! | `w` | `f_s` | Hz | 160 | samples per second, to 10 000; the gains belong to it |
 //! | `design` | N, R | | | `{ flows = 60, rtt = "246ms" }`: gains by the design rule for this link; with fewer flows or longer round trips than these stability is not assured |
 //! | `avpkt` (`mean_pktsize`) | | size | the link's mean | typical packet: turns bytes into packets, the link into packets per second |
-//! | `byte_mode` | | | false | probability in proportion to the packet's size |
+//! | `byte_mode` (`bytemode`) | | | false | probability in proportion to the packet's size |
 //! | `ecn` (`setbit`) | | | false | mark ECN-capable packets in place of dropping them |
 //!
 //! ## Deviations
@@ -67,6 +67,7 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
+use crate::timer::unmoved;
 
 /// The paper's gains, which belong to [`PAPER_HZ`].
 const PAPER_GAINS: (f64, f64) = (1.822e-5, 1.816e-5);
@@ -96,6 +97,7 @@ pub struct Params {
     #[serde(alias = "mean_pktsize", skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(alias = "setbit")]
@@ -151,7 +153,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Pi::config(self, link)?;
-        let avpkt = self.avpkt.unwrap_or(link.mean_packet);
+        let avpkt = link.avpkt(self.avpkt)?;
         Ok(Params { a: Some(config.a), b: Some(config.b), avpkt: Some(avpkt), ..self.clone() })
     }
 }
@@ -172,7 +174,7 @@ pub struct Config {
 }
 
 /// PI's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pi {
     p: f64,
     q_old: f64,
@@ -186,8 +188,7 @@ impl Aqm for Pi {
         let q_ref = in_unit("q_ref", params.q_ref, params.limit.unit())?;
         in_range("q_ref", q_ref, 0.0, f64::INFINITY)?;
         in_range("w", params.w, 0.001, 10_000.0)?;
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         let (a, b) = gains(params, link.packets_per_sec(mean_packet))?;
         let unit = match params.limit {
             Amount::Packets(_) => 1.0,
@@ -231,6 +232,10 @@ impl Aqm for Pi {
         let p = self.p + config.a * (q - config.q_ref) - config.b * (self.q_old - config.q_ref);
         self.p = p.clamp(0.0, 1.0);
         self.q_old = q;
+    }
+
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        unmoved(self, config, queue, first)
     }
 
     fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {

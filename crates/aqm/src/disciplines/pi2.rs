@@ -66,6 +66,7 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, positive_time, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
+use crate::timer::unmoved;
 
 /// The parameters of PI2 as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -199,10 +200,8 @@ impl Aqm for Pi2 {
         self.qdelay_old = self.qdelay;
     }
 
-    fn at_rest(&self, config: &Config, queue: QueueView) -> bool {
-        let mut next = self.clone();
-        next.on_tick(config, queue, Instant::ZERO);
-        next == *self
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        unmoved(self, config, queue, first)
     }
 
     fn probe(&self, config: &Config, out: &mut dyn FnMut(&str, f64)) {

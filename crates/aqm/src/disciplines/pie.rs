@@ -42,7 +42,7 @@
 //! | `max_burst` | `MAX_BURST` | time | 150ms | how long after a quiet time nothing is dropped |
 //! | `ecn` | | | false | mark ECN-capable packets while `drop_prob` is below `ecn_prob` |
 //! | `ecn_prob` (`mark_ecnth`) | `MAX_ECNTH` | 1 | 0.1 | `tc` writes it in percent (10) |
-//! | `bytemode` | | | false | drop in proportion to a packet's size over `avpkt` |
+//! | `bytemode` (`byte_mode`) | | | false | drop in proportion to a packet's size over `avpkt` |
 //! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | with no more than two of these waiting nothing is dropped |
 //! | `derandomize` | | | true | the rule of `accu_prob`, which spreads the drops; without it each packet is dropped with `drop_prob` |
 //! | `cap` | | | true | the bound of 0.02 on an increment |
@@ -64,6 +64,9 @@
 //!    switched on, all that the test looks at is zero.
 //! 7. In byte mode a packet larger than `avpkt` is dropped more often, at most with certainty; `tc` scales
 //!    only packets below the MTU.
+//! 8. `tc` tests the delay of this moment against half the target before a drop, and passes a queue of exactly two
+//!    MTU on to chance; the RFC, and this, test the delay of the last update, and let that queue through. It takes 1/64
+//!    off where `drop_prob` decays, and uses up the burst allowance as packets leave, not at updates.
 //!
 //! ## Limits
 //!
@@ -93,6 +96,7 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, positive_time, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
+use crate::timer::unmoved;
 
 /// Where the drop probability decays besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +131,7 @@ pub struct Params {
     #[serde(alias = "mark_ecnth")]
     pub ecn_prob: f64,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "byte_mode")]
     pub bytemode: bool,
     /// Size of a typical packet; the link's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -279,8 +284,7 @@ impl Aqm for Pie {
         if let Some(length) = params.active_from {
             in_unit("active_from", length, params.limit.unit())?;
         }
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         Ok(Config {
             params: Params { avpkt: Some(mean_packet), ..params.clone() },
             law: PiController { alpha_hz: params.alpha, beta_hz: params.beta },
@@ -343,10 +347,8 @@ impl Aqm for Pie {
         self.active = !idle || config.params.active_from.is_none_or(|from| reaches(queue, from));
     }
 
-    fn at_rest(&self, config: &Config, queue: QueueView) -> bool {
-        let mut next = self.clone();
-        next.on_tick(config, queue, Instant::ZERO);
-        next == *self
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        unmoved(self, config, queue, first)
     }
 
     /// Without a threshold it is always active.

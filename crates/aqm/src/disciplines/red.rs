@@ -33,7 +33,7 @@
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | drop probability as the average reaches `max`; too small for many flows |
 //! | `avpkt` | s | size | the link's mean | typical packet: sets the drain rate, and the scale of byte mode |
 //! | `gentle` | | | false | the ramp from `max` to twice `max` |
-//! | `byte_mode` | | | false | drop probability in proportion to the packet's size |
+//! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` (twice `max` if gentle) |
 //!
@@ -101,6 +101,7 @@ pub struct Params {
     /// Whether the probability ramps from `max_p` to 1 between `max` and twice `max`.
     pub gentle: bool,
     /// Whether the probability is in proportion to the packet's size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked where an early drop is due.
     pub ecn: bool,
@@ -130,7 +131,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Red::config(self, link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 }
 
@@ -207,8 +208,7 @@ impl Aqm for Red {
         let unit = params.limit.unit();
         let (min, max) = (in_unit("min", params.min, unit)?, in_unit("max", params.max, unit)?);
         in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,
             ramp: Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check()?,

@@ -46,6 +46,7 @@
 //! | `k` (`K`) | K | 1 | 3 | lists a flow must be in; too few and unlucky flows are caught |
 //! | `m` (`M`) | M | 1 | 5 | lists that count; at most 16 |
 //! | `identify` | | | `"multiple"` | `"single"`: `k` or more dropped packets in all `m` lists together, Figure 8's worse rule |
+//! | `burst_drops` | | packets | | also identifies a flow in fewer than `k` lists that has so many drops in all `m` together: who bursts to stay out of the lists |
 //! | `alpha` | | 1 | 0.5 | weight of the newest interval's drop rate |
 //! | `interval_min` | | time | 2 `rtt` | shortest interval: one must be longer than a round trip |
 //! | `interval_max` | | time | 10 `rtt` | longest interval, and the one before anything was dropped |
@@ -63,7 +64,7 @@
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
 //! | `avpkt` | | size | the link's mean | typical packet |
 //! | `gentle` | | | true | RED's ramp from `max` to twice `max` |
-//! | `byte_mode` | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
+//! | `byte_mode` (`bytemode`) | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
 //! | `ecn`, `harddrop` | | | false, true | as RED; the filter always drops |
 //!
 //! ## Deviations
@@ -82,12 +83,14 @@
 //!    `noidle` for all flows is from there.
 //! 6. The rules before Figure 8's are K out of M "loss events"; `"single"` counts packets, looks at the end of
 //!    each interval, and in byte mode counts `avpkt` bytes as one.
-//! 7. The paper has no parameters for RED: the defaults are the scripts'. A drop rate below 1e-9 is zero.
+//! 7. For evasive flows the paper proposes such a rule as `burst_drops` (section 6.3), without numbers: it is off.
+//! 8. The paper has no parameters for RED: the defaults are the scripts'. A drop rate below 1e-9 is zero.
 //!
 //! ## Limits
 //!
 //! Nothing is bounded but by way of RED's drops: without congestion no flow is held back, and a flow
-//! that bursts in fewer than `K` of `M` intervals is not seen. Above `max_flows` only the flows with
+//! that bursts in fewer than `K` of `M` intervals is not seen without `burst_drops`. `rtt` is fixed, where the
+//! paper thinks of moving it with the drop rate and gives no rule. Above `max_flows` only the flows with
 //! most drops are seen, of more than sixteen times as many in one interval only the first; a flow that
 //! finds `max_monitored` others waits until one is released. Delay is RED's. Memory: both tables are
 //! allocated at the start. Per packet: one look-up, at most one draw, and RED; per interval, a scan of both tables.
@@ -101,9 +104,11 @@
 //!
 //! * mahajan00: R. Mahajan, S. Floyd, Controlling High-Bandwidth Flows at the Congested Router, ACIRI 2000.
 
-use aqmkit_base::{Amount, Bytes, Duration, FlowKey, Instant};
-use serde::{Deserialize, Serialize};
+mod params;
 
+use aqmkit_base::{Amount, Duration, FlowKey, Instant};
+
+pub use self::params::{Identify, Params};
 use super::red::{self, Red};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::law::preferential::{Pace, Response, Responses};
@@ -111,180 +116,9 @@ use crate::law::tcp;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
+use crate::registry::Link;
 use crate::storage::drop_history::MAX_LISTS;
 use crate::storage::{DropHistory, FlowTable};
-
-/// What makes a flow identified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Identify {
-    /// Drops in `k` lists.
-    #[default]
-    Multiple,
-    /// `k` drops in all lists together.
-    Single,
-}
-
-/// The parameters as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Round trip of the reference TCP.
-    #[serde(alias = "target_rtt", alias = "R")]
-    pub rtt: Duration,
-    /// Lists that a flow must be in.
-    #[serde(alias = "K")]
-    pub k: u32,
-    /// Lists that count.
-    #[serde(alias = "M")]
-    pub m: u32,
-    /// What makes a flow identified.
-    pub identify: Identify,
-    /// Weight of the newest interval's drop rate.
-    pub alpha: f64,
-    /// Shortest interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval_min: Option<Duration>,
-    /// Longest interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval_max: Option<Duration>,
-    /// Flows kept of each list.
-    pub max_flows: u32,
-    /// Flows with a probability of their own.
-    pub max_monitored: u32,
-    /// A decrease divides by this.
-    pub beta: f64,
-    /// A decrease takes no more than this.
-    pub p_d: f64,
-    /// Probability at which a flow is released.
-    pub p_min: f64,
-    /// Intervals before a decrease.
-    pub l: u32,
-    /// `beta` of an unresponsive flow.
-    pub u_beta: f64,
-    /// `p_d` of an unresponsive flow.
-    pub u_p_d: f64,
-    /// `p_min` of an unresponsive flow.
-    pub u_p_min: f64,
-    /// `l` of an unresponsive flow.
-    pub u_l: u32,
-    /// Whether there are unresponsive flows.
-    pub unresponsive_test: bool,
-    /// Factor on the probability of unresponsive flows.
-    pub unresponsive_penalty: f64,
-    /// Whether the filter passes what finds fewer than two packets waiting.
-    pub noidle: bool,
-    /// Drop probability of the queue in the place of RED's.
-    #[serde(alias = "P_testFRp", skip_serializing_if = "Option::is_none")]
-    pub drop_rate: Option<f64>,
-    /// What the queue may hold.
-    pub limit: Amount,
-    /// RED's lower threshold.
-    pub min: Amount,
-    /// RED's upper threshold.
-    pub max: Amount,
-    /// RED's weight of the newest sample.
-    pub weight: f64,
-    /// RED's drop probability as the average reaches `max`.
-    #[serde(alias = "probability")]
-    pub max_p: f64,
-    /// Size of a typical packet; the link's where absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub avpkt: Option<Bytes>,
-    /// RED's ramp from `max` to twice `max`.
-    pub gentle: bool,
-    /// Whether RED's drops are in proportion to size, and counted in bytes.
-    pub byte_mode: bool,
-    /// Whether RED marks.
-    pub ecn: bool,
-    /// Whether RED drops ECN-capable packets where a forced drop is due.
-    pub harddrop: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            rtt: Duration::from_millis(40),
-            k: 3,
-            m: 5,
-            identify: Identify::Multiple,
-            alpha: 0.5,
-            interval_min: None,
-            interval_max: None,
-            max_flows: 50,
-            max_monitored: 256,
-            beta: 2.0,
-            p_d: 0.05,
-            p_min: 0.005,
-            l: 3,
-            u_beta: 1.5,
-            u_p_d: 0.05,
-            u_p_min: 0.0025,
-            u_l: 5,
-            unresponsive_test: true,
-            unresponsive_penalty: 1.0,
-            noidle: true,
-            drop_rate: None,
-            limit: Amount::Packets(50.0),
-            min: Amount::Packets(10.0),
-            max: Amount::Packets(33.0),
-            weight: 1.0 / 512.0,
-            max_p: 0.1,
-            avpkt: None,
-            gentle: true,
-            byte_mode: false,
-            ecn: false,
-            harddrop: true,
-        }
-    }
-}
-
-impl Discipline for Params {
-    discipline!("red-pd", RedPd, RedPd);
-
-    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
-        let config = RedPd::config(self, link)?;
-        Ok(Params {
-            interval_min: Some(config.interval_min),
-            interval_max: Some(config.interval_max),
-            avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)),
-            ..self.clone()
-        })
-    }
-}
-
-impl Params {
-    fn red(&self) -> red::Params {
-        red::Params {
-            limit: self.limit,
-            min: self.min,
-            max: self.max,
-            weight: self.weight,
-            max_p: self.max_p,
-            avpkt: self.avpkt,
-            gentle: self.gentle,
-            byte_mode: self.byte_mode,
-            ecn: self.ecn,
-            harddrop: self.harddrop,
-        }
-    }
-
-    /// The rules for responsive flows and for unresponsive ones.
-    fn paces(&self) -> Result<[Pace; 2], ParamError> {
-        let above_one = |field, beta| in_range(field, beta, 1.0 + 1e-6, f64::INFINITY);
-        above_one("beta", self.beta)?;
-        above_one("u_beta", self.u_beta)?;
-        for (field, p) in [("p_d", self.p_d), ("u_p_d", self.u_p_d), ("p_min", self.p_min), ("u_p_min", self.u_p_min)] {
-            in_range(field, p, 1e-6, 1.0)?;
-        }
-        let (l, u_l) = (u64::from(self.l), u64::from(self.u_l));
-        Ok([
-            Pace { gain: 1.0, beta: self.beta, p_d: self.p_d, p_min: self.p_min, wait: l },
-            Pace { gain: 2.0, beta: self.u_beta, p_d: self.u_p_d, p_min: self.u_p_min, wait: u_l },
-        ])
-    }
-}
 
 /// RED-PD's parameters, checked.
 #[derive(Clone, Debug)]
@@ -296,6 +130,7 @@ pub struct Config {
     k: usize,
     m: usize,
     identify: Identify,
+    burst_drops: Option<f64>,
     alpha: f64,
     interval_min: Duration,
     interval_max: Duration,
@@ -328,9 +163,10 @@ impl Config {
     }
 
     fn identifies(&self, lists: usize, drops: u64) -> bool {
+        let dropped = |packets: f64| drops as f64 >= packets * self.byte_unit.unwrap_or(1.0);
         match self.identify {
-            Identify::Multiple => lists >= self.k,
-            Identify::Single => drops as f64 >= self.k as f64 * self.byte_unit.unwrap_or(1.0),
+            Identify::Multiple => lists >= self.k || self.burst_drops.is_some_and(dropped),
+            Identify::Single => dropped(self.k as f64),
         }
     }
 }
@@ -499,6 +335,7 @@ impl Aqm for RedPd {
         in_range("m", f64::from(params.m), 1.0, MAX_LISTS as f64)?;
         let most = if params.identify == Identify::Multiple { f64::from(params.m) } else { 1e6 };
         in_range("k", f64::from(params.k), 1.0, most).map_err(|e| e.cite("Mahajan & Floyd 2000, section 4.2"))?;
+        in_range("burst_drops", params.burst_drops.unwrap_or(1.0), 1.0, f64::INFINITY)?;
         in_range("alpha", params.alpha, 0.01, 1.0)?;
         in_range("max_flows", f64::from(params.max_flows), 1.0, 65_536.0)?;
         in_range("max_monitored", f64::from(params.max_monitored), 0.0, 1_048_576.0)?;
@@ -516,6 +353,7 @@ impl Aqm for RedPd {
             k,
             m,
             identify: params.identify,
+            burst_drops: params.burst_drops,
             alpha: params.alpha,
             interval_min,
             interval_max,
@@ -526,7 +364,7 @@ impl Aqm for RedPd {
             unresponsive_penalty: params.unresponsive_penalty,
             noidle: params.noidle,
             drop_rate: params.drop_rate,
-            byte_unit: params.byte_mode.then(|| params.avpkt.unwrap_or(link.mean_packet).as_f64()),
+            byte_unit: params.byte_mode.then_some(link.avpkt(params.avpkt)?.as_f64()),
             ecn: params.ecn,
         })
     }

@@ -32,7 +32,7 @@
 //! | `weight` (`inw`) | | 1 | 1 | weight of the newest interval in the rate x: 1 is no smoothing |
 //! | `price` | | | `"rate"` | `"rate"`: counts arrivals; `"backlog"`: needs only the queue |
 //! | `avpkt` (`pktsize`) | | size | the link's mean | typical packet: what the price counts in |
-//! | `byte_mode` | | | false | count bytes over `avpkt` instead of packets, and scale p with the packet's size |
+//! | `byte_mode` (`bytemode`) | | | false | count bytes over `avpkt` instead of packets, and scale p with the packet's size |
 //! | `ecn` (`markpkts`) | | | false | mark ECN-capable packets in place of dropping them |
 //! | `mark_at` | | | `"arrival"` | where marks are decided: `"arrival"`, or `"departure"` as ns-2 has it; drops always on arrival |
 //!
@@ -70,6 +70,7 @@ use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
+use crate::timer::unmoved;
 
 /// What the price is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +121,7 @@ pub struct Params {
     #[serde(alias = "pktsize", skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
     /// Whether bytes are counted, and the probability is in proportion to the packet's size.
+    #[serde(alias = "bytemode")]
     pub byte_mode: bool,
     /// Whether ECN-capable packets are marked instead of dropped.
     #[serde(alias = "markpkts")]
@@ -152,7 +154,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Rem::config(self, link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 }
 
@@ -170,7 +172,7 @@ pub struct Config {
 }
 
 /// REM's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rem {
     price: f64,
     /// `1 - phi^-price`.
@@ -202,8 +204,7 @@ impl Aqm for Rem {
         if params.interval < Duration::from_micros(100) {
             return Err(ParamError::new("interval", params.interval, "it must be at least 100us"));
         }
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         usable_limit("limit", params.limit)?;
         let unit = match params.limit {
             Amount::Packets(_) => 1.0,
@@ -264,6 +265,10 @@ impl Aqm for Rem {
         self.q_old = q;
         self.price = (self.price + params.gamma * excess).max(0.0);
         self.p = 1.0 - libm::pow(params.phi, -self.price);
+    }
+
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        unmoved(self, config, queue, first)
     }
 
     fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {

@@ -145,7 +145,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Rio::config(self, link)?;
-        Ok(Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() })
+        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
     }
 }
 
@@ -173,8 +173,7 @@ impl CoreConfig {
             ramp.check().map_err(|e| ParamError { field: field(&e.field), ..e })
         };
         in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = params.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(params.avpkt)?;
         Ok(CoreConfig {
             limit: usable_limit("limit", params.limit)?,
             inside: ramp("in", params.in_min, params.in_max, params.in_max_p)?,

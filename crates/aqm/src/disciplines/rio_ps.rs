@@ -162,7 +162,7 @@ impl Discipline for Params {
             in_max: Some(core.in_max),
             out_min: Some(core.out_min),
             out_max: Some(core.out_max),
-            avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)),
+            avpkt: Some(link.avpkt(self.avpkt)?),
             ..self.clone()
         })
     }
@@ -289,6 +289,11 @@ impl Aqm for RioPs {
         } else if (short as f64) < allowed {
             self.threshold = self.threshold.saturating_add(1);
         }
+    }
+
+    /// Without flows `L_t` stays.
+    fn skip_ticks(&mut self, _config: &Config, _queue: QueueView, _first: Instant, _ticks: u64) -> bool {
+        self.counts.is_empty()
     }
 
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {

@@ -196,8 +196,7 @@ impl Aqm for Wred {
             checked().map_err(|e: ParamError| e.within(&format!("classes[{i}]")))
         };
         in_range("weight", full.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = full.avpkt.unwrap_or(link.mean_packet);
-        in_range("avpkt", mean_packet.as_f64(), 1.0, f64::INFINITY)?;
+        let mean_packet = link.avpkt(full.avpkt)?;
         Ok(Config {
             limit: usable_limit("limit", full.limit)?,
             weight: full.weight,

@@ -68,7 +68,7 @@ pub fn options() -> Vec<Spec> {
         spec(
             "red-pd",
             r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "rtt": "1ms", "ecn": true, "noidle": false, "m": 4, "k": 2,
-                "unresponsive_penalty": 1.5, "max_flows": 2, "max_monitored": 3}"#,
+                "unresponsive_penalty": 1.5, "burst_drops": 5, "max_flows": 2, "max_monitored": 3}"#,
         ),
         spec(
             "red-pd",
@@ -126,6 +126,7 @@ pub fn options() -> Vec<Spec> {
         ),
         spec("csfq", r#"{"role": "edge", "limit": 60}"#),
         spec("codel", r#"{"limit": 60, "ecn": true, "ce_threshold": "4ms", "target": "2ms", "interval": "20ms"}"#),
+        spec("codel", r#"{"limit": 60, "ce_threshold": "1ms", "ce_threshold_selector": "0x1/0x3"}"#),
         spec("codel", r#"{"limit": "60kb", "reentry": "2012", "max_drops": 3, "target": "1ms", "interval": "9ms"}"#),
         spec("fq-codel", r#"{"limit": 60, "flows": 4, "quantum": "300b", "target": "2ms", "interval": "20ms"}"#),
         spec("fq_codel", r#"{"limit": "60kb", "drop_batch": 3, "ecn": false, "salt": 7, "memory_limit": "40kb"}"#),

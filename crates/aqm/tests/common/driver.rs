@@ -65,11 +65,13 @@ pub struct Play<'a> {
     pub seed: u64,
     /// Wake the queue again and again, whether it wants it or not.
     pub nudge: bool,
+    /// Wake the queue whenever it wants it, at the very time.
+    pub punctual: bool,
 }
 
 impl<'a> Play<'a> {
     pub fn new(spec: &'a Spec, link: Link) -> Self {
-        Play { spec, link, origin: Instant::ZERO, stretch: 1, seed: 1, nudge: false }
+        Play { spec, link, origin: Instant::ZERO, stretch: 1, seed: 1, nudge: false, punctual: false }
     }
 
     /// On a link that takes twice as long, in a time that passes half as fast.
@@ -135,7 +137,7 @@ impl<'a> State<'a> {
 
     fn step(&mut self, op: Op) {
         match op {
-            Op::Advance(time) => self.now += time * self.play.stretch,
+            Op::Advance(time) => self.advance(time * self.play.stretch),
             Op::Enqueue { len, flow, class, ecn } => self.enqueue(Pkt { id: self.offered, len, flow, class, ecn }),
             Op::Burst { packets, flow, class } => {
                 for _ in 0..packets {
@@ -155,6 +157,15 @@ impl<'a> State<'a> {
                 self.queue.on_wakeup(&mut cx(self.now, &mut self.rng, &mut self.log));
             }
         }
+    }
+
+    fn advance(&mut self, time: Duration) {
+        let then = self.now + time;
+        while let Some(at) = self.queue.wakeup().filter(|&at| self.play.punctual && self.now < at && at <= then) {
+            self.now = at;
+            self.queue.on_wakeup(&mut cx(self.now, &mut self.rng, &mut self.log));
+        }
+        self.now = then;
     }
 
     fn enqueue(&mut self, packet: Pkt) {

@@ -14,6 +14,8 @@ pub(crate) struct Codel {
     pub(crate) maxpacket: u64,
     pub(crate) ecn: bool,
     pub(crate) ce_threshold: Option<Duration>,
+    /// `ce_threshold_selector` and `ce_threshold_mask`.
+    pub(crate) selector: (u8, u8),
     pub(crate) of_2012: bool,
     pub(crate) max_drops: usize,
     pub(crate) queue: Vec<(Pkt, Instant)>,
@@ -38,6 +40,7 @@ impl Codel {
             maxpacket: 1500,
             ecn: false,
             ce_threshold: None,
+            selector: (0, 0),
             of_2012: false,
             max_drops: usize::MAX,
             queue: Vec::new(),
@@ -73,7 +76,9 @@ impl Codel {
                 Some(first_above_time) => ok_to_drop = now >= first_above_time,
             }
         }
-        if self.ce_threshold.is_some_and(|t| sojourn_time > t) && p.ecn.is_capable() {
+        let (selector, mask) = self.selector;
+        let set_ce = p.ecn as u8 & mask == selector;
+        if self.ce_threshold.is_some_and(|t| sojourn_time > t) && set_ce && p.ecn.is_capable() {
             // Whoever is dropped after all does not care.
             p.ecn = aqmkit_base::Ecn::Ce;
         }
@@ -174,6 +179,18 @@ fn with_marks_too() {
     let oracle = || Codel { ecn: true, ce_threshold, maxpacket: 9000, ..Codel::new(TARGET, INTERVAL) };
     assert_seen(&compare_marks(&codel, &link(), 5, oracle), &[Why::Sojourn, Why::Step]);
     assert_seen(&compare_bursts(&codel, &link(), 5, true, INTERVAL, oracle), &[Why::Sojourn, Why::Step]);
+}
+
+/// Fails where the mask or the value is not looked at.
+#[test]
+fn with_marks_for_some_codepoints_too() {
+    for (selector, text) in [((1, 3), "0x1/0x3"), ((2, 2), "2/2")] {
+        let selects = format!(r#", "ce_threshold": "700us", "ce_threshold_selector": "{text}""#);
+        let codel = spec("codel", &params(&selects));
+        let ce_threshold = Some(Duration::from_micros(700));
+        let oracle = || Codel { ce_threshold, selector, ..Codel::new(TARGET, INTERVAL) };
+        assert_seen(&compare_marks(&codel, &link(), 5, oracle), &[Why::Sojourn, Why::Step]);
+    }
 }
 
 #[test]

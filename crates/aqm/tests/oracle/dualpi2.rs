@@ -30,6 +30,11 @@ impl Queue {
         self.packets.front().map_or(0.0, |(_, since)| seconds(*since, now))
     }
 
+    /// The same in whole nanoseconds, where equal times must compare as equal.
+    fn waits(&self, now: Instant) -> Duration {
+        self.packets.front().map_or(Duration::ZERO, |(_, since)| now.since(*since))
+    }
+
     fn recur(&mut self, likelihood: f64) -> bool {
         self.count += if likelihood > 1.0 { 1.0 } else { likelihood };
         if self.count > 1.0 {
@@ -52,6 +57,7 @@ struct DualPi2 {
     th_len: usize,
     mtu: u32,
     w_c: f64,
+    tshift: Option<Duration>,
     tupdate: Timer,
     p: f64,
     p_cl: f64,
@@ -79,6 +85,7 @@ impl DualPi2 {
             th_len: 1,
             mtu: 1500,
             w_c,
+            tshift: None,
             tupdate: Timer::new(Duration::from_nanos(tupdate)),
             p: 0.0,
             p_cl: 0.0,
@@ -117,9 +124,15 @@ impl DualPi2 {
         }
     }
 
-    /// Whether the L queue is next.
-    fn scheduler(&self) -> bool {
-        self.lq.len() > 0 && (self.cq.len() == 0 || self.credit <= 0.0)
+    /// Whether the L queue is next: the time-shifted FIFO, or the weighted round robin.
+    fn scheduler(&self, now: Instant) -> bool {
+        if self.lq.len() == 0 || self.cq.len() == 0 {
+            return self.lq.len() > 0;
+        }
+        match self.tshift {
+            Some(tshift) => self.lq.waits(now) + tshift >= self.cq.waits(now),
+            None => self.credit <= 0.0,
+        }
     }
 
     /// Both probabilities as they act on what remains.
@@ -179,7 +192,7 @@ impl Literal for DualPi2 {
     fn departing(&mut self, now: Instant, _rng: &mut Rng, seen: &mut Vec<Seen>) {
         self.updates(now);
         while self.lq.byt() + self.cq.byt() > 0 {
-            let (from_l, both) = (self.scheduler(), self.lq.len() > 0 && self.cq.len() > 0);
+            let (from_l, both) = (self.scheduler(now), self.lq.len() > 0 && self.cq.len() > 0);
             let queue = if from_l { &mut self.lq } else { &mut self.cq };
             let (mut pkt, since) = queue.packets.pop_front().unwrap();
             let stays =
@@ -211,4 +224,13 @@ fn dualpi2_is_appendix_a() {
         let stats = compare(&spec("dualpi2", &params), &link(), || DualPi2::params_init(target, rtt, w_c));
         assert_seen(&stats, &[Why::Overflow, Why::Early, Why::Overload], marks);
     }
+}
+
+/// With strict priority in place of the shift, this fails.
+#[test]
+fn dualpi2_with_tshift_is_appendix_a() {
+    let params = r#"{"limit": "40000b", "max_rtt": "60ms", "target": "10ms", "tshift": "5ms"}"#;
+    let literal = || DualPi2 { tshift: Some(Duration::from_millis(5)), ..DualPi2::params_init(10, 60, 0.0625) };
+    let stats = compare(&spec("dualpi2", params), &link(), literal);
+    assert_seen(&stats, &[Why::Overflow, Why::Early, Why::Overload], &[Why::Step, Why::Coupled, Why::Early]);
 }

@@ -19,6 +19,7 @@ mod curvy_red;
 mod dcn;
 mod drr;
 mod dualpi2;
+mod dualpi2_linux;
 mod dualq;
 mod events;
 mod fifo;

@@ -35,6 +35,8 @@ struct RedPd {
     red: Red,
     fixed: Option<f64>,
     single: bool,
+    /// Section 6.3: so many drops identify a flow that is in fewer lists.
+    bursty: Option<u64>,
     arrivals: u64,
     drops: u64,
     p: Option<f64>,
@@ -96,7 +98,11 @@ impl RedPd {
                 *entry = (entry.0 + 1, entry.1 + drops);
             }
         }
-        let is_identified = |(lists, drops): (usize, u64)| if self.single { drops >= K as u64 } else { lists >= K };
+        let is_bursty = |drops: u64| self.bursty.is_some_and(|most| drops >= most);
+        let is_identified = |(lists, drops): (usize, u64)| match self.single {
+            true => drops >= K as u64,
+            false => lists >= K || is_bursty(drops),
+        };
         let mut identified: Vec<(u64, u64)> =
             seen.iter().filter(|(_, s)| is_identified(**s)).map(|(f, s)| (*f, s.1)).collect();
         identified.sort_by_key(|entry| std::cmp::Reverse(entry.1));
@@ -215,11 +221,12 @@ impl Oracle for RedPd {
     }
 }
 
-fn oracle(fixed: Option<f64>, single: bool) -> RedPd {
+fn oracle(fixed: Option<f64>, single: bool, bursty: Option<u64>) -> RedPd {
     RedPd {
         red: red::oracle(1.0 / 16.0, 5.0, 15.0, 60),
         fixed,
         single,
+        bursty,
         arrivals: 0,
         drops: 0,
         p: None,
@@ -233,12 +240,13 @@ fn oracle(fixed: Option<f64>, single: bool) -> RedPd {
 #[test]
 fn red_pd_is_sections_4_and_5() {
     let common = r#""rtt": "4ms", "limit": 60, "min": 5, "max": 15, "weight": 0.0625, "gentle": false, "max_flows": 3, "max_monitored": 4"#;
-    for (options, fixed, single, reasons) in [
-        ("", None, false, &[Why::Unfair, Why::Penalty, Why::Early, Why::Forced][..]),
-        (r#", "identify": "single""#, None, true, &[Why::Unfair, Why::Early]),
-        (r#", "drop_rate": 0.05"#, Some(0.05), false, &[Why::Unfair, Why::Penalty, Why::Early, Why::Overflow]),
+    for (options, fixed, single, bursty, reasons) in [
+        ("", None, false, None, &[Why::Unfair, Why::Penalty, Why::Early, Why::Forced][..]),
+        (r#", "identify": "single""#, None, true, None, &[Why::Unfair, Why::Early]),
+        (r#", "drop_rate": 0.05"#, Some(0.05), false, None, &[Why::Unfair, Why::Penalty, Why::Early, Why::Overflow]),
+        (r#", "burst_drops": 6"#, None, false, Some(6), &[Why::Unfair, Why::Early]),
     ] {
         let spec = spec("red-pd", &format!("{{{common}{options}}}"));
-        assert_seen(&compare(&spec, &link(), 6, || oracle(fixed, single)), reasons);
+        assert_seen(&compare(&spec, &link(), 6, || oracle(fixed, single, bursty)), reasons);
     }
 }

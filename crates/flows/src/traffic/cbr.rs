@@ -46,7 +46,7 @@ use aqmkit_base::{BitRate, Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use super::datagrams::{RECEIVED, Received, payload_of};
-use super::model::{Model, Population, TrafficError, count, in_range, texts_given};
+use super::model::{Knob, Model, Population, TrafficError, count, in_range, texts_given};
 use super::{Action, Application, Cx, Event};
 
 /// The rate of the UDP blast: 1270 packets of 1075 bytes in a second.
@@ -93,6 +93,10 @@ impl Model for Params {
             }
             _ => Ok(()),
         }
+    }
+
+    fn knob(&mut self) -> Option<Knob<'_>> {
+        Some(Knob::Count("flows", &mut self.flows))
     }
 
     fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {

@@ -73,6 +73,14 @@ impl Empirical {
         body
     }
 
+    /// The distribution with these quantiles, the last below probability 1, and above them a Pareto piece with this tail
+    /// exponent, cut at `max`.
+    #[must_use]
+    pub fn with_tail_shape(points: &[(f64, f64)], max: f64, shape: f64) -> Self {
+        let low = points.last().map_or(1.0, |p| p.1);
+        Empirical { tail: Some(Tail { low, high: max, shape }), ..Empirical::from_quantiles(points) }
+    }
+
     /// The distribution of these values, each with how often it came.
     #[must_use]
     pub fn from_counts(counts: &[(f64, f64)]) -> Self {

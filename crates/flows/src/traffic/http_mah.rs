@@ -71,7 +71,6 @@
 //! * christiansen00: M. Christiansen, K. Jeffay, D. Ott, F. D. Smith, Tuning RED for Web Traffic, SIGCOMM 2000.
 
 pub mod tables;
-mod user;
 
 use std::sync::Arc;
 
@@ -79,10 +78,10 @@ use aqmkit_base::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 
 pub use tables::MahTables;
-use user::User;
 
 use super::Application;
-use super::model::{Model, Population, TrafficError, count, texts_given};
+use super::browser::{Habits, User};
+use super::model::{Knob, Model, Population, TrafficError, count, texts_given};
 
 /// The parameters of Mah's web users as an experiment has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -119,8 +118,13 @@ impl Params {
             let want = format!("it must not be below the shortest think time, {} s", tables.think.quantile(0.0));
             return Err(TrafficError::new("think_max", self.think_max, want));
         };
-        let tables = Arc::new(MahTables { think, ..tables.clone() });
-        Ok(Users { users: self.users, parallel: self.parallel, persistent: self.persistent, tables })
+        let habits = Habits {
+            tables: MahTables { think, ..tables.clone() },
+            parallel: self.parallel,
+            persistent: if self.persistent { 1.0 } else { 0.0 },
+            persistent_parallel: 1,
+        };
+        Ok(Users { users: self.users, habits: Arc::new(habits) })
     }
 }
 
@@ -143,6 +147,10 @@ impl Model for Params {
         dir.flat_map(|d| tables::FILES.map(|f| format!("{}/{f}", d.trim_end_matches('/')))).collect()
     }
 
+    fn knob(&mut self) -> Option<Knob<'_>> {
+        Some(Knob::Count("users", &mut self.users))
+    }
+
     fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
         texts_given(texts, self.files().len())?;
         let tables = if self.data.is_some() { MahTables::parse(texts)? } else { MahTables::default() };
@@ -153,23 +161,21 @@ impl Model for Params {
 /// Users who are ready to be made.
 pub struct Users {
     users: usize,
-    parallel: usize,
-    persistent: bool,
     /// With think times that are cut already.
-    tables: Arc<MahTables>,
+    habits: Arc<Habits>,
 }
 
 impl Users {
     /// Mean seconds of thinking before a page.
     #[must_use]
     pub fn mean_think(&self) -> f64 {
-        self.tables.think.mean()
+        self.habits.tables.think.mean()
     }
 
     /// Mean bytes of replies for a page.
     #[must_use]
     pub fn mean_page(&self) -> f64 {
-        self.tables.files.mean() * self.tables.reply.mean()
+        self.habits.tables.files.mean() * self.habits.tables.reply.mean()
     }
 
     /// Bytes per second of replies that one user asks for, on a network where a page takes `page_secs`
@@ -186,6 +192,6 @@ impl Population for Users {
     }
 
     fn make(&self, _index: usize, _rng: &mut Rng) -> Box<dyn Application> {
-        Box::new(User::new(Arc::clone(&self.tables), self.parallel, self.persistent))
+        Box::new(User::new(Arc::clone(&self.habits)))
     }
 }

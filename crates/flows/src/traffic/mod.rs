@@ -8,16 +8,24 @@
 //! Data flows from a *server* across the congested link to the application's *client*; requests and
 //! acknowledgements go the other way.
 
+pub mod abt;
+mod browser;
 pub mod bulk;
 pub mod cbr;
 mod datagrams;
+mod downloads;
 pub mod empirical;
 pub mod http_mah;
+pub mod http_unc;
+pub mod law;
 pub mod model;
 pub mod mpeg;
+pub mod on_off;
 pub mod ramp;
 pub mod registry;
+pub mod short_flows;
 pub mod videoconf;
+pub mod web;
 
 pub use model::{Model, Population, TrafficError};
 
@@ -38,7 +46,8 @@ pub enum Action {
         server: u32,
     },
     /// Send a request on a connection that is open or being opened; when the server has all of it, it
-    /// waits for `think` and sends the response.
+    /// waits for `think` and sends the response. On an open connection either may be empty: without a request the server
+    /// sends unasked, without a response [`Event::Response`] says that the server has the request.
     Request {
         /// The connection.
         conn: Conn,
@@ -50,6 +59,14 @@ pub enum Action {
         think: Duration,
         /// Whether the server closes the connection after the response.
         close: bool,
+    },
+    /// Send bytes from the server's side now, on an open connection, without regard to requests. A connection on which this
+    /// is done has no other responses.
+    Push {
+        /// The connection.
+        conn: Conn,
+        /// How many.
+        bytes: u64,
     },
     /// Close the connection from the client's side.
     Close {

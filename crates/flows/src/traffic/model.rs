@@ -61,6 +61,59 @@ pub(crate) fn count(field: &str, n: usize) -> Result<(), TrafficError> {
     Err(TrafficError::new(field, n, format!("it must be from 1 to {MAX_INSTANCES}")))
 }
 
+/// The parameter of a model that sets its load.
+#[derive(Debug)]
+pub enum Knob<'a> {
+    /// How many users, sessions or sources there are.
+    Count(&'static str, &'a mut usize),
+    /// What the times between starts are multiplied by: the load falls as it rises.
+    Stretch(&'static str, &'a mut f64),
+}
+
+impl Knob<'_> {
+    /// The name of the parameter.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        match self {
+            Knob::Count(field, _) | Knob::Stretch(field, _) => field,
+        }
+    }
+
+    /// The value of the parameter.
+    #[must_use]
+    pub fn value(&self) -> f64 {
+        match self {
+            Knob::Count(_, n) => **n as f64,
+            Knob::Stretch(_, factor) => **factor,
+        }
+    }
+
+    /// What the load is proportional to.
+    #[must_use]
+    pub fn amount(&self) -> f64 {
+        match self {
+            Knob::Count(_, n) => **n as f64,
+            Knob::Stretch(_, factor) => 1.0 / **factor,
+        }
+    }
+
+    /// Sets the parameter so that [`Knob::amount`] is as near to `amount` as it can be. False where a count would
+    /// have to be below 1 or above [`MAX_INSTANCES`].
+    #[must_use]
+    pub fn set_amount(&mut self, amount: f64) -> bool {
+        match self {
+            Knob::Count(_, n) => {
+                **n = libm::round(amount) as usize;
+                (1..=MAX_INSTANCES).contains(&**n)
+            }
+            Knob::Stretch(_, factor) => {
+                **factor = 1.0 / amount;
+                factor.is_finite() && **factor > 0.0
+            }
+        }
+    }
+}
+
 /// The parameters of a traffic model as a user writes them.
 pub trait Model: Clone + std::fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned {
     /// The name in experiment files and on the command line.
@@ -75,6 +128,12 @@ pub trait Model: Clone + std::fmt::Debug + PartialEq + Default + Serialize + Des
     /// The data files that the parameters name. Nothing here opens a file: whoever calls reads them.
     fn files(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The parameter that the load is proportional to on a network without congestion; nothing where there is
+    /// none, such as for flows that take what they can get. Calibration sets it.
+    fn knob(&mut self) -> Option<Knob<'_>> {
+        None
     }
 
     /// The checked parameters with the text of the files in [`Model::files`], in that order.

@@ -3,35 +3,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::model::{Model, Population, TrafficError};
-
-/// A traffic model by name, with what its page says of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// The name in experiment files and on the command line.
-    pub name: &'static str,
-    /// The source of its file, whose opening doc comment is its reference page.
-    source: &'static str,
-}
-
-impl Entry {
-    /// The reference page in Markdown: the doc comment that opens the model's file.
-    #[must_use]
-    pub fn page(&self) -> String {
-        let doc = self.source.lines().take_while(|l| l.starts_with("//!"));
-        let mut page: String =
-            doc.map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n").collect();
-        page.truncate(page.trim_end().len());
-        page
-    }
-
-    /// What it is in one line: the title of its page after the name.
-    #[must_use]
-    pub fn summary(&self) -> &'static str {
-        let title = self.source.lines().next().unwrap_or("");
-        title.split_once(": ").map_or(title, |(_, rest)| rest)
-    }
-}
+use super::model::{Knob, Model, Population, TrafficError};
+pub use crate::page::Entry;
 
 macro_rules! registry {
     ($($variant:ident = $module:ident, $name:literal;)*) => {
@@ -47,7 +20,7 @@ macro_rules! registry {
 
         /// Every traffic model, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry { name: $name, source: include_str!(concat!(stringify!($module), ".rs")) },)*
+            $(Entry::new($name, include_str!(concat!(stringify!($module), ".rs"))),)*
         ];
 
         impl Spec {
@@ -91,6 +64,11 @@ macro_rules! registry {
                 match self { $(Spec::$variant(p) => p.files(),)* }
             }
 
+            /// The parameter that sets the load: [`Model::knob`].
+            pub fn knob(&mut self) -> Option<Knob<'_>> {
+                match self { $(Spec::$variant(p) => p.knob(),)* }
+            }
+
             /// The checked model, ready to make its applications: [`Model::prepare`].
             ///
             /// # Errors
@@ -125,11 +103,16 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 registry! {
     Bulk = bulk, "bulk";
+    HttpUnc = http_unc, "http-unc";
     HttpMah = http_mah, "http-mah";
     Mpeg = mpeg, "mpeg";
     Videoconf = videoconf, "videoconf";
     Cbr = cbr, "cbr";
     Ramp = ramp, "ramp";
+    Web = web, "web";
+    ShortFlows = short_flows, "short-flows";
+    Abt = abt, "abt";
+    OnOff = on_off, "on-off";
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! | [`tcp`] | [`Tcp`], one endpoint: handshake, sliding window, timers, loss recovery, close |
 //! | [`congestion`] | how much may be in flight: one file for each scheme |
 //! | [`profile`] | what an operating system did, as data |
+//! | [`registry`] | the names of all profiles and controls |
 //! | [`segment`] | what two endpoints say to each other |
 //!
 //! An endpoint is told what happens ([`Tcp::on_segment`], [`Tcp::on_deadline`], [`Tcp::write`],
@@ -13,10 +14,11 @@
 
 pub mod congestion;
 pub mod profile;
+pub mod registry;
 pub mod segment;
 pub mod tcp;
 
 pub use congestion::{CongestionControl, Kind};
-pub use profile::{DelayedAck, Overrides, Profile, ProfileError, Timer};
-pub use segment::{Flags, Segment};
+pub use profile::{DelayedAck, EcnFeedback, EcnPackets, LossDetection, Overrides, Profile, ProfileError, Timer};
+pub use segment::{Flags, SackBlocks, Segment};
 pub use tcp::{Event, Output, Tcp, TcpStats};

@@ -6,8 +6,10 @@
 use aqmkit_base::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
-use super::congestion::Kind;
+use super::congestion::{self, Kind};
 use super::segment::Segment;
+
+mod linux;
 
 /// The clock that drives the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,20 +34,69 @@ pub enum DelayedAck {
     Tick(Duration),
     /// So long after the first segment that is not acknowledged.
     After(Duration),
+    /// As Linux does: about twice the time between arrivals, within these limits.
+    Adaptive {
+        /// What is waited where data comes fast.
+        least: Duration,
+        /// The longest.
+        most: Duration,
+    },
+}
+
+/// What makes a sender with SACK take a segment for lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossDetection {
+    /// Three pieces, or more than two full segments, have come from above it (RFC 6675).
+    #[default]
+    Sack,
+    /// Or data has come from more than three full segments above it, whatever lies between (Mathis and
+    /// Mahdavi, Forward Acknowledgment, 1996): for networks that do not reorder.
+    Fack,
+    /// What was sent later has come, and a part of a round trip has passed in which it might have followed
+    /// (RFC 8985). Finds lost retransmissions as well.
+    Rack,
+}
+
+/// How a receiver tells the sender of congestion experienced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnFeedback {
+    /// ECE from a mark until CWR: one signal in a round trip (RFC 3168 section 6.1.3).
+    #[default]
+    Classic,
+    /// ECE for exactly the segments that were marked (RFC 8257 section 3.2). Negotiated as the classic way is, so
+    /// both ends must be set to it.
+    Dctcp,
+    /// A counter of marks in three header bits (RFC 9768). Falls back to the classic way where the peer does not
+    /// know it.
+    Accurate,
+}
+
+/// Which segments of a connection with ECN are ECN-capable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnPackets {
+    /// New data only (RFC 3168 sections 6.1.1, 6.1.4 and 6.1.5).
+    #[default]
+    Data,
+    /// All of them, SYNs, pure acknowledgements and retransmissions as well: what Linux does for DCTCP, and the
+    /// experiment that RFC 8311 section 4.3 opens the way to.
+    All,
 }
 
 /// Declares [`Profile`] and [`Overrides`] with the same fields.
 macro_rules! profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
         /// The choices of a TCP endpoint.
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Profile {
             $($(#[$doc])* pub $field: $type,)+
         }
 
         /// Changes to a [`Profile`]: the fields that are not left out replace its own.
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Overrides {
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)+
@@ -57,6 +108,11 @@ macro_rules! profile {
             /// # Errors
             /// When an endpoint could not work with the result ([`Profile::check`]).
             pub fn apply(&self, mut profile: Profile) -> Result<Profile, ProfileError> {
+                let ecn_is_open = self.ecn.is_none() && self.ecn_feedback.is_none() && self.ecn_packets.is_none();
+                if let Some(needs) = self.congestion.and_then(Kind::needs_ecn).filter(|_| ecn_is_open) {
+                    profile.ecn = true;
+                    (profile.ecn_feedback, profile.ecn_packets) = needs;
+                }
                 $(if let Some(value) = &self.$field {
                     profile.$field = value.clone();
                 })+
@@ -70,6 +126,12 @@ macro_rules! profile {
 profile! {
     /// The congestion control.
     congestion: Kind,
+    /// The parameters of `cubic`.
+    cubic: congestion::cubic::Params,
+    /// The parameters of `dctcp`.
+    dctcp: congestion::dctcp::Params,
+    /// The parameters of `prague`.
+    prague: congestion::prague::Params,
     /// Maximum segment size: bytes of data in a full segment.
     mss: Bytes,
     /// Bytes of IP and TCP header on every segment: 40, or 52 with timestamps.
@@ -94,18 +156,45 @@ profile! {
     /// Whether to use the timestamps option (RFC 7323). The clock ticks with the timer, or every
     /// millisecond where that is exact.
     timestamps: bool,
-    /// Whether to negotiate ECN (RFC 3168).
+    /// Whether to negotiate SACK (RFC 2018). Where both ends do, losses are mended by RFC 6675, whatever the
+    /// congestion control; blocks cost 4 + 8 bytes of header for each. The control `sack` always does.
+    sack: bool,
+    /// When a segment is lost, where SACK is on. Otherwise the third duplicate acknowledgement says it.
+    loss_detection: LossDetection,
+    /// Whether the first two duplicate acknowledgements let new data go beyond the window (RFC 3042), and
+    /// with SACK whatever they show to have left the network (RFC 6675 section 5 step 3).
+    limited_transmit: bool,
+    /// Whether fewer duplicates than three are enough where less than four segments are in flight and
+    /// nothing is left to send (RFC 5827). Needs SACK.
+    early_retransmit: bool,
+    /// Whether to probe with a segment when no acknowledgement has come for two round trips, well before
+    /// the retransmission timer (RFC 8985 section 7). Needs SACK.
+    tail_loss_probe: bool,
+    /// Whether recovery comes down to the threshold in proportion to what is delivered (RFC 6937, with its
+    /// slow-start reduction bound) instead of waiting for half a window. Needs SACK.
+    rate_reduction: bool,
+    /// Whether to negotiate ECN.
     ecn: bool,
+    /// How congestion experienced is fed back, where ECN is on. A control that needs another way than RFC 3168's
+    /// (`dctcp`, `prague`) brings it along when [`Overrides`] name the control and leave the three fields of ECN alone.
+    ecn_feedback: EcnFeedback,
+    /// Which segments are ECN-capable, where ECN is on.
+    ecn_packets: EcnPackets,
     /// Whether less than a full segment waits while anything is in flight (RFC 896).
     nagle: bool,
     /// When to acknowledge.
     delayed_ack: DelayedAck,
+    /// How many acknowledgements of the start of a connection are not delayed: each segment has its own.
+    quick_acks: u8,
     /// The clock of the retransmission timer.
     timer: Timer,
     /// Retransmission timeout before there is a measurement.
     initial_rto: Duration,
     /// Least retransmission timeout. With ticks a measurement also asks for three at least.
     min_rto: Duration,
+    /// What the variation of round trips adds to the timeout at least (RFC 6298 section 2.3 has the clock's
+    /// granularity, Linux the least timeout). For exact timers.
+    min_variation: Duration,
     /// Largest retransmission timeout, and largest backed-off one.
     max_rto: Duration,
     /// Whether backoff multiplies the least timeout at least. FreeBSD 2.2 multiplied the estimate, which is
@@ -133,7 +222,7 @@ pub struct ProfileError {
 }
 
 /// The names of the profiles that [`Profile::named`] knows.
-pub const NAMES: [&str; 5] = ["bsd44", "freebsd22", "freebsd45", "rfc", "ns2"];
+pub const NAMES: [&str; 7] = ["bsd44", "freebsd22", "freebsd45", "linux-3.18", "linux-6", "rfc", "ns2"];
 
 impl Profile {
     /// The profile of this name.
@@ -143,6 +232,8 @@ impl Profile {
             "bsd44" => Some(Self::bsd44()),
             "freebsd22" => Some(Self::freebsd22()),
             "freebsd45" => Some(Self::freebsd45()),
+            "linux-3.18" => Some(Self::linux_3_18()),
+            "linux-6" => Some(Self::linux_6()),
             "rfc" => Some(Self::rfc()),
             "ns2" => Some(Self::ns2()),
             _ => None,
@@ -163,6 +254,9 @@ impl Profile {
     pub fn bsd44() -> Self {
         Profile {
             congestion: Kind::Reno,
+            cubic: congestion::cubic::Params::default(),
+            dctcp: congestion::dctcp::Params::default(),
+            prague: congestion::prague::Params::default(),
             mss: Bytes(1448),
             header: Bytes(52),
             initial_window: 1,
@@ -174,12 +268,22 @@ impl Profile {
             slow_start_after_idle: true,
             receive_window: Bytes(16_384),
             timestamps: true,
+            sack: false,
+            loss_detection: LossDetection::Sack,
+            limited_transmit: false,
+            early_retransmit: false,
+            tail_loss_probe: false,
+            rate_reduction: false,
             ecn: false,
+            ecn_feedback: EcnFeedback::Classic,
+            ecn_packets: EcnPackets::Data,
             nagle: true,
             delayed_ack: DelayedAck::Tick(Duration::from_millis(200)),
+            quick_acks: 0,
             timer: Timer::Tick(Duration::from_millis(500)),
             initial_rto: Duration::from_secs(6),
             min_rto: Duration::from_secs(1),
+            min_variation: Duration::ZERO,
             max_rto: Duration::from_secs(64),
             backoff_of_minimum: true,
             max_retransmits: 12,
@@ -226,6 +330,9 @@ impl Profile {
     pub fn rfc() -> Self {
         Profile {
             congestion: Kind::NewReno,
+            cubic: congestion::cubic::Params::default(),
+            dctcp: congestion::dctcp::Params::default(),
+            prague: congestion::prague::Params::default(),
             mss: Bytes(1448),
             header: Bytes(52),
             initial_window: 10,
@@ -236,12 +343,22 @@ impl Profile {
             slow_start_after_idle: true,
             receive_window: Bytes(1 << 20),
             timestamps: true,
+            sack: false,
+            loss_detection: LossDetection::Sack,
+            limited_transmit: false,
+            early_retransmit: false,
+            tail_loss_probe: false,
+            rate_reduction: false,
             ecn: false,
+            ecn_feedback: EcnFeedback::Classic,
+            ecn_packets: EcnPackets::Data,
             nagle: true,
             delayed_ack: DelayedAck::After(Duration::from_millis(40)),
+            quick_acks: 0,
             timer: Timer::Exact,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_secs(1),
+            min_variation: Duration::ZERO,
             max_rto: Duration::from_secs(60),
             backoff_of_minimum: true,
             max_retransmits: 15,
@@ -301,17 +418,34 @@ impl Profile {
                 return err(field, format!("{waits:?}"), "it needs from 1 to 255 waits, and none of zero");
             }
         }
+        self.cubic.check()?;
+        self.dctcp.check()?;
+        self.prague.check()?;
         match (self.timer, self.delayed_ack) {
             (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "a tick has a length"),
+            (_, DelayedAck::Adaptive { least, most }) if least.is_zero() || least > most => {
+                err("delayed_ack", format!("{least} to {most}"), "least must be above zero and at most most")
+            }
             (_, DelayedAck::Tick(Duration::ZERO)) => err("delayed_ack", "0s".to_owned(), "a tick has a length"),
             _ => Ok(()),
         }
     }
 
-    /// Bytes of the IP packet that carries a segment.
+    /// Whether to negotiate SACK.
+    #[must_use]
+    pub fn wants_sack(&self) -> bool {
+        self.sack || self.congestion == Kind::Sack
+    }
+
+    /// Whether losses are detected by time, where SACK was negotiated.
+    pub(super) fn uses_rack(&self) -> bool {
+        self.loss_detection == LossDetection::Rack
+    }
+
+    /// Bytes of the IP packet that carries a segment: headers, SACK blocks, data.
     #[must_use]
     pub fn wire_len(&self, segment: &Segment) -> Bytes {
-        Bytes(self.header.0 + u64::from(segment.len))
+        Bytes(self.header.0 + segment.sack.option_len() + u64::from(segment.len))
     }
 
     /// The initial congestion window in bytes.
@@ -319,6 +453,16 @@ impl Profile {
     pub fn initial_window_bytes(&self) -> u64 {
         u64::from(self.initial_window) * self.mss.0
     }
+}
+
+/// An error unless a parameter lies where it must.
+pub(super) fn range(
+    ok: bool,
+    field: &'static str,
+    got: &impl ToString,
+    must: &'static str,
+) -> Result<(), ProfileError> {
+    if ok { Ok(()) } else { Err(ProfileError { field, got: got.to_string(), must }) }
 }
 
 fn seconds(waits: &[u64]) -> Vec<Duration> {

@@ -4,7 +4,7 @@ use aqmkit_base::Ecn;
 
 /// The flags of a TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No flag.
@@ -23,6 +23,10 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// The sender has reduced its window.
     pub const CWR: Flags = Flags(0x80);
+    /// The third bit of the accurate ECN counter (RFC 9768 section 3.1).
+    pub const AE: Flags = Flags(0x100);
+    /// AE, CWR and ECE: the field in which accurate ECN counts.
+    pub const ACE: Flags = Flags(0x1C0);
 
     /// Whether every flag of `other` is set.
     #[must_use]
@@ -36,10 +40,98 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
-    /// As on the wire.
+    /// As on the wire: the low 12 bits of the header's data offset, reserved and flag fields.
     #[must_use]
-    pub const fn bits(self) -> u8 {
+    pub const fn bits(self) -> u16 {
         self.0
+    }
+
+    /// AE, CWR and ECE read as a number from 0 to 7 (RFC 9768 section 3.1).
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        ((self.0 & Self::ACE.0) >> 6) as u8
+    }
+
+    /// The flags with AE, CWR and ECE set to the lowest three bits of a number.
+    #[must_use]
+    pub const fn with_ace(self, count: u8) -> Flags {
+        Flags(self.0 & !Self::ACE.0 | (count as u16 & 7) << 6)
+    }
+}
+
+/// The SACK options (RFC 2018): on a SYN, that the sender understands them; otherwise up to four blocks of data
+/// that have come above `ack`, the most recent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    /// Start and end relative to `ack`: no window is larger than 32 bits say.
+    blocks: [(u32, u32); SackBlocks::MOST],
+    /// A whole word: with bytes of padding behind it, copies of a segment would stall.
+    count: u32,
+}
+
+impl SackBlocks {
+    /// As many as the 40 bytes of TCP options hold; with timestamps one less.
+    pub const MOST: usize = 4;
+
+    /// On a SYN: the sender understands SACK. It costs no byte beside the other options of a SYN.
+    pub const PERMITTED: SackBlocks = SackBlocks { blocks: [(0, 0); Self::MOST], count: u32::MAX };
+
+    /// Whether this is [`SackBlocks::PERMITTED`].
+    #[must_use]
+    pub fn is_permitted(&self) -> bool {
+        self.count == Self::PERMITTED.count
+    }
+
+    /// Adds the block from `start` to before `end` behind the others. Returns whether there was room, and the
+    /// block lies above `ack`.
+    pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
+        let offset = |seq: u64| seq.checked_sub(ack).and_then(|o| u32::try_from(o).ok());
+        let (Some(start), Some(end)) = (offset(start), offset(end)) else { return false };
+        let Some(slot) = self.blocks.get_mut(self.count as usize) else { return false };
+        if start >= end {
+            return false;
+        }
+        *slot = (start, end);
+        self.count += 1;
+        true
+    }
+
+    /// Takes the last block out.
+    pub fn pop(&mut self) {
+        if let Some(last) = self.len().checked_sub(1) {
+            self.blocks[last] = (0, 0);
+            self.count = last as u32;
+        }
+    }
+
+    /// The blocks of an acknowledgement of `ack`: first sequence number, and the one after the last.
+    pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let used = &self.blocks[..self.len()];
+        used.iter().map(move |&(start, end)| (ack + u64::from(start), ack + u64::from(end)))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        if self.is_permitted() { 0 } else { self.count as usize }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the option in the header, padded to whole words.
+    #[must_use]
+    pub fn option_len(&self) -> u64 {
+        Self::option_len_of(self.len())
+    }
+
+    /// The same for so many blocks: kind, length and two bytes of padding; eight bytes for each.
+    #[must_use]
+    pub const fn option_len_of(blocks: usize) -> u64 {
+        if blocks == 0 { 0 } else { 4 + 8 * blocks as u64 }
     }
 }
 
@@ -59,6 +151,8 @@ pub struct Segment {
     pub ts_val: u32,
     /// The clock value echoed, where timestamps are on and ACK is set.
     pub ts_ecr: u32,
+    /// What has come above `ack`, where SACK is on.
+    pub sack: SackBlocks,
     /// The flags.
     pub flags: Flags,
     /// The ECN field of the IP packet that carries it.

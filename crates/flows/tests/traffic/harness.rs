@@ -52,6 +52,9 @@ pub(crate) struct Host {
     pub(crate) most_awaited: usize,
     pub(crate) opens: Vec<(Instant, u32)>,
     pub(crate) requests: Vec<(u64, u64)>,
+    /// When each request was made.
+    pub(crate) asked: Vec<Instant>,
+    pub(crate) pushes: Vec<(Instant, u64)>,
     pub(crate) done: Vec<(Instant, Exchange)>,
     pub(crate) sent: Vec<Sent>,
     pub(crate) closes: usize,
@@ -76,6 +79,8 @@ impl Host {
             most_awaited: 0,
             opens: Vec::new(),
             requests: Vec::new(),
+            asked: Vec::new(),
+            pushes: Vec::new(),
             done: Vec::new(),
             sent: Vec::new(),
             closes: 0,
@@ -144,13 +149,20 @@ impl Host {
         assert!(!self.stopped || matches!(action, Action::WakeAt(_)), "after Stop it wanted {action:?}");
         match action {
             Action::Open { conn, server } => self.opens(conn, server),
-            Action::Request { conn, request, response, close, .. } => self.request(conn, request, response, close),
+            Action::Request { conn, request, response, think, close } => {
+                self.request(conn, (request, response), think, close)
+            }
             Action::Close { conn } => {
                 let open = self.open.get_mut(&conn).expect("closed what is not open");
-                assert!(!open.closing && open.unanswered.is_empty());
+                // What has no response may still be on its way.
+                assert!(!open.closing && open.unanswered.iter().all(|&response| response == 0));
                 open.closing = true;
                 self.closes += 1;
                 self.later(self.answer, Event::Closed(conn));
+            }
+            Action::Push { conn, bytes } => {
+                assert!(self.open.contains_key(&conn) && bytes > 0, "pushed on what is not open");
+                self.pushes.push((self.now, bytes));
             }
             Action::Datagram { len, tag } => self.sent.push(Sent { at: self.now, len, tag }),
             Action::WakeAt(at) => self.wake = Some(at),
@@ -175,23 +187,24 @@ impl Host {
         }
     }
 
-    fn request(&mut self, conn: Conn, request: u64, response: u64, close: bool) {
+    fn request(&mut self, conn: Conn, (request, response): (u64, u64), think: Duration, close: bool) {
         let failing = self.fail_every > 0 && self.opened.is_multiple_of(self.fail_every);
         let open = self.open.get_mut(&conn).expect("a request needs an open connection");
         assert!(!open.closing, "a request on a connection that is being closed");
-        assert!(request > 0 && response > 0);
+        assert!(request > 0 || response > 0);
         open.closing = close;
         if failing && open.unanswered.front() == Some(&0) {
             return;
         }
         open.unanswered.push_back(response);
         self.requests.push((request, response));
+        self.asked.push(self.now);
         let awaited = self.open.values().map(|o| o.unanswered.len()).sum();
         self.most_awaited = self.most_awaited.max(awaited);
         if response != ENDLESS {
-            self.later(self.answer, Event::Response(conn));
+            self.later(self.answer + think, Event::Response(conn));
             if close {
-                self.later(self.answer * 2, Event::Closed(conn));
+                self.later(self.answer * 2 + think, Event::Closed(conn));
             }
         }
     }

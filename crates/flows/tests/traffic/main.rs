@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod abt;
 mod all;
 mod bulk;
 mod cbr;
 mod harness;
 mod http;
+mod http_unc;
 mod mpeg;
+mod on_off;
+mod short_flows;
 mod videoconf;
+mod web;

@@ -1,13 +1,17 @@
 //! TCP endpoints against sequences worked out by hand: two of them, a constant delay, and a list of what is
 //! lost.
 
+mod accurate_ecn;
 mod close;
+mod controls;
 mod delay;
 mod ecn;
 mod harness;
 mod loss;
 mod open;
+mod profiles;
 mod random;
+mod recovery;
 mod throughput;
 mod timers;
 mod window;

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Duration, Rng};
 use aqmkit_flows::transport::profile::NAMES;
-use aqmkit_flows::transport::{DelayedAck, Event, Kind, Profile};
+use aqmkit_flows::transport::{DelayedAck, Event, Kind, LossDetection, Profile};
 use proptest::prelude::*;
 
 use crate::harness::{A, B, Fate, Pair, ms};
@@ -13,6 +13,8 @@ struct Case {
     name: &'static str,
     congestion: Kind,
     ecn: bool,
+    /// SACK, and which means go with it.
+    sack: Option<(LossDetection, [bool; 4])>,
     delayed_ack: DelayedAck,
     loss: f64,
     late: f64,
@@ -33,12 +35,35 @@ fn case() -> impl Strategy<Value = Case> {
         Just(DelayedAck::Tick(Duration::from_millis(200))),
         Just(DelayedAck::After(Duration::from_millis(100))),
     ];
-    let kind = prop_oneof![Just(Kind::Reno), Just(Kind::NewReno)];
-    let host = (prop::sample::select(&NAMES[..]), kind, any::<bool>(), delayed, [0..500_u64, 0..500_u64]);
+    let kind = prop_oneof![Just(Kind::Reno), Just(Kind::NewReno), Just(Kind::Cubic)];
+    let detection = prop_oneof![Just(LossDetection::Sack), Just(LossDetection::Fack), Just(LossDetection::Rack)];
+    let mending = prop::option::of((detection, any::<[bool; 4]>()));
+    let host = (prop::sample::select(&NAMES[..]), kind, any::<bool>(), (mending, delayed), [0..500_u64, 0..500_u64]);
     let writes = prop::collection::vec((0..2_usize, 0..60_000_u64, 0..5_000_u64), 0..6);
     (any::<u64>(), host, wire, writes, [0..20_000_u64, 0..20_000_u64]).prop_map(
-        |(seed, (name, congestion, ecn, delayed_ack, phases), (loss, late, twice, mark, rtt_ms), writes, closes)| {
-            Case { seed, name, congestion, ecn, delayed_ack, loss, late, twice, mark, rtt_ms, phases, writes, closes }
+        |(
+            seed,
+            (name, congestion, ecn, (sack, delayed_ack), phases),
+            (loss, late, twice, mark, rtt_ms),
+            writes,
+            closes,
+        )| {
+            Case {
+                seed,
+                name,
+                congestion,
+                ecn,
+                sack,
+                delayed_ack,
+                loss,
+                late,
+                twice,
+                mark,
+                rtt_ms,
+                phases,
+                writes,
+                closes,
+            }
         },
     )
 }
@@ -69,8 +94,15 @@ fn script(case: &Case, segments: u32) -> crate::harness::Script {
 }
 
 fn profile(case: &Case) -> Profile {
+    let (loss_detection, [limited, early, probe, reduction]) = case.sack.unwrap_or_default();
     Profile {
         congestion: case.congestion,
+        sack: case.sack.is_some(),
+        loss_detection,
+        limited_transmit: limited,
+        early_retransmit: early,
+        tail_loss_probe: probe,
+        rate_reduction: reduction,
         ecn: case.ecn,
         delayed_ack: case.delayed_ack,
         // Nobody gives up.
@@ -155,6 +187,29 @@ proptest! {
         let well = |end| pair.when(end, Event::Closed).len() * pair.when(end, Event::Connected).len() == 1;
         if well(A) && well(B) {
             prop_assert_eq!([pair.ends[B].delivered(), pair.ends[A].delivered()], written);
+        }
+    }
+
+    /// Only data is lost, nothing is late: RACK sends again what was lost, and besides that only probes. Without
+    /// a timeout, which gives up on everything that is late.
+    #[test]
+    fn rack_sends_nothing_again_that_was_not_lost(seed in any::<u64>(), loss in 0.0..0.2, half_rtt in 5_u64..200) {
+        let p = Profile { delayed_ack: DelayedAck::None, ..Profile::linux_6() };
+        let mut pair = Pair::connected(&p, 2 * half_rtt);
+        let mut rng = Rng::stream(seed, "loss");
+        let lost = std::rc::Rc::new(std::cell::Cell::new(0));
+        let count = lost.clone();
+        pair.script = Box::new(move |from, seg| {
+            let lose = from == A && seg.len > 0 && rng.chance(loss);
+            count.set(count.get() + u32::from(lose));
+            if lose { Fate::Drop } else { Fate::Pass }
+        });
+        pair.write(A, 300_000);
+        pair.run();
+        let stats = pair.ends[A].stats();
+        prop_assert_eq!(pair.ends[B].delivered(), 300_000);
+        if stats.timeouts == 0 {
+            prop_assert!(stats.retransmissions <= lost.get() + stats.tail_probes, "{:?}, {} lost", stats, lost.get());
         }
     }
 

@@ -44,6 +44,8 @@ pub enum Command {
     Compare(Box<Compare>),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
+    /// Find the populations that offer the loads of an experiment
+    Calibrate(Calibrate),
     /// Show published values beside measured ones, with a verdict for each
     Reproduce(Reproduce),
     /// Run a command behind a live bottleneck: real packets, the kernel's own TCP
@@ -181,6 +183,7 @@ pub struct How {
   aqmkit run my.toml --set topology.rate=20mbit --repeat 3
   aqmkit run cbt/blast --scale quick --json
   aqmkit run live/agree --live
+  aqmkit run cbt/blast --scale quick --set aqm=red --pcap red.pcap
 
 Finished runs are kept: the same command goes on where it was stopped.")]
 pub struct Run {
@@ -195,6 +198,9 @@ pub struct Run {
     /// Run it on a live link too, with the kernel's own TCP in real time, and compare
     #[arg(long)]
     pub live: bool,
+    /// Also write the packets of the first run at the measured link; --set aqm=red makes it that of red
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
     /// How to run
     #[command(flatten)]
     pub how: How,
@@ -207,6 +213,34 @@ pub enum Scale {
     Quick,
     /// As published.
     Full,
+}
+
+/// `calibrate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit calibrate my.toml
+  aqmkit calibrate my.toml --set traffic.web.load=98%
+
+A load is what a population would put on the link if nothing were congested: its share of the link's rate, or a
+rate. `aqmkit run` finds populations by itself and keeps what it found.")]
+pub struct Calibrate {
+    /// An id such as cbt/blast, or a file
+    pub experiment: String,
+    /// Change a value by its path
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// As published, or shortened
+    #[arg(long, default_value = "full")]
+    pub scale: Scale,
+    /// Trials at a time; all cores where it is left out
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Where results go
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `reproduce`.

@@ -22,7 +22,7 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let text = experiment(args)?.to_string();
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
     let exp = Experiment::parse("compare", &text, &overrides)?;
-    let dir = directory(&args.how, "compare");
+    let dir = directory(args.how.out.as_deref(), "compare");
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     std::fs::write(dir.join("experiment.toml"), text)?;
     show(&performed, &dir, args.how.json)

@@ -18,15 +18,6 @@ pub struct Item {
     pub summary: String,
 }
 
-/// What each profile is.
-const TRANSPORTS: &[(&str, &str)] = &[
-    ("bsd44", "4.4BSD as Parris 2001 describes it: Reno, 16 KB windows, ticks of 500 ms"),
-    ("freebsd22", "FreeBSD 2.2.8 as its source has it"),
-    ("freebsd45", "FreeBSD 4.5: NewReno, ticks of 10 ms"),
-    ("rfc", "TCP as the RFCs recommend it"),
-    ("ns2", "the agents of ns-2"),
-];
-
 /// Every name of a part of the catalogue.
 #[must_use]
 pub fn items(part: Catalogue) -> Vec<Item> {
@@ -39,8 +30,7 @@ pub fn items(part: Catalogue) -> Vec<Item> {
             aqmkit_flows::traffic::registry::ALL.iter().map(|e| item("traffic", e.name, e.summary())).collect()
         }
         Catalogue::Transports => {
-            let about = |name: &str| TRANSPORTS.iter().find(|t| t.0 == name).map_or("", |t| t.1);
-            aqmkit_flows::transport::profile::NAMES.iter().map(|n| item("transport", n, about(n))).collect()
+            aqmkit_flows::transport::registry::summaries().map(|(n, about)| item("transport", n, &about)).collect()
         }
         Catalogue::Experiments => catalogue().iter().map(|e| item("experiment", &e.id, &e.title)).collect(),
     }

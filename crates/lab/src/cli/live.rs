@@ -25,11 +25,26 @@ pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure
         let text = "the right to make network namespaces is missing (CAP_SYS_ADMIN, CAP_NET_ADMIN)\n  run it as root";
         return Err(Failure::Environment(text.to_owned()));
     }
-    let both = [false, true];
-    let plan: Vec<Placed> =
-        both.iter().flat_map(|live| exp.plan().into_iter().map(|spec| Placed::new(spec, *live))).collect();
-    for placed in &plan {
-        match placed.check() {
+    let axis = Axis { name: AXIS.to_owned(), labels: vec!["simulated".to_owned(), "live".to_owned()] };
+    let dir = directory(args.how.out.as_deref(), &format!("{}-live", exp.id));
+    // One at a time, for live runs would compete for the processor.
+    let performed = perform_plan(exp, |exp| plan(exp, talk), &[axis], &dir, 1, talk)?;
+    let first = exp.plan().first().and_then(|s| s.scenario().ok());
+    let link = first.and_then(|s| Some(s.links.get(s.measured)?.name.clone()));
+    let list = agreements(&performed.results, &link.unwrap_or_default());
+    show(&performed, &dir, args.how.json)?;
+    if !args.how.json {
+        say::print(&table(&list))?;
+    }
+    if list.iter().all(Agreement::holds) { Ok(()) } else { Err(Failure::Missed) }
+}
+
+/// Every run of an experiment in the simulator, then every one on a live link.
+fn plan(exp: &Experiment, talk: Talk) -> Result<Vec<Placed>, Failure> {
+    let placed = |live| exp.plan().into_iter().map(move |spec| Placed::new(spec, live));
+    let plan: Vec<Placed> = placed(false).chain(placed(true)).collect();
+    for run in &plan {
+        match run.check() {
             Ok(()) => {}
             Err(NotLive::Lacks(text)) => return Err(Failure::Environment(text)),
             Err(NotLive::Unfit(text)) => {
@@ -40,18 +55,7 @@ pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure
     if talk != Talk::Quiet {
         say::tell(&format!("live runs take their own time: {:.0} s in all", real_time(&plan).as_secs_f64()));
     }
-    let axis = Axis { name: AXIS.to_owned(), labels: vec!["simulated".to_owned(), "live".to_owned()] };
-    let dir = directory(&args.how, &format!("{}-live", exp.id));
-    // One at a time, for live runs would compete for the processor.
-    let performed = perform_plan(exp, &plan, &[axis], &dir, 1, talk)?;
-    let link =
-        exp.plan().first().and_then(|s| s.scenario().ok()).and_then(|s| Some(s.links.get(s.measured)?.name.clone()));
-    let list = agreements(&performed.results, &link.unwrap_or_default());
-    show(&performed, &dir, args.how.json)?;
-    if !args.how.json {
-        say::print(&table(&list))?;
-    }
-    if list.iter().all(Agreement::holds) { Ok(()) } else { Err(Failure::Missed) }
+    Ok(plan)
 }
 
 fn table(list: &[Agreement]) -> String {

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod bench;
 pub mod bridge;
+pub mod calibrate;
 pub mod clock;
 pub mod compare;
 pub mod ctl;
@@ -64,6 +65,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Describe(args) => describe::describe(args),
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => perform::run(args, talk),
+        Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Link(args) => link::link(args, talk),
         Command::Doctor(args) => doctor::doctor(args),

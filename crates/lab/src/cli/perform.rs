@@ -1,17 +1,21 @@
 //! `run` and `report`, and what every command that runs something shares.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aqmkit_aqm::registry::Link;
-use aqmkit_sim::Scenario;
+use aqmkit_sim::{Control, Progress, Scenario};
 
-use super::args::{self, How};
+use super::args;
+use super::calibrate::settle;
 use super::fail::{Failure, wrong};
 use super::live;
 use super::progress::{Bar, Talk};
 use super::say;
+use crate::capture::{CaptureError, capture};
 use crate::experiment::{Experiment, Overrides, Scale, library_file};
 use crate::export;
 use crate::report::terminal::{Screen, summary, verdicts};
@@ -22,7 +26,7 @@ use crate::store::{Parameters, Store};
 use crate::verdict::{self, published::Published};
 
 /// Set by Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
+pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 
 impl From<args::Scale> for Scale {
     fn from(scale: args::Scale) -> Self {
@@ -88,17 +92,17 @@ pub struct Performed {
 /// # Errors
 /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
 pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
-    perform_plan(exp, &exp.plan(), &[], dir, jobs, talk)
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], dir, jobs, talk)
 }
 
-/// Runs a plan made of an experiment, whose runs are swept over `axes` beyond the experiment's own, and writes its files
+/// Runs the plan that `plan` makes of an experiment, whose runs are swept over `axes` beyond the experiment's own, and writes its files
 /// into `dir`.
 ///
 /// # Errors
-/// As [`perform`].
+/// As [`perform`], and those of `plan`.
 pub fn perform_plan<W: Work>(
     exp: &Experiment,
-    plan: &[W],
+    plan: impl FnOnce(&Experiment) -> Result<Vec<W>, Failure>,
     axes: &[Axis],
     dir: &Path,
     jobs: usize,
@@ -109,10 +113,12 @@ pub fn perform_plan<W: Work>(
         return wrong(e, "docs/experiment-format.md says what a claim may hold");
     }
     let store = Store::open(dir)?;
+    let (exp, _) = &settle(exp, &store, jobs, talk, dir)?;
     listen()?;
+    let plan = plan(exp)?;
     let bar = Bar::new(plan.len(), talk);
     let how = run::How { jobs, store: &store, watch: &bar, cancel: &STOP };
-    let (results, outcome) = run::run_all(exp, plan, axes, &published, how)?;
+    let (results, outcome) = run::run_all(exp, &plan, axes, &published, how)?;
     bar.finish();
     write(&store, &results, &outcome, &parameters(exp))?;
     if outcome.cancelled {
@@ -177,7 +183,7 @@ pub fn show(performed: &Performed, dir: &Path, json: bool) -> Result<(), Failure
         let mut text = summary(results, screen);
         if !results.expectations.is_empty() {
             text.push('\n');
-            text.push_str(&verdicts(&results.expectations, screen));
+            text.push_str(&verdicts(results, screen));
         }
         say::print(&format!("{text}\nReport: {}", dir.join("report.html").display()))?;
     }
@@ -197,8 +203,8 @@ pub fn failures(failed: &[String]) -> Result<(), Failure> {
 
 /// Where the results of an experiment go.
 #[must_use]
-pub fn directory(how: &How, id: &str) -> PathBuf {
-    how.out.clone().unwrap_or_else(|| Path::new("results").join(id))
+pub fn directory(out: Option<&Path>, id: &str) -> PathBuf {
+    out.map(Path::to_owned).unwrap_or_else(|| Path::new("results").join(id))
 }
 
 /// `aqmkit run`.
@@ -212,9 +218,33 @@ pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
     if args.live {
         return live::run(&exp, args, talk);
     }
-    let dir = directory(&args.how, &exp.id);
+    if let Some(file) = &args.pcap {
+        write_pcap(&exp, file, talk)?;
+    }
+    let dir = directory(args.how.out.as_deref(), &exp.id);
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     show(&performed, &dir, args.how.json)
+}
+
+/// Simulates the first run of the plan, whether it is stored or not, and writes its packets.
+fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> {
+    let Some(spec) = exp.plan().into_iter().next() else {
+        return wrong("there are no packets to write", "leave out --pcap: this experiment only computes equations");
+    };
+    let file = match File::create(path) {
+        Ok(file) => BufWriter::new(file),
+        Err(e) => return wrong(format!("cannot write to {}: {e}", path.display()), "name another file with --pcap"),
+    };
+    listen()?;
+    let mut on_progress = |_: Progress| if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue };
+    let packets = capture(&spec, file, &mut on_progress).map_err(|e| match e {
+        CaptureError::Stopped => Failure::Stopped(format!("Stopped. {} is not complete.", path.display())),
+        other => Failure::Environment(format!("{}: {other}", path.display())),
+    })?;
+    if talk != Talk::Quiet {
+        say::tell(&format!("{packets} packets of run {} are in {}", run::name(&spec.labels), path.display()));
+    }
+    Ok(())
 }
 
 /// `aqmkit report`.

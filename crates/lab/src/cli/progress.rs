@@ -23,7 +23,8 @@ pub enum Talk {
 pub struct Bar {
     bar: ProgressBar,
     talk: Talk,
-    runs: usize,
+    /// How many there will be, where that is known.
+    runs: Option<usize>,
     ended: AtomicU64,
 }
 
@@ -36,13 +37,30 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}  {eta} left") {
             bar.set_style(style);
         }
+        Bar::with(bar, talk, Some(runs))
+    }
+
+    /// A sign of life for trials, of which nobody knows how many it takes.
+    #[must_use]
+    pub fn of_trials(talk: Talk) -> Bar {
+        let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
+            bar.set_style(style);
+        }
+        Bar::with(bar, talk, None)
+    }
+
+    fn with(bar: ProgressBar, talk: Talk, runs: Option<usize>) -> Bar {
         let this = Bar { bar, talk, runs, ended: AtomicU64::new(0) };
         this.bar.set_message(this.message(0));
         this
     }
 
     fn message(&self, ended: u64) -> String {
-        format!("{ended} of {} runs", self.runs)
+        match self.runs {
+            Some(runs) => format!("{ended} of {runs} runs"),
+            None => format!("calibrating: {ended} trials"),
+        }
     }
 
     /// Takes the bar away.

@@ -46,7 +46,7 @@ fn one(results: &Results) -> String {
     let body = if results.expectations.is_empty() {
         "It claims no published values.\n".to_owned()
     } else {
-        verdicts(&results.expectations, Screen::of_stdout())
+        verdicts(results, Screen::of_stdout())
     };
     format!("{title}\n{body}")
 }

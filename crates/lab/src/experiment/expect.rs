@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::metric::{Names, check_metric};
+use super::metric::{Names, OVER, PLUS, check_metric};
 use super::order::{Bound, OrderChain, Statistic};
 use super::problem::{Origin, Problem, suggest};
 use super::read::{Keys, read};
 use super::shape;
-use super::sweep::Axis;
+use super::sweep::{Axis, Choice};
 use super::tree::{Entry, Node, Value};
 
 /// A published value that the experiment claims, and where to look for it.
@@ -17,7 +17,7 @@ pub struct Expect {
     pub id: String,
     /// The labels that a run must have, by axis: any of these.
     pub selector: BTreeMap<String, Vec<String>>,
-    /// The window; always there unless a formula is.
+    /// The window; always there unless a formula is, or an ordering along windows.
     pub window: Option<String>,
     /// The class that `metric` is a field of.
     pub class: Option<String>,
@@ -43,11 +43,16 @@ pub struct Expect {
     pub note: String,
 }
 
+/// What `along` is for an ordering of windows.
+const WINDOW: &str = "window";
+
 /// What there is to select from.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     /// The labels of each axis.
     pub(super) axes: Vec<(String, Vec<String>)>,
+    /// For each axis and label, the last parts of the keys that it changes, with their values.
+    pub(super) settings: Vec<Vec<BTreeMap<String, String>>>,
     pub(super) windows: Vec<String>,
     pub(super) names: Names,
 }
@@ -55,7 +60,8 @@ pub(super) struct Scope {
 impl Scope {
     pub(super) fn of_axes(axes: &[Axis]) -> Self {
         let labels = |a: &Axis| a.choices.iter().map(|c| c.label.clone()).collect();
-        Scope { axes: axes.iter().map(|a| (a.name.clone(), labels(a))).collect(), ..Scope::default() }
+        let settings = axes.iter().map(|a| a.choices.iter().map(Choice::settings).collect()).collect();
+        Scope { axes: axes.iter().map(|a| (a.name.clone(), labels(a))).collect(), settings, ..Scope::default() }
     }
 
     pub(super) fn labels(&self, axis: &str) -> Option<&[String]> {
@@ -75,7 +81,12 @@ pub(super) fn read_expects(list: &Node, scope: &Scope) -> Result<Vec<Expect>, Pr
     if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
         return Err(Problem::new("expect is not a list of tables").right("write [[expect]] for each").at(&list.at));
     }
-    list.elements().iter().map(|node| Reader { node, scope }.expect()).collect()
+    list.elements().iter().map(|node| read_expect(node, scope)).collect()
+}
+
+/// Reads one claim.
+pub(super) fn read_expect(node: &Node, scope: &Scope) -> Result<Expect, Problem> {
+    Reader { node, scope }.expect()
 }
 
 struct Reader<'a> {
@@ -182,8 +193,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Without a window in `where`, the only one is meant.
+    /// Without a window in `where`, the only one is meant; an ordering along windows is about several.
     fn check_window(&self, expect: &mut Expect) -> Result<(), Problem> {
+        if expect.along == WINDOW {
+            let problem = Problem::new("where has a window, but the order is along windows");
+            let wrong = expect.window.is_some().then(|| problem.right("leave one of them out").at(self.at("where")));
+            return wrong.map_or(Ok(()), Err);
+        }
         match (&expect.window, self.scope.windows.as_slice()) {
             (Some(_), _) => {}
             (None, [only]) => expect.window = Some(only.clone()),
@@ -203,13 +219,35 @@ impl Reader<'_> {
             _ => vec![],
         };
         let metric = expect.metric.as_deref().unwrap_or_default();
-        check_metric(&below, metric, &self.scope.names).map_err(|e| e.at(self.at("metric")))
+        if let (Some(_), Some(gauge)) = (&expect.link, metric.strip_prefix("aqm.")) {
+            return self.check_gauge(expect, gauge);
+        }
+        check_metric(&below, metric, &self.scope.names).map_err(|e| e.at(self.at("metric")))?;
+        if expect.seconds.is_some() && is_composed(expect) {
+            let problem = Problem::new("seconds does not go with a sum or ratio");
+            return Err(problem.right("name one quantity as metric").at(self.at("seconds")));
+        }
+        Ok(())
+    }
+
+    /// A gauge of a discipline is in the series only, so that it takes a statistic.
+    fn check_gauge(&self, expect: &Expect, gauge: &str) -> Result<(), Problem> {
+        if expect.seconds.is_none() {
+            let problem = Problem::new(format!("aqm.{gauge} is a gauge, which only the time series have"));
+            return Err(problem.right("write seconds = \"mean\", or another statistic").at(self.at("metric")));
+        }
+        if gauge.is_empty() || is_composed(expect) {
+            let problem = Problem::new("this is not one gauge");
+            return Err(problem.right("write metric = \"aqm.NAME\"").at(self.at("metric")));
+        }
+        Ok(())
     }
 
     fn check_order(&self, expect: &Expect) -> Result<(), Problem> {
         let Some(order) = &expect.order else { return Ok(()) };
         let along = expect.along.as_str();
-        let labels = self.scope.labels(along).ok_or_else(|| {
+        let windows = (along == WINDOW).then_some(self.scope.windows.as_slice());
+        let labels = windows.or_else(|| self.scope.labels(along)).ok_or_else(|| {
             let key = if self.node.get("along").is_some() { "along" } else { "order" };
             self.scope.no_axis(along, &[]).at(self.at(key))
         })?;
@@ -220,12 +258,17 @@ impl Reader<'_> {
     }
 }
 
+/// Whether the metric is a sum or a ratio.
+fn is_composed(expect: &Expect) -> bool {
+    expect.metric.as_deref().is_some_and(|m| m.contains(PLUS) || m.contains(OVER))
+}
+
 fn no_label(axis: &str, label: &str, known: &[String]) -> Problem {
     Problem::new(format!("{axis} has no value {label:?}")).right(suggest(label, known.iter().map(String::as_str)))
 }
 
 /// The text of a label: a number is its own.
-fn label_text(node: &Node) -> Option<String> {
+pub(super) fn label_text(node: &Node) -> Option<String> {
     match &node.value {
         Value::Scalar(toml::Value::String(s)) => Some(s.clone()),
         Value::Scalar(other) => Some(other.to_string()),

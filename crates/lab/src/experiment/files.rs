@@ -1,4 +1,4 @@
-//! Data files that traffic models read: traces beside the experiment.
+//! Data files that traffic models and links read: traces beside the experiment.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,19 +10,21 @@ use aqmkit_flows::traffic::registry::Spec;
 
 use super::catalogue::embedded;
 use super::problem::Problem;
+use super::rate::{Varying, parse_trace};
 
 /// Where data files lie, and what was read of them: the combinations of a sweep share it.
 pub(super) struct Files {
     beside: PathBuf,
     texts: RefCell<BTreeMap<String, String>>,
     populations: RefCell<Vec<(Spec, Arc<dyn Population>)>>,
+    traces: RefCell<BTreeMap<String, Varying>>,
 }
 
 impl Files {
     /// Files are looked for beside the experiment file, then in the embedded tree.
     pub(super) fn beside(experiment: &str) -> Self {
         let beside = Path::new(experiment).parent().unwrap_or(Path::new("")).to_path_buf();
-        Files { beside, texts: RefCell::default(), populations: RefCell::default() }
+        Files { beside, texts: RefCell::default(), populations: RefCell::default(), traces: RefCell::default() }
     }
 
     /// The text of a file.
@@ -40,6 +42,16 @@ impl Files {
         };
         self.texts.borrow_mut().insert(name.to_owned(), text.clone());
         Ok(text)
+    }
+
+    /// The trace of a link's rate, read once for all combinations.
+    pub(super) fn trace(&self, name: &str) -> Result<Varying, Problem> {
+        if let Some(trace) = self.traces.borrow().get(name) {
+            return Ok(trace.clone());
+        }
+        let trace = parse_trace(name, &self.read(name)?)?;
+        self.traces.borrow_mut().insert(name.to_owned(), trace.clone());
+        Ok(trace)
     }
 
     /// The model that these parameters make, once for all combinations.

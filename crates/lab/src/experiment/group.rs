@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::delays::{Delays, read_delays};
 use super::files::Files;
+use super::load::{Load, read_load};
 use super::network::{Network, Route, Way};
 use super::path::Path;
 use super::problem::{Problem, suggest};
@@ -33,7 +34,7 @@ pub(super) struct Group {
     pub(super) name: String,
     pub(super) class: u8,
     #[serde(serialize_with = "with_kind")]
-    spec: Spec,
+    pub(super) spec: Spec,
     /// Hashes of the data files it reads.
     files: Vec<String>,
     #[serde(skip)]
@@ -46,6 +47,11 @@ pub(super) struct Group {
     pub(super) routes: Vec<Route>,
     pub(super) clients: u32,
     pub(super) delays: Delays,
+    /// What it is to offer, where its population is still to be found.
+    pub(super) load: Option<Load>,
+    /// The texts of its data files.
+    #[serde(skip)]
+    texts: Arc<[String]>,
 }
 
 /// A traffic's model, ready to make its applications.
@@ -54,6 +60,7 @@ struct Model {
     population: Arc<dyn Population>,
     /// Hashes of the data files it reads.
     files: Vec<String>,
+    texts: Arc<[String]>,
 }
 
 fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
@@ -63,6 +70,21 @@ fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
 impl fmt::Debug for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Group").field("name", &self.name).field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl Group {
+    /// The same traffic with another amount of what its load is proportional to; nothing where it cannot be so much or so
+    /// little. Says which amount it became.
+    pub(super) fn with_amount(&self, amount: f64) -> Result<Option<(Group, f64)>, TrafficError> {
+        let mut spec = self.spec.clone();
+        let Some(mut knob) = spec.knob() else { return Ok(None) };
+        if !knob.set_amount(amount) {
+            return Ok(None);
+        }
+        let became = knob.amount();
+        let population = Arc::from(spec.prepare(&self.texts)?);
+        Ok(Some((Group { spec, population, load: None, ..self.clone() }, became)))
     }
 }
 
@@ -111,7 +133,7 @@ impl Source<'_> {
     /// Resolves the traffic, and adds the links that are its own to the network.
     pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
         let class = self.class_index(context)?;
-        let Model { spec, population, files } = self.model(context)?;
+        let Model { spec, population, files, texts } = self.model(context)?;
         let profile = read_profile(context.transport, self.node.get("transport"))?;
         self.check_times(context.duration)?;
         let routes = network.routes(Way { traffic: &self.name, node: self.node, keys: &self.keys })?;
@@ -119,7 +141,13 @@ impl Source<'_> {
             Some(node) => read_delays(node, network.servers, network.clients)?,
             None => Delays::None,
         };
+        let load = match &self.keys.load {
+            Some(_) => Some(read_load(self.node, &spec, &routes, network)?),
+            None => None,
+        };
         Ok(Group {
+            load,
+            texts,
             name: self.name.clone(),
             class,
             spec,
@@ -160,7 +188,7 @@ impl Source<'_> {
         let texts = texts.map_err(|e| e.at(&self.node.at))?;
         let population = context.files.population(&spec, &texts).map_err(|e| self.refused(&e))?;
         let files = texts.iter().map(|t| blake3::hash(t.as_bytes()).to_string()).collect();
-        Ok(Model { spec, population, files })
+        Ok(Model { spec, population, files, texts: texts.into() })
     }
 
     fn refused(&self, error: &TrafficError) -> Problem {

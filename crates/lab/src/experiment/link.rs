@@ -2,24 +2,25 @@
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_sim::scenario::Wire;
 use serde::{Serialize, Serializer};
 
 use super::problem::{Origin, Problem};
 use super::queue::plain;
-use super::tree::Node;
+use super::rate::LinkRate;
 
 /// A link as the simulator wants it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Link {
     pub(super) name: String,
-    pub(super) rate: BitRate,
+    pub(super) rate: LinkRate,
     pub(super) delay: Duration,
     pub(super) overhead: u32,
     pub(super) mean_packet: Bytes,
     #[serde(serialize_with = "with_name")]
     pub(super) aqm: Spec,
-    /// The share of packets that is lost behind the queue.
-    pub(super) loss: f64,
+    /// What happens to packets behind the queue.
+    pub(super) wire: Wire,
     pub(super) report: bool,
 }
 
@@ -34,16 +35,6 @@ pub(super) fn push(links: &mut Vec<Link>, link: Link) -> usize {
     links.len() - 1
 }
 
-/// Checks the `loss` of a link.
-pub(super) fn share(loss: f64, node: &Node) -> Result<f64, Problem> {
-    if (0.0..=1.0).contains(&loss) {
-        return Ok(loss);
-    }
-    Err(Problem::new(format!("the loss cannot be {loss}"))
-        .right("it is a share from 0 to 1")
-        .at(&node.get("loss").unwrap_or(node).at))
-}
-
 /// The `overhead` of a link.
 pub(super) fn framing(overhead: Bytes) -> u32 {
     u32::try_from(overhead.0).unwrap_or(u32::MAX)
@@ -53,12 +44,12 @@ pub(super) fn framing(overhead: Bytes) -> u32 {
 pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -> Result<Link, Problem> {
     let link = Link {
         name: name.to_owned(),
-        rate,
+        rate: LinkRate { mean: rate, trace: None },
         delay: Duration::ZERO,
         overhead: 0,
         mean_packet: Bytes(1000),
         aqm: plain()?,
-        loss: 0.0,
+        wire: Wire::default(),
         report,
     };
     above_zero(link, at)
@@ -77,10 +68,10 @@ pub(super) fn access_links(
 
 /// Checks that a link sends, and that its typical packet is one.
 pub(super) fn above_zero(link: Link, at: &Origin) -> Result<Link, Problem> {
-    if link.rate.as_bps() > 0 && link.mean_packet > Bytes::ZERO {
+    if link.rate.mean.as_bps() > 0 && link.mean_packet > Bytes::ZERO {
         return Ok(link);
     }
-    if link.rate.as_bps() > 0 {
+    if link.rate.mean.as_bps() > 0 {
         return Err(Problem::new("a typical packet has no bytes")
             .right("write such as mean_packet = \"1000b\"")
             .at(at));

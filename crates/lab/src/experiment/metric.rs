@@ -19,8 +19,22 @@ pub(super) struct Names {
     pub(super) apps: Vec<String>,
 }
 
-/// Checks that `metric` is a number of every run; `below` are the parts of the path that `where` gives.
+/// Stands between quantities that are added.
+pub const PLUS: &str = " + ";
+
+/// Stands between a quantity, or sum, and what it is divided by.
+pub const OVER: &str = " / ";
+
+/// Checks that `metric` is a number of every run, a sum of such, or one over another; `below` are the parts of the
+/// path that `where` gives.
 pub(super) fn check_metric(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem> {
+    if metric.matches(OVER).count() > 1 {
+        return Err(Problem::new("this divides twice").right("write a / b"));
+    }
+    metric.split(OVER).flat_map(|side| side.split(PLUS)).try_for_each(|term| check_term(below, term, names))
+}
+
+fn check_term(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem> {
     let path = Path::parse(metric).ok_or_else(|| {
         Problem::new(format!("{metric:?} is not the path of a quantity"))
             .right("write a field, or keys with dots between them, such as queue_delay_ms.p90")

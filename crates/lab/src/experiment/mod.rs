@@ -5,9 +5,10 @@
 //! | `tree`, `path`, `patch` | the file as values that know where they were written, and how they are changed |
 //! | `read`, `shape` | from values to types, with errors that point to the text |
 //! | `sweep` | axes and combinations |
-//! | `resolve`, `network`, `link`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
+//! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
+//! | `load` | populations that are found by simulation |
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
-//! | `expect`, `order`, `metric` | the published values that are claimed |
+//! | `expect`, `expect_table`, `order`, `metric` | the published values that are claimed |
 //! | `predict` | the lines that equations predict |
 //! | `catalogue`, `files` | where experiments and their data lie |
 //! | `problem` | what is wrong, where, and what would be right |
@@ -15,9 +16,11 @@
 mod catalogue;
 mod delays;
 mod expect;
+mod expect_table;
 mod files;
 mod group;
 mod link;
+mod load;
 mod metric;
 mod network;
 mod order;
@@ -27,6 +30,7 @@ mod plan;
 mod predict;
 mod problem;
 mod queue;
+mod rate;
 mod read;
 mod resolve;
 mod scenario;
@@ -34,6 +38,7 @@ mod shape;
 mod sweep;
 mod transport;
 mod tree;
+mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,12 +47,15 @@ use crate::results;
 
 pub use catalogue::{CatalogueEntry, catalogue, library_file};
 pub use expect::Expect;
+pub use load::{Sought, Trial};
+pub use metric::{OVER, PLUS};
 pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use plan::RunSpec;
 pub use problem::{Location, Problem};
 pub use resolve::Window;
 
 use expect::{Scope, read_expects};
+use expect_table::read_tables;
 use files::Files;
 use patch::Patch;
 use predict::read_predictions;
@@ -90,10 +98,14 @@ pub struct Experiment {
     pub source: String,
     /// What the reader of its report should know, in Markdown.
     pub about: String,
+    /// Columns of the time series to plot beside the usual ones.
+    pub plot: Vec<String>,
     /// The axes of its sweep.
     pub axes: Vec<results::Axis>,
     /// The published values it claims.
     pub expects: Vec<Expect>,
+    /// Which of them are the cells of published tables.
+    pub tables: Vec<results::Table>,
     /// What equations predict for its time series.
     pub predictions: Vec<results::Overlay>,
     /// The windows it reports; of all combinations, where they differ.
@@ -128,10 +140,17 @@ impl Experiment {
         let document = Node::document(&Text::new(file_name, text))?;
         let files = Files::beside(file_name);
         let full = Variant::of(&document, &[], &files)?;
-        let expects = match document.get("expect") {
+        let mut expects = match document.get("expect") {
             Some(list) => read_expects(list, &full.scope())?,
             None => Vec::new(),
         };
+        let mut tables = Vec::new();
+        if let Some(list) = document.get("expect_table") {
+            for (table, cells) in read_tables(list, &full.scope())? {
+                tables.push(table);
+                expects.extend(cells);
+            }
+        }
         let predictions = match document.get("predict") {
             Some(list) => read_predictions(list, &full.scope())?,
             None => Vec::new(),
@@ -149,7 +168,7 @@ impl Experiment {
             variant = Variant::of(&variant.document, &settings, &files)?;
         }
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
-        Ok(Experiment { expects, predictions, ..experiment })
+        Ok(Experiment { expects, tables, predictions, ..experiment })
     }
 
     /// Every combination and repeat; the repeats of a combination follow each other.
@@ -182,7 +201,7 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     }
     let mut tree = document.without(&["quick"]);
     for patch in Patch::from_table(changes, &[])? {
-        if ["quick", "expect", "predict"].contains(&patch.path.root()) {
+        if ["quick", "expect", "expect_table", "predict"].contains(&patch.path.root()) {
             let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
             return Err(problem.right("a quick run claims the same published values").at(&patch.at));
         }
@@ -253,8 +272,10 @@ impl Variant {
             title: self.root.title,
             source: self.root.source,
             about: self.root.about,
+            plot: self.root.plot,
             axes: self.axes.iter().map(|a| results::Axis { name: a.name.clone(), labels: labels(a) }).collect(),
             expects: Vec::new(),
+            tables: Vec::new(),
             predictions: Vec::new(),
             windows,
             repeat,
@@ -267,7 +288,8 @@ impl Variant {
 
 /// Whether a setting changes the file as a whole; others change each combination, after the sweep.
 fn is_of_the_file(path: &path::Path) -> bool {
-    ["title", "source", "about", "repeat", "seed", "sweep", "quick", "expect", "predict"].contains(&path.root())
+    ["title", "source", "about", "plot", "repeat", "seed", "sweep", "quick", "expect", "expect_table", "predict"]
+        .contains(&path.root())
 }
 
 /// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.

@@ -2,14 +2,18 @@
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_sim::scenario::Wire;
 use serde::Serialize;
 
-use super::link::{Link, above_zero, access_links, framing, plain_link, push, share};
+use super::files::Files;
+use super::link::{Link, above_zero, access_links, framing, plain_link, push};
 use super::problem::{Problem, suggest};
 use super::queue::read_queue;
+use super::rate::{LinkRate, Rate};
 use super::read::{Keys, read};
-use super::shape;
+use super::shape::{self, Direction};
 use super::tree::Node;
+use super::wire::wire;
 
 /// The most servers and clients.
 const MAX_HOSTS: u32 = 100_000;
@@ -65,10 +69,16 @@ struct Reader<'a> {
     node: &'a Node,
     params: Option<&'a Node>,
     classes: &'a [String],
+    files: &'a Files,
 }
 
 /// Reads `[topology]`.
-pub(super) fn read_network(node: &Node, params: Option<&Node>, classes: &[String]) -> Result<Network, Problem> {
+pub(super) fn read_network(
+    node: &Node,
+    params: Option<&Node>,
+    classes: &[String],
+    files: &Files,
+) -> Result<Network, Problem> {
     let topology: shape::Topology = read(node, Keys::of("a key of [topology]"))?;
     for (key, hosts) in [("servers", topology.servers), ("clients", topology.clients)] {
         if !(1..=MAX_HOSTS).contains(&hosts) {
@@ -76,7 +86,7 @@ pub(super) fn read_network(node: &Node, params: Option<&Node>, classes: &[String
             return Err(problem.right(format!("it must be from 1 to {MAX_HOSTS}")).at(at(node, key)));
         }
     }
-    let reader = Reader { topology: &topology, node, params, classes };
+    let reader = Reader { topology: &topology, node, params, classes, files };
     match node.get("links") {
         Some(links) => reader.listed(links),
         None => reader.dumbbell(),
@@ -90,9 +100,10 @@ impl Reader<'_> {
             let help = "the bottleneck is measured; only a topology of listed links has a choice";
             return Err(Problem::new("measured is not for a dumbbell").right(help).at(at(node, "measured")));
         }
-        let rate = topology.rate.ok_or_else(|| {
+        let rate = topology.rate.as_ref().ok_or_else(|| {
             Problem::new("the bottleneck has no rate").right("write rate = \"10mbit\" in [topology]").at(&node.at)
         })?;
+        let rate = self.rate(rate, node)?;
         let mut links = Vec::new();
         let access = match topology.access.0 {
             Some(own) => access_links(&mut links, "access", own, topology.servers, at(node, "access"))?,
@@ -102,11 +113,11 @@ impl Reader<'_> {
             Some(shared) => Some(push(&mut links, plain_link("inbound", shared, false, at(node, "inbound"))?)),
             None => None,
         };
-        let aqm = self.queue(node.get("aqm"), rate, topology.mean_packet)?;
-        let mut bottleneck = self.link("bottleneck", rate, topology.delay, aqm);
-        bottleneck.loss = share(topology.loss, node)?;
+        let aqm = self.queue(node.get("aqm"), rate.mean, topology.mean_packet)?;
+        let mut bottleneck = self.link("bottleneck", rate.clone(), topology.delay, aqm);
+        bottleneck.wire = wire(topology.loss, topology.jitter, topology.reorder, node)?;
         let bottleneck = push(&mut links, above_zero(bottleneck, at(node, "rate"))?);
-        let reverse = self.reverse(rate)?.map(|link| push(&mut links, link));
+        let reverse = self.reverse(&rate)?.map(|link| push(&mut links, link));
         let dumbbell = Dumbbell { access, inbound, bottleneck, reverse, delay: topology.delay };
         Ok(self.network(links, bottleneck, Joined::Dumbbell(dumbbell)))
     }
@@ -115,7 +126,12 @@ impl Reader<'_> {
         Network { links, measured, servers: self.topology.servers, clients: self.topology.clients, joined }
     }
 
-    fn link(&self, name: &str, rate: BitRate, delay: Duration, aqm: Spec) -> Link {
+    /// The rate that is written in `node`.
+    fn rate(&self, rate: &Rate, node: &Node) -> Result<LinkRate, Problem> {
+        rate.resolve(self.files).map_err(|e| e.at(at(node, "rate")))
+    }
+
+    fn link(&self, name: &str, rate: LinkRate, delay: Duration, aqm: Spec) -> Link {
         Link {
             name: name.to_owned(),
             rate,
@@ -123,7 +139,7 @@ impl Reader<'_> {
             overhead: framing(self.topology.overhead),
             mean_packet: self.topology.mean_packet,
             aqm,
-            loss: 0.0,
+            wire: Wire::default(),
             report: true,
         }
     }
@@ -136,21 +152,24 @@ impl Reader<'_> {
         }
     }
 
-    fn reverse(&self, forward: BitRate) -> Result<Option<Link>, Problem> {
+    fn reverse(&self, forward: &LinkRate) -> Result<Option<Link>, Problem> {
         let Some(node) = self.node.get("reverse") else { return Ok(None) };
         let reverse: shape::Reverse = read(node, Keys::of("a key of reverse"))?;
-        let rate = reverse.rate.unwrap_or(forward);
+        let rate = match &reverse.rate {
+            Some(rate) => self.rate(rate, node)?,
+            None => forward.clone(),
+        };
         let mean_packet = reverse.mean_packet.unwrap_or(self.topology.mean_packet);
-        let aqm = self.queue(node.get("aqm"), rate, mean_packet)?;
+        let aqm = self.queue(node.get("aqm"), rate.mean, mean_packet)?;
         let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
         link.mean_packet = mean_packet;
         link.overhead = framing(reverse.overhead.unwrap_or(self.topology.overhead));
-        link.loss = share(reverse.loss, node)?;
+        link.wire = wire(reverse.loss, reverse.jitter, reverse.reorder, node)?;
         above_zero(link, at(node, "rate")).map(Some)
     }
 
     fn listed(&self, list: &Node) -> Result<Network, Problem> {
-        for key in ["rate", "delay", "access", "inbound", "reverse", "loss"] {
+        for key in ["rate", "delay", "access", "inbound", "reverse", "loss", "jitter", "reorder"] {
             if let Some(entry) = self.node.entries().iter().find(|e| e.key == key) {
                 let problem = Problem::new(format!("{key} belongs to a dumbbell, but links are listed"));
                 return Err(problem.right("leave out either the links or the keys of a dumbbell").at(&entry.at));
@@ -172,11 +191,12 @@ impl Reader<'_> {
     fn listed_link(&self, node: &Node) -> Result<Link, Problem> {
         let keys: shape::Link = read(node, Keys::of("a key of a link"))?;
         let mean_packet = keys.mean_packet.unwrap_or(self.topology.mean_packet);
-        let aqm = self.queue(node.get("aqm").or_else(|| self.node.get("aqm")), keys.rate, mean_packet)?;
-        let mut link = self.link(&keys.name, keys.rate, keys.delay, aqm);
+        let rate = self.rate(&keys.rate, node)?;
+        let aqm = self.queue(node.get("aqm").or_else(|| self.node.get("aqm")), rate.mean, mean_packet)?;
+        let mut link = self.link(&keys.name, rate, keys.delay, aqm);
         link.mean_packet = mean_packet;
         link.overhead = framing(keys.overhead.unwrap_or(self.topology.overhead));
-        link.loss = share(keys.loss, node)?;
+        link.wire = wire(keys.loss, keys.jitter, keys.reorder, node)?;
         link.report = keys.report;
         above_zero(link, at(node, "rate"))
     }
@@ -219,6 +239,9 @@ impl Network {
             None => None,
         };
         let Joined::Dumbbell(dumbbell) = &self.joined else { return Ok(Vec::new()) };
+        if way.keys.direction == Direction::Reverse {
+            return dumbbell.back(way, &own.unwrap_or_default(), self.servers);
+        }
         let access = own.as_ref().unwrap_or(&dumbbell.access);
         let route = |server: usize| Route {
             forward: access
@@ -241,6 +264,12 @@ impl Network {
     }
 
     fn along(&self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+        if way.keys.direction == Direction::Reverse {
+            let help = "name the links of its way in path, and those of its acknowledgements in reverse";
+            return Err(Problem::new("direction belongs to a dumbbell, but links are listed")
+                .right(help)
+                .at(at(way.node, "direction")));
+        }
         if way.keys.access.is_some() {
             let help = "add the access link to the list, and to the traffic's path";
             return Err(Problem::new("access belongs to a dumbbell, but links are listed")
@@ -270,6 +299,24 @@ impl Network {
             })
         };
         names.iter().enumerate().map(find).collect()
+    }
+}
+
+impl Dumbbell {
+    /// The routes of a traffic whose servers are on the side of the clients: its data crosses the link back, and its
+    /// acknowledgements the bottleneck.
+    fn back(&self, way: Way<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
+        let Some(back) = self.reverse else {
+            return Err(Problem::new(format!("traffic {} has no link back to cross", way.traffic))
+                .right("give [topology] one, such as reverse = { rate = \"10mbit\" }")
+                .at(at(way.node, "direction")));
+        };
+        let route = |server: usize| Route {
+            forward: access.get(server).copied().into_iter().chain([back]).collect(),
+            reverse: self.inbound.into_iter().chain([self.bottleneck]).collect(),
+            reverse_delay: Duration::ZERO,
+        };
+        Ok((0..servers as usize).map(route).collect())
     }
 }
 

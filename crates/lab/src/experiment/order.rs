@@ -158,6 +158,8 @@ pub enum Statistic {
     Percentile(f64),
     /// The share of the values that keep a bound.
     Share(Bound),
+    /// The time from the window's start to the end of the first interval whose value keeps a bound.
+    Until(Bound),
 }
 
 impl Statistic {
@@ -168,15 +170,19 @@ impl Statistic {
     pub fn parse(text: &str) -> Result<Statistic, Problem> {
         let percentile = || text.strip_prefix('p')?.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
         let share = || Bound::parse(text.strip_prefix("share")?).ok();
+        let until = || Bound::parse(text.strip_prefix("until")?).ok();
         match text {
             "min" => Some(Statistic::Min),
             "max" => Some(Statistic::Max),
             "mean" => Some(Statistic::Mean),
-            _ => percentile().map(Statistic::Percentile).or_else(|| share().map(Statistic::Share)),
+            _ => percentile()
+                .map(Statistic::Percentile)
+                .or_else(|| share().map(Statistic::Share))
+                .or_else(|| until().map(Statistic::Until)),
         }
         .ok_or_else(|| {
             Problem::new(format!("{text:?} is not a statistic of seconds"))
-                .right("write min, max, mean, a percentile such as p10, or a share such as share>=20")
+                .right("write min, max, mean, a percentile such as p10, a share such as share>=20, or a time such as until>=20")
         })
     }
 }
@@ -189,6 +195,7 @@ impl fmt::Display for Statistic {
             Statistic::Mean => f.write_str("mean"),
             Statistic::Percentile(p) => write!(f, "p{p}"),
             Statistic::Share(bound) => write!(f, "share {bound}"),
+            Statistic::Until(bound) => write!(f, "until {bound}"),
         }
     }
 }
@@ -224,7 +231,7 @@ mod tests {
         assert_eq!(Bound::parse(" >=25").unwrap(), Bound { compare: Compare::AtLeast, value: 25.0 });
         assert!(Bound::parse("25").is_err() && Bound::parse(">= many").is_err() && Bound::parse("> nan").is_err());
         assert!(Bound::parse("< 3").unwrap().holds(2.9) && !Bound::parse("<= 3").unwrap().holds(3.1));
-        for text in ["min", "max", "mean", "p10", "p99.9", "share >= 20"] {
+        for text in ["min", "max", "mean", "p10", "p99.9", "share >= 20", "until < 3"] {
             assert_eq!(Statistic::parse(text).unwrap().to_string(), text);
         }
         assert!(Statistic::parse("share>=20").is_ok());

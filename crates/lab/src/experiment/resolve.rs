@@ -74,7 +74,7 @@ pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Pr
     let all = read_sources(traffic)?;
     let used = in_use(&all, root.r#use.as_deref(), tree)?;
     let classes = class_names(&root, &used, tree)?;
-    let mut network = read_network(topology, params, &classes)?;
+    let mut network = read_network(topology, params, &classes, files)?;
     let context = Context { topology, transport: tree.get("transport"), classes: &classes, duration, files };
     // What is not in use is read too: a mistake there is a mistake.
     for source in all.iter().filter(|s| !used.iter().any(|u| u.name == s.name)) {

@@ -1,5 +1,7 @@
 //! What the simulator is told of a run.
 
+use std::sync::Arc;
+
 use aqmkit_base::{ClassId, Instant, Rng};
 use aqmkit_flows::traffic::Application;
 use aqmkit_flows::traffic::model::UDP_HEADERS;
@@ -23,6 +25,10 @@ impl RunSpec {
     /// When the parts contradict each other; an experiment that could be read does not let that happen.
     pub fn scenario(&self) -> Result<Scenario, Problem> {
         let run = &*self.resolved;
+        if let Some(open) = run.groups.iter().find(|g| g.load.is_some()) {
+            let problem = Problem::new(format!("the population of traffic {} has not been found yet", open.name));
+            return Err(problem.right("an experiment with a load is calibrated before it is run"));
+        }
         let window = |w: &Window| scenario::WindowSpec {
             name: w.name.clone(),
             from: run.instant(w.from),
@@ -48,12 +54,13 @@ impl RunSpec {
 fn link(link: &Link) -> scenario::Link {
     scenario::Link {
         name: link.name.clone(),
-        rate: link.rate,
+        rate: link.rate.mean,
+        trace: link.rate.trace.as_ref().map(|t| Arc::clone(&t.trace)),
         delay: link.delay,
         overhead: link.overhead,
         mean_packet: link.mean_packet,
         aqm: link.aqm.clone(),
-        loss: link.loss,
+        wire: link.wire,
         report: link.report,
     }
 }

@@ -9,6 +9,9 @@ use aqmkit_base::{BitRate, Bytes, Duration};
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
+use super::rate::Rate;
+use super::wire::{Loss, Reorder};
+
 /// A value that is read elsewhere.
 type Elsewhere = Option<IgnoredAny>;
 
@@ -34,6 +37,8 @@ pub(super) struct Root {
     pub(super) classes: Option<Vec<String>>,
     pub(super) r#use: Option<Vec<String>>,
     #[serde(default)]
+    pub(super) plot: Vec<String>,
+    #[serde(default)]
     pub(super) windows: BTreeMap<String, (Duration, Duration)>,
     topology: Elsewhere,
     transport: Elsewhere,
@@ -42,6 +47,7 @@ pub(super) struct Root {
     sweep: Elsewhere,
     quick: Elsewhere,
     expect: Elsewhere,
+    expect_table: Elsewhere,
     predict: Elsewhere,
 }
 
@@ -50,7 +56,7 @@ pub(super) struct Root {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "some keys are only named here")]
 pub(super) struct Topology {
-    pub(super) rate: Option<BitRate>,
+    pub(super) rate: Option<Rate>,
     #[serde(default)]
     pub(super) delay: Duration,
     #[serde(default = "one")]
@@ -66,7 +72,10 @@ pub(super) struct Topology {
     #[serde(default)]
     pub(super) overhead: Bytes,
     #[serde(default)]
-    pub(super) loss: f64,
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
     pub(super) measured: Option<String>,
     delays: Elsewhere,
     aqm: Elsewhere,
@@ -79,12 +88,15 @@ pub(super) struct Topology {
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "some keys are only named here")]
 pub(super) struct Reverse {
-    pub(super) rate: Option<BitRate>,
+    pub(super) rate: Option<Rate>,
     pub(super) delay: Option<Duration>,
     pub(super) mean_packet: Option<Bytes>,
     pub(super) overhead: Option<Bytes>,
     #[serde(default)]
-    pub(super) loss: f64,
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
     aqm: Elsewhere,
 }
 
@@ -94,13 +106,16 @@ pub(super) struct Reverse {
 #[allow(dead_code, reason = "some keys are only named here")]
 pub(super) struct Link {
     pub(super) name: String,
-    pub(super) rate: BitRate,
+    pub(super) rate: Rate,
     #[serde(default)]
     pub(super) delay: Duration,
     pub(super) mean_packet: Option<Bytes>,
     pub(super) overhead: Option<Bytes>,
     #[serde(default)]
-    pub(super) loss: f64,
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
     #[serde(default = "yes")]
     pub(super) report: bool,
     aqm: Elsewhere,
@@ -119,14 +134,40 @@ pub(super) struct Traffic {
     pub(super) access: Option<OrNone<BitRate>>,
     pub(super) path: Option<Vec<String>>,
     pub(super) reverse: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) direction: Direction,
+    pub(super) load: Option<String>,
     delays: Elsewhere,
     transport: Elsewhere,
 }
 
+/// Which way the data of a traffic crosses a dumbbell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Direction {
+    /// Over the bottleneck.
+    #[default]
+    Forward,
+    /// Over the link back.
+    Reverse,
+}
+
 impl Traffic {
     /// The names of its fields: the rest of the table is the model's.
-    pub(super) const KEYS: &[&str] =
-        &["kind", "name", "class", "start", "stop", "access", "path", "reverse", "delays", "transport"];
+    pub(super) const KEYS: &[&str] = &[
+        "kind",
+        "name",
+        "class",
+        "start",
+        "stop",
+        "access",
+        "path",
+        "reverse",
+        "direction",
+        "load",
+        "delays",
+        "transport",
+    ];
 }
 
 /// `[[expect]]`.

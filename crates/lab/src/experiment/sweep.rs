@@ -22,6 +22,16 @@ pub(super) struct Axis {
 pub(super) struct Choice {
     pub(super) label: String,
     patches: Vec<Patch>,
+    /// What it is called in tables, by name.
+    called: BTreeMap<String, String>,
+}
+
+impl Choice {
+    /// The last parts of the keys that it changes, with their values; and what it is called.
+    pub(super) fn settings(&self) -> BTreeMap<String, String> {
+        let named = |p: &Patch| Some((p.path.0.last()?.clone(), text_of(&p.node)));
+        self.patches.iter().filter_map(named).chain(self.called.clone()).collect()
+    }
 }
 
 /// The keys that may differ between runs.
@@ -42,7 +52,20 @@ const SWEPT: &[&str] = &[
 
 /// Names that mean something else in labels or in the file.
 const TAKEN: &[&str] = &[
-    "title", "source", "about", "repeat", "seed", "sweep", "quick", "expect", "predict", "window", "class", "app",
+    "title",
+    "source",
+    "about",
+    "plot",
+    "repeat",
+    "seed",
+    "sweep",
+    "quick",
+    "expect",
+    "expect_table",
+    "predict",
+    "window",
+    "class",
+    "app",
     "link",
 ];
 
@@ -113,7 +136,7 @@ fn read_axis(path: &Path, entry: &Entry, values: &[Node]) -> Result<Axis, Proble
 fn value_of_key(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Problem> {
     let node = if value.is_table() { value.without(&["label"]) } else { value.clone() };
     let patch = Patch { path: path.clone().normal(), at: entry.at.clone(), node };
-    Ok(Choice { label: label_of(value)?, patches: vec![patch] })
+    Ok(Choice { label: label_of(value)?, patches: vec![patch], called: BTreeMap::new() })
 }
 
 fn value_of_own(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Problem> {
@@ -125,12 +148,21 @@ fn value_of_own(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Prob
         let what = format!("{path} is not a key that can be swept, and its value has no label");
         return Err(Problem::new(what).right(help).at(&entry.at));
     }
-    let patches = Patch::from_table(value, &["label"])?;
+    let patches = Patch::from_table(value, &["label", "as"])?;
+    let called = value.get("as").map_or(Ok(BTreeMap::new()), names_of)?;
     if let Some(patch) = patches.iter().find(|p| !SWEPT.contains(&p.path.root())) {
         let problem = Problem::new(format!("{} is not a key that can be swept", patch.path));
         return Err(problem.right(suggest(patch.path.root(), SWEPT.iter().copied())).at(&patch.at));
     }
-    Ok(Choice { label: label_of(value)?, patches })
+    Ok(Choice { label: label_of(value)?, patches, called })
+}
+
+/// What a value is called in tables: `as = { gamma = 0.5 }`.
+fn names_of(table: &Node) -> Result<BTreeMap<String, String>, Problem> {
+    if !table.is_table() {
+        return Err(Problem::new("as is not a table").right("write as = { gamma = 0.5 }").at(&table.at));
+    }
+    Ok(table.entries().iter().map(|e| (e.key.clone(), text_of(&e.node))).collect())
 }
 
 /// The label of a value: its `label`, its `name`, or the value itself.
@@ -196,7 +228,7 @@ fn choose(axis: &mut Axis, setting: &Patch) -> Result<(), Problem> {
     let label = label_of(&setting.node)?;
     let choice = match axis.choices.iter().find(|c| c.label == label) {
         Some(choice) => choice.clone(),
-        None if axis.path.is_some() => Choice { label, patches: vec![setting.clone()] },
+        None if axis.path.is_some() => Choice { label, patches: vec![setting.clone()], called: BTreeMap::new() },
         None => {
             let problem = Problem::new(format!("the axis {} has no value {label:?}", axis.name));
             return Err(problem

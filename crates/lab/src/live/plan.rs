@@ -47,6 +47,10 @@ pub fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
         return Err(NotLive::Unfit("it has no link to measure".to_owned()));
     };
+    if scenario.links.iter().any(|l| l.trace.is_some() || l.wire != aqmkit_sim::scenario::Wire::default()) {
+        let text = "a link of it varies, loses, shakes or reorders packets, which a live link does not";
+        return Err(NotLive::Unfit(text.to_owned()));
+    }
     let back = way_back(scenario)?;
     let down = Setup {
         overhead: measured.overhead,

@@ -1,5 +1,7 @@
 //! Verdicts in words, and how many there are of each.
 
+use serde::Serialize;
+
 use super::format::significant;
 use crate::results::Expectation;
 
@@ -28,8 +30,17 @@ pub fn tolerance(row: &Expectation) -> String {
     }
 }
 
+/// The published value, or the middle of a published range, or a bound that is published alone.
+#[must_use]
+pub fn published(row: &Expectation) -> Option<f64> {
+    match (row.low, row.high) {
+        (Some(low), Some(high)) => Some((low + high) / 2.0),
+        (low, high) => low.or(high),
+    }
+}
+
 /// How many published values were claimed, and what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// All.
     pub claimed: usize,

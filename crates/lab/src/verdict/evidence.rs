@@ -6,7 +6,7 @@ use aqmkit_sim::output::Series;
 use serde_json::Value;
 
 use super::unit::{self, Quantity};
-use crate::experiment::{Expect, Statistic};
+use crate::experiment::{Expect, OVER, PLUS, Statistic};
 use crate::report::RunData;
 use crate::results::Entry;
 
@@ -93,15 +93,8 @@ pub fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
 }
 
 fn sample(expect: &Expect, seen: &Seen<'_>) -> Result<Sample, String> {
-    let path = path(expect);
-    let number = match expect.seconds {
-        Some(statistic) => over_seconds(statistic, &path, seen),
-        None => lookup(&seen.values, &path).and_then(Value::as_f64),
-    };
-    let number = number.ok_or_else(|| {
-        let at: Vec<_> = seen.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        format!("there is no {path} in {}", at.join(" "))
-    })?;
+    let sides = paths(expect).into_iter().map(|side| total(expect, &side, seen)).collect::<Result<Vec<_>, _>>()?;
+    let number = sides.into_iter().reduce(|above, below| above / below).unwrap_or(f64::NAN);
     let combination = seen.labels.iter().filter(|(k, _)| !REPEATS.contains(&k.as_str()));
     Ok(Sample {
         combination: combination.map(|(k, v)| (k.clone(), v.clone())).collect(),
@@ -110,17 +103,48 @@ fn sample(expect: &Expect, seen: &Seen<'_>) -> Result<Sample, String> {
     })
 }
 
-/// The metric's whole path: `classes.tcp.goodput_bps`.
-pub fn path(expect: &Expect) -> String {
-    let metric = expect.metric.as_deref().unwrap_or_default();
-    let within = [("classes", &expect.class), ("apps", &expect.app), ("links", &expect.link)];
-    let named = within.into_iter().find_map(|(part, name)| name.as_ref().map(|n| format!("{part}.{n}.{metric}")));
-    named.unwrap_or_else(|| metric.to_owned())
+/// The sum of the values at these paths.
+fn total(expect: &Expect, paths: &[String], seen: &Seen<'_>) -> Result<f64, String> {
+    let value = |path: &String| {
+        let found = match expect.seconds {
+            Some(statistic) => over_seconds(statistic, path, seen),
+            None => lookup(&seen.values, path).and_then(Value::as_f64),
+        };
+        found.ok_or_else(|| {
+            let at: Vec<_> = seen.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            format!("there is no {path} in {}", at.join(" "))
+        })
+    };
+    paths.iter().map(value).sum()
 }
 
-/// The path of a field that has the unit of the claim's values: a share of seconds has none of its own.
+/// The metric's whole path, `classes.tcp.goodput_bps`: of each term of its sum, and of what it is divided by.
+fn paths(expect: &Expect) -> Vec<Vec<String>> {
+    let within = [("classes", &expect.class), ("apps", &expect.app), ("links", &expect.link)];
+    let below = within.into_iter().find_map(|(part, name)| name.as_ref().map(|n| format!("{part}.{n}.")));
+    let below = below.unwrap_or_default();
+    let metric = expect.metric.as_deref().unwrap_or_default();
+    metric.split(OVER).map(|side| side.split(PLUS).map(|term| format!("{below}{term}")).collect()).collect()
+}
+
+/// The path of a field that has the unit of the claim's values: a ratio and a share of seconds have none of their own,
+/// a time is in seconds, and the terms of a sum have one unit.
 pub fn field(expect: &Expect) -> String {
-    if matches!(expect.seconds, Some(Statistic::Share(_))) { "share".to_owned() } else { path(expect) }
+    let paths = paths(expect);
+    match expect.seconds {
+        Some(Statistic::Share(_)) => "share".to_owned(),
+        Some(Statistic::Until(_)) => "until_s".to_owned(),
+        _ if paths.len() > 1 => "ratio".to_owned(),
+        _ => paths.into_iter().flatten().next().unwrap_or_default(),
+    }
+}
+
+/// A term that is another kind of quantity than the first.
+pub fn other_unit(expect: &Expect) -> Option<String> {
+    let dimension = |path: &String| unit::of_field(path, 1.0).dimension;
+    let paths = paths(expect).concat();
+    let first = dimension(paths.first()?);
+    paths.into_iter().find(|path| dimension(path) != first)
 }
 
 /// The value at a path whose parts may have dots in them.
@@ -144,6 +168,11 @@ fn over_seconds(statistic: Statistic, path: &str, seen: &Seen<'_>) -> Option<f64
     }
     let first = (seen.from_s / interval - 1e-6).ceil().max(0.0) as usize;
     let end = ((seen.to_s / interval + 1e-6).floor() as usize).min(column.len());
+    if let Statistic::Until(bound) = statistic {
+        // Infinite where it never comes, which no published time is.
+        let reached = column.get(first..end)?.iter().position(|x| bound.holds(*x));
+        return Some(reached.map_or(f64::INFINITY, |i| (first + i + 1) as f64 * interval - seen.from_s));
+    }
     let per_second = ((1.0 / interval).round() as usize).max(1);
     let seconds = column.get(first..end)?.chunks_exact(per_second);
     value_of(statistic, seconds.map(mean_of_known).collect())
@@ -161,6 +190,7 @@ fn value_of(statistic: Statistic, mut seconds: Vec<f64>) -> Option<f64> {
         Statistic::Mean => mean(&seconds),
         // The smallest value that this share of them does not exceed.
         Statistic::Percentile(p) => seconds[((p / 100.0 * n as f64).ceil() as usize).saturating_sub(1).min(last)],
+        Statistic::Until(_) => return None,
         Statistic::Share(bound) => seconds.iter().filter(|x| bound.holds(**x)).count() as f64 / n as f64,
     })
 }
@@ -208,6 +238,7 @@ mod tests {
         assert_eq!(of("min"), Some(2.0));
         assert_eq!(of("max"), Some(5.0));
         assert_eq!(of("mean"), Some(10.0 / 3.0));
+        assert_eq!((of("until>3"), of("until>5")), (Some(2.0), Some(f64::INFINITY)), "to the end of that interval");
         assert_eq!(over_seconds(Statistic::Min, "apps.mpeg.none", &seen), None);
     }
 

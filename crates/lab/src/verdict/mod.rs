@@ -46,6 +46,9 @@ fn check_one(expect: &Expect, published: &Published) -> Result<(), String> {
         Some(name) => formula::evaluate(name, &expect.args).map_err(|e| e.to_string())?,
         None => unit::of_field(&evidence::field(expect), 1.0),
     };
+    if let Some(other) = evidence::other_unit(expect) {
+        return Err(format!("{other} is another kind of quantity than what it is added to or divides"));
+    }
     in_unit(row, value).map(|_| ())
 }
 

@@ -12,7 +12,9 @@ const ROWS: &str = "id,source,where,what,unit,low,high,kind\n\
     TH,CBT,Table 4.3,threshold,packets,39.07,39.07,equation\n\
     EQ,CBT,eq 4.1,equation,packets,,,equation\n\
     GOODPUT,CBT,Table 5,goodput,KB/s,100,100,value\n\
-    ORDER,CBT,V,goodput,KB/s,,,order\n";
+    ORDER,CBT,V,goodput,KB/s,,,order\n\
+    TIME,CBT,V,until then,s,2,2,value\n\
+    SHARE,CBT,V,goodput over goodput,ratio,,,order\n";
 
 type Labels = BTreeMap<String, String>;
 
@@ -84,6 +86,43 @@ fn a_number_is_the_mean_over_the_repeats() {
     assert_eq!((e.published.as_str(), e.kind.as_str()), ("100 KB/s", "value"));
     let e = done(Expect { selector: at("fifo"), note: "because".to_owned(), ..expect("GOODPUT") }, &runs);
     assert_eq!((e.measured, e.pass, e.spread, e.detail.as_str()), (Some(1.0), Some(false), None, "because"));
+}
+
+#[test]
+fn a_metric_may_be_a_sum_or_a_ratio() {
+    let runs = [(labels("red", "HTTP", 1), output(50.0))];
+    let with = |metric: &str| Expect { class: None, metric: Some(metric.to_owned()), ..expect("GOODPUT") };
+    let goodput = "classes.tcp.goodput_bps";
+    assert_eq!(done(with(&format!("{goodput} + {goodput}")), &runs).measured, Some(100.0));
+    let ratio = Expect { every: Bound::parse(">= 1.9").ok(), ..with(&format!("{goodput} + {goodput} / {goodput}")) };
+    assert_eq!(done(Expect { id: "SHARE".to_owned(), ..ratio }, &runs).pass, Some(true));
+    let below = Expect { class: Some("tcp".to_owned()), ..with("goodput_bps + goodput_bps") };
+    assert_eq!(done(below, &runs).measured, Some(100.0), "each term is of the class");
+    let published = Published::parse(ROWS).unwrap();
+    let error = check(&[with(&format!("{goodput} + classes.tcp.latency_ms.mean"))], &published).unwrap_err();
+    assert!(error.contains("another kind of quantity"), "{error}");
+}
+
+#[test]
+fn an_ordering_may_run_along_windows() {
+    let runs = [(labels("red", "HTTP", 1), output(50.0))];
+    let order = |text: &str| Expect {
+        window: None,
+        along: "window".to_owned(),
+        order: OrderChain::parse(text).ok(),
+        ..expect("ORDER")
+    };
+    assert_eq!(done(order("blast > calm"), &runs).pass, Some(true));
+    assert_eq!(done(order("calm > blast"), &runs).pass, Some(false));
+}
+
+#[test]
+fn a_time_that_never_comes_is_a_miss() {
+    let runs = [(labels("red", "HTTP", 1), output(100.0))];
+    let until = |text: &str| Expect { seconds: Statistic::parse(text).ok(), ..expect("TIME") };
+    assert_eq!(done(until("until>=819200"), &runs).measured, Some(2.0));
+    let e = done(until("until>=9e9"), &runs);
+    assert_eq!(e.pass, Some(false));
 }
 
 #[test]

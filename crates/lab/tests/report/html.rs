@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aqmkit_lab::report::html::skeleton;
 use aqmkit_lab::report::{ReportInput, write_html};
-use aqmkit_lab::results::{Overlay, Results};
+use aqmkit_lab::results::{Overlay, Results, Table, TableCell};
 
 use crate::synthetic::{Study, study};
 
@@ -223,4 +223,33 @@ fn predictions_are_drawn_where_they_belong() {
     assert_eq!(lines.iter().map(|line| line["y"][0].as_f64().unwrap()).collect::<Vec<_>>(), [8.0, 61.0]);
     assert_ne!(lines[0]["yaxis"], lines[1]["yaxis"]);
     assert_eq!((&lines[0]["showlegend"], &lines[1]["showlegend"]), (&true.into(), &false.into()));
+}
+
+/// Two rows, two columns, a cell that is not there; one of the three is missed.
+fn tabled() -> Study {
+    let mut study = study(1, 1);
+    let cell = |row: &str, column: &str, place: usize| TableCell {
+        row: row.into(),
+        column: column.into(),
+        id: study.results.expectations[place].id.clone(),
+    };
+    let cells = vec![cell("10", "red", 1), cell("5", "red", 2), cell("5", "fifo", 0)];
+    study.results.tables =
+        vec![Table { title: "Figure B.14".into(), rows: "min".into(), columns: "aqm".into(), cells }];
+    study
+}
+
+#[test]
+fn a_published_table_is_three_heat_maps() {
+    let page = page_of(&tabled());
+    let (_, heat) = page.split_once("Figure B.14").unwrap();
+    let (heat, rest) = heat.split_once("</article>").unwrap();
+    assert!(heat.contains("2 of 3 met"), "{heat}");
+    assert_eq!(heat.matches("<table>").count(), 3);
+    assert_eq!(heat.matches("<td></td>").count(), 3, "one empty cell in each");
+    assert_eq!(heat.matches("class=\"low missed\"").count(), 1, "4.1 for 9.2 packets/s");
+    assert!(heat.contains(">-55<") && heat.contains("CBT-T5.5-HTTP+MPEG-FRED: published 9.2 packets/s, here 4.1"));
+    let (five, ten) = (heat.find("row\">5<").unwrap(), heat.find("row\">10<").unwrap());
+    assert!(five < ten, "rows of numbers are in their order");
+    assert!(!rest.contains("CBT-T5.5-HTTP+MPEG-FRED"), "a cell is no row of the list");
 }

@@ -1,7 +1,7 @@
 //! What the terminal shows.
 
 use aqmkit_lab::report::terminal::{Screen, scoreboard, summary, verdicts};
-use aqmkit_lab::results::Results;
+use aqmkit_lab::results::{Results, Table, TableCell};
 
 use crate::synthetic::study;
 
@@ -23,14 +23,14 @@ fn summary_fits_160_columns() {
 
 #[test]
 fn verdicts_fit_80_columns() {
-    let text = verdicts(&study(1, 1).results.expectations, 80);
+    let text = verdicts(&study(1, 1).results, 80);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn verdicts_fit_160_columns() {
-    insta::assert_snapshot!(verdicts(&study(1, 1).results.expectations, 160));
+    insta::assert_snapshot!(verdicts(&study(1, 1).results, 160));
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn scoreboard_counts_by_source_and_kind() {
 fn plain_unless_colour_is_asked_for() {
     let study = study(1, 1);
     let coloured = Screen { width: 100, color: true };
-    assert!(!verdicts(&study.results.expectations, 100).contains('\u{1b}'));
+    assert!(!verdicts(&study.results, 100).contains('\u{1b}'));
     assert!(!summary(&study.results, 100).contains('\u{1b}'));
-    assert!(verdicts(&study.results.expectations, coloured).contains('\u{1b}'));
+    assert!(verdicts(&study.results, coloured).contains('\u{1b}'));
     assert!(summary(&study.results, coloured).contains('\u{1b}'));
 }
 
@@ -56,7 +56,7 @@ fn plain_unless_colour_is_asked_for() {
 fn nothing_is_no_table() {
     let nothing = Results::default();
     assert_eq!(summary(&nothing, 80), "Nothing was measured.\n");
-    assert_eq!(verdicts(&[], 80), "No published value is claimed.\n");
+    assert_eq!(verdicts(&Results::default(), 80), "No published value is claimed.\n");
     assert_eq!(scoreboard(&[&nothing], 80), "No published value is claimed.\n");
 }
 
@@ -74,4 +74,15 @@ fn what_was_not_measured_is_a_dash() {
     assert!(!text.contains("used"), "a column without numbers is left out:\n{text}");
     let red = text.lines().find(|line| line.trim_start().starts_with("red")).unwrap();
     assert!(red.contains('–'), "{text}");
+}
+
+#[test]
+fn a_table_is_one_line() {
+    let mut results = study(1, 1).results;
+    let cell = |place: usize| TableCell { id: results.expectations[place].id.clone(), ..TableCell::default() };
+    results.tables = vec![Table { title: "Figure B.14".into(), cells: vec![cell(0), cell(2)], ..Table::default() }];
+    let text = verdicts(&results, 80);
+    let line = text.lines().find(|line| line.contains("Figure B.14")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["Figure", "B.14", "2", "1", "1", "0"]);
+    assert!(!text.contains("CBT-T5.5-HTTP+MPEG-FIFO"));
 }

@@ -57,17 +57,18 @@ impl Received {
     }
 }
 
-/// What one application has done.
+/// What one application has done. There may be millions of them: what an application does not do billions of times is
+/// counted in 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sent {
     /// Bytes delivered to the receiver, each once.
     pub(crate) delivered: u64,
-    pub(crate) connections: u64,
     /// Data segments and datagrams.
     pub(crate) packets: u64,
-    pub(crate) retransmissions: u64,
-    pub(crate) timeouts: u64,
-    pub(crate) drops: u64,
+    pub(crate) connections: u32,
+    pub(crate) retransmissions: u32,
+    pub(crate) timeouts: u32,
+    pub(crate) drops: u32,
 }
 
 impl Sent {

@@ -61,8 +61,8 @@ struct WindowMeter {
     closed: Snapshot,
     queues: Vec<QueueMark>,
     lengths: Vec<crate::output::Length>,
+    /// What applications had done when it opened; once it is closed, what they did in it.
     apps: Vec<Sent>,
-    apps_at_open: Vec<Sent>,
     times: Distributions,
 }
 
@@ -99,7 +99,6 @@ impl Meter {
             queues: Vec::new(),
             lengths: Vec::new(),
             apps: Vec::new(),
-            apps_at_open: Vec::new(),
             times: times(),
         };
         Meter {
@@ -273,7 +272,7 @@ impl Meter {
         let meter = &mut self.windows[window];
         meter.opened = opened;
         meter.queues = queues;
-        meter.apps_at_open.clone_from(&self.apps);
+        meter.apps.clone_from(&self.apps);
         self.open.push(window);
     }
 
@@ -283,7 +282,9 @@ impl Meter {
         let meter = &mut self.windows[window];
         meter.closed = closed;
         meter.lengths = self.links.iter_mut().zip(&meter.queues).map(|(l, mark)| l.queue.since(mark, now)).collect();
-        meter.apps = self.apps.iter().zip(&meter.apps_at_open).map(|(a, b)| a.since(b)).collect();
+        for (since, total) in meter.apps.iter_mut().zip(&self.apps) {
+            *since = total.since(since);
+        }
         self.open.retain(|&w| w != window);
     }
 

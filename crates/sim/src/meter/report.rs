@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range as Indices;
+use std::sync::Arc;
 
 use aqmkit_aqm::Why;
+use aqmkit_base::{BitRate, Instant};
 
 use super::counters::{Received, Traffic};
 use super::{Meter, WindowMeter};
@@ -11,13 +13,25 @@ use crate::output::{
     AppStats, ClassStats, Distribution, ExchangeRecord, FlowRecord, FlowStats, LinkStats, Range, Summary, Window,
 };
 use crate::scenario::Scenario;
+use crate::trace::Trace;
 
 /// A link as results name it.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkInfo {
     pub(crate) name: String,
     pub(crate) report: bool,
-    rate_bps: f64,
+    rate: BitRate,
+    trace: Option<Arc<Trace>>,
+}
+
+impl LinkInfo {
+    /// What the link could have sent between two moments, in bits per second.
+    fn rate_bps(&self, from: Instant, to: Instant) -> f64 {
+        match &self.trace {
+            None => self.rate.as_bps() as f64,
+            Some(trace) => bits_per_s(trace.delivered_by(to) - trace.delivered_by(from), to.since(from).as_secs_f64()),
+        }
+    }
 }
 
 /// A group of applications as results name it.
@@ -44,7 +58,8 @@ impl Names {
         let links = scenario.links.iter().map(|l| LinkInfo {
             name: l.name.clone(),
             report: l.report,
-            rate_bps: l.rate.as_bps() as f64,
+            rate: l.rate,
+            trace: l.trace.clone(),
         });
         let mut first = 0;
         let groups = scenario.groups.iter().map(|g| {
@@ -93,7 +108,7 @@ impl Meter {
         let seconds = w.closed.when.since(w.opened.when).as_secs_f64();
         let link = |i: usize| {
             let traffic = w.closed.links[i].0.since(&w.opened.links[i].0);
-            let stats = link_stats(&traffic, seconds, names.links[i].rate_bps);
+            let stats = link_stats(&traffic, seconds, names.links[i].rate_bps(w.opened.when, w.closed.when));
             LinkStats { queue_packets: w.lengths[i], queue_delay_ms: w.times.links[i].summary(), ..stats }
         };
         let class = |i: usize| {
@@ -127,11 +142,11 @@ impl Meter {
                 index: (app - group.apps.start) as u64,
                 class: names.classes[group.class].clone(),
                 delivered_bytes: self.windows.iter().map(|w| w.apps[app].delivered).collect(),
-                connections: total.connections,
+                connections: total.connections.into(),
                 packets: total.packets,
-                retransmissions: total.retransmissions,
-                timeouts: total.timeouts,
-                drops: total.drops,
+                retransmissions: total.retransmissions.into(),
+                timeouts: total.timeouts.into(),
+                drops: total.drops.into(),
             }
         };
         names.groups.iter().flat_map(|g| g.apps.clone().map(move |app| row(g, app))).collect()
@@ -179,7 +194,7 @@ fn link_stats(t: &Traffic, seconds: f64, rate_bps: f64) -> LinkStats {
     LinkStats {
         throughput_bps,
         offered_bps: bits_per_s(t.offered_bytes, seconds),
-        utilization: throughput_bps / rate_bps,
+        utilization: if rate_bps > 0.0 { throughput_bps / rate_bps } else { 0.0 },
         packets_per_s: t.sent_packets as f64 / seconds,
         drop_rate: share(t.drops(), t.offered_packets),
         mark_rate: share(t.marked, t.offered_packets),
@@ -257,8 +272,8 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         frame_rate,
         playable_frame_rate,
         counters: counters(group, &rates),
-        connections: sent.connections,
-        retransmission_rate: share(sent.retransmissions, sent.packets),
-        timeouts_per_s: sent.timeouts as f64 / seconds,
+        connections: sent.connections.into(),
+        retransmission_rate: share(sent.retransmissions.into(), sent.packets),
+        timeouts_per_s: f64::from(sent.timeouts) / seconds,
     }
 }

@@ -14,13 +14,56 @@ pub(super) struct App {
     /// Its number in its group.
     pub(super) index: u32,
     rng: Rng,
-    /// When it wants to be woken.
-    wake_at: Option<Instant>,
+    /// When it wants to be woken; in the far future for never.
+    wake_at: Instant,
     /// Whether it has been stopped.
     stopped: bool,
-    flow: FlowKey,
-    /// Its open connections: its own numbers and the world's.
-    pub(super) conns: Vec<(traffic::Conn, u32)>,
+    /// Its open connections.
+    pub(super) conns: Conns,
+}
+
+/// The open connections of an application: its own numbers and the world's. Most have one at a time, which
+/// takes no allocation.
+pub(super) struct Conns {
+    /// The world's number is [`NO_CONN`] where there is none.
+    first: (traffic::Conn, u32),
+    more: Vec<(traffic::Conn, u32)>,
+}
+
+/// No connection has this number.
+const NO_CONN: u32 = u32::MAX;
+
+impl Default for Conns {
+    fn default() -> Self {
+        Conns { first: (traffic::Conn(0), NO_CONN), more: Vec::new() }
+    }
+}
+
+impl Conns {
+    pub(super) fn add(&mut self, local: traffic::Conn, conn: u32) {
+        if self.first.1 == NO_CONN && self.more.is_empty() {
+            self.first = (local, conn);
+        } else {
+            self.more.push((local, conn));
+        }
+    }
+
+    pub(super) fn remove(&mut self, conn: u32) {
+        if self.first.1 == conn {
+            self.first.1 = NO_CONN;
+        }
+        self.more.retain(|(_, c)| *c != conn);
+    }
+
+    pub(super) fn find(&self, local: traffic::Conn) -> Option<u32> {
+        self.iter().find(|(l, _)| *l == local).map(|(_, conn)| conn)
+    }
+
+    /// In the order in which they were opened.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (traffic::Conn, u32)> {
+        let first = (self.first.1 != NO_CONN).then_some(self.first);
+        first.into_iter().chain(self.more.iter().copied())
+    }
 }
 
 /// The bit that sets the flow keys of datagrams apart from those of connections.
@@ -37,17 +80,16 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
                 group: g as u16,
                 index: index as u32,
                 rng: Rng::stream(seed, &format!("traffic.{}.{index}", group.name)),
-                wake_at: None,
+                wake_at: Instant::FAR_FUTURE,
                 stopped: false,
-                flow: FlowKey(DATAGRAM_FLOW | apps.len() as u64),
-                conns: Vec::new(),
+                conns: Conns::default(),
             });
         }
     }
     apps
 }
 
-impl World {
+impl World<'_> {
     /// Tells applications everything that they have not been told yet.
     pub(super) fn tell_news(&mut self) {
         while let Some((app, event)) = self.news.pop_front() {
@@ -75,10 +117,11 @@ impl World {
             Action::Request { conn, request, response, think, close } => {
                 self.request(app, conn, super::connections::Request { request, response, think, close });
             }
+            Action::Push { conn, bytes } => self.push(app, conn, bytes),
             Action::Close { conn } => self.close_connection(app, conn),
             Action::Datagram { len, tag } => self.send_datagram(app, len, tag),
             Action::WakeAt(at) => {
-                self.apps[app as usize].wake_at = Some(at);
+                self.apps[app as usize].wake_at = at;
                 self.agenda.put(at.max(self.now), Happening::Wake { app });
             }
             Action::Done(exchange) => self.done(app, exchange),
@@ -92,7 +135,7 @@ impl World {
             body: Body::Datagram { app, tag, len },
             sent: self.now,
             queued: self.now,
-            flow: it.flow,
+            flow: FlowKey(DATAGRAM_FLOW | u64::from(app)),
             len: len + group.datagram_overhead,
             way: group.ways[it.index as usize % group.ways.len()][0],
             hop: 0,
@@ -121,8 +164,8 @@ impl World {
     /// The time that an application asked for has come, unless it has asked for another since.
     pub(super) fn wake(&mut self, app: u32) {
         let it = &mut self.apps[app as usize];
-        if it.wake_at.is_some_and(|at| at <= self.now) {
-            it.wake_at = None;
+        if it.wake_at <= self.now {
+            it.wake_at = Instant::FAR_FUTURE;
             self.tell(app, traffic::Event::Wake);
         }
     }
@@ -138,7 +181,7 @@ impl World {
         self.tell_group(group, traffic::Event::Stop);
         for app in self.names.groups[usize::from(group)].apps.clone() {
             self.apps[app].stopped = true;
-            for (_, conn) in std::mem::take(&mut self.apps[app].conns) {
+            for (_, conn) in std::mem::take(&mut self.apps[app].conns).iter() {
                 self.free_connection(conn);
             }
         }

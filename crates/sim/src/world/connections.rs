@@ -1,7 +1,5 @@
 //! Connections: two TCP endpoints, the requests between them, and their timers.
 
-use std::collections::VecDeque;
-
 use aqmkit_base::{Duration, FlowKey, Instant};
 use aqmkit_flows::traffic;
 use aqmkit_flows::transport::{Event, Output, Profile, Segment, Tcp};
@@ -29,20 +27,20 @@ pub(super) struct Connection {
     local: traffic::Conn,
     generation: u16,
     group: u16,
-    /// The ways to the client and to the server.
-    ways: [u32; 2],
+    /// The way to the client; the next one is that to the server.
+    way: u32,
     /// The rest of the round trip, on the way to the server.
     extra: Duration,
-    serial: u64,
+    serial: u32,
     /// Requests whose answers have not all come: those from `served` on are still to be answered.
-    requests: VecDeque<Request>,
-    served: usize,
+    requests: Vec<Request>,
+    served: u32,
     /// Bytes of all requests that were answered, and of all responses that came.
     requested: u64,
     responded: u64,
 }
 
-impl World {
+impl World<'_> {
     pub(super) fn open_connection(&mut self, app: u32, local: traffic::Conn, server: u32) {
         let (group_index, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
         let group = &mut self.groups[usize::from(group_index)];
@@ -63,16 +61,16 @@ impl World {
             local,
             generation: 0,
             group: group_index,
-            ways: group.ways[server],
+            way: group.ways[server][0],
             extra,
             serial: self.serial,
-            requests: VecDeque::new(),
+            requests: Vec::new(),
             served: 0,
             requested: 0,
             responded: 0,
         };
         let conn = self.store_connection(connection);
-        self.apps[app as usize].conns.push((local, conn));
+        self.apps[app as usize].conns.add(local, conn);
         self.meter.sent(app).connections += 1;
         self.with_tcp(conn, Side::Client, Tcp::connect);
     }
@@ -95,26 +93,40 @@ impl World {
     pub(super) fn free_connection(&mut self, conn: u32) {
         let connection = &mut self.conns[conn as usize];
         connection.generation = connection.generation.wrapping_add(1);
-        connection.requests = VecDeque::new();
+        connection.requests = Vec::new();
         self.free_conns.push(conn);
     }
 
     fn end_connection(&mut self, conn: u32, event: fn(traffic::Conn) -> traffic::Event) {
         let (app, local) = (self.conns[conn as usize].app, self.conns[conn as usize].local);
-        self.apps[app as usize].conns.retain(|(_, c)| *c != conn);
+        self.apps[app as usize].conns.remove(conn);
         self.free_connection(conn);
         self.news.push_back((app, event(local)));
     }
 
     fn find_connection(&self, app: u32, local: traffic::Conn) -> Option<u32> {
-        self.apps[app as usize].conns.iter().find(|(l, _)| *l == local).map(|(_, conn)| *conn)
+        self.apps[app as usize].conns.find(local)
     }
 
     /// A client asks for something. A connection that is gone has told the application so already.
     pub(super) fn request(&mut self, app: u32, local: traffic::Conn, request: Request) {
         let Some(conn) = self.find_connection(app, local) else { return };
-        self.conns[conn as usize].requests.push_back(request);
+        let requests = &mut self.conns[conn as usize].requests;
+        if requests.is_empty() {
+            // Most connections never have two.
+            requests.reserve_exact(1);
+        }
+        requests.push(request);
+        if request.request == 0 {
+            return self.serve(conn);
+        }
         self.with_tcp(conn, Side::Client, |tcp, profile, now, out| tcp.write(profile, request.request, now, out));
+    }
+
+    /// A server sends without having been asked.
+    pub(super) fn push(&mut self, app: u32, local: traffic::Conn, bytes: u64) {
+        let Some(conn) = self.find_connection(app, local) else { return };
+        self.with_tcp(conn, Side::Server, |tcp, profile, now, out| tcp.write(profile, bytes, now, out));
     }
 
     pub(super) fn close_connection(&mut self, app: u32, local: traffic::Conn) {
@@ -137,7 +149,7 @@ impl World {
             if delivered > 0 {
                 self.meter.delivered(connection.app, group.class.index(), delivered);
             }
-            self.meter.sent(connection.app).timeouts += u64::from(tcp.stats().timeouts - timeouts);
+            self.meter.sent(connection.app).timeouts += tcp.stats().timeouts - timeouts;
         }
         for segment in segments.drain(..) {
             self.send_segment(conn, side, segment);
@@ -161,15 +173,15 @@ impl World {
         if from == Side::Server && segment.len > 0 {
             let sent = self.meter.sent(c.app);
             sent.packets += 1;
-            sent.retransmissions += u64::from(segment.retransmission);
+            sent.retransmissions += u32::from(segment.retransmission);
         }
         let flight = Flight {
-            body: Body::Segment { conn, generation: u32::from(c.generation), to: from.other(), segment },
+            body: Body::Segment { conn, generation: c.generation, to: from.other(), segment },
             sent: self.now,
             queued: self.now,
-            flow: FlowKey(c.serial * 2 + u64::from(from == Side::Client)),
+            flow: FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client)),
             len: group.profile.wire_len(&segment).0 as u32,
-            way: c.ways[usize::from(from == Side::Client)],
+            way: c.way + u32::from(from == Side::Client),
             hop: 0,
             label: 0.0,
             class: group.class,
@@ -194,7 +206,7 @@ impl World {
         match flight.body {
             Body::Datagram { app, tag, len } => self.deliver_datagram(&flight, app, tag, len),
             Body::Segment { conn, generation, to, mut segment } => {
-                if u32::from(self.conns[conn as usize].generation) != generation {
+                if self.conns[conn as usize].generation != generation {
                     return;
                 }
                 segment.ecn = flight.ecn;
@@ -256,7 +268,7 @@ impl World {
     fn serve(&mut self, conn: u32) {
         loop {
             let c = &mut self.conns[conn as usize];
-            let Some(next) = c.requests.get(c.served).copied() else { return };
+            let Some(next) = c.requests.get(c.served as usize).copied() else { return };
             if c.ends[Side::Server as usize].delivered() < c.requested + next.request {
                 return;
             }
@@ -277,12 +289,15 @@ impl World {
         if c.generation != generation {
             return;
         }
-        if let Some(request) = c.served.checked_sub(1).and_then(|i| c.requests.get(i)).copied() {
+        if let Some(request) = c.served.checked_sub(1).and_then(|i| c.requests.get(i as usize)).copied() {
             self.answer(conn, request);
         }
     }
 
     fn answer(&mut self, conn: u32, request: Request) {
+        if request.response == 0 {
+            return self.respond(conn);
+        }
         self.with_tcp(conn, Side::Server, |tcp, profile, now, out| {
             tcp.write(profile, request.response, now, out);
             if request.close {
@@ -295,15 +310,17 @@ impl World {
     fn respond(&mut self, conn: u32) {
         let c = &mut self.conns[conn as usize];
         let delivered = c.ends[Side::Client as usize].delivered();
-        while let Some(first) = c.requests.front() {
+        while let Some(first) = c.requests.first() {
             let end = c.responded.saturating_add(first.response);
             if c.served == 0 || delivered < end {
                 return;
             }
             c.responded = end;
-            c.requests.pop_front();
+            c.requests.remove(0);
             c.served -= 1;
             self.news.push_back((c.app, traffic::Event::Response(c.local)));
         }
+        // Of a million connections nearly all wait for their users.
+        c.requests = Vec::new();
     }
 }

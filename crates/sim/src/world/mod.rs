@@ -16,6 +16,7 @@ use aqmkit_flows::transport::{self, Profile, Segment};
 use crate::agenda::Agenda;
 use crate::link::{Fate, Link, Next};
 use crate::meter::{Meter, Names};
+use crate::observe::{Observer, Place, Watch};
 use crate::output::Output;
 use crate::packet::{Arena, Flight, Queued, Side};
 use crate::scenario::{Delays, Scenario, WindowSpec};
@@ -77,7 +78,7 @@ struct Way {
 struct Group {
     profile: Profile,
     class: aqmkit_base::ClassId,
-    /// The ways from and to each server.
+    /// The ways from and to each server, one after the other.
     ways: Vec<[u32; 2]>,
     clients: u32,
     delays: Delays,
@@ -89,7 +90,7 @@ struct Group {
 }
 
 /// A run in progress.
-pub(crate) struct World {
+pub(crate) struct World<'o> {
     now: Instant,
     agenda: Agenda<Happening>,
     arena: Arena,
@@ -99,10 +100,11 @@ pub(crate) struct World {
     apps: Vec<App>,
     conns: Vec<Connection>,
     free_conns: Vec<u32>,
-    serial: u64,
+    serial: u32,
     names: Names,
     meter: Meter,
     measured: usize,
+    watch: Option<Watch<'o>>,
     windows: Vec<WindowSpec>,
     events: u64,
     /// What applications have not been told yet.
@@ -113,14 +115,15 @@ pub(crate) struct World {
     actions: Vec<traffic::Action>,
 }
 
-impl World {
+impl<'o> World<'o> {
     /// The world at time zero.
-    pub(crate) fn new(mut scenario: Scenario) -> Result<Self, ParamError> {
+    pub(crate) fn new(mut scenario: Scenario, observer: Option<&'o mut dyn Observer>) -> Result<Self, ParamError> {
         let names = Names::of(&scenario);
         let meter = Meter::new(&scenario, &names);
         let links: Result<Vec<Link>, ParamError> =
             scenario.links.iter().map(|l| Link::new(l, &scenario.classes, scenario.seed)).collect();
         let (ways, groups) = lay_out(&scenario);
+        let watch = observer.map(|o| Watch::new(o, &scenario));
         let mut world = World {
             now: Instant::ZERO,
             agenda: Agenda::default(),
@@ -135,6 +138,7 @@ impl World {
             names,
             meter,
             measured: scenario.measured,
+            watch,
             windows: scenario.windows,
             events: 0,
             news: VecDeque::new(),
@@ -194,6 +198,9 @@ impl World {
 
     /// Sends a packet on its way.
     fn send(&mut self, flight: Flight) {
+        if let Some(watch) = &mut self.watch {
+            watch.see(Place::Sender, &flight, self.now);
+        }
         let id = self.arena.insert(flight);
         if self.ways[flight.way as usize].links.is_empty() {
             let delay = self.end_delay(&flight);
@@ -245,15 +252,20 @@ impl World {
                 flight.ecn = departure.packet.ecn;
                 flight.label = departure.packet.label;
                 self.meter.departed(link, flight, self.now);
-                let flight = *flight;
+                if link == self.measured
+                    && let Some(watch) = &mut self.watch
+                {
+                    watch.see(Place::Measured, flight, self.now);
+                }
                 self.agenda.put(departure.free, Happening::LinkFree { link: link as u32 });
                 if self.links[link].loses() {
-                    self.arena.remove(id);
-                    self.meter.lost(&flight);
+                    let lost = self.arena.remove(id);
+                    self.meter.lost(&lost);
                     return self.account(link);
                 }
-                let last = usize::from(flight.hop) == self.ways[flight.way as usize].links.len();
-                let rest = if last { self.end_delay(&flight) } else { Duration::ZERO };
+                let sent = self.arena.get(id);
+                let last = usize::from(sent.hop) == self.ways[sent.way as usize].links.len();
+                let rest = if last { self.end_delay(sent) } else { Duration::ZERO };
                 self.agenda.put(departure.arrives + rest, Happening::Arrival { packet: id });
             }
             Next::Idle => {}
@@ -288,6 +300,8 @@ impl World {
 
     /// What was measured. Packets and events are counted; the costs are for the caller to fill in.
     pub(crate) fn output(mut self) -> Output {
+        // What ran makes room for the records of what it did.
+        (self.conns, self.apps, self.arena, self.agenda) = Default::default();
         let (exchanges, exchanges_dropped) = self.meter.take_exchanges();
         Output {
             windows: self.meter.windows(&self.names),

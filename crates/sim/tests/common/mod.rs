@@ -7,7 +7,7 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
 use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
 use aqmkit_flows::transport::Profile;
-use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec};
+use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Output, Scenario, run};
 
 /// Datagrams of one size at exponential intervals.
@@ -79,11 +79,12 @@ pub fn dumbbell(rate: BitRate, aqm: Spec, groups: Vec<Group>, warmup: u64, secon
     let link = Link {
         name: "bottleneck".into(),
         rate,
+        trace: None,
         delay: Duration::ZERO,
         overhead: 0,
         mean_packet: Bytes(1000),
         aqm,
-        loss: 0.0,
+        wire: Wire::default(),
         report: true,
     };
     Scenario {

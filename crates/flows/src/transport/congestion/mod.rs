@@ -5,11 +5,18 @@
 //! call is a jump that the processor predicts. To add one: a file that implements [`CongestionControl`],
 //! and a line in the list at the end of this one.
 
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::profile::Profile;
-use super::tcp::Rtt;
+use super::profile::{EcnFeedback, EcnPackets, Profile};
+use super::tcp::{Rtt, Sent};
+use crate::page::Entry;
+
+mod delivery;
+mod hystart;
+pub mod pacing;
+
+pub use self::pacing::Pacer;
 
 /// What a congestion control may know at an event. Windows are in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +29,16 @@ pub struct Cx<'a> {
     pub flight: u64,
     /// What the peer's receive window allows in flight.
     pub peer_window: u64,
+    /// Whether SACK tells what has left the network (RFC 6675). Then duplicate acknowledgements and partial
+    /// ones are not reported, and the window in recovery is the threshold: nothing to inflate.
+    pub sack: bool,
+    /// The record of what is in flight, where the control asks for it
+    /// ([`CongestionControl::SAMPLES_DELIVERY`]).
+    pub(super) sent: Option<&'a Sent>,
+    /// Whether the peer's feedback says how much was marked, or only that something was (RFC 3168).
+    pub counts_marks: bool,
+    /// The round-trip time that this event has measured.
+    pub sample: Option<Duration>,
     pub(super) rtt: &'a Rtt,
 }
 
@@ -51,16 +68,35 @@ pub enum Leaves {
 
 /// How much may be in flight: one file for each scheme. All windows are in bytes.
 pub trait CongestionControl {
+    /// Whether the control needs to know when each segment was sent, and what was delivered by then.
+    const SAMPLES_DELIVERY: bool = false;
+
+    /// The ECN-capable codepoint it sends: ECT(1) asks for the low-latency service (RFC 9331).
+    const ECT: Ecn = Ecn::Ect0;
+
+    /// The ECN that it needs, if it is not the classic one.
+    const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = None;
+
     /// The state of a new connection.
     fn new(profile: &Profile) -> Self
     where
         Self: Sized;
 
-    /// The congestion window.
-    fn cwnd(&self) -> u64;
+    /// Congestion window and slow-start threshold.
+    fn window(&self) -> &Window;
 
-    /// The slow-start threshold.
-    fn ssthresh(&self) -> u64;
+    /// The same, to change.
+    fn window_mut(&mut self) -> &mut Window;
+
+    /// When segments may go, if the control spreads them over time.
+    fn pacer(&self) -> Option<&Pacer> {
+        None
+    }
+
+    /// The same, to change.
+    fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+        None
+    }
 
     /// When fast recovery ends.
     fn leaves_recovery(&self) -> Leaves {
@@ -75,36 +111,53 @@ pub trait CongestionControl {
     fn on_loss(&mut self, cx: &Cx<'_>);
 
     /// One more duplicate acknowledgement during fast recovery.
-    fn on_dup_ack(&mut self, _cx: &Cx<'_>) {}
+    fn on_dup_ack(&mut self, cx: &Cx<'_>) {
+        self.window_mut().cwnd += cx.mss();
+    }
 
     /// `acked` new bytes were acknowledged in fast recovery, and it goes on.
-    fn on_partial_ack(&mut self, _acked: u64, _cx: &Cx<'_>) {}
+    fn on_partial_ack(&mut self, acked: u64, cx: &Cx<'_>) {
+        self.window_mut().deflate(acked, cx);
+    }
 
     /// `acked` new bytes were acknowledged, and fast recovery is over.
-    fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>);
+    fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>) {
+        self.window_mut().recovered(acked, cx);
+    }
 
     /// The retransmission timer expired. `again` if nothing was acknowledged since it expired last.
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>);
 
-    /// A SYN or SYN-ACK had to be sent again.
-    fn on_handshake_timeout(&mut self, cx: &Cx<'_>);
+    /// A SYN or SYN-ACK had to be sent again. The initial window after it is one segment (RFC 5681 section 3.1).
+    fn on_handshake_timeout(&mut self, cx: &Cx<'_>) {
+        self.window_mut().cwnd = cx.mss();
+    }
 
     /// The peer echoed congestion experienced: at most once for each window of data, and not in recovery.
     fn on_ecn(&mut self, cx: &Cx<'_>);
 
-    /// `acked` new bytes were acknowledged on a connection with ECN, with or without an echo of congestion
-    /// experienced: for schemes that count marks. Comes before the other calls for the same segment.
-    fn on_feedback(&mut self, _acked: u64, _marked: bool, _cx: &Cx<'_>) {}
+    /// An acknowledgement on a connection with ECN: it says that `delivered` bytes have arrived, `marked` of them
+    /// in packets that had experienced congestion. For schemes that count marks. Comes before the other calls for
+    /// the same segment, and also for duplicate acknowledgements, each of which stands for one segment.
+    fn on_feedback(&mut self, _delivered: u64, _marked: u64, _cx: &Cx<'_>) {}
+
+    /// An acknowledgement was read, and the record of what is in flight is up to date with it. Comes last, and only
+    /// where [`CongestionControl::SAMPLES_DELIVERY`].
+    fn on_sample(&mut self, _cx: &Cx<'_>) {}
 
     /// Data is about to be sent after the connection was idle for longer than the retransmission timeout.
-    fn on_idle(&mut self, cx: &Cx<'_>);
+    fn on_idle(&mut self, cx: &Cx<'_>) {
+        self.window_mut().restart(cx.profile);
+    }
 }
 
 /// The two variables of the AIMD family and the moves its members share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) cwnd: u64,
-    pub(crate) ssthresh: u64,
+pub struct Window {
+    /// The congestion window in bytes.
+    pub cwnd: u64,
+    /// The slow-start threshold in bytes.
+    pub ssthresh: u64,
 }
 
 impl Window {
@@ -127,28 +180,100 @@ impl Window {
         self.cwnd = (self.cwnd + step).min(p.cwnd_limit.0);
     }
 
+    /// Adds bytes, or takes them away, to a window of at least `least`; the fraction of a byte is kept in `rest`.
+    fn add(&mut self, bytes: f64, rest: &mut f64, least: u64, p: &Profile) {
+        let exact = (self.cwnd as f64 + *rest + bytes).clamp(least as f64, p.cwnd_limit.0 as f64);
+        self.cwnd = exact as u64;
+        *rest = exact - self.cwnd as f64;
+    }
+
+    /// RFC 5681 equation 4: half of what is in flight, two segments at least.
+    fn half(cx: &Cx<'_>) -> u64 {
+        (cx.flight / 2).max(2 * cx.mss())
+    }
+
+    /// Fast recovery begins with this threshold: the three segments that the duplicate acknowledgements stand for
+    /// have left the network (RFC 5681 section 3.2 step 3), which with SACK is no news (RFC 6675 section 5 step 4.2).
+    fn enter_recovery(&mut self, ssthresh: u64, cx: &Cx<'_>) {
+        self.ssthresh = ssthresh;
+        self.cwnd = ssthresh + if cx.sack { 0 } else { 3 * cx.mss() };
+    }
+
+    /// The window comes down to this at once, without a loss.
+    fn reduce_to(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh;
+        self.cwnd = self.cwnd.min(ssthresh);
+    }
+
+    /// RFC 5681 section 3.1: back to one segment. A segment that times out again does not lower the threshold again.
+    fn timed_out(&mut self, again: bool, ssthresh: u64, cx: &Cx<'_>) {
+        if !again {
+            self.ssthresh = ssthresh;
+        }
+        self.cwnd = cx.mss();
+    }
+
+    /// RFC 6582 section 3.2 step 3, partial acknowledgements: take out what has left the network, add back
+    /// the segment that this acknowledgement shows to have left it.
+    fn deflate(&mut self, acked: u64, cx: &Cx<'_>) {
+        let back = if acked >= cx.mss() { cx.mss() } else { 0 };
+        self.cwnd = (self.cwnd.saturating_sub(acked) + back).max(cx.mss());
+    }
+
+    /// RFC 6582 section 3.2 step 3, full acknowledgements, the first choice: no burst, however little is
+    /// left in flight. With SACK the pipe sees to that, and the window becomes the threshold.
+    fn recovered(&mut self, acked: u64, cx: &Cx<'_>) {
+        if cx.sack {
+            self.cwnd = self.ssthresh;
+            return;
+        }
+        let left = cx.flight.saturating_sub(acked);
+        self.cwnd = self.ssthresh.min(left.max(cx.mss()) + cx.mss());
+    }
+
     /// Restart after idle time (RFC 5681 section 4.1).
     pub(crate) fn restart(&mut self, p: &Profile) {
         self.cwnd = self.cwnd.min(p.initial_window_bytes());
     }
 }
 
+/// A control that is small enough to live inside the endpoint; the others are boxed.
+type Inline<C> = C;
+
 /// From the list of controls: their modules, their names, and the enum that an endpoint holds.
 macro_rules! controls {
-    ($($(#[$attr:meta])* $name:ident => $module:ident::$control:ident,)+) => {
-        $(mod $module;)+
+    ($($(#[$attr:meta])* $name:ident => $holder:ident<$module:ident::$control:ident>, $text:literal;)+) => {
+        $(pub mod $module;)+
 
         /// The congestion controls by name.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "lowercase")]
         pub enum Kind {
-            $($(#[$attr])* $name,)+
+            $($(#[$attr])* #[serde(rename = $text)] $name,)+
+        }
+
+        /// Every congestion control, in the order of the catalogue.
+        pub const ALL: &[Entry] = &[
+            $(Entry::new($text, include_str!(concat!(stringify!($module), ".rs"))),)+
+        ];
+
+        impl Kind {
+            /// [`CongestionControl::ECT`].
+            #[must_use]
+            pub fn ect(self) -> Ecn {
+                match self { $(Kind::$name => $module::$control::ECT,)+ }
+            }
+
+            /// [`CongestionControl::NEEDS_ECN`].
+            #[must_use]
+            pub fn needs_ecn(self) -> Option<(EcnFeedback, EcnPackets)> {
+                match self { $(Kind::$name => $module::$control::NEEDS_ECN,)+ }
+            }
         }
 
         /// One of them, at work.
         #[derive(Clone, Debug)]
         pub(super) enum Control {
-            $($name($module::$control),)+
+            $($name($holder<$module::$control>),)+
         }
 
         controls!(@dispatch [$($name)+]
@@ -160,23 +285,36 @@ macro_rules! controls {
             fn on_timeout(again: bool);
             fn on_handshake_timeout();
             fn on_ecn();
-            fn on_feedback(acked: u64, marked: bool);
+            fn on_feedback(delivered: u64, marked: u64);
+            fn on_sample();
             fn on_idle();
         );
 
         impl Control {
             pub(super) fn new(profile: &Profile) -> Self {
                 match profile.congestion {
-                    $(Kind::$name => Control::$name(CongestionControl::new(profile)),)+
+                    $(Kind::$name => Control::$name(<$holder<$module::$control>>::from($module::$control::new(profile))),)+
                 }
             }
 
+            pub(super) fn samples_delivery(&self) -> bool {
+                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+ }
+            }
+
             pub(super) fn cwnd(&self) -> u64 {
-                match self { $(Control::$name(c) => c.cwnd(),)+ }
+                match self { $(Control::$name(c) => c.window().cwnd,)+ }
             }
 
             pub(super) fn ssthresh(&self) -> u64 {
-                match self { $(Control::$name(c) => c.ssthresh(),)+ }
+                match self { $(Control::$name(c) => c.window().ssthresh,)+ }
+            }
+
+            pub(super) fn pacer(&self) -> Option<&Pacer> {
+                match self { $(Control::$name(c) => c.pacer(),)+ }
+            }
+
+            pub(super) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+                match self { $(Control::$name(c) => c.pacer_mut(),)+ }
             }
 
             pub(super) fn leaves_recovery(&self) -> Leaves {
@@ -202,10 +340,47 @@ macro_rules! controls {
     };
 }
 
+/// Looks up a congestion control by name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|e| e.name == name)
+}
+
 controls! {
     /// 4.4BSD's Reno: fast recovery ends with the first new acknowledgement.
     #[default]
-    Reno => reno::Reno,
+    Reno => Inline<reno::Reno>, "reno";
     /// RFC 6582 over RFC 5681.
-    NewReno => newreno::NewReno,
+    NewReno => Inline<newreno::NewReno>, "newreno";
+    /// The same window with SACK, which it negotiates whatever the profile says.
+    Sack => Inline<sack::Sack>, "sack";
+    /// RFC 9438.
+    Cubic => Box<cubic::Cubic>, "cubic";
+    /// RFC 8257.
+    Dctcp => Box<dctcp::Dctcp>, "dctcp";
+    /// Scalable, for the low-latency service.
+    Prague => Box<prague::Prague>, "prague";
+    /// Version 1: a model of the path.
+    Bbr => Box<bbr::Bbr>, "bbr";
+    /// Takes off what was lost.
+    Relentless => Box<relentless::Relentless>, "relentless";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_control_has_its_name_and_its_page() {
+        for entry in ALL {
+            let page = entry.page();
+            assert!(page.starts_with(&format!("# {}: ", entry.name)), "{}", entry.name);
+            for section in ["## Law", "## Parameters", "## Deviations", "## Evidence", "## References"] {
+                assert!(page.contains(section), "{} has no {section}", entry.name);
+            }
+            let kind: Kind = serde_json::from_str(&format!("{:?}", entry.name)).unwrap();
+            assert_eq!(serde_json::to_string(&kind).unwrap(), format!("{:?}", entry.name));
+        }
+        assert!(find("reno").is_some() && find("vegas").is_none());
+    }
 }

@@ -1,7 +1,37 @@
-//! NewReno: RFC 6582 over RFC 5681.
+//! # newreno: RFC 6582 over RFC 5681
 //!
-//! Fast recovery lasts until everything that was in flight at its start is acknowledged. Each partial
-//! acknowledgement shows the next hole, so it mends one loss per round trip.
+//! Reno whose fast recovery lasts until everything that was in flight at its start is acknowledged. Each partial
+//! acknowledgement shows the next hole, so it mends one loss in a round trip, or all of them where SACK is on.
+//!
+//! ## Law
+//!
+//! * Slow start adds what is acknowledged, a segment at most; avoidance `mss^2 / cwnd` [rfc5681 equations 2 and 3].
+//! * A loss halves the flight [rfc5681 equation 4]; a partial acknowledgement deflates the window [rfc6582 section 3.2].
+//! * A timeout halves, unless it is that of the same segment again, and goes back to one segment.
+//! * A mark halves [rfc3168 section 6.1.2].
+//!
+//! In the long run as `reno`: `sqrt(3 / (2 b p))` segments in a round trip [mathis97].
+//!
+//! ## Parameters
+//!
+//! None of its own; those of the transport profile.
+//!
+//! ## Deviations
+//!
+//! None from rfc5681 and rfc6582. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no
+//! more window than is in flight and one segment.
+//!
+//! ## Evidence
+//!
+//! `tests/transport/loss.rs`: sequences worked by hand. `tests/transport/throughput.rs`: the law.
+//!
+//! ## References
+//!
+//! * rfc5681: M. Allman, V. Paxson, E. Blanton, TCP Congestion Control, 2009.
+//! * rfc6582: T. Henderson, S. Floyd, A. Gurtov, Y. Nishida, The `NewReno` Modification, 2012.
+//! * rfc3168: K. Ramakrishnan, S. Floyd, D. Black, The Addition of Explicit Congestion Notification to IP, 2001.
+//! * mathis97: M. Mathis, J. Semke, J. Mahdavi, T. Ott, The Macroscopic Behavior of the TCP Congestion Avoidance
+//!   Algorithm, CCR 27(3), 1997.
 
 use super::{CongestionControl, Cx, Window};
 use crate::transport::profile::Profile;
@@ -9,24 +39,17 @@ use crate::transport::profile::Profile;
 #[derive(Clone, Debug)]
 pub(in crate::transport) struct NewReno(Window);
 
-impl NewReno {
-    /// RFC 5681 equation 4.
-    fn halve(&mut self, cx: &Cx<'_>) {
-        self.0.ssthresh = (cx.flight / 2).max(2 * cx.mss());
-    }
-}
-
 impl CongestionControl for NewReno {
     fn new(profile: &Profile) -> Self {
         NewReno(Window::new(profile))
     }
 
-    fn cwnd(&self) -> u64 {
-        self.0.cwnd
+    fn window(&self) -> &Window {
+        &self.0
     }
 
-    fn ssthresh(&self) -> u64 {
-        self.0.ssthresh
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.0
     }
 
     fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
@@ -34,47 +57,14 @@ impl CongestionControl for NewReno {
     }
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
-        self.halve(cx);
-        self.0.cwnd = self.0.ssthresh + 3 * cx.mss();
+        self.0.enter_recovery(Window::half(cx), cx);
     }
 
-    fn on_dup_ack(&mut self, cx: &Cx<'_>) {
-        self.0.cwnd += cx.mss();
-    }
-
-    /// RFC 6582 section 3.2 step 3, partial acknowledgements: take out what has left the network, add back
-    /// the segment that this acknowledgement shows to have left it.
-    fn on_partial_ack(&mut self, acked: u64, cx: &Cx<'_>) {
-        let back = if acked >= cx.mss() { cx.mss() } else { 0 };
-        self.0.cwnd = (self.0.cwnd.saturating_sub(acked) + back).max(cx.mss());
-    }
-
-    /// RFC 6582 section 3.2 step 3, full acknowledgements, the first choice: no burst, however little is
-    /// left in flight.
-    fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>) {
-        let left = cx.flight.saturating_sub(acked);
-        self.0.cwnd = self.0.ssthresh.min(left.max(cx.mss()) + cx.mss());
-    }
-
-    /// RFC 5681 section 3.1: a segment that times out again does not halve again.
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
-        if !again {
-            self.halve(cx);
-        }
-        self.0.cwnd = cx.mss();
-    }
-
-    /// RFC 5681 section 3.1: the initial window after a lost SYN is one segment.
-    fn on_handshake_timeout(&mut self, cx: &Cx<'_>) {
-        self.0.cwnd = cx.mss();
+        self.0.timed_out(again, Window::half(cx), cx);
     }
 
     fn on_ecn(&mut self, cx: &Cx<'_>) {
-        self.halve(cx);
-        self.0.cwnd = self.0.cwnd.min(self.0.ssthresh);
-    }
-
-    fn on_idle(&mut self, cx: &Cx<'_>) {
-        self.0.restart(cx.profile);
+        self.0.reduce_to(Window::half(cx));
     }
 }

@@ -1,24 +1,29 @@
 //! What acknowledgements, and their absence, do to the sender.
 
-use super::{Call, EcnState, Event, Recovery, State, Tcp};
+use super::{Call, Event, Recovery, State, Tcp};
 use crate::transport::congestion::{Cx, Leaves};
 use crate::transport::segment::{Flags, Segment};
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681 section 3.2).
-const DUP_THRESHOLD: u32 = 3;
+pub(super) const DUP_THRESHOLD: u32 = 3;
 
 /// Calls a method of the congestion control. A macro because the control and the rest of the endpoint are
 /// borrowed apart.
 macro_rules! control {
-    ($tcp:ident, $call:ident, $method:ident $(, $arg:expr)*) => {
+    ($tcp:ident, $call:ident, $method:ident $(, $arg:expr)*) => {{
+        let flight = $tcp.flight_size($call.p);
         $tcp.control.$method($($arg,)* &Cx {
             now: $call.now,
             profile: $call.p,
-            flight: $tcp.nxt - $tcp.una,
+            flight,
             peer_window: u64::from($tcp.peer_window),
+            sack: $tcp.sack,
+            sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_deref()),
+            counts_marks: $tcp.ecn.counts_marks(),
+            sample: $call.sample,
             rtt: &$tcp.rtt,
         })
-    };
+    }};
 }
 pub(super) use control;
 
@@ -31,9 +36,17 @@ impl Tcp {
         let window_changed = seg.window != self.peer_window;
         self.peer_window = seg.window;
         self.largest_window = self.largest_window.max(seg.window);
-        let marked = seg.flags.has(Flags::ECE) && !seg.flags.has(Flags::SYN) && self.on_echo(seg, call);
+        let marked = self.on_echo(seg, call);
+        if self.sack {
+            let news = self.on_ack_with_sack(seg, marked, call);
+            if news {
+                self.sample_delivery(call);
+            }
+            return news || window_changed;
+        }
         if seg.ack > self.una {
             self.on_new_ack(seg, marked, call);
+            self.sample_delivery(call);
             return true;
         }
         if seg.sequence_len() == 0 && !window_changed && seg.ack == self.una && self.alarm.is_on() {
@@ -43,13 +56,21 @@ impl Tcp {
         window_changed
     }
 
-    fn on_new_ack(&mut self, seg: &Segment, marked: bool, call: &mut Call<'_, '_>) {
+    fn sample_delivery(&mut self, call: &Call<'_, '_>) {
+        if self.control.samples_delivery() {
+            control!(self, call, on_sample);
+        }
+    }
+
+    fn on_new_ack(&mut self, seg: &Segment, marked: u64, call: &mut Call<'_, '_>) {
         let acked = seg.ack - self.una;
         self.measure(seg, call);
         self.retries = 0;
         self.dup_acks = 0;
-        if self.uses_ecn() {
-            control!(self, call, on_feedback, acked, marked);
+        self.limited = 0;
+        if let Some(sent) = self.sent_mut() {
+            sent.begin_ack();
+            sent.on_acked(seg.ack, call.now, |_| ());
         }
         match self.recovery {
             Recovery::Fast { until, partial }
@@ -74,10 +95,10 @@ impl Tcp {
         self.rearm(call);
     }
 
-    fn open_window(&mut self, acked: u64, marked: bool, call: &Call<'_, '_>) {
+    pub(super) fn open_window(&mut self, acked: u64, marked: u64, call: &Call<'_, '_>) {
         // RFC 3168 section 6.1.2: an echo of congestion never opens the window.
-        if !marked {
-            control!(self, call, on_ack, acked);
+        if marked < acked {
+            control!(self, call, on_ack, acked - marked);
         }
     }
 
@@ -95,12 +116,12 @@ impl Tcp {
         self.resend_first(call);
     }
 
-    fn take_ack(&mut self, ack: u64) {
+    pub(super) fn take_ack(&mut self, ack: u64) {
         self.una = ack;
         self.nxt = self.nxt.max(ack);
     }
 
-    fn rearm(&mut self, call: &Call<'_, '_>) {
+    pub(super) fn rearm(&mut self, call: &Call<'_, '_>) {
         if self.una == self.max {
             self.disarm();
         } else {
@@ -110,19 +131,19 @@ impl Tcp {
 
     /// Measures the round trip that an acknowledgement ends: by the timestamp it echoes (RFC 7323 section
     /// 4.1), or by the one segment being timed.
-    pub(super) fn measure(&mut self, seg: &Segment, call: &Call<'_, '_>) {
+    pub(super) fn measure(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         if self.timestamps && seg.ts_ecr != 0 {
             let elapsed = self.clock.timestamp(call.p).wrapping_sub(seg.ts_ecr);
-            self.rtt.sample_timestamp(call.p, elapsed);
+            call.sample = Some(self.rtt.sample_timestamp(call.p, elapsed));
         } else if let Some(timed) = self.timed.filter(|t| seg.ack >= t.until.get()) {
-            self.rtt.sample(call.p, self.clock.number() - timed.at);
+            call.sample = Some(self.rtt.sample(call.p, self.clock.number() - timed.at));
             self.timed = None;
         }
     }
 
     /// Returns whether more may be sent now.
     fn on_dup_ack(&mut self, call: &mut Call<'_, '_>) -> bool {
-        self.dup_acks += 1;
+        self.dup_acks = self.dup_acks.saturating_add(1);
         self.stats.dup_acks += 1;
         match self.recovery {
             Recovery::Fast { .. } => {
@@ -132,7 +153,9 @@ impl Tcp {
             // RFC 6582 section 3.2 step 2: these may be answers to what the timeout sent twice. Reno does
             // not know.
             Recovery::Timeout { .. } if self.control.leaves_recovery() == Leaves::FullAck => {}
-            _ if self.dup_acks == DUP_THRESHOLD => self.fast_retransmit(call),
+            _ if u32::from(self.dup_acks) == DUP_THRESHOLD => self.fast_retransmit(call),
+            // RFC 3042: one more for each of the first two.
+            Recovery::None if u32::from(self.dup_acks) < DUP_THRESHOLD => return call.p.limited_transmit,
             _ => {}
         }
         false
@@ -142,7 +165,8 @@ impl Tcp {
         self.stats.fast_retransmits += 1;
         control!(self, call, on_loss);
         self.recovery = Recovery::Fast { until: self.max, partial: false };
-        self.note_reduction();
+        self.limited = 0;
+        self.ecn.note_reduction(self.max);
         self.timed = None;
         self.disarm();
         self.resend_first(call);
@@ -164,32 +188,17 @@ impl Tcp {
         self.rtt.back_off();
         control!(self, call, on_timeout, again);
         self.recovery = Recovery::Timeout { until: self.max };
-        self.note_reduction();
+        self.ecn.note_reduction(self.max);
         self.timed = None;
         self.dup_acks = 0;
-        self.nxt = self.una;
+        self.limited = 0;
         self.arm(call);
+        if self.sack && call.p.uses_rack() {
+            self.resend_after_timeout(call);
+        } else {
+            self.nxt = self.una;
+        }
         self.output(call);
-    }
-
-    /// An echo of congestion experienced. Returns whether it counts: ECN is on.
-    fn on_echo(&mut self, seg: &Segment, call: &Call<'_, '_>) -> bool {
-        let EcnState::On { answered, .. } = self.ecn else { return false };
-        // Once for each window of data (RFC 3168 section 6.1.2). In recovery the window has been reduced
-        // already.
-        if seg.ack > answered && !matches!(self.recovery, Recovery::Fast { .. }) {
-            control!(self, call, on_ecn);
-            self.stats.ecn_reductions += 1;
-            self.note_reduction();
-        }
-        true
-    }
-
-    /// The window was reduced: nothing that is in flight now reduces it again, and the peer is told.
-    fn note_reduction(&mut self) {
-        if let EcnState::On { answered, cwr } = &mut self.ecn {
-            (*answered, *cwr) = (self.max, true);
-        }
     }
 
     /// Ends the connection, and tells the peer.

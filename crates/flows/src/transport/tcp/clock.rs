@@ -102,7 +102,8 @@ impl Clock {
     pub(super) fn delayed_ack(&mut self, p: &Profile, now: Instant) -> Alarm {
         match p.delayed_ack {
             DelayedAck::None => Alarm::at(now),
-            DelayedAck::After(delay) => Alarm::at(now + delay),
+            // The receiver keeps the adaptive delay.
+            DelayedAck::Adaptive { least: delay, .. } | DelayedAck::After(delay) => Alarm::at(now + delay),
             DelayedAck::Tick(tick) => {
                 if now >= self.next_ack {
                     self.next_ack = tick_after(now, self.phase, tick).1;

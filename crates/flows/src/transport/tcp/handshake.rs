@@ -1,12 +1,9 @@
 //! How a connection opens, and what arrives when it is not open.
 
 use super::acks::control;
-use super::{Call, EcnState, Event, State, Tcp};
+use super::{Call, Event, Sent, State, Tcp, ecn};
 use crate::transport::congestion::Cx;
 use crate::transport::segment::{Flags, Segment};
-
-/// The flags that ask for ECN (RFC 3168 section 6.1.1).
-const ECN_SETUP: Flags = Flags::ECE.and(Flags::CWR);
 
 impl Tcp {
     pub(super) fn open_actively(&mut self, call: &mut Call<'_, '_>) {
@@ -54,7 +51,8 @@ impl Tcp {
         if !seg.flags.has(Flags::SYN) || seg.flags.has(Flags::ACK) {
             return;
         }
-        self.negotiate(seg, call, seg.flags.has(ECN_SETUP));
+        self.negotiate(seg, call);
+        self.ecn.on_syn(seg, call.p);
         self.state = State::SynReceived;
         (self.nxt, self.max) = (1, 1);
         self.start_timing(0);
@@ -69,7 +67,7 @@ impl Tcp {
             return;
         }
         if !seg.flags.has(Flags::ACK) {
-            self.negotiate(seg, call, false);
+            self.negotiate(seg, call);
             self.state = State::SynReceived;
             self.send_syn(true, call);
             return;
@@ -77,11 +75,13 @@ impl Tcp {
         if seg.ack != self.max {
             return;
         }
-        self.negotiate(seg, call, seg.flags.has(Flags::ECE) && !seg.flags.has(Flags::CWR));
+        self.negotiate(seg, call);
+        self.ecn.on_syn_ack(seg, call.p);
         self.establish(seg, call);
         // The acknowledgement goes by itself: the application has to hear of the connection before it
         // writes, as behind a real connect().
         self.emit(self.max, 0, Flags::ACK, false, call);
+        self.ecn.end_handshake();
         self.output(call);
     }
 
@@ -89,6 +89,7 @@ impl Tcp {
     fn on_answer_to_syn_ack(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         if seg.flags.has(Flags::ACK) && seg.ack == self.max {
             self.establish(seg, call);
+            self.ecn.on_handshake_ack(seg);
             self.on_segment_open(seg, call);
             self.output(call);
         } else if seg.flags.has(Flags::SYN) {
@@ -98,12 +99,10 @@ impl Tcp {
     }
 
     /// What the peer's SYN says.
-    fn negotiate(&mut self, seg: &Segment, call: &Call<'_, '_>, ecn: bool) {
+    fn negotiate(&mut self, seg: &Segment, call: &Call<'_, '_>) {
         self.receiver.on_syn(seg);
         self.timestamps = call.p.timestamps && seg.ts_val != 0;
-        if call.p.ecn && ecn {
-            self.ecn = EcnState::On { answered: 0, cwr: false };
-        }
+        self.sack = call.p.wants_sack() && seg.sack.is_permitted();
         self.peer_window = seg.window;
         self.largest_window = seg.window;
     }
@@ -122,16 +121,21 @@ impl Tcp {
         self.una = self.max;
         self.disarm();
         self.state = State::Open;
+        let rack = self.sack && call.p.uses_rack();
+        if rack || self.control.samples_delivery() {
+            self.outstanding.get_or_insert_default().sent = Some(Box::new(Sent::new(rack, call.now)));
+        } else if self.sack && call.p.tail_loss_probe {
+            self.outstanding.get_or_insert_default();
+        }
         call.out.events.push(Event::Connected);
     }
 
     /// SYN or SYN-ACK, by the state.
     fn send_syn(&mut self, again: bool, call: &mut Call<'_, '_>) {
-        let flags = match (self.state, self.ecn) {
-            (State::SynReceived, EcnState::On { .. }) => Flags::SYN.and(Flags::ACK).and(Flags::ECE),
-            (State::SynReceived, EcnState::Off) => Flags::SYN.and(Flags::ACK),
-            _ if call.p.ecn => Flags::SYN.and(ECN_SETUP),
-            _ => Flags::SYN,
+        let flags = if self.state == State::SynReceived {
+            Flags::SYN.and(Flags::ACK).and(self.ecn.answer())
+        } else {
+            Flags::SYN.and(ecn::request(call.p))
         };
         self.emit(0, 0, flags, again, call);
     }

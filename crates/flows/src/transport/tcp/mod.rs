@@ -8,7 +8,11 @@
 //! | `handshake.rs` | SYN, SYN-ACK, their schedule, what they negotiate; giving up |
 //! | `send.rs` | which segment may go now: windows, Nagle, silly windows, FIN; and how it is built |
 //! | `acks.rs` | acknowledgements: new, duplicate, partial, marked; the retransmission timer |
-//! | `receive.rs` | data in and out of order, delayed acknowledgements |
+//! | `sack.rs`, `outstanding.rs` | recovery with SACK (RFC 6675), and its scoreboard |
+//! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
+//! | `prr.rs` | proportional rate reduction |
+//! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
+//! | `ecn.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate |
 //! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
 //!
 //! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because
@@ -18,20 +22,30 @@
 
 mod acks;
 mod clock;
+mod ecn;
 mod handshake;
+mod outstanding;
+mod prr;
+mod rack;
+mod ranges;
 mod receive;
 mod rtt;
+mod sack;
 mod send;
+mod sent;
 
 use std::num::NonZeroU64;
 
 use aqmkit_base::{Duration, Instant};
 
 pub(super) use rtt::Rtt;
+pub(super) use sent::Sent;
 
 use self::clock::{Alarm, Clock};
+use self::ecn::EcnEnd;
+use self::outstanding::{Outstanding, WaitsFor};
 use self::receive::Receiver;
-use super::congestion::Control;
+use super::congestion::{Control, Pacer};
 use super::profile::Profile;
 use super::segment::{Flags, Segment};
 
@@ -76,8 +90,10 @@ pub struct TcpStats {
     pub dup_acks: u32,
     /// Times that the retransmission timer expired, for a SYN as well.
     pub timeouts: u32,
-    /// Times that duplicate acknowledgements started a fast retransmit.
+    /// Times that duplicate acknowledgements, SACK or RACK started a fast retransmit.
     pub fast_retransmits: u32,
+    /// Tail loss probes sent.
+    pub tail_probes: u32,
     /// Times that an echo of congestion experienced reduced the window.
     pub ecn_reductions: u32,
 }
@@ -114,18 +130,6 @@ enum Recovery {
     },
 }
 
-/// ECN on a connection (RFC 3168).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EcnState {
-    Off,
-    On {
-        /// Echoes for data below this have been answered.
-        answered: u64,
-        /// The window was reduced, and the peer does not know yet.
-        cwr: bool,
-    },
-}
-
 /// A segment whose round trip is being timed.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
@@ -145,9 +149,13 @@ pub struct Tcp {
     closing: bool,
     /// Whether segments carry timestamps.
     timestamps: bool,
+    /// Whether acknowledgements say what has come above a hole.
+    sack: bool,
     /// Timeouts since anything was acknowledged.
     retries: u8,
-    dup_acks: u32,
+    /// Segments sent beyond the window since duplicate acknowledgements began.
+    limited: u8,
+    dup_acks: u16,
     /// The peer's receive window, and the largest it has had.
     peer_window: u32,
     largest_window: u32,
@@ -166,9 +174,10 @@ pub struct Tcp {
     rtt: Rtt,
     timed: Option<Timed>,
     recovery: Recovery,
-    ecn: EcnState,
+    ecn: EcnEnd,
     control: Control,
     receiver: Receiver,
+    outstanding: Option<Box<Outstanding>>,
     stats: TcpStats,
 }
 
@@ -177,6 +186,8 @@ struct Call<'a, 'o> {
     p: &'a Profile,
     now: Instant,
     out: &'a mut Output<'o>,
+    /// The round trip that it has measured.
+    sample: Option<Duration>,
 }
 
 impl Tcp {
@@ -189,7 +200,9 @@ impl Tcp {
             state: State::Closed,
             closing: false,
             timestamps: profile.timestamps,
+            sack: false,
             retries: 0,
+            limited: 0,
             dup_acks: 0,
             peer_window: 0,
             largest_window: 0,
@@ -203,9 +216,10 @@ impl Tcp {
             rtt: Rtt::new(profile),
             timed: None,
             recovery: Recovery::None,
-            ecn: EcnState::Off,
+            ecn: EcnEnd::OFF,
             control: Control::new(profile),
             receiver: Receiver::new(),
+            outstanding: None,
             stats: TcpStats::default(),
         }
     }
@@ -213,7 +227,7 @@ impl Tcp {
     /// Opens the connection. Does nothing unless it is new.
     pub fn connect(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         self.clock.advance(p, now);
-        self.open_actively(&mut Call { p, now, out });
+        self.open_actively(&mut Call { p, now, out, sample: None });
     }
 
     /// Has so many more bytes to send; `u64::MAX`: data without end. May come before the connection is
@@ -224,7 +238,7 @@ impl Tcp {
         }
         self.clock.advance(p, now);
         self.end = self.end.saturating_add(bytes);
-        self.output(&mut Call { p, now, out });
+        self.output(&mut Call { p, now, out, sample: None });
     }
 
     /// Sends a FIN after everything that was written; data without end ends with what has been sent. The
@@ -242,14 +256,14 @@ impl Tcp {
             self.state = State::Done;
             out.events.push(Event::Closed);
         }
-        self.output(&mut Call { p, now, out });
+        self.output(&mut Call { p, now, out, sample: None });
     }
 
     /// A segment has arrived.
     pub fn on_segment(&mut self, p: &Profile, seg: &Segment, now: Instant, out: &mut Output<'_>) {
         self.clock.advance(p, now);
         self.stats.segments_received += 1;
-        let mut call = Call { p, now, out };
+        let mut call = Call { p, now, out, sample: None };
         if self.state == State::Open && !seg.flags.has(Flags::RST) {
             self.on_segment_open(seg, &mut call);
         } else {
@@ -263,6 +277,7 @@ impl Tcp {
         if self.timestamps {
             self.receiver.note_timestamp(seg);
         }
+        self.note_ecn(seg, call);
         let opened = self.on_ack(seg, call);
         if seg.sequence_len() > 0 {
             let arrival = self.receiver.on_data(call.p, seg, &mut self.clock, call.now);
@@ -285,24 +300,34 @@ impl Tcp {
     /// nothing, a late one does what was due, at the time of the call.
     pub fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         self.clock.advance(p, now);
-        let mut call = Call { p, now, out };
+        let mut call = Call { p, now, out, sample: None };
         self.receiver.on_deadline(now);
         if self.alarm.is_due(now) {
             match self.state {
                 State::SynSent | State::SynReceived => self.on_handshake_timeout(&mut call),
-                State::Open => self.on_timeout(&mut call),
+                State::Open => self.on_alarm(&mut call),
                 State::Closed | State::Done | State::Failed => self.alarm = Alarm::OFF,
             }
         }
-        if self.receiver.owes_ack_at_once() {
+        let released = self.control.pacer_mut().is_some_and(|pacer| pacer.release(now));
+        if released || self.receiver.owes_ack_at_once() {
             self.output(&mut call);
+        }
+    }
+
+    fn on_alarm(&mut self, call: &mut Call<'_, '_>) {
+        match self.outstanding.as_ref().map_or(WaitsFor::Retransmission, |o| o.waits_for) {
+            WaitsFor::Retransmission => self.on_timeout(call),
+            WaitsFor::Probe => self.send_probe(call),
+            WaitsFor::Reordering => self.on_reordering_timeout(call),
         }
     }
 
     /// When to call [`Tcp::on_deadline`], if ever.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.alarm.first(self.receiver.alarm()).time()
+        let held = self.control.pacer().and_then(Pacer::held_until).map_or(Alarm::OFF, Alarm::at);
+        self.alarm.first(self.receiver.alarm()).first(held).time()
     }
 
     /// Starts to time a round trip from the segment at `seq`, unless another is being timed or timestamps
@@ -313,10 +338,17 @@ impl Tcp {
         }
     }
 
+    /// The record of what is in flight, where one is kept.
+    fn sent_mut(&mut self) -> Option<&mut Sent> {
+        self.outstanding.as_deref_mut().and_then(|o| o.sent.as_deref_mut())
+    }
+
     /// Ends the connection.
     fn finish(&mut self, state: State, event: Event, call: &mut Call<'_, '_>) {
         self.state = state;
         self.alarm = Alarm::OFF;
+        self.outstanding = None;
+        self.receiver.free();
         if state == State::Failed {
             self.receiver.owe_nothing();
         }
@@ -350,7 +382,7 @@ impl Tcp {
     /// Whether ECN was negotiated.
     #[must_use]
     pub fn uses_ecn(&self) -> bool {
-        self.ecn != EcnState::Off
+        self.ecn.is_on()
     }
 
     /// Counters.
@@ -389,6 +421,24 @@ impl Tcp {
     pub fn flight(&self) -> u64 {
         self.nxt - self.una
     }
+
+    /// What of it is thought to be in the network: with SACK, neither arrived nor lost (RFC 6675 section 4).
+    #[must_use]
+    pub fn pipe(&self, p: &Profile) -> u64 {
+        self.in_network(p)
+    }
+
+    /// What the window is halved from: without the segments that limited transmit has added (RFC 5681 section
+    /// 3.2 step 2).
+    fn flight_size(&self, p: &Profile) -> u64 {
+        self.flight().saturating_sub(u64::from(self.limited) * p.mss.0)
+    }
+
+    /// Whether SACK was negotiated.
+    #[must_use]
+    pub fn uses_sack(&self) -> bool {
+        self.sack
+    }
 }
 
 #[cfg(test)]
@@ -398,5 +448,7 @@ mod tests {
     #[test]
     fn an_endpoint_is_five_cache_lines() {
         assert!(size_of::<Tcp>() <= 320, "{}", size_of::<Tcp>());
+        // Only where SACK has had something to say.
+        assert!(size_of::<Outstanding>() <= 256, "{}", size_of::<Outstanding>());
     }
 }

@@ -2,11 +2,12 @@
 
 use std::num::NonZeroU64;
 
-use aqmkit_base::{Ecn, Instant};
+use aqmkit_base::{Duration, Instant};
 
 use super::clock::{Alarm, Clock};
+use super::ranges::{Range, Ranges};
 use crate::transport::profile::{DelayedAck, Profile};
-use crate::transport::segment::{Flags, Segment};
+use crate::transport::segment::{Flags, SackBlocks, Segment};
 
 /// Whether an acknowledgement is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +27,37 @@ pub(super) struct Arrival {
     pub(super) finished: bool,
 }
 
-/// Data above a hole: sequence numbers from `start` to before `end`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Range {
-    start: u64,
-    end: u64,
+/// Data above a hole.
+#[derive(Clone, Debug, Default)]
+struct Above {
+    ranges: Ranges,
+    /// A sequence number in each of the ranges that were last added to, the latest first: what SACK reports
+    /// (RFC 2018 section 4). 0 is none.
+    recent: [u64; SackBlocks::MOST],
+}
+
+impl Above {
+    fn insert(&mut self, new: Range) {
+        let joined = self.ranges.insert(new);
+        let mut recent = [0; SackBlocks::MOST];
+        recent[0] = new.start;
+        let others = self.recent.iter().filter(|&&s| s != 0 && !(joined.start..joined.end).contains(&s));
+        recent[1..].iter_mut().zip(others).for_each(|(slot, s)| *slot = *s);
+        self.recent = recent;
+    }
+
+    fn remove_below(&mut self, seq: u64) {
+        self.ranges.remove_below(seq);
+        // In place: what stays keeps its order.
+        let mut kept = 0;
+        for i in 0..self.recent.len() {
+            let s = std::mem::take(&mut self.recent[i]);
+            if s >= seq && s != 0 {
+                self.recent[kept] = s;
+                kept += 1;
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -41,14 +68,17 @@ pub(super) struct Receiver {
     acknowledged: u64,
     /// Where the peer's FIN is, once it has been seen.
     fin: Option<NonZeroU64>,
-    /// Data above `next`, disjoint and ascending. Allocates only once there is a hole.
-    ranges: Vec<Range>,
+    /// Allocated when the first hole appears, and kept for the next.
+    above: Option<Box<Above>>,
     alarm: Alarm,
     /// The peer's timestamp to echo.
     ts_recent: u32,
     owed: Owed,
-    /// CE has been seen, and no CWR since.
-    congestion: bool,
+    /// Acknowledgements of data that were not delayed at the start ([`Profile::quick_acks`]).
+    quick: u8,
+    /// When data came last and how long to wait for more, in ms: for [`DelayedAck::Adaptive`].
+    last: u32,
+    patience: u16,
 }
 
 impl Receiver {
@@ -57,11 +87,13 @@ impl Receiver {
             next: 0,
             acknowledged: 0,
             fin: None,
-            ranges: Vec::new(),
+            above: None,
             alarm: Alarm::OFF,
             ts_recent: 0,
             owed: Owed::Nothing,
-            congestion: false,
+            quick: 0,
+            last: 0,
+            patience: 0,
         }
     }
 
@@ -87,9 +119,9 @@ impl Receiver {
         self.owed == Owed::AtOnce
     }
 
-    /// Whether acknowledgements echo congestion experienced (RFC 3168 section 6.1.3).
-    pub(super) fn echoes_congestion(&self) -> bool {
-        self.congestion
+    /// Whether anything that has arrived is not acknowledged yet.
+    pub(super) fn owes_ack(&self) -> bool {
+        self.owed != Owed::Nothing
     }
 
     pub(super) fn ts_recent(&self) -> u32 {
@@ -135,16 +167,9 @@ impl Receiver {
 
     /// A segment that takes up sequence numbers.
     pub(super) fn on_data(&mut self, p: &Profile, seg: &Segment, clock: &mut Clock, now: Instant) -> Arrival {
-        // CWR answers the marks before this one (RFC 3168 section 6.1.3).
-        if seg.flags.has(Flags::CWR) {
-            self.congestion = false;
-        }
-        if seg.ecn == Ecn::Ce {
-            self.congestion = true;
-        }
         let end = seg.seq + u64::from(seg.len);
         let plain = !seg.flags.has(Flags::FIN) && self.fin.is_none();
-        if seg.seq == self.next && seg.len > 0 && plain && self.ranges.is_empty() {
+        if seg.seq == self.next && seg.len > 0 && plain && self.has_no_hole() {
             self.next = end;
             self.owe(p, clock, now);
             return Arrival { delivered: true, finished: false };
@@ -157,13 +182,33 @@ impl Receiver {
     fn owe(&mut self, p: &Profile, clock: &mut Clock, now: Instant) {
         // 4.4BSD updates the window when the application has read two segments or half the buffer; that,
         // not a counter, makes it acknowledge every second segment (volume 2, section 26.5).
+        let delay = self.adapt(p, now);
         let enough = (2 * p.mss.0).min(p.receive_window.0.div_ceil(2));
-        if p.delayed_ack == DelayedAck::None || self.next - self.acknowledged >= enough {
+        let quick = self.quick < p.quick_acks;
+        if quick || p.delayed_ack == DelayedAck::None || self.next - self.acknowledged >= enough {
             self.owed = Owed::AtOnce;
+            self.quick += u8::from(quick);
         } else if self.owed == Owed::Nothing {
             self.owed = Owed::Later;
-            self.alarm = clock.delayed_ack(p, now);
+            self.alarm = delay.map_or_else(|| clock.delayed_ack(p, now), |delay| Alarm::at(now + delay));
         }
+    }
+
+    /// Linux's `tcp_event_data_recv`: the delay that is good for data which comes as this does, or none where it
+    /// does not adapt.
+    fn adapt(&mut self, p: &Profile, now: Instant) -> Option<Duration> {
+        let DelayedAck::Adaptive { least, most } = p.delayed_ack else { return None };
+        let (now, least_ms) = (now.as_nanos() / 1_000_000, least.as_nanos() / 1_000_000);
+        let since = u64::from((now as u32).wrapping_sub(self.last));
+        let known = u64::from(self.patience);
+        let patience = match known {
+            0 => least_ms,
+            _ if since <= least_ms / 2 => known / 2 + least_ms / 2,
+            _ if since < known => known / 2 + since,
+            _ => known,
+        };
+        (self.last, self.patience) = (now as u32, patience.min(u64::from(u16::MAX)) as u16);
+        Some(Duration::from_millis(patience).clamp(least, most))
     }
 
     /// Old data, data beyond a hole, data that fills one, a FIN.
@@ -175,11 +220,12 @@ impl Receiver {
         }
         let (start, end) = (seg.seq.max(had), end.min(window_end));
         if start < end {
-            self.insert(Range { start, end });
-        }
-        while let Some(first) = self.ranges.first().copied().filter(|r| r.start <= self.next) {
-            self.next = self.next.max(first.end);
-            self.ranges.remove(0);
+            let above = self.above.get_or_insert_default();
+            above.insert(Range { start, end });
+            if let Some(first) = above.ranges.at(self.next) {
+                self.next = first.end;
+                above.remove_below(first.end);
+            }
         }
         let delivered = self.next > had;
         if self.fin.is_some_and(|fin| fin.get() == self.next) {
@@ -188,29 +234,38 @@ impl Receiver {
         Arrival { delivered, finished: self.has_finished() && !had_finished }
     }
 
-    /// Joins a range with those it overlaps or touches.
-    fn insert(&mut self, new: Range) {
-        let from = self.ranges.partition_point(|r| r.end < new.start);
-        let to = self.ranges.partition_point(|r| r.start <= new.end);
-        if from == to {
-            self.ranges.insert(from, new);
-            return;
+    fn has_no_hole(&self) -> bool {
+        self.above.as_ref().is_none_or(|a| a.ranges.is_empty())
+    }
+
+    /// The SACK option of an acknowledgement that goes now: as many blocks as fit, the one that was last
+    /// added to first (RFC 2018 section 4).
+    pub(super) fn sack_blocks(&self, timestamps: bool) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let Some(above) = self.above.as_ref().filter(|a| !a.ranges.is_empty()) else { return blocks };
+        let most = SackBlocks::MOST - usize::from(timestamps);
+        let recent = above.recent.iter().take_while(|&&s| s != 0).filter_map(|&s| above.ranges.at(s));
+        for range in recent.take(most) {
+            blocks.push(self.next, range.start, range.end);
         }
-        let joined = Range { start: new.start.min(self.ranges[from].start), end: new.end.max(self.ranges[to - 1].end) };
-        self.ranges[from] = joined;
-        self.ranges.drain(from + 1..to);
+        blocks
+    }
+
+    /// Gives back what is not needed any more.
+    pub(super) fn free(&mut self) {
+        self.above = None;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aqmkit_base::Duration;
 
     struct Host {
         receiver: Receiver,
         clock: Clock,
         profile: Profile,
+        timestamps: bool,
     }
 
     impl Host {
@@ -218,7 +273,15 @@ mod tests {
             let mut receiver = Receiver::new();
             receiver.on_syn(&Segment { flags: Flags::SYN, ..Segment::default() });
             receiver.on_sent();
-            Host { receiver, clock: Clock::new(Duration::ZERO), profile: Profile::bsd44() }
+            Host { receiver, clock: Clock::new(Duration::ZERO), profile: Profile::bsd44(), timestamps: false }
+        }
+
+        fn ranges(&self) -> &[Range] {
+            self.receiver.above.as_ref().map_or(&[], |a| a.ranges.as_slice())
+        }
+
+        fn sacked(&self) -> Vec<(u64, u64)> {
+            self.receiver.sack_blocks(self.timestamps).iter(self.receiver.next()).collect()
         }
 
         fn data(&mut self, seq: u64, len: u32, flags: Flags) -> Arrival {
@@ -248,9 +311,9 @@ mod tests {
             assert!(host.receiver.owes_ack_at_once());
             host.receiver.on_sent();
         }
-        assert_eq!(host.receiver.ranges.len(), 3);
+        assert_eq!(host.ranges().len(), 3);
         host.data(201, 100, Flags::ACK);
-        assert_eq!(host.receiver.ranges, [Range { start: 101, end: 401 }, Range { start: 501, end: 551 }]);
+        assert_eq!(host.ranges(), [Range { start: 101, end: 401 }, Range { start: 501, end: 551 }]);
         host.receiver.on_sent();
         assert_eq!(host.data(1, 100, Flags::ACK), MORE);
         assert_eq!(host.receiver.delivered(), 400);
@@ -258,7 +321,7 @@ mod tests {
         assert_eq!(host.data(1, 400, Flags::ACK), NOTHING);
         host.data(401, 200, Flags::ACK);
         assert_eq!(host.receiver.delivered(), 600);
-        assert!(host.receiver.ranges.is_empty());
+        assert!(host.receiver.has_no_hole());
     }
 
     #[test]
@@ -280,15 +343,23 @@ mod tests {
         assert_eq!(host.receiver.delivered(), 16_384);
     }
 
+    /// RFC 2018 section 4, and the example of its section 8: the latest first, and all that fit.
     #[test]
-    fn congestion_is_echoed_until_cwr() {
+    fn blocks_are_reported_the_latest_first() {
         let mut host = Host::new();
-        let marked = Segment { seq: 1, len: 10, flags: Flags::ACK, ecn: Ecn::Ce, ..Segment::default() };
-        host.receiver.on_data(&host.profile, &marked, &mut host.clock, Instant::ZERO);
-        assert!(host.receiver.echoes_congestion());
-        host.data(11, 10, Flags::ACK);
-        assert!(host.receiver.echoes_congestion());
-        host.data(21, 10, Flags::ACK.and(Flags::CWR));
-        assert!(!host.receiver.echoes_congestion());
+        for seq in [501, 1501, 2501, 3501, 4501] {
+            host.data(seq, 500, Flags::ACK);
+        }
+        assert_eq!(host.sacked(), [(4501, 5001), (3501, 4001), (2501, 3001), (1501, 2001)]);
+        // Joins two, in between.
+        host.data(2001, 500, Flags::ACK);
+        assert_eq!(host.sacked(), [(1501, 3001), (4501, 5001), (3501, 4001)]);
+        host.data(501, 100, Flags::ACK);
+        assert_eq!(host.sacked()[0], (501, 1001), "old data repeated");
+        host.data(1, 500, Flags::ACK);
+        assert_eq!(host.sacked(), [(1501, 3001), (4501, 5001), (3501, 4001)]);
+        host.timestamps = true;
+        host.data(6001, 10, Flags::ACK);
+        assert_eq!(host.sacked(), [(6001, 6011), (1501, 3001), (4501, 5001)], "room for three beside a timestamp");
     }
 }

@@ -2,6 +2,7 @@
 
 use aqmkit_base::Duration;
 
+use super::clock::Clock;
 use crate::transport::profile::{Profile, Timer};
 
 /// The estimator of the round-trip time, and the timeout that follows from it.
@@ -42,8 +43,8 @@ impl Rtt {
         Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, least: 0, known: false, shift: 0 }
     }
 
-    /// A round trip took so many ticks, or nanoseconds where the timer is exact.
-    pub(super) fn sample(&mut self, p: &Profile, number: u64) {
+    /// A round trip took so many ticks, or nanoseconds where the timer is exact. Returns how long that is.
+    pub(super) fn sample(&mut self, p: &Profile, number: u64) -> Duration {
         // No round trip is longer than a century; fixed point has room for that.
         let number = number.min(1 << 55) as i64;
         match p.timer {
@@ -55,15 +56,16 @@ impl Rtt {
         }
         self.known = true;
         self.shift = 0;
+        Clock::length(p, number.unsigned_abs())
     }
 
-    /// A round trip took so many ticks of the timestamp clock.
-    pub(super) fn sample_timestamp(&mut self, p: &Profile, elapsed: u32) {
+    /// A round trip took so many ticks of the timestamp clock. Returns how long that is.
+    pub(super) fn sample_timestamp(&mut self, p: &Profile, elapsed: u32) -> Duration {
         let number = match p.timer {
             Timer::Tick(_) => u64::from(elapsed),
             Timer::Exact => (TIMESTAMP_TICK * u64::from(elapsed)).as_nanos(),
         };
-        self.sample(p, number);
+        self.sample(p, number)
     }
 
     /// `tcp_xmit_timer` of 4.4BSD with the precision that Brakmo and Peterson (Performance Problems in
@@ -90,7 +92,7 @@ impl Rtt {
             (self.srtt, self.rttvar) = (r, r / 2);
         }
         let granularity = if p.timestamps { TIMESTAMP_TICK } else { Duration::ZERO };
-        nanos(self.srtt) + nanos(4 * self.rttvar).max(granularity)
+        nanos(self.srtt) + nanos(4 * self.rttvar).max(granularity).max(p.min_variation)
     }
 
     /// The timeout, backed off.
@@ -192,7 +194,9 @@ mod tests {
 
     fn backoff(p: &Profile) -> Vec<f64> {
         let mut rtt = Rtt::new(p);
-        (0..30).for_each(|_| rtt.sample(p, 0));
+        for _ in 0..30 {
+            rtt.sample(p, 0);
+        }
         let mut seconds = Vec::new();
         for timeouts in 0..9 {
             seconds.push(rtt.rto(p).as_secs_f64());

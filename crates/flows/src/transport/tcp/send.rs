@@ -1,19 +1,27 @@
 //! Which segment may go now, and how it is built.
 
-use aqmkit_base::Ecn;
-
+use super::acks::control;
 use super::clock::{Alarm, Clock};
-use super::{Call, EcnState, State, Tcp};
+use super::outstanding::WaitsFor;
+use super::ranges::Range;
+use super::{Call, Recovery, State, Tcp};
 use crate::transport::congestion::Cx;
 use crate::transport::profile::Profile;
-use crate::transport::segment::{Flags, Segment};
+use crate::transport::segment::{Flags, SackBlocks, Segment};
 
 /// The next piece of the stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    seq: u64,
+    pub(super) seq: u64,
     len: u64,
     fin: bool,
+}
+
+impl Cut {
+    /// Above its last sequence number.
+    pub(super) fn end(&self) -> u64 {
+        self.seq + self.len + u64::from(self.fin)
+    }
 }
 
 impl Tcp {
@@ -25,9 +33,13 @@ impl Tcp {
             if idle && self.end > self.nxt {
                 self.restart_if_idle_for_long(call);
             }
-            let window = self.control.cwnd().min(u64::from(self.peer_window));
-            while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
-                self.send(cut, call);
+            if self.sends_by_pipe(call.p) {
+                self.output_by_pipe(idle, call);
+            } else {
+                self.output_by_window(idle, call);
+            }
+            if self.outstanding.is_some() {
+                self.note_app_limited(call.p);
             }
         }
         if self.receiver.owes_ack_at_once() {
@@ -36,12 +48,25 @@ impl Tcp {
         }
     }
 
+    fn output_by_window(&mut self, idle: bool, call: &mut Call<'_, '_>) {
+        let window = (self.control.cwnd() + self.limited_window(call.p)).min(u64::from(self.peer_window));
+        while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
+            if self.is_held(call) {
+                break;
+            }
+            self.send(cut, call);
+        }
+    }
+
+    /// Whether pacing lets nothing go now.
+    pub(super) fn is_held(&mut self, call: &Call<'_, '_>) -> bool {
+        self.control.pacer_mut().is_some_and(|pacer| pacer.holds(call.now))
+    }
+
     fn restart_if_idle_for_long(&mut self, call: &Call<'_, '_>) {
         let silence = Clock::length(call.p, self.clock.number() - self.heard);
         if call.p.slow_start_after_idle && silence >= self.rtt.rto(call.p) {
-            let flight = self.flight();
-            let peer_window = u64::from(self.peer_window);
-            self.control.on_idle(&Cx { now: call.now, profile: call.p, flight, peer_window, rtt: &self.rtt });
+            control!(self, call, on_idle);
         }
     }
 
@@ -49,9 +74,10 @@ impl Tcp {
     /// now, if the windows end at `edge`. A full segment always goes. Less goes if it is the last there is
     /// and nothing is in flight (RFC 896, Nagle), if it is half of the largest window that the peer has
     /// offered (RFC 1122 section 4.2.3.4, silly windows), or if it went before.
-    fn next_cut(&self, p: &Profile, edge: u64, idle: bool) -> Option<Cut> {
+    pub(super) fn next_cut(&self, p: &Profile, edge: u64, idle: bool) -> Option<Cut> {
         let available = self.end.min(edge).saturating_sub(self.nxt);
-        let len = available.min(p.mss.0);
+        let full = if self.sack { self.full_segment(p) } else { p.mss.0 };
+        let len = available.min(full);
         let last = self.nxt + len == self.end;
         // The FIN needs no window. It was sent before if `nxt` is beyond it.
         let fin = self.closing && last;
@@ -62,17 +88,57 @@ impl Tcp {
         if len == 0 {
             return None;
         }
-        let go = len == p.mss.0
+        let go = len == full
             || (last && (idle || !p.nagle))
             || len >= u64::from(self.largest_window / 2).max(1)
             || self.nxt < self.max;
         go.then_some(cut)
     }
 
-    fn send(&mut self, cut: Cut, call: &mut Call<'_, '_>) {
+    /// Bytes of data in a full segment that goes now: SACK blocks take their part, and after a timeout a piece
+    /// ends where what was SACKed begins.
+    #[inline(never)]
+    fn full_segment(&self, p: &Profile) -> u64 {
+        let blocks = self.receiver.sack_blocks(self.timestamps).option_len();
+        let full = p.mss.0.saturating_sub(blocks).max(1);
+        match &self.outstanding {
+            Some(o) if self.nxt < self.max => full.min(o.sacked.gap(self.nxt).end - self.nxt).max(1),
+            _ => full,
+        }
+    }
+
+    /// RFC 3042: how much the first two duplicate acknowledgements open the window, without SACK.
+    fn limited_window(&self, p: &Profile) -> u64 {
+        let open = p.limited_transmit && !self.sack && self.recovery == Recovery::None;
+        if open { u64::from(self.dup_acks.min(2)) * p.mss.0 } else { 0 }
+    }
+
+    /// What may be lost, as it would be sent: with the FIN if it reaches that far.
+    pub(super) fn cut_of(&self, range: Range) -> Cut {
+        let end = range.end.min(self.end);
+        let fin = self.closing && end == self.end;
+        Cut { seq: range.start, len: end.saturating_sub(range.start), fin }
+    }
+
+    /// Rates measured from now on tell of the application, if there was less to send than might have gone
+    /// (draft-cheng-iccrg-delivery-rate-estimation-02 section 3.4).
+    #[inline(never)]
+    fn note_app_limited(&mut self, p: &Profile) {
+        let nothing_more = self.end.saturating_sub(self.nxt) < p.mss.0 && self.in_network(p) < self.control.cwnd();
+        if let Some(sent) = self.sent_mut().filter(|_| nothing_more)
+            && sent.next_lost().is_none()
+        {
+            sent.note_app_limited();
+        }
+    }
+
+    pub(super) fn send(&mut self, cut: Cut, call: &mut Call<'_, '_>) {
+        if self.dup_acks > 0 && self.recovery == Recovery::None {
+            self.limited = self.limited.saturating_add(1);
+        }
         let again = cut.seq < self.max;
         self.build(cut, again, call);
-        self.nxt = cut.seq + cut.len + u64::from(cut.fin);
+        self.nxt = cut.end();
         if self.nxt > self.max {
             // Karn: what was sent before is not timed.
             if !again {
@@ -81,6 +147,9 @@ impl Tcp {
             self.max = self.nxt;
         }
         self.arm_if_off(call);
+        if call.p.tail_loss_probe {
+            self.await_probe(call);
+        }
     }
 
     /// Sends the oldest unacknowledged segment again, whatever the congestion window.
@@ -94,7 +163,7 @@ impl Tcp {
     }
 
     /// Puts the flags on a piece of the stream.
-    fn build(&mut self, cut: Cut, again: bool, call: &mut Call<'_, '_>) {
+    pub(super) fn build(&mut self, cut: Cut, again: bool, call: &mut Call<'_, '_>) {
         let mut flags = Flags::ACK;
         if cut.len > 0 && cut.seq + cut.len == self.end {
             flags = flags.and(Flags::PSH);
@@ -108,7 +177,9 @@ impl Tcp {
 
     /// Sends a segment. Everything that is sent acknowledges.
     pub(super) fn emit(&mut self, seq: u64, len: u32, flags: Flags, again: bool, call: &mut Call<'_, '_>) {
-        let (ecn, flags) = self.mark(len, flags, again);
+        let (ecn, flags) = self.ecn.stamp(len, flags, again, call.p);
+        let optional = self.sack || flags.has(Flags::SYN);
+        let sack = if optional { self.sack_option(flags, len, call.p) } else { SackBlocks::default() };
         call.out.segments.push(Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.receiver.next() } else { 0 },
@@ -116,42 +187,71 @@ impl Tcp {
             window: call.p.receive_window.0 as u32,
             ts_val: if self.timestamps { self.clock.timestamp(call.p) } else { 0 },
             ts_ecr: if self.timestamps { self.receiver.ts_recent() } else { 0 },
+            sack,
             flags,
             ecn,
             retransmission: again,
         });
+        if len > 0
+            && let Some(pacer) = self.control.pacer_mut()
+        {
+            pacer.on_sent(call.p.header.0 + u64::from(len), call.now);
+        }
         self.receiver.on_sent();
+        if self.outstanding.is_some() {
+            self.record(seq, u64::from(len) + u64::from(flags.has(Flags::FIN)), call);
+        }
         self.stats.segments_sent += 1;
         self.stats.data_segments_sent += u64::from(len > 0);
         self.stats.bytes_sent += u64::from(len);
         self.stats.retransmissions += u32::from(again);
     }
 
-    /// RFC 3168 section 6.1: new data is ECN-capable; retransmissions, SYNs and pure acknowledgements are
-    /// not. The first new data after a reduction says so. An echo is on everything but SYNs.
-    fn mark(&mut self, len: u32, flags: Flags, again: bool) -> (Ecn, Flags) {
-        let EcnState::On { cwr, .. } = &mut self.ecn else { return (Ecn::NotEct, flags) };
+    // What most segments do without stays out of the way of those.
+    #[inline(never)]
+    fn sack_option(&self, flags: Flags, len: u32, p: &Profile) -> SackBlocks {
         if flags.has(Flags::SYN) {
-            return (Ecn::NotEct, flags);
+            let offers = self.sack || (!flags.has(Flags::ACK) && p.wants_sack());
+            return if offers { SackBlocks::PERMITTED } else { SackBlocks::default() };
         }
-        let echo = if self.receiver.echoes_congestion() { Flags::ECE } else { Flags::NONE };
-        if len == 0 || again {
-            return (Ecn::NotEct, flags.and(echo));
+        let mut blocks = self.receiver.sack_blocks(self.timestamps);
+        // Only what was cut before has less room.
+        while len > 0 && u64::from(len) + blocks.option_len() > p.mss.0 && !blocks.is_empty() {
+            blocks.pop();
         }
-        let reduced = if std::mem::take(cwr) { Flags::CWR } else { Flags::NONE };
-        (Ecn::Ect0, flags.and(echo).and(reduced))
+        blocks
+    }
+
+    /// Writes into the record what is sent, where one is kept.
+    #[inline(never)]
+    fn record(&mut self, seq: u64, len: u64, call: &Call<'_, '_>) {
+        if let Some(sent) = self.sent_mut()
+            && len > 0
+        {
+            sent.on_sent(Range { start: seq, end: seq + len }, call.now);
+        }
     }
 
     /// Starts the retransmission timer anew.
     pub(super) fn arm(&mut self, call: &Call<'_, '_>) {
-        self.alarm = self.clock.timeout(call.p, call.now, self.rtt.rto(call.p));
+        self.set_alarm(self.clock.timeout(call.p, call.now, self.rtt.rto(call.p)));
+        if call.p.tail_loss_probe {
+            self.await_probe(call);
+        }
     }
 
     pub(super) fn disarm(&mut self) {
-        self.alarm = Alarm::OFF;
+        self.set_alarm(Alarm::OFF);
     }
 
-    fn arm_if_off(&mut self, call: &Call<'_, '_>) {
+    fn set_alarm(&mut self, alarm: Alarm) {
+        self.alarm = alarm;
+        if let Some(o) = self.outstanding.as_deref_mut() {
+            (o.expires, o.waits_for) = (alarm, WaitsFor::Retransmission);
+        }
+    }
+
+    pub(super) fn arm_if_off(&mut self, call: &Call<'_, '_>) {
         if !self.alarm.is_on() {
             self.arm(call);
         }

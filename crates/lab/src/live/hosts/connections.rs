@@ -174,6 +174,9 @@ impl Connections {
         c.to_ask += request.request;
         if c.asked.is_empty() {
             c.unread = request.request;
+            if request.request == 0 {
+                world.agenda.push(Reverse((world.now + request.think, Due::Thought(slot, c.serial))));
+            }
         }
         if c.awaited.is_empty() {
             c.missing = request.response;
@@ -181,6 +184,15 @@ impl Connections {
         c.asked.push_back(request);
         c.awaited.push_back(request.response);
         self.ready(slot as u64, world);
+    }
+
+    /// The server sends without having been asked.
+    pub(super) fn push(&mut self, app: usize, conn: Conn, bytes: u64, world: &mut World<'_>) {
+        let Some(slot) = self.find(app, conn) else { return };
+        if let Some(c) = &mut self.slots[slot] {
+            c.to_answer = c.to_answer.saturating_add(bytes);
+        }
+        self.ready(SERVER | slot as u64, world);
     }
 
     pub(super) fn close(&mut self, app: usize, conn: Conn, world: &mut World<'_>) {
@@ -212,6 +224,11 @@ impl Connections {
         }
         c.to_answer = if request.response == ENDLESS { ENDLESS } else { c.to_answer.saturating_add(request.response) };
         c.closing |= request.close;
+        if request.response == 0 && c.awaited.front() == Some(&0) {
+            c.awaited.pop_front();
+            c.missing = c.awaited.front().copied().unwrap_or(0);
+            world.news.push_back((c.app, Event::Response(c.conn)));
+        }
         self.ready(SERVER | slot as u64, world);
     }
 
@@ -313,7 +330,8 @@ impl Connection {
         world.record.sent(self.app).packets += bytes.div_ceil(1448);
         let mut left = bytes;
         while let Some(response) = self.awaited.front() {
-            if *response == ENDLESS {
+            // One without an end has none; one without bytes is over when the server has the request.
+            if *response == ENDLESS || *response == 0 {
                 return;
             }
             let part = left.min(self.missing);

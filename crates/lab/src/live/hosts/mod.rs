@@ -245,6 +245,7 @@ impl Hosts {
                 let request = connections::Request { request, response, think, close };
                 self.with_connections(|c, w| c.request(app, conn, request, w));
             }
+            Action::Push { conn, bytes } => self.with_connections(|c, w| c.push(app, conn, bytes, w)),
             Action::Close { conn } => self.with_connections(|c, w| c.close(app, conn, w)),
             Action::Datagram { len, tag } => {
                 self.record.sent(app).packets += 1;

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::figure::{Figure, ratios};
+use super::heat::{HeatTable, heat_tables};
 use crate::report::verdict::{Tally, measured, tolerance};
-use crate::results::Expectation;
+use crate::results::{Expectation, Results};
 
 /// The section of published values.
 #[derive(Debug, Serialize)]
@@ -13,7 +14,11 @@ pub(super) struct Claims {
     met: usize,
     missed: usize,
     unmeasured: usize,
+    /// Those that are not in a table.
     rows: Vec<Claim>,
+    /// How many of these there are.
+    rows_tally: Tally,
+    tables: Vec<HeatTable>,
     figure: Option<Figure>,
     /// Measured values that the figure cannot show.
     left_out: usize,
@@ -34,13 +39,17 @@ struct Claim {
 }
 
 /// The section; absent when nothing is claimed.
-pub(super) fn claims(rows: &[Expectation]) -> Option<Claims> {
-    if rows.is_empty() {
+pub(super) fn claims(results: &Results) -> Option<Claims> {
+    if results.expectations.is_empty() {
         return None;
     }
-    let Tally { claimed, met, missed, unmeasured } = Tally::of(rows);
-    let (figure, left_out) = ratios(rows);
-    Some(Claims { claimed, met, missed, unmeasured, rows: rows.iter().map(claim).collect(), figure, left_out })
+    let Tally { claimed, met, missed, unmeasured } = Tally::of(&results.expectations);
+    let alone = results.alone();
+    let (figure, left_out) = ratios(&alone);
+    let tables = heat_tables(&results.tables, &results.expectations);
+    let rows_tally = Tally::of(alone.iter().copied());
+    let rows = alone.into_iter().map(claim).collect();
+    Some(Claims { claimed, met, missed, unmeasured, rows, rows_tally, tables, figure, left_out })
 }
 
 fn claim(row: &Expectation) -> Claim {

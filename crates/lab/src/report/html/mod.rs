@@ -3,6 +3,7 @@
 mod claims;
 mod figure;
 mod glance;
+mod heat;
 mod markdown;
 mod page;
 mod sections;

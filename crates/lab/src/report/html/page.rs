@@ -59,7 +59,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         focus: grid.row_name().to_owned(),
         groups: groups(&grid, &columns, &swatches),
         terms: terms(&columns),
-        claims: claims(&results.expectations),
+        claims: claims(results),
         sweeps: sweeps(results),
         mixes: mixes(input, &grid, &swatches),
         disciplines: disciplines(input, &grid, &swatches),

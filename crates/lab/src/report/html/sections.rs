@@ -73,7 +73,7 @@ pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -
         let mix = Mix {
             id: format!("mix-{}", place + 1),
             name: group.name(),
-            series: series(label, &lines, &Lines::Runs, &overlays),
+            series: series(label, &lines, &Lines::Runs, &overlays, &input.results.plot),
             windows: windows.filter(|curves| !curves.figures.is_empty()).collect(),
         };
         if mix.series.is_some() || !mix.windows.is_empty() {
@@ -104,7 +104,7 @@ fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(St
         let label = format!("Time series of {} by class {}", swatch.label, group.name());
         let line = Line { swatch, output: run.output };
         let overlays = predicted(input, grid, group, &[&swatch.label]);
-        figures.extend(series(label, &[line], &Lines::Classes, &overlays).map(|figure| (group.name(), figure)));
+        figures.extend(series(label, &[line], &Lines::Classes, &overlays, &[]).map(|figure| (group.name(), figure)));
     }
     figures
 }

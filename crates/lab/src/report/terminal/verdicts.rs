@@ -1,21 +1,47 @@
 //! Published values beside the measured ones.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
 
 use super::screen::{Screen, drawn, head, mark, number};
-use crate::report::verdict::{measured, tolerance};
-use crate::results::Expectation;
+use crate::report::verdict::{Tally, measured, tolerance};
+use crate::results::{Expectation, Results};
 
 /// One row for each published value; the measured one is in the same unit. Below the table, a note for each that
-/// is not met.
+/// is not met. Of published tables, one row each.
 #[must_use]
-pub fn verdicts(expectations: &[Expectation], screen: impl Into<Screen>) -> String {
+pub fn verdicts(results: &Results, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
-    if expectations.is_empty() {
+    if results.expectations.is_empty() {
         return "No published value is claimed.\n".to_owned();
     }
+    let expectations = results.alone();
+    let mut text = if expectations.is_empty() { String::new() } else { rows(&expectations, screen) };
+    if !results.tables.is_empty() {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = write!(text, "{gap}{}", tables(results, screen));
+    }
+    text
+}
+
+/// One line for each table of published values: how many of its cells are met.
+fn tables(results: &Results, screen: Screen) -> String {
+    let by_id: BTreeMap<&str, &Expectation> = results.expectations.iter().map(|row| (row.id.as_str(), row)).collect();
+    let mut table = screen.table();
+    let right = CellAlignment::Right;
+    let numbers = ["cells", "met", "missed", "not measured"].map(|name| head(name, right));
+    table.set_header([head("table", CellAlignment::Left)].into_iter().chain(numbers));
+    for one in &results.tables {
+        let tally = Tally::of(one.cells.iter().filter_map(|cell| by_id.get(cell.id.as_str()).copied()));
+        let counts = [tally.claimed, tally.met, tally.missed, tally.unmeasured].map(number);
+        table.add_row(std::iter::once(Cell::new(&one.title)).chain(counts));
+    }
+    format!("{}\nresults.json and the report have every cell.\n", drawn(table))
+}
+
+fn rows(expectations: &[&Expectation], screen: Screen) -> String {
     let mut table = screen.table();
     let right = CellAlignment::Right;
     let heads = ["published", "measured", "tolerated"].map(|name| head(name, right));
@@ -41,7 +67,7 @@ pub fn verdicts(expectations: &[Expectation], screen: impl Into<Screen>) -> Stri
 }
 
 /// What is to be said about the values that are not met.
-fn notes(expectations: &[Expectation]) -> String {
+fn notes(expectations: &[&Expectation]) -> String {
     let mut text = String::new();
     for row in expectations.iter().filter(|row| row.pass != Some(true) && !row.detail.is_empty()) {
         let mark = if row.pass.is_some() { "✗" } else { "–" };

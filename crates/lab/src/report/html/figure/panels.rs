@@ -61,12 +61,14 @@ pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[
 /// Whether a quantity has a panel of its own kind in [`by_quantity`].
 fn is_shown(path: &str) -> bool {
     let (part, field) = (path.split('.').next(), path.rsplit('.').next());
-    matches!(
-        (part, field),
-        (Some("classes"), Some("throughput_bps" | "latency_ms"))
-            | (Some("links"), Some("queue_delay_ms" | "drop_rate"))
-            | (Some("apps"), Some("frame_rate" | "playable_frame_rate"))
-    )
+    let gauge = path.contains(".aqm.");
+    !gauge
+        && matches!(
+            (part, field),
+            (Some("classes"), Some("throughput_bps" | "latency_ms"))
+                | (Some("links"), Some("queue_delay_ms" | "drop_rate"))
+                | (Some("apps"), Some("frame_rate" | "playable_frame_rate"))
+        )
 }
 
 /// The class whose latency `path` is.

@@ -6,7 +6,7 @@ use plotly::{Plot, Scatter};
 
 use super::{Figure, axis, layout, literal, titled};
 use crate::report::format::{rounded, significant};
-use crate::report::verdict::{measured, tolerance};
+use crate::report::verdict::{measured, published, tolerance};
 use crate::results::Expectation;
 
 /// Pixels of a row.
@@ -21,17 +21,9 @@ struct Ratio<'a> {
     high: f64,
 }
 
-/// The published value, or the middle of a published range, or a bound that is published alone.
-fn reference(row: &Expectation) -> Option<f64> {
-    match (row.low, row.high) {
-        (Some(low), Some(high)) => Some((low + high) / 2.0),
-        (low, high) => low.or(high),
-    }
-}
-
 fn ratio(row: &Expectation) -> Option<Ratio<'_>> {
     let measured = row.measured.filter(|value| *value > 0.0)?;
-    let reference = reference(row).filter(|value| *value > 0.0)?;
+    let reference = published(row).filter(|value| *value > 0.0)?;
     let low = row.low.map_or(0.02, |low| low / reference).max(0.02);
     let high = row.high.map_or(50.0, |high| high / reference);
     let spread = row.spread.filter(|spread| spread.is_finite()).unwrap_or(0.0) / reference;
@@ -40,8 +32,8 @@ fn ratio(row: &Expectation) -> Option<Ratio<'_>> {
 
 /// Dots with their spread on bands of what is tolerated, on a logarithmic axis; and how many rows cannot be shown
 /// so, for want of a ratio. No figure without any.
-pub(in crate::report::html) fn ratios(rows: &[Expectation]) -> (Option<Figure>, usize) {
-    let found: Vec<Ratio<'_>> = rows.iter().filter_map(ratio).collect();
+pub(in crate::report::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) {
+    let found: Vec<Ratio<'_>> = rows.iter().filter_map(|row| ratio(row)).collect();
     let left_out = rows.iter().filter(|row| row.measured.is_some()).count() - found.len();
     if found.is_empty() {
         return (None, left_out);

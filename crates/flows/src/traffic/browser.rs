@@ -1,11 +1,12 @@
-//! One user.
+//! One user of the web: pages, the files of a page, stays at a server, and time to read between pages. The models of web
+//! users differ in what they draw from and in the protocol they speak.
 
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Instant, Rng};
 
-use super::super::{Action, Application, Conn, Cx, Event, Exchange};
-use super::tables::MahTables;
+use super::http_mah::MahTables;
+use super::{Action, Application, Conn, Cx, Event, Exchange};
 
 /// Kinds of [`Exchange`].
 const KINDS: &[&str] = &["request", "page"];
@@ -14,6 +15,19 @@ const PAGE: u8 = 1;
 
 /// Connections, closing ones among them, above which a user waits for one to be gone.
 const MAX_CONNS: usize = 256;
+
+/// What all users of a population have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Habits {
+    /// What they draw from.
+    pub(crate) tables: MahTables,
+    /// Connections at a time, where each file has one of its own.
+    pub(crate) parallel: usize,
+    /// The chance that a stay at a server is with connections that serve file after file.
+    pub(crate) persistent: f64,
+    /// Connections at a time on such a stay.
+    pub(crate) persistent_parallel: usize,
+}
 
 /// What a connection number stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,9 +57,9 @@ struct Page {
 }
 
 /// One user.
-pub(super) struct User {
-    tables: Arc<MahTables>,
-    parallel: usize,
+pub(crate) struct User {
+    habits: Arc<Habits>,
+    /// Whether connections of this stay serve file after file.
     persistent: bool,
     /// The server, from the first page on.
     server: Option<u32>,
@@ -59,11 +73,10 @@ pub(super) struct User {
 }
 
 impl User {
-    pub(super) fn new(tables: Arc<MahTables>, parallel: usize, persistent: bool) -> Self {
+    pub(crate) fn new(habits: Arc<Habits>) -> Self {
         User {
-            tables,
-            parallel: if persistent { 1 } else { parallel },
-            persistent,
+            habits,
+            persistent: false,
             server: None,
             stay: 0,
             page: None,
@@ -76,7 +89,7 @@ impl User {
     /// What is left of a think time that one finds a user in: the time in proportion to its length, and a
     /// uniform part of that.
     fn residual_think(&self, rng: &mut Rng) -> f64 {
-        let (think, max) = (&self.tables.think, self.tables.think.max());
+        let (think, max) = (&self.habits.tables.think, self.habits.tables.think.max());
         let mut time = think.draw(rng);
         // The chance to go on is below 1 - mean / max: a thousand times are never needed.
         for _ in 0..1000 {
@@ -97,10 +110,11 @@ impl User {
         if self.stay == 0 {
             self.leave(cx);
             self.server = Some(another(self.server, cx.servers, cx.rng));
-            self.stay = whole(self.tables.stay.draw(cx.rng));
+            self.stay = whole(self.habits.tables.stay.draw(cx.rng));
+            self.persistent = cx.rng.chance(self.habits.persistent);
         }
         self.stay -= 1;
-        let left = whole(self.tables.files.draw(cx.rng));
+        let left = whole(self.habits.tables.files.draw(cx.rng));
         self.page = Some(Page { started: cx.now, left, awaited: 0, main: false, failed: false, bytes: 0 });
         self.fetch(cx);
     }
@@ -115,15 +129,16 @@ impl User {
 
     /// Whether a file of the page may be asked for now.
     fn may_ask(&self) -> bool {
-        self.page.is_some_and(|p| p.left > 0 && p.awaited < if p.main { self.parallel } else { 1 })
+        let parallel = if self.persistent { self.habits.persistent_parallel } else { self.habits.parallel };
+        self.page.is_some_and(|p| p.left > 0 && p.awaited < if p.main { parallel } else { 1 })
     }
 
     /// Asks for as many files as may be asked for now.
     fn fetch(&mut self, cx: &mut Cx<'_>) {
         while self.may_ask() {
             let Some(conn) = self.connection(cx) else { return };
-            let request = whole(self.tables.request.draw(cx.rng));
-            let reply = whole(self.tables.reply.draw(cx.rng));
+            let request = whole(self.habits.tables.request.draw(cx.rng));
+            let reply = whole(self.habits.tables.reply.draw(cx.rng));
             self.conns[usize::from(conn.0)] = Slot::Asked { at: cx.now, reply };
             let close = !self.persistent;
             cx.want(Action::Request { conn, request, response: reply, think: Duration::ZERO, close });
@@ -191,7 +206,7 @@ impl User {
             self.counted[0] += 1;
             cx.want(Action::Done(Exchange { kind: PAGE, started: page.started, bytes: page.bytes }));
         }
-        let secs = self.tables.think.draw(cx.rng);
+        let secs = self.habits.tables.think.draw(cx.rng);
         self.think(secs, cx);
     }
 }

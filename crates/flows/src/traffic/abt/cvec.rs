@@ -1,0 +1,381 @@
+//! Reading tmix connection vectors, in the original and in the alternative form.
+
+use super::super::empirical::skipped;
+use super::super::model::TrafficError;
+use super::vector::{After, Side, Step, Vectors};
+
+/// The largest data unit: a tebibyte.
+const MAX_BYTES: u64 = 1 << 40;
+/// The longest wait and the latest start: a hundred years, in microseconds.
+const MAX_WAIT: u64 = 100 * 366 * 86_400 * 1_000_000;
+
+/// The connections of a file. `file` is its name for messages.
+///
+/// # Errors
+/// The first line that is not what it should be, with its number.
+pub(super) fn parse(file: &str, text: &str) -> Result<Vectors, TrafficError> {
+    let mut reader = Reader { file, vectors: Vectors::default(), open: None };
+    for (i, line) in text.lines().enumerate() {
+        let content = line.split('#').next().unwrap_or("");
+        if !skipped(content) {
+            reader.line(i + 1, line, content).map_err(|want| TrafficError::line(file, i + 1, line, want))?;
+        }
+    }
+    reader.close()?;
+    if reader.vectors.all.is_empty() {
+        return Err(TrafficError::new(
+            file,
+            "no connection",
+            "it needs at least one, beginning with SEQ, CONC, S or C",
+        ));
+    }
+    reader.vectors.sort();
+    Ok(reader.vectors)
+}
+
+/// A connection that is being read.
+struct Open {
+    /// Where it begins, and its first line.
+    line: usize,
+    text: String,
+    start_us: u64,
+    concurrent: bool,
+    /// Whether it is in the alternative form.
+    alternative: bool,
+    /// Data units that were announced: in exchanges, or by side.
+    announced: [u64; 2],
+    steps: Vec<Step>,
+    /// Waits of the original form that no data unit has followed yet, by side.
+    pending: [Option<u64>; 2],
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    vectors: Vectors,
+    open: Option<Open>,
+}
+
+/// What would be right, where something is wrong.
+type Wanted = String;
+
+impl Reader<'_> {
+    fn line(&mut self, number: usize, line: &str, content: &str) -> Result<(), Wanted> {
+        let mut words = content.split_whitespace();
+        let word = words.next().unwrap_or("");
+        let rest: Vec<&str> = words.collect();
+        if let Some((concurrent, alternative)) = header(word) {
+            self.close().map_err(|e| e.to_string())?;
+            self.open = Some(Open::new(number, line, concurrent, alternative, &rest)?);
+            return Ok(());
+        }
+        let Some(open) = self.open.as_mut() else {
+            return Err("a connection must begin with SEQ, CONC, S or C".to_owned());
+        };
+        open.entry(word, &rest)
+    }
+
+    /// Ends the connection that is being read.
+    fn close(&mut self) -> Result<(), TrafficError> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let error = |want: String| TrafficError::line(self.file, open.line, &open.text, want);
+        let mut steps = open.steps.clone();
+        open.finish(&mut steps);
+        let units = |side| steps.iter().filter(|s| s.from == side && s.bytes > 0).count() as u64;
+        let found = [units(Side::Initiator), units(Side::Acceptor)];
+        if open.concurrent && found != open.announced {
+            let [i, a] = open.announced;
+            return Err(error(format!(
+                "it announces {i} and {a} data units, but {} and {} follow",
+                found[0], found[1]
+            )));
+        }
+        if !open.concurrent && found[0].max(found[1]) != open.announced[0] {
+            let want = format!("it announces {} exchanges, but {} follow", open.announced[0], found[0].max(found[1]));
+            return Err(error(want));
+        }
+        if !self.vectors.push(open.start_us, open.concurrent, &steps) {
+            return Err(error("a file holds 4294967295 data units at most".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a first word begins a connection: concurrent or not, alternative form or not.
+fn header(word: &str) -> Option<(bool, bool)> {
+    match word {
+        "SEQ" => Some((false, false)),
+        "CONC" => Some((true, false)),
+        "S" => Some((false, true)),
+        "C" => Some((true, true)),
+        _ => None,
+    }
+}
+
+impl Open {
+    fn new(line: usize, text: &str, concurrent: bool, alternative: bool, words: &[&str]) -> Result<Open, Wanted> {
+        let want = if concurrent { 5 } else { 4 };
+        if words.len() != want && words.len() + 1 != want && words.len() + 2 != want {
+            let counts = if concurrent { "two numbers of data units" } else { "a number of exchanges" };
+            return Err(format!(
+                "after the word there must be a start in microseconds, {counts}, and up to two identifiers"
+            ));
+        }
+        let first = number(words[0], MAX_WAIT)?;
+        let counts = if concurrent { 2 } else { 1 };
+        let mut announced = [0; 2];
+        for (slot, word) in announced.iter_mut().zip(&words[1..]).take(counts) {
+            *slot = number(word, u64::from(u32::MAX))?;
+        }
+        let text = text.to_owned();
+        let (steps, pending) = (Vec::new(), [None; 2]);
+        Ok(Open { line, text, start_us: first, concurrent, alternative, announced, steps, pending })
+    }
+
+    fn entry(&mut self, word: &str, rest: &[&str]) -> Result<(), Wanted> {
+        match (word, self.alternative, self.concurrent) {
+            ("w" | "m", ..) => numbers(rest, 1..=2).map(|_| ()),
+            ("r", ..) => numbers(rest, 1..=1).map(|_| ()),
+            ("l", ..) => shares(rest),
+            ("I", true, _) => self.alternative(Side::Initiator, rest),
+            ("A", true, _) => self.alternative(Side::Acceptor, rest),
+            (">", false, false) | ("c>", false, true) => self.unit(Side::Initiator, rest),
+            ("<", false, false) | ("c<", false, true) => self.unit(Side::Acceptor, rest),
+            ("t", false, false) => self.wait(0, rest),
+            ("t>", false, true) => self.wait(0, rest),
+            ("t<", false, true) => self.wait(1, rest),
+            (_, true, _) => Err("it must be a line of w, m, r, l, I or A".to_owned()),
+            (_, false, false) => Err("it must be a line of w, m, r, l, >, < or t".to_owned()),
+            (_, false, true) => Err("it must be a line of w, m, r, l, c>, c<, t> or t<".to_owned()),
+        }
+    }
+
+    /// A line `I send_wait receive_wait bytes`.
+    fn alternative(&mut self, from: Side, rest: &[&str]) -> Result<(), Wanted> {
+        let [send, receive, bytes] = rest else {
+            return Err("it must be two waits in microseconds and a number of bytes".to_owned());
+        };
+        let (send, receive) = (number(send, MAX_WAIT)?, number(receive, MAX_WAIT)?);
+        let bytes = number(bytes, MAX_BYTES)?;
+        if send > 0 && receive > 0 || receive > 0 && self.concurrent {
+            return Err("one of the waits must be 0; of a concurrent connection the second".to_owned());
+        }
+        self.not_over(from)?;
+        let after = if send > 0 || self.concurrent { After::Send } else { self.after(from) };
+        self.steps.push(Step { from, after, wait_us: send.max(receive), bytes });
+        Ok(())
+    }
+
+    /// A side must not send after its end.
+    fn not_over(&self, from: Side) -> Result<(), Wanted> {
+        let over = |s: &&Step| s.bytes == 0 && (s.from == from || !self.concurrent);
+        if self.steps.iter().any(|s| over(&s)) {
+            Err("nothing can follow the end (0 bytes)".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// From when a side waits that says nothing about it: from receipt where the other side sent last.
+    fn after(&self, from: Side) -> After {
+        match self.steps.last() {
+            Some(last) if last.from != from => After::Receipt,
+            _ => After::Send,
+        }
+    }
+
+    /// A line `> bytes` of the original form.
+    fn unit(&mut self, from: Side, rest: &[&str]) -> Result<(), Wanted> {
+        let bytes = numbers(rest, 1..=1)?[0];
+        if bytes == 0 || bytes > MAX_BYTES {
+            return Err(format!("a data unit has from 1 to {MAX_BYTES} bytes"));
+        }
+        let slot = if self.concurrent && from == Side::Acceptor { 1 } else { 0 };
+        let wait_us = self.pending[slot].take().unwrap_or(0);
+        let after = if self.concurrent { After::Send } else { self.after(from) };
+        self.steps.push(Step { from, after, wait_us, bytes });
+        Ok(())
+    }
+
+    /// A line `t wait` of the original form.
+    fn wait(&mut self, slot: usize, rest: &[&str]) -> Result<(), Wanted> {
+        let wait = numbers(rest, 1..=1)?[0];
+        if wait > MAX_WAIT {
+            return Err(format!("a wait has {MAX_WAIT} microseconds at most"));
+        }
+        if self.pending[slot].replace(wait).is_some() {
+            return Err("two waits follow each other".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Adds the waits before the end, from the last send of a side.
+    fn finish(&self, steps: &mut Vec<Step>) {
+        let end = |from, wait_us| Step { from, after: After::Send, wait_us, bytes: 0 };
+        if self.concurrent {
+            let sides = [Side::Initiator, Side::Acceptor].into_iter().zip(self.pending);
+            steps.extend(sides.filter_map(|(side, wait)| wait.map(|w| end(side, w))));
+        } else if let (Some(wait), Some(last)) = (self.pending[0], self.steps.last()) {
+            steps.push(end(last.from, wait));
+        }
+    }
+}
+
+fn number(word: &str, most: u64) -> Result<u64, Wanted> {
+    let digits = word.bytes().all(|b| b.is_ascii_digit());
+    let value = word.parse().ok().filter(|&n| digits && n <= most);
+    value.ok_or_else(|| format!("{word:?} must be a whole number up to {most}"))
+}
+
+fn numbers(words: &[&str], count: std::ops::RangeInclusive<usize>) -> Result<Vec<u64>, Wanted> {
+    if !count.contains(&words.len()) {
+        return Err(format!("after the word there must be {} numbers at most, and one at least", count.end()));
+    }
+    words.iter().map(|w| number(w, u64::MAX)).collect()
+}
+
+/// The line of loss rates.
+fn shares(words: &[&str]) -> Result<(), Wanted> {
+    let share = |w: &&str| w.parse::<f64>().is_ok_and(|p| (0.0..=1.0).contains(&p));
+    if (1..=2).contains(&words.len()) && words.iter().all(share) {
+        return Ok(());
+    }
+    Err("loss rates are one or two numbers from 0 to 1".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    const ORIGINAL: &str = "\
+# two connections
+CONC 1500000 2 1 11 12
+w 65535 5840
+r 40000
+l 0.0 0.01
+c> 200
+t> 60000000
+c< 700
+t< 5000
+c> 20   # the last
+t> 300
+
+SEQ 7000 2 1 2
+w 64800 6432
+> 250
+t 50000
+< 500
+t 900
+> 30
+t 10
+< 40
+t 6000000
+";
+    const ALTERNATIVE: &str = "\
+C 1500000 2 1 11 12
+I 0 0 200
+A 0 0 700
+I 60000000 0 20
+I 300 0 0
+A 5000 0 0
+S 7000 2 1 2
+r 40000
+I 0 0 250
+A 0 50000 500
+I 0 900 30
+A 0 10 40
+A 6000000 0 0
+";
+
+    fn by_side(vectors: &Vectors, i: usize) -> [Vec<Step>; 2] {
+        let steps = vectors.steps(&vectors.all[i]);
+        [Side::Initiator, Side::Acceptor].map(|side| steps.iter().copied().filter(|s| s.from == side).collect())
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let (a, b) = (parse("a", ORIGINAL).unwrap(), parse("b", ALTERNATIVE).unwrap());
+        assert_eq!(
+            a.all.iter().map(|v| (v.start_us, v.concurrent)).collect::<Vec<_>>(),
+            [(7000, false), (1_500_000, true)]
+        );
+        for i in 0..2 {
+            assert_eq!(by_side(&a, i), by_side(&b, i));
+        }
+        let seq = a.steps(&a.all[0]);
+        let step = |from, after, wait_us, bytes| Step { from, after, wait_us, bytes };
+        let (i, r) = (Side::Initiator, Side::Acceptor);
+        assert_eq!(
+            seq,
+            [
+                step(i, After::Send, 0, 250),
+                step(r, After::Receipt, 50_000, 500),
+                step(i, After::Receipt, 900, 30),
+                step(r, After::Receipt, 10, 40),
+                step(r, After::Send, 6_000_000, 0),
+            ]
+        );
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        let fails = |text: &str| parse("x.cvec", text).unwrap_err().to_string();
+        assert!(fails("").contains("at least one"));
+        assert!(fails("> 3\n").starts_with("x.cvec line 1"));
+        assert!(fails("SEQ x 1 1 1\n").contains("\"x\" must be a whole number"));
+        assert!(fails("SEQ 1 2 3 4 5 6\n").contains("a number of exchanges"));
+        assert!(fails("SEQ 1 1 1 1\n> 5\nc> 5\n").starts_with("x.cvec line 3"));
+        assert!(fails("SEQ 1 1 1 1\n> 0\n").contains("from 1 to"));
+        assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two waits"));
+        assert!(fails("SEQ 1 3 1 1\n> 5\n< 5\n").contains("announces 3 exchanges, but 1 follow"));
+        assert!(fails("CONC 1 1 1 1 1\nc> 5\n").contains("announces 1 and 1"));
+        assert!(fails("S 1 1 1 1\nI 5 5 5\n").contains("must be 0"));
+        assert!(fails("S 1 1 1 1\nI 0 0 5\nI 0 0 0\nI 0 0 5\n").starts_with("x.cvec line 4"));
+        assert!(fails("SEQ 1 1 1 1\nl 2 0\n").contains("from 0 to 1"));
+        assert!(fails("SEQ 1 1 1 1\nw\n").contains("numbers"));
+        assert!(fails("SEQ 1 1 1 1\n> -5\n").contains("whole number"));
+    }
+
+    #[test]
+    fn many_connections_load() {
+        let text: String = (0..200_000).map(|i| format!("S {i} 1 0 0\nI 0 0 300\nA 0 10 5000\n")).collect();
+        let vectors = parse("x", &text).unwrap();
+        assert_eq!((vectors.all.len(), vectors.steps(&vectors.all[199_999]).len()), (200_000, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(SEQ|CONC|S|C|[wmrlIA><t#]|c>|c<|t>|t<|[0-9]{1,3}|-1|[0-9]{20}|0\\.5| |\n){0,60}") {
+            let _ = parse("x", &text);
+        }
+
+        #[test]
+        fn no_bytes_panic(text in ".{0,200}") {
+            let _ = parse("x", &text);
+        }
+
+        /// Lines that are shuffled and cut still give a connection or an error with a line.
+        #[test]
+        fn damaged_files_are_refused_or_read(at in 0..300_usize, with in "[0-9a-zA-Z<> \n]{0,4}") {
+            let mut text = ORIGINAL.to_owned();
+            let at = at % text.len();
+            text.replace_range(at..at + 1, &with);
+            match parse("x", &text) {
+                Ok(vectors) => prop_assert!(vectors.all.len() <= 4),
+                Err(e) => prop_assert!(e.field.starts_with("x line"), "{e}"),
+            }
+        }
+
+        #[test]
+        fn what_is_written_is_read(units in proptest::collection::vec((1..1_000_000_u64, 0..9_u64, 1..9_000_u64), 1..9)) {
+            let mut text = format!("SEQ 5 {} 1 2\n", units.len());
+            for (i, (a, t, b)) in units.iter().enumerate() {
+                let before = if i > 0 { format!("t {}\n", i * 7) } else { String::new() };
+                text += &format!("{before}> {a}\nt {t}\n< {b}\n");
+            }
+            let vectors = parse("x", &text).unwrap();
+            let bytes: Vec<u64> = vectors.steps(&vectors.all[0]).iter().map(|s| s.bytes).collect();
+            prop_assert_eq!(bytes, units.iter().flat_map(|u| [u.0, u.2]).collect::<Vec<_>>());
+        }
+    }
+}

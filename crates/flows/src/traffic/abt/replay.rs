@@ -1,0 +1,299 @@
+//! A host that plays connection vectors: it stands for both ends of each.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use aqmkit_base::{Duration, Instant, Rng};
+
+use super::super::{Action, Application, Conn, Cx, Event, Exchange};
+use super::vector::{After, Side, Step};
+
+/// Kinds of [`Exchange`].
+const KINDS: &[&str] = &["epoch", "connection"];
+const EPOCH: u8 = 0;
+const CONNECTION: u8 = 1;
+
+/// A connection to be played.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Script {
+    pub(super) concurrent: bool,
+    pub(super) steps: Vec<Step>,
+}
+
+/// Where connections come from, one after the other.
+pub(super) trait Source: Send {
+    /// The time from the start of the traffic to the next connection, and what it does; nothing after the last.
+    fn next(&mut self, rng: &mut Rng) -> Option<(Duration, Script)>;
+}
+
+/// A connection being played.
+#[derive(Clone, Debug)]
+struct Play {
+    script: Script,
+    started: Instant,
+    /// The next step; of a concurrent connection, that of each side.
+    at: [usize; 2],
+    /// Receipts that nothing waits for: those of data units before which another is sent by the clock. They come first.
+    unheeded: u32,
+    /// When the answer that is waited for may begin, and its bytes.
+    epoch: Option<(Instant, u64)>,
+    bytes: u64,
+    closing: bool,
+}
+
+/// What is to be done at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// The next connection begins.
+    Begin,
+    /// The side of a connection goes on; the connection's serial number tells a new one from an old one.
+    Go { conn: u16, side: u8, serial: u64 },
+}
+
+/// One host.
+pub(super) struct Host {
+    source: Box<dyn Source>,
+    started: Instant,
+    upcoming: Option<Script>,
+    due: BinaryHeap<Reverse<(Instant, Due)>>,
+    plays: Vec<Option<(u64, Play)>>,
+    free: Vec<u16>,
+    serial: u64,
+    /// Connections, those completed, epochs, bytes from the acceptors, failures.
+    counted: [u64; 5],
+    over: bool,
+}
+
+impl Host {
+    pub(super) fn new(source: Box<dyn Source>) -> Self {
+        Host {
+            source,
+            started: Instant::ZERO,
+            upcoming: None,
+            due: BinaryHeap::new(),
+            plays: Vec::new(),
+            free: Vec::new(),
+            serial: 0,
+            counted: [0; 5],
+            over: false,
+        }
+    }
+
+    fn plan(&mut self, cx: &mut Cx<'_>) {
+        if let Some((after, script)) = self.source.next(cx.rng) {
+            self.upcoming = Some(script);
+            self.due.push(Reverse((self.started + after, Due::Begin)));
+        }
+    }
+
+    /// Does everything that is due, and asks to be woken for what is next.
+    fn go_on(&mut self, cx: &mut Cx<'_>) {
+        while let Some(&Reverse((at, due))) = self.due.peek() {
+            if at > cx.now {
+                cx.want(Action::WakeAt(at));
+                return;
+            }
+            self.due.pop();
+            match due {
+                Due::Begin => self.begin(cx),
+                Due::Go { conn, side, serial } => self.go(conn, usize::from(side), serial, cx),
+            }
+        }
+    }
+
+    fn begin(&mut self, cx: &mut Cx<'_>) {
+        if let Some(script) = self.upcoming.take() {
+            self.counted[0] += 1;
+            match self.number() {
+                Some(n) => {
+                    self.serial += 1;
+                    let play = Play {
+                        script,
+                        started: cx.now,
+                        at: [0; 2],
+                        unheeded: 0,
+                        epoch: None,
+                        bytes: 0,
+                        closing: false,
+                    };
+                    self.plays[usize::from(n)] = Some((self.serial, play));
+                    let server = cx.rng.below(u64::from(cx.servers)) as u32;
+                    cx.want(Action::Open { conn: Conn(n), server });
+                }
+                None => self.counted[4] += 1,
+            }
+        }
+        self.plan(cx);
+    }
+
+    fn number(&mut self) -> Option<u16> {
+        self.free.pop().or_else(|| {
+            let n = u16::try_from(self.plays.len()).ok()?;
+            self.plays.push(None);
+            Some(n)
+        })
+    }
+
+    fn play(&mut self, conn: u16) -> Option<(u64, &mut Play)> {
+        self.plays.get_mut(usize::from(conn))?.as_mut().map(|(serial, play)| (*serial, play))
+    }
+
+    /// Waits for the next step of a side, from now on.
+    fn wait(&mut self, conn: u16, side: usize, cx: &Cx<'_>) {
+        let Some((serial, play)) = self.play(conn) else { return };
+        let wait = play.next(side).map_or(Duration::ZERO, |s| Duration::from_micros(s.wait_us));
+        self.due.push(Reverse((cx.now + wait, Due::Go { conn, side: side as u8, serial })));
+    }
+
+    fn go(&mut self, conn: u16, side: usize, serial: u64, cx: &mut Cx<'_>) {
+        let Some((now, play)) = self.play(conn) else { return };
+        if now != serial || play.closing {
+            return;
+        }
+        let again = if play.script.concurrent { play.send_alone(conn, side, cx) } else { play.send(conn, cx) };
+        if again {
+            self.wait(conn, side, cx);
+        }
+    }
+
+    fn opened(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+        let concurrent = self.play(conn.0).is_some_and(|(_, p)| p.script.concurrent);
+        for side in 0..if concurrent { 2 } else { 1 } {
+            self.wait(conn.0, side, cx);
+        }
+    }
+
+    /// What was asked for has come.
+    fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+        let Some((_, play)) = self.play(conn.0) else { return };
+        if play.unheeded > 0 {
+            play.unheeded -= 1;
+            return;
+        }
+        let epoch = play.epoch.take();
+        if let Some((started, bytes)) = epoch {
+            self.counted[2] += 1;
+            cx.want(Action::Done(Exchange { kind: EPOCH, started: started.min(cx.now), bytes }));
+        }
+        self.wait(conn.0, 0, cx);
+    }
+
+    fn gone(&mut self, conn: Conn, failed: bool, cx: &mut Cx<'_>) {
+        let Some((_, play)) = self.plays.get_mut(usize::from(conn.0)).and_then(Option::take) else { return };
+        self.free.push(conn.0);
+        if failed || !play.closing {
+            self.counted[4] += 1;
+            return;
+        }
+        self.counted[1] += 1;
+        self.counted[3] += play.bytes;
+        cx.want(Action::Done(Exchange { kind: CONNECTION, started: play.started, bytes: play.bytes }));
+    }
+}
+
+impl Play {
+    /// The next step of a side of a concurrent connection; of a sequential one, the next step of all.
+    fn next(&self, side: usize) -> Option<Step> {
+        let of_side = |s: &&Step| !self.script.concurrent || (s.from == Side::Acceptor) == (side == 1);
+        self.script.steps.iter().filter(of_side).nth(self.at[side]).copied()
+    }
+
+    fn ask(conn: u16, request: u64, response: u64, think: Duration, cx: &mut Cx<'_>) {
+        cx.want(Action::Request { conn: Conn(conn), request, response, think, close: false });
+    }
+
+    fn close(&mut self, conn: u16, cx: &mut Cx<'_>) {
+        self.closing = true;
+        cx.want(Action::Close { conn: Conn(conn) });
+    }
+
+    /// Does the next step of a sequential connection. True where the step after it waits from now on; else it waits for
+    /// what was asked for.
+    fn send(&mut self, conn: u16, cx: &mut Cx<'_>) -> bool {
+        let Some(step) = self.next(0).filter(|s| s.bytes > 0) else {
+            self.close(conn, cx);
+            return false;
+        };
+        self.at[0] += 1;
+        if step.from == Side::Acceptor {
+            self.bytes += step.bytes;
+            Play::ask(conn, 0, step.bytes, Duration::ZERO, cx);
+            return false;
+        }
+        match self.next(0) {
+            Some(answer) if answer.from == Side::Acceptor && answer.bytes > 0 => {
+                let think = Duration::from_micros(answer.wait_us);
+                self.at[0] += 1;
+                self.bytes += answer.bytes;
+                self.epoch = Some((cx.now + think, answer.bytes));
+                Play::ask(conn, step.bytes, answer.bytes, think, cx);
+                false
+            }
+            Some(more) if more.from == Side::Initiator && more.after == After::Send => {
+                Play::ask(conn, step.bytes, 0, Duration::ZERO, cx);
+                self.unheeded += 1;
+                true
+            }
+            _ => {
+                Play::ask(conn, step.bytes, 0, Duration::ZERO, cx);
+                false
+            }
+        }
+    }
+
+    /// Does the next step of a side of a concurrent connection. True where that side has more to do.
+    fn send_alone(&mut self, conn: u16, side: usize, cx: &mut Cx<'_>) -> bool {
+        if let Some(step) = self.next(side).filter(|s| s.bytes > 0) {
+            self.at[side] += 1;
+            if step.from == Side::Initiator {
+                self.unheeded += 1;
+                Play::ask(conn, step.bytes, 0, Duration::ZERO, cx);
+            } else {
+                self.bytes += step.bytes;
+                cx.want(Action::Push { conn: Conn(conn), bytes: step.bytes });
+            }
+            return true;
+        }
+        // Past the end: a side is through when its number is beyond its steps.
+        self.at[side] = usize::MAX;
+        if self.at[1 - side] == usize::MAX {
+            self.close(conn, cx);
+        }
+        false
+    }
+}
+
+impl Application for Host {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        if event == Event::Stop {
+            self.over = true;
+        }
+        if self.over {
+            return;
+        }
+        match event {
+            Event::Start => {
+                self.started = cx.now;
+                self.plan(cx);
+            }
+            Event::Opened(conn) => self.opened(conn, cx),
+            Event::Response(conn) => self.came(conn, cx),
+            Event::Closed(conn) => self.gone(conn, false, cx),
+            Event::Failed(conn) => self.gone(conn, true, cx),
+            Event::Wake | Event::Stop => {}
+        }
+        self.go_on(cx);
+    }
+
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        KINDS
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        &["connections", "completed", "epochs", "bytes_received", "failures"]
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        self.counted.get(index).map_or(0.0, |&n| n as f64)
+    }
+}

@@ -1,0 +1,211 @@
+//! # on-off: bursts of datagrams and silence
+//!
+//! Datagrams at a peak rate for a while, then none for a while, without a look at congestion: talk spurts with
+//! exponential times, and with Pareto times the sources whose sum is long-range dependent.
+//!
+//! ## Model
+//!
+//! ```text
+//! silence of a drawn time -> max(1, round(draw of burst / gap)) packets, one every gap = packet / rate -> silence ...
+//! ```
+//!
+//! as the exponential and Pareto generators of ns-2 do: a burst is drawn as a number of packets with mean `on` over
+//! the gap, and a source begins silent. With `law = "pareto"` both times are Pareto of the first kind with exponent
+//! `shape`; many such sources with a shape between 1 and 2 give traffic with Hurst parameter `(3 - shape) / 2`
+//! (willinger97). The mean rate is near `rate on / (on + off)`; the rounding to at least one packet adds to it
+//! where a burst is short.
+//!
+//! Sizes and rates are those of the IP packet: 28 bytes of IP and UDP header are in `packet` and in `rate`.
+//!
+//! ## Parameters
+//!
+//! | field | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|
+//! | `flows` | | 1 | how many sources, **each** with this rate |
+//! | `rate` | rate | 64kbit | rate in a burst |
+//! | `packet` | size | 210b | size of the IP packet; at least 29b |
+//! | `on` | time | 500ms | mean length of a burst |
+//! | `off` | time | 500ms | mean length of a silence |
+//! | `law` | | exponential | `exponential`, `pareto`, `pareto-ii` or `constant` |
+//! | `shape` | 1 | 1.5 | tail exponent of the Pareto laws |
+//!
+//! The defaults are those of ns-2.
+//!
+//! Counters: those of `cbr`: `packets_sent`, `packets_received`, `bytes_received`, `delay_sum_s`.
+//!
+//! ## Deviations
+//!
+//! 1. In ns-2 `packetSize_` and `rate_` are without the headers that an agent may add.
+//!
+//! ## Evidence
+//!
+//! `tests/traffic/on_off.rs`: mean rate, peak rate, lengths of bursts and silences for each law, the variance of the
+//! sum over time scales, which falls slower with Pareto times.
+//!
+//! ## References
+//!
+//! * ns2: The Network Simulator ns-2.35, `tools/expoo.cc`, `tools/pareto.cc`, `tcl/lib/ns-default.tcl`.
+//! * willinger97: W. Willinger, M. Taqqu, R. Sherman, D. Wilson, Self-Similarity Through High-Variability, IEEE/ACM
+//!   Transactions on Networking 5(1), 1997.
+
+use aqmkit_base::{BitRate, Bytes, Duration, Instant, Rng};
+use serde::{Deserialize, Serialize};
+
+use super::datagrams::{RECEIVED, Received, payload_of};
+use super::law::{Law, check_shape};
+use super::model::{Knob, Model, Population, TrafficError, count, texts_given};
+use super::{Action, Application, Cx, Event};
+
+/// The parameters of on-off sources as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How many sources, each with this rate.
+    pub flows: usize,
+    /// Rate in a burst, with IP and UDP headers.
+    pub rate: BitRate,
+    /// Size of the IP packet.
+    pub packet: Bytes,
+    /// Mean length of a burst.
+    pub on: Duration,
+    /// Mean length of a silence.
+    pub off: Duration,
+    /// The distribution of both.
+    pub law: Law,
+    /// Tail exponent of the Pareto laws.
+    pub shape: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            flows: 1,
+            rate: BitRate::from_bps(64_000),
+            packet: Bytes(210),
+            on: Duration::from_millis(500),
+            off: Duration::from_millis(500),
+            law: Law::Exponential,
+            shape: 1.5,
+        }
+    }
+}
+
+impl Model for Params {
+    const NAME: &'static str = "on-off";
+
+    fn check(&self) -> Result<(), TrafficError> {
+        count("flows", self.flows)?;
+        payload_of("packet", self.packet)?;
+        check_shape("shape", self.shape)?;
+        if self.rate.as_bps() == 0 {
+            return Err(TrafficError::new("rate", self.rate, "it must be above zero; leave the traffic out for none"));
+        }
+        if self.on.is_zero() {
+            return Err(TrafficError::new("on", self.on, "it must be above zero"));
+        }
+        Ok(())
+    }
+
+    fn knob(&mut self) -> Option<Knob<'_>> {
+        Some(Knob::Count("flows", &mut self.flows))
+    }
+
+    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
+        texts_given(texts, 0)?;
+        self.check()?;
+        let payload = payload_of("packet", self.packet)?;
+        Ok(Box::new(Sources { params: self.clone(), payload }))
+    }
+}
+
+struct Sources {
+    params: Params,
+    payload: u32,
+}
+
+impl Population for Sources {
+    fn instances(&self) -> usize {
+        self.params.flows
+    }
+
+    fn make(&self, _index: usize, _rng: &mut Rng) -> Box<dyn Application> {
+        let params = self.params.clone();
+        Box::new(Source {
+            params,
+            payload: self.payload,
+            carry: 0,
+            left: 0,
+            sent: 0,
+            received: Received::default(),
+            over: false,
+        })
+    }
+
+    fn mean_payload(&self) -> Option<f64> {
+        Some(f64::from(self.payload))
+    }
+}
+
+/// One source.
+struct Source {
+    params: Params,
+    payload: u32,
+    /// Of a nanosecond, from gap to gap.
+    carry: u64,
+    /// Packets of the burst that are still to be sent.
+    left: u64,
+    sent: u64,
+    received: Received,
+    over: bool,
+}
+
+impl Source {
+    fn draw(&self, mean: Duration, rng: &mut Rng) -> f64 {
+        self.params.law.draw(mean.as_secs_f64(), self.params.shape, rng)
+    }
+
+    /// Draws a silence and the burst after it.
+    fn rest(&mut self, cx: &mut Cx<'_>) -> Duration {
+        let gap = self.params.packet.0 as f64 * 8.0 / self.params.rate.as_bps() as f64;
+        self.left = ((self.draw(self.params.on, cx.rng) / gap + 0.5) as u64).max(1);
+        Duration::from_secs_f64(self.draw(self.params.off, cx.rng))
+    }
+
+    fn send(&mut self, cx: &mut Cx<'_>) {
+        cx.want(Action::Datagram { len: self.payload, tag: self.sent });
+        self.sent += 1;
+        self.left = self.left.saturating_sub(1);
+        let mut wait = self.params.rate.transmit(self.params.packet, &mut self.carry);
+        if self.left == 0 {
+            wait += self.rest(cx);
+        }
+        cx.want(Action::WakeAt(cx.now + wait));
+    }
+}
+
+impl Application for Source {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Stop => self.over = true,
+            _ if self.over => {}
+            Event::Start => {
+                let silence = self.rest(cx);
+                cx.want(Action::WakeAt(cx.now + silence));
+            }
+            Event::Wake => self.send(cx),
+            _ => {}
+        }
+    }
+
+    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
+        self.received.packet(len, sent, now);
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        RECEIVED
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        self.received.counter(index, self.sent)
+    }
+}

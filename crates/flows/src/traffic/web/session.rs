@@ -1,0 +1,185 @@
+//! One session.
+
+use std::sync::Arc;
+
+use aqmkit_base::{Duration, Instant};
+
+use super::super::downloads::{Download, Downloads};
+use super::super::{Action, Application, Conn, Cx, Event, Exchange};
+use super::{InterpageFrom, Params};
+
+/// Kinds of [`Exchange`].
+const KINDS: &[&str] = &["object", "page"];
+const OBJECT: u8 = 0;
+const PAGE: u8 = 1;
+
+/// A page of which not all objects have come.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    number: u32,
+    server: u32,
+    started: Instant,
+    /// Objects not yet asked for, and when the next one is.
+    left: u32,
+    next: Instant,
+    /// Objects asked for that have not come.
+    awaited: u32,
+    bytes: u64,
+    failed: bool,
+}
+
+/// One session.
+pub(super) struct Session {
+    law: Arc<Params>,
+    /// From the start of the traffic to the first page.
+    delay: Duration,
+    /// Pages begun.
+    begun: u32,
+    /// When the next page begins, if that is known.
+    next_page: Option<Instant>,
+    /// With pages that do not wait for each other, several may be on their way.
+    pages: Vec<Page>,
+    downloads: Downloads<u32>,
+    completed: u64,
+    over: bool,
+}
+
+impl Session {
+    pub(super) fn new(law: Arc<Params>, delay: Duration) -> Self {
+        Session {
+            law,
+            delay,
+            begun: 0,
+            next_page: None,
+            pages: Vec::new(),
+            downloads: Downloads::new(),
+            completed: 0,
+            over: false,
+        }
+    }
+
+    /// Does everything that is due now, and asks to be woken for what is next.
+    fn go_on(&mut self, cx: &mut Cx<'_>) {
+        if self.next_page.is_some_and(|at| at <= cx.now) {
+            self.begin(cx);
+        }
+        for i in 0..self.pages.len() {
+            self.ask(i, cx);
+        }
+        self.end_pages(cx);
+        let objects = self.pages.iter().filter(|p| p.left > 0).map(|p| p.next);
+        if let Some(at) = objects.chain(self.next_page).min() {
+            cx.want(Action::WakeAt(at));
+        }
+    }
+
+    fn begin(&mut self, cx: &mut Cx<'_>) {
+        let server = cx.rng.below(u64::from(cx.servers)) as u32;
+        let left = self.law.objects(cx.rng);
+        self.pages.push(Page {
+            number: self.begun,
+            server,
+            started: cx.now,
+            left,
+            next: cx.now,
+            awaited: 0,
+            bytes: 0,
+            failed: false,
+        });
+        self.begun += 1;
+        self.next_page = None;
+        if self.law.interpage_from == InterpageFrom::Start {
+            self.plan(cx);
+        }
+    }
+
+    /// Sets the time of the next page, if there is one.
+    fn plan(&mut self, cx: &mut Cx<'_>) {
+        if self.begun < self.law.pages {
+            self.next_page = Some(cx.now + self.law.interpage(cx.rng));
+        }
+    }
+
+    /// Asks for the objects of a page that are due.
+    fn ask(&mut self, page: usize, cx: &mut Cx<'_>) {
+        let page = &mut self.pages[page];
+        while page.left > 0 && page.next <= cx.now {
+            page.left -= 1;
+            page.next += self.law.interobject(cx.rng);
+            let size = self.law.object(cx.rng);
+            if self.downloads.begin(page.server, self.law.packet.0, size, page.number, cx) {
+                page.awaited += 1;
+            } else {
+                page.failed = true;
+            }
+        }
+    }
+
+    fn end_pages(&mut self, cx: &mut Cx<'_>) {
+        let mut ended = false;
+        for page in self.pages.extract_if(.., |p| p.left == 0 && p.awaited == 0) {
+            ended = true;
+            if !page.failed {
+                self.completed += 1;
+                cx.want(Action::Done(Exchange { kind: PAGE, started: page.started, bytes: page.bytes }));
+            }
+        }
+        if ended && self.law.interpage_from == InterpageFrom::End {
+            self.plan(cx);
+        }
+    }
+
+    fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+        let Some(done) = self.downloads.came(conn) else { return };
+        cx.want(Action::Done(Exchange { kind: OBJECT, started: done.started, bytes: done.bytes }));
+        self.account(done, false);
+        self.go_on(cx);
+    }
+
+    fn gone(&mut self, conn: Conn, cx: &mut Cx<'_>) {
+        if let Some(lost) = self.downloads.gone(conn) {
+            self.account(lost, true);
+            self.go_on(cx);
+        }
+    }
+
+    fn account(&mut self, of: Download<u32>, failed: bool) {
+        if let Some(page) = self.pages.iter_mut().find(|p| p.number == of.of) {
+            page.awaited -= 1;
+            page.bytes += if failed { 0 } else { of.bytes };
+            page.failed |= failed;
+        }
+    }
+}
+
+impl Application for Session {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Stop => self.over = true,
+            _ if self.over => {}
+            Event::Start => {
+                self.next_page = Some(cx.now + self.delay);
+                self.go_on(cx);
+            }
+            Event::Wake => self.go_on(cx),
+            Event::Response(conn) => self.came(conn, cx),
+            Event::Closed(conn) | Event::Failed(conn) => self.gone(conn, cx),
+            Event::Opened(_) => {}
+        }
+    }
+
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        KINDS
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        &["pages", "requests", "completed", "bytes_received", "failures"]
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        match index {
+            0 => self.completed as f64,
+            i => self.downloads.counter(i - 1),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Samples of the rate at which data is delivered (draft-cheng-iccrg-delivery-rate-estimation-02).
+
+use aqmkit_base::{Duration, Instant};
+
+use super::Cx;
+
+/// What one acknowledgement says of the path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// Bytes delivered in a second, over the flight of the newest segment that it delivers. None where that was
+    /// shorter than any round trip (section 3.3).
+    pub(super) rate: Option<f64>,
+    /// Round trip of that segment, unless it was sent twice.
+    pub(super) rtt: Option<Duration>,
+    /// Bytes that it delivers.
+    pub(super) acked: u64,
+    /// Bytes that it shows to be lost.
+    pub(super) lost: u64,
+    /// Bytes delivered when the newest segment was sent, and by now.
+    pub(super) prior_delivered: u64,
+    pub(super) delivered: u64,
+    /// Bytes in the network now.
+    pub(super) in_flight: u64,
+    /// Whether the application had less to send than the path would have taken.
+    pub(super) app_limited: bool,
+}
+
+impl Sample {
+    /// `GenerateRateSample` (section 3.3), for an acknowledgement that delivers anything.
+    pub(super) fn read(cx: &Cx<'_>, min_rtt: Duration) -> Option<Sample> {
+        let sent = cx.sent?;
+        let newest = sent.news().newest?;
+        let rate = sent.rate();
+        let sending = newest.sent.since(newest.first_sent);
+        let acking = rate.delivered_at.since(newest.delivered_at);
+        let interval = sending.max(acking);
+        let bytes = rate.delivered - newest.delivered;
+        let usable = !interval.is_zero() && interval >= min_rtt;
+        Some(Sample {
+            rate: usable.then(|| bytes as f64 / interval.as_secs_f64()),
+            rtt: (!newest.resent).then(|| cx.now.since(newest.sent)),
+            acked: sent.news().delivered,
+            lost: sent.news().lost,
+            prior_delivered: newest.delivered,
+            delivered: rate.delivered,
+            in_flight: sent.in_flight(),
+            app_limited: newest.app_limited,
+        })
+    }
+}
+
+/// Counts round trips by what is delivered: one ends when data is delivered that was sent after it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rounds {
+    next: u64,
+    pub(super) count: u64,
+    /// Whether the newest sample began one.
+    pub(super) started: bool,
+}
+
+impl Rounds {
+    pub(super) fn update(&mut self, sample: &Sample) {
+        self.started = sample.prior_delivered >= self.next;
+        if self.started {
+            self.restart(sample);
+            self.count += 1;
+        }
+    }
+
+    /// A round begins now.
+    pub(super) fn restart(&mut self, sample: &Sample) {
+        self.next = sample.delivered;
+    }
+}
+
+/// The largest value of the last `N` rounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MaxFilter<const N: usize> {
+    rounds: [f64; N],
+}
+
+impl<const N: usize> MaxFilter<N> {
+    pub(super) const fn new() -> Self {
+        MaxFilter { rounds: [0.0; N] }
+    }
+
+    /// Another round begins: the oldest is forgotten.
+    pub(super) fn begin(&mut self, round: u64) {
+        self.rounds[(round % N as u64) as usize] = 0.0;
+    }
+
+    pub(super) fn add(&mut self, round: u64, value: f64) {
+        let slot = &mut self.rounds[(round % N as u64) as usize];
+        *slot = slot.max(value);
+    }
+
+    pub(super) fn max(&self) -> f64 {
+        self.rounds.iter().fold(0.0, |a, &b| a.max(b))
+    }
+}
+
+/// The shortest round trip, and when it was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinRtt {
+    pub(super) rtt: Option<Duration>,
+    pub(super) at: Instant,
+}
+
+impl MinRtt {
+    pub(super) const fn new() -> Self {
+        MinRtt { rtt: None, at: Instant::ZERO }
+    }
+
+    /// Takes in a round trip. Returns whether the one that is known had become older than `window`.
+    pub(super) fn update(&mut self, rtt: Option<Duration>, window: Duration, now: Instant) -> bool {
+        let expired = self.rtt.is_some() && now.since(self.at) > window;
+        if let Some(rtt) = rtt.filter(|&rtt| expired || self.rtt.is_none_or(|least| rtt <= least)) {
+            (self.rtt, self.at) = (Some(rtt), now);
+        }
+        expired
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_of_the_last_rounds_counts() {
+        let mut filter = MaxFilter::<3>::new();
+        for (round, value, max) in
+            [(0, 5.0, 5.0), (1, 2.0, 5.0), (2, 3.0, 5.0), (3, 1.0, 3.0), (4, 1.0, 3.0), (5, 1.0, 1.0)]
+        {
+            filter.begin(round);
+            filter.add(round, value);
+            assert!((filter.max() - max).abs() < 1e-9, "round {round}: {}", filter.max());
+        }
+    }
+
+    #[test]
+    fn a_round_trip_that_is_too_old_is_replaced_by_a_longer_one() {
+        let ms = Duration::from_millis;
+        let mut least = MinRtt::new();
+        let at = |n| Instant::ZERO + ms(n);
+        assert!(!least.update(Some(ms(20)), ms(100), at(0)));
+        assert!(!least.update(Some(ms(30)), ms(100), at(100)));
+        assert_eq!(least.rtt, Some(ms(20)));
+        assert!(least.update(Some(ms(30)), ms(100), at(101)));
+        assert_eq!(least.rtt, Some(ms(30)));
+    }
+}

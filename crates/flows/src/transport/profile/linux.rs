@@ -1,0 +1,56 @@
+//! What Linux did.
+
+use aqmkit_base::{Bytes, Duration};
+
+use super::{DelayedAck, LossDetection, Profile};
+use crate::transport::congestion::{Kind, cubic, dctcp};
+
+impl Profile {
+    /// Linux 3.18 (December 2014) with its defaults: CUBIC, ten segments to start with, SACK with forward
+    /// acknowledgement, early retransmit, tail loss probes, proportional rate reduction.
+    ///
+    /// The timeout is the round trip and at least 200 ms. The first 16 acknowledgements are not delayed, later
+    /// ones by 40 to 200 ms. SYNs go at 0, 1, 3, 7, 15, 31 and 63 s, SYN-ACKs until 31 s.
+    ///
+    /// Where it differs from the sources: the receive window is 3 MiB from the start, the data that Linux's
+    /// 6 MB of buffer hold at most, where Linux lets it grow with the rate; forward acknowledgement stays on
+    /// when segments are reordered; early retransmit is RFC 5827's, without Linux's quarter of a round trip
+    /// of delay; slow start ends as `HyStart++` says, which came later than Linux's `HyStart`; slow start
+    /// after idle time goes back to the initial window at once and not by halves; quick acknowledgements do
+    /// not come back after silence; needless retransmissions are not undone (no D-SACK, Eifel or F-RTO); and
+    /// hosts do not remember one connection for the next.
+    #[must_use]
+    pub fn linux_3_18() -> Self {
+        Profile {
+            congestion: Kind::Cubic,
+            cubic: cubic::Params { hystart: true, ..cubic::Params::default() },
+            // Right since 5.1.
+            dctcp: dctcp::Params { loss: dctcp::OnLoss::Alpha, ..dctcp::Params::default() },
+            receive_window: Bytes(3 << 20),
+            sack: true,
+            loss_detection: LossDetection::Fack,
+            limited_transmit: true,
+            early_retransmit: true,
+            tail_loss_probe: true,
+            rate_reduction: true,
+            delayed_ack: DelayedAck::Adaptive { least: Duration::from_millis(40), most: Duration::from_millis(200) },
+            quick_acks: 16,
+            min_rto: Duration::from_millis(200),
+            min_variation: Duration::from_millis(200),
+            max_rto: Duration::from_secs(120),
+            ..Self::rfc()
+        }
+    }
+
+    /// Linux 6 with its defaults: as 3.18, but RACK finds the losses, and forward acknowledgement and early
+    /// retransmit are gone. The same differences from the sources.
+    #[must_use]
+    pub fn linux_6() -> Self {
+        Profile {
+            loss_detection: LossDetection::Rack,
+            early_retransmit: false,
+            dctcp: dctcp::Params::default(),
+            ..Self::linux_3_18()
+        }
+    }
+}

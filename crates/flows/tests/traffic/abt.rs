@@ -1,0 +1,116 @@
+use aqmkit_base::Duration;
+
+use crate::harness::{Host, population, spec};
+
+/// A sequential connection at 1 s and a concurrent one at 2 s.
+const FILE: &str = "\
+SEQ 1000000 2 1 1
+> 300
+t 40000
+< 5000
+t 2000000
+> 200
+t 10000
+< 700
+t 500000
+CONC 2000000 2 2 1 1
+c> 100
+t> 300000
+c> 101
+t> 50000
+c< 1000
+t< 4000000
+c< 1001
+t< 10
+";
+
+fn play(file: &str, json: &str, index: usize) -> Host {
+    let p = spec("abt", json).prepare(&[file.to_owned()]).unwrap();
+    let mut host = Host::new(&*p, index, 1);
+    host.run(Duration::from_secs(60));
+    host
+}
+
+fn seconds(times: impl Iterator<Item = aqmkit_base::Instant>) -> Vec<f64> {
+    times.map(|t| (t.as_secs_f64() * 1e6).round() / 1e6).collect()
+}
+
+#[test]
+fn epochs_wait_for_what_they_were_seen_to_wait_for() {
+    let host = play(FILE, r#"{"vectors": "x", "hosts": 2}"#, 0);
+    assert_eq!(host.requests, [(300, 5000), (200, 700)]);
+    // The answer takes 100 ms and the acceptor's wait of 40 ms; then the initiator waits for 2 s.
+    assert_eq!(seconds(host.asked.iter().copied()), [1.0, 3.14]);
+    // An epoch's time is without the wait of the acceptor.
+    let took: Vec<_> = host.done.iter().filter(|d| d.1.kind == 0).map(|d| d.0.since(d.1.started)).collect();
+    assert_eq!(took, [Duration::from_millis(100); 2]);
+    // 3.14 + 0.1 + 0.01, half a second before the end, and the host's close of 100 ms.
+    let (at, whole) = host.done.last().unwrap();
+    assert_eq!((seconds([*at].into_iter()), whole.kind, whole.bytes), (vec![3.85], 1, 5700));
+}
+
+#[test]
+fn the_sides_of_a_concurrent_connection_have_clocks_of_their_own() {
+    let host = play(FILE, r#"{"vectors": "x", "hosts": 2}"#, 1);
+    assert_eq!(host.requests, [(100, 0), (101, 0)]);
+    assert_eq!(seconds(host.asked.iter().copied()), [2.0, 2.3]);
+    assert_eq!(seconds(host.pushes.iter().map(|p| p.0)), [2.0, 6.0]);
+    assert_eq!(host.pushes.iter().map(|p| p.1).collect::<Vec<_>>(), [1000, 1001]);
+    let (at, whole) = host.done.last().unwrap();
+    assert_eq!((seconds([*at].into_iter()), whole.bytes), (vec![6.10001], 2001));
+}
+
+#[test]
+fn a_server_may_speak_first_and_a_client_alone() {
+    let host = play("S 0 2 1 1\nA 0 0 90\nI 0 1000000 20\nI 500000 0 30\nI 7 0 0\n", r#"{"vectors": "x"}"#, 0);
+    assert_eq!(host.requests, [(0, 90), (20, 0), (30, 0)]);
+    assert_eq!(seconds(host.asked.iter().copied()), [0.0, 1.1, 1.6]);
+    assert_eq!(host.app.counter(1), 1.0);
+}
+
+#[test]
+fn starts_are_scaled_and_do_not_wait() {
+    let file: String = (0..40).map(|i| format!("SEQ {} 1 1 1\n> 10\nt 30000000\n< 10\n", i * 100_000)).collect();
+    let starts = |json| seconds(play(&file, json, 0).opens.iter().map(|o| o.0));
+    let one = starts(r#"{"vectors": "x", "hosts": 1}"#);
+    assert_eq!(one, (0..40).map(|i| f64::from(i) / 10.0).collect::<Vec<_>>());
+    let two = starts(r#"{"vectors": "x", "hosts": 1, "scale": 2.5}"#);
+    assert!(one.iter().zip(&two).all(|(a, b)| (a * 2.5 - b).abs() < 1e-6));
+    let dealt = starts(r#"{"vectors": "x", "hosts": 4}"#);
+    assert_eq!(dealt, one.iter().copied().step_by(4).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_mix_comes_at_its_rate_and_ends_what_it_begins() {
+    let p = population("abt", r#"{"hosts": 20, "interval": "20ms"}"#);
+    let (mut opens, mut completed, mut failures) = (0.0, 0.0, 0.0);
+    for i in 0..20 {
+        let mut host = Host::new(&*p, i, 2);
+        host.run(Duration::from_secs(600));
+        opens += host.opens.len() as f64;
+        completed += host.app.counter(1);
+        failures += host.app.counter(4);
+    }
+    assert!((opens / 30_000.0 - 1.0).abs() < 0.03, "{opens}");
+    assert!(completed / opens > 0.98 && failures == 0.0, "{completed} of {opens}");
+}
+
+#[test]
+fn lost_connections_are_counted() {
+    let p = population("abt", "{}");
+    let mut host = Host::new(&*p, 0, 3);
+    host.fail_every = 3;
+    host.run(Duration::from_secs(600));
+    assert!(host.app.counter(4) > 100.0);
+}
+
+#[test]
+fn wrong_parameters_and_files_are_named() {
+    let wrong = |json: &str| spec("abt", json).check().unwrap_err().to_string();
+    assert!(wrong(r#"{"hosts": 0}"#).starts_with("hosts = 0"));
+    assert!(wrong(r#"{"scale": 0}"#).starts_with("scale = 0"));
+    let given = spec("abt", r#"{"vectors": "x.cvec"}"#);
+    assert_eq!(given.files(), ["x.cvec"]);
+    assert!(given.prepare(&[]).is_err_and(|e| e.to_string().contains("1 must be read")));
+    assert!(given.prepare(&["nonsense".to_owned()]).is_err_and(|e| e.to_string().starts_with("x.cvec line 1")));
+}

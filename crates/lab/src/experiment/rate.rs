@@ -1,0 +1,72 @@
+//! The rate of a link: a number, or a trace of delivery opportunities.
+
+use std::sync::Arc;
+
+use aqmkit_base::BitRate;
+use aqmkit_sim::trace::Trace;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::files::Files;
+use super::problem::Problem;
+
+/// A value of `rate`.
+#[derive(Clone, Debug)]
+pub(super) enum Rate {
+    /// `"10mbit"`
+    Fixed(BitRate),
+    /// `{ trace = "file" }`
+    Trace(String),
+}
+
+/// `{ trace = "file" }`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    trace: String,
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = toml::Value::deserialize(deserializer)?;
+        if value.is_table() {
+            return Table::deserialize(value).map(|t| Rate::Trace(t.trace)).map_err(|e| D::Error::custom(e.message()));
+        }
+        BitRate::deserialize(value).map(Rate::Fixed).map_err(|e| D::Error::custom(e.message()))
+    }
+}
+
+/// A rate as the simulator wants it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LinkRate {
+    /// The rate, or a trace's mean rate: what disciplines are told.
+    pub(super) mean: BitRate,
+    pub(super) trace: Option<Varying>,
+}
+
+/// A trace with the hash of its text, which stands for it where runs are told apart.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Varying {
+    pub(super) hash: String,
+    #[serde(skip)]
+    pub(super) trace: Arc<Trace>,
+}
+
+impl Rate {
+    /// The rate, its trace read from beside the experiment.
+    pub(super) fn resolve(&self, files: &Files) -> Result<LinkRate, Problem> {
+        match self {
+            Rate::Fixed(mean) => Ok(LinkRate { mean: *mean, trace: None }),
+            Rate::Trace(name) => {
+                let varying = files.trace(name)?;
+                Ok(LinkRate { mean: varying.trace.mean_rate(), trace: Some(varying) })
+            }
+        }
+    }
+}
+
+/// Reads the text of a trace.
+pub(super) fn parse_trace(name: &str, text: &str) -> Result<Varying, Problem> {
+    let trace = Trace::parse(name, text).map_err(|e| Problem::new(e.to_string()).right(e.right))?;
+    Ok(Varying { hash: blake3::hash(text.as_bytes()).to_string(), trace: Arc::new(trace) })
+}

@@ -1,0 +1,103 @@
+//! What the wire of a link does to packets: `loss`, `jitter`, `reorder`.
+
+use aqmkit_base::Duration;
+use aqmkit_sim::scenario;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::path::Path;
+use super::problem::Problem;
+use super::tree::Node;
+
+/// A value of `loss`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Loss {
+    /// `0.01`
+    Random(f64),
+    /// `{ p = 0.01, r = 0.25 }`
+    Bursts(Bursts),
+}
+
+impl Default for Loss {
+    fn default() -> Self {
+        Loss::Random(0.0)
+    }
+}
+
+/// The chain of Gilbert and Elliott.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bursts {
+    p: f64,
+    r: f64,
+    #[serde(default = "always")]
+    bad: f64,
+    #[serde(default)]
+    good: f64,
+}
+
+fn always() -> f64 {
+    1.0
+}
+
+impl<'de> Deserialize<'de> for Loss {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = toml::Value::deserialize(deserializer)?;
+        let loss = match value.is_table() {
+            true => Bursts::deserialize(value).map(Loss::Bursts),
+            false => f64::deserialize(value).map(Loss::Random),
+        };
+        loss.map_err(|e| D::Error::custom(e.message()))
+    }
+}
+
+/// A value of `reorder`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reorder {
+    chance: f64,
+    delay: Duration,
+}
+
+/// The wire that the three keys of `node` describe.
+pub(super) fn wire(
+    loss: Loss,
+    jitter: Duration,
+    reorder: Option<Reorder>,
+    node: &Node,
+) -> Result<scenario::Wire, Problem> {
+    let loss = match loss {
+        Loss::Random(share) => scenario::Loss::Random(chance(share, node, &["loss"])?),
+        Loss::Bursts(Bursts { p, r, bad, good }) => scenario::Loss::GilbertElliott {
+            p: chance(p, node, &["loss", "p"])?,
+            r: chance(r, node, &["loss", "r"])?,
+            bad: chance(bad, node, &["loss", "bad"])?,
+            good: chance(good, node, &["loss", "good"])?,
+        },
+    };
+    let reorder = match reorder {
+        Some(Reorder { delay, .. }) if delay.is_zero() => {
+            let problem = Problem::new("reordered packets are held back for no time");
+            return Err(problem.right("write such as delay = \"5ms\"").at(&place(node, &["reorder", "delay"]).at));
+        }
+        Some(Reorder { chance: share, delay }) => {
+            Some(scenario::Reorder { chance: chance(share, node, &["reorder", "chance"])?, delay })
+        }
+        None => None,
+    };
+    Ok(scenario::Wire { loss, jitter, reorder })
+}
+
+/// Checks a chance.
+fn chance(value: f64, node: &Node, path: &[&str]) -> Result<f64, Problem> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(value);
+    }
+    Err(Problem::new(format!("{} cannot be {value}", path.join(".")))
+        .right("it is a share from 0 to 1")
+        .at(&place(node, path).at))
+}
+
+fn place<'a>(node: &'a Node, path: &[&str]) -> &'a Node {
+    node.nearest(&Path(path.iter().map(ToString::to_string).collect()))
+}

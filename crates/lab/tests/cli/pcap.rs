@@ -1,0 +1,137 @@
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use pcap_file::pcap::PcapReader;
+
+use super::{Desk, TINY};
+
+/// Both directions, ECN, three kinds of traffic, connections that open and close, and drops.
+const PACKETS: &str = r#"
+title = "Packets"
+duration = "3s"
+[topology]
+rate = "5mbit"
+delay = "5ms"
+delays = "20ms"
+servers = 2
+clients = 2
+[transport]
+ecn = true
+[sweep]
+aqm = [{ name = "red", ecn = true, limit = 60, min = 5, max = 15 }, "fifo"]
+[[traffic]]
+kind = "bulk"
+class = "tcp"
+flows = 3
+stagger = "100ms"
+[[traffic]]
+name = "short"
+kind = "bulk"
+flows = 20
+stagger = "2s"
+size = "30kb"
+transport = { profile = "bsd44" }
+[[traffic]]
+kind = "cbr"
+rate = "1mbit"
+flows = 2
+"#;
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.write("packets.toml", PACKETS);
+    desk
+}
+
+/// The packets of a file: time, original length, bytes.
+fn packets(desk: &Desk, name: &str) -> Vec<(std::time::Duration, u32, Vec<u8>)> {
+    let file = std::fs::File::open(desk.path().join(name)).unwrap();
+    let mut reader = PcapReader::new(file).unwrap();
+    let mut all = Vec::new();
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.unwrap();
+        all.push((packet.timestamp, packet.orig_len, packet.data.into_owned()));
+    }
+    all
+}
+
+#[test]
+fn a_capture_holds_what_crossed_the_link() {
+    let desk = desk();
+    let told = desk.run("run packets.toml --pcap a.pcap --json");
+    assert!(told.err.contains("of run aqm=red repeat=1") && told.err.contains("in a.pcap"), "{}", told.err);
+    let json: serde_json::Value = serde_json::from_str(&told.good()).unwrap();
+    let red = json["runs"].as_array().unwrap().iter().find(|r| r["labels"]["aqm"] == "red").unwrap();
+    let crossed = red["engine"]["packets"].as_u64().unwrap() as usize;
+    let all = packets(&desk, "a.pcap");
+    assert!(all.windows(2).all(|w| w[0].0 <= w[1].0), "time goes forward");
+    let (mut from_servers, mut marked, mut open) = (0, 0, BTreeMap::new());
+    for (_, length, bytes) in &all {
+        // Without its data a packet is shorter than its header says.
+        let packet = etherparse::LaxPacketHeaders::from_ip(bytes).unwrap();
+        let Some(etherparse::NetHeaders::Ipv4(ip, _)) = packet.net else { panic!("not IPv4") };
+        assert_eq!(u32::from(ip.total_len), *length);
+        from_servers += usize::from(ip.source[1] == 128);
+        marked += usize::from(ip.ecn == etherparse::IpEcn::THREE);
+        if let Some(etherparse::TransportHeader::Tcp(tcp)) = packet.transport
+            && tcp.syn
+        {
+            *open.entry((ip.source[1], tcp.ack)).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(from_servers, crossed);
+    assert!(marked > 0 && all.len() > crossed * 5 / 4, "{marked} of {}", all.len());
+    assert_eq!(open.keys().copied().collect::<Vec<_>>(), [(0, false), (128, true)], "{open:?}");
+    assert!(open[&(0, false)] >= 23);
+    desk.run("run packets.toml --set aqm=red --pcap b.pcap -q").good();
+    assert_eq!(all, packets(&desk, "b.pcap"), "the same run gives the same file");
+}
+
+#[test]
+fn an_analyser_has_no_complaint() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        println!("skipped: tshark is not installed");
+        return;
+    }
+    let desk = desk();
+    desk.run("run packets.toml --set aqm=red --pcap a.pcap -q").good();
+    let checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
+    let tshark = |rest: &[&str]| {
+        let mut command = Command::new("tshark");
+        let output = command.current_dir(desk.path()).args(["-r", "a.pcap"]).args(checks).args(rest).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let wrong = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0 \
+                 || tcp.analysis.ack_lost_segment || tcp.analysis.window_full || tcp.analysis.zero_window \
+                 || tcp.analysis.keep_alive || tcp.analysis.reused_ports || tcp.analysis.out_of_order";
+    assert_eq!(tshark(&["-Y", wrong]), "");
+    assert!(tshark(&["-Y", "ip.checksum.status == 1"]).lines().count() > 1000, "checksums were looked at");
+    assert!(tshark(&["-Y", "tcp.checksum.status == 1"]).lines().count() > 300);
+    assert!(tshark(&["-Y", "tcp.flags.syn == 1 && tcp.options.mss_val == 1448"]).lines().count() >= 40);
+    assert!(tshark(&["-Y", "tcp.flags.ece == 1 && tcp.flags.syn == 0"]).lines().count() > 10);
+    assert!(tshark(&["-Y", "tcp.analysis.retransmission || tcp.analysis.fast_retransmission"]).lines().count() > 5);
+}
+
+#[test]
+fn a_capture_that_cannot_be_written() {
+    let desk = Desk::new();
+    desk.run("run tiny.toml --pcap none/a.pcap").wrong(&["cannot write to none/a.pcap", "--pcap"]);
+    desk.write("sum.toml", "title = \"Sum\"\n");
+    desk.run("run sum.toml --pcap a.pcap").wrong(&["there are no packets to write"]);
+}
+
+#[test]
+fn a_trace_that_cannot_be_used_is_told_with_its_line() {
+    let desk = Desk::new();
+    desk.write("bad.toml", &TINY.replace("rate = \"2mbit\"", "rate = { trace = \"a.down\" }"));
+    desk.run("run bad.toml").wrong(&["a.down cannot be read", "bad.toml:", "beside the experiment"]);
+    desk.write("a.down", "1\n5\n4\n");
+    desk.run("run bad.toml").wrong(&["a.down line 3: 4 ms comes after 5 ms", "stand in order"]);
+    desk.write("a.down", "1\nfive\n");
+    desk.run("run bad.toml").wrong(&["a.down line 2: \"five\" is not a time"]);
+    desk.write("a.down", "0\n");
+    desk.run("run bad.toml").wrong(&["the trace lasts no time"]);
+    desk.write("a.down", "1\n3\n5\n");
+    desk.run("run bad.toml -q").good();
+}

@@ -1,0 +1,125 @@
+//! What a packet and a connection cost as connections grow in number, up to a million at once.
+//!
+//! ```text
+//! cargo run --release -p aqmkit-sim --example million -- 10 1000 100000 1000000
+//! ```
+//!
+//! Each user has one persistent connection, gets a page of 10 kB on it, reads for 10 s on average and asks for the next. The link
+//! has 10 kbit/s for each user, so that it is loaded to about four fifths whatever their number. Peak memory is that of
+//! the process so far: give the numbers in rising order.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it is a command")]
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
+use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event};
+use aqmkit_flows::transport::Profile;
+use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
+use aqmkit_sim::{Control, Scenario, run};
+
+/// Data packets to send at least; and how long to run at least, so that every user has begun.
+const PACKETS: f64 = 4e6;
+const AT_LEAST_S: f64 = 15.0;
+/// Seconds between pages.
+const READING_S: f64 = 10.0;
+const PAGE: u64 = 10_000;
+
+/// Reads pages on one connection.
+#[derive(Default)]
+struct Reader {
+    open: bool,
+}
+
+impl Application for Reader {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        let conn = Conn(0);
+        match event {
+            Event::Start => {
+                let at = cx.now + Duration::from_secs_f64(READING_S * cx.rng.uniform());
+                cx.want(Action::WakeAt(at));
+            }
+            Event::Wake => {
+                if !self.open {
+                    self.open = true;
+                    cx.want(Action::Open { conn, server: 0 });
+                }
+                let think = Duration::ZERO;
+                cx.want(Action::Request { conn, request: 300, response: PAGE, think, close: false });
+            }
+            Event::Response(_) => {
+                let reading = dist::exponential(cx.rng, READING_S);
+                cx.want(Action::WakeAt(cx.now + Duration::from_secs_f64(reading)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn scenario(users: u64) -> Scenario {
+    let seconds = (PACKETS * READING_S / (users as f64 * PAGE as f64 / 1448.0)).max(AT_LEAST_S);
+    let duration = Duration::from_secs_f64(seconds);
+    let red = serde_json::json!({ "limit": 20_000, "min": 1000, "max": 5000 });
+    let link = Link {
+        name: "bottleneck".into(),
+        rate: BitRate::from_bps(users * 10_000),
+        trace: None,
+        delay: Duration::from_millis(5),
+        overhead: 0,
+        mean_packet: Bytes(1500),
+        aqm: Spec::read("red", red).unwrap(),
+        wire: Wire::default(),
+        report: true,
+    };
+    let group = Group {
+        name: "web".into(),
+        class: ClassId(0),
+        apps: (0..users).map(|_| Box::new(Reader::default()) as _).collect(),
+        profile: Profile::rfc(),
+        start: Instant::ZERO,
+        stop: Instant::FAR_FUTURE,
+        routes: vec![Route { forward: vec![0], ..Route::default() }],
+        clients: 1,
+        delays: Delays::Uniform(Duration::from_millis(10), Duration::from_millis(290)),
+        datagram_overhead: 28,
+    };
+    let end = Instant::ZERO + duration;
+    Scenario {
+        seed: 1,
+        duration,
+        origin: Instant::ZERO,
+        classes: vec!["web".into()],
+        links: vec![link],
+        measured: 0,
+        groups: vec![group],
+        windows: vec![WindowSpec { name: "all".into(), from: Instant::ZERO, to: end }],
+        interval: duration / 10,
+        max_exchanges: 1000,
+    }
+}
+
+/// A line of a file of `/proc/self`.
+fn proc(file: &str, find: impl Fn(&str) -> Option<u64>) -> u64 {
+    std::fs::read_to_string(format!("/proc/self/{file}")).unwrap().lines().find_map(find).unwrap()
+}
+
+fn cpu_ns() -> u64 {
+    proc("schedstat", |line| line.split(' ').next()?.parse().ok())
+}
+
+fn peak_rss() -> u64 {
+    proc("status", |line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok()) * 1024
+}
+
+fn main() {
+    println!("connections    packets   ns per packet   peak MiB   bytes per connection");
+    for argument in std::env::args().skip(1) {
+        let users: u64 = argument.parse().expect("a number of connections");
+        let before = cpu_ns();
+        let out = run(scenario(users), &mut |_| Control::Continue).unwrap();
+        let (ns, rss) = ((cpu_ns() - before) as f64, peak_rss());
+        let open = out.flows.iter().filter(|f| f.connections == 1 && f.delivered_bytes[0] > 0).count() as u64;
+        assert!(open * 100 >= users * 95, "only {open} users have received anything");
+        let packets = out.engine.packets;
+        println!("{users:11} {packets:10} {:15.0} {:10} {:22}", ns / packets as f64, rss >> 20, rss / users);
+    }
+}

@@ -1,0 +1,216 @@
+//! A link whose rate varies, as a trace of delivery opportunities in mahimahi's format.
+//!
+//! Each line is a whole number of milliseconds since the start, in order: at that moment the link can deliver up to
+//! [`OPPORTUNITY`] bytes. Several lines of one number are several opportunities at once. After the last line the
+//! trace begins again: the number of the last line is its length.
+//!
+//! Delivery is accurate to the byte (`LinkQueue::rationalize` of mahimahi): an opportunity carries several small packets, or a
+//! part of a large one, which leaves when the last of its bytes has gone. What an opportunity could carry
+//! beyond the end of the queue is lost. A packet that comes at the very moment of an opportunity is too late for it.
+//!
+//! Mahimahi counts 1504 bytes, because its packets carry four bytes of a TUN header; here, packets are as long as on the wire.
+//!
+//! Source: Winstein, Sivaraman, Balakrishnan, Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular
+//! Networks, NSDI 2013; Netravali et al., Mahimahi, USENIX ATC 2015.
+
+use std::sync::Arc;
+
+use aqmkit_base::{BitRate, Bytes, Instant};
+
+/// What one opportunity delivers at most.
+pub const OPPORTUNITY: Bytes = Bytes(1500);
+
+/// The longest trace, in milliseconds: about 49 days.
+const MAX_MILLIS: u64 = u32::MAX as u64;
+
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
+/// A trace that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file} line {line}: {what}")]
+pub struct TraceError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub what: String,
+    /// What would be right.
+    pub right: &'static str,
+}
+
+/// Delivery opportunities that repeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// When they are, in milliseconds from the start of a repetition, ascending. The last is how long a repetition lasts.
+    millis: Vec<u32>,
+}
+
+impl Trace {
+    /// Reads a trace; errors call it `file`.
+    ///
+    /// # Errors
+    /// When a line is not a number or less than the one before it, or the whole lasts no time.
+    pub fn parse(file: &str, text: &str) -> Result<Self, TraceError> {
+        let error = |line, what, right| TraceError { file: file.to_owned(), line, what, right };
+        let mut millis: Vec<u32> = Vec::new();
+        for (i, line) in text.lines().enumerate() {
+            let number = line.trim().parse::<u64>().ok().filter(|ms| *ms <= MAX_MILLIS);
+            let Some(ms) = number.and_then(|ms| u32::try_from(ms).ok()) else {
+                let short: String = line.chars().take(40).collect();
+                let right =
+                    "each line is the time of a delivery opportunity, a whole number of milliseconds below 2^32";
+                return Err(error(i + 1, format!("{short:?} is not a time"), right));
+            };
+            if let Some(last) = millis.last().filter(|last| **last > ms) {
+                let what = format!("{ms} ms comes after {last} ms");
+                return Err(error(i + 1, what, "the times of a trace stand in order"));
+            }
+            millis.push(ms);
+        }
+        if millis.last().is_none_or(|last| *last == 0) {
+            let what = "the trace lasts no time".to_owned();
+            return Err(error(millis.len().max(1), what, "its last line says how many milliseconds it lasts"));
+        }
+        Ok(Trace { millis })
+    }
+
+    /// The rate of a whole repetition.
+    #[must_use]
+    pub fn mean_rate(&self) -> BitRate {
+        let bytes = self.millis.len() as f64 * OPPORTUNITY.as_f64();
+        BitRate::from_bytes_per_sec(bytes * 1000.0 / f64::from(self.last()))
+    }
+
+    /// What the link could deliver from the start of the run until `now`, that moment included.
+    pub(crate) fn delivered_by(&self, now: Instant) -> u64 {
+        self.opportunities_by(now) * OPPORTUNITY.0
+    }
+
+    /// How many opportunities there are until `now`, that moment included.
+    fn opportunities_by(&self, now: Instant) -> u64 {
+        let ms = now.as_nanos() / NANOS_PER_MILLI;
+        let (whole, rest) = (ms / u64::from(self.last()), ms % u64::from(self.last()));
+        let within = self.millis.partition_point(|t| u64::from(*t) <= rest) as u64;
+        whole * self.millis.len() as u64 + within
+    }
+
+    /// When opportunity `n`, from 0, is.
+    fn time(&self, n: u64) -> Instant {
+        let len = self.millis.len() as u64;
+        let within = self.millis.get((n % len) as usize).copied().unwrap_or_default();
+        let ms = (n / len).saturating_mul(u64::from(self.last())) + u64::from(within);
+        Instant::from_nanos(ms.saturating_mul(NANOS_PER_MILLI))
+    }
+
+    fn last(&self) -> u32 {
+        // `parse` refuses a trace that lasts no time.
+        self.millis.last().copied().unwrap_or(1)
+    }
+}
+
+/// A transmitter that follows a trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Opportunities {
+    trace: Arc<Trace>,
+    /// The next opportunity that has not been used or missed.
+    next: u64,
+    /// What is left of the one before it.
+    left: u64,
+}
+
+impl Opportunities {
+    pub(crate) fn new(trace: Arc<Trace>) -> Self {
+        Opportunities { trace, next: 0, left: 0 }
+    }
+
+    /// When the transmitter can send, if that is not now. `idle`: it has not been waiting for this moment, and
+    /// what there was until now is missed.
+    pub(crate) fn wait(&mut self, now: Instant, idle: bool) -> Option<Instant> {
+        if idle {
+            self.left = 0;
+            self.next = self.trace.opportunities_by(now);
+        }
+        if self.left > 0 {
+            return None;
+        }
+        let at = self.trace.time(self.next);
+        if at > now {
+            return Some(at);
+        }
+        self.take();
+        None
+    }
+
+    /// Begins to send a packet now: when its last byte goes.
+    pub(crate) fn send(&mut self, size: u64, now: Instant) -> Instant {
+        let (mut rest, mut at) = (size, now);
+        while rest > self.left {
+            rest -= self.left;
+            at = self.trace.time(self.next);
+            self.take();
+        }
+        self.left -= rest;
+        at
+    }
+
+    fn take(&mut self) {
+        self.next += 1;
+        self.left = OPPORTUNITY.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opportunities(text: &str) -> Opportunities {
+        Opportunities::new(Arc::new(Trace::parse("t", text).unwrap()))
+    }
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_nanos(ms * NANOS_PER_MILLI)
+    }
+
+    #[test]
+    fn opportunities_repeat_after_the_last() {
+        let trace = Trace::parse("t", "0\n2\n2\n5\n").unwrap();
+        let times: Vec<Instant> = (0..9).map(|n| trace.time(n)).collect();
+        assert_eq!(times, [0, 2, 2, 5, 5, 7, 7, 10, 10].map(ms));
+        assert_eq!(trace.mean_rate(), BitRate::from_bps(4 * 1500 * 8 * 200));
+        for n in 0..40 {
+            assert!(trace.opportunities_by(trace.time(n)) > n);
+            assert!(trace.time(trace.opportunities_by(trace.time(n))) > trace.time(n));
+        }
+    }
+
+    #[test]
+    fn an_opportunity_carries_small_packets_and_parts_of_large_ones() {
+        let mut link = opportunities("0\n4\n6\n10\n");
+        assert_eq!(link.wait(ms(1), true), Some(ms(4)), "the one at 0 is over");
+        assert_eq!(link.wait(ms(4), false), None);
+        assert_eq!(link.send(400, ms(4)), ms(4));
+        assert_eq!((link.wait(ms(4), false), link.send(900, ms(4))), (None, ms(4)));
+        // 200 bytes now, 1300 of the next; then 200, 1500, 1000.
+        assert_eq!((link.wait(ms(4), false), link.send(1500, ms(4))), (None, ms(6)));
+        assert_eq!((link.wait(ms(6), false), link.send(2700, ms(6))), (None, ms(10)));
+        assert_eq!(link.wait(ms(10), false), None, "500 bytes are left");
+        assert_eq!(
+            link.wait(ms(10), true),
+            Some(ms(14)),
+            "but not for who comes now: also the one at 10 + 0 is missed"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let refused = |text| Trace::parse("a.down", text).unwrap_err().to_string();
+        assert_eq!(refused("1\nx\n"), "a.down line 2: \"x\" is not a time");
+        assert_eq!(refused("1\n-3\n"), "a.down line 2: \"-3\" is not a time");
+        assert_eq!(refused("1\n\n3"), "a.down line 2: \"\" is not a time");
+        assert_eq!(refused("4294967296\n"), "a.down line 1: \"4294967296\" is not a time");
+        assert_eq!(refused("1\n5\n4\n"), "a.down line 3: 4 ms comes after 5 ms");
+        assert_eq!(refused("0\n0\n"), "a.down line 2: the trace lasts no time");
+        assert_eq!(refused(""), "a.down line 1: the trace lasts no time");
+    }
+}

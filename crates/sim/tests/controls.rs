@@ -1,0 +1,136 @@
+//! Congestion controls that share a bottleneck: what is known of how they share it, and of the queues they leave.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+mod common;
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_flows::transport::congestion::prague;
+use aqmkit_flows::transport::{Kind, Overrides, Profile};
+use aqmkit_sim::output::Output;
+use aqmkit_sim::scenario::Delays;
+use common::{Bulk, dumbbell, finish, group, spec};
+
+const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// Linux 6 with this control, and what it needs of ECN.
+fn profile(congestion: Kind) -> Profile {
+    let changes = Overrides {
+        congestion: Some(congestion),
+        cwnd_limit: Some(Bytes(1 << 24)),
+        receive_window: Some(Bytes(1 << 24)),
+        ..Overrides::default()
+    };
+    changes.apply(Profile::named("linux-6").unwrap()).unwrap()
+}
+
+/// One flow for each round trip, on 20 Mb/s, measured for 200 s after 60.
+fn share(p: &Profile, aqm: Spec, rtts: Vec<Duration>) -> Output {
+    let apps = rtts.iter().map(|_| Box::new(Bulk) as _).collect();
+    let flows = group("flows", apps, p.clone(), Delays::Each(rtts));
+    finish(dumbbell(BitRate::from_mbps(20), aqm, vec![flows], 60, 200))
+}
+
+/// Room for one bandwidth-delay product of 40 ms and a half.
+fn drop_tail() -> Spec {
+    spec("fifo", r#"{"limit": 100}"#)
+}
+
+fn step() -> Spec {
+    spec("step", r#"{"limit": 1000, "threshold": 20}"#)
+}
+
+fn rates(out: &Output) -> Vec<f64> {
+    out.flows.iter().map(|f| f.delivered_bytes[0] as f64 * 8.0 / 200.0).collect()
+}
+
+/// Two and ten flows of one kind come to even shares of a full link.
+#[test]
+fn flows_of_one_kind_share_evenly() {
+    for (kind, aqm) in [
+        (Kind::NewReno, drop_tail()),
+        (Kind::Cubic, drop_tail()),
+        (Kind::Bbr, drop_tail()),
+        (Kind::Dctcp, step()),
+        (Kind::Prague, step()),
+    ] {
+        for flows in [2, 10] {
+            let out = share(&profile(kind), aqm.clone(), vec![ms(40); flows]);
+            let (jain, used) = (out.windows[0].flows.jain, out.windows[0].links["bottleneck"].utilization);
+            assert!(jain > 0.9, "{flows} of {kind:?}: fairness {jain}, {:?}", rates(&out));
+            assert!(used > 0.9, "{flows} of {kind:?}: utilisation {used}");
+        }
+    }
+}
+
+/// The longer of two round trips gets less: Reno's rates go as the ratio of the round trips to a power between 1 and 2
+/// (Lakshman and Madhow 1997), CUBIC's to the same or less where it is not as Reno.
+#[test]
+fn longer_round_trips_get_less() {
+    for (kind, least, most) in [(Kind::NewReno, 0.8, 2.2), (Kind::Cubic, 0.3, 2.2)] {
+        let out = share(
+            &profile(kind),
+            spec("red", r#"{"limit": 200, "min": 15, "max": 45, "max_p": 0.1, "weight": 0.002}"#),
+            vec![ms(20), ms(20), ms(160), ms(160)],
+        );
+        let r = rates(&out);
+        let queue = out.windows[0].links["bottleneck"].queue_delay_ms.unwrap().mean;
+        let exponent = ((r[0] + r[1]) / (r[2] + r[3])).ln() / ((160.0 + queue) / (20.0 + queue)).ln();
+        assert!((least..most).contains(&exponent), "{kind:?}: exponent {exponent}, {r:?}");
+    }
+}
+
+/// With RTT independence a round trip of 5 ms takes the share of one of the target, 25 ms; without, more.
+#[test]
+fn prague_does_not_favour_short_round_trips() {
+    let ratio = |rtt_independence| {
+        let prague = prague::Params { rtt_independence, rounds: 50, ..prague::Params::default() };
+        let p = Profile { prague, ..profile(Kind::Prague) };
+        let aqm = spec("dualpi2", "{}");
+        let out = share(&p, aqm, vec![ms(5), ms(25)]);
+        let r = rates(&out);
+        r[0] / r[1]
+    };
+    let (with, without) = (ratio(true), ratio(false));
+    assert!(with < 2.0 && without > 1.5 * with, "{with} with, {without} without");
+}
+
+/// Alizadeh et al. 2010, equations 5 to 9: around a step at K packets the queue swings by half of the square root of 2
+/// (C RTT + K) for one flow, so its mean is near K, and alpha is near sqrt(2 / (C RTT + K)).
+#[test]
+fn dctcp_swings_about_the_step() {
+    let out = share(&profile(Kind::Dctcp), step(), vec![ms(20)]);
+    let link = &out.windows[0].links["bottleneck"];
+    let product: f64 = 20e6 / 8.0 / 1500.0 * 0.020 + 20.0;
+    let swing = 0.5 * (2.0 * product).sqrt();
+    let queue = link.queue_packets.mean;
+    assert!((20.0 - 1.5 * swing..22.0).contains(&queue), "{queue} packets, swing {swing}");
+    assert!(link.utilization > 0.99 && link.drop_rate == 0.0, "{link:?}");
+    // A window that exceeds the step is marked for about a round trip in each period of D round trips, D = W alpha / 2.
+    let period = product * (2.0 / product).sqrt() / 2.0;
+    assert!((0.4..2.5).contains(&(link.mark_rate * period)), "marked {} of 1/{period}", link.mark_rate);
+}
+
+/// One flow fills the link with a queue far below what a loss-based control leaves, and losses at random do not slow it
+/// down, which they do to CUBIC.
+#[test]
+fn bbr_follows_the_path_and_not_the_losses() {
+    let deep = || spec("fifo", r#"{"limit": 1000}"#);
+    let run = |kind, loss| {
+        let flow = group("flow", vec![Box::new(Bulk)], profile(kind), Delays::Each(vec![ms(40)]));
+        let mut scenario = dumbbell(BitRate::from_mbps(20), deep(), vec![flow], 30, 100);
+        scenario.links[0].loss = loss;
+        finish(scenario)
+    };
+    let (bbr, cubic) = (run(Kind::Bbr, 0.0), run(Kind::Cubic, 0.0));
+    let link = |out: &Output| out.windows[0].links["bottleneck"].clone();
+    assert!(link(&bbr).utilization > 0.95, "{}", link(&bbr).utilization);
+    // In a round trip of eight it sends a quarter more, and lets that drain in the next: 10 ms for two of eight.
+    let (bbr_queue, cubic_queue) = (link(&bbr).queue_delay_ms.unwrap(), link(&cubic).queue_delay_ms.unwrap());
+    assert!(bbr_queue.p50 < 10.0 && bbr_queue.mean < cubic_queue.mean / 5.0, "{bbr_queue:?} {cubic_queue:?}");
+    let (bbr, cubic) = (link(&run(Kind::Bbr, 0.01)).utilization, link(&run(Kind::Cubic, 0.01)).utilization);
+    assert!(bbr > 0.9 && cubic < 0.6, "bbr {bbr}, cubic {cubic}");
+}
