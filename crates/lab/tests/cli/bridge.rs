@@ -51,7 +51,10 @@ fn nothing_to_control_is_said() {
     assert_eq!(run("ctl list"), (0, "nothing runs\n".to_owned()));
     for line in ["ctl show", "ctl set limit=5", "ctl watch"] {
         let (code, text) = run(line);
-        assert!(code == 2 && text.contains("nothing runs") && text.contains("start a bridge first"), "{text}");
+        assert!(
+            code == 2 && text.contains("nothing runs") && text.contains("start a bridge or a link first"),
+            "{text}"
+        );
     }
     let (code, text) = run("ctl show --to wan");
     assert!(code == 2 && text.contains("nothing called wan runs"), "{text}");
