@@ -121,7 +121,7 @@ fn run(
         }
         if signals.wait(PULSE) {
             // A terminal has told the command as well: it gets the time to say what it has to say.
-            let patience = std::time::Duration::from_secs(2);
+            let patience = Duration::from_secs(2);
             let code = (0..20).find_map(|_| {
                 std::thread::sleep(patience / 20);
                 children.reap();

@@ -1,6 +1,9 @@
 //! A run on a live link: what the simulator would be told, done by the kernel in real time.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 
 use aqmkit_base::Duration;
 use aqmkit_live::bottleneck::{Look, Measured};
@@ -10,7 +13,7 @@ use aqmkit_live::timing::be_punctual;
 use aqmkit_sim::output::{Engine, Series, Window};
 use aqmkit_sim::{Control, Output, Progress, Scenario};
 
-use super::hosts::Hosts;
+use super::hosts::{Hosts, Record};
 use super::plan::{self, NotLive, on_the_clock};
 use super::stats;
 use crate::experiment::RunSpec;
@@ -77,21 +80,10 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
     let failed = |e: &dyn std::fmt::Display| Stop::Failed(e.to_string());
     let link = Link::open(&setup).map_err(|e| failed(&e))?;
     let hosts = Hosts::new(&mut scenario, &link).map_err(|e| failed(&e))?;
-    // The hosts live on a thread of their own, inside the clients' namespace; progress is told from there.
-    let told = std::sync::Mutex::new(on_progress);
-    let record = std::thread::scope(|scope| {
-        let work = || {
-            link.client.namespace.enter()?;
-            // Hosts that wait for other programs would be measured in place of the link.
-            let _ = be_punctual();
-            let mut tell = |p: Progress| told.lock().map_or(Control::Stop, |mut f| f(p));
-            hosts.run(&mut tell)
-        };
-        scope.spawn(work).join().unwrap_or_else(|_| Err(std::io::Error::other("the hosts' thread panicked")))
-    });
+    let record = live(hosts, &link, on_progress);
     let closed = link.close();
     let record = record.map_err(|e| match e.kind() {
-        std::io::ErrorKind::Interrupted => Stop::Cancelled,
+        io::ErrorKind::Interrupted => Stop::Cancelled,
         _ => failed(&e),
     })?;
     let (measured, dropped_before) = closed.map_err(|e| failed(&e))?;
@@ -112,6 +104,32 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
         exchanges_dropped,
         distributions: Vec::new(),
         engine: Engine { packets, events: packets, ..Engine::default() },
+    })
+}
+
+/// Lets the hosts live on a thread of their own, inside the clients' namespace; progress is told on this one.
+fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Record> {
+    let (tell, told) = channel();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let stop = &stop;
+        let work = move || {
+            link.client.namespace.enter()?;
+            // Hosts that wait for other programs would be measured in place of the link.
+            let _ = be_punctual();
+            hosts.run(&mut |progress| {
+                // Who listens does so until this thread ends.
+                let _ = tell.send(progress);
+                if stop.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
+            })
+        };
+        let thread = scope.spawn(work);
+        for progress in told {
+            if let Control::Stop = on_progress(progress) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the hosts' thread panicked")))
     })
 }
 

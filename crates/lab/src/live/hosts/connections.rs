@@ -352,7 +352,7 @@ impl Connection {
     /// The server's end: reads requests, thinks, writes responses.
     fn serve(&mut self, slot: usize, buffer: &mut [u8], world: &mut World<'_>) -> io::Result<()> {
         let Some(server) = &self.server else { return Ok(()) };
-        let mut gone = false;
+        let (mut gone, mut ahead) = (false, 0);
         while let Some(n) = blocked((&*server).read(buffer))? {
             if n == 0 {
                 gone = true;
@@ -369,9 +369,7 @@ impl Connection {
                     world.agenda.push(Reverse((world.now + request.think, due)));
                 }
             }
-            if left > 0 {
-                self.read_ahead(left);
-            }
+            ahead += left;
         }
         self.to_answer = pour(server, self.to_answer)?;
         if self.to_answer == 0 && (gone || (self.closing && self.asked.is_empty())) {
@@ -379,6 +377,7 @@ impl Connection {
             // The client may have gone first.
             let _ = server.shutdown(Shutdown::Write);
         }
+        self.read_ahead(ahead);
         Ok(())
     }
 
