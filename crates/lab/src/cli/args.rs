@@ -56,7 +56,7 @@ pub enum Command {
     Replay(Box<wire::Replay>),
     /// Manage the queue of a real link: a bump in the wire between two interfaces
     Bridge(Box<wire::Bridge>),
-    /// Show and change bridges while they run
+    /// Show and change bridges and links while they run
     Ctl(wire::Ctl),
     /// Build the HTML report of a directory of results again
     Report(Report),

@@ -161,6 +161,12 @@ impl Told<'_> {
                 us(late.max)
             ));
         }
+        if self.report.refused > 0 {
+            text.push_str(&format!(
+                "note: {} frames were not taken by the interface they should leave by\n",
+                self.report.refused
+            ));
+        }
         for (name, _, counts) in self.interfaces.iter().flatten() {
             let notes = [
                 (counts.overrun, "frames were dropped by the kernel: this machine is too slow for them"),

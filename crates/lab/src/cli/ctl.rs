@@ -49,7 +49,7 @@ impl From<CtlError> for Failure {
 fn not_running(what: &str) -> Failure {
     let names = ctl::running(&ctl::directory());
     let right = match names.is_empty() {
-        true => "start a bridge first: aqmkit bridge --help".to_owned(),
+        true => "start a bridge or a link first: aqmkit bridge --help, aqmkit link --help".to_owned(),
         false => format!("choose with --to: {}", names.join(", ")),
     };
     Failure::Problem(crate::experiment::Problem::new(what.to_owned()).right(right))

@@ -22,6 +22,7 @@ use aqmkit_base::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
+use crate::capabilities::keep_only_packets;
 use crate::ctl::Control;
 use crate::error::LiveError;
 use crate::frame::{Frame, Reader};
@@ -134,6 +135,8 @@ fn bottleneck(
     ];
     let reader = Reader { encapsulation: Encapsulation::Ethernet, classes: setup.classes.clone(), salt: setup.salt };
     let granted = be_punctual();
+    // Packets can come from anywhere; the thread that reads them may do nothing but that.
+    keep_only_packets();
     Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, sample_every: None, granted })
 }
 

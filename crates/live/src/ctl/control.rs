@@ -24,6 +24,12 @@ pub struct Control<D> {
     requests: Sender<Request<D>>,
 }
 
+impl<D> std::fmt::Debug for Control<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").field("kind", &self.kind).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 impl<D: 'static> Control<D> {
     /// The control of a bottleneck that was made with these setups, leaves its looks there and takes requests from the
     /// other end of `requests`.
