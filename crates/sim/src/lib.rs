@@ -11,7 +11,6 @@ pub mod observe;
 pub mod output;
 mod packet;
 pub mod scenario;
-pub mod trace;
 mod wire;
 mod world;
 

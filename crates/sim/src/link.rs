@@ -9,8 +9,8 @@ use aqmkit_base::{BitRate, Bytes, Instant, Rng};
 
 use crate::packet::Queued;
 use crate::scenario;
-use crate::trace::Opportunities;
 use crate::wire::Propagation;
+use aqmkit_base::trace::Opportunities;
 
 /// A packet that the queue dropped, or one that it marked.
 #[derive(Clone, Copy, Debug)]

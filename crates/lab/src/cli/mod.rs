@@ -2,18 +2,24 @@
 
 pub mod args;
 pub mod bench;
+pub mod bridge;
 pub mod calibrate;
 pub mod clock;
 pub mod compare;
+pub mod ctl;
+pub mod dashboard;
 pub mod describe;
 pub mod doctor;
 pub mod fail;
 pub mod link;
 pub mod list;
+pub mod live;
 pub mod near;
 pub mod page;
 pub mod perform;
 pub mod progress;
+pub mod queue;
+pub mod replay;
 pub mod reproduce;
 pub mod say;
 
@@ -63,6 +69,9 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Link(args) => link::link(args, talk),
         Command::Doctor(args) => doctor::doctor(args),
+        Command::Replay(args) => replay::replay(args, talk),
+        Command::Bridge(args) => bridge::bridge(args, talk),
+        Command::Ctl(args) => ctl::ctl(args),
         Command::Report(args) => perform::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }

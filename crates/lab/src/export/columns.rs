@@ -102,6 +102,11 @@ fn open<'a, 'b>(
     out: &'a mut BufWriter<&'b File>,
     schema: &SchemaRef,
 ) -> Result<ArrowWriter<&'a mut BufWriter<&'b File>>, Cause> {
-    let settings = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    Ok(ArrowWriter::try_new(out, schema.clone(), Some(settings))?)
+    Ok(ArrowWriter::try_new(out, schema.clone(), Some(settings()))?)
+}
+
+/// How Parquet files are written.
+#[must_use]
+pub fn settings() -> WriterProperties {
+    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build()
 }

@@ -11,7 +11,8 @@ mod tables;
 use std::io::Write;
 use std::path::Path;
 
-pub use atomic::write_atomically;
+pub use atomic::{Temporary, write_atomically};
+pub use columns::settings as parquet_settings;
 pub use error::ExportError;
 
 use crate::report::RunData;
