@@ -214,8 +214,8 @@ impl<D: Port> Bottleneck<D> {
         }
         let wrong = [0, 1].map(|i| files[i].revents().contains(PollFlags::ERR));
         let ended = files[2].revents().contains(PollFlags::IN);
-        for side in 0..2 {
-            if wrong[side] && self.directions[side].device.look_after() {
+        for (side, direction) in self.directions.iter_mut().enumerate() {
+            if wrong[side] && direction.device.look_after() {
                 run.vanished = Some(side);
             }
         }
