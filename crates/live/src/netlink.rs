@@ -207,7 +207,7 @@ fn interface(link: &LinkMessage) -> Interface {
             LinkAttribute::Mtu(mtu) => found.mtu = *mtu,
             LinkAttribute::Qdisc(name) => found.qdisc.clone_from(name),
             LinkAttribute::Stats64(stats) => {
-                (found.tx_packets, found.tx_dropped) = (stats.tx_packets, stats.tx_dropped)
+                (found.tx_packets, found.tx_dropped) = (stats.tx_packets, stats.tx_dropped);
             }
             _ => {}
         }
