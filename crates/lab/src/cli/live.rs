@@ -32,10 +32,12 @@ pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure
     let first = exp.plan().first().and_then(|s| s.scenario().ok());
     let link = first.and_then(|s| Some(s.links.get(s.measured)?.name.clone()));
     let list = agreements(&performed.results, &link.unwrap_or_default());
-    show(&performed, &dir, args.how.json)?;
+    // A run that failed is told of at the end; what the others say is shown all the same.
+    let shown = show(&performed, &dir, args.how.json);
     if !args.how.json {
         say::print(&table(&list))?;
     }
+    shown?;
     if list.iter().all(Agreement::holds) { Ok(()) } else { Err(Failure::Missed) }
 }
 

@@ -39,8 +39,8 @@ pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     };
     outputs.finish()?;
     let wall_s = clock::now().duration_since(start).as_secs_f64();
-    let input = args.input.display().to_string();
-    let told = Told { input, setup: &setup, replayed: &replayed, top: args.top, wall_s };
+    let name = args.input.display().to_string();
+    let told = Told { input: name, setup: &setup, replayed: &replayed, top: args.top, wall_s };
     say::print(&if args.json { told.json()? } else { told.text() })?;
     match &replayed.damage {
         None => Ok(()),

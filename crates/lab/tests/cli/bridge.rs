@@ -1,3 +1,5 @@
+#![allow(clippy::print_stderr, reason = "it says why it was skipped")]
+
 use super::Desk;
 
 #[test]
@@ -28,10 +30,10 @@ fn without_the_right_the_environment_is_to_blame() {
     );
     let told = std::process::Command::new("unshare").args(["-n", "sh", "-c", &script]).output();
     let Ok(told) = told.map(|t| (t.status.code(), String::from_utf8_lossy(&t.stderr).into_owned())) else {
-        return println!("skipped: the program unshare is not here");
+        return eprintln!("skipped: the program unshare is not here");
     };
     if told.1.contains("Operation not permitted") || told.0 == Some(127) {
-        return println!("skipped: namespaces cannot be made here");
+        return eprintln!("skipped: namespaces cannot be made here");
     }
     assert_eq!(told.0, Some(3), "{told:?}");
     assert!(told.1.contains("the right to take frames from interfaces is missing"), "{told:?}");

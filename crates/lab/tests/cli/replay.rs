@@ -25,6 +25,8 @@ fn desk() -> Desk {
 fn a_capture_is_replayed_and_told() {
     let desk = desk();
     let out = desk.run("replay in.pcap --aqm fifo --limit 9 --rate 8mbit").good();
+    // Thousands are apart by a space that no line breaks at.
+    let out = out.replace(['\u{202f}', '\u{a0}', '\u{2009}'], " ");
     assert!(out.starts_with("in.pcap through fifo at 8mbit: 21 packets, 21 000 bytes in 1.001 s"), "{out}");
     assert!(out.contains("Dropped: overflow 10") && out.contains("udp 10.0.0.1:1000 > 10.0.0.2:2000"), "{out}");
     let json: Value =
@@ -45,11 +47,11 @@ fn fates_and_what_leaves_are_files() {
     let lines: Vec<_> = fates.lines().collect();
     assert_eq!(lines[0], "packet,arrival_s,length,class,flow,ecn,fate,reason,queue_delay_ms,departure_s");
     assert_eq!(lines[1], "1,0,1000,udp,udp 10.0.0.1:1000 > 10.0.0.2:2000,ect0,sent,,0,0.001");
-    assert_eq!((lines.len(), lines.iter().filter(|l| l.contains(",marked,step,")).count()), (22, 16));
+    assert_eq!((lines.len(), lines.iter().filter(|l| l.contains(",marked,step,")).count()), (22, 15));
     // What leaves is a capture again, with as many marks, and marks stay.
     let json = desk.run("replay out.pcap --aqm fifo --class ce=ecn:ce --rate 8mbit --json").good();
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["classes"]["ce"]["offered_packets"], 16);
+    assert_eq!(json["classes"]["ce"]["offered_packets"], 15);
     desk.run(&format!("{line} --fates fates.parquet")).good();
     let file = std::fs::File::open(desk.path().join("fates.parquet")).unwrap();
     let rows = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();

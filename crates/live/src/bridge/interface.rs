@@ -68,8 +68,9 @@ impl Open {
         let fd = socket.as_fd();
         let index = index(fd, name)?;
         let mtu = mtu(fd, name)?;
-        set(fd, libc::PACKET_IGNORE_OUTGOING, 1 as libc::c_int)?;
-        set(fd, libc::PACKET_QDISC_BYPASS, 1 as libc::c_int)?;
+        let on: libc::c_int = 1;
+        set(fd, libc::PACKET_IGNORE_OUTGOING, &on)?;
+        set(fd, libc::PACKET_QDISC_BYPASS, &on)?;
         let ring = Ring::new(fd, mtu + FRAMING)?;
         bind(fd, index)?;
         // It ends with the socket, however that ends, and is counted: who else wants it keeps it.
@@ -79,7 +80,7 @@ impl Open {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        set(fd, libc::PACKET_ADD_MEMBERSHIP, membership)?;
+        set(fd, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         let off = switch_off(name);
         Ok(Open { socket, ring, index, name: name.to_owned(), off })
     }

@@ -50,7 +50,8 @@ pub(super) struct About {
 impl Ring {
     /// A ring for frames of at most `longest` bytes.
     pub(super) fn new(socket: BorrowedFd<'_>, longest: usize) -> io::Result<Ring> {
-        sockopt::set(socket, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        sockopt::set(socket, libc::PACKET_VERSION, &version)?;
         let slot = (longest + HEAD).next_power_of_two().clamp(2048, BLOCK);
         let size = slot * SLOTS;
         let request = libc::tpacket_req {
@@ -59,7 +60,7 @@ impl Ring {
             tp_frame_size: slot as u32,
             tp_frame_nr: SLOTS as u32,
         };
-        sockopt::set(socket, libc::PACKET_RX_RING, request)?;
+        sockopt::set(socket, libc::PACKET_RX_RING, &request)?;
         // SAFETY: a new mapping, of as many bytes as the kernel has just made a ring of.
         let memory = unsafe {
             mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, socket, 0)
@@ -102,9 +103,9 @@ impl Ring {
 /// Copies a frame, with a tag behind its addresses where there is one; how many bytes it has then.
 fn copy(frame: &[u8], tag: Option<(u16, u16)>, buffer: &mut [u8]) -> usize {
     const ADDRESSES: usize = 12;
-    let put = |buffer: &mut [u8], from: &[u8]| {
-        let length = from.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&from[..length]);
+    let put = |to: &mut [u8], from: &[u8]| {
+        let length = from.len().min(to.len());
+        to[..length].copy_from_slice(&from[..length]);
         length
     };
     match (tag, frame.split_at_checked(ADDRESSES)) {

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Sets an option of a packet socket.
-pub(super) fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: T) -> io::Result<()> {
+pub(super) fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: the pointer is to a value that outlives the call, and the size is that of the value; the kernel reads
     // no more.
     let done = unsafe {
@@ -12,7 +12,7 @@ pub(super) fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: T) -> i
             socket.as_raw_fd(),
             libc::SOL_PACKET,
             option,
-            (&raw const value).cast(),
+            std::ptr::from_ref(value).cast(),
             size_of::<T>() as libc::socklen_t,
         )
     };

@@ -95,14 +95,14 @@ impl Page {
     }
 
     fn distributions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "How long packets that were sent had waited";
-        let mut family = encoder.encode_descriptor("queue_delay", help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        let (waited, late) = ("How long packets that were sent had waited", "How late packets were handed on");
+        let unit = Some(&Unit::Seconds);
+        let mut delays = encoder.encode_descriptor("queue_delay", waited, unit, MetricType::Histogram)?;
         for (labels, counted) in self.classes() {
-            histogram(&counted.waited, family.encode_family(&labels)?)?;
+            histogram(&counted.waited, delays.encode_family(&labels)?)?;
         }
-        let help = "How late packets were handed on by the program";
-        let mut family = encoder.encode_descriptor("lateness", help, Some(&Unit::Seconds), MetricType::Histogram)?;
-        histogram(&self.0.late, family.encode_family(&vec![("name", self.0.name.as_str())])?)
+        let mut lateness = encoder.encode_descriptor("lateness", late, unit, MetricType::Histogram)?;
+        histogram(&self.0.late, lateness.encode_family(&vec![("name", self.0.name.as_str())])?)
     }
 }
 

@@ -38,9 +38,7 @@ fn every_frame_passes_as_it_is() {
         frame(&[0x88, 0xb5], 1514),
         frame(&[0x81, 0, 0, 5, 0x88, 0xb5], 1518),
     ];
-    for frame in &frames {
-        a.send(frame).unwrap();
-    }
+    frames.iter().for_each(|f| a.send(f).unwrap());
     let (mut buffer, mut came) = ([0; 2000], Vec::new());
     let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
     while came.len() < frames.len() && std::time::Instant::now() < end {
