@@ -216,7 +216,7 @@ impl Sending for Sender {
     }
 
     fn next(&self, cx: &Cx<'_>) -> Option<Instant> {
-        ((self.flying.len() as f64) < libm::floor(self.window)).then_some(cx.now)
+        ((self.flying.len() as f64) < self.window).then_some(cx.now)
     }
 
     fn on_sent(&mut self, seq: u64, _more: bool, cx: &Cx<'_>) {

@@ -35,6 +35,7 @@ fn a_peer_that_never_answers_is_given_up() {
 #[test]
 fn who_closes_is_not_sent_to_for_long() {
     let mut net = Net::sending(&profile(Kind::Tfrc), 1, 100);
+    net.bottleneck = Some(Bottleneck { bytes_per_second: 100_000.0, limit: 10.0 });
     // The first word of the close is lost.
     let mut heard = false;
     net.script = Box::new(move |packet, _| {

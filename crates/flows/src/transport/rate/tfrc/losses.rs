@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn three_later_packets_make_a_loss() {
         let found = play(&[0, 1, 4, 5, 6, 7]);
-        let third = aqmkit_base::Duration::from_millis(10).mul_f64(1.0 / 3.0);
-        assert_eq!(found, [(6, 2, ms(10) + third), (6, 3, ms(10) + third + third)]);
+        let at = |ns| Instant::from_nanos(ns);
+        assert_eq!(found, [(6, 2, at(13_333_333)), (6, 3, at(16_666_667))]);
     }
 
     #[test]

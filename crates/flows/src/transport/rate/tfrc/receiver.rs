@@ -116,6 +116,10 @@ impl Receiving for Receiver {
         if !first {
             self.now.bytes += u64::from(len);
         }
+        if self.rtt.is_zero() && !data.rtt.is_zero() {
+            // Regular reports begin here, and what they count.
+            (self.now, self.before) = (Span { since: cx.now, bytes: 0 }, None);
+        }
         self.rtt = data.rtt;
         self.segment = self.segment.max(len);
         if self.last.is_none_or(|(last, _)| data.seq > last.seq) {
