@@ -5,13 +5,14 @@
 
 mod apps;
 mod connections;
+mod ends;
 
 use std::collections::VecDeque;
 
 use aqmkit_aqm::ParamError;
 use aqmkit_base::{Duration, Instant, Rng};
 use aqmkit_flows::traffic;
-use aqmkit_flows::transport::{self, Profile, Segment};
+use aqmkit_flows::transport::{self, Profile, Segment, rate};
 
 use crate::agenda::Agenda;
 use crate::link::{Fate, Link, Next};
@@ -111,7 +112,8 @@ pub(crate) struct World<'o> {
     news: VecDeque<(u32, traffic::Event)>,
     /// Reused between calls.
     segments: Vec<Segment>,
-    tcp_events: Vec<transport::Event>,
+    packets: Vec<rate::Packet>,
+    end_events: Vec<transport::Event>,
     actions: Vec<traffic::Action>,
 }
 
@@ -143,7 +145,8 @@ impl<'o> World<'o> {
             events: 0,
             news: VecDeque::new(),
             segments: Vec::new(),
-            tcp_events: Vec::new(),
+            packets: Vec::new(),
+            end_events: Vec::new(),
             actions: Vec::new(),
         };
         world.schedule(scenario.origin, &scenario.groups);
