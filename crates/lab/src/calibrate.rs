@@ -190,8 +190,8 @@ mod tests {
     fn follow(bps: f64, whole: bool, load: impl Fn(f64) -> f64) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();
         while let Step::Try(amount) = step(&points, 100.0, bps) {
-            let amount = if whole { amount.round() } else { amount };
-            if amount < 1.0 && whole || points.iter().any(|p| p.amount == amount) {
+            let amount = if whole { amount.round().max(1.0) } else { amount };
+            if points.iter().any(|p| p.amount == amount) {
                 break;
             }
             points.push(Point { amount, value: amount, load: load(amount) });

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod experiment;
 pub mod export;
 pub mod formula;
+pub mod live;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -97,14 +97,14 @@ impl Knob<'_> {
         }
     }
 
-    /// Sets the parameter so that [`Knob::amount`] is as near to `amount` as it can be. False where a count would
-    /// have to be below 1 or above [`MAX_INSTANCES`].
+    /// Sets the parameter so that [`Knob::amount`] is as near to `amount` as it can be. A count is at least 1;
+    /// false where it would be above [`MAX_INSTANCES`].
     #[must_use]
     pub fn set_amount(&mut self, amount: f64) -> bool {
         match self {
             Knob::Count(_, n) => {
-                **n = libm::round(amount) as usize;
-                (1..=MAX_INSTANCES).contains(&**n)
+                **n = libm::round(amount).max(1.0) as usize;
+                **n <= MAX_INSTANCES
             }
             Knob::Stretch(_, factor) => {
                 **factor = 1.0 / amount;

@@ -1,5 +1,6 @@
 //! The command line: what can be written, and its help.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
@@ -45,6 +46,10 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Show published values beside measured ones, with a verdict for each
     Reproduce(Reproduce),
+    /// Run a command behind a live bottleneck: real packets, the kernel's own TCP
+    Link(Box<Link>),
+    /// Say what this machine can do on live traffic, and how running links fare
+    Doctor(Doctor),
     /// Build the HTML report of a directory of results again
     Report(Report),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)
@@ -270,6 +275,94 @@ pub struct Bench {
     /// Flows that they belong to; several numbers give a table
     #[arg(long, value_name = "N,…", default_value = "1000", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
     pub flows: Vec<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `link`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit link --rate 40mbit --delay 5ms --aqm dualpi2 --ecn --server 'iperf3 -s -1' -- sh -c 'iperf3 -Rc $AQMKIT_BASE'
+  aqmkit link --rate 10mbit --delay 20ms --aqm codel:target=5ms --up-rate 1mbit -- ping -c 5 198.18.0.1
+  aqmkit link --cleanup
+
+The command runs in the client's network namespace, what --server names in the server's, whose address is in
+$AQMKIT_BASE (198.18.0.1; fd61:716d:6b69::1 in $AQMKIT_BASE6). Down is from the server to the client. The exit code
+is that of the command; 1 where the machine could not keep up. docs/guide/live.md has more.")]
+pub struct Link {
+    /// Rate of both directions
+    #[arg(long, value_parser = parse_rate)]
+    pub rate: Option<BitRate>,
+    /// Delay of each direction
+    #[arg(long, value_parser = parse_duration, default_value = "0ms")]
+    pub delay: Duration,
+    /// Discipline of both directions, a name or NAME:PARAMETER=VALUE,…
+    #[arg(long, default_value = "fifo")]
+    pub aqm: String,
+    /// Rate from the server to the client
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub down_rate: Option<BitRate>,
+    /// Delay from the server to the client
+    #[arg(long, value_name = "DELAY", value_parser = parse_duration)]
+    pub down_delay: Option<Duration>,
+    /// Discipline from the server to the client
+    #[arg(long, value_name = "AQM")]
+    pub down_aqm: Option<String>,
+    /// Rate from the client to the server
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub up_rate: Option<BitRate>,
+    /// Delay from the client to the server
+    #[arg(long, value_name = "DELAY", value_parser = parse_duration)]
+    pub up_delay: Option<Duration>,
+    /// Discipline from the client to the server
+    #[arg(long, value_name = "AQM")]
+    pub up_aqm: Option<String>,
+    /// Congestion control of every connection: cubic, reno, bbr …
+    #[arg(long)]
+    pub cc: Option<String>,
+    /// Let TCP use ECN at both ends
+    #[arg(long, conflicts_with = "no_ecn")]
+    pub ecn: bool,
+    /// Let TCP not use ECN
+    #[arg(long)]
+    pub no_ecn: bool,
+    /// A command for the server's side; it is ended with the link
+    #[arg(long, value_name = "COMMAND")]
+    pub server: Vec<String>,
+    /// A traffic class and what belongs to it: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
+    #[arg(long, value_name = "NAME=RULE,…")]
+    pub class: Vec<String>,
+    /// Bytes of framing that each packet takes beyond its own length
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub overhead: u32,
+    /// Largest packet
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_535))]
+    pub mtu: u32,
+    /// Seed of the disciplines' random numbers
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Show once a second how the link fares
+    #[arg(long)]
+    pub watch: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the summary as JSON into this file too
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// End what links that were killed have left behind, and nothing else
+    #[arg(long, exclusive = true)]
+    pub cleanup: bool,
+    /// The command, after --
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  aqmkit doctor\n  aqmkit doctor --json")]
+pub struct Doctor {
     /// Print JSON
     #[arg(long)]
     pub json: bool,

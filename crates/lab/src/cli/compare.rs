@@ -66,6 +66,17 @@ fn experiment(args: &args::Compare) -> Result<Table, Failure> {
 
 /// `red:min=5,max=40` as an entry of the sweep.
 fn discipline(text: &str, args: &args::Compare) -> Result<Value, Failure> {
+    let (name, parameters) = written(text)?;
+    let mut entry = table([("name", string(name)), ("label", string(text))]);
+    if let Some(limit) = args.limit {
+        entry.insert("limit".to_owned(), literal(&limit.to_string()));
+    }
+    entry.extend(parameters);
+    Ok(Value::Table(entry))
+}
+
+/// `red:min=5,max=40` as the name of a discipline and its parameters.
+pub(super) fn written(text: &str) -> Result<(&str, Table), Failure> {
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
     if registry::find(name).is_none() {
         let names = || registry::ALL.iter().map(|e| e.name);
@@ -73,10 +84,7 @@ fn discipline(text: &str, args: &args::Compare) -> Result<Value, Failure> {
         let near = closest(name, names()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
         return wrong(format!("no discipline is called {name:?}"), format!("{near}Known are {known}"));
     }
-    let mut entry = table([("name", string(name)), ("label", string(text))]);
-    if let Some(limit) = args.limit {
-        entry.insert("limit".to_owned(), literal(&limit.to_string()));
-    }
+    let mut entry = Table::new();
     for parameter in split(parameters) {
         let Some((key, value)) = parameter.split_once('=') else {
             return wrong(
@@ -86,7 +94,7 @@ fn discipline(text: &str, args: &args::Compare) -> Result<Value, Failure> {
         };
         entry.insert(key.trim().to_owned(), literal(value.trim()));
     }
-    Ok(Value::Table(entry))
+    Ok((name, entry))
 }
 
 /// The parts between commas that are not inside brackets or quotes.

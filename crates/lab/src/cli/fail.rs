@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use aqmkit_live::LiveError;
+
 use crate::experiment::Problem;
 use crate::export::ExportError;
 use crate::store::StoreError;
@@ -15,6 +17,8 @@ pub enum Failure {
     Missed,
     /// The environment lacks something: exit code 3.
     Environment(String),
+    /// A command that was run for the user ended like this.
+    Command(u8),
     /// Ctrl-C; the text says how to go on: exit code 130.
     Stopped(String),
 }
@@ -27,6 +31,7 @@ impl Failure {
             Failure::Missed => 1,
             Failure::Problem(_) => 2,
             Failure::Environment(_) => 3,
+            Failure::Command(code) => *code,
             Failure::Stopped(_) => 130,
         }
     }
@@ -35,7 +40,7 @@ impl Failure {
     #[must_use]
     pub fn text(self) -> Option<String> {
         match self {
-            Failure::Missed => None,
+            Failure::Missed | Failure::Command(_) => None,
             Failure::Problem(problem) => {
                 let mut text = String::new();
                 let _ = write!(text, "{:?}", miette::Report::new(problem));
@@ -77,6 +82,20 @@ impl From<ExportError> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Failure::Environment(error.to_string())
+    }
+}
+
+impl From<LiveError> for Failure {
+    fn from(error: LiveError) -> Self {
+        match error {
+            LiveError::Parameter { direction, error } => {
+                let cite =
+                    if error.source_text.is_empty() { String::new() } else { format!(" ({})", error.source_text) };
+                let problem = Problem::new(format!("{direction}: {} cannot be {}", error.field, error.got));
+                Failure::Problem(problem.right(format!("{}{cite}", error.want)))
+            }
+            LiveError::Lacks { .. } | LiveError::System { .. } => Failure::Environment(error.to_string()),
+        }
     }
 }
 

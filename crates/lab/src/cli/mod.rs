@@ -6,7 +6,9 @@ pub mod calibrate;
 pub mod clock;
 pub mod compare;
 pub mod describe;
+pub mod doctor;
 pub mod fail;
+pub mod link;
 pub mod list;
 pub mod near;
 pub mod page;
@@ -66,6 +68,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Run(args) => perform::run(args, talk),
         Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Link(args) => link::link(args, talk),
+        Command::Doctor(args) => doctor::doctor(args),
         Command::Report(args) => perform::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }

@@ -19,6 +19,7 @@ use super::network::{Network, Route};
 use super::plan::RunSpec;
 use super::problem::Problem;
 use super::queue::plain;
+use super::rate::LinkRate;
 use super::resolve::{Resolved, Window};
 use super::tree::Node;
 
@@ -56,11 +57,13 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
     }
     let link = crossed(routes, network);
     let bps = match written.strip_suffix('%') {
-        Some(percent) => percent.trim().parse().ok().map(|p: f64| network.links[link].rate.as_bps() as f64 * p / 100.0),
+        Some(percent) => {
+            percent.trim().parse().ok().map(|p: f64| network.links[link].rate.mean.as_bps() as f64 * p / 100.0)
+        }
         None => parse_rate(written).ok().map(|r| r.as_bps() as f64),
     };
     match bps {
-        Some(bps) if bps >= 1.0 && bps <= network.links[link].rate.as_bps() as f64 * FASTER as f64 / 2.0 => {
+        Some(bps) if bps >= 1.0 && bps <= network.links[link].rate.mean.as_bps() as f64 * FASTER as f64 / 2.0 => {
             Ok(Load { written: written.to_owned(), bps: bps as u64, link })
         }
         _ => Err(Problem::new(format!("{written:?} is not a load"))
@@ -75,7 +78,7 @@ fn crossed(routes: &[Route], network: &Network) -> usize {
     if way.contains(&network.measured) {
         return network.measured;
     }
-    way.iter().copied().min_by_key(|&l| network.links[l].rate).unwrap_or(network.measured)
+    way.iter().copied().min_by_key(|&l| network.links[l].rate.mean).unwrap_or(network.measured)
 }
 
 /// A traffic on a network whose population is to be found.
@@ -157,9 +160,10 @@ impl Sought {
     }
 }
 
-/// A link on which nothing queues for long.
+/// A link on which nothing queues for long: where a trace varies the rate, its mean stands for it.
 fn uncongested(link: &Link) -> Result<Link, Problem> {
-    let rate = BitRate::from_bps(link.rate.as_bps().saturating_mul(FASTER));
+    let mean = BitRate::from_bps(link.rate.mean.as_bps().saturating_mul(FASTER));
+    let rate = LinkRate { mean, trace: None };
     Ok(Link { rate, aqm: plain()?, report: true, ..link.clone() })
 }
 

@@ -6,6 +6,6 @@ mod summary;
 mod verdicts;
 
 pub use scoreboard::scoreboard;
-pub use screen::Screen;
+pub use screen::{Screen, drawn, head, number};
 pub use summary::summary;
 pub use verdicts::verdicts;

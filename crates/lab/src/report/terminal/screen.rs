@@ -35,7 +35,8 @@ impl Screen {
     }
 
     /// An empty table of this width.
-    pub(super) fn table(self) -> Table {
+    #[must_use]
+    pub fn table(self) -> Table {
         let mut table = Table::new();
         table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
         table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -55,7 +56,8 @@ impl Screen {
 }
 
 /// The table as text, with one space between columns beside the one that separates them.
-pub(super) fn drawn(mut table: Table) -> String {
+#[must_use]
+pub fn drawn(mut table: Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 1));
     }
@@ -63,12 +65,12 @@ pub(super) fn drawn(mut table: Table) -> String {
 }
 
 /// A cell of a heading.
-pub(super) fn head(text: impl ToString, alignment: CellAlignment) -> Cell {
+pub fn head(text: impl ToString, alignment: CellAlignment) -> Cell {
     Cell::new(text).set_alignment(alignment).add_attribute(Attribute::Bold)
 }
 
 /// A cell that holds a number.
-pub(super) fn number(text: impl ToString) -> Cell {
+pub fn number(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 

@@ -1,0 +1,60 @@
+//! `doctor`: what this machine can do on live traffic.
+
+use std::path::Path;
+
+use aqmkit_live::cleanup;
+use aqmkit_live::doctor::{Check, Patient, State, examine, patients};
+use serde::Serialize;
+
+use super::args;
+use super::fail::Failure;
+use super::say;
+
+#[derive(Serialize)]
+struct Findings {
+    checks: Vec<Check>,
+    links: Vec<Patient>,
+}
+
+/// `aqmkit doctor`.
+///
+/// # Errors
+/// When something is missing that a link needs.
+pub fn doctor(args: &args::Doctor) -> Result<(), Failure> {
+    let findings = Findings { checks: examine(), links: patients(Path::new(cleanup::DIRECTORY)) };
+    if args.json {
+        say::print(&serde_json::to_string_pretty(&findings)?)?;
+    } else {
+        say::print(&text(&findings))?;
+    }
+    let needed = ["rights", "namespaces", "TUN"];
+    let missing: Vec<&str> = needed.into_iter().filter(|n| lacks(&findings.checks, n)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Environment(format!("aqmkit link cannot run here: {} missing", missing.join(", "))))
+}
+
+fn lacks(checks: &[Check], name: &str) -> bool {
+    checks.iter().any(|c| c.name == name && c.state == State::Missing)
+}
+
+fn text(findings: &Findings) -> String {
+    let width = findings.checks.iter().map(|c| c.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for check in &findings.checks {
+        let sign = match check.state {
+            State::Good => "good   ",
+            State::Poor => "poor   ",
+            State::Missing => "missing",
+        };
+        let right =
+            if check.right.is_empty() { String::new() } else { format!("\n{:width$}           {}", "", check.right) };
+        text += &format!("{sign}  {:width$}  {}{right}\n", check.name, check.found);
+    }
+    for link in &findings.links {
+        text += &format!("\n{}: {}\n", say::bold(&format!("link {}", link.pid)), link.title);
+        text.extend(link.findings.iter().map(|f| format!("  {f}\n")));
+    }
+    text
+}

@@ -1,0 +1,182 @@
+//! `link`: a command behind a live bottleneck.
+
+mod ask;
+mod summary;
+mod watch;
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use aqmkit_live::capabilities::keep_only_kill;
+use aqmkit_live::children::Children;
+use aqmkit_live::cleanup::{self, Held, Record};
+use aqmkit_live::link::{BASE, BASE6, Link, LinkSetup};
+use rustix::event::Timespec;
+
+use super::args;
+use super::fail::{Failure, wrong};
+use super::progress::Talk;
+use super::say;
+use summary::Told;
+use watch::Watch;
+
+/// How often the link is looked after.
+const PULSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// How long a server has to listen before the command starts.
+const HEAD_START: Duration = Duration::from_millis(300);
+
+/// `aqmkit link`.
+///
+/// # Errors
+/// When an argument is wrong, the machine lacks something or could not keep up, or the command ends with another exit
+/// code than 0.
+pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
+    let directory = Path::new(cleanup::DIRECTORY);
+    let cleaned = cleanup::clean(directory);
+    if args.cleanup {
+        let text = format!("{} killed links cleaned up, {} processes ended", cleaned.records, cleaned.processes);
+        return Ok(say::print(&text)?);
+    }
+    if cleaned.records > 0 && talk != Talk::Quiet {
+        say::tell(&format!("note: cleaned up after {} killed links", cleaned.records));
+    }
+    let setup = ask::setup(args)?;
+    if args.command.is_empty() {
+        return wrong("there is no command to run", "write it after --, as in aqmkit link --rate 10mbit -- bash");
+    }
+    let signals = Signals::catch()?;
+    let link = Link::open(&setup)?;
+    let title = ask::title(&setup);
+    let held = Held::new(directory, &record(&link, &setup));
+    if let Err(e) = &held {
+        say::tell(&format!(
+            "note: no record can be kept in {}: {e}; doctor will not see this link",
+            directory.display()
+        ));
+    }
+    let held = held.ok();
+    let mut children = Children::adopt()?;
+    let run = run(args, &link, &mut children, &signals, held.as_ref(), talk == Talk::Verbose);
+    children.end();
+    let (measured, dropped_before) = link.close()?;
+    let ended = run?;
+    let told = Told { title, setup: &setup, measured: &measured, dropped_before, exit_code: ended.code };
+    summary::tell(&told, args)?;
+    match ended {
+        Ended { interrupted: true, .. } => Err(Failure::Stopped("Stopped.".to_owned())),
+        Ended { code: 0, .. } if told.doubts().is_empty() => Ok(()),
+        Ended { code: 0, .. } => Err(Failure::Missed),
+        Ended { code, .. } => Err(Failure::Command(code)),
+    }
+}
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    code: u8,
+    interrupted: bool,
+}
+
+/// Runs the commands and looks after the link until the command ends, a signal comes or the link fails.
+fn run(
+    args: &args::Link,
+    link: &Link,
+    children: &mut Children,
+    signals: &Signals,
+    held: Option<&Held>,
+    loud: bool,
+) -> Result<Ended, Failure> {
+    let [base, base6] = link.base();
+    let own = link.addresses.server.map(|a| a.to_string());
+    for server in &args.server {
+        let command = ["sh", "-c", server].map(OsString::from);
+        let [v4, v6] = own.clone();
+        let env = [(BASE, v4), (BASE6, v6)];
+        children.start(&command, &link.server.namespace, &env, if loud { Stdio::inherit() } else { Stdio::null() })?;
+    }
+    let env = if args.server.is_empty() { [(BASE, base), (BASE6, base6)] } else { own_base(own) };
+    if !args.server.is_empty() {
+        std::thread::sleep(HEAD_START);
+    }
+    // With --json, standard output is for the summary alone.
+    let output =
+        if args.json { Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?) } else { Stdio::inherit() };
+    let Ok(pid) = children.start(&args.command, &link.client.namespace, &env, output) else {
+        let program = args.command[0].to_string_lossy();
+        return wrong(format!("{program:?} cannot be started"), "name a program that can be run, after --");
+    };
+    keep_only_kill();
+    let mut watch = Watch::new(link, held, args.watch);
+    loop {
+        children.reap();
+        if let Some(code) = children.ended(pid) {
+            return Ok(Ended { code, interrupted: false });
+        }
+        if signals.wait(PULSE) {
+            // A terminal has told the command as well: it gets the time to say what it has to say.
+            let patience = Duration::from_secs(2);
+            let code = (0..20).find_map(|_| {
+                std::thread::sleep(patience / 20);
+                children.reap();
+                children.ended(pid)
+            });
+            return Ok(Ended { code: code.unwrap_or(130), interrupted: true });
+        }
+        if !link.is_up() {
+            return Ok(Ended { code: 1, interrupted: false });
+        }
+        watch.beat();
+    }
+}
+
+fn own_base([v4, v6]: [String; 2]) -> [(&'static str, String); 2] {
+    [(BASE, v4), (BASE6, v6)]
+}
+
+fn record(link: &Link, setup: &LinkSetup) -> Record {
+    let made = if link.nested { vec![&link.client] } else { vec![&link.server, &link.client] };
+    let sides = [&link.server, &link.client];
+    Record {
+        pid: std::process::id(),
+        title: ask::title(setup),
+        cookies: made.iter().map(|s| s.namespace.cookie()).collect(),
+        paths: sides.iter().map(|s| s.namespace.path()).collect(),
+        devices: sides.iter().map(|s| s.device.clone()).collect(),
+        rates_bps: [&setup.down, &setup.up].map(|s| s.rate.as_bps()).to_vec(),
+    }
+}
+
+/// The signals that end the command, and those that tell of children.
+struct Signals {
+    pipe: std::os::unix::net::UnixStream,
+    ended: std::sync::Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Signals {
+    fn catch() -> Result<Self, Failure> {
+        use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+        let (pipe, write) = std::os::unix::net::UnixStream::pair()?;
+        pipe.set_nonblocking(true)?;
+        let ended = std::sync::Arc::default();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, std::sync::Arc::clone(&ended))?;
+            signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
+        }
+        signal_hook::low_level::pipe::register(SIGCHLD, write)?;
+        Ok(Signals { pipe, ended })
+    }
+
+    /// Waits for a signal, but no longer than `time`; whether it is one to end.
+    fn wait(&self, time: Timespec) -> bool {
+        use rustix::event::{PollFd, PollFlags, poll};
+        // An interruption is a signal, which the flag tells of.
+        let _ = poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&time));
+        let mut pipe = &self.pipe;
+        while std::io::Read::read(&mut pipe, &mut [0; 64]).is_ok_and(|n| n > 0) {}
+        self.ended.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}

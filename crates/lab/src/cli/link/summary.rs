@@ -1,0 +1,192 @@
+//! What a link has measured, for people and for programs.
+
+use std::collections::BTreeMap;
+
+use aqmkit_base::BitRate;
+use aqmkit_live::bottleneck::{Measured, Trouble};
+use aqmkit_live::link::LinkSetup;
+use aqmkit_live::meter::Window;
+use aqmkit_live::timing::Granted;
+use aqmkit_sim::output::{ClassStats, LinkStats, Summary};
+use comfy_table::CellAlignment;
+use serde::Serialize;
+
+use crate::cli::args;
+use crate::cli::fail::Failure;
+use crate::cli::say;
+use crate::live::stats;
+use crate::report::format::{fixed, thousands};
+use crate::report::terminal::{Screen, drawn, head, number};
+
+/// Everything there is to tell.
+pub(super) struct Told<'a> {
+    pub(super) title: String,
+    pub(super) setup: &'a LinkSetup,
+    pub(super) measured: &'a Measured,
+    pub(super) dropped_before: u64,
+    pub(super) exit_code: u8,
+}
+
+/// The summary as a program reads it. The names of what was measured are those of `results.json`.
+#[derive(Serialize)]
+struct Json<'a> {
+    title: &'a str,
+    exit_code: u8,
+    /// False where the machine could not keep up; then there are no measurements.
+    valid: bool,
+    doubts: &'a [String],
+    duration_s: f64,
+    links: BTreeMap<&'a str, Link>,
+    classes: BTreeMap<&'a str, BTreeMap<&'a str, ClassStats>>,
+    lateness_ms: Option<Summary>,
+    machine: Machine,
+}
+
+#[derive(Serialize)]
+struct Link {
+    #[serde(flatten)]
+    stats: LinkStats,
+    marks: BTreeMap<String, u64>,
+}
+
+#[derive(Serialize)]
+struct Machine {
+    granted: Granted,
+    trouble: Trouble,
+    dropped_before: u64,
+    cpu_s: f64,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn doubts(&self) -> Vec<String> {
+        self.measured.doubts(self.dropped_before)
+    }
+
+    /// Each direction with its window and rate.
+    fn windows(&self) -> impl Iterator<Item = (&'a str, &'a Window, BitRate)> {
+        let rates = [self.setup.down.rate, self.setup.up.rate];
+        let first = |(name, windows): &'a (String, Vec<Window>)| windows.first().map(|w| (name.as_str(), w));
+        let found = self.measured.directions.iter().filter_map(first);
+        found.zip(rates).map(|((name, window), rate)| (name, window, rate))
+    }
+}
+
+/// Prints the summary, and writes it where it was asked for.
+pub(super) fn tell(told: &Told<'_>, args: &args::Link) -> Result<(), Failure> {
+    let doubts = told.doubts();
+    let json = || serde_json::to_string_pretty(&json(told, &doubts));
+    if let Some(file) = &args.out {
+        std::fs::write(file, json()? + "\n")?;
+    }
+    if args.json {
+        return Ok(say::print(&json()?)?);
+    }
+    // The command's own output is on standard output; the summary must not mix with it.
+    say::tell(&text(told, &doubts));
+    Ok(())
+}
+
+fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
+    let names = told.setup.classes.names();
+    let valid = doubts.is_empty();
+    let windows: Vec<_> = if valid { told.windows().collect() } else { Vec::new() };
+    let link = |window: &Window, rate| Link {
+        stats: stats::link(window, rate),
+        marks: stats::by_reason(&window.total.marked),
+    };
+    let classes =
+        |window: &Window| names.iter().enumerate().map(|(i, n)| (n.as_str(), stats::class(window, i))).collect();
+    Json {
+        title: &told.title,
+        exit_code: told.exit_code,
+        valid,
+        doubts,
+        duration_s: told.measured.end.as_secs_f64(),
+        links: windows.iter().map(|(name, w, rate)| (*name, link(w, *rate))).collect(),
+        classes: windows.iter().map(|(name, w, _)| (*name, classes(w))).collect(),
+        lateness_ms: stats::summary(&told.measured.late),
+        machine: Machine {
+            granted: told.measured.granted,
+            trouble: told.measured.trouble,
+            dropped_before: told.dropped_before,
+            cpu_s: told.measured.cpu.as_secs_f64(),
+        },
+    }
+}
+
+fn text(told: &Told<'_>, doubts: &[String]) -> String {
+    let mut text = format!("\n{}, {:.1} s\n", told.title, told.measured.end.as_secs_f64());
+    if doubts.is_empty() {
+        text += &table(told);
+        for (name, window, _) in told.windows() {
+            text += &reasons(name, "dropped", &stats::by_reason(&window.total.dropped));
+            text += &reasons(name, "marked", &stats::by_reason(&window.total.marked));
+        }
+    } else {
+        text += "The machine could not keep up, so nothing is reported:\n";
+        text.extend(doubts.iter().map(|d| format!("  {d}\n")));
+        text += "  aqmkit doctor says what this machine can do.\n";
+    }
+    text + &lateness(told)
+}
+
+fn table(told: &Told<'_>) -> String {
+    let mut lines = Screen::of_stdout().table();
+    let heads =
+        ["Mbit/s", "of rate", "offered\nMbit/s", "dropped", "marked", "delay mean\nms", "p50", "p90", "p99", "max"];
+    let first = head("\ndirection".to_owned(), CellAlignment::Left);
+    let low = |h: &str| if h.contains('\n') { h.to_owned() } else { format!("\n{h}") };
+    lines.set_header(std::iter::once(first).chain(heads.iter().map(|h| head(low(h), CellAlignment::Right))));
+    for (name, window, rate) in told.windows() {
+        let s = stats::link(window, rate);
+        let delay = s.queue_delay_ms;
+        let ms = |of: fn(&Summary) -> f64| fixed(delay.as_ref().map_or(f64::NAN, of), 2);
+        let cells = [
+            fixed(s.throughput_bps / 1e6, 2),
+            format!("{:.1} %", s.utilization * 100.0),
+            fixed(s.offered_bps / 1e6, 2),
+            format!("{:.3} %", s.drop_rate * 100.0),
+            format!("{:.3} %", s.mark_rate * 100.0),
+            ms(|d| d.mean),
+            ms(|d| d.p50),
+            ms(|d| d.p90),
+            ms(|d| d.p99),
+            ms(|d| d.max),
+        ];
+        lines.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(cells.into_iter().map(number)));
+    }
+    drawn(lines) + "\n"
+}
+
+fn reasons(direction: &str, what: &str, counts: &BTreeMap<String, u64>) -> String {
+    if counts.is_empty() {
+        return String::new();
+    }
+    let list: Vec<String> = counts.iter().map(|(why, n)| format!("{} {why}", thousands(*n))).collect();
+    format!("{direction} {what}: {}\n", list.join(", "))
+}
+
+fn lateness(told: &Told<'_>) -> String {
+    let measured = told.measured;
+    let us = |ms: f64| ms * 1e3;
+    let Some(late) = stats::summary(&measured.late) else { return "no packet passed\n".to_owned() };
+    let without = [
+        (measured.granted.realtime, "SCHED_FIFO"),
+        (measured.granted.locked, "mlockall"),
+        (measured.granted.sharp, "timer slack"),
+    ];
+    let without: Vec<&str> = without.iter().filter(|(granted, _)| !granted).map(|(_, name)| *name).collect();
+    let without = if without.is_empty() { String::new() } else { format!("; without {}", without.join(", ")) };
+    let refused = if measured.trouble.refused > 0 {
+        format!("; {} refused at the far end", measured.trouble.refused)
+    } else {
+        String::new()
+    };
+    format!(
+        "handed on late by {:.0} µs (median), {:.0} µs (p99), {:.0} µs (max); {:.0} % of a core{without}{refused}",
+        us(late.p50),
+        us(late.p99),
+        us(late.max),
+        measured.cpu.as_secs_f64() / measured.end.as_secs_f64().max(1e-9) * 100.0
+    )
+}

@@ -1,0 +1,53 @@
+//! A running link, seen from outside: on the terminal, and in a file for `doctor`.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use aqmkit_live::bottleneck::Look;
+use aqmkit_live::cleanup::Held;
+use aqmkit_live::doctor::Pulse;
+use aqmkit_live::link::Link;
+
+use crate::cli::say;
+
+/// Looks at a link once a second.
+pub(super) struct Watch {
+    look: Arc<Mutex<Look>>,
+    last: Look,
+    file: Option<PathBuf>,
+    aloud: bool,
+}
+
+impl Watch {
+    pub(super) fn new(link: &Link, held: Option<&Held>, aloud: bool) -> Self {
+        Watch { look: Arc::clone(&link.look), last: Look::default(), file: held.map(Held::look_path), aloud }
+    }
+
+    /// Looks, if a second has passed since the last time.
+    pub(super) fn beat(&mut self) {
+        let Ok(now) = self.look.lock().map(|look| look.clone()) else { return };
+        let since = now.at.since(self.last.at).as_secs_f64();
+        if since < 1.0 {
+            return;
+        }
+        let pulse = Pulse::between(&self.last, &now);
+        if let Some(file) = &self.file {
+            // Who asks later sees an older look.
+            let _ = serde_json::to_vec(&pulse).map(|text| std::fs::write(file, text));
+        }
+        if self.aloud {
+            let line = |(name, d): (&str, &aqmkit_live::doctor::PulseDirection)| {
+                format!(
+                    "{name} {:.2} Mbit/s, {} waiting, {} dropped, {} marked",
+                    d.bps / 1e6,
+                    d.waiting_packets,
+                    d.drops,
+                    d.marks
+                )
+            };
+            let lines = ["down", "up"].into_iter().zip(&pulse.directions).map(line).collect::<Vec<_>>();
+            say::tell(&format!("{:6.1} s  {}", now.at.as_secs_f64(), lines.join("  |  ")));
+        }
+        self.last = now;
+    }
+}

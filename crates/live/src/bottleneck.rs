@@ -1,0 +1,293 @@
+//! The loop that moves packets: two devices, a [`Shaper`] in each direction, one thread.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
+
+use aqmkit_aqm::Backlog;
+use aqmkit_base::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags};
+use serde::Serialize;
+
+use crate::frame::{Frame, Reader};
+use crate::meter::{Counters, Times, Window};
+use crate::shaper::Shaper;
+use crate::timing::{Clock, Granted, wait};
+
+/// Packets read from one device before the other gets its turn, and before what is due is sent.
+const BATCH: usize = 16;
+
+/// Room for the longest IP packet.
+const LONGEST: usize = 65_536;
+
+/// How often a look from outside is renewed.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What the packets of one direction pass: the device they come from, and the bottleneck behind it.
+pub struct Direction {
+    /// Its name.
+    pub name: String,
+    /// Where its packets come from. Those of the other direction go there.
+    pub device: File,
+    /// The bottleneck.
+    pub shaper: Shaper<Frame>,
+}
+
+/// What the machine did to the measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Trouble {
+    /// Packets that the device at the far end did not take.
+    pub refused: u64,
+    /// Reads that failed.
+    pub failed_reads: u64,
+}
+
+/// A look at the bottleneck while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// When.
+    pub at: Instant,
+    /// For each direction, what passed since the start, and what waits.
+    pub directions: Vec<(Counters, Backlog)>,
+    /// For each direction, what passed by class.
+    pub classes: Vec<Vec<Counters>>,
+    /// For each direction, the discipline's gauges.
+    pub gauges: Vec<Vec<(String, f64)>>,
+    /// How late packets have been handed on, at most.
+    pub latest: Duration,
+}
+
+/// What was measured from start to end.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// For each direction its name and its windows.
+    pub directions: Vec<(String, Vec<Window>)>,
+    /// How late packets were handed on.
+    pub late: Times,
+    /// What went wrong.
+    pub trouble: Trouble,
+    /// What of punctuality was granted.
+    pub granted: Granted,
+    /// At each [`Bottleneck::sample_every`], a look.
+    pub samples: Vec<Look>,
+    /// Set when a device went away before the end: its direction.
+    pub vanished: Option<String>,
+    /// When it ended.
+    pub end: Instant,
+    /// Processor time of the thread.
+    pub cpu: Duration,
+}
+
+/// Two directions between two devices.
+pub struct Bottleneck {
+    /// The directions; packets of each leave by the device of the other.
+    pub directions: [Direction; 2],
+    /// How packets are read.
+    pub reader: Reader,
+    /// The clock of the whole measurement.
+    pub clock: Clock,
+    /// Where looks from outside are left.
+    pub look: Arc<Mutex<Look>>,
+    /// How often a sample is kept, if at all.
+    pub sample_every: Option<Duration>,
+    /// What of punctuality was granted.
+    pub granted: Granted,
+}
+
+/// The state of a run of the loop.
+struct Run {
+    late: Times,
+    latest: Duration,
+    trouble: Trouble,
+    samples: Vec<Look>,
+    next_sample: Instant,
+    next_look: Instant,
+    vanished: Option<usize>,
+    buffer: Vec<u8>,
+}
+
+impl Bottleneck {
+    /// Moves packets until `stop` can be read, or a device goes away.
+    pub fn run(mut self, stop: impl AsFd) -> Measured {
+        let mut run = Run {
+            late: Times::default(),
+            latest: Duration::ZERO,
+            trouble: Trouble::default(),
+            samples: Vec::new(),
+            next_sample: self.sample_every.map_or(Instant::FAR_FUTURE, |every| Instant::ZERO + every),
+            next_look: Instant::ZERO,
+            vanished: None,
+            buffer: vec![0; LONGEST],
+        };
+        loop {
+            self.hand_on(&mut run);
+            let came = self.admit(&mut run);
+            self.show(&mut run);
+            if run.vanished.is_some() || (!came && self.sleep(&mut run, &stop)) {
+                break;
+            }
+            // With no end to the packets the loop never sleeps; it must hear of the end all the same.
+            if came && run.next_look <= self.clock.now() && stopped(&stop) {
+                break;
+            }
+        }
+        self.finish(run)
+    }
+
+    /// Sends what is due to the other side.
+    fn hand_on(&mut self, run: &mut Run) {
+        for from in 0..2 {
+            let now = self.clock.now();
+            self.directions[from].shaper.advance(now);
+            while let Some(released) = self.directions[from].shaper.release(now) {
+                match self.directions[1 - from].device.write(released.packet.bytes()) {
+                    Ok(_) => {}
+                    Err(e) if gone(&e) => run.vanished = Some(1 - from),
+                    // A full or idle device, or a packet that the kernel finds malformed: lost, as on any link.
+                    Err(_) => run.trouble.refused += 1,
+                }
+                let late = self.clock.now().since(released.due);
+                run.late.record(late);
+                run.latest = run.latest.max(late);
+            }
+        }
+    }
+
+    /// Reads what has come. False when nothing has.
+    fn admit(&mut self, run: &mut Run) -> bool {
+        let mut came = false;
+        for side in 0..2 {
+            let direction = &mut self.directions[side];
+            for _ in 0..BATCH {
+                match direction.device.read(&mut run.buffer) {
+                    Ok(0) => break,
+                    Ok(len) => {
+                        let frame = self.reader.read(&run.buffer[..len]);
+                        direction.shaper.arrive(frame, self.clock.now());
+                        came = true;
+                    }
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    Err(e) if gone(&e) => {
+                        run.vanished = Some(side);
+                        break;
+                    }
+                    Err(_) => {
+                        run.trouble.failed_reads += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        came
+    }
+
+    /// Waits for a packet or for the next thing to do. True when it is time to end.
+    fn sleep(&self, run: &mut Run, stop: &impl AsFd) -> bool {
+        let [a, b] = &self.directions;
+        let next = [a.shaper.wakeup(), b.shaper.wakeup(), Some(run.next_sample), Some(run.next_look)];
+        let until = next.into_iter().flatten().min().unwrap_or(Instant::FAR_FUTURE);
+        let mut files = [
+            PollFd::new(&a.device, PollFlags::IN),
+            PollFd::new(&b.device, PollFlags::IN),
+            PollFd::new(stop, PollFlags::IN),
+        ];
+        if wait(&mut files, &self.clock, until).is_err() {
+            run.trouble.failed_reads += 1;
+        }
+        if files[0].revents().contains(PollFlags::ERR) {
+            run.vanished = Some(0);
+        }
+        if files[1].revents().contains(PollFlags::ERR) {
+            run.vanished = Some(1);
+        }
+        files[2].revents().contains(PollFlags::IN)
+    }
+
+    /// Leaves a look for others, and keeps a sample, where it is time.
+    fn show(&mut self, run: &mut Run) {
+        let now = self.clock.now();
+        if now < run.next_look.min(run.next_sample) {
+            return;
+        }
+        let look = self.look_at(now, run.latest);
+        if now >= run.next_sample {
+            run.samples.push(look.clone());
+            run.next_sample += self.sample_every.unwrap_or(Duration::MAX);
+        }
+        run.next_look = now + LOOK;
+        // Who reads holds the lock for a moment only, but this thread waits for nobody: the next look will do.
+        if let Ok(mut shared) = self.look.try_lock() {
+            *shared = look;
+        }
+    }
+
+    fn look_at(&self, at: Instant, latest: Duration) -> Look {
+        let each = || self.directions.iter().map(|d| &d.shaper);
+        Look {
+            at,
+            directions: each().map(|s| (s.meter().so_far(), s.backlog())).collect(),
+            classes: each().map(|s| s.meter().classes_so_far()).collect(),
+            gauges: each()
+                .map(|s| {
+                    let mut gauges = Vec::new();
+                    s.probe(&mut |name, value| gauges.push((name.to_owned(), value)));
+                    gauges
+                })
+                .collect(),
+            latest,
+        }
+    }
+
+    fn finish(mut self, run: Run) -> Measured {
+        let end = self.clock.now();
+        let vanished = run.vanished.map(|side| self.directions[side].name.clone());
+        let directions = self.directions.iter_mut().map(|d| (d.name.clone(), d.shaper.meter_mut().windows(end)));
+        Measured {
+            directions: directions.collect(),
+            late: run.late,
+            trouble: run.trouble,
+            granted: self.granted,
+            samples: run.samples,
+            vanished,
+            end,
+            cpu: crate::timing::cpu_time(),
+        }
+    }
+}
+
+/// Whether the error of a device says that it is not there any more.
+fn gone(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EBADFD | libc::ENODEV | libc::EBADF))
+}
+
+fn stopped(stop: &impl AsFd) -> bool {
+    let mut files = [PollFd::new(stop, PollFlags::IN)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut files, Some(&now)).is_ok_and(|n| n > 0)
+}
+
+/// How late 99 of 100 packets may be handed on at most, for the numbers of a run to be worth showing: well below
+/// the delays that disciplines aim at, and above what a quiet virtual machine does.
+pub const LATEST: Duration = Duration::from_millis(1);
+
+impl Measured {
+    /// Why the numbers cannot be trusted; nothing where they can. `dropped_before` counts packets that the kernel
+    /// dropped in front of the devices.
+    #[must_use]
+    pub fn doubts(&self, dropped_before: u64) -> Vec<String> {
+        let late = self.late.summary().map_or(0.0, |s| s.p99);
+        let mut doubts = Vec::new();
+        if late > LATEST.as_millis_f64() {
+            doubts.push(format!(
+                "one packet in a hundred was handed on {late:.3} ms late or more; at most {LATEST} is good enough"
+            ));
+        }
+        if dropped_before > 0 {
+            doubts.push(format!("the kernel dropped {dropped_before} packets before the discipline saw them"));
+        }
+        doubts.extend(self.vanished.iter().map(|name| format!("the device that feeds {name} was taken away")));
+        doubts
+    }
+}

@@ -1,0 +1,30 @@
+//! Rights that a link needs to be made, and gives up once it stands.
+
+use caps::{CapSet, Capability, CapsHashSet};
+
+/// What making a link needs.
+pub const NEEDED: [Capability; 2] = [Capability::CAP_SYS_ADMIN, Capability::CAP_NET_ADMIN];
+
+/// Whether the calling thread may make a link.
+#[must_use]
+pub fn may_make_links() -> bool {
+    NEEDED.iter().all(|c| caps::has_cap(None, CapSet::Effective, *c).unwrap_or(false))
+}
+
+/// Gives up every capability of the calling thread.
+pub fn keep_none() {
+    keep(&CapsHashSet::new());
+}
+
+/// Gives up every capability of the calling thread but that of ending processes: a command may have changed its user.
+pub fn keep_only_kill() {
+    let has = caps::has_cap(None, CapSet::Permitted, Capability::CAP_KILL).unwrap_or(false);
+    keep(&CapsHashSet::from_iter(has.then_some(Capability::CAP_KILL)));
+}
+
+fn keep(set: &CapsHashSet) {
+    for kind in [CapSet::Effective, CapSet::Permitted] {
+        // A process may always have less; one that has nothing is left as it is.
+        let _ = caps::set(None, kind, set);
+    }
+}

@@ -1,0 +1,141 @@
+//! Commands inside a namespace, and their end.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, set_parent_process_death_signal, waitpid,
+};
+
+use crate::netns::Netns;
+
+/// How long processes are given between being asked to end and being killed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether they have.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The processes that this one has started, and what they started in turn.
+#[derive(Debug)]
+pub struct Children {
+    statuses: Vec<(Pid, WaitStatus)>,
+}
+
+impl Children {
+    /// From now on processes whose parent has died become children of this one, so that none is lost.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn adopt() -> io::Result<Self> {
+        set_child_subreaper(Some(rustix::process::getpid()))?;
+        Ok(Children { statuses: Vec::new() })
+    }
+
+    /// Starts a command inside a namespace, whose standard output goes to `output`. It is killed when the calling *thread* ends, whatever ends it.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(
+        &mut self,
+        command: &[OsString],
+        namespace: &Netns,
+        env: &[(&str, String)],
+        output: Stdio,
+    ) -> io::Result<Pid> {
+        let (program, arguments) =
+            command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "there is no command"))?;
+        let inside = namespace.try_clone()?;
+        let mut process = Command::new(program);
+        process.args(arguments).envs(env.iter().map(|(k, v)| (k, v))).stdout(output);
+        let before = move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            inside.enter()
+        };
+        // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+        unsafe { process.pre_exec(before) };
+        let child = process.spawn()?;
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        pid.ok_or_else(|| io::Error::other("a process without a number"))
+    }
+
+    /// Takes note of every child that has ended.
+    pub fn reap(&mut self) {
+        while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+            self.statuses.push((pid, status));
+        }
+    }
+
+    /// How a child has ended, if it has: its exit code, or 128 and the number of the signal, as shells say it.
+    #[must_use]
+    pub fn ended(&self, pid: Pid) -> Option<u8> {
+        let (_, status) = self.statuses.iter().find(|(p, _)| *p == pid)?;
+        let code = status.exit_status().or_else(|| status.terminating_signal().map(|s| 128 + s));
+        Some(code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1))
+    }
+
+    /// Ends all that is left: asks, waits, kills.
+    pub fn end(&mut self) {
+        self.send(Signal::TERM);
+        for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
+            self.reap();
+            if descendants().is_empty() {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        // Each round the orphans of the one before have become children. A process that cannot be killed (another
+        // user's, or stuck in the kernel) must not keep this one from ending.
+        for _ in 0..100 {
+            self.send(Signal::KILL);
+            std::thread::sleep(PAUSE);
+            self.reap();
+            if descendants().is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        for pid in descendants() {
+            // Gone already, or not ours to kill.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+/// All processes below this one, from `/proc`.
+fn descendants() -> Vec<Pid> {
+    let parents: Vec<(i32, i32)> = processes().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    let mut next = 0;
+    while let Some(&above) = found.get(next) {
+        found.extend(
+            parents
+                .iter()
+                .filter(|(pid, p)| *p == above && !found.contains(pid))
+                .map(|(pid, _)| *pid)
+                .collect::<Vec<_>>(),
+        );
+        next += 1;
+    }
+    found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}
+
+/// The numbers of all processes.
+pub(crate) fn processes() -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The parent of a process; zombies have none, for they need no killing.
+fn parent(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?;
+    if state == "Z" { None } else { fields.next()?.parse().ok() }
+}

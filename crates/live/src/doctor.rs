@@ -1,0 +1,324 @@
+//! What this machine can do on live traffic, and how running links fare.
+
+use std::io;
+use std::path::Path;
+
+use aqmkit_base::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::bottleneck::{LATEST, Look};
+use crate::capabilities::may_make_links;
+use crate::cleanup::{Record, records};
+use crate::link::congestion_controls;
+use crate::meter::{Summary, Times};
+use crate::netlink::Netlink;
+use crate::netns::{Netns, set_sysctl, sysctl};
+use crate::offload::{OFFLOADS, is_on};
+use crate::timing::{Clock, Granted, be_punctual, wait};
+use crate::tun::Tun;
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// As it should be.
+    Good,
+    /// It works, but worse than it could.
+    Poor,
+    /// It is not there.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What.
+    pub name: String,
+    /// How it stands.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What would help; empty where nothing is needed.
+    pub right: String,
+}
+
+fn check(name: &str, state: State, found: impl Into<String>, right: &str) -> Check {
+    let right = if state == State::Good { "" } else { right };
+    Check { name: name.to_owned(), state, found: found.into(), right: right.to_owned() }
+}
+
+fn tried<T>(name: &str, result: io::Result<T>, good: impl Into<String>, right: &str) -> Check {
+    match result {
+        Ok(_) => check(name, State::Good, good, ""),
+        Err(e) => check(name, State::Missing, e.to_string(), right),
+    }
+}
+
+/// Looks at everything; it takes about a second, in which timers are measured.
+#[must_use]
+pub fn examine() -> Vec<Check> {
+    let mut checks = vec![rights()];
+    let namespace = Netns::create();
+    let tun =
+        namespace.as_ref().map_err(|e| io::Error::from(e.kind())).and_then(|n| n.inside(|| Tun::create("aqmkit0")));
+    checks.push(tried(
+        "namespaces",
+        namespace.as_ref().map_err(|e| io::Error::from(e.kind())),
+        "can be made",
+        "root, and a kernel with CONFIG_NET_NS",
+    ));
+    checks.push(tried("TUN", tun, "devices can be made", "root, and the module tun: modprobe tun"));
+    checks.extend(sockets());
+    checks.push(congestion());
+    checks.push(ecn(namespace.ok().as_ref()));
+    checks.extend(punctuality());
+    checks.extend(offloads());
+    checks
+}
+
+fn rights() -> Check {
+    let state = if may_make_links() { State::Good } else { State::Missing };
+    let found = if state == State::Good { "may make links" } else { "CAP_SYS_ADMIN or CAP_NET_ADMIN is missing" };
+    check("rights", state, found, "run it as root, such as with sudo")
+}
+
+/// The sockets that a bridge between interfaces can use.
+fn sockets() -> Vec<Check> {
+    use rustix::net::{AddressFamily, SocketType, socket};
+    let open = |family: u16| socket(AddressFamily::from_raw(family), SocketType::RAW, None).map_err(io::Error::from);
+    let packet = open(libc::AF_PACKET as u16);
+    let xdp = open(libc::AF_XDP as u16);
+    vec![
+        tried("AF_PACKET", packet, "sockets can be made", "root, and a kernel with CONFIG_PACKET"),
+        tried(
+            "AF_XDP",
+            xdp,
+            "sockets can be made (aqmkit does not need them)",
+            "a kernel with CONFIG_XDP_SOCKETS; aqmkit does without",
+        ),
+    ]
+}
+
+fn congestion() -> Check {
+    let known = congestion_controls();
+    let default = sysctl("net.ipv4.tcp_congestion_control").unwrap_or_default();
+    let state = if known.iter().any(|k| k == "cubic") { State::Good } else { State::Poor };
+    let found = format!("{}; {default} where none is named", known.join(", "));
+    check("congestion control", state, found, "load modules, such as with modprobe tcp_cubic tcp_dctcp")
+}
+
+/// What TCP can do of ECN, tried in a namespace where it disturbs nobody.
+fn ecn(namespace: Option<&Netns>) -> Check {
+    let now = sysctl("net.ipv4.tcp_ecn").unwrap_or_default();
+    let can = |value: &str| namespace.is_some_and(|n| n.inside(|| set_sysctl("net.ipv4.tcp_ecn", value)).is_ok());
+    let meaning = match now.as_str() {
+        "0" => "never used",
+        "1" => "asked for and agreed to",
+        "2" => "agreed to when asked",
+        _ => "in the kernel's newer ways",
+    };
+    let accurate = if can("3") { "; accurate ECN (RFC 9768) too" } else { "" };
+    let state = if namespace.is_none() || can("1") { State::Good } else { State::Poor };
+    check(
+        "ECN",
+        state,
+        format!("{meaning} (net.ipv4.tcp_ecn = {now}); --ecn turns it on within a link{accurate}"),
+        "a kernel that lets a namespace choose",
+    )
+}
+
+fn punctuality() -> Vec<Check> {
+    let thread = std::thread::Builder::new().name("timers".into()).spawn(measure_timers);
+    let Some((granted, late)) = thread.ok().and_then(|t| t.join().ok()) else { return Vec::new() };
+    let state = |good| if good { State::Good } else { State::Poor };
+    let found = |good: bool, yes: &str, no: &str| (if good { yes } else { no }).to_owned();
+    vec![
+        check(
+            "SCHED_FIFO",
+            state(granted.realtime),
+            found(granted.realtime, "granted", "refused"),
+            "root, or CAP_SYS_NICE",
+        ),
+        check(
+            "mlockall",
+            state(granted.locked),
+            found(granted.locked, "granted", "refused"),
+            "root, CAP_IPC_LOCK, or a higher ulimit -l",
+        ),
+        check(
+            "timers",
+            state(late.p99 <= LATEST.as_millis_f64()),
+            format!(
+                "late by {:.0} µs (median), {:.0} µs (p99), {:.0} µs (max)",
+                late.p50 * 1e3,
+                late.p99 * 1e3,
+                late.max * 1e3
+            ),
+            "a quieter machine: links whose packets are this late are not reported",
+        ),
+    ]
+}
+
+/// How late a punctual thread wakes: one wish each 300 µs for a second.
+fn measure_timers() -> (Granted, Summary) {
+    let granted = be_punctual();
+    let clock = Clock::start();
+    let mut late = Times::default();
+    for i in 1..3333 {
+        let due = Instant::ZERO + Duration::from_micros(300) * i;
+        if wait(&mut [], &clock, due).is_ok() {
+            late.record(clock.now().since(due));
+        }
+    }
+    (granted, late.summary().unwrap_or_default())
+}
+
+/// Interfaces that join packets before a bridge would see them.
+fn offloads() -> Vec<Check> {
+    let interfaces = Netlink::open().and_then(|mut n| n.interfaces()).unwrap_or_default();
+    let real = interfaces.into_iter().filter(|i| i.name != "lo");
+    let one = |name: String| {
+        let on: Vec<&str> = OFFLOADS.iter().filter(|o| is_on(&name, o).unwrap_or(false)).map(|o| o.name).collect();
+        let state = if on.is_empty() { State::Good } else { State::Poor };
+        let found = if on.is_empty() { "off".to_owned() } else { format!("{} on", on.join(", ")) };
+        let right = format!(
+            "only for a bridge: ethtool -K {name} {}",
+            on.iter().map(|o| format!("{o} off")).collect::<Vec<_>>().join(" ")
+        );
+        check(&format!("offloads of {name}"), state, found, &right)
+    };
+    real.map(|i| one(i.name)).collect()
+}
+
+/// How a direction of a running link fared in the last second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PulseDirection {
+    /// Bits per second that left.
+    pub bps: f64,
+    /// Bits per second that came.
+    pub offered_bps: f64,
+    /// Packets that wait now.
+    pub waiting_packets: u64,
+    /// Packets dropped in that second.
+    pub drops: u64,
+    /// Packets marked in that second.
+    pub marks: u64,
+}
+
+/// How a running link fared in the last second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pulse {
+    /// Seconds since it began.
+    pub at_s: f64,
+    /// Down, up.
+    pub directions: Vec<PulseDirection>,
+    /// How late a packet was handed on at most, since the start.
+    pub latest_ms: f64,
+}
+
+impl Pulse {
+    /// What happened between two looks.
+    #[must_use]
+    pub fn between(before: &Look, now: &Look) -> Self {
+        let seconds = now.at.since(before.at).as_secs_f64().max(1e-9);
+        let one = |(i, (counters, backlog)): (usize, &(crate::meter::Counters, aqmkit_aqm::Backlog))| {
+            let earlier = before.directions.get(i).map(|d| d.0).unwrap_or_default();
+            PulseDirection {
+                bps: (counters.sent_bytes - earlier.sent_bytes) as f64 * 8.0 / seconds,
+                offered_bps: (counters.offered_bytes - earlier.offered_bytes) as f64 * 8.0 / seconds,
+                waiting_packets: backlog.packets,
+                drops: counters.drops() - earlier.drops(),
+                marks: counters.marks() - earlier.marks(),
+            }
+        };
+        Pulse {
+            at_s: now.at.as_secs_f64(),
+            directions: now.directions.iter().enumerate().map(one).collect(),
+            latest_ms: now.latest.as_millis_f64(),
+        }
+    }
+}
+
+/// A running link, and what is to be said of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Patient {
+    /// Its process.
+    pub pid: u32,
+    /// What it runs.
+    pub title: String,
+    /// Whether the queue that one looks at is the bottleneck, in a sentence for each direction; and what else is
+    /// wrong.
+    pub findings: Vec<String>,
+}
+
+/// Every link that runs now.
+#[must_use]
+pub fn patients(directory: &Path) -> Vec<Patient> {
+    let running = records(directory).into_iter().filter(|f| f.running);
+    let one = |found: crate::cleanup::Found| {
+        let text = std::fs::read(found.path.with_extension("look")).ok();
+        let pulse = text.and_then(|t| serde_json::from_slice::<Pulse>(&t).ok());
+        let mut findings = match pulse {
+            Some(pulse) => diagnose(&found.record, &pulse),
+            None => vec!["it began less than two seconds ago".to_owned()],
+        };
+        findings.extend(lost_before(&found.record));
+        Patient { pid: found.record.pid, title: found.record.title, findings }
+    };
+    running.map(one).collect()
+}
+
+/// A link that is less busy than this is no bottleneck.
+const BUSY: f64 = 0.9;
+
+fn diagnose(record: &Record, pulse: &Pulse) -> Vec<String> {
+    let directions = ["down", "up"].into_iter().zip(&pulse.directions).zip(&record.rates_bps);
+    let mut findings: Vec<String> = directions.map(|((name, d), rate)| judge(name, d, *rate)).collect();
+    if pulse.latest_ms > 10.0 * LATEST.as_millis_f64() {
+        findings.push(format!("the machine has held a packet up for {:.0} ms", pulse.latest_ms));
+    }
+    findings
+}
+
+fn judge(name: &str, d: &PulseDirection, rate: u64) -> String {
+    let busy = d.bps / rate.max(1) as f64;
+    let share = format!("{:.0} % busy, {} packets wait", busy * 100.0, d.waiting_packets);
+    if d.bps == 0.0 && d.offered_bps == 0.0 {
+        format!("{name}: nothing is sent")
+    } else if busy >= BUSY {
+        format!("{name}: the bottleneck is here ({share})")
+    } else if d.waiting_packets > 0 {
+        format!("{name}: packets wait but the link is not always busy ({share}): they come in bursts")
+    } else {
+        format!("{name}: the bottleneck is elsewhere ({share}): an application, a window or another link sets the pace")
+    }
+}
+
+/// Packets that the kernel drops in front of a device are lost to the discipline.
+fn lost_before(record: &Record) -> Vec<String> {
+    let dropped = |(path, device): (&String, &String)| {
+        let interface = Netns::at(path).ok()?.inside(|| Netlink::open()?.interface(device)).ok()?;
+        let text = format!(
+            "the kernel dropped {} packets in front of {device}: the link cannot keep up",
+            interface.tx_dropped
+        );
+        (interface.tx_dropped > 0).then_some(text)
+    };
+    record.paths.iter().zip(&record.devices).filter_map(dropped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bottleneck_is_where_the_link_is_busy() {
+        let busy = PulseDirection { bps: 9.6e6, offered_bps: 10e6, waiting_packets: 12, drops: 1, marks: 0 };
+        let said = |d: PulseDirection| judge("down", &d, 10_000_000);
+        assert!(said(busy).contains("is here (96 % busy, 12 packets wait)"));
+        let starved = PulseDirection { bps: 4e6, waiting_packets: 0, ..busy };
+        assert!(said(starved).contains("elsewhere"));
+        assert!(said(PulseDirection { waiting_packets: 3, ..starved }).contains("bursts"));
+        assert!(said(PulseDirection::default()).contains("nothing is sent"));
+    }
+}

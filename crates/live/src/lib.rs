@@ -1,0 +1,25 @@
+//! The disciplines of aqmkit on live Linux traffic.
+//!
+//! The same `Box<dyn Qdisc<P>>` that runs in the simulator stands here between two network namespaces, so that
+//! the kernel's own TCP crosses it.
+
+pub mod bottleneck;
+pub mod capabilities;
+pub mod children;
+pub mod cleanup;
+pub mod doctor;
+pub mod error;
+pub mod frame;
+pub mod link;
+pub mod meter;
+pub mod netlink;
+pub mod netns;
+pub mod offload;
+pub mod shaper;
+pub mod timing;
+pub mod tun;
+pub mod wire;
+
+pub use error::LiveError;
+pub use meter::Meter;
+pub use shaper::{Setup, Shaper};

@@ -1,0 +1,375 @@
+//! A live bottleneck between two network namespaces.
+//!
+//! ```text
+//!   client namespace                this process                server namespace
+//!   198.18.N.2  aqmkit0  ── up ──▶  Shaper  ──────────────▶  aqmkitM  198.18.N.1
+//!                        ◀──────────────  Shaper  ◀── down ──
+//! ```
+//!
+//! Nothing outside the namespaces it makes is changed: no sysctl, no route, no file but its record. Within a
+//! client namespace of another link the server's side is that namespace itself, which forwards: bottlenecks in a row.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use aqmkit_base::Duration;
+use netlink_packet_route::AddressFamily;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::bottleneck::{Bottleneck, Direction, Look, Measured};
+use crate::capabilities::keep_none;
+use crate::error::LiveError;
+use crate::frame::{Frame, Reader};
+use crate::meter::{Meter, Window};
+use crate::netlink::{Destination, Netlink};
+use crate::netns::{Netns, set_sysctl, sysctl};
+use crate::shaper::{Setup, Shaper};
+use crate::timing::{Clock, be_punctual};
+use crate::tun::Tun;
+use crate::wire::{Classes, Encapsulation};
+
+/// The environment variable with the address of the server's side.
+pub const BASE: &str = "AQMKIT_BASE";
+/// The same for IPv6.
+pub const BASE6: &str = "AQMKIT_BASE6";
+
+/// Packets that may wait in front of a TUN device while this process is held up: 24 ms of full packets at
+/// 1 Gbit/s. They wait outside of the discipline, so it is no more than a stall needs.
+const DEVICE_QUEUE: u32 = 2000;
+
+/// The memory that packets on their way may take.
+const MOST_IN_FLIGHT: u64 = 1 << 30;
+
+/// What link to make.
+#[derive(Clone, Debug)]
+pub struct LinkSetup {
+    /// From the server to the client.
+    pub down: Setup,
+    /// From the client to the server.
+    pub up: Setup,
+    /// Which class each packet is in.
+    pub classes: Classes,
+    /// The windows to measure, in time since [`Link::clock`] began; the first is the whole.
+    pub windows: Vec<(String, aqmkit_base::Instant, aqmkit_base::Instant)>,
+    /// How often to keep a sample.
+    pub sample_every: Option<Duration>,
+    /// Whether TCP negotiates ECN in both namespaces; as the kernel has it where this is left out.
+    pub ecn: Option<bool>,
+    /// The congestion control of every connection in both namespaces; as the kernel has it where this is left out.
+    pub cc: Option<String>,
+    /// Largest packet.
+    pub mtu: u32,
+}
+
+/// The addresses of the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Addresses {
+    /// Of the server's side.
+    pub server: [IpAddr; 2],
+    /// Of the client's side.
+    pub client: [IpAddr; 2],
+}
+
+impl Addresses {
+    /// Those of the `n`th link in a row: out of the block for benchmarks of RFC 2544, and a unique local prefix
+    /// of RFC 4193.
+    #[must_use]
+    pub fn of(n: u8) -> Self {
+        let v4 = |host| IpAddr::V4(Ipv4Addr::new(198, 18, n, host));
+        let v6 = |host| IpAddr::V6(Ipv6Addr::new(0xfd61, 0x716d, 0x6b69, n.into(), 0, 0, 0, host));
+        Addresses { server: [v4(1), v6(1)], client: [v4(2), v6(2)] }
+    }
+}
+
+/// A side of the link.
+#[derive(Debug)]
+pub struct Side {
+    /// Its namespace.
+    pub namespace: Netns,
+    /// Its device.
+    pub device: String,
+    /// A conversation with the kernel about it, which goes on when capabilities are gone.
+    netlink: Netlink,
+}
+
+impl Side {
+    /// Packets that the kernel dropped in front of the device: lost, but not by the discipline.
+    fn dropped_before(&mut self) -> u64 {
+        self.netlink.interface(&self.device).map_or(0, |i| i.tx_dropped)
+    }
+}
+
+/// A link that is up.
+#[derive(Debug)]
+pub struct Link {
+    /// The server's side.
+    pub server: Side,
+    /// The client's side.
+    pub client: Side,
+    /// The addresses.
+    pub addresses: Addresses,
+    /// Whether the server's side is the namespace that this process was started in.
+    pub nested: bool,
+    /// The clock of the measurement.
+    pub clock: Clock,
+    /// A look at it, renewed ten times a second.
+    pub look: Arc<Mutex<Look>>,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<Option<Measured>>>,
+}
+
+impl Link {
+    /// Makes the namespaces, the devices and the thread between them.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used, or the machine or the user's rights lack something.
+    pub fn open(setup: &LinkSetup) -> Result<Self, LiveError> {
+        check(setup)?;
+        let nested = std::env::var_os(BASE).is_some();
+        let place = if nested { Netns::current() } else { Netns::create() };
+        let outer = place.map_err(no_namespace)?;
+        let inner = Netns::create().map_err(no_namespace)?;
+        if !nested {
+            outer.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the server's namespace"))?;
+        }
+        inner.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the client's namespace"))?;
+        let addresses = outer.inside(free_addresses).map_err(cannot("cannot read the addresses in use"))?;
+        let (down, server) = side(outer, "aqmkit%d", addresses.server, addresses.client, !nested, setup)?;
+        let (up, client) = side(inner, "aqmkit0", addresses.client, addresses.server, true, setup)?;
+        let clock = Clock::start();
+        let look = Arc::new(Mutex::new(Look::default()));
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?);
+        let work = {
+            let (setup, look, stop) = (setup.clone(), Arc::clone(&look), Arc::clone(&stop));
+            move |started: &Sender<_>| {
+                bottleneck(&setup, [down, up], clock, look).map(|b| {
+                    // Who waits for the news has not gone away.
+                    let _ = started.send(Ok(()));
+                    b.run(&*stop)
+                })
+            }
+        };
+        let thread = start(work)?;
+        Ok(Link { server, client, addresses, nested, clock, look, stop, thread: Some(thread) })
+    }
+
+    /// The address at which the commands of the client's side find servers: that of the outermost link where links
+    /// stand in a row.
+    #[must_use]
+    pub fn base(&self) -> [String; 2] {
+        let own = self.addresses.server.map(|a| a.to_string());
+        let outermost =
+            |name, at_hand: String| if self.nested { std::env::var(name).unwrap_or(at_hand) } else { at_hand };
+        let [v4, v6] = own;
+        [outermost(BASE, v4), outermost(BASE6, v6)]
+    }
+
+    /// Whether it still runs. It ends by itself when a device is taken away.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+    }
+
+    /// Ends it and gives what was measured. The devices go with the thread, the namespaces with their last process.
+    ///
+    /// # Errors
+    /// When the thread panicked.
+    pub fn close(mut self) -> Result<(Measured, u64), LiveError> {
+        let before = self.server.dropped_before() + self.client.dropped_before();
+        let measured = self.end();
+        let measured = measured.ok_or_else(|| cannot("the link failed")(io::Error::other("its thread panicked")))?;
+        Ok((measured, before))
+    }
+
+    fn end(&mut self) -> Option<Measured> {
+        // A counter that cannot be raised has been raised.
+        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
+        self.thread.take().and_then(|t| t.join().ok()).flatten()
+    }
+
+    /// Packets that the kernel dropped in front of the two devices so far.
+    pub fn dropped_before(&mut self) -> u64 {
+        self.server.dropped_before() + self.client.dropped_before()
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn check(setup: &LinkSetup) -> Result<(), LiveError> {
+    if let Some(name) = &setup.cc {
+        let known = congestion_controls();
+        if !known.iter().any(|k| k == name) {
+            let have = known.join(", ");
+            let right = format!("it has {have}. A module may provide it: modprobe tcp_{name}");
+            return Err(LiveError::lacks(format!("this kernel has no congestion control called {name}"), right));
+        }
+    }
+    for direction in [&setup.down, &setup.up] {
+        let in_flight = direction.rate.bytes_in(direction.delay).0;
+        if in_flight > MOST_IN_FLIGHT {
+            let what = format!("{} at {} is {} MiB on its way", direction.delay, direction.rate, in_flight >> 20);
+            let error = aqmkit_aqm::ParamError::new("delay", what, "it must be below 1 GiB");
+            return Err(LiveError::Parameter { direction: direction.name.clone(), error });
+        }
+    }
+    Ok(())
+}
+
+/// The congestion controls that the kernel has loaded.
+#[must_use]
+pub fn congestion_controls() -> Vec<String> {
+    let text = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
+    LiveError::while_doing(doing)
+}
+
+fn no_namespace(error: io::Error) -> LiveError {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
+            "the right to make network namespaces is missing (CAP_SYS_ADMIN, CAP_NET_ADMIN)",
+            "run it as root, such as with sudo",
+        ),
+        Some(libc::EINVAL | libc::ENOSYS) => {
+            LiveError::lacks("this kernel has no network namespaces", "it must be built with CONFIG_NET_NS")
+        }
+        _ => cannot("cannot make a network namespace")(error),
+    }
+}
+
+fn no_tun(error: io::Error) -> LiveError {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => LiveError::lacks(
+            "there is no /dev/net/tun",
+            "load the module with modprobe tun; in a container, pass the device in, such as with --device /dev/net/tun",
+        ),
+        Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
+            "the right to make TUN devices is missing (CAP_NET_ADMIN)",
+            "run it as root, such as with sudo",
+        ),
+        _ => cannot("cannot make a TUN device")(error),
+    }
+}
+
+/// Makes a fresh namespace ready, from within.
+fn prepare(ecn: Option<bool>) -> io::Result<()> {
+    // No chatter of the kernel's own on the link: neither link-local addresses nor what follows from them. A kernel
+    // without IPv6 has none.
+    let _ = set_sysctl("net.ipv6.conf.default.addr_gen_mode", "1");
+    Netlink::open()?.set_up(1, None, None)?;
+    // The client's side forwards for links within it.
+    set_sysctl("net.ipv4.ip_forward", "1")?;
+    let _ = set_sysctl("net.ipv6.conf.all.forwarding", "1");
+    // What one connection learned of the path must not shape the next.
+    set_sysctl("net.ipv4.tcp_no_metrics_save", "1")?;
+    if let Some(on) = ecn {
+        // 1 asks for it, and agrees when asked; 0 does neither.
+        set_sysctl("net.ipv4.tcp_ecn", if on { "1" } else { "0" })?;
+    }
+    Ok(())
+}
+
+/// The first addresses beyond those in the calling thread's namespace: links in a row count on.
+fn free_addresses() -> io::Result<Addresses> {
+    let taken = Netlink::open()?.addresses()?;
+    let numbers = taken.iter().filter_map(|ip| match ip {
+        IpAddr::V4(v4) if v4.octets()[..2] == [198, 18] => Some(v4.octets()[2]),
+        _ => None,
+    });
+    let next = numbers.max().map_or(Some(0), |n| n.checked_add(1));
+    next.map(Addresses::of).ok_or_else(|| io::Error::other("256 links stand in a row already"))
+}
+
+/// Makes the device of a side, with its addresses and routes.
+fn side(
+    namespace: Netns,
+    name: &str,
+    local: [IpAddr; 2],
+    peer: [IpAddr; 2],
+    everything: bool,
+    setup: &LinkSetup,
+) -> Result<(Tun, Side), LiveError> {
+    let tun = namespace.inside(|| Tun::create(name)).map_err(no_tun)?;
+    let device = tun.name().to_owned();
+    let configure = || {
+        let mut netlink = Netlink::open()?;
+        let index = netlink.interface(&device)?.index;
+        netlink.set_up(index, Some(setup.mtu), Some(DEVICE_QUEUE))?;
+        for (own, other) in local.into_iter().zip(peer) {
+            let family = if own.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+            let mut routes = || -> io::Result<()> {
+                netlink.add_address(index, own, other)?;
+                netlink.add_route(index, Destination::Host(other), setup.cc.as_deref())?;
+                if everything {
+                    netlink.add_route(index, Destination::Everything(family), setup.cc.as_deref())?;
+                }
+                Ok(())
+            };
+            match routes() {
+                // A kernel without IPv6 makes a link for IPv4.
+                Err(_) if own.is_ipv6() => {}
+                result => result?,
+            }
+        }
+        Ok(netlink)
+    };
+    let netlink = namespace.inside(configure).map_err(cannot("cannot set up a TUN device"))?;
+    Ok((tun, Side { namespace, device, netlink }))
+}
+
+/// Starts the thread that moves packets, and waits until it does. A discipline is built where it runs, for it need not
+/// be one that can be moved between threads.
+fn start(
+    work: impl FnOnce(&Sender<Result<(), LiveError>>) -> Result<Measured, LiveError> + Send + 'static,
+) -> Result<JoinHandle<Option<Measured>>, LiveError> {
+    let (started, news) = channel();
+    let body = move || match work(&started) {
+        Ok(measured) => Some(measured),
+        Err(error) => {
+            // Who waits for the news has not gone away.
+            let _ = started.send(Err(error));
+            None
+        }
+    };
+    let thread =
+        std::thread::Builder::new().name("bottleneck".into()).spawn(body).map_err(cannot("cannot start a thread"))?;
+    match news.recv() {
+        Ok(Ok(())) => Ok(thread),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(cannot("the link failed")(io::Error::other("its thread panicked"))),
+    }
+}
+
+/// The two directions, on the thread that moves packets.
+fn bottleneck(
+    setup: &LinkSetup,
+    [down, up]: [Tun; 2],
+    clock: Clock,
+    look: Arc<Mutex<Look>>,
+) -> Result<Bottleneck, LiveError> {
+    let directions = [direction(&setup.down, down, setup)?, direction(&setup.up, up, setup)?];
+    let granted = be_punctual();
+    // Packets can come from anywhere; the thread that reads them may do nothing but that.
+    keep_none();
+    let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
+    Ok(Bottleneck { directions, reader, clock, look, sample_every: setup.sample_every, granted })
+}
+
+fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {
+    let classes = link.classes.names();
+    let windows = link.windows.iter().map(|(name, from, to)| Window::new(name, *from, *to, classes.len()));
+    let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
+    let shaper = Shaper::<Frame>::new(&setup, Meter::new(windows.collect()), aqmkit_base::Instant::ZERO)
+        .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
+    Ok(Direction { name: setup.name, device: tun.into_file(), shaper })
+}

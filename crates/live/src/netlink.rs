@@ -1,0 +1,233 @@
+//! Interfaces, addresses and routes of the calling thread's network namespace, over rtnetlink.
+
+use std::io;
+use std::net::IpAddr;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+/// Room for one answer of the kernel: it sends no more than 32 KiB at a time.
+const ANSWER: usize = 64 * 1024;
+
+/// What the kernel counts of one interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Largest packet it sends, in bytes.
+    pub mtu: u32,
+    /// Packets that the kernel would have sent on it, but dropped before they came to the device.
+    pub tx_dropped: u64,
+    /// The discipline that the kernel itself runs in front of it.
+    pub qdisc: String,
+}
+
+/// A conversation with the kernel about one network namespace.
+#[derive(Debug)]
+pub struct Netlink {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// Opens one in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// When the kernel gives no socket.
+    pub fn open() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Netlink { socket, sequence: 0 })
+    }
+
+    /// Every interface of the namespace.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn interfaces(&mut self) -> io::Result<Vec<Interface>> {
+        let answers = self.ask(RouteNetlinkMessage::GetLink(LinkMessage::default()), NLM_F_DUMP)?;
+        let links = answers.into_iter().filter_map(|m| match m {
+            RouteNetlinkMessage::NewLink(link) => Some(interface(&link)),
+            _ => None,
+        });
+        Ok(links.collect())
+    }
+
+    /// The interface called `name`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn interface(&mut self, name: &str) -> io::Result<Interface> {
+        let found = self.interfaces()?.into_iter().find(|i| i.name == name);
+        found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no interface is called {name}")))
+    }
+
+    /// The addresses that the namespace has.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn addresses(&mut self) -> io::Result<Vec<IpAddr>> {
+        let answers = self.ask(RouteNetlinkMessage::GetAddress(AddressMessage::default()), NLM_F_DUMP)?;
+        let own = answers.into_iter().filter_map(|m| match m {
+            RouteNetlinkMessage::NewAddress(address) => address.attributes.into_iter().find_map(|a| match a {
+                AddressAttribute::Local(ip) => Some(ip),
+                AddressAttribute::Address(ip) if ip.is_ipv6() => Some(ip),
+                _ => None,
+            }),
+            _ => None,
+        });
+        Ok(own.collect())
+    }
+
+    /// Lets an interface carry packets, of at most `mtu` bytes and with room for `queue` of them in front of
+    /// the device where those are given.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn set_up(&mut self, index: u32, mtu: Option<u32>, queue: Option<u32>) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        link.header.flags = LinkFlags::Up;
+        link.header.change_mask = LinkFlags::Up;
+        link.attributes.extend(mtu.map(LinkAttribute::Mtu));
+        link.attributes.extend(queue.map(LinkAttribute::TxQueueLen));
+        self.ask(RouteNetlinkMessage::SetLink(link), NLM_F_ACK).map(|_| ())
+    }
+
+    /// Gives an interface the address `local`, with `peer` at the other end.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn add_address(&mut self, index: u32, local: IpAddr, peer: IpAddr) -> io::Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.index = index;
+        message.header.family = family(local);
+        message.header.prefix_len = bits(local);
+        message.attributes = vec![AddressAttribute::Local(local), AddressAttribute::Address(peer)];
+        self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
+    }
+
+    /// Routes everything of `to`'s family, or only `to` itself, through an interface. Connections over the route
+    /// use the congestion control `cc` where one is named.
+    ///
+    /// # Errors
+    /// When the kernel refuses; `NotFound` where it does not have the congestion control.
+    pub fn add_route(&mut self, index: u32, to: Destination, cc: Option<&str>) -> io::Result<()> {
+        let (family_of, prefix, attribute) = match to {
+            Destination::Everything(AddressFamily::Inet6) => (AddressFamily::Inet6, 0, None),
+            Destination::Everything(f) => (f, 0, None),
+            Destination::Host(ip) => (family(ip), bits(ip), Some(RouteAttribute::Destination(ip.into()))),
+        };
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            address_family: family_of,
+            destination_prefix_length: prefix,
+            table: RouteHeader::RT_TABLE_MAIN,
+            protocol: RouteProtocol::Static,
+            scope: if family_of == AddressFamily::Inet { RouteScope::Link } else { RouteScope::Universe },
+            kind: RouteType::Unicast,
+            ..RouteHeader::default()
+        };
+        message.attributes = vec![RouteAttribute::Oif(index)];
+        message.attributes.extend(attribute);
+        if let Some(name) = cc {
+            message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::CcAlgo(name.to_owned())]));
+        }
+        self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE).map(|_| ())
+    }
+
+    /// Sends a request and collects the answers to it.
+    fn ask(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
+        self.sequence += 1;
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | flags;
+        header.sequence_number = self.sequence;
+        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        let mut answers = Vec::new();
+        while !self.receive(&mut answers)? {}
+        Ok(answers)
+    }
+
+    /// Reads one datagram of the answer; true at its end.
+    fn receive(&self, answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
+        let mut buffer = Vec::with_capacity(ANSWER);
+        self.socket.recv(&mut buffer, 0)?;
+        let mut rest = &buffer[..];
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(io::Error::other)?;
+            let length = (message.header.length as usize).next_multiple_of(4);
+            rest = rest.get(length..).unwrap_or_default();
+            if message.header.sequence_number != self.sequence {
+                continue;
+            }
+            match message.payload {
+                NetlinkPayload::Done(_) => return Ok(true),
+                NetlinkPayload::Error(e) if e.code.is_none() => return Ok(true),
+                NetlinkPayload::Error(e) => return Err(e.to_io()),
+                NetlinkPayload::InnerMessage(inner) => answers.push(inner),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Where a route leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To every address of a family.
+    Everything(AddressFamily),
+    /// To one address.
+    Host(IpAddr),
+}
+
+fn interface(link: &LinkMessage) -> Interface {
+    let mut found = Interface { index: link.header.index, ..Interface::default() };
+    for attribute in &link.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => found.name.clone_from(name),
+            LinkAttribute::Mtu(mtu) => found.mtu = *mtu,
+            LinkAttribute::Qdisc(name) => found.qdisc.clone_from(name),
+            LinkAttribute::Stats64(stats) => found.tx_dropped = stats.tx_dropped,
+            _ => {}
+        }
+    }
+    found
+}
+
+fn family(ip: IpAddr) -> AddressFamily {
+    if ip.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+fn bits(ip: IpAddr) -> u8 {
+    if ip.is_ipv4() { 32 } else { 128 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_namespace_has_a_loopback() {
+        let mut netlink = Netlink::open().unwrap();
+        let lo = netlink.interface("lo").unwrap();
+        assert_eq!((lo.name.as_str(), lo.index), ("lo", 1));
+        assert!(netlink.interface("no such device").is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! Network namespaces, held by a file descriptor alone: without a name in the file system nothing is left when
+//! the process ends, whatever ends it.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+/// A network namespace. It lives as long as this value, a process in it or a device's file does.
+#[derive(Debug)]
+pub struct Netns {
+    fd: OwnedFd,
+    cookie: u64,
+}
+
+impl Netns {
+    /// A new, empty one.
+    ///
+    /// # Errors
+    /// When the process may not make any (it needs `CAP_SYS_ADMIN`).
+    pub fn create() -> io::Result<Self> {
+        on_own_thread(|| {
+            // SAFETY: the flag concerns the network namespace of this thread alone; it shares no file table or
+            // memory that Rust relies on being shared, which is what makes other flags unsafe.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+            Netns::current()
+        })
+    }
+
+    /// That of the calling thread.
+    ///
+    /// # Errors
+    /// When `/proc` is not there.
+    pub fn current() -> io::Result<Self> {
+        Netns::at("/proc/thread-self/ns/net")
+    }
+
+    /// The one that a file below `/proc/PID/ns` or `/run/netns` stands for.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no namespace that this process may enter.
+    pub fn at(path: &str) -> io::Result<Self> {
+        let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let handle = fd.try_clone()?;
+        let cookie = on_own_thread(move || {
+            move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network))?;
+            cookie()
+        })?;
+        Ok(Netns { fd, cookie })
+    }
+
+    /// A number that no other network namespace has had since the machine started.
+    #[must_use]
+    pub const fn cookie(&self) -> u64 {
+        self.cookie
+    }
+
+    /// Does something inside, on a thread of its own; the caller stays where it is.
+    ///
+    /// # Errors
+    /// When the namespace cannot be entered, and those of `work`.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        on_own_thread(|| {
+            self.enter()?;
+            work()
+        })
+    }
+
+    /// Moves the calling thread inside, for good.
+    ///
+    /// # Errors
+    /// When it may not (it needs `CAP_SYS_ADMIN`).
+    pub fn enter(&self) -> io::Result<()> {
+        Ok(move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))?)
+    }
+
+    /// A path by which other processes may enter while this one lives.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
+    }
+
+    /// Another handle of the same namespace.
+    ///
+    /// # Errors
+    /// When there are no more file descriptors.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Netns { fd: self.fd.try_clone()?, cookie: self.cookie })
+    }
+}
+
+fn on_own_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("namespace".into()).spawn_scoped(scope, work)?;
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that entered a namespace panicked")))
+    })
+}
+
+/// The cookie of the calling thread's network namespace.
+fn cookie() -> io::Result<u64> {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::DGRAM, None)?;
+    let mut value = 0_u64;
+    let mut length = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: `value` and `length` outlive the call, and `length` is the size of `value`.
+    let answer = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    if answer == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Writes a sysctl of the calling thread's network namespace, such as `net.ipv4.tcp_ecn`.
+///
+/// # Errors
+/// When the kernel does not have it or refuses the value.
+pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
+    std::fs::write(sysctl_path(name), value)
+        .map_err(|e| io::Error::new(e.kind(), format!("sysctl {name} = {value}: {e}")))
+}
+
+/// Reads a sysctl of the calling thread's network namespace.
+///
+/// # Errors
+/// When the kernel does not have it.
+pub fn sysctl(name: &str) -> io::Result<String> {
+    Ok(std::fs::read_to_string(sysctl_path(name))?.trim().to_owned())
+}
+
+fn sysctl_path(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}

@@ -1,0 +1,237 @@
+//! One direction of a live bottleneck: a discipline, a transmitter and a delay line. Pure: the time is an argument.
+//!
+//! The transmitter is ideal. Each departure is computed for the moment at which a transmitter of this rate would
+//! be free, however late the program gets to compute it, and always before a later arrival is admitted: a
+//! program that was held up catches up with what it missed, and no packet leaves before it came. What the
+//! machine adds is then only how late a packet is handed on, which the caller measures against
+//! [`Released::due`].
+
+use std::collections::VecDeque;
+
+use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_aqm::{Backlog, Cx, Dequeued, Packet, ParamError, Qdisc, Sink, Stats, Why};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
+
+use crate::meter::Meter;
+
+/// What one direction of a bottleneck is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Its name in results.
+    pub name: String,
+    /// Its rate.
+    pub rate: BitRate,
+    /// How long a packet takes to the other end, once it is sent.
+    pub delay: Duration,
+    /// Bytes of framing that each packet takes beyond its own length.
+    pub overhead: u32,
+    /// Size of a typical packet, for disciplines that need one.
+    pub mean_packet: Bytes,
+    /// The discipline.
+    pub aqm: Spec,
+    /// The names of the traffic classes.
+    pub classes: Vec<String>,
+    /// The seed of the discipline's random stream.
+    pub seed: u64,
+}
+
+impl Setup {
+    /// A direction with nothing out of the ordinary: packets of 1000 bytes in the mean, no framing, one class.
+    #[must_use]
+    pub fn new(name: &str, rate: BitRate, delay: Duration, aqm: Spec) -> Self {
+        let (name, classes) = (name.to_owned(), Vec::new());
+        Setup { name, rate, delay, overhead: 0, mean_packet: Bytes(1000), aqm, classes, seed: 1 }
+    }
+
+    fn link(&self) -> registry::Link {
+        registry::Link { rate: self.rate, mean_packet: self.mean_packet, classes: self.classes.clone() }
+    }
+}
+
+/// A packet and when it came to the queue.
+#[derive(Clone, Debug)]
+struct Waiting<P> {
+    packet: P,
+    arrived: Instant,
+}
+
+impl<P: Packet> Packet for Waiting<P> {
+    fn len(&self) -> u32 {
+        self.packet.len()
+    }
+    fn flow(&self) -> FlowKey {
+        self.packet.flow()
+    }
+    fn class(&self) -> ClassId {
+        self.packet.class()
+    }
+    fn ecn(&self) -> Ecn {
+        self.packet.ecn()
+    }
+    fn label(&self) -> f32 {
+        self.packet.label()
+    }
+    fn set_label(&mut self, label: f32) {
+        self.packet.set_label(label);
+    }
+    fn set_ce(&mut self) {
+        self.packet.set_ce();
+    }
+}
+
+/// Counts what the discipline drops and marks.
+impl<P: Packet> Sink<Waiting<P>> for Meter {
+    fn dropped(&mut self, packet: Waiting<P>, why: Why, now: Instant) {
+        self.drop_of(packet.class(), why, now);
+    }
+
+    fn marked(&mut self, packet: &Waiting<P>, why: Why, now: Instant) {
+        self.mark_of(packet.class(), why, now);
+    }
+}
+
+/// A packet that is at the other end.
+#[derive(Clone, Debug)]
+pub struct Released<P> {
+    /// The packet.
+    pub packet: P,
+    /// When it should be there.
+    pub due: Instant,
+}
+
+/// A bottleneck in one direction.
+pub struct Shaper<P> {
+    rate: BitRate,
+    carry: u64,
+    delay: Duration,
+    overhead: u64,
+    qdisc: Box<dyn Qdisc<Waiting<P>>>,
+    rng: Rng,
+    meter: Meter,
+    /// When the transmitter looks at the queue next: it is sending until then, or the discipline holds its packets
+    /// back until then. None where it waits for a packet.
+    looks: Option<Instant>,
+    /// Packets that were sent, in order, with the time at which they are at the other end.
+    line: VecDeque<Released<P>>,
+}
+
+impl<P: Packet + 'static> Shaper<P> {
+    /// An empty one at `now`.
+    ///
+    /// # Errors
+    /// When a parameter of the discipline cannot be used at this rate.
+    pub fn new(setup: &Setup, meter: Meter, now: Instant) -> Result<Self, ParamError> {
+        if setup.rate == BitRate::default() {
+            return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
+        }
+        Ok(Shaper {
+            rate: setup.rate,
+            carry: 0,
+            delay: setup.delay,
+            overhead: u64::from(setup.overhead),
+            qdisc: setup.aqm.build(&setup.link(), now)?,
+            rng: Rng::stream(setup.seed, &format!("link.{}", setup.name)),
+            meter,
+            looks: None,
+            line: VecDeque::new(),
+        })
+    }
+
+    /// A packet comes. What was due before it departs first.
+    pub fn arrive(&mut self, packet: P, now: Instant) {
+        self.advance(now);
+        self.meter.offered(&packet, now);
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.meter };
+        self.qdisc.enqueue(Waiting { packet, arrived: now }, &mut cx);
+        if self.looks.is_none() {
+            self.transmit(now);
+        }
+        self.meter.queue(self.qdisc.backlog(), now);
+    }
+
+    /// Lets everything depart that is due up to and including `now`, each packet at its own time.
+    pub fn advance(&mut self, now: Instant) {
+        while let Some(at) = self.looks.filter(|&at| at <= now) {
+            self.transmit(at);
+            self.meter.queue(self.qdisc.backlog(), at);
+        }
+    }
+
+    /// The transmitter is free at `now` and takes a packet from the queue.
+    fn transmit(&mut self, now: Instant) {
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.meter };
+        self.looks = match self.qdisc.dequeue(&mut cx) {
+            Dequeued::Packet(Waiting { packet, arrived }) => {
+                self.meter.departed(&packet, now.since(arrived), now);
+                let size = Bytes(u64::from(packet.len()) + self.overhead);
+                let free = now + self.rate.transmit(size, &mut self.carry);
+                self.line.push_back(Released { packet, due: free + self.delay });
+                Some(free)
+            }
+            Dequeued::Empty => None,
+            // A discipline that says "not before now" again and again must not hold the program up.
+            Dequeued::NotBefore(at) => Some(at.max(now + Duration::from_nanos(1))),
+        };
+    }
+
+    /// The next packet that is at the other end by `now`. Call it until there is none, after [`Shaper::advance`].
+    pub fn release(&mut self, now: Instant) -> Option<Released<P>> {
+        self.line.pop_front_if(|first| first.due <= now)
+    }
+
+    /// When there is something to do next without another arrival.
+    #[must_use]
+    pub fn wakeup(&self) -> Option<Instant> {
+        let due = self.line.front().map(|first| first.due);
+        self.looks.into_iter().chain(due).min()
+    }
+
+    /// What waits in the queue.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        self.qdisc.backlog()
+    }
+
+    /// What the discipline has counted.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        self.qdisc.stats()
+    }
+
+    /// The discipline's gauges.
+    pub fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
+        self.qdisc.probe(out);
+    }
+
+    /// What has been measured.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// What has been measured, to read the time-dependent part of it or to add to.
+    pub fn meter_mut(&mut self) -> &mut Meter {
+        &mut self.meter
+    }
+
+    /// Changes the rate, the delay and the discipline's parameters while packets wait. A packet that is being sent
+    /// keeps the rate it began with, and packets on their way keep their order.
+    ///
+    /// # Errors
+    /// When the discipline is another one, or a parameter cannot be used at this rate; nothing has changed then.
+    pub fn reconfigure(&mut self, setup: &Setup, now: Instant) -> Result<(), ParamError> {
+        if setup.rate == BitRate::default() {
+            return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
+        }
+        self.advance(now);
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.meter };
+        self.qdisc.reconfigure(&setup.aqm, &setup.link(), &mut cx)?;
+        (self.rate, self.carry) = (setup.rate, 0);
+        (self.delay, self.overhead) = (setup.delay, u64::from(setup.overhead));
+        self.meter.queue(self.qdisc.backlog(), now);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! The clock, and the right to be woken in time.
+
+use std::io;
+use std::num::NonZeroU64;
+
+use aqmkit_base::{Duration, Instant};
+use rustix::event::{PollFd, Timespec, poll};
+use rustix::mm::MlockAllFlags;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The priority of the thread that moves packets: above everything ordinary, below the kernel's own threads (50).
+const PRIORITY: libc::c_int = 40;
+
+/// The monotonic clock, counted from when the value was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: u64,
+}
+
+impl Clock {
+    /// A clock that shows zero now.
+    #[must_use]
+    pub fn start() -> Self {
+        Clock { origin: monotonic() }
+    }
+
+    /// What it shows.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(monotonic().saturating_sub(self.origin))
+    }
+}
+
+fn monotonic() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What of punctuality the machine has granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Granted {
+    /// `SCHED_FIFO`: nothing ordinary runs in place of the thread.
+    pub realtime: bool,
+    /// No page of the process is ever swapped out.
+    pub locked: bool,
+    /// Timers fire within a nanosecond of slack, not 50 µs.
+    pub sharp: bool,
+}
+
+/// Makes the calling thread as punctual as the machine permits. What is refused is left out.
+#[must_use]
+pub fn be_punctual() -> Granted {
+    let parameter = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: the parameter outlives the call, and zero means the calling thread.
+    let realtime = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } == 0;
+    Granted {
+        realtime,
+        locked: rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).is_ok(),
+        sharp: rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).is_ok(),
+    }
+}
+
+/// Waits until a file is ready or the clock shows `until`.
+///
+/// # Errors
+/// When the system call fails; an interruption is not a failure.
+pub fn wait(files: &mut [PollFd<'_>], clock: &Clock, until: Instant) -> io::Result<()> {
+    let rest = until.since(clock.now()).as_nanos();
+    let timeout = Timespec { tv_sec: (rest / 1_000_000_000) as i64, tv_nsec: (rest % 1_000_000_000) as i64 };
+    match poll(files, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Processor time that the calling thread has used.
+#[must_use]
+pub fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::from_nanos((time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64)
+}

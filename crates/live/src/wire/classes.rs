@@ -1,0 +1,157 @@
+//! Traffic classes of real packets: named rules, the first that fits decides.
+
+use std::str::FromStr;
+
+use aqmkit_base::{ClassId, Ecn};
+
+use super::View;
+use super::flow::Flow;
+
+/// The classes of a link and the rules that put packets into them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classes {
+    names: Vec<String>,
+    /// In the order of the names: a packet is in the class of the first rule that fits.
+    rules: Vec<(Rule, ClassId)>,
+    /// Where no rule fits.
+    rest: ClassId,
+}
+
+/// The class of what no rule wants.
+const REST: &str = "other";
+
+impl Default for Classes {
+    /// `tcp`, `udp`, `other`.
+    fn default() -> Self {
+        let rule = |name: &str, protocol| Named { name: name.to_owned(), rules: vec![Rule::Protocol(protocol, None)] };
+        Classes::new(vec![rule("tcp", 6), rule("udp", 17)])
+    }
+}
+
+impl Classes {
+    /// Classes in this order; `other` comes last where no rule takes everything.
+    #[must_use]
+    pub fn new(list: Vec<Named>) -> Self {
+        let mut classes = Classes { names: Vec::new(), rules: Vec::new(), rest: ClassId(0) };
+        for Named { name, rules } in list {
+            let id = classes.place(name);
+            classes.rules.extend(rules.into_iter().map(|rule| (rule, id)));
+        }
+        if !classes.rules.iter().any(|(rule, _)| *rule == Rule::Any) {
+            classes.rest = classes.place(REST.to_owned());
+        }
+        classes
+    }
+
+    /// The place of a name; one more where it is new and there is room.
+    fn place(&mut self, name: String) -> ClassId {
+        let place = self.names.iter().position(|n| *n == name).unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        });
+        ClassId(u8::try_from(place).unwrap_or(u8::MAX))
+    }
+
+    /// The names, each at the place that its `ClassId` gives.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The class of a packet.
+    #[must_use]
+    pub fn of(&self, view: &View) -> ClassId {
+        self.rules.iter().find(|(rule, _)| rule.fits(view)).map_or(self.rest, |(_, class)| *class)
+    }
+}
+
+/// One class as it is written: `video=udp:5004-5010,dscp:34`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    name: String,
+    rules: Vec<Rule>,
+}
+
+/// What packets a rule wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// A protocol, with the source or destination port in a range where one is given.
+    Protocol(u8, Option<(u16, u16)>),
+    /// A differentiated services codepoint.
+    Dscp(u8),
+    /// An ECN codepoint.
+    Ecn(Ecn),
+    /// Everything.
+    Any,
+}
+
+impl Rule {
+    fn fits(&self, view: &View) -> bool {
+        match *self {
+            Rule::Protocol(protocol, None) => view.flow.protocol() == Some(protocol),
+            Rule::Protocol(protocol, Some((low, high))) => match view.flow {
+                Flow::Ip(t) => {
+                    let inside = |port| (low..=high).contains(&port);
+                    t.protocol == protocol && t.ports.is_some_and(|(s, d)| inside(s) || inside(d))
+                }
+                Flow::Link(_) => false,
+            },
+            Rule::Dscp(dscp) => view.network.is_some() && view.dscp == dscp,
+            Rule::Ecn(ecn) => view.network.is_some() && view.ecn == ecn,
+            Rule::Any => true,
+        }
+    }
+}
+
+/// A class that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no class: write a name and what belongs to it, such as web=tcp:80,tcp:443 or voice=dscp:46 or \
+     video=udp:5004-5010 or rest=*"
+)]
+pub struct NoClass(String);
+
+impl FromStr for Named {
+    type Err = NoClass;
+
+    fn from_str(text: &str) -> Result<Self, NoClass> {
+        let no_class = || NoClass(text.to_owned());
+        let (name, list) = text.split_once('=').ok_or_else(no_class)?;
+        let rules = list.split(',').map(|r| rule(r.trim())).collect::<Option<Vec<_>>>().ok_or_else(no_class)?;
+        let name = name.trim();
+        if name.is_empty() || name == "*" {
+            return Err(no_class());
+        }
+        Ok(Named { name: name.to_owned(), rules })
+    }
+}
+
+fn rule(text: &str) -> Option<Rule> {
+    let (kind, value) = text.split_once(':').map_or((text, None), |(k, v)| (k, Some(v)));
+    let protocol = match kind {
+        "*" => return value.is_none().then_some(Rule::Any),
+        "dscp" => return value?.parse().ok().filter(|dscp| *dscp < 64).map(Rule::Dscp),
+        "ecn" => return codepoint(value?).map(Rule::Ecn),
+        "icmp" => 1,
+        "tcp" => 6,
+        "udp" => 17,
+        "esp" => 50,
+        "icmp6" => 58,
+        "sctp" => 132,
+        _ => return None,
+    };
+    let Some(value) = value else { return Some(Rule::Protocol(protocol, None)) };
+    let (low, high) = value.split_once('-').unwrap_or((value, value));
+    let ports = (low.parse().ok()?, high.parse().ok()?);
+    (ports.0 <= ports.1 && matches!(protocol, 6 | 17 | 132)).then_some(Rule::Protocol(protocol, Some(ports)))
+}
+
+fn codepoint(text: &str) -> Option<Ecn> {
+    match text {
+        "not-ect" => Some(Ecn::NotEct),
+        "ect0" => Some(Ecn::Ect0),
+        "ect1" => Some(Ecn::Ect1),
+        "ce" => Some(Ecn::Ce),
+        _ => None,
+    }
+}

@@ -1,0 +1,133 @@
+//! Flows as a frame names them, and their keys.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use aqmkit_base::FlowKey;
+
+/// Who a frame belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flow {
+    /// An IP packet.
+    Ip(FiveTuple),
+    /// Any other frame.
+    Link(LinkFlow),
+}
+
+/// One direction of a transport connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FiveTuple {
+    /// Who sends.
+    pub source: IpAddr,
+    /// Who receives.
+    pub destination: IpAddr,
+    /// The protocol above IP, as IANA numbers it.
+    pub protocol: u8,
+    /// Source and destination port, of a protocol that has them and a packet that is no fragment. Of ESP, the two halves
+    /// of the security parameter index.
+    pub ports: Option<(u16, u16)>,
+}
+
+/// What a frame that is not IP tells of who sends to whom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkFlow {
+    /// The link address of who sends; zeros where the link has none.
+    pub source: [u8; 6],
+    /// The link address of who receives.
+    pub destination: [u8; 6],
+    /// The type of what the frame carries (`EtherType`).
+    pub kind: u16,
+}
+
+/// The protocol numbers whose names are worth showing.
+const NAMES: [(u8, &str); 9] = [
+    (1, "icmp"),
+    (6, "tcp"),
+    (17, "udp"),
+    (33, "dccp"),
+    (47, "gre"),
+    (50, "esp"),
+    (58, "icmp6"),
+    (132, "sctp"),
+    (136, "udplite"),
+];
+
+impl Flow {
+    /// The key of the flow: 64 bits that depend on all of it and on `salt`. A live link takes a salt that nobody outside
+    /// knows, so that nobody can make flows collide.
+    #[must_use]
+    pub fn key(&self, salt: u64) -> FlowKey {
+        let mix = |h: u64, word: u64| FlowKey(h ^ word).hash(salt);
+        match self {
+            Flow::Ip(t) => {
+                let ports = t.ports.map_or(0, |(s, d)| 1 << 40 | u64::from(s) << 16 | u64::from(d));
+                let rest = ports | u64::from(t.protocol) << 32;
+                let words = [t.source, t.destination].map(bits).into_iter().flatten();
+                FlowKey(words.chain([rest]).fold(4, mix))
+            }
+            Flow::Link(l) => {
+                let word = |a: [u8; 6]| a.iter().fold(0, |w, b| w << 8 | u64::from(*b));
+                FlowKey([word(l.source), word(l.destination), l.kind.into()].into_iter().fold(2, mix))
+            }
+        }
+    }
+
+    /// The number of the protocol above IP.
+    #[must_use]
+    pub fn protocol(&self) -> Option<u8> {
+        match self {
+            Flow::Ip(tuple) => Some(tuple.protocol),
+            Flow::Link(_) => None,
+        }
+    }
+}
+
+/// An address as two words.
+fn bits(address: IpAddr) -> [u64; 2] {
+    match address {
+        IpAddr::V4(a) => [4, u64::from(a.to_bits())],
+        IpAddr::V6(a) => [(a.to_bits() >> 64) as u64, a.to_bits() as u64],
+    }
+}
+
+impl fmt::Display for Flow {
+    /// `tcp 10.0.0.1:80 > 10.0.0.2:5000`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flow::Ip(t) => t.fmt(f),
+            Flow::Link(l) => {
+                write!(f, "0x{:04x} ", l.kind)?;
+                address(l.source, f)?;
+                f.write_str(" > ")?;
+                address(l.destination, f)
+            }
+        }
+    }
+}
+
+impl fmt::Display for FiveTuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(number, _)| *number == self.protocol) {
+            Some((_, name)) => f.write_str(name)?,
+            None => write!(f, "ip-{}", self.protocol)?,
+        }
+        match self.ports {
+            Some((s, d)) if self.protocol == 50 => {
+                write!(f, " {} > {} spi 0x{s:04x}{d:04x}", self.source, self.destination)
+            }
+            Some((s, d)) => write!(f, " {} > {}", end(self.source, s), end(self.destination, d)),
+            None => write!(f, " {} > {}", self.source, self.destination),
+        }
+    }
+}
+
+fn end(address: IpAddr, port: u16) -> std::net::SocketAddr {
+    std::net::SocketAddr::new(address, port)
+}
+
+fn address(bytes: [u8; 6], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (i, byte) in bytes.iter().enumerate() {
+        write!(f, "{}{byte:02x}", if i > 0 { ":" } else { "" })?;
+    }
+    Ok(())
+}

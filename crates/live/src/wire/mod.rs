@@ -1,0 +1,71 @@
+//! What is in a frame: its flow, its ECN codepoint, and where to set a mark.
+//!
+//! [`View::of`] reads a frame of any of the [`Encapsulation`]s: Ethernet with any number of VLAN tags up to eight
+//! (802.1Q, 802.1ad), PPPoE sessions, IPv4 with options, IPv6 with extension headers. [`mark_ce`] sets Congestion
+//! Experienced in place, with the checksum that belongs to it. Everything else passes untouched: a frame that is not
+//! IP, or is cut off, has a flow made of what could be read, and is never ECN-capable.
+//!
+//! What counts as a flow:
+//!
+//! | packet | flow |
+//! |---|---|
+//! | TCP, UDP, UDP-Lite, SCTP, DCCP | addresses, protocol, ports |
+//! | ESP | addresses, protocol, security parameter index |
+//! | a fragment, the first one too | addresses and protocol, so that the fragments of a datagram stay in order |
+//! | IP in IP, 6in4, GRE | that of the inner packet; the mark goes into the outer header (RFC 6040) |
+//! | VXLAN, Geneve, and other tunnels in UDP | that of the outer packet, whose source port stands for the inner flow (RFC 7348) |
+//! | other IP | addresses and protocol |
+//! | not IP | link addresses and type |
+//!
+//! The formats are those of RFC 791, RFC 8200, RFC 2784 and RFC 2890 (GRE), RFC 2516 (PPPoE).
+
+mod bytes;
+pub mod checksum;
+pub mod classes;
+mod ecn;
+mod flow;
+mod link;
+mod network;
+
+pub use classes::Classes;
+pub use ecn::mark_ce;
+pub use flow::{FiveTuple, Flow, LinkFlow};
+pub use link::Encapsulation;
+pub use network::Network;
+
+use aqmkit_base::Ecn;
+
+/// What a discipline may know of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Who it belongs to.
+    pub flow: Flow,
+    /// Where its outermost IP header is, if it has one that is whole.
+    pub network: Option<Network>,
+    /// The codepoint of that header; not capable where there is none.
+    pub ecn: Ecn,
+    /// The differentiated services codepoint of that header (RFC 2474); zero where there is none.
+    pub dscp: u8,
+}
+
+impl View {
+    /// Reads a frame. Whatever the bytes are, there is an answer.
+    #[must_use]
+    pub fn of(encapsulation: Encapsulation, frame: &[u8]) -> View {
+        let found = link::find(encapsulation, frame);
+        let bare = View { flow: Flow::Link(found.flow), network: None, ecn: Ecn::NotEct, dscp: 0 };
+        let Some(start) = found.network else { return bare };
+        let packet = frame.get(start..).unwrap_or_default();
+        let Some((tuple, network)) = network::read(packet, start) else { return bare };
+        let traffic_class = network.traffic_class(frame);
+        View {
+            flow: Flow::Ip(tuple),
+            network: Some(network),
+            ecn: Ecn::from_bits(traffic_class),
+            dscp: traffic_class >> 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! From an IP header to the flow.
+
+use std::ops::Range;
+
+use etherparse::LaxIpSlice;
+
+use super::bytes::u16_at;
+use super::flow::FiveTuple;
+use super::link::ethernet;
+
+/// Where the outermost IP header of a frame is. Frames are shorter than 64 KiB from here on: a header further
+/// behind is not looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// An IPv4 header.
+    V4 {
+        /// Its first byte.
+        at: u16,
+    },
+    /// An IPv6 header.
+    V6 {
+        /// Its first byte.
+        at: u16,
+    },
+}
+
+impl Network {
+    /// Where the header begins.
+    pub(super) fn offset(self) -> usize {
+        match self {
+            Network::V4 { at } | Network::V6 { at } => usize::from(at),
+        }
+    }
+
+    /// The type of service of IPv4, or the traffic class of IPv6; zero where the frame ends before.
+    pub(super) fn traffic_class(self, frame: &[u8]) -> u8 {
+        let at = self.offset();
+        match (self, u16_at(frame, at)) {
+            (Network::V4 { .. }, Some(word)) => word as u8,
+            (Network::V6 { .. }, Some(word)) => (word >> 4) as u8,
+            (_, None) => 0,
+        }
+    }
+
+    /// Where the addresses are in the packet: source and destination, one behind the other.
+    pub(super) fn addresses(self) -> Range<usize> {
+        match self {
+            Network::V4 { .. } => 12..20,
+            Network::V6 { .. } => 8..40,
+        }
+    }
+
+    /// How long the packet says it is, header included.
+    pub(super) fn length(self, frame: &[u8]) -> Option<usize> {
+        let at = self.offset();
+        match self {
+            Network::V4 { .. } => u16_at(frame, at + 2).map(usize::from),
+            Network::V6 { .. } => u16_at(frame, at + 4).map(|payload| 40 + usize::from(payload)),
+        }
+    }
+}
+
+/// What follows the IP header and its extensions in a packet that is whole and no fragment: where it begins, and the
+/// number of its protocol.
+pub(super) fn transport(packet: &[u8]) -> Option<(usize, u8)> {
+    let (ip, error) = LaxIpSlice::from_slice(packet).ok()?;
+    let payload = ip.payload();
+    let whole = error.is_none() && !payload.fragmented && !payload.incomplete;
+    whole.then(|| (packet.len() - payload.payload.len(), payload.ip_number.0))
+}
+
+/// Tunnels in tunnels are followed so deep.
+const MOST_TUNNELS: usize = 4;
+
+/// The flow of the packet, and its header, which begins at `start` of its frame. Nothing where the header is not whole.
+pub(super) fn read(packet: &[u8], start: usize) -> Option<(FiveTuple, Network)> {
+    let at = u16::try_from(start).ok()?;
+    let (outer, _) = LaxIpSlice::from_slice(packet).ok()?;
+    let network = match outer {
+        LaxIpSlice::Ipv4(_) => Network::V4 { at },
+        LaxIpSlice::Ipv6(_) => Network::V6 { at },
+    };
+    let mut ip = outer;
+    for _ in 0..MOST_TUNNELS {
+        match inner(&ip).map(LaxIpSlice::from_slice) {
+            Some(Ok((found, _))) => ip = found,
+            Some(Err(_)) | None => break,
+        }
+    }
+    Some((tuple(&ip), network))
+}
+
+/// The packet inside, of a tunnel that hides none of it.
+fn inner<'a>(ip: &LaxIpSlice<'a>) -> Option<&'a [u8]> {
+    let payload = ip.payload();
+    if payload.fragmented {
+        return None;
+    }
+    match payload.ip_number.0 {
+        // IP in IP (RFC 2003), IPv6 in IP (RFC 4213).
+        4 | 41 => Some(payload.payload),
+        47 => generic(payload.payload),
+        _ => None,
+    }
+}
+
+/// What GRE carries, where that is IP or an Ethernet frame with IP (RFC 2784, RFC 2890).
+fn generic(gre: &[u8]) -> Option<&[u8]> {
+    let flags = u16_at(gre, 0)?;
+    let version = flags & 0b111;
+    if version != 0 {
+        return None;
+    }
+    // Checksum, key, sequence number: four bytes each where present.
+    let options = [0x8000, 0x2000, 0x1000].iter().filter(|bit| flags & **bit != 0).count();
+    let payload = gre.get(4 + 4 * options..)?;
+    match u16_at(gre, 2)? {
+        0x0800 | 0x86dd => Some(payload),
+        0x6558 => payload.get(ethernet(payload, 0).network?..),
+        _ => None,
+    }
+}
+
+fn tuple(ip: &LaxIpSlice<'_>) -> FiveTuple {
+    let payload = ip.payload();
+    let protocol = payload.ip_number.0;
+    // TCP, UDP, DCCP, SCTP and UDP-Lite all begin with the two ports, ESP with 32 bits that serve as well.
+    let ported = matches!(protocol, 6 | 17 | 33 | 50 | 132 | 136) && !payload.fragmented;
+    let ports = u16_at(payload.payload, 0).zip(u16_at(payload.payload, 2)).filter(|_| ported);
+    FiveTuple { source: ip.source_addr(), destination: ip.destination_addr(), protocol, ports }
+}

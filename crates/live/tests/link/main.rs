@@ -1,0 +1,54 @@
+//! A live link as its users meet it. Each test needs the right to make network namespaces and TUN devices; where that
+//! is missing it says so and is skipped.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
+#![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
+
+mod abuse;
+mod traffic;
+
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_live::Setup;
+use aqmkit_live::link::{Link, LinkSetup};
+use aqmkit_live::netns::Netns;
+use aqmkit_live::tun::Tun;
+use aqmkit_live::wire::Classes;
+
+/// One link at a time, or they would compete for the processor.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Whether links can be made here.
+fn ready() -> bool {
+    let tried = Netns::create().and_then(|n| n.inside(|| Tun::create("aqmkit0")));
+    if let Err(e) = &tried {
+        eprintln!("skipped: network namespaces or TUN devices cannot be made here ({e})");
+    }
+    tried.is_ok()
+}
+
+fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
+    let direction = |name| Setup::new(name, rate, delay, Spec::named(aqm).unwrap());
+    LinkSetup {
+        down: direction("down"),
+        up: direction("up"),
+        classes: Classes::default(),
+        windows: vec![("all".into(), Instant::ZERO, Instant::FAR_FUTURE)],
+        sample_every: None,
+        ecn: None,
+        cc: None,
+        mtu: 1500,
+    }
+}
+
+/// A connection over a link: the server's end and the client's.
+fn connect(link: &Link, family: usize) -> (TcpStream, TcpStream) {
+    let address: IpAddr = link.addresses.server[family];
+    let listener = link.server.namespace.inside(|| TcpListener::bind(SocketAddr::new(address, 0))).unwrap();
+    let to = listener.local_addr().unwrap();
+    let client = link.client.namespace.inside(|| TcpStream::connect(to)).unwrap();
+    (listener.accept().unwrap().0, client)
+}

@@ -1,0 +1,119 @@
+//! The kernel's own TCP crosses the link, at its rate and after its delay.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Instant as Wall;
+
+use super::*;
+
+/// Sends `bytes` from the server to the client; how many seconds it took.
+fn transfer(link: &Link, family: usize, bytes: usize) -> f64 {
+    let (mut server, mut client) = connect(link, family);
+    let start = Wall::now();
+    let sender = std::thread::spawn(move || server.write_all(&vec![7; bytes]));
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    sender.join().unwrap().unwrap();
+    assert!(got.len() == bytes && got.iter().all(|b| *b == 7), "{} of {bytes} bytes came", got.len());
+    start.elapsed().as_secs_f64()
+}
+
+#[test]
+fn tcp_crosses_at_the_rate_in_both_families() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    for family in [0, 1] {
+        let link = Link::open(&setup(BitRate::from_mbps(20), Duration::from_millis(5), "codel")).unwrap();
+        let seconds = transfer(&link, family, 3_000_000);
+        // 3 MB of data are 1.2 s at 20 Mbit/s; headers, slow start and the handshake come on top.
+        assert!((1.2..4.0).contains(&seconds), "{seconds}");
+        let (measured, _) = link.close().unwrap();
+        let down = &measured.directions[0].1[0];
+        assert!(down.total.sent_bytes > 3_000_000, "{:?}", down.total);
+        let rate = down.total.sent_bytes as f64 * 8.0 / seconds;
+        assert!(rate < 20.0e6 * 1.02, "{rate} is more than the link carries");
+        assert_eq!(down.classes[0].total, down.total, "all of it is class tcp");
+        assert!(measured.late.count() > 2000);
+    }
+}
+
+/// What a program that was held up could do wrong is to hand packets on too early.
+#[test]
+fn no_round_trip_is_shorter_than_the_path() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let link = Link::open(&setup(BitRate::from_mbps(100), Duration::from_millis(10), "fifo")).unwrap();
+    let at = SocketAddr::new(link.addresses.server[0], 0);
+    let server = link.server.namespace.inside(|| UdpSocket::bind(at)).unwrap();
+    let client = link.client.namespace.inside(|| UdpSocket::bind("0.0.0.0:0")).unwrap();
+    client.connect(server.local_addr().unwrap()).unwrap();
+    let mut buffer = [0; 100];
+    for _ in 0..50 {
+        let start = Wall::now();
+        client.send(&[1; 100]).unwrap();
+        let (_, from) = server.recv_from(&mut buffer).unwrap();
+        server.send_to(&[2; 100], from).unwrap();
+        client.recv(&mut buffer).unwrap();
+        let took = start.elapsed();
+        assert!(took >= std::time::Duration::from_millis(20), "{took:?}");
+    }
+}
+
+#[test]
+fn marks_reach_the_sender_and_slow_it_down() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let aqm = "dualpi2";
+    let ecn = LinkSetup { ecn: Some(true), ..setup(BitRate::from_mbps(10), Duration::from_millis(5), aqm) };
+    let link = Link::open(&ecn).unwrap();
+    transfer(&link, 0, 3_000_000);
+    let (measured, _) = link.close().unwrap();
+    let down = &measured.directions[0].1[0];
+    assert!(down.total.marks() > 0, "{:?}", down.total);
+    let delay = down.delay.summary().unwrap();
+    // Without the marks a queue of 10 000 packets would stand; dualpi2 aims at 15 ms.
+    assert!(delay.p50 < 40.0, "{delay:?}");
+}
+
+#[test]
+fn the_congestion_control_that_is_named_is_used() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    for cc in ["reno", "cubic"] {
+        if !aqmkit_live::link::congestion_controls().iter().any(|k| k == cc) {
+            eprintln!("skipped: this kernel has no {cc}");
+            continue;
+        }
+        let named = LinkSetup { cc: Some(cc.into()), ..setup(BitRate::from_mbps(10), Duration::ZERO, "fifo") };
+        let link = Link::open(&named).unwrap();
+        let (server, client) = connect(&link, 0);
+        for end in [server, client] {
+            assert_eq!(rustix::net::sockopt::tcp_congestion(&end).unwrap(), cc);
+        }
+    }
+    let unknown = LinkSetup { cc: Some("nosuch".into()), ..setup(BitRate::from_mbps(10), Duration::ZERO, "fifo") };
+    let error = Link::open(&unknown).unwrap_err().to_string();
+    assert!(error.contains("no congestion control called nosuch") && error.contains("reno"), "{error}");
+}
+
+#[test]
+fn a_wrong_parameter_is_told_with_its_direction() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let mut wrong = setup(BitRate::from_mbps(10), Duration::ZERO, "fifo");
+    wrong.up.rate = BitRate::default();
+    let error = Link::open(&wrong).unwrap_err().to_string();
+    assert!(error.starts_with("up: rate"), "{error}");
+    wrong = setup(BitRate::from_bps(1 << 40), Duration::from_secs(60), "fifo");
+    assert!(Link::open(&wrong).unwrap_err().to_string().contains("below 1 GiB"));
+}
