@@ -10,6 +10,7 @@ mod ends;
 use std::collections::VecDeque;
 
 use aqmkit_aqm::ParamError;
+use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Instant, Rng};
 use aqmkit_flows::traffic;
 use aqmkit_flows::transport::{self, Profile, Segment, rate};
@@ -119,11 +120,15 @@ pub(crate) struct World<'o> {
 
 impl<'o> World<'o> {
     /// The world at time zero.
-    pub(crate) fn new(mut scenario: Scenario, observer: Option<&'o mut dyn Observer>) -> Result<Self, ParamError> {
+    pub(crate) fn new(
+        mut scenario: Scenario,
+        observer: Option<&'o mut dyn Observer>,
+        customs: &Customs,
+    ) -> Result<Self, ParamError> {
         let names = Names::of(&scenario);
         let meter = Meter::new(&scenario, &names);
         let links: Result<Vec<Link>, ParamError> =
-            scenario.links.iter().map(|l| Link::new(l, &scenario.classes, scenario.seed)).collect();
+            scenario.links.iter().map(|l| Link::new(l, &scenario, customs)).collect();
         let (ways, groups) = lay_out(&scenario);
         let watch = observer.map(|o| Watch::new(o, &scenario));
         let mut world = World {
