@@ -275,6 +275,7 @@ pub fn run_all(exp: &Experiment, published: &Published, how: How<'_>) -> io::Res
         plot: exp.plot.clone(),
         tables: exp.tables.clone(),
         overlays: exp.predictions.clone(),
+        overview: exp.overview.clone(),
         planned: plan.len(),
     };
     Ok((results, outcome))
