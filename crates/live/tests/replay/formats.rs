@@ -115,6 +115,10 @@ fn damage_is_told_with_its_place() {
     file[second + 8..second + 12].copy_from_slice(&u32::MAX.to_le_bytes());
     let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
     assert_eq!((fates.len(), replayed.damage.unwrap().offset), (1, second as u64));
+}
+
+#[test]
+fn what_follows_the_last_packet_must_be_a_block() {
     let file = [new(false), vec![0x55; 40]].concat();
     let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
     assert_eq!((fates.len(), replayed.damage.unwrap().offset), (3, new(false).len() as u64));
