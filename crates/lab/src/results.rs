@@ -37,8 +37,28 @@ pub struct Results {
     /// What equations predict for the time series.
     #[serde(default)]
     pub overlays: Vec<Overlay>,
+    /// The matrix of small plots over two axes.
+    #[serde(default)]
+    pub overview: Option<Overview>,
     /// How many runs were asked for; more than were done when the experiment was interrupted.
     pub planned: usize,
+}
+
+/// A matrix of small plots: a cell for each pair of labels of two axes, a matrix for each combination of the others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Overview {
+    /// The axis down the side.
+    pub rows: String,
+    /// The axis along the top.
+    pub columns: String,
+    /// The bottleneck's rate, to which rates are drawn.
+    pub rate_bps: f64,
+    /// The round trip without queues: completion times are drawn against sizes, beside what a lone download would take.
+    pub rtt_s: Option<f64>,
+    /// Rates are those of one flow of each class, on a scale of twice an equal share.
+    pub per_flow: bool,
+    /// What the reader should know of it.
+    pub note: String,
 }
 
 /// A published table whose cells are claimed.

@@ -158,7 +158,11 @@ fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
     order
 }
 
-fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
+/// Runs one, unless the store has it.
+///
+/// # Errors
+/// When it was stopped, or cannot be run.
+pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     if how.cancel.load(Ordering::Relaxed) {
         return Err(Stop::Cancelled);
     }
@@ -281,6 +285,7 @@ pub fn run_all<W: Work>(
         plot: exp.plot.clone(),
         tables: exp.tables.clone(),
         overlays: exp.predictions.clone(),
+        overview: exp.overview.clone(),
         planned: plan.len(),
     };
     Ok((results, outcome))

@@ -61,6 +61,14 @@ pub(crate) fn count(field: &str, n: usize) -> Result<(), TrafficError> {
     Err(TrafficError::new(field, n, format!("it must be from 1 to {MAX_INSTANCES}")))
 }
 
+/// Refuses more than [`MAX_INSTANCES`]; none is a traffic that keeps silent, as a sweep over mixes wants it.
+///
+/// # Errors
+/// When there are more.
+pub(crate) fn count_or_none(field: &str, n: usize) -> Result<(), TrafficError> {
+    if n == 0 { Ok(()) } else { count(field, n) }
+}
+
 /// The parameter of a model that sets its load.
 #[derive(Debug)]
 pub enum Knob<'a> {
@@ -151,6 +159,12 @@ pub trait Population: Send + Sync {
     /// The application at `index`, which is below [`Population::instances`]; `rng` is its own stream, which
     /// it later finds again in [`super::Cx`].
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application>;
+
+    /// Whether it is content with connections that lose data for good, so that it may go over a rate-based transport: it
+    /// asks on each connection for data without end. What sends datagrams of its own needs no transport.
+    fn bears_loss(&self) -> bool {
+        self.mean_payload().is_some()
+    }
 
     /// Mean bytes of payload of the datagrams it sends; nothing where a transport decides that.
     fn mean_payload(&self) -> Option<f64> {

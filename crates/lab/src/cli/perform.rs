@@ -127,7 +127,11 @@ pub fn perform_plan<W: Work>(
     Ok(Performed { results, failed: outcome.failed })
 }
 
-fn write(store: &Store, results: &Results, outcome: &Outcome, parameters: &Parameters) -> Result<(), Failure> {
+/// Writes everything that an experiment leaves in its directory.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write(store: &Store, results: &Results, outcome: &Outcome, parameters: &Parameters) -> Result<(), Failure> {
     let data = outcome.data();
     store.save_parameters(parameters)?;
     export::write(store.dir(), results, &data)?;
@@ -135,7 +139,8 @@ fn write(store: &Store, results: &Results, outcome: &Outcome, parameters: &Param
 }
 
 /// The parameters of the discipline of each label of `aqm`, with everything that was left open filled in.
-fn parameters(exp: &Experiment) -> Parameters {
+#[must_use]
+pub fn parameters(exp: &Experiment) -> Parameters {
     let mut found = Parameters::new();
     for spec in exp.plan() {
         let Some(label) = spec.labels.get("aqm") else { continue };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::exchanges::{Exchanges, Quantity};
 use super::metric::{Names, OVER, PLUS, check_metric};
 use super::order::{Bound, OrderChain, Statistic};
 use super::problem::{Origin, Problem, suggest};
@@ -29,6 +30,8 @@ pub struct Expect {
     pub metric: Option<String>,
     /// The statistic of the one-second values to take in the window's value's stead.
     pub seconds: Option<Statistic>,
+    /// The exchanges of the traffic that `metric` is about.
+    pub exchanges: Option<Exchanges>,
     /// The axis whose labels `order` names.
     pub along: String,
     /// The ordering to hold.
@@ -107,6 +110,7 @@ impl Reader<'_> {
             link: None,
             metric: keys.metric,
             seconds: self.parsed("seconds", keys.seconds.as_deref(), Statistic::parse)?,
+            exchanges: self.node.get("exchanges").map(Exchanges::read).transpose()?,
             along: keys.along.unwrap_or_else(|| "aqm".to_owned()),
             order: self.parsed("order", keys.order.as_deref(), OrderChain::parse)?,
             every: self.parsed("every", keys.every.as_deref(), Bound::parse)?,
@@ -140,7 +144,7 @@ impl Reader<'_> {
     fn check_kind(&self, keys: &shape::Expect) -> Result<(), Problem> {
         let given = |key: &str| self.node.get(key).is_some();
         if keys.formula.is_some() {
-            let wrong = ["where", "metric", "seconds", "along", "order"].into_iter().find(|k| given(k));
+            let wrong = ["where", "metric", "seconds", "exchanges", "along", "order"].into_iter().find(|k| given(k));
             return wrong.map_or(Ok(()), |key| {
                 let problem = Problem::new(format!("{key} does not go with formula"));
                 Err(problem.right("what is computed has id, formula, args, every and note").at(self.at(key)))
@@ -219,6 +223,9 @@ impl Reader<'_> {
             _ => vec![],
         };
         let metric = expect.metric.as_deref().unwrap_or_default();
+        if expect.exchanges.is_some() {
+            return self.check_exchanges(expect, metric);
+        }
         if let (Some(_), Some(gauge)) = (&expect.link, metric.strip_prefix("aqm.")) {
             return self.check_gauge(expect, gauge);
         }
@@ -228,6 +235,19 @@ impl Reader<'_> {
             return Err(problem.right("name one quantity as metric").at(self.at("seconds")));
         }
         Ok(())
+    }
+
+    /// What can be said of exchanges, which only an app has.
+    fn check_exchanges(&self, expect: &Expect, metric: &str) -> Result<(), Problem> {
+        if expect.app.is_none() || expect.seconds.is_some() {
+            let problem = Problem::new("exchanges are those of an app, and not a time series");
+            return Err(problem.right("write where = { app = … }, without seconds").at(self.at("exchanges")));
+        }
+        let unknown = || {
+            let problem = Problem::new(format!("{metric:?} is not said of exchanges"));
+            problem.right("write count, share, time_ms.mean, or a percentile such as time_ms.p50").at(self.at("metric"))
+        };
+        Quantity::parse(metric).map(|_| ()).ok_or_else(unknown)
     }
 
     /// A gauge of a discipline is in the series only, so that it takes a statistic.

@@ -11,14 +11,21 @@ pub enum Relation {
     Greater,
     /// `>>`: at least twice.
     Twice,
+    /// `>>>`: at least ten times, an order of magnitude.
+    Tenfold,
     /// `>=`: not less.
     NotLess,
     /// `~`: within 20 %.
     About,
 }
 
-const RELATIONS: &[(&str, Relation)] =
-    &[(">", Relation::Greater), (">>", Relation::Twice), (">=", Relation::NotLess), ("~", Relation::About)];
+const RELATIONS: &[(&str, Relation)] = &[
+    (">", Relation::Greater),
+    (">>", Relation::Twice),
+    (">>>", Relation::Tenfold),
+    (">=", Relation::NotLess),
+    ("~", Relation::About),
+];
 
 impl Relation {
     /// Whether `left` stands so to `right`.
@@ -27,6 +34,7 @@ impl Relation {
         match self {
             Relation::Greater => left > right,
             Relation::Twice => left >= 2.0 * right && left > right,
+            Relation::Tenfold => left >= 10.0 * right && left > right,
             Relation::NotLess => left >= right,
             Relation::About => (left - right).abs() <= 0.2 * left.abs().max(right.abs()),
         }
@@ -50,7 +58,7 @@ impl OrderChain {
     pub fn parse(text: &str) -> Result<OrderChain, Problem> {
         let bad = |what: &str| {
             Problem::new(format!("the ordering {what}"))
-                .right("write labels with >, >>, >= or ~ between them, with spaces: \"cbt >> red > fifo\"")
+                .right("write labels with >, >>, >>>, >= or ~ between them, with spaces: \"cbt >> red > fifo\"")
         };
         let mut chain = OrderChain { labels: Vec::new(), relations: Vec::new() };
         let mut label: Vec<&str> = Vec::new();
@@ -206,7 +214,7 @@ mod tests {
 
     #[test]
     fn orderings_read_as_they_are_written() {
-        for text in ["fred > cbq > cbt >> red > fifo", "a >= b ~ c", "red gentle > HTTP+Proshare"] {
+        for text in ["fred > cbq > cbt >> red > fifo", "a >= b ~ c >>> d", "red gentle > HTTP+Proshare"] {
             assert_eq!(OrderChain::parse(text).unwrap().to_string(), text);
         }
         for text in ["", "a", "a >", "> a", "a > > b", "a < b", "a>b"] {
@@ -219,6 +227,7 @@ mod tests {
         assert!(
             Relation::Twice.holds(2.0, 1.0) && !Relation::Twice.holds(1.9, 1.0) && !Relation::Twice.holds(0.0, 0.0)
         );
+        assert!(Relation::Tenfold.holds(10.0, 1.0) && !Relation::Tenfold.holds(9.9, 1.0));
         assert!(Relation::NotLess.holds(1.0, 1.0) && !Relation::Greater.holds(1.0, 1.0));
         assert!(
             Relation::About.holds(1.0, 0.8) && Relation::About.holds(0.8, 1.0) && !Relation::About.holds(1.0, 0.79)

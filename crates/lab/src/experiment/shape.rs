@@ -49,6 +49,7 @@ pub(super) struct Root {
     expect: Elsewhere,
     expect_table: Elsewhere,
     predict: Elsewhere,
+    overview: Elsewhere,
 }
 
 /// `[topology]`.
@@ -187,6 +188,7 @@ pub(super) struct Expect {
     #[serde(default)]
     pub(super) note: String,
     r#where: Elsewhere,
+    exchanges: Elsewhere,
 }
 
 /// `[[predict]]`.

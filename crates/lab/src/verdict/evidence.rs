@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_sim::output::Series;
+use aqmkit_sim::output::{ExchangeRecord, Output, Series};
 use serde_json::Value;
 
+use super::exchanges;
 use super::unit::{self, Quantity};
 use crate::experiment::{Expect, OVER, PLUS, Statistic};
 use crate::report::RunData;
@@ -24,6 +25,7 @@ struct Seen<'a> {
     from_s: f64,
     to_s: f64,
     series: &'a Series,
+    exchanges: &'a [ExchangeRecord],
 }
 
 /// Every window of every finished run, and what was planned.
@@ -54,7 +56,8 @@ impl<'a> Evidence<'a> {
                 let entry = crate::run::entry(run.labels, w, run.output.engine);
                 let values = serde_json::to_value(&entry)?;
                 let Entry { labels, .. } = entry;
-                seen.push(Seen { labels, values, from_s: w.from_s, to_s: w.to_s, series: &run.output.series });
+                let Output { series, exchanges, .. } = run.output;
+                seen.push(Seen { labels, values, from_s: w.from_s, to_s: w.to_s, series, exchanges });
             }
         }
         Ok(Evidence { seen, planned })
@@ -78,7 +81,7 @@ impl<'a> Evidence<'a> {
         let wanted = |s: &&Seen<'_>| {
             selects(expect, &s.labels) && expect.window.as_ref().is_none_or(|w| s.labels.get("window") == Some(w))
         };
-        self.seen.iter().filter(wanted).map(|s| sample(expect, s)).collect()
+        self.seen.iter().filter(wanted).filter_map(|s| sample(expect, s).transpose()).collect()
     }
 }
 
@@ -92,15 +95,27 @@ pub fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
     expect.selector.iter().all(|(axis, any)| labels.get(axis).is_some_and(|l| any.contains(l)))
 }
 
-fn sample(expect: &Expect, seen: &Seen<'_>) -> Result<Sample, String> {
-    let sides = paths(expect).into_iter().map(|side| total(expect, &side, seen)).collect::<Result<Vec<_>, _>>()?;
-    let number = sides.into_iter().reduce(|above, below| above / below).unwrap_or(f64::NAN);
+/// Nothing where the claim is about exchanges, and there are none such.
+fn sample(expect: &Expect, seen: &Seen<'_>) -> Result<Option<Sample>, String> {
+    let number = match &expect.exchanges {
+        Some(wanted) => match exchanges::value(expect, *wanted, seen.exchanges, (seen.from_s, seen.to_s)) {
+            Some(value) => value,
+            None => return Ok(None),
+        },
+        None => number(expect, seen)?,
+    };
     let combination = seen.labels.iter().filter(|(k, _)| !REPEATS.contains(&k.as_str()));
-    Ok(Sample {
+    Ok(Some(Sample {
         combination: combination.map(|(k, v)| (k.clone(), v.clone())).collect(),
         repeat: seen.labels.get("repeat").cloned().unwrap_or_default(),
         value: unit::of_field(&field(expect), number),
-    })
+    }))
+}
+
+/// The metric: a quantity, a sum, or one over another.
+fn number(expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
+    let sides = paths(expect).into_iter().map(|side| total(expect, &side, seen)).collect::<Result<Vec<_>, _>>()?;
+    Ok(sides.into_iter().reduce(|above, below| above / below).unwrap_or(f64::NAN))
 }
 
 /// The sum of the values at these paths.
@@ -233,7 +248,14 @@ mod tests {
         let mut series = Series { interval_s: 0.5, ..Series::default() };
         let column = vec![9.0, 9.0, 1.0, 3.0, 2.0, 4.0, f64::NAN, 5.0, 9.0];
         series.columns.insert("apps.mpeg.frame_rate".to_owned(), column);
-        let seen = Seen { labels: BTreeMap::new(), values: json!({}), from_s: 1.0, to_s: 4.0, series: &series };
+        let seen = Seen {
+            labels: BTreeMap::new(),
+            values: json!({}),
+            from_s: 1.0,
+            to_s: 4.0,
+            series: &series,
+            exchanges: &[],
+        };
         let of = |s: &str| over_seconds(Statistic::parse(s).unwrap(), "apps.mpeg.frame_rate", &seen);
         assert_eq!(of("min"), Some(2.0));
         assert_eq!(of("max"), Some(5.0));

@@ -5,6 +5,7 @@
 //! were not all done is neither met nor missed.
 
 pub mod evidence;
+mod exchanges;
 pub mod published;
 pub mod unit;
 
@@ -217,6 +218,7 @@ fn sign(relation: Relation) -> &'static str {
     match relation {
         Relation::Greater => ">",
         Relation::Twice => ">>",
+        Relation::Tenfold => ">>>",
         Relation::NotLess => ">=",
         Relation::About => "~",
     }

@@ -48,6 +48,7 @@ fn expect(id: &str) -> Expect {
         app: None,
         link: None,
         seconds: None,
+        exchanges: None,
         order: None,
         every: None,
         formula: None,

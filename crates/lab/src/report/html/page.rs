@@ -7,6 +7,7 @@ use super::claims::{Claims, claims};
 use super::figure::{Figure, Swatch, swatches, sweeps};
 use super::glance::{GlanceGroup, groups, terms};
 use super::markdown;
+use super::overview::{Matrix, matrices};
 use super::sections::{Discipline, Extent, Mix, disciplines, extent, mixes};
 use crate::report::columns::{Term, columns};
 use crate::report::format::{significant, thousands};
@@ -34,6 +35,9 @@ pub(super) struct Page {
     groups: Vec<GlanceGroup>,
     terms: Vec<Term>,
     claims: Option<Claims>,
+    /// What the rows and columns of the matrices are.
+    sides: Option<(String, String, String)>,
+    matrices: Vec<Matrix>,
     sweeps: Vec<(String, Figure)>,
     mixes: Vec<Mix>,
     disciplines: Vec<Discipline>,
@@ -60,7 +64,10 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         groups: groups(&grid, &columns, &swatches),
         terms: terms(&columns),
         claims: claims(results),
-        sweeps: sweeps(results),
+        sides: results.overview.as_ref().map(|o| (o.rows.clone(), o.columns.clone(), markdown::to_html(&o.note))),
+        matrices: matrices(input),
+        // With two populations along two axes, lines along one of them are a tangle.
+        sweeps: if results.overview.is_some() { Vec::new() } else { sweeps(results) },
         mixes: mixes(input, &grid, &swatches),
         disciplines: disciplines(input, &grid, &swatches),
         extent: extent(&grid),

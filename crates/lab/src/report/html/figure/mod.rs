@@ -8,7 +8,7 @@ mod series;
 mod sweep;
 
 pub(super) use curves::curves;
-pub(super) use palette::{Swatch, swatches};
+pub(super) use palette::{Swatch, class_swatches, swatches};
 pub(super) use ratio::ratios;
 pub(super) use series::{Line, Lines, series};
 pub(super) use sweep::sweeps;
