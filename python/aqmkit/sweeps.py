@@ -4,8 +4,8 @@ A sweep is a directory. Each run is kept under the hash of everything that decid
 it; so a sweep that is killed, or whose worker dies, does none of the finished runs again.
 
 ``manifest.json`` says what the sweep is: the version of aqmkit, the hash of the experiment, its seed, and every run.
-``tables/<table>/<axis>=<label>/…/<run>.parquet`` are the tables, a Parquet data set in Hive's layout: pyarrow, Polars, DuckDB and Spark
-read it as one table, whose columns for the axes come from the directories. ``runs/`` holds the runs themselves.
+``tables/<table>/<axis>=<label>/…/<run>.parquet`` are the tables, a Parquet data set in Hive's layout: pyarrow, Polars, DuckDB
+and Spark read it as one table, whose columns for the axes come from the directories. ``runs/`` holds the runs themselves.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _COST = ("engine.cpu_s", "engine.wall_s", "engine.peak_rss_bytes")
 class Sweep:
     """What a sweep measured: the same tables as `aqmkit.Results`, read from its directory.
 
-    Rows stand in the order of the plan, whatever the order in which runs ended, so the tables do not depend on where the sweep was
-    run. What a run cost (CPU seconds, memory) is left out, as it differs each time.
+    Rows stand in the order of the plan, whatever the order in which runs ended, so the tables do not depend on where the
+    sweep was run. What a run cost (CPU seconds, memory) is left out, as it differs each time.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -218,7 +218,7 @@ class _Job:
 
     def __init__(self, experiment: Experiment, directory: Path) -> None:
         try:
-            import cloudpickle  # type: ignore[import-untyped]
+            import cloudpickle
 
             # Disciplines that were written in a notebook travel by value.
             self.dumped: bytes = cloudpickle.dumps((experiment, directory))
@@ -252,7 +252,7 @@ def _failure(future: Future[None]) -> list[str]:
         future.result()
     except KeyboardInterrupt:
         raise
-    except Exception as error:  # noqa: BLE001: whatever a cluster says of a lost worker
+    except Exception as error:  # Whatever a cluster says of a lost worker.
         return [f"{type(error).__name__}: {error}"]
     return []
 

@@ -12,7 +12,7 @@ use pyo3::types::PyString;
 use crate::control::Control;
 
 /// What to do with a packet.
-#[pyclass(frozen, eq, eq_int, hash, skip_from_py_object, module = "aqmkit._aqmkit", rename_all = "UPPERCASE")]
+#[pyclass(frozen, eq, eq_int, hash, module = "aqmkit._aqmkit", rename_all = "UPPERCASE")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
     /// Let it through.
@@ -24,7 +24,7 @@ pub(crate) enum Verdict {
 }
 
 /// The link that a queue stands at.
-#[pyclass(frozen, get_all, skip_from_py_object, module = "aqmkit._aqmkit")]
+#[pyclass(frozen, get_all, module = "aqmkit._aqmkit")]
 #[derive(Clone)]
 pub(crate) struct Link {
     /// Its rate in bits per second.

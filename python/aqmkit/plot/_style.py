@@ -24,7 +24,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-_RC: dict[str, Any] = {
+_RC: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -60,7 +60,8 @@ _RC: dict[str, Any] = {
 @contextmanager
 def style(**changes: Any) -> Iterator[None]:
     """The look of aqmkit's figures, for figures of your own; `changes` are matplotlib's settings."""
-    with mpl.rc_context({**_RC, **changes}):
+    settings: Any = {**_RC, **changes}
+    with mpl.rc_context(settings):
         yield
 
 

@@ -85,7 +85,7 @@ def overview(
     width: float = PAGE,
     height: float | None = None,
 ) -> Figure:
-    """A matrix of small plots over time: a column for each label of `by`; throughput of each class, queue delay, and drops and marks.
+    """A matrix of small plots over time, a column for each label of `by`: throughput of classes, queue delay, drops and marks.
 
     Every row has one scale, so that what stands side by side can be compared.
     """

@@ -126,7 +126,7 @@ impl Experiment {
     /// # Errors
     /// When there is none, or as [`Experiment::parse`].
     pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
-        let (file_name, text) = catalogue::find(name_or_path)?;
+        let (file_name, text) = find(name_or_path)?;
         Self::parse(&file_name, &text, overrides)
     }
 
