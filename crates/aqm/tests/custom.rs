@@ -94,9 +94,8 @@ fn it_governs_a_fifo_as_any_other() {
 
 #[test]
 fn each_queue_has_its_own_state() {
-    let both = [0, 1].map(|_| -> Box<dyn Qdisc<Pkt>> {
-        customs().build(&params("third"), &link(), Instant::ZERO).unwrap()
-    });
+    let both =
+        [0, 1].map(|_| -> Box<dyn Qdisc<Pkt>> { customs().build(&params("third"), &link(), Instant::ZERO).unwrap() });
     let (mut rng, mut sink) = (Rng::stream(1, "custom"), Discard);
     let mut cx = Cx { now: Instant::ZERO, rng: &mut rng, sink: &mut sink };
     for mut queue in both {
