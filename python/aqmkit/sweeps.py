@@ -121,7 +121,9 @@ class Sweep:
             if file.is_file():
                 part = pq.read_table(file, partitioning=None)
                 for place, axis in enumerate(self._names):
-                    part = part.add_column(place, axis, pa.array([run["labels"][axis]] * part.num_rows, pa.string()))
+                    part = part.add_column(
+                        place, _label(axis, part), pa.array([run["labels"][axis]] * part.num_rows, pa.string())
+                    )
                 parts.append(part)
         return pa.concat_tables(parts, promote_options="default") if parts else pa.table({})
 
@@ -240,7 +242,8 @@ def _run(dumped: bytes, index: int, cancel: _aqmkit.Cancel | None) -> None:
     outcome, _ = experiment._plan.run_one(index, directory, cancel)
     for name in (*TABLES[1:], TABLES[0]):
         table = pa.table(outcome.table(name))
-        table = table.drop_columns([c for c in (*names, *_COST) if c in table.column_names])
+        labels = [_column(axis, table) for axis in names]
+        table = table.drop_columns([c for c in (*labels, *_COST) if c in table.column_names])
         file = _file(directory, name, names, runs[index])
         file.parent.mkdir(parents=True, exist_ok=True)
         _replace(file, functools.partial(pq.write_table, table, compression="zstd"))
@@ -290,6 +293,16 @@ def _file(directory: Path, table: str, axes: Sequence[str], run: Mapping[str, An
     """Where a table of a run lies."""
     parts = [f"{_quoted(axis)}={_quoted(run['labels'][axis])}" for axis in axes]
     return Path(directory, "tables", table, *parts, f"{run['hash'][:32]}.parquet")
+
+
+def _column(axis: str, table: pa.Table) -> str:
+    """The column of an axis, which has another name where a column of values has its own."""
+    return f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis
+
+
+def _label(axis: str, table: pa.Table) -> str:
+    """What the column of an axis is to be called in a table that does not have it."""
+    return f"axis.{axis}" if axis in table.column_names else axis
 
 
 def _quoted(text: str) -> str:

@@ -98,12 +98,12 @@ class Marker(aqmkit.Aqm):
 
     def __init__(self, verdict: aqmkit.Verdict = MARK) -> None:
         self.limit = 100
-        self.verdict = int(verdict)
+        self.verdict = verdict
         self.seen = 0
 
     def on_departure(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> aqmkit.Verdict:
         self.seen += 1
-        return MARK if self.seen % 50 == 0 else PASS
+        return self.verdict if self.seen % 50 == 0 else PASS
 
 
 @pytest.mark.parametrize("ecn", [True, False])

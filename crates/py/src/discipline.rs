@@ -7,7 +7,7 @@ use aqmkit_aqm::custom::{Decide, Make};
 use aqmkit_aqm::{PacketView, QueueView, Why, aqm, registry};
 use aqmkit_base::{Instant, Rng};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyType};
 
 use crate::control::Control;
 
@@ -21,6 +21,19 @@ pub(crate) enum Verdict {
     Mark,
     /// Discard it.
     Drop,
+}
+
+#[pymethods]
+impl Verdict {
+    /// So that an object with a verdict among its attributes can be copied and pickled.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyType>, &'static str))> {
+        let name = match self {
+            Verdict::Pass => "PASS",
+            Verdict::Mark => "MARK",
+            Verdict::Drop => "DROP",
+        };
+        Ok((py.import("builtins")?.getattr("getattr")?, (py.get_type::<Verdict>(), name)))
+    }
 }
 
 /// The link that a queue stands at.

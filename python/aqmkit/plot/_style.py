@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -75,6 +75,12 @@ class _Figure(Figure):
         with style():
             super().savefig(fname, *args, **kwargs)
 
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows."""
+        drawn = io.BytesIO()
+        self.savefig(drawn, format="png", dpi=150)
+        return drawn.getvalue()
+
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     """Draws in our style, whatever matplotlib's settings are."""
@@ -89,9 +95,6 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 def figure(rows: int, columns: int, width: float, height: float, **kwargs: Any) -> tuple[Figure, Any]:
     """A figure, and its axes as an array of (rows, columns)."""
-    if "ipykernel" in sys.modules:
-        # This is what makes a notebook show figures.
-        import matplotlib.pyplot  # noqa: F401
     made = _Figure(figsize=(width, height), layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False, **kwargs)
 
