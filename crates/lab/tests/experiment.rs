@@ -2,6 +2,8 @@
 
 #[path = "experiment/format.rs"]
 mod format;
+#[path = "experiment/mixes.rs"]
+mod mixes;
 #[path = "experiment/network.rs"]
 mod network;
 #[path = "experiment/plan.rs"]

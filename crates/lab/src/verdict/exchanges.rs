@@ -31,3 +31,42 @@ pub(super) fn value(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Experiment, Overrides};
+
+    fn of(metric: &str) -> Option<f64> {
+        let text = format!(
+            "title = 'x'\nduration = '10s'\n[topology]\nrate = '1mbit'\n[[traffic]]\nkind = 'short-flows'\n[[expect]]\nid = 'X'\n\
+             where = {{ app = 'short-flows' }}\nexchanges = {{ size = ['1b', '3kb'], time = ['100ms', '2s'] }}\nmetric = '{metric}'"
+        );
+        let claim = &Experiment::parse("x.toml", &text, &Overrides::default()).unwrap().expects[0];
+        let one = |started_s: f64, duration_ms: f64, bytes: u64| ExchangeRecord {
+            traffic: "short-flows".to_owned(),
+            kind: "transfer".to_owned(),
+            started_s,
+            duration_ms,
+            bytes,
+        };
+        let other = ExchangeRecord { traffic: "web".to_owned(), ..one(1.0, 500.0, 10) };
+        let late = one(10.0, 500.0, 10);
+        let all = [
+            one(1.0, 200.0, 10),
+            one(2.0, 300.0, 20),
+            one(2.0, 99.0, 20),
+            one(2.0, 2000.0, 20),
+            one(3.0, 500.0, 4000),
+            other,
+            late,
+        ];
+        value(claim, claim.exchanges.unwrap(), &all, (0.0, 10.0))
+    }
+
+    #[test]
+    fn only_those_of_the_app_the_size_and_the_window_count() {
+        assert_eq!((of("count"), of("share")), (Some(2.0), Some(0.5)));
+        assert_eq!((of("time_ms.p50"), of("time_ms.mean"), of("time_ms.p99")), (Some(200.0), Some(250.0), Some(300.0)));
+    }
+}
