@@ -275,6 +275,7 @@ pub fn run_all(exp: &Experiment, published: &Published, how: How<'_>) -> io::Res
         plot: exp.plot.clone(),
         tables: exp.tables.clone(),
         overlays: exp.predictions.clone(),
+        figures: exp.figures.clone(),
         planned: plan.len(),
     };
     Ok((results, outcome))

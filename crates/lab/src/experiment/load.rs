@@ -126,9 +126,10 @@ impl Sought {
             interval: duration,
             classes: vec![group.name.clone()],
             windows: vec![Window { name: "all".to_owned(), from: Duration::ZERO, to: duration }],
-            links: run.links.iter().map(uncongested).collect::<Result<_, _>>()?,
+            links: run.links.iter().map(reported).collect::<Result<_, _>>()?,
             measured: load.link,
             groups: vec![alone],
+            uncongested: false,
         };
         let key = serde_json::to_string(&(load, &network)).unwrap_or_else(|_| format!("{load:?} {network:?}"));
         Ok(Sought {
@@ -160,11 +161,16 @@ impl Sought {
     }
 }
 
+/// A link of a trial: it is uncongested, and reported.
+fn reported(link: &Link) -> Result<Link, Problem> {
+    Ok(Link { report: true, ..uncongested(link)? })
+}
+
 /// A link on which nothing queues for long: where a trace varies the rate, its mean stands for it.
-fn uncongested(link: &Link) -> Result<Link, Problem> {
+pub(super) fn uncongested(link: &Link) -> Result<Link, Problem> {
     let mean = BitRate::from_bps(link.rate.mean.as_bps().saturating_mul(FASTER));
     let rate = LinkRate { mean, trace: None };
-    Ok(Link { rate, aqm: plain()?, report: true, ..link.clone() })
+    Ok(Link { rate, aqm: plain()?, ..link.clone() })
 }
 
 impl Experiment {

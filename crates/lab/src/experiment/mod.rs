@@ -9,7 +9,7 @@
 //! | `load` | populations that are found by simulation |
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
 //! | `expect`, `expect_table`, `order`, `metric` | the published values that are claimed |
-//! | `predict` | the lines that equations predict |
+//! | `predict`, `figure` | the lines that equations predict, and the figures of the report |
 //! | `catalogue`, `files` | where experiments and their data lie |
 //! | `problem` | what is wrong, where, and what would be right |
 
@@ -17,6 +17,7 @@ mod catalogue;
 mod delays;
 mod expect;
 mod expect_table;
+mod figure;
 mod files;
 mod group;
 mod link;
@@ -33,6 +34,7 @@ mod queue;
 mod rate;
 mod read;
 mod resolve;
+mod response;
 mod scenario;
 mod shape;
 mod sweep;
@@ -53,9 +55,11 @@ pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use plan::RunSpec;
 pub use problem::{Location, Problem};
 pub use resolve::Window;
+pub use response::Response;
 
 use expect::{Scope, read_expects};
 use expect_table::read_tables;
+use figure::read_figures;
 use files::Files;
 use patch::Patch;
 use predict::read_predictions;
@@ -108,6 +112,8 @@ pub struct Experiment {
     pub tables: Vec<results::Table>,
     /// What equations predict for its time series.
     pub predictions: Vec<results::Overlay>,
+    /// The figures of its report.
+    pub figures: Vec<results::Figure>,
     /// The windows it reports; of all combinations, where they differ.
     pub windows: Vec<Window>,
     /// How often each combination is run.
@@ -155,6 +161,7 @@ impl Experiment {
             Some(list) => read_predictions(list, &full.scope())?,
             None => Vec::new(),
         };
+        let figures = document.get("figure").map_or(Ok(Vec::new()), |list| read_figures(list, &full.scope()))?;
         let quick = match document.get("quick") {
             Some(changes) => Some(Variant::of(&shortened(&document, changes)?, &[], &files)?),
             None => None,
@@ -168,7 +175,7 @@ impl Experiment {
             variant = Variant::of(&variant.document, &settings, &files)?;
         }
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
-        Ok(Experiment { expects, tables, predictions, ..experiment })
+        Ok(Experiment { expects, tables, predictions, figures, ..experiment })
     }
 
     /// Every combination and repeat; the repeats of a combination follow each other.
@@ -201,7 +208,7 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     }
     let mut tree = document.without(&["quick"]);
     for patch in Patch::from_table(changes, &[])? {
-        if ["quick", "expect", "expect_table", "predict"].contains(&patch.path.root()) {
+        if ["quick", "expect", "expect_table", "predict", "figure"].contains(&patch.path.root()) {
             let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
             return Err(problem.right("a quick run claims the same published values").at(&patch.at));
         }
@@ -277,6 +284,7 @@ impl Variant {
             expects: Vec::new(),
             tables: Vec::new(),
             predictions: Vec::new(),
+            figures: Vec::new(),
             windows,
             repeat,
             seed: overrides.seed.unwrap_or(self.root.seed),
@@ -288,8 +296,21 @@ impl Variant {
 
 /// Whether a setting changes the file as a whole; others change each combination, after the sweep.
 fn is_of_the_file(path: &path::Path) -> bool {
-    ["title", "source", "about", "plot", "repeat", "seed", "sweep", "quick", "expect", "expect_table", "predict"]
-        .contains(&path.root())
+    const OF_THE_FILE: &[&str] = &[
+        "title",
+        "source",
+        "about",
+        "plot",
+        "repeat",
+        "seed",
+        "sweep",
+        "quick",
+        "expect",
+        "expect_table",
+        "predict",
+        "figure",
+    ];
+    OF_THE_FILE.contains(&path.root())
 }
 
 /// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.

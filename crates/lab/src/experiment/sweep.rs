@@ -63,6 +63,7 @@ const TAKEN: &[&str] = &[
     "expect",
     "expect_table",
     "predict",
+    "figure",
     "window",
     "class",
     "app",

@@ -48,6 +48,8 @@ fn expect(id: &str) -> Expect {
         app: None,
         link: None,
         seconds: None,
+        responses: None,
+        against: BTreeMap::new(),
         order: None,
         every: None,
         formula: None,

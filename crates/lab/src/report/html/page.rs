@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ReportInput;
 use super::claims::{Claims, claims};
-use super::figure::{Figure, Swatch, swatches, sweeps};
+use super::figure::{Figure, Swatch, responses, swatches, sweeps};
 use super::glance::{GlanceGroup, groups, terms};
 use super::markdown;
 use super::sections::{Discipline, Extent, Mix, disciplines, extent, mixes};
@@ -34,10 +34,31 @@ pub(super) struct Page {
     groups: Vec<GlanceGroup>,
     terms: Vec<Term>,
     claims: Option<Claims>,
+    /// The figures that the experiment asks for.
+    figures: Vec<Asked>,
     sweeps: Vec<(String, Figure)>,
     mixes: Vec<Mix>,
     disciplines: Vec<Discipline>,
     extent: Extent,
+}
+
+/// A figure that the experiment asks for.
+#[derive(Debug, Serialize)]
+struct Asked {
+    title: String,
+    /// HTML.
+    note: String,
+    swatches: Vec<Swatch>,
+    figures: Vec<(String, Figure)>,
+}
+
+fn asked(input: &ReportInput<'_>) -> Vec<Asked> {
+    let one = |spec: &crate::results::Figure| {
+        let shown = responses(spec, input.runs)?;
+        let note = markdown::to_html(&spec.note);
+        Some(Asked { title: spec.title.clone(), note, swatches: shown.swatches, figures: shown.figures })
+    };
+    input.results.figures.iter().filter_map(one).collect()
 }
 
 /// Arranges `input` for the templates.
@@ -60,6 +81,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         groups: groups(&grid, &columns, &swatches),
         terms: terms(&columns),
         claims: claims(results),
+        figures: asked(input),
         sweeps: sweeps(results),
         mixes: mixes(input, &grid, &swatches),
         disciplines: disciplines(input, &grid, &swatches),
