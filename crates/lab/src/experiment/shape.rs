@@ -141,6 +141,8 @@ pub(super) struct Traffic {
     #[serde(default)]
     pub(super) direction: Direction,
     pub(super) load: Option<String>,
+    #[serde(default)]
+    pub(super) both_ways: bool,
     delays: Elsewhere,
     transport: Elsewhere,
 }
@@ -169,6 +171,7 @@ impl Traffic {
         "reverse",
         "direction",
         "load",
+        "both_ways",
         "delays",
         "transport",
     ];
