@@ -286,6 +286,7 @@ pub fn run_all<W: Work>(
         tables: exp.tables.clone(),
         overlays: exp.predictions.clone(),
         overview: exp.overview.clone(),
+        figures: exp.figures.clone(),
         planned: plan.len(),
     };
     Ok((results, outcome))
