@@ -175,20 +175,15 @@ impl World<'_> {
             sent.packets += 1;
             sent.retransmissions += u32::from(segment.retransmission);
         }
-        let flight = Flight {
-            body: Body::Segment { conn, generation: c.generation, to: from.other(), segment },
-            sent: self.now,
-            queued: self.now,
-            flow: FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client)),
-            len: group.profile.wire_len(&segment).0 as u32,
-            way: c.way + u32::from(from == Side::Client),
-            hop: 0,
-            label: 0.0,
-            class: group.class,
-            ecn: segment.ecn,
-            app: c.app,
-        };
-        self.send(flight);
+        let (id, flight) = self.arena.claim();
+        (flight.sent, flight.queued) = (self.now, self.now);
+        flight.flow = FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client));
+        flight.len = group.profile.wire_len(&segment).0 as u32;
+        flight.way = c.way + u32::from(from == Side::Client);
+        (flight.hop, flight.label) = (0, 0.0);
+        (flight.class, flight.ecn, flight.app) = (group.class, segment.ecn, c.app);
+        flight.body = Body::Segment { conn, generation: c.generation, to: from.other(), segment };
+        self.send(id);
     }
 
     /// The delay from the end of the last link to the receiver.
@@ -202,18 +197,20 @@ impl World<'_> {
 
     /// A packet has come to its end.
     pub(super) fn deliver(&mut self, id: u32) {
-        let flight = self.arena.remove(id);
+        let mut flight = self.arena.remove(id);
+        if let Body::Segment { segment, .. } = &mut flight.body {
+            segment.ecn = flight.ecn;
+        }
         match flight.body {
             Body::Datagram { app, tag, len } => self.deliver_datagram(&flight, app, tag, len),
-            Body::Segment { conn, generation, to, mut segment } => {
+            Body::Segment { conn, generation, to, ref segment } => {
                 if self.conns[conn as usize].generation != generation {
                     return;
                 }
-                segment.ecn = flight.ecn;
                 if segment.len > 0 && to == Side::Client {
                     self.meter.arrived(&flight, self.now);
                 }
-                self.with_tcp(conn, to, |tcp, profile, now, out| tcp.on_segment(profile, &segment, now, out));
+                self.with_tcp(conn, to, |tcp, profile, now, out| tcp.on_segment(profile, segment, now, out));
             }
         }
     }
