@@ -3,6 +3,7 @@
 //! A run without an [`Observer`] asks for one in a single branch at each link and each sender, and does nothing more.
 
 use aqmkit_base::{Ecn, Instant};
+use aqmkit_flows::traffic::model::UDP_HEADERS;
 use aqmkit_flows::transport::Segment;
 
 use crate::packet::{Body, Flight, Side};
@@ -112,6 +113,11 @@ impl<'o> Watch<'o> {
         let (content, from_client, conversation) = match &flight.body {
             Body::Segment { segment, to, .. } => {
                 (Content::Segment(segment.clone()), *to == Side::Server, flight.flow.0 / 2)
+            }
+            // Its headers as far as they are not UDP's are data of the datagram.
+            Body::Rate { to, .. } => {
+                let payload = flight.len.saturating_sub(UDP_HEADERS);
+                (Content::Datagram(payload), *to == Side::Server, flight.flow.0 / 2)
             }
             Body::Datagram { len, .. } => (Content::Datagram(*len), false, u64::from(flight.app)),
         };

@@ -2,13 +2,15 @@
 
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
-use aqmkit_flows::transport::Segment;
+use aqmkit_flows::transport::{Segment, rate};
 
 /// What a packet carries.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// A TCP segment to this side of a connection.
     Segment { conn: u32, generation: u16, to: Side, segment: Segment },
+    /// A packet of a rate-based transport to this side of a connection.
+    Rate { conn: u32, generation: u16, to: Side, packet: rate::Packet },
     /// A datagram to the receiving half of an application.
     Datagram { app: u32, tag: u64, len: u32 },
 }
@@ -78,6 +80,7 @@ impl Flight {
     pub(crate) fn payload(&self) -> u32 {
         match &self.body {
             Body::Segment { segment, .. } => segment.len,
+            Body::Rate { packet, .. } => packet.len,
             Body::Datagram { len, .. } => *len,
         }
     }

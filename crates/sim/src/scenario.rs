@@ -8,7 +8,7 @@ use aqmkit_flows::traffic::Application;
 use aqmkit_flows::transport::Profile;
 use serde::Serialize;
 
-use crate::trace::Trace;
+use aqmkit_base::trace::Trace;
 
 /// One run, complete.
 pub struct Scenario {

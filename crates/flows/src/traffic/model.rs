@@ -152,6 +152,12 @@ pub trait Population: Send + Sync {
     /// it later finds again in [`super::Cx`].
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application>;
 
+    /// Whether it is content with connections that lose data for good, so that it may go over a rate-based transport: it
+    /// asks on each connection for data without end. What sends datagrams of its own needs no transport.
+    fn bears_loss(&self) -> bool {
+        self.mean_payload().is_some()
+    }
+
     /// Mean bytes of payload of the datagrams it sends; nothing where a transport decides that.
     fn mean_payload(&self) -> Option<f64> {
         None

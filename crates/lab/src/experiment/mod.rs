@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 use crate::results;
 
-pub use catalogue::{CatalogueEntry, catalogue, library_file};
+pub use catalogue::{CatalogueEntry, catalogue, find, library_file};
 pub use expect::Expect;
 pub use load::{Sought, Trial};
 pub use metric::{OVER, PLUS};

@@ -66,7 +66,8 @@ fn a_capture_holds_what_crossed_the_link() {
     let desk = desk();
     let told = desk.run("run packets.toml --pcap a.pcap --json");
     assert!(told.err.contains("of run aqm=red repeat=1") && told.err.contains("in a.pcap"), "{}", told.err);
-    let json: serde_json::Value = serde_json::from_str(&told.good()).unwrap();
+    assert_eq!(told.code, 0, "{told:?}");
+    let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
     let red = json["runs"].as_array().unwrap().iter().find(|r| r["labels"]["aqm"] == "red").unwrap();
     let crossed = red["engine"]["packets"].as_u64().unwrap() as usize;
     let all = packets(&desk, "a.pcap");

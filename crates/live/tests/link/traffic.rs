@@ -34,7 +34,9 @@ fn tcp_crosses_at_the_rate_in_both_families() {
         assert!(down.total.sent_bytes > 3_000_000, "{:?}", down.total);
         let rate = down.total.sent_bytes as f64 * 8.0 / seconds;
         assert!(rate < 20.0e6 * 1.02, "{rate} is more than the link carries");
-        assert_eq!(down.classes[0].total, down.total, "all of it is class tcp");
+        // The kernel adds a little of its own to IPv6: who listens to which multicast.
+        let tcp = down.classes[0].total.sent_packets;
+        assert!(tcp + 10 > down.total.sent_packets && tcp > 2000, "{tcp} of {:?}", down.total);
         assert!(measured.late.count() > 2000);
     }
 }

@@ -13,7 +13,7 @@ use crate::output::{
     AppStats, ClassStats, Distribution, ExchangeRecord, FlowRecord, FlowStats, LinkStats, Range, Summary, Window,
 };
 use crate::scenario::Scenario;
-use crate::trace::Trace;
+use aqmkit_base::trace::Trace;
 
 /// A link as results name it.
 #[derive(Clone, Debug)]

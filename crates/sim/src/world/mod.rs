@@ -5,13 +5,15 @@
 
 mod apps;
 mod connections;
+mod ends;
 
 use std::collections::VecDeque;
 
 use aqmkit_aqm::ParamError;
+use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Instant, Rng};
 use aqmkit_flows::traffic;
-use aqmkit_flows::transport::{self, Profile, Segment};
+use aqmkit_flows::transport::{self, Profile, Segment, rate};
 
 use crate::agenda::Agenda;
 use crate::link::{Fate, Link, Next};
@@ -111,17 +113,22 @@ pub(crate) struct World<'o> {
     news: VecDeque<(u32, traffic::Event)>,
     /// Reused between calls.
     segments: Vec<Segment>,
-    tcp_events: Vec<transport::Event>,
+    packets: Vec<rate::Packet>,
+    end_events: Vec<transport::Event>,
     actions: Vec<traffic::Action>,
 }
 
 impl<'o> World<'o> {
     /// The world at time zero.
-    pub(crate) fn new(mut scenario: Scenario, observer: Option<&'o mut dyn Observer>) -> Result<Self, ParamError> {
+    pub(crate) fn new(
+        mut scenario: Scenario,
+        observer: Option<&'o mut dyn Observer>,
+        customs: &Customs,
+    ) -> Result<Self, ParamError> {
         let names = Names::of(&scenario);
         let meter = Meter::new(&scenario, &names);
         let links: Result<Vec<Link>, ParamError> =
-            scenario.links.iter().map(|l| Link::new(l, &scenario.classes, scenario.seed)).collect();
+            scenario.links.iter().map(|l| Link::new(l, &scenario, customs)).collect();
         let (ways, groups) = lay_out(&scenario);
         let watch = observer.map(|o| Watch::new(o, &scenario));
         let mut world = World {
@@ -143,7 +150,8 @@ impl<'o> World<'o> {
             events: 0,
             news: VecDeque::new(),
             segments: Vec::new(),
-            tcp_events: Vec::new(),
+            packets: Vec::new(),
+            end_events: Vec::new(),
             actions: Vec::new(),
         };
         world.schedule(scenario.origin, &scenario.groups);
