@@ -329,6 +329,7 @@ impl Tcp {
 
     /// When to call [`Tcp::on_deadline`], if ever.
     #[must_use]
+    #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let held = self.control.pacer().and_then(Pacer::held_until).map_or(Alarm::OFF, Alarm::at);
         self.alarm.first(self.receiver.alarm()).first(held).time()
@@ -361,12 +362,14 @@ impl Tcp {
 
     /// Bytes received in order and handed to the application.
     #[must_use]
+    #[inline]
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
 
     /// Bytes of ours that the peer has acknowledged.
     #[must_use]
+    #[inline]
     pub fn acked(&self) -> u64 {
         self.una.min(self.end).saturating_sub(1)
     }
@@ -391,6 +394,7 @@ impl Tcp {
 
     /// Counters.
     #[must_use]
+    #[inline]
     pub fn stats(&self) -> &TcpStats {
         &self.stats
     }
