@@ -460,6 +460,7 @@ impl Profile {
 
     /// Bytes of the IP packet that carries a segment: headers, SACK blocks, data.
     #[must_use]
+    #[inline]
     pub fn wire_len(&self, segment: &Segment) -> Bytes {
         Bytes(self.header.0 + segment.sack.option_len() + u64::from(segment.len))
     }

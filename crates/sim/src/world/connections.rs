@@ -182,9 +182,10 @@ impl World<'_> {
             sent.packets += 1;
             sent.retransmissions += u32::from(segment.retransmission);
         }
+        let len = profile.wire_len(&segment).0 as u32;
+        let ecn = segment.ecn;
         let body = Body::Segment { conn, generation: c.generation, to: from.other(), segment };
-        let flight = self.flight(conn, from, body, profile.wire_len(&segment).0 as u32, segment.ecn);
-        self.send(flight);
+        self.launch(conn, from, body, len, ecn);
     }
 
     fn send_packet(&mut self, conn: u32, from: Side, packet: Packet) {
@@ -194,26 +195,22 @@ impl World<'_> {
             self.meter.sent(c.app).packets += 1;
         }
         let body = Body::Rate { conn, generation: c.generation, to: from.other(), packet };
-        let flight = self.flight(conn, from, body, header.0 as u32 + packet.len, packet.ecn);
-        self.send(flight);
+        self.launch(conn, from, body, header.0 as u32 + packet.len, packet.ecn);
     }
 
-    /// A packet of a connection, as it begins its way.
-    fn flight(&self, conn: u32, from: Side, body: Body, len: u32, ecn: Ecn) -> Flight {
+    /// A packet of a connection begins its way.
+    #[inline(always)]
+    fn launch(&mut self, conn: u32, from: Side, body: Body, len: u32, ecn: Ecn) {
         let c = &self.conns[conn as usize];
-        Flight {
-            body,
-            sent: self.now,
-            queued: self.now,
-            flow: FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client)),
-            len,
-            way: c.way + u32::from(from == Side::Client),
-            hop: 0,
-            label: 0.0,
-            class: self.groups[usize::from(c.group)].class,
-            ecn,
-            app: c.app,
-        }
+        let (id, flight) = self.arena.claim();
+        flight.body = body;
+        (flight.sent, flight.queued) = (self.now, self.now);
+        flight.flow = FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client));
+        flight.way = c.way + u32::from(from == Side::Client);
+        (flight.hop, flight.label) = (0, 0.0);
+        (flight.class, flight.app) = (self.groups[usize::from(c.group)].class, c.app);
+        (flight.len, flight.ecn) = (len, ecn);
+        self.send(id);
     }
 
     /// The delay from the end of the last link to the receiver.
@@ -229,18 +226,20 @@ impl World<'_> {
 
     /// A packet has come to its end.
     pub(super) fn deliver(&mut self, id: u32) {
-        let flight = self.arena.remove(id);
+        let mut flight = self.arena.remove(id);
+        if let Body::Segment { segment, .. } = &mut flight.body {
+            segment.ecn = flight.ecn;
+        }
         match flight.body {
             Body::Datagram { app, tag, len } => self.deliver_datagram(&flight, app, tag, len),
-            Body::Segment { conn, generation, to, mut segment } => {
+            Body::Segment { conn, generation, to, ref segment } => {
                 if self.conns[conn as usize].generation != generation {
                     return;
                 }
-                segment.ecn = flight.ecn;
                 if segment.len > 0 && to == Side::Client {
                     self.meter.arrived(&flight, self.now);
                 }
-                self.with_end(conn, to, |end, profile, now, out| end.on_segment(profile, &segment, now, out));
+                self.with_end(conn, to, |end, profile, now, out| end.on_segment(profile, segment, now, out));
             }
             Body::Rate { conn, generation, to, mut packet } => {
                 if self.conns[conn as usize].generation != generation {

@@ -20,7 +20,7 @@ use crate::link::{Fate, Link, Next};
 use crate::meter::{Meter, Names};
 use crate::observe::{Observer, Place, Watch};
 use crate::output::Output;
-use crate::packet::{Arena, Flight, Queued, Side};
+use crate::packet::{Arena, Queued, Side};
 use crate::scenario::{Delays, Scenario, WindowSpec};
 use apps::App;
 use connections::Connection;
@@ -205,13 +205,13 @@ impl<'o> World<'o> {
     }
 
     /// Sends a packet on its way.
-    fn send(&mut self, flight: Flight) {
+    fn send(&mut self, id: u32) {
+        let sent = self.arena.get(id);
         if let Some(watch) = &mut self.watch {
-            watch.see(Place::Sender, &flight, self.now);
+            watch.see(Place::Sender, sent, self.now);
         }
-        let id = self.arena.insert(flight);
-        if self.ways[flight.way as usize].links.is_empty() {
-            let delay = self.end_delay(&flight);
+        if self.ways[sent.way as usize].links.is_empty() {
+            let delay = self.end_delay(sent);
             self.agenda.put(self.now + delay, Happening::Arrival { packet: id });
         } else {
             self.forward(id);

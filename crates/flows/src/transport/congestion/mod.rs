@@ -72,6 +72,9 @@ pub trait CongestionControl {
     /// Whether the control needs to know when each segment was sent, and what was delivered by then.
     const SAMPLES_DELIVERY: bool = false;
 
+    /// Whether it spreads segments over time: whether it has a [`CongestionControl::pacer`].
+    const PACES: bool = false;
+
     /// The ECN-capable codepoint it sends: ECT(1) asks for the low-latency service (RFC 9331).
     const ECT: Ecn = Ecn::Ect0;
 
@@ -335,12 +338,13 @@ macro_rules! controls {
                 match self { $(Control::$name(c) => c.window().ssthresh,)+ }
             }
 
+            /// Asked at every segment: a test of a constant, and for boxed controls that do not pace no look into the box.
             pub(super) fn pacer(&self) -> Option<&Pacer> {
-                match self { $(Control::$name(c) => c.pacer(),)+ }
+                match self { $(Control::$name(c) if <$module::$control>::PACES => c.pacer(),)+ _ => None }
             }
 
             pub(super) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-                match self { $(Control::$name(c) => c.pacer_mut(),)+ }
+                match self { $(Control::$name(c) if <$module::$control>::PACES => c.pacer_mut(),)+ _ => None }
             }
 
             pub(super) fn leaves_recovery(&self) -> Leaves {
