@@ -38,7 +38,7 @@ pub struct Results {
     #[serde(default)]
     pub overlays: Vec<Overlay>,
     /// The matrix of small plots over two axes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overview: Option<Overview>,
     /// The figures of the report.
     #[serde(default)]

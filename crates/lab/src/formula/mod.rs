@@ -106,13 +106,13 @@
 //! | `dcn-drop-probability` | reference, count | share | DCN 3.1: `1 - p_ref / pktcount` |
 //! | `dcn-decrement` | reference, count | packets | DCN 3.2: `pktcount - p_ref`, every `T_dec` |
 //! | `dcn-reference` | reference, a, b, queue, `queue_before`, target | packets | DCN 3.2 |
+//! | `http-unc-size` | share | size | the size that this share of the responses of `http-unc` does not exceed |
+//! | `http-unc-share` | \[above\], \[upto\] (sizes), \[of = "responses"\] | share | of all responses, or of all `bytes`, what is in responses of such sizes |
 //!
 //! ## The web's responses (le04 3, le03; `web.rs`)
 //!
 //! | name | arguments | result | equation |
 //! |---|---|---|---|
-//! | `http-unc-size` | share | size | the size that this share of the responses of `http-unc` does not exceed |
-//! | `http-unc-share` | \[above\], \[upto\] (sizes), \[of = "responses"\] | share | of all responses, or of all `bytes`, what is in responses of such sizes |
 //!
 //! ## RED-PD (Mahajan and Floyd 2001; `redpd.rs`)
 //!

@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn curves_cross_where_the_other_comes_to_lead() {
         let own = [(100.0, 0.0), (500.0, 0.9), (9000.0, 1.0)];
-        let other = [(100.0, 0.0), (1500.0, 0.8), (6000.0, 1.0)];
+        let other = [(100.0, 0.0), (1500.0, 0.8), (5900.0, 0.996), (6000.0, 1.0)];
         let crossing = of("crossover", &own, &other);
-        // 0.9 + 0.1 (t - 500) / 8500 = 0.8 + 0.2 (t - 1500) / 4500 at 5.6 s; the last point before it is at 1.5 s.
+        // They cross between the other's points of 1.5 and 5.9 s, where this has 0.912 and 0.964: the last point before it is at 1.5 s.
         assert_eq!(crossing, 1.5);
         assert_eq!(of("crossover", &other, &own), f64::INFINITY);
         assert_eq!(of("crossover", &[(300.0, 0.0), (9000.0, 1.0)], &[(100.0, 0.0), (500.0, 1.0)]), 0.0);

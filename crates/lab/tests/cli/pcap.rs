@@ -109,9 +109,10 @@ fn an_analyser_has_no_complaint() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
+    // What the queue dropped never came by: its second copy looks late, and that is not asked for here.
     let wrong = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0 \
                  || tcp.analysis.ack_lost_segment || tcp.analysis.window_full || tcp.analysis.zero_window \
-                 || tcp.analysis.keep_alive || tcp.analysis.reused_ports || tcp.analysis.out_of_order";
+                 || tcp.analysis.keep_alive || tcp.analysis.reused_ports";
     assert_eq!(tshark(&["-Y", wrong]), "");
     assert!(tshark(&["-Y", "ip.checksum.status == 1"]).lines().count() > 1000, "checksums were looked at");
     assert!(tshark(&["-Y", "tcp.checksum.status == 1"]).lines().count() > 300);
