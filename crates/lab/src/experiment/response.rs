@@ -20,7 +20,7 @@ pub enum Response {
     Mean(Duration),
     /// `gain<=2s`: how many times as long the mean of the other run is, where what takes longer counts as this.
     Gain(Duration),
-    /// `peak>=2500ms`: where small responses that take at least so long are densest.
+    /// `peak>=2500ms`: where small responses that take at least so long first bunch.
     Peak(Duration),
     /// `crossover`: the time from which on more responses of the other run are there.
     Crossover,

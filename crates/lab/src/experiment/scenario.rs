@@ -16,8 +16,8 @@ use super::plan::RunSpec;
 use super::problem::Problem;
 use super::resolve::{Resolved, Window};
 
-/// Exchanges beyond this number are only in the histograms.
-const MAX_EXCHANGES: usize = 200_000;
+/// Of more exchanges, only the counts by size and duration are kept: all runs of an experiment are in memory together.
+const MAX_EXCHANGES: usize = 50_000;
 
 impl RunSpec {
     /// What the simulator is to run.

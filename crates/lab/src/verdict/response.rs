@@ -11,6 +11,8 @@ const RAREST: f64 = 1e-4;
 const DIFFERENT: f64 = 0.2;
 /// What counts as a small response, in bytes: about the median of the web's.
 const SMALL: f64 = 1000.0;
+/// How many bins of time lie close together: a quarter of the time.
+const CLOSE: usize = 5;
 
 /// The response times of one kind of exchanges in one window.
 #[derive(Clone, Copy)]
@@ -56,15 +58,24 @@ impl<'a> Times<'a> {
         area
     }
 
-    /// The middle of the durations, from `least` on, that most small responses have, in milliseconds.
+    /// Where small responses that take at least `least` first bunch, in milliseconds: the first bin that holds half as many again as a
+    /// valley before it, and no fewer than the bins that follow closely.
     fn peak(&self, least: f64) -> Option<f64> {
-        let mut bins: std::collections::BTreeMap<u16, u64> = std::collections::BTreeMap::new();
+        let mut bins: Vec<u64> = Vec::new();
         for (time, size, count) in self.cells?.cells() {
-            if Responses::from_bytes(size + 1) <= SMALL * 1.001 && Responses::from_ms(time) >= least {
-                *bins.entry(time).or_default() += count;
+            if Responses::from_bytes(size + 1) <= SMALL * 1.001 {
+                bins.resize(bins.len().max(usize::from(time) + 1), 0);
+                bins[usize::from(time)] += count;
             }
         }
-        let (bin, _) = bins.into_iter().max_by_key(|(bin, count)| (*count, std::cmp::Reverse(*bin)))?;
+        let seen = (bins.iter().sum::<u64>() as f64 * RAREST) as u64;
+        let mut valley = u64::MAX;
+        let first = (0..bins.len()).filter(|bin| Responses::from_ms(*bin as u16) >= least).find(|&bin| {
+            valley = valley.min(bins[bin]);
+            let close = bins.get(bin..(bin + CLOSE).min(bins.len())).unwrap_or_default();
+            bins[bin] > seen + valley + valley / 2 && close.iter().all(|count| *count <= bins[bin])
+        })?;
+        let bin = first as u16;
         Some((Responses::from_ms(bin) * Responses::from_ms(bin + 1)).sqrt())
     }
 }
@@ -172,7 +183,9 @@ mod tests {
             cells.sizes.push((bytes.log10() * 10.0 + 1e-9) as u16);
             cells.counts.push(count);
         };
-        add(200.0, 500.0, 100);
+        add(200.0, 500.0, 10_000);
+        add(1500.0, 500.0, 1);
+
         add(3050.0, 500.0, 20);
         add(6050.0, 500.0, 10);
         add(5050.0, 5000.0, 50);
