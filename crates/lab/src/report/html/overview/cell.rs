@@ -160,10 +160,10 @@ impl Shares {
             let bytes = flow.delivered_bytes.first().copied().unwrap_or(0) as f64;
             means.entry(flow.class.clone()).or_default().push(8.0 * bytes / seconds);
         }
-        // Those that are not starved share the scale: `80 / N` Mbit/s on a link of 40.
+        // Those that are not starved (a quarter of an equal share) have the scale: `80 / N` Mbit/s on a link of 40.
         let all: Vec<f64> = means.values().flatten().copied().collect();
         let equal = overview.rate_bps / all.len().max(1) as f64;
-        let dominant = all.iter().filter(|rate| **rate >= equal / 2.0).count().max(1);
+        let dominant = all.iter().filter(|rate| **rate >= equal / 4.0).count().max(1);
         let top = if overview.per_flow { 2.0 * overview.rate_bps / dominant as f64 } else { overview.rate_bps };
         Shares { means, per_flow: overview.per_flow, top }
     }
