@@ -106,11 +106,8 @@ impl Make for Prototype {
 impl Prototype {
     fn start(&self, py: Python<'_>, link: &registry::Link) -> PyResult<Hooks> {
         let object = py.import("copy")?.call_method1("deepcopy", (&self.object,))?;
-        let seen = Link {
-            rate_bps: link.rate.as_bps(),
-            mean_packet_bytes: link.mean_packet.0,
-            classes: link.classes.clone(),
-        };
+        let seen =
+            Link { rate_bps: link.rate.as_bps(), mean_packet_bytes: link.mean_packet.0, classes: link.classes.clone() };
         object.call_method1("on_start", (seen,))?;
         let base = py.import("aqmkit.discipline")?.getattr("Aqm")?;
         let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {

@@ -218,13 +218,7 @@ impl Plan {
     ///
     /// `progress` is called with how much is done, counted in runs, how many runs have ended, and how many there are.
     #[pyo3(signature = (dir, jobs, progress))]
-    fn run(
-        &self,
-        py: Python<'_>,
-        dir: PathBuf,
-        jobs: Option<u16>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Outcome> {
+    fn run(&self, py: Python<'_>, dir: PathBuf, jobs: Option<u16>, progress: Option<Py<PyAny>>) -> PyResult<Outcome> {
         let control = Arc::new(Control::default());
         let customs = self.customs(py, &control);
         let total = self.experiment.plan().len();
@@ -266,7 +260,8 @@ impl Plan {
         let control = Control::default();
         py.detach(|| {
             let store = Store::open(&dir)?;
-            self.settled(How { jobs: all_cores(None), store: &store, watch: &control, cancel: &control.stop }).map(|_| ())
+            self.settled(How { jobs: all_cores(None), store: &store, watch: &control, cancel: &control.stop })
+                .map(|_| ())
         })
         .map_err(failure)
     }

@@ -20,7 +20,14 @@ pub(crate) fn exception(problem: &Problem) -> PyErr {
     let help = problem.help().map(|h| h.to_string()).unwrap_or_default();
     let at = problem.location();
     let (line, column) = at.as_ref().map_or((None, None), |at| (Some(at.line), Some(at.column)));
-    ExperimentError::new_err((problem.to_string(), help, at.map(|at| at.file), line, column, text.trim_end().to_owned()))
+    ExperimentError::new_err((
+        problem.to_string(),
+        help,
+        at.map(|at| at.file),
+        line,
+        column,
+        text.trim_end().to_owned(),
+    ))
 }
 
 /// Wrong arguments, in the words of the command.

@@ -1,10 +1,10 @@
 //! Tables in Arrow's C interface: whoever reads one shares its memory, nothing is copied.
 
+use aqmkit_lab::export;
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use arrow::record_batch::RecordBatchIterator;
-use aqmkit_lab::export;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
