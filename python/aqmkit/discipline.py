@@ -106,10 +106,21 @@ class Aqm:
 
 
 #: Attributes of a class that do not decide what it does, or differ between processes.
-_NOT_CODE = frozenset({
-    "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__firstlineno__", "__static_attributes__",
-    "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__",
-})
+_NOT_CODE = frozenset(
+    {
+        "__dict__",
+        "__weakref__",
+        "__doc__",
+        "__module__",
+        "__qualname__",
+        "__firstlineno__",
+        "__static_attributes__",
+        "__annotations__",
+        "__annotate__",
+        "__annotate_func__",
+        "__annotations_cache__",
+    }
+)
 
 
 def _add(digest: hashlib.blake2b, value: object) -> None:

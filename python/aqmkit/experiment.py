@@ -33,8 +33,8 @@ class Experiment:
     """What to run: topology, traffic, disciplines, windows.
 
     The keyword arguments are the keys of an experiment file, with the same names and units; tables are dictionaries. A
-    quantity with a dimension is a string with its unit, as in ``tc``: ``"10mbit"``, ``"30ms"``, ``"1500b"``. Where the file names a
-    discipline, an object of a subclass of `aqmkit.Aqm` can stand as well.
+    quantity with a dimension is a string with its unit, as in ``tc``: ``"10mbit"``, ``"30ms"``, ``"1500b"``. Where the file
+    names a discipline, an object of a subclass of `aqmkit.Aqm` can stand as well.
 
     Raises
     ------
@@ -144,9 +144,7 @@ class Experiment:
         keys["sweep"] = {**keys.get("sweep", {}), **_toml.plain(grid, aqms)}
         return self._of(self._file, _toml.document(keys), aqms, self._changes)
 
-    def run(
-        self, out: str | os.PathLike[str] | None = None, *, jobs: int | None = None, progress: bool = True
-    ) -> Results:
+    def run(self, out: str | os.PathLike[str] | None = None, *, jobs: int | None = None, progress: bool = True) -> Results:
         """Runs what is not done yet, and writes tables and a report.
 
         The interpreter's lock is free while it runs. Ctrl-C raises `Interrupted` and keeps finished runs: the same call,

@@ -24,8 +24,8 @@ class Results:
     """What the runs of an experiment measured.
 
     The tables are `pyarrow.Table`: ``results.runs.to_pandas()``, ``polars.from_arrow(results.series)``, and DuckDB reads them by
-    their names. Making them copies nothing: they share the memory that the columns were filled in. All begin with the labels of the run: one
-    column for each axis of the sweep (text), ``repeat`` and ``seed`` (whole numbers).
+    their names. Making them copies nothing: they share the memory that the columns were filled in. All begin with the labels of
+    the run: one column for each axis of the sweep (text), ``repeat`` and ``seed`` (whole numbers).
 
     Rates are in bits per second, delays in milliseconds, shares are fractions of 1. A value that cannot be had is null.
     """
@@ -44,7 +44,8 @@ class Results:
         """A row for each run and window, with every number by its path in ``results.json``.
 
         Shape (runs x windows, labels + numbers). Columns such as ``links.bottleneck.utilization``,
-        ``links.bottleneck.queue_delay_ms.p99``, ``classes.tcp.goodput_bps``, ``flows.jain``, ``apps.web.response_time_ms.page.p50``.
+        ``links.bottleneck.queue_delay_ms.p99``, ``classes.tcp.goodput_bps``, ``flows.jain``,
+        ``apps.web.response_time_ms.page.p50``.
         """
         return self._table("runs")
 

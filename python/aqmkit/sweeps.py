@@ -4,8 +4,8 @@ A sweep is a directory. Each run is kept under the hash of everything that decid
 it; so a sweep that is killed, or whose worker dies, does none of the finished runs again.
 
 ``manifest.json`` says what the sweep is: the version of aqmkit, the hash of the experiment, its seed, and every run.
-``tables/<table>/<axis>=<label>/…/<run>.parquet`` are the tables, a Parquet data set in Hive's layout: pyarrow, Polars, DuckDB and Spark
-read it as one table, whose columns for the axes come from the directories. ``runs/`` holds the runs themselves.
+``tables/<table>/<axis>=<label>/…/<run>.parquet`` are the tables, a Parquet data set in Hive's layout: pyarrow, Polars, DuckDB
+and Spark read it as one table, whose columns for the axes come from the directories. ``runs/`` holds the runs themselves.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _COST = ("engine.cpu_s", "engine.wall_s", "engine.peak_rss_bytes")
 class Sweep:
     """What a sweep measured: the same tables as `aqmkit.Results`, read from its directory.
 
-    Rows stand in the order of the plan, whatever the order in which runs ended, so the tables do not depend on where the sweep was
-    run. What a run cost (CPU seconds, memory) is left out, as it differs each time.
+    Rows stand in the order of the plan, whatever the order in which runs ended, so the tables do not depend on where the
+    sweep was run. What a run cost (CPU seconds, memory) is left out, as it differs each time.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -121,7 +121,9 @@ class Sweep:
             if file.is_file():
                 part = pq.read_table(file, partitioning=None)
                 for place, axis in enumerate(self._names):
-                    part = part.add_column(place, axis, pa.array([run["labels"][axis]] * part.num_rows, pa.string()))
+                    part = part.add_column(
+                        place, _label(axis, part), pa.array([run["labels"][axis]] * part.num_rows, pa.string())
+                    )
                 parts.append(part)
         return pa.concat_tables(parts, promote_options="default") if parts else pa.table({})
 
@@ -218,7 +220,7 @@ class _Job:
 
     def __init__(self, experiment: Experiment, directory: Path) -> None:
         try:
-            import cloudpickle  # type: ignore[import-untyped]
+            import cloudpickle
 
             # Disciplines that were written in a notebook travel by value.
             self.dumped: bytes = cloudpickle.dumps((experiment, directory))
@@ -240,7 +242,8 @@ def _run(dumped: bytes, index: int, cancel: _aqmkit.Cancel | None) -> None:
     outcome, _ = experiment._plan.run_one(index, directory, cancel)
     for name in (*TABLES[1:], TABLES[0]):
         table = pa.table(outcome.table(name))
-        table = table.drop_columns([c for c in (*names, *_COST) if c in table.column_names])
+        labels = [_column(axis, table) for axis in names]
+        table = table.drop_columns([c for c in (*labels, *_COST) if c in table.column_names])
         file = _file(directory, name, names, runs[index])
         file.parent.mkdir(parents=True, exist_ok=True)
         _replace(file, functools.partial(pq.write_table, table, compression="zstd"))
@@ -252,7 +255,7 @@ def _failure(future: Future[None]) -> list[str]:
         future.result()
     except KeyboardInterrupt:
         raise
-    except Exception as error:  # noqa: BLE001: whatever a cluster says of a lost worker
+    except Exception as error:  # Whatever a cluster says of a lost worker.
         return [f"{type(error).__name__}: {error}"]
     return []
 
@@ -290,6 +293,16 @@ def _file(directory: Path, table: str, axes: Sequence[str], run: Mapping[str, An
     """Where a table of a run lies."""
     parts = [f"{_quoted(axis)}={_quoted(run['labels'][axis])}" for axis in axes]
     return Path(directory, "tables", table, *parts, f"{run['hash'][:32]}.parquet")
+
+
+def _column(axis: str, table: pa.Table) -> str:
+    """The column of an axis, which has another name where a column of values has its own."""
+    return f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis
+
+
+def _label(axis: str, table: pa.Table) -> str:
+    """What the column of an axis is to be called in a table that does not have it."""
+    return f"axis.{axis}" if axis in table.column_names else axis
 
 
 def _quoted(text: str) -> str:

@@ -100,7 +100,8 @@ pub fn calibrate(sought: Vec<Sought>, how: How<'_>) -> Result<Vec<Found>, Failed
         }
         for ((i, trial), done) in trials.iter().zip(&outcome.done) {
             let links = done.output.windows.first().map(|w| &w.links);
-            let load = links.and_then(|l| l.get(&trial.link)).map_or(0.0, |l| l.throughput_bps);
+            let of = |name: &String| links.and_then(|l| l.get(name)).map_or(0.0, |l| l.throughput_bps);
+            let load = trial.links.iter().map(of).sum();
             searches[*i].points.push(Point { amount: trial.amount, value: trial.value, load });
         }
     }

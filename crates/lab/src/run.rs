@@ -285,6 +285,8 @@ pub fn run_all<W: Work>(
         plot: exp.plot.clone(),
         tables: exp.tables.clone(),
         overlays: exp.predictions.clone(),
+        overview: exp.overview.clone(),
+        figures: exp.figures.clone(),
         planned: plan.len(),
     };
     Ok((results, outcome))

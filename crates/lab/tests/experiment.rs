@@ -2,12 +2,16 @@
 
 #[path = "experiment/format.rs"]
 mod format;
+#[path = "experiment/mixes.rs"]
+mod mixes;
 #[path = "experiment/network.rs"]
 mod network;
 #[path = "experiment/plan.rs"]
 mod plan;
 #[path = "experiment/predict.rs"]
 mod predict;
+#[path = "experiment/responses.rs"]
+mod responses;
 #[path = "experiment/robust.rs"]
 mod robust;
 #[path = "experiment/tables.rs"]

@@ -7,12 +7,12 @@ use aqmkit_aqm::custom::{Decide, Make};
 use aqmkit_aqm::{PacketView, QueueView, Why, aqm, registry};
 use aqmkit_base::{Instant, Rng};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyType};
 
 use crate::control::Control;
 
 /// What to do with a packet.
-#[pyclass(frozen, eq, eq_int, hash, skip_from_py_object, module = "aqmkit._aqmkit", rename_all = "UPPERCASE")]
+#[pyclass(frozen, eq, eq_int, hash, module = "aqmkit._aqmkit", rename_all = "UPPERCASE")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
     /// Let it through.
@@ -23,8 +23,21 @@ pub(crate) enum Verdict {
     Drop,
 }
 
+#[pymethods]
+impl Verdict {
+    /// So that an object with a verdict among its attributes can be copied and pickled.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyType>, &'static str))> {
+        let name = match self {
+            Verdict::Pass => "PASS",
+            Verdict::Mark => "MARK",
+            Verdict::Drop => "DROP",
+        };
+        Ok((py.import("builtins")?.getattr("getattr")?, (py.get_type::<Verdict>(), name)))
+    }
+}
+
 /// The link that a queue stands at.
-#[pyclass(frozen, get_all, skip_from_py_object, module = "aqmkit._aqmkit")]
+#[pyclass(frozen, get_all, module = "aqmkit._aqmkit")]
 #[derive(Clone)]
 pub(crate) struct Link {
     /// Its rate in bits per second.

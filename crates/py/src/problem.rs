@@ -39,7 +39,7 @@ pub(crate) fn usage(error: &clap::Error) -> PyErr {
 pub(crate) fn failure(failure: Failure) -> PyErr {
     match failure {
         Failure::Problem(problem) => exception(&problem),
-        Failure::Missed => RunError::new_err("a run failed"),
+        Failure::Missed | Failure::Command(_) => RunError::new_err("a run failed"),
         Failure::Environment(text) => PyOSError::new_err(text),
         Failure::Stopped(text) => Interrupted::new_err(text),
     }

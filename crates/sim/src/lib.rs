@@ -10,6 +10,7 @@ mod meter;
 pub mod observe;
 pub mod output;
 mod packet;
+mod responses;
 pub mod scenario;
 mod wire;
 mod world;

@@ -30,7 +30,7 @@ pub struct Scenario {
     pub windows: Vec<WindowSpec>,
     /// The interval of the series.
     pub interval: Duration,
-    /// How many exchanges to list one by one at most.
+    /// The most exchanges that are listed one by one; of more, none are.
     pub max_exchanges: usize,
 }
 

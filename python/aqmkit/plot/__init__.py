@@ -1,8 +1,9 @@
 """Figures that can go into a paper as they are.
 
-Every function takes `aqmkit.Results` or `aqmkit.Sweep` and returns a `matplotlib.figure.Figure`; ``figure.savefig("name.pdf")`` (or
-``.svg``, ``.png``) writes it. Sizes are in inches, as wide as one column of a two-column page unless told otherwise. Colours can be told
-apart with any colour vision, and lines and markers in print without colour. Text in PDF and SVG stays text.
+Every function takes `aqmkit.Results` or `aqmkit.Sweep` and returns a `matplotlib.figure.Figure`;
+``figure.savefig("name.pdf")`` (or ``.svg``, ``.png``) writes it. Sizes are in inches, as wide as one column of a two-column page
+unless told otherwise. Colours can be told apart with any colour vision, and lines and markers in print without colour. Text in
+PDF and SVG stays text.
 
 Common arguments
 ----------------

@@ -100,7 +100,8 @@ def groups(measured: Measured, table: pa.Table, by: str | None, where: Where | N
     axis = splits(measured, by)
     if axis is None:
         return {"": table}
-    column = table.column(axis).cast(pa.string())
+    # An axis that is called as a column of values has another name in that table.
+    column = table.column(f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis).cast(pa.string())
     labels = measured.axes.get(axis) or sorted(set(column.to_pylist()))
     found = {label: table.filter(pc.equal(column, label)) for label in labels}
     return {label: rows for label, rows in found.items() if rows.num_rows}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -24,7 +24,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
-_RC: dict[str, Any] = {
+_RC: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -60,7 +60,8 @@ _RC: dict[str, Any] = {
 @contextmanager
 def style(**changes: Any) -> Iterator[None]:
     """The look of aqmkit's figures, for figures of your own; `changes` are matplotlib's settings."""
-    with mpl.rc_context({**_RC, **changes}):
+    settings: Any = {**_RC, **changes}
+    with mpl.rc_context(settings):
         yield
 
 
@@ -73,6 +74,12 @@ class _Figure(Figure):
     def savefig(self, fname: Any, *args: Any, **kwargs: Any) -> None:
         with style():
             super().savefig(fname, *args, **kwargs)
+
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows."""
+        drawn = io.BytesIO()
+        self.savefig(drawn, format="png", dpi=150)
+        return drawn.getvalue()
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -88,9 +95,6 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 def figure(rows: int, columns: int, width: float, height: float, **kwargs: Any) -> tuple[Figure, Any]:
     """A figure, and its axes as an array of (rows, columns)."""
-    if "ipykernel" in sys.modules:
-        # This is what makes a notebook show figures.
-        import matplotlib.pyplot  # noqa: F401
     made = _Figure(figsize=(width, height), layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False, **kwargs)
 

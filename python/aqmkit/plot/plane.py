@@ -25,7 +25,7 @@ def ellipses(
     width: float = COLUMN,
     height: float = 2.6,
 ) -> Figure:
-    """Throughput against delay: for each label a point at the mean of the values per interval, and the ellipse of one standard deviation.
+    """Throughput against delay: for each label a point at the mean of the values per interval, and an ellipse of one deviation.
 
     The axis of delay runs from right to left, so that better is up and to the right.
 

@@ -85,7 +85,7 @@ def overview(
     width: float = PAGE,
     height: float | None = None,
 ) -> Figure:
-    """A matrix of small plots over time: a column for each label of `by`; throughput of each class, queue delay, and drops and marks.
+    """A matrix of small plots over time, a column for each label of `by`: throughput of classes, queue delay, drops and marks.
 
     Every row has one scale, so that what stands side by side can be compared.
     """
@@ -105,6 +105,8 @@ def overview(
         axes[-1, column].set_xlabel("time (s)")
     for row, (label, curves) in enumerate(lines):
         axes[row, 0].set_ylabel(label)
+        # Only when everything is drawn: a limit that is set ends the search for the other one.
+        axes[row, 0].set_ylim(bottom=0)
         if len(curves) > 1:
             axes[row, 0].legend(loc="best", borderpad=0.1, labelspacing=0.2)
     made.align_ylabels()
@@ -118,7 +120,6 @@ def _small(cell: Axes, rows: pa.Table, curves: list[tuple[str, str]], windows: d
         times, curve = _curve(rows, quantity, named(quantity)[1])
         cell.plot(times, curve, color=COLORS[i % len(COLORS)], ls=DASHES[i % len(DASHES)], label=label, lw=0.8)
         _shade(cell, windows if i == 0 else {}, times[-1])
-    cell.set_ylim(bottom=0)
     cell.margins(x=0)
 
 

@@ -17,7 +17,7 @@
 //!
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
-//! | `flows` | | 360 | how many connections; the default is parris01's (6 clients with 60 each) |
+//! | `flows` | | 360 | how many connections, or 0 for none; the default is parris01's (6 clients with 60 each) |
 //! | `size` | size | without end | bytes to transfer, then the connection closes and the flow is over |
 //! | `stagger` | time | 10s | start times are uniform on this span; 0 and all start in step |
 //!
@@ -40,7 +40,7 @@
 use aqmkit_base::{Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::model::{Model, Population, TrafficError, count, texts_given};
+use super::model::{Model, Population, TrafficError, count_or_none, texts_given};
 use super::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange};
 
 /// Bytes of the request that asks for the transfer.
@@ -52,7 +52,7 @@ const RETRY: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many connections.
+    /// How many connections; 0 for none.
     pub flows: usize,
     /// Bytes to transfer; without end where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ impl Model for Params {
     const NAME: &'static str = "bulk";
 
     fn check(&self) -> Result<(), TrafficError> {
-        count("flows", self.flows)?;
+        count_or_none("flows", self.flows)?;
         if self.size == Some(Bytes::ZERO) {
             return Err(TrafficError::new("size", "0b", "it must be at least 1b; leave it out for no end"));
         }

@@ -61,6 +61,14 @@ pub(crate) fn count(field: &str, n: usize) -> Result<(), TrafficError> {
     Err(TrafficError::new(field, n, format!("it must be from 1 to {MAX_INSTANCES}")))
 }
 
+/// Refuses more than [`MAX_INSTANCES`]; none is a traffic that keeps silent, as a sweep over mixes wants it.
+///
+/// # Errors
+/// When there are more.
+pub(crate) fn count_or_none(field: &str, n: usize) -> Result<(), TrafficError> {
+    if n == 0 { Ok(()) } else { count(field, n) }
+}
+
 /// The parameter of a model that sets its load.
 #[derive(Debug)]
 pub enum Knob<'a> {

@@ -24,7 +24,7 @@
 //!
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
-//! | `sources` | | 1 | how many, **each** with this interval |
+//! | `sources` | | 1 | how many, **each** with this interval; 0 for none |
 //! | `interval` | time | 100ms | mean time from download to download of a source |
 //! | `shape` | 1 | 0.9 | tail exponent of the sizes; 1 and below and the mean is infinite |
 //! | `size_min` | size | 1000b | the smallest download |
@@ -54,7 +54,7 @@ use aqmkit_base::{Bytes, Duration, Rng, dist};
 use serde::{Deserialize, Serialize};
 
 use super::downloads::Downloads;
-use super::model::{Knob, Model, Population, TrafficError, count, in_range, texts_given};
+use super::model::{Knob, Model, Population, TrafficError, count_or_none, in_range, texts_given};
 use super::{Action, Application, Cx, Event, Exchange};
 
 /// Bytes of the request that asks for a download.
@@ -66,7 +66,7 @@ const LARGEST: Bytes = Bytes(1 << 40);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many sources, each with this interval.
+    /// How many sources, each with this interval; 0 for none.
     pub sources: usize,
     /// Mean time from download to download of a source.
     pub interval: Duration,
@@ -89,7 +89,7 @@ impl Model for Params {
     const NAME: &'static str = "short-flows";
 
     fn check(&self) -> Result<(), TrafficError> {
-        count("sources", self.sources)?;
+        count_or_none("sources", self.sources)?;
         if self.interval < Duration::from_micros(1) {
             return Err(TrafficError::new("interval", self.interval, "it must be at least 1us"));
         }

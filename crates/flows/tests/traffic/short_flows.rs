@@ -84,7 +84,7 @@ fn failures_are_counted_and_no_more() {
 #[test]
 fn wrong_parameters_are_named() {
     let wrong = |json: &str| spec("short-flows", json).check().unwrap_err().to_string();
-    assert!(wrong(r#"{"sources": 0}"#).starts_with("sources = 0"));
+    assert!(wrong(r#"{"sources": 1000001}"#).starts_with("sources = 1000001"));
     assert!(wrong(r#"{"interval": "0s"}"#).starts_with("interval"));
     assert!(wrong(r#"{"shape": 0}"#).starts_with("shape"));
     assert!(wrong(r#"{"size_max": "1000b"}"#).contains("above size_min"));

@@ -143,6 +143,10 @@ impl Source<'_> {
         };
         let load = match &self.keys.load {
             Some(_) => Some(read_load(self.node, &spec, &routes, network)?),
+            None if self.keys.both_ways => {
+                let at = &self.node.get("both_ways").unwrap_or(self.node).at;
+                return Err(Problem::new("both_ways is there, but no load").right("write load = \"98%\"").at(at));
+            }
             None => None,
         };
         Ok(Group {

@@ -4,19 +4,21 @@
 //! |---|---|
 //! | `tree`, `path`, `patch` | the file as values that know where they were written, and how they are changed |
 //! | `read`, `shape` | from values to types, with errors that point to the text |
-//! | `sweep` | axes and combinations |
+//! | `sweep`, `skip` | axes and combinations; those that are left out |
 //! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
 //! | `load` | populations that are found by simulation |
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
-//! | `expect`, `expect_table`, `order`, `metric` | the published values that are claimed |
-//! | `predict` | the lines that equations predict |
+//! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
+//! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
 //! | `catalogue`, `files` | where experiments and their data lie |
 //! | `problem` | what is wrong, where, and what would be right |
 
 mod catalogue;
 mod delays;
+mod exchanges;
 mod expect;
 mod expect_table;
+mod figure;
 mod files;
 mod group;
 mod link;
@@ -24,6 +26,7 @@ mod load;
 mod metric;
 mod network;
 mod order;
+mod overview;
 mod patch;
 mod path;
 mod plan;
@@ -33,8 +36,10 @@ mod queue;
 mod rate;
 mod read;
 mod resolve;
+mod response;
 mod scenario;
 mod shape;
+mod skip;
 mod sweep;
 mod transport;
 mod tree;
@@ -46,6 +51,7 @@ use std::sync::Arc;
 use crate::results;
 
 pub use catalogue::{CatalogueEntry, catalogue, find, library_file};
+pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
 pub use load::{Sought, Trial};
 pub use metric::{OVER, PLUS};
@@ -53,14 +59,18 @@ pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use plan::RunSpec;
 pub use problem::{Location, Problem};
 pub use resolve::Window;
+pub use response::Response;
 
 use expect::{Scope, read_expects};
 use expect_table::read_tables;
+use figure::read_figures;
 use files::Files;
+use overview::read_overview;
 use patch::Patch;
 use predict::read_predictions;
 use problem::Text;
 use resolve::{Resolved, read_root, resolve};
+use skip::Skip;
 use sweep::{Axis, Combination, combinations, narrow, read_axes};
 use tree::Node;
 
@@ -108,6 +118,10 @@ pub struct Experiment {
     pub tables: Vec<results::Table>,
     /// What equations predict for its time series.
     pub predictions: Vec<results::Overlay>,
+    /// The matrix of small plots that its report has.
+    pub overview: Option<results::Overview>,
+    /// The figures of its report.
+    pub figures: Vec<results::Figure>,
     /// The windows it reports; of all combinations, where they differ.
     pub windows: Vec<Window>,
     /// How often each combination is run.
@@ -126,7 +140,7 @@ impl Experiment {
     /// # Errors
     /// When there is none, or as [`Experiment::parse`].
     pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
-        let (file_name, text) = catalogue::find(name_or_path)?;
+        let (file_name, text) = find(name_or_path)?;
         Self::parse(&file_name, &text, overrides)
     }
 
@@ -155,6 +169,8 @@ impl Experiment {
             Some(list) => read_predictions(list, &full.scope())?,
             None => Vec::new(),
         };
+        let overview = document.get("overview").map(|node| read_overview(node, &full.scope())).transpose()?;
+        let figures = document.get("figure").map_or(Ok(Vec::new()), |list| read_figures(list, &full.scope()))?;
         let quick = match document.get("quick") {
             Some(changes) => Some(Variant::of(&shortened(&document, changes)?, &[], &files)?),
             None => None,
@@ -168,7 +184,7 @@ impl Experiment {
             variant = Variant::of(&variant.document, &settings, &files)?;
         }
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
-        Ok(Experiment { expects, tables, predictions, ..experiment })
+        Ok(Experiment { expects, tables, predictions, overview, figures, ..experiment })
     }
 
     /// Every combination and repeat; the repeats of a combination follow each other.
@@ -201,7 +217,7 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     }
     let mut tree = document.without(&["quick"]);
     for patch in Patch::from_table(changes, &[])? {
-        if ["quick", "expect", "expect_table", "predict"].contains(&patch.path.root()) {
+        if ["quick", "expect", "expect_table", "predict", "overview", "figure"].contains(&patch.path.root()) {
             let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
             return Err(problem.right("a quick run claims the same published values").at(&patch.at));
         }
@@ -225,8 +241,13 @@ impl Variant {
         early.iter().try_for_each(|s| s.apply(&mut document))?;
         let root = read_root(&document)?;
         let mut axes = document.get("sweep").map_or(Ok(Vec::new()), read_axes)?;
+        let skip = document.get("sweep").map_or(Ok(Skip::default()), |sweep| Skip::read(sweep, &axes))?;
         let late = narrow(&mut axes, late)?;
-        let all = combinations(&document, &axes, &late)?;
+        let mut all = combinations(&document, &axes, &late)?;
+        all.retain(|combination| !skip.has(&combination.labels));
+        if all.is_empty() {
+            return Err(Problem::new("skip leaves no combination").right("leave out fewer"));
+        }
         let resolved = all.iter().map(|c| {
             let run = resolve(&c.tree, files).map_err(|e| locate(e, c, &all, files))?;
             Ok(run.map(|run| (c.labels.clone(), Arc::new(run))))
@@ -277,6 +298,8 @@ impl Variant {
             expects: Vec::new(),
             tables: Vec::new(),
             predictions: Vec::new(),
+            overview: None,
+            figures: Vec::new(),
             windows,
             repeat,
             seed: overrides.seed.unwrap_or(self.root.seed),
@@ -288,8 +311,22 @@ impl Variant {
 
 /// Whether a setting changes the file as a whole; others change each combination, after the sweep.
 fn is_of_the_file(path: &path::Path) -> bool {
-    ["title", "source", "about", "plot", "repeat", "seed", "sweep", "quick", "expect", "expect_table", "predict"]
-        .contains(&path.root())
+    const OF_THE_FILE: &[&str] = &[
+        "title",
+        "source",
+        "about",
+        "plot",
+        "repeat",
+        "seed",
+        "sweep",
+        "quick",
+        "expect",
+        "expect_table",
+        "predict",
+        "overview",
+        "figure",
+    ];
+    OF_THE_FILE.contains(&path.root())
 }
 
 /// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.

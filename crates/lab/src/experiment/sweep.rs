@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::patch::Patch;
 use super::path::Path;
 use super::problem::{Problem, suggest};
+use super::skip::SKIP;
 use super::tree::{Entry, Node, Value};
 
 /// One axis.
@@ -63,6 +64,8 @@ const TAKEN: &[&str] = &[
     "expect",
     "expect_table",
     "predict",
+    "overview",
+    "figure",
     "window",
     "class",
     "app",
@@ -78,7 +81,7 @@ pub(super) fn read_axes(sweep: &Node) -> Result<Vec<Axis>, Problem> {
         return Err(Problem::new("sweep is not a table").right("write [sweep] and its axes below").at(&sweep.at));
     }
     let mut axes = Vec::new();
-    collect(sweep, &Path::default(), &mut axes)?;
+    collect(&sweep.without(&[SKIP]), &Path::default(), &mut axes)?;
     let combinations = axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.choices.len()));
     match combinations {
         Some(n) if n <= MAX_COMBINATIONS => Ok(axes),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use aqmkit_sim::output::{ExchangeRecord, Responses};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field};
 
@@ -66,18 +67,13 @@ fn windows(runs: &[RunData<'_>]) -> Vec<String> {
     names
 }
 
-/// A row for each finished exchange.
+/// A row for each finished exchange; of a run with more than it lists one by one, a row for each cell of size and duration, at
+/// its lower edges, with how many exchanges are in it.
 pub(super) fn exchanges<'a>() -> Layout<'a> {
-    let values = vec![text("traffic"), text("kind"), float("started_s"), float("duration_ms"), count("bytes")];
+    let values =
+        vec![text("traffic"), text("kind"), float("started_s"), float("duration_ms"), count("bytes"), count("count")];
     let rows_of = |run: &RunData<'_>| {
-        let exchanges = &run.output.exchanges;
-        vec![
-            texts(exchanges.iter().map(|exchange| exchange.traffic.as_str())),
-            texts(exchanges.iter().map(|exchange| exchange.kind.as_str())),
-            floats(exchanges.iter().map(|exchange| exchange.started_s)),
-            floats(exchanges.iter().map(|exchange| exchange.duration_ms)),
-            counts(exchanges.iter().map(|exchange| exchange.bytes)),
-        ]
+        if run.output.exchanges_dropped > 0 { binned(&run.output.responses) } else { listed(&run.output.exchanges) }
     };
     Layout { values, rows_of: Box::new(rows_of) }
 }
@@ -95,6 +91,29 @@ pub(super) fn distributions<'a>() -> Layout<'a> {
         ]
     };
     Layout { values, rows_of: Box::new(rows_of) }
+}
+
+fn listed(exchanges: &[ExchangeRecord]) -> Vec<ArrayRef> {
+    vec![
+        texts(exchanges.iter().map(|exchange| exchange.traffic.as_str())),
+        texts(exchanges.iter().map(|exchange| exchange.kind.as_str())),
+        floats(exchanges.iter().map(|exchange| exchange.started_s)),
+        floats(exchanges.iter().map(|exchange| exchange.duration_ms)),
+        counts(exchanges.iter().map(|exchange| exchange.bytes)),
+        counts(exchanges.iter().map(|_| 1)),
+    ]
+}
+
+fn binned(responses: &[Responses]) -> Vec<ArrayRef> {
+    let cells = || responses.iter().flat_map(|r| r.cells().map(move |(time, size, n)| (r, time, size, n)));
+    vec![
+        texts(cells().map(|(r, ..)| r.traffic.as_str())),
+        texts(cells().map(|(r, ..)| r.kind.as_str())),
+        floats(cells().map(|_| f64::NAN)),
+        floats(cells().map(|(_, time, ..)| Responses::from_ms(time))),
+        counts(cells().map(|(_, _, size, _)| Responses::from_bytes(size).round() as u64)),
+        counts(cells().map(|(.., n)| n)),
+    ]
 }
 
 fn text(name: &str) -> Field {

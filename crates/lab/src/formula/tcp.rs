@@ -12,12 +12,16 @@ table![
     AimdConstant,
     CubicConstant,
     CubicSwitch,
+    CubicSwitchRate,
     DctcpRate,
     CouplingConstant,
     CoupledProbability,
     CouplingFactor,
     CouplingShift,
+    CoupledRateRatio,
+    BottleneckPenalty,
     DcnDropProbability,
+    DcnDecrement,
     DcnReference,
 ];
 
@@ -84,6 +88,13 @@ formula! {
 }
 
 formula! {
+    /// The rate at which Cubic leaves its Reno mode at this round trip: `bound P / T^(5/2)`.
+    "cubic-switch-rate", "De Schepper et al., section 3, eq 4",
+    CubicSwitchRate { rtt: Duration, packet: Bytes, bound: f64 },
+    |a| rate(8.0 * a.bound * a.packet.as_f64() / a.rtt.as_secs_f64().powf(2.5))
+}
+
+formula! {
     /// The packets per second of DCTCP: `2 / (p T)` with random marks, `2 / (p^2 T)` with a step.
     "dctcp-rate", "De Schepper et al., eqs 7 to 9",
     DctcpRate { rtt: Duration, marking: f64, #[serde(default)] step: bool },
@@ -132,10 +143,35 @@ formula! {
 }
 
 formula! {
+    /// The rate of a Reno flow over that of a DCTCP flow: `K_reno p_dc T_dc / (K_dc sqrt(p_reno) T_reno)`.
+    "coupled-rate-ratio", "De Schepper et al., eq 17",
+    CoupledRateRatio { reno: f64, dctcp: f64, drop: f64, mark: f64, rtt_reno: Duration, rtt_dctcp: Duration },
+    |a| {
+        let (p_reno, p_dc) = (probability("drop", a.drop)?, probability("mark", a.mark)?);
+        let stretch = a.rtt_dctcp.as_secs_f64() / a.rtt_reno.as_secs_f64();
+        share(a.reno * p_dc * stretch / (a.dctcp * p_reno.sqrt()))
+    }
+}
+
+formula! {
+    /// How many times less than Reno DCTCP gets where so many bottlenecks signal alike: marks add up in `1/p`, drops in `1/sqrt(p)`.
+    "bottleneck-penalty", "De Schepper et al., section 4",
+    BottleneckPenalty { bottlenecks: f64 },
+    |a| share(a.bottlenecks.sqrt())
+}
+
+formula! {
     /// The drop probability of a flow's packet: `1 - p_ref / pktcount`.
     "dcn-drop-probability", "Le et al. 2004, section 3.1",
     DcnDropProbability { reference: f64, count: f64 },
     |a| share((1.0 - a.reference / a.count).max(0.0))
+}
+
+formula! {
+    /// What is left of a flow's count after `T_dec`; below zero the flow leaves the table: `pktcount - p_ref`.
+    "dcn-decrement", "Le, Aikat, Jeffay and Smith 2004, section 3.2",
+    DcnDecrement { reference: f64, count: f64 },
+    |a| count(a.count - a.reference)
 }
 
 formula! {

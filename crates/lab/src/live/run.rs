@@ -103,6 +103,7 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
         exchanges,
         exchanges_dropped,
         distributions: Vec::new(),
+        responses: Vec::new(),
         engine: Engine { packets, events: packets, ..Engine::default() },
     })
 }

@@ -35,7 +35,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("traffic without a kind", "kind = \"bulk\"\n", ""),
     ("an unknown key of traffic", "flows = 4", "flow = 4"),
     ("a wrong start of traffic", "start = \"5s\"", "start = 5"),
-    ("a parameter of traffic that cannot be", "flows = 4", "flows = 0"),
+    ("a parameter of traffic that cannot be", "flows = 4", "flows = 1000001"),
     ("traffic that starts after the end", "start = \"5s\"", "start = \"20s\""),
     ("traffic that stops before it starts", "stop = \"15s\"", "stop = \"5s\""),
     ("two traffics of one name", "name = \"blast\"", "name = \"bulk\""),

@@ -4,5 +4,6 @@
 
 mod export;
 mod html;
+mod overview;
 mod synthetic;
 mod terminal;

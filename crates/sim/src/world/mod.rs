@@ -313,6 +313,7 @@ impl<'o> World<'o> {
             windows: self.meter.windows(&self.names),
             flows: self.meter.flow_records(&self.names),
             distributions: self.meter.distributions(&self.names),
+            responses: self.meter.responses(&self.names),
             series: self.meter.take_series(),
             exchanges,
             exchanges_dropped,

@@ -5,6 +5,7 @@ mod figure;
 mod glance;
 mod heat;
 mod markdown;
+mod overview;
 mod page;
 mod sections;
 

@@ -38,7 +38,7 @@ pub(crate) fn swatches<'a>(labels: impl IntoIterator<Item = &'a String>) -> Vec<
 }
 
 /// A colour for each class by its place.
-pub(super) fn class_swatches<'a>(classes: impl IntoIterator<Item = &'a String>) -> Vec<Swatch> {
+pub(crate) fn class_swatches<'a>(classes: impl IntoIterator<Item = &'a String>) -> Vec<Swatch> {
     colored(&TOL, classes)
 }
 

@@ -1,0 +1,71 @@
+//! `exchanges` in `[[expect]]`: which of a traffic's exchanges a claim is about, by size and by time.
+
+use aqmkit_base::{Bytes, Duration};
+use serde::Deserialize;
+
+use super::problem::Problem;
+use super::read::{Keys, read};
+use super::tree::Node;
+
+/// Exchanges by size and by time, each from the first (included) to the second (not included).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exchanges {
+    /// In bytes.
+    pub size: (f64, f64),
+    /// In milliseconds.
+    pub time_ms: (f64, f64),
+}
+
+/// The table as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shape {
+    size: Option<(Bytes, Bytes)>,
+    time: Option<(Duration, Duration)>,
+}
+
+/// What can be said of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// How many.
+    Count,
+    /// How many of those with such a size take such a time.
+    Share,
+    /// The mean time.
+    Mean,
+    /// The time that this percentage does not exceed.
+    Percentile(f64),
+}
+
+impl Quantity {
+    /// Reads `count`, `share`, `time_ms.mean` or `time_ms.p50`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Quantity> {
+        match text {
+            "count" => Some(Quantity::Count),
+            "share" => Some(Quantity::Share),
+            "time_ms.mean" => Some(Quantity::Mean),
+            _ => {
+                let percent: f64 = text.strip_prefix("time_ms.p")?.parse().ok()?;
+                (0.0..=100.0).contains(&percent).then_some(Quantity::Percentile(percent))
+            }
+        }
+    }
+}
+
+impl Exchanges {
+    /// Reads the table.
+    pub(super) fn read(node: &Node) -> Result<Exchanges, Problem> {
+        let Shape { size, time } = read(node, Keys::of("a key of exchanges"))?;
+        let size = size.map_or((0.0, f64::INFINITY), |(from, to)| (from.as_f64(), to.as_f64()));
+        let ms = |d: Duration| 1e3 * d.as_secs_f64();
+        let time_ms = time.map_or((0.0, f64::INFINITY), |(from, to)| (ms(from), ms(to)));
+        for (key, (from, to)) in [("size", size), ("time", time_ms)] {
+            if from >= to {
+                let problem = Problem::new(format!("the {key} ends where it begins, or before"));
+                return Err(problem.right("write the smaller and then the larger").at(&node.at));
+            }
+        }
+        Ok(Exchanges { size, time_ms })
+    }
+}

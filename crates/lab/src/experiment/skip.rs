@@ -1,0 +1,42 @@
+//! `skip` in `[sweep]`: combinations that are not run.
+
+use std::collections::BTreeMap;
+
+use super::expect::{Scope, any_of};
+use super::problem::Problem;
+use super::sweep::Axis;
+use super::tree::Node;
+
+/// The key.
+pub(super) const SKIP: &str = "skip";
+
+/// Labels by axis, any of those listed: a combination that has them all is left out.
+#[derive(Debug, Default)]
+pub(super) struct Skip(Vec<BTreeMap<String, Vec<String>>>);
+
+impl Skip {
+    /// Reads `skip` of a sweep with these axes.
+    pub(super) fn read(sweep: &Node, axes: &[Axis]) -> Result<Skip, Problem> {
+        let Some(list) = sweep.get(SKIP) else { return Ok(Skip::default()) };
+        let scope = Scope::of_axes(axes);
+        let help = "write skip = [{ aqm = \"red\", mix = [\"a\", \"b\"] }]";
+        if list.is_table() || list.elements().iter().any(|n| !n.is_table() || n.entries().is_empty()) {
+            return Err(Problem::new("skip is not a list of tables").right(help).at(&list.at));
+        }
+        list.elements().iter().map(|node| one(node, &scope)).collect::<Result<_, _>>().map(Skip)
+    }
+
+    /// Whether a combination with these labels is left out.
+    pub(super) fn has(&self, labels: &BTreeMap<String, String>) -> bool {
+        let held = |(axis, any): (&String, &Vec<String>)| labels.get(axis).is_some_and(|label| any.contains(label));
+        self.0.iter().any(|wanted| wanted.iter().all(held))
+    }
+}
+
+fn one(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
+    let axis = |entry: &super::tree::Entry| {
+        let labels = scope.labels(&entry.key).ok_or_else(|| scope.no_axis(&entry.key, &[]).at(&entry.at))?;
+        Ok((entry.key.clone(), any_of(entry, labels)?))
+    };
+    node.entries().iter().map(axis).collect()
+}
