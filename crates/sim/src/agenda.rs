@@ -99,6 +99,7 @@ impl<E: Copy + Ord> Agenda<E> {
     ///
     /// The parts of the entry come one by one, in registers: a copy of what was written to memory a moment ago in
     /// smaller pieces stalls the processor.
+    #[inline(always)]
     fn put_later(&mut self, at: u64, order: u64, what: E) {
         let slot = at >> SLOT_BITS;
         let block = slot >> BLOCK_BITS;

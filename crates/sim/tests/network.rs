@@ -210,7 +210,7 @@ impl Observer for Tap {
     fn packet(&mut self, now: Instant, seen: &Sighting) {
         assert!(now >= self.latest, "time goes backwards");
         self.latest = now;
-        let Content::Segment(segment) = seen.content else { panic!("there are no datagrams") };
+        let Content::Segment(segment) = &seen.content else { panic!("there are no datagrams") };
         let passed = self.passed.entry(seen.parties.conversation).or_default();
         self.marks += u64::from(seen.ecn == Ecn::Ce);
         if seen.parties.from_client {

@@ -137,16 +137,14 @@ impl World<'_> {
     }
 
     /// Calls one end of a connection and does what it answers.
-    fn with_end(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut End, &Profile, Instant, &mut Says<'_>)) {
-        let mut segments = std::mem::take(&mut self.segments);
-        let mut packets = std::mem::take(&mut self.packets);
-        let mut events = std::mem::take(&mut self.end_events);
+    fn with_end(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut End, &Profile, Instant, &mut Says)) {
+        // An event below may call an endpoint in the middle of this call: it finds its own.
+        let mut out = self.says.pop().unwrap_or_default();
         let connection = &mut self.conns[conn as usize];
         let generation = connection.generation;
         let group = &self.groups[usize::from(connection.group)];
         let end = &mut connection.ends[side as usize];
         let (known, timeouts) = (end.known_delivered(side), end.timeouts());
-        let mut out = Says { segments: &mut segments, packets: &mut packets, events: &mut events };
         call(end, &group.profile, self.now, &mut out);
         let delivered = end.known_delivered(side) - known;
         if delivered > 0 {
@@ -155,23 +153,19 @@ impl World<'_> {
         if side == Side::Server {
             self.meter.sent(connection.app).timeouts += end.timeouts() - timeouts;
         }
-        for segment in segments.drain(..) {
+        for segment in out.segments.drain(..) {
             self.send_segment(conn, side, segment);
         }
-        for packet in packets.drain(..) {
+        for packet in out.packets.drain(..) {
             self.send_packet(conn, side, packet);
         }
-        (self.segments, self.packets) = (segments, packets);
         self.arm(conn, side);
-        for event in events.drain(..) {
+        for event in out.events.drain(..) {
             if self.conns[conn as usize].generation == generation {
                 self.end_event(conn, side, event);
             }
         }
-        // An event may have called an endpoint again and left a larger buffer behind.
-        if self.end_events.capacity() <= events.capacity() {
-            self.end_events = events;
-        }
+        self.says.push(out);
     }
 
     fn send_segment(&mut self, conn: u32, from: Side, segment: Segment) {
@@ -256,6 +250,7 @@ impl World<'_> {
 
     /// Puts an end's deadline on the agenda. An event that is pending for an earlier time will look again when it comes, so
     /// a deadline that moves later costs nothing.
+    #[inline]
     fn arm(&mut self, conn: u32, side: Side) {
         let c = &mut self.conns[conn as usize];
         let profile = &self.groups[usize::from(c.group)].profile;

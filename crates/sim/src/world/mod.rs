@@ -13,7 +13,7 @@ use aqmkit_aqm::ParamError;
 use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Instant, Rng};
 use aqmkit_flows::traffic;
-use aqmkit_flows::transport::{self, Profile, Segment, rate};
+use aqmkit_flows::transport::Profile;
 
 use crate::agenda::Agenda;
 use crate::link::{Fate, Link, Next};
@@ -24,6 +24,7 @@ use crate::packet::{Arena, Queued, Side};
 use crate::scenario::{Delays, Scenario, WindowSpec};
 use apps::App;
 use connections::Connection;
+use ends::Says;
 
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,9 +113,8 @@ pub(crate) struct World<'o> {
     /// What applications have not been told yet.
     news: VecDeque<(u32, traffic::Event)>,
     /// Reused between calls.
-    segments: Vec<Segment>,
-    packets: Vec<rate::Packet>,
-    end_events: Vec<transport::Event>,
+    #[allow(clippy::vec_box, reason = "a call takes one word out and puts it back, not nine")]
+    says: Vec<Box<Says>>,
     actions: Vec<traffic::Action>,
 }
 
@@ -149,9 +149,7 @@ impl<'o> World<'o> {
             windows: scenario.windows,
             events: 0,
             news: VecDeque::new(),
-            segments: Vec::new(),
-            packets: Vec::new(),
-            end_events: Vec::new(),
+            says: Vec::new(),
             actions: Vec::new(),
         };
         world.schedule(scenario.origin, &scenario.groups);
