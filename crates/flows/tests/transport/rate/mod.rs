@@ -36,6 +36,8 @@ struct Sent {
     packet: Packet,
 }
 
+type Script = Box<dyn FnMut(&Packet, Instant) -> Fate>;
+
 /// Connections over one wire.
 struct Net {
     now: Instant,
@@ -45,7 +47,7 @@ struct Net {
     delay: Duration,
     bottleneck: Option<Bottleneck>,
     free: Instant,
-    script: Box<dyn FnMut(&Packet, Instant) -> Fate>,
+    script: Script,
     /// Whether to keep [`Net::sent`].
     keep: bool,
     sent: Vec<Sent>,
@@ -171,7 +173,7 @@ impl Net {
 }
 
 /// Loses packets of data with these numbers.
-fn lose(numbers: impl Fn(u64) -> bool + 'static) -> Box<dyn FnMut(&Packet, Instant) -> Fate> {
+fn lose(numbers: impl Fn(u64) -> bool + 'static) -> Script {
     Box::new(move |packet, _| match packet.content {
         Content::Data(data) if numbers(data.seq) => Fate::Drop,
         _ => Fate::Pass,
