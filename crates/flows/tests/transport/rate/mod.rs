@@ -36,6 +36,9 @@ struct Sent {
     packet: Packet,
 }
 
+/// When something arrives, in which order it was sent, on which flow, at which end, and the slot it lies in.
+type Arrival = (Instant, u64, usize, usize, usize);
+
 type Script = Box<dyn FnMut(&Packet, Instant) -> Fate>;
 
 /// Connections over one wire.
@@ -52,14 +55,14 @@ struct Net {
     keep: bool,
     sent: Vec<Sent>,
     events: Vec<(Instant, usize, Event)>,
-    wire: BinaryHeap<Reverse<(Instant, u64, usize, usize, usize)>>,
+    wire: BinaryHeap<Reverse<Arrival>>,
     slots: Vec<Packet>,
 }
 
 impl Net {
     /// So many connections, with a round trip of so many ms; nothing is lost.
     fn new(profile: &Profile, flows: usize, rtt_ms: u64) -> Self {
-        let kind = profile.congestion.rate_based().unwrap();
+        let kind = profile.congestion.rate_based().expect("a rate-based transport");
         Net {
             now: Instant::ZERO,
             profile: profile.clone(),
@@ -154,7 +157,7 @@ impl Net {
 
     /// The allowed rate of a flow in packets per second.
     fn rate(&self, flow: usize) -> f64 {
-        self.flows[flow][B].rate(&self.profile, self.now).unwrap() / self.profile.mss.as_f64()
+        self.flows[flow][B].rate(&self.profile, self.now).expect("the end that sends") / self.profile.mss.as_f64()
     }
 
     /// When packets of data were sent.
