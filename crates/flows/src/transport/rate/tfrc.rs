@@ -186,7 +186,8 @@ impl Sender {
 
     /// [rfc5348 4.3 step 4] Keeps the largest finite one.
     fn maximize_x_recv(&mut self, x: f64, now: Instant) {
-        let most = self.x_recv.iter().map(|(_, x)| *x).filter(|x| x.is_finite()).fold(x, f64::max);
+        let finite = self.x_recv.iter().map(|(_, known)| *known).filter(|known| known.is_finite());
+        let most = finite.fold(x, f64::max);
         self.x_recv.clear();
         self.x_recv.push((now, most));
     }
@@ -239,7 +240,7 @@ impl Sender {
         let root = sample.sqrt();
         let first = self.rtt.is_none();
         let old = self.rtt.unwrap_or(RoundTrip { mean: sample, root_mean: root, root });
-        let mean = |old: f64, new: f64| PAST * old + (1.0 - PAST) * new;
+        let mean = |past: f64, new: f64| PAST * past + (1.0 - PAST) * new;
         self.rtt = Some(RoundTrip { mean: mean(old.mean, sample), root_mean: mean(old.root_mean, root), root });
         first
     }

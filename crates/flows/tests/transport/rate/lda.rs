@@ -50,6 +50,23 @@ fn the_increase_is_no_more_than_tcps() {
     assert!((net.rate(0) - 12.5 - 22.0).abs() < 0.5, "{}", net.rate(0));
 }
 
+fn start(net: &mut Net, flow: usize) {
+    net.call(flow, A, Endpoint::connect);
+    net.run_until(net.now + Duration::from_millis(60));
+    net.call(flow, B, |end, p, now, out| end.write(p, u64::MAX, now, out));
+}
+
+fn counts(net: &Net) -> [u64; 4] {
+    std::array::from_fn(|flow| net.delivered(flow))
+}
+
+/// What the slowest of four flows has got since then, over what the fastest has.
+fn evenness(net: &Net, since: &[u64; 4]) -> f64 {
+    let now = counts(net);
+    let rates = || (0..4).map(|flow| (now[flow] - since[flow]) as f64);
+    rates().fold(f64::MAX, f64::min) / rates().fold(0.0, f64::max)
+}
+
 /// "In one experiment, the algorithm took 300 seconds for 4 flows to converge": the one that was there first gives way over
 /// minutes, not seconds.
 #[test]
@@ -57,26 +74,16 @@ fn four_flows_converge_over_minutes() {
     let mut net = Net::new(&profile(Kind::Lda), 4, 50);
     net.keep = false;
     net.bottleneck = Some(Bottleneck { bytes_per_second: 500_000.0, limit: 50.0 });
-    let start = |net: &mut Net, flow: usize| {
-        net.call(flow, A, Endpoint::connect);
-        net.run_until(net.now + Duration::from_millis(60));
-        net.call(flow, B, |end, p, now, out| end.write(p, u64::MAX, now, out));
-    };
     start(&mut net, 0);
     net.run_until(ms(300_000));
     (1..4).for_each(|flow| start(&mut net, flow));
-    let ratio = |net: &Net, before: &[u64]| {
-        let rates: Vec<f64> = (0..4).map(|f| (net.delivered(f) - before[f]) as f64).collect();
-        rates.iter().fold(f64::MAX, |a, b| a.min(*b)) / rates.iter().fold(0.0, |a: f64, b| a.max(*b))
-    };
-    let count = |net: &Net| (0..4).map(|f| net.delivered(f)).collect::<Vec<_>>();
-    let before = count(&net);
+    let at_start = counts(&net);
     net.run_until(ms(330_000));
-    let early = ratio(&net, &before);
+    let early = evenness(&net, &at_start);
     net.run_until(ms(900_000));
-    let before = count(&net);
+    let settled = counts(&net);
     net.run_until(ms(1_200_000));
-    let late = ratio(&net, &before);
+    let late = evenness(&net, &settled);
     assert!(early < 0.5 && late > 0.6, "{early} after 30 s, {late} after 600 s");
 }
 

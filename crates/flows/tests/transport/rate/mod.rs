@@ -36,6 +36,11 @@ struct Sent {
     packet: Packet,
 }
 
+/// When something arrives, in which order it was sent, on which flow, at which end, and the slot it lies in.
+type Arrival = (Instant, u64, usize, usize, usize);
+
+type Script = Box<dyn FnMut(&Packet, Instant) -> Fate>;
+
 /// Connections over one wire.
 struct Net {
     now: Instant,
@@ -45,19 +50,19 @@ struct Net {
     delay: Duration,
     bottleneck: Option<Bottleneck>,
     free: Instant,
-    script: Box<dyn FnMut(&Packet, Instant) -> Fate>,
+    script: Script,
     /// Whether to keep [`Net::sent`].
     keep: bool,
     sent: Vec<Sent>,
     events: Vec<(Instant, usize, Event)>,
-    wire: BinaryHeap<Reverse<(Instant, u64, usize, usize, usize)>>,
+    wire: BinaryHeap<Reverse<Arrival>>,
     slots: Vec<Packet>,
 }
 
 impl Net {
     /// So many connections, with a round trip of so many ms; nothing is lost.
     fn new(profile: &Profile, flows: usize, rtt_ms: u64) -> Self {
-        let kind = profile.congestion.rate_based().unwrap();
+        let kind = profile.congestion.rate_based().expect("a rate-based transport");
         Net {
             now: Instant::ZERO,
             profile: profile.clone(),
@@ -152,7 +157,7 @@ impl Net {
 
     /// The allowed rate of a flow in packets per second.
     fn rate(&self, flow: usize) -> f64 {
-        self.flows[flow][B].rate(&self.profile, self.now).unwrap() / self.profile.mss.as_f64()
+        self.flows[flow][B].rate(&self.profile, self.now).expect("the end that sends") / self.profile.mss.as_f64()
     }
 
     /// When packets of data were sent.
@@ -171,7 +176,7 @@ impl Net {
 }
 
 /// Loses packets of data with these numbers.
-fn lose(numbers: impl Fn(u64) -> bool + 'static) -> Box<dyn FnMut(&Packet, Instant) -> Fate> {
+fn lose(numbers: impl Fn(u64) -> bool + 'static) -> Script {
     Box::new(move |packet, _| match packet.content {
         Content::Data(data) if numbers(data.seq) => Fate::Drop,
         _ => Fate::Pass,

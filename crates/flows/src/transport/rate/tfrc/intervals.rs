@@ -19,7 +19,12 @@ impl Intervals {
     /// No loss yet; `most` closed intervals will count.
     #[must_use]
     pub(super) fn new(most: u8, discounting: bool) -> Self {
-        Intervals { most: usize::from(most), discounting, closed: Vec::with_capacity(usize::from(most) + 1), start: None }
+        Intervals {
+            most: usize::from(most),
+            discounting,
+            closed: Vec::with_capacity(usize::from(most) + 1),
+            start: None,
+        }
     }
 
     /// Whether there was no loss yet.
