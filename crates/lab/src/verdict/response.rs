@@ -163,7 +163,7 @@ mod tests {
         // They cross between the other's points of 1.5 and 5.9 s, where this has 0.912 and 0.964: the last point before it is at 1.5 s.
         assert_eq!(crossing, 1.5);
         assert_eq!(of("crossover", &other, &own), f64::INFINITY);
-        assert_eq!(of("crossover", &[(300.0, 0.0), (9000.0, 1.0)], &[(100.0, 0.0), (500.0, 1.0)]), 0.0);
+        assert_eq!(of("crossover", &[(300.0, 0.0), (9000.0, 1.0)], &[(100.0, 0.1), (500.0, 1.0)]), 0.0);
     }
 
     #[test]
