@@ -27,15 +27,19 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
     /// # Errors
     /// When a parameter cannot be used on this link.
     pub fn new(params: &A::Params, link: &Link, now: Instant) -> Result<Self, ParamError> {
-        let config = A::config(params, link)?;
-        Ok(Fifo {
+        Ok(Self::of(A::config(params, link)?, now))
+    }
+
+    /// An empty queue at `now` of parameters that were checked before.
+    pub(crate) fn of(config: A::Config, now: Instant) -> Self {
+        Fifo {
             aqm: A::new(&config, now),
             ring: Ring::default(),
             stats: Stats::default(),
             limit: A::limit(&config),
             timer: Timer::new::<A>(&config, now),
             config,
-        })
+        }
     }
 
     fn view(&self, len: u32) -> QueueView {

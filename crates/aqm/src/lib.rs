@@ -36,6 +36,7 @@
 
 pub mod aqm;
 pub mod classes;
+pub mod custom;
 pub mod disciplines;
 pub mod fifo;
 pub mod flow_queuing;

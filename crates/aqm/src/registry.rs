@@ -5,6 +5,7 @@ use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::custom;
 use crate::disciplines;
 use crate::packet::Packet;
 use crate::params::{ParamError, in_range};
@@ -113,6 +114,8 @@ macro_rules! registry {
                 #[doc = concat!("`", $name, "`")]
                 $variant(disciplines::$module::Params),
             )*
+            /// One that is not in the catalogue: see [`custom`].
+            Custom(custom::Params),
         }
 
         /// Every discipline, in the order of the catalogue.
@@ -137,6 +140,7 @@ macro_rules! registry {
             pub fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Result<Spec, D::Error> {
                 match canonical(name).as_str() {
                     $($name => disciplines::$module::Params::deserialize(table).map(Spec::$variant),)*
+                    custom::NAME => custom::Params::deserialize(table).map(Spec::Custom),
                     _ => Err(serde::de::Error::custom(unknown(name))),
                 }
             }
@@ -144,7 +148,7 @@ macro_rules! registry {
             /// The name of the discipline.
             #[must_use]
             pub fn name(&self) -> &'static str {
-                match self { $(Spec::$variant(_) => $name,)* }
+                match self { $(Spec::$variant(_) => $name,)* Spec::Custom(_) => custom::NAME }
             }
 
             /// The parameters with everything that was left open filled in.
@@ -152,7 +156,10 @@ macro_rules! registry {
             /// # Errors
             /// When a parameter cannot be used on this link.
             pub fn effective(&self, link: &Link) -> Result<Spec, ParamError> {
-                match self { $(Spec::$variant(p) => p.effective(link).map(Spec::$variant),)* }
+                match self {
+                    $(Spec::$variant(p) => p.effective(link).map(Spec::$variant),)*
+                    Spec::Custom(p) => p.effective(link).map(Spec::Custom),
+                }
             }
 
             /// An empty queue at `now`.
@@ -160,14 +167,14 @@ macro_rules! registry {
             /// # Errors
             /// When a parameter cannot be used on this link.
             pub fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
-                match self { $(Spec::$variant(p) => p.build(link, now),)* }
+                match self { $(Spec::$variant(p) => p.build(link, now),)* Spec::Custom(p) => p.build(link, now) }
             }
         }
 
         impl Serialize for Spec {
             /// Only the parameters: the name is [`Spec::name`].
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                match self { $(Spec::$variant(p) => p.serialize(s),)* }
+                match self { $(Spec::$variant(p) => p.serialize(s),)* Spec::Custom(p) => p.serialize(s) }
             }
         }
     };

@@ -23,6 +23,7 @@ pub mod rate;
 pub mod rng;
 pub mod size;
 pub mod time;
+pub mod trace;
 pub mod units;
 
 pub use ecn::Ecn;

@@ -100,7 +100,8 @@ pub fn calibrate(sought: Vec<Sought>, how: How<'_>) -> Result<Vec<Found>, Failed
         }
         for ((i, trial), done) in trials.iter().zip(&outcome.done) {
             let links = done.output.windows.first().map(|w| &w.links);
-            let load = links.and_then(|l| l.get(&trial.link)).map_or(0.0, |l| l.throughput_bps);
+            let of = |name: &String| links.and_then(|l| l.get(name)).map_or(0.0, |l| l.throughput_bps);
+            let load = trial.links.iter().map(of).sum();
             searches[*i].points.push(Point { amount: trial.amount, value: trial.value, load });
         }
     }
@@ -190,8 +191,8 @@ mod tests {
     fn follow(bps: f64, whole: bool, load: impl Fn(f64) -> f64) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();
         while let Step::Try(amount) = step(&points, 100.0, bps) {
-            let amount = if whole { amount.round() } else { amount };
-            if amount < 1.0 && whole || points.iter().any(|p| p.amount == amount) {
+            let amount = if whole { amount.round().max(1.0) } else { amount };
+            if points.iter().any(|p| p.amount == amount) {
                 break;
             }
             points.push(Point { amount, value: amount, load: load(amount) });

@@ -11,8 +11,8 @@
 //! | data | zeros; checksums are those of headers and zeros, and the file holds headers only |
 //! | time | zero is the beginning of the run, warm-up included |
 //!
-//! Options that open a connection (segment size, window scale, timestamps) are those of the traffic's profile, and take space in
-//! the file that the simulated SYN does not. Windows are given in units of their scale, rounded down.
+//! Options that open a connection (segment size, window scale, SACK, timestamps) are those of the traffic's profile and of the SYN,
+//! and take space in the file that the simulated SYN does not. Windows are given in units of their scale, rounded down.
 
 use std::io::Write;
 
@@ -100,15 +100,15 @@ impl<W: Write> Capture<W> {
 
     fn write(&mut self, now: Instant, seen: &Sighting) -> Result<(), CaptureError> {
         self.bytes.clear();
-        let payload = match seen.content {
+        let payload = match &seen.content {
             Content::Segment(segment) => {
                 let profile = self.profiles.get(usize::from(seen.parties.group));
-                write_segment(&mut self.bytes, seen, &segment, profile)?;
+                write_segment(&mut self.bytes, seen, segment, profile)?;
                 segment.len
             }
             Content::Datagram(len) => {
-                write_datagram(&mut self.bytes, seen, len)?;
-                len
+                write_datagram(&mut self.bytes, seen, *len)?;
+                *len
             }
         };
         let length = self.bytes.len() as u32 + payload;
@@ -186,7 +186,7 @@ fn write_segment(
         tcp.ack = true;
         tcp.acknowledgment_number = theirs.wrapping_add(segment.ack as u32);
     }
-    let options = options(seen, segment, profile, shift);
+    let options = options(seen, segment, profile, shift, theirs);
     tcp.set_options(&options).map_err(|e| CaptureError::Packet(format!("{e:?}")))?;
     let ip = ip(seen, &ends, IpNumber::TCP, tcp.header_len() + segment.len as usize)?;
     let error = |e| CaptureError::Packet(format!("{e}"));
@@ -197,9 +197,15 @@ fn write_segment(
     Ok(())
 }
 
-/// The options of a segment, aligned as they usually are.
-fn options(seen: &Sighting, segment: &Segment, profile: Option<&Profile>, shift: u8) -> Vec<TcpOptionElement> {
-    use TcpOptionElement::{MaximumSegmentSize, Noop, Timestamp, WindowScale};
+/// The options of a segment, aligned as they usually are. `theirs` is the peer's first sequence number.
+fn options(
+    seen: &Sighting,
+    segment: &Segment,
+    profile: Option<&Profile>,
+    shift: u8,
+    theirs: u32,
+) -> Vec<TcpOptionElement> {
+    use TcpOptionElement::{MaximumSegmentSize, Noop, SelectiveAcknowledgementPermitted, Timestamp, WindowScale};
     let opens = segment.flags.has(Flags::SYN);
     let mut options = Vec::new();
     if opens && let Some(profile) = profile {
@@ -208,9 +214,19 @@ fn options(seen: &Sighting, segment: &Segment, profile: Option<&Profile>, shift:
             options.extend([Noop, WindowScale(shift)]);
         }
     }
-    let has_room = opens || seen.len >= segment.len + WITH_TIMESTAMPS;
+    if opens && segment.sack.is_permitted() {
+        options.extend([Noop, Noop, SelectiveAcknowledgementPermitted]);
+    }
+    let blocks = segment.sack.option_len() as u32;
+    let has_room = opens || seen.len >= segment.len + blocks + WITH_TIMESTAMPS;
     if has_room && profile.is_some_and(|p| p.timestamps) {
         options.extend([Noop, Noop, Timestamp(segment.ts_val, segment.ts_ecr)]);
+    }
+    let on_wire = |(start, end): (u64, u64)| (theirs.wrapping_add(start as u32), theirs.wrapping_add(end as u32));
+    let mut blocks = segment.sack.iter(segment.ack).map(on_wire);
+    if let Some(first) = blocks.next() {
+        let rest = std::array::from_fn(|_| blocks.next());
+        options.extend([Noop, Noop, TcpOptionElement::SelectiveAcknowledgement(first, rest)]);
     }
     options
 }

@@ -40,6 +40,9 @@ pub struct Results {
     /// The matrix of small plots over two axes.
     #[serde(default)]
     pub overview: Option<Overview>,
+    /// The figures of the report.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
     /// How many runs were asked for; more than were done when the experiment was interrupted.
     pub planned: usize,
 }
@@ -107,6 +110,41 @@ pub struct Overlay {
     pub selector: BTreeMap<String, Vec<String>>,
     /// Points (seconds, value in the unit of the column), joined by straight lines.
     pub points: Vec<(f64, f64)>,
+}
+
+/// A figure of the report: response times of chosen runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is called.
+    pub title: String,
+    /// What it shows.
+    pub kind: FigureKind,
+    /// The traffic whose responses it shows.
+    pub app: String,
+    /// The kind of exchanges.
+    pub response: String,
+    /// Where the axis of time ends, in seconds; at the longest response where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upto_s: Option<f64>,
+    /// The labels of the runs that it shows, by axis: any of these; of an axis that is left out, all.
+    #[serde(rename = "where", default)]
+    pub selector: BTreeMap<String, Vec<String>>,
+    /// What its reader should know.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// What a figure shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// The share of the responses that take no longer, against time.
+    #[default]
+    Cdf,
+    /// The share that take longer, both on logarithmic axes.
+    Tail,
+    /// How many responses have which size and take how long: a map for each run.
+    Density,
 }
 
 /// One axis of a sweep.

@@ -16,7 +16,7 @@ use aqmkit_sim::{Control, Error, Output, Progress};
 use crate::cli::clock::Meter;
 use crate::experiment::{Experiment, RunSpec, Scale};
 use crate::report::RunData;
-use crate::results::{Entry, Results};
+use crate::results::{Axis, Entry, Results};
 use crate::store::{Kept, Listed, Store, cost_key};
 use crate::verdict::{self, evidence::Evidence, published::Published};
 
@@ -158,7 +158,11 @@ fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
     order
 }
 
-fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
+/// Runs one, unless the store has it.
+///
+/// # Errors
+/// When it was stopped, or cannot be run.
+pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     if how.cancel.load(Ordering::Relaxed) {
         return Err(Stop::Cancelled);
     }
@@ -246,14 +250,19 @@ pub fn entry(labels: &BTreeMap<String, String>, window: &Window, engine: Engine)
     }
 }
 
-/// Runs an experiment and judges its claims.
+/// Runs the plan of an experiment and judges its claims. `axes` are those that the plan has beyond the experiment's own.
 ///
 /// # Errors
 /// As [`execute`]; or when an output does not go into JSON.
-pub fn run_all(exp: &Experiment, published: &Published, how: How<'_>) -> io::Result<(Results, Outcome)> {
-    let plan = exp.plan();
-    let outcome = execute(&plan, how)?;
-    let planned: Vec<_> = plan.iter().map(|s| s.labels.clone()).collect();
+pub fn run_all<W: Work>(
+    exp: &Experiment,
+    plan: &[W],
+    axes: &[Axis],
+    published: &Published,
+    how: How<'_>,
+) -> io::Result<(Results, Outcome)> {
+    let outcome = execute(plan, how)?;
+    let planned: Vec<_> = plan.iter().map(|s| s.labels().clone()).collect();
     let evidence = Evidence::new(&planned, &outcome.data())?;
     let entries =
         outcome.done.iter().flat_map(|d| d.output.windows.iter().map(|w| entry(&d.labels, w, d.output.engine)));
@@ -269,13 +278,15 @@ pub fn run_all(exp: &Experiment, published: &Published, how: How<'_>) -> io::Res
             Scale::Full => "full",
         }
         .to_owned(),
-        axes: exp.axes.clone(),
+        axes: exp.axes.iter().chain(axes).cloned().collect(),
         runs: entries.collect(),
-        expectations: verdict::judge(&exp.expects, published, &evidence),
+        // What is published is claimed for the experiment as it stands, not for runs that are swept further.
+        expectations: if axes.is_empty() { verdict::judge(&exp.expects, published, &evidence) } else { Vec::new() },
         plot: exp.plot.clone(),
         tables: exp.tables.clone(),
         overlays: exp.predictions.clone(),
         overview: exp.overview.clone(),
+        figures: exp.figures.clone(),
         planned: plan.len(),
     };
     Ok((results, outcome))

@@ -10,6 +10,8 @@ mod network;
 mod plan;
 #[path = "experiment/predict.rs"]
 mod predict;
+#[path = "experiment/responses.rs"]
+mod responses;
 #[path = "experiment/robust.rs"]
 mod robust;
 #[path = "experiment/tables.rs"]

@@ -16,6 +16,14 @@ pub fn keep_none() {
     keep(&CapsHashSet::new());
 }
 
+/// Gives up every capability of the calling thread but those that packet sockets need: an interface may come back. Its
+/// ring is memory, which a process that locks all of its own may only have with the right to lock.
+pub fn keep_only_packets() {
+    let needed = [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_IPC_LOCK];
+    let has = needed.into_iter().filter(|c| caps::has_cap(None, CapSet::Permitted, *c).unwrap_or(false));
+    keep(&has.collect());
+}
+
 /// Gives up every capability of the calling thread but that of ending processes: a command may have changed its user.
 pub fn keep_only_kill() {
     let has = caps::has_cap(None, CapSet::Permitted, Capability::CAP_KILL).unwrap_or(false);

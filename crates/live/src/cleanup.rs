@@ -117,6 +117,8 @@ pub fn clean(directory: &Path) -> Cleaned {
     for found in records(directory).into_iter().filter(|f| !f.running) {
         cleaned.processes += end_processes(&found.record.cookies);
         let _ = std::fs::remove_file(found.path.with_extension("look"));
+        // The socket by which it could be changed.
+        let _ = std::fs::remove_file(directory.join(format!("link-{}.sock", found.record.pid)));
         cleaned.records += usize::from(std::fs::remove_file(&found.path).is_ok());
     }
     cleaned

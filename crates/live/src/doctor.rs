@@ -6,7 +6,7 @@ use std::path::Path;
 use aqmkit_base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::bottleneck::{LATEST, Look};
+use crate::bottleneck::{LATEST, Look, loses_too_much};
 use crate::capabilities::may_make_links;
 use crate::cleanup::{Record, records};
 use crate::link::congestion_controls;
@@ -302,7 +302,7 @@ fn lost_before(record: &Record) -> Vec<String> {
             "the kernel dropped {} packets in front of {device}: the link cannot keep up",
             interface.tx_dropped
         );
-        (interface.tx_dropped > 0).then_some(text)
+        loses_too_much(interface.tx_dropped, interface.tx_packets).then_some(text)
     };
     record.paths.iter().zip(&record.devices).filter_map(dropped).collect()
 }

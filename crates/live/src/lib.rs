@@ -4,17 +4,22 @@
 //! the kernel's own TCP crosses it.
 
 pub mod bottleneck;
+pub mod bridge;
 pub mod capabilities;
 pub mod children;
 pub mod cleanup;
+pub mod ctl;
 pub mod doctor;
 pub mod error;
 pub mod frame;
 pub mod link;
 pub mod meter;
+pub mod metrics;
 pub mod netlink;
 pub mod netns;
 pub mod offload;
+pub mod port;
+pub mod replay;
 pub mod shaper;
 pub mod timing;
 pub mod tun;

@@ -9,10 +9,11 @@
 //! Nothing outside the namespaces it makes is changed: no sysctl, no route, no file but its record. Within a
 //! client namespace of another link the server's side is that namespace itself, which forwards: bottlenecks in a row.
 
+use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -20,8 +21,9 @@ use aqmkit_base::Duration;
 use netlink_packet_route::AddressFamily;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::bottleneck::{Bottleneck, Direction, Look, Measured};
+use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
 use crate::capabilities::keep_none;
+use crate::ctl::Control;
 use crate::error::LiveError;
 use crate::frame::{Frame, Reader};
 use crate::meter::{Meter, Window};
@@ -55,8 +57,8 @@ pub struct LinkSetup {
     pub classes: Classes,
     /// The windows to measure, in time since [`Link::clock`] began; the first is the whole.
     pub windows: Vec<(String, aqmkit_base::Instant, aqmkit_base::Instant)>,
-    /// How often to keep a sample.
-    pub sample_every: Option<Duration>,
+    /// From when on, and how often, to keep a sample.
+    pub sample_every: Option<(aqmkit_base::Instant, Duration)>,
     /// Whether TCP negotiates ECN in both namespaces; as the kernel has it where this is left out.
     pub ecn: Option<bool>,
     /// The congestion control of every connection in both namespaces; as the kernel has it where this is left out.
@@ -118,6 +120,8 @@ pub struct Link {
     pub clock: Clock,
     /// A look at it, renewed ten times a second.
     pub look: Arc<Mutex<Look>>,
+    /// What shows and changes it.
+    pub control: Arc<Control<File>>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<Option<Measured>>>,
 }
@@ -143,10 +147,14 @@ impl Link {
         let clock = Clock::start();
         let look = Arc::new(Mutex::new(Look::default()));
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?);
+        let (sender, requests) = channel();
+        let setups = [&setup.down, &setup.up].map(|s| Setup { classes: setup.classes.names().to_vec(), ..s.clone() });
+        let name = format!("link-{}", std::process::id());
+        let control = Arc::new(Control::new("link", &name, setups, Arc::clone(&look), sender));
         let work = {
             let (setup, look, stop) = (setup.clone(), Arc::clone(&look), Arc::clone(&stop));
             move |started: &Sender<_>| {
-                bottleneck(&setup, [down, up], clock, look).map(|b| {
+                bottleneck(&setup, [down, up], clock, look, requests).map(|b| {
                     // Who waits for the news has not gone away.
                     let _ = started.send(Ok(()));
                     b.run(&*stop)
@@ -154,7 +162,7 @@ impl Link {
             }
         };
         let thread = start(work)?;
-        Ok(Link { server, client, addresses, nested, clock, look, stop, thread: Some(thread) })
+        Ok(Link { server, client, addresses, nested, clock, look, control, stop, thread: Some(thread) })
     }
 
     /// The address at which the commands of the client's side find servers: that of the outermost link where links
@@ -329,7 +337,7 @@ fn side(
 
 /// Starts the thread that moves packets, and waits until it does. A discipline is built where it runs, for it need not
 /// be one that can be moved between threads.
-fn start(
+pub(crate) fn start(
     work: impl FnOnce(&Sender<Result<(), LiveError>>) -> Result<Measured, LiveError> + Send + 'static,
 ) -> Result<JoinHandle<Option<Measured>>, LiveError> {
     let (started, news) = channel();
@@ -356,13 +364,15 @@ fn bottleneck(
     [down, up]: [Tun; 2],
     clock: Clock,
     look: Arc<Mutex<Look>>,
+    requests: Receiver<Request<File>>,
 ) -> Result<Bottleneck, LiveError> {
     let directions = [direction(&setup.down, down, setup)?, direction(&setup.up, up, setup)?];
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     keep_none();
     let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
-    Ok(Bottleneck { directions, reader, clock, look, sample_every: setup.sample_every, granted })
+    let requests = Some(requests);
+    Ok(Bottleneck { directions, requests, reader, clock, look, sample_every: setup.sample_every, granted })
 }
 
 fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {

@@ -5,6 +5,9 @@ use aqmkit_base::{ClassId, Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::metrics::Buckets;
+use crate::shaper::Watch;
+
 /// Nanoseconds in a histogram's unit: a tenth of a microsecond.
 const UNIT: u64 = 100;
 
@@ -77,6 +80,8 @@ pub struct Counters {
     pub dropped: [u64; Why::COUNT],
     /// Packets marked, by reason.
     pub marked: [u64; Why::COUNT],
+    /// How long packets that were sent had waited: cheaper to look at than a distribution, and less exact.
+    pub waited: Buckets,
 }
 
 impl Counters {
@@ -214,40 +219,8 @@ impl Meter {
         self.windows.iter_mut().filter(|w| w.covers(now)).for_each(act);
     }
 
-    pub(crate) fn offered<P: Packet>(&mut self, packet: &P, now: Instant) {
-        let (class, len) = (packet.class(), u64::from(packet.len()));
-        self.each(now, |w| {
-            w.count(class, |c| {
-                c.offered_packets += 1;
-                c.offered_bytes += len;
-            });
-        });
-    }
-
-    pub(crate) fn departed<P: Packet>(&mut self, packet: &P, waited: Duration, now: Instant) {
-        let (class, len) = (packet.class(), u64::from(packet.len()));
-        self.each(now, |w| {
-            w.count(class, |c| {
-                c.sent_packets += 1;
-                c.sent_bytes += len;
-            });
-            w.delay.record(waited);
-            if let Some(share) = w.classes.get_mut(class.index()) {
-                share.delay.record(waited);
-            }
-        });
-    }
-
-    pub(crate) fn drop_of(&mut self, class: ClassId, why: Why, now: Instant) {
-        self.each(now, |w| w.count(class, |c| c.dropped[why as usize] += 1));
-    }
-
-    pub(crate) fn mark_of(&mut self, class: ClassId, why: Why, now: Instant) {
-        self.each(now, |w| w.count(class, |c| c.marked[why as usize] += 1));
-    }
-
-    /// The queue is this long from now on.
-    pub(crate) fn queue(&mut self, backlog: Backlog, now: Instant) {
+    /// The queue is this long from `now` on.
+    fn length_is(&mut self, backlog: Backlog, now: Instant) {
         for window in &mut self.windows {
             window.settle(now);
             window.length.now = backlog;
@@ -277,6 +250,45 @@ impl Meter {
     }
 }
 
+impl<P: Packet> Watch<P> for Meter {
+    fn offered(&mut self, packet: &P, now: Instant) {
+        let (class, len) = (packet.class(), u64::from(packet.len()));
+        self.each(now, |w| {
+            w.count(class, |c| {
+                c.offered_packets += 1;
+                c.offered_bytes += len;
+            });
+        });
+    }
+
+    fn departed(&mut self, packet: &P, waited: Duration, now: Instant) {
+        let (class, len) = (packet.class(), u64::from(packet.len()));
+        self.each(now, |w| {
+            w.count(class, |c| {
+                c.sent_packets += 1;
+                c.sent_bytes += len;
+                c.waited.record(waited);
+            });
+            w.delay.record(waited);
+            if let Some(share) = w.classes.get_mut(class.index()) {
+                share.delay.record(waited);
+            }
+        });
+    }
+
+    fn dropped(&mut self, packet: P, why: Why, now: Instant) {
+        self.each(now, |w| w.count(packet.class(), |c| c.dropped[why as usize] += 1));
+    }
+
+    fn marked(&mut self, packet: &P, why: Why, now: Instant) {
+        self.each(now, |w| w.count(packet.class(), |c| c.marked[why as usize] += 1));
+    }
+
+    fn queue(&mut self, backlog: Backlog, now: Instant) {
+        self.length_is(backlog, now);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,9 +297,9 @@ mod tests {
     fn the_length_is_weighed_by_time_and_ends_with_its_window() {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let mut meter = Meter::new(vec![Window::new("w", at(100), at(200), 0)]);
-        meter.queue(Backlog { packets: 4, bytes: 0 }, at(50));
-        meter.queue(Backlog { packets: 10, bytes: 0 }, at(150));
-        meter.queue(Backlog { packets: 1000, bytes: 0 }, at(250));
+        meter.length_is(Backlog { packets: 4, bytes: 0 }, at(50));
+        meter.length_is(Backlog { packets: 10, bytes: 0 }, at(150));
+        meter.length_is(Backlog { packets: 1000, bytes: 0 }, at(250));
         let window = &meter.windows(at(1000))[0];
         assert_eq!(window.mean_packets(), 7.0);
         assert_eq!((window.p99_packets(), window.to), (10, at(200)));

@@ -27,6 +27,8 @@ pub struct Interface {
     pub name: String,
     /// Largest packet it sends, in bytes.
     pub mtu: u32,
+    /// Packets that it sent.
+    pub tx_packets: u64,
     /// Packets that the kernel would have sent on it, but dropped before they came to the device.
     pub tx_dropped: u64,
     /// The discipline that the kernel itself runs in front of it.
@@ -204,7 +206,9 @@ fn interface(link: &LinkMessage) -> Interface {
             LinkAttribute::IfName(name) => found.name.clone_from(name),
             LinkAttribute::Mtu(mtu) => found.mtu = *mtu,
             LinkAttribute::Qdisc(name) => found.qdisc.clone_from(name),
-            LinkAttribute::Stats64(stats) => found.tx_dropped = stats.tx_dropped,
+            LinkAttribute::Stats64(stats) => {
+                (found.tx_packets, found.tx_dropped) = (stats.tx_packets, stats.tx_dropped);
+            }
             _ => {}
         }
     }

@@ -12,11 +12,16 @@ pub struct Offload {
     pub name: &'static str,
     /// The command that asks for it (`linux/ethtool.h`).
     ask: u32,
+    /// The command that changes it.
+    set: u32,
 }
 
 /// Those that join packets.
-pub const OFFLOADS: [Offload; 3] =
-    [Offload { name: "tso", ask: 0x1e }, Offload { name: "gso", ask: 0x23 }, Offload { name: "gro", ask: 0x2b }];
+pub const OFFLOADS: [Offload; 3] = [
+    Offload { name: "tso", ask: 0x1e, set: 0x1f },
+    Offload { name: "gso", ask: 0x23, set: 0x24 },
+    Offload { name: "gro", ask: 0x2b, set: 0x2c },
+];
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -30,8 +35,19 @@ struct Value {
 /// # Errors
 /// When there is no such interface, or it does not say.
 pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
+    ethtool(interface, Value { command: offload.ask, data: 0 }).map(|data| data != 0)
+}
+
+/// Switches it on or off.
+///
+/// # Errors
+/// When there is no such interface, it cannot be changed, or the process may not (it needs `CAP_NET_ADMIN`).
+pub fn switch(interface: &str, offload: &Offload, on: bool) -> io::Result<()> {
+    ethtool(interface, Value { command: offload.set, data: on.into() }).map(|_| ())
+}
+
+fn ethtool(interface: &str, mut value: Value) -> io::Result<u32> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-    let mut value = Value { command: offload.ask, data: 0 };
     // SAFETY: zeros are a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {
@@ -42,7 +58,7 @@ pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: SIOCETHTOOL takes an `ifreq` that points at an ethtool command; both outlive the call, and the
-    // commands of `OFFLOADS` write one `ethtool_value`.
+    // commands of `OFFLOADS` read and write one `ethtool_value`.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-    if answer == 0 { Ok(value.data != 0) } else { Err(io::Error::last_os_error()) }
+    if answer == 0 { Ok(value.data) } else { Err(io::Error::last_os_error()) }
 }

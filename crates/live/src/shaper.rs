@@ -7,9 +7,11 @@
 //! [`Released::due`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Backlog, Cx, Dequeued, Packet, ParamError, Qdisc, Sink, Stats, Why};
+use aqmkit_base::trace::{Opportunities, Trace};
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
 
 use crate::meter::Meter;
@@ -19,8 +21,10 @@ use crate::meter::Meter;
 pub struct Setup {
     /// Its name in results.
     pub name: String,
-    /// Its rate.
+    /// Its rate; where it varies, the mean rate, which disciplines are told.
     pub rate: BitRate,
+    /// In place of the rate, where it varies. It begins with the link.
+    pub trace: Option<Arc<Trace>>,
     /// How long a packet takes to the other end, once it is sent.
     pub delay: Duration,
     /// Bytes of framing that each packet takes beyond its own length.
@@ -40,7 +44,7 @@ impl Setup {
     #[must_use]
     pub fn new(name: &str, rate: BitRate, delay: Duration, aqm: Spec) -> Self {
         let (name, classes) = (name.to_owned(), Vec::new());
-        Setup { name, rate, delay, overhead: 0, mean_packet: Bytes(1000), aqm, classes, seed: 1 }
+        Setup { name, rate, trace: None, delay, overhead: 0, mean_packet: Bytes(1000), aqm, classes, seed: 1 }
     }
 
     fn link(&self) -> registry::Link {
@@ -79,14 +83,30 @@ impl<P: Packet> Packet for Waiting<P> {
     }
 }
 
-/// Counts what the discipline drops and marks.
-impl<P: Packet> Sink<Waiting<P>> for Meter {
+/// Who hears of what happens to packets. Usually a [`Meter`], which counts them.
+pub trait Watch<P> {
+    /// A packet came.
+    fn offered(&mut self, packet: &P, now: Instant);
+    /// A packet begins to be sent, after having waited so long.
+    fn departed(&mut self, packet: &P, waited: Duration, now: Instant);
+    /// A packet was dropped.
+    fn dropped(&mut self, packet: P, why: Why, now: Instant);
+    /// A packet was marked and goes on.
+    fn marked(&mut self, packet: &P, why: Why, now: Instant);
+    /// The queue is this long from now on.
+    fn queue(&mut self, backlog: Backlog, now: Instant);
+}
+
+/// Tells the watch what the discipline drops and marks.
+struct Told<'a, W>(&'a mut W);
+
+impl<P, W: Watch<P>> Sink<Waiting<P>> for Told<'_, W> {
     fn dropped(&mut self, packet: Waiting<P>, why: Why, now: Instant) {
-        self.drop_of(packet.class(), why, now);
+        self.0.dropped(packet.packet, why, now);
     }
 
     fn marked(&mut self, packet: &Waiting<P>, why: Why, now: Instant) {
-        self.mark_of(packet.class(), why, now);
+        self.0.marked(&packet.packet, why, now);
     }
 }
 
@@ -100,14 +120,16 @@ pub struct Released<P> {
 }
 
 /// A bottleneck in one direction.
-pub struct Shaper<P> {
+pub struct Shaper<P, W = Meter> {
     rate: BitRate,
+    /// In place of the rate, where it varies.
+    trace: Option<Opportunities>,
     carry: u64,
     delay: Duration,
     overhead: u64,
     qdisc: Box<dyn Qdisc<Waiting<P>>>,
     rng: Rng,
-    meter: Meter,
+    meter: W,
     /// When the transmitter looks at the queue next: it is sending until then, or the discipline holds its packets
     /// back until then. None where it waits for a packet.
     looks: Option<Instant>,
@@ -115,17 +137,18 @@ pub struct Shaper<P> {
     line: VecDeque<Released<P>>,
 }
 
-impl<P: Packet + 'static> Shaper<P> {
+impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     /// An empty one at `now`.
     ///
     /// # Errors
     /// When a parameter of the discipline cannot be used at this rate.
-    pub fn new(setup: &Setup, meter: Meter, now: Instant) -> Result<Self, ParamError> {
+    pub fn new(setup: &Setup, meter: W, now: Instant) -> Result<Self, ParamError> {
         if setup.rate == BitRate::default() {
             return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
         }
         Ok(Shaper {
             rate: setup.rate,
+            trace: setup.trace.clone().map(Opportunities::new),
             carry: 0,
             delay: setup.delay,
             overhead: u64::from(setup.overhead),
@@ -141,7 +164,7 @@ impl<P: Packet + 'static> Shaper<P> {
     pub fn arrive(&mut self, packet: P, now: Instant) {
         self.advance(now);
         self.meter.offered(&packet, now);
-        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.meter };
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
         self.qdisc.enqueue(Waiting { packet, arrived: now }, &mut cx);
         if self.looks.is_none() {
             self.transmit(now);
@@ -159,12 +182,20 @@ impl<P: Packet + 'static> Shaper<P> {
 
     /// The transmitter is free at `now` and takes a packet from the queue.
     fn transmit(&mut self, now: Instant) {
-        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.meter };
+        let resumed = self.looks.is_some();
+        if let Some(at) = self.trace.as_mut().and_then(|trace| trace.wait(now, !resumed)) {
+            self.looks = Some(at);
+            return;
+        }
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
         self.looks = match self.qdisc.dequeue(&mut cx) {
             Dequeued::Packet(Waiting { packet, arrived }) => {
                 self.meter.departed(&packet, now.since(arrived), now);
                 let size = Bytes(u64::from(packet.len()) + self.overhead);
-                let free = now + self.rate.transmit(size, &mut self.carry);
+                let free = match &mut self.trace {
+                    None => now + self.rate.transmit(size, &mut self.carry),
+                    Some(trace) => trace.send(size.0, now),
+                };
                 self.line.push_back(Released { packet, due: free + self.delay });
                 Some(free)
             }
@@ -205,12 +236,12 @@ impl<P: Packet + 'static> Shaper<P> {
 
     /// What has been measured.
     #[must_use]
-    pub fn meter(&self) -> &Meter {
+    pub fn meter(&self) -> &W {
         &self.meter
     }
 
     /// What has been measured, to read the time-dependent part of it or to add to.
-    pub fn meter_mut(&mut self) -> &mut Meter {
+    pub fn meter_mut(&mut self) -> &mut W {
         &mut self.meter
     }
 
@@ -224,7 +255,7 @@ impl<P: Packet + 'static> Shaper<P> {
             return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
         }
         self.advance(now);
-        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.meter };
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
         self.qdisc.reconfigure(&setup.aqm, &setup.link(), &mut cx)?;
         (self.rate, self.carry) = (setup.rate, 0);
         (self.delay, self.overhead) = (setup.delay, u64::from(setup.overhead));

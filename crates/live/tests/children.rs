@@ -24,11 +24,11 @@ fn a_child_that_forks_and_dies_leaves_nobody_behind() {
     );
     let mut children = Children::adopt().unwrap();
     let command = ["sh", "-c", &script].map(std::ffi::OsString::from);
-    let pid = children.start(&command, &namespace, &[("AQMKIT_BASE", "x".into())], Stdio::null()).unwrap();
+    let first = children.start(&command, &namespace, &[("AQMKIT_BASE", "x".into())], Stdio::null()).unwrap();
     let code = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         children.reap();
-        children.ended(pid)
+        children.ended(first)
     });
     assert_eq!(code, Some(3));
     let left = std::fs::read_to_string(&pids).unwrap();

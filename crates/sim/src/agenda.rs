@@ -86,43 +86,46 @@ impl<E: Copy + Ord> Agenda<E> {
     /// Puts an event in. A time before the last event taken out counts as that event's time.
     pub fn put(&mut self, at: Instant, what: E) {
         self.order += 1;
-        let entry = Entry { at: at.as_nanos(), order: self.order, what };
-        let slot = entry.at >> SLOT_BITS;
-        if slot <= self.slot {
-            let place = self.current.partition_point(|e| (e.at, e.order) > (entry.at, entry.order));
-            self.current.insert(place, entry);
+        let (at, order) = (at.as_nanos(), self.order);
+        if at >> SLOT_BITS <= self.slot {
+            let place = self.current.partition_point(|e| (e.at, e.order) > (at, order));
+            self.current.insert(place, Entry { at, order, what });
         } else {
-            self.put_later(entry);
+            self.put_later(at, order, what);
         }
     }
 
     /// Puts an event in that lies beyond the slot at hand, or in a slot that is about to be at hand.
-    fn put_later(&mut self, entry: Entry<E>) {
-        let slot = entry.at >> SLOT_BITS;
+    ///
+    /// The parts of the entry come one by one, in registers: a copy of what was written to memory a moment ago in
+    /// smaller pieces stalls the processor.
+    fn put_later(&mut self, at: u64, order: u64, what: E) {
+        let slot = at >> SLOT_BITS;
         let block = slot >> BLOCK_BITS;
         if block < self.next_block {
             let place = slot as usize & (SLOTS - 1);
-            self.heads[place] = self.new_node(entry, self.heads[place]);
+            self.heads[place] = self.new_node(at, order, what, self.heads[place]);
             self.occupied[place / 64] |= 1 << (place % 64);
             self.in_wheel += 1;
         } else if block - self.next_block < BLOCKS as u64 {
             let place = block as usize & (BLOCKS - 1);
-            self.blocks[place] = self.new_node(entry, self.blocks[place]);
+            self.blocks[place] = self.new_node(at, order, what, self.blocks[place]);
             self.in_blocks += 1;
         } else {
-            self.far.push(Reverse(entry));
+            self.far.push(Reverse(Entry { at, order, what }));
         }
     }
 
-    fn new_node(&mut self, entry: Entry<E>, next: u32) -> u32 {
-        let node = Node { entry, next };
+    #[inline(always)]
+    fn new_node(&mut self, at: u64, order: u64, what: E, next: u32) -> u32 {
         let index = self.free;
         if index == NIL {
-            self.nodes.push(node);
+            self.nodes.push(Node { entry: Entry { at, order, what }, next });
             return self.nodes.len() as u32 - 1;
         }
-        self.free = self.nodes[index as usize].next;
-        self.nodes[index as usize] = node;
+        let node = &mut self.nodes[index as usize];
+        self.free = std::mem::replace(&mut node.next, next);
+        (node.entry.at, node.entry.order, node.entry.what) = (at, order, what);
         index
     }
 
@@ -194,7 +197,7 @@ impl<E: Copy + Ord> Agenda<E> {
                 self.nodes[index as usize].next = self.free;
                 self.free = index;
                 self.in_blocks -= 1;
-                self.put_later(entry);
+                self.put_later(entry.at, entry.order, entry.what);
                 index = next;
             }
         }
@@ -202,7 +205,7 @@ impl<E: Copy + Ord> Agenda<E> {
         let listed = (self.next_block + BLOCKS as u64) << BLOCK_BITS << SLOT_BITS;
         while self.far.peek().is_some_and(|Reverse(e)| e.at < listed) {
             if let Some(Reverse(entry)) = self.far.pop() {
-                self.put_later(entry);
+                self.put_later(entry.at, entry.order, entry.what);
             }
         }
     }

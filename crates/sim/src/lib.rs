@@ -10,12 +10,13 @@ mod meter;
 pub mod observe;
 pub mod output;
 mod packet;
+mod responses;
 pub mod scenario;
-pub mod trace;
 mod wire;
 mod world;
 
 use aqmkit_aqm::ParamError;
+use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Instant};
 
 pub use observe::Observer;
@@ -59,7 +60,7 @@ pub enum Error {
 /// # Errors
 /// When the scenario contradicts itself, a discipline cannot be built, or `on_progress` says stop.
 pub fn run(scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Error> {
-    go(scenario, None, on_progress)
+    go(scenario, None, &Customs::default(), on_progress)
 }
 
 /// As [`run`], with an observer of the packets at the measured link. The output is the same.
@@ -71,18 +72,31 @@ pub fn run_observed(
     observer: &mut dyn Observer,
     on_progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Output, Error> {
-    go(scenario, Some(observer), on_progress)
+    go(scenario, Some(observer), &Customs::default(), on_progress)
+}
+
+/// As [`run`], with disciplines that the caller brings along.
+///
+/// # Errors
+/// As [`run`]; also when a link asks for a discipline that `customs` does not have.
+pub fn run_custom(
+    scenario: Scenario,
+    customs: &Customs,
+    on_progress: &mut dyn FnMut(Progress) -> Control,
+) -> Result<Output, Error> {
+    go(scenario, None, customs, on_progress)
 }
 
 fn go(
     scenario: Scenario,
     observer: Option<&mut dyn Observer>,
+    customs: &Customs,
     on_progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Output, Error> {
     scenario.check().map_err(Error::Scenario)?;
     let end = Instant::ZERO + scenario.duration;
     let step = (scenario.duration / 256).max(Duration::from_millis(1));
-    let mut world = world::World::new(scenario, observer)?;
+    let mut world = world::World::new(scenario, observer, customs)?;
     let mut now = Instant::ZERO;
     while now < end {
         if on_progress(Progress { now, end }) == Control::Stop {

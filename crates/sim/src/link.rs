@@ -3,14 +3,15 @@
 //! The queue's timers are not put on the agenda: a discipline catches up with them at its next call, with
 //! the same results.
 
+use aqmkit_aqm::custom::Customs;
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Cx, Dequeued, ParamError, Qdisc, Sink, Why};
 use aqmkit_base::{BitRate, Bytes, Instant, Rng};
 
 use crate::packet::Queued;
-use crate::scenario;
-use crate::trace::Opportunities;
+use crate::scenario::{self, Scenario};
 use crate::wire::Propagation;
+use aqmkit_base::trace::Opportunities;
 
 /// A packet that the queue dropped, or one that it marked.
 #[derive(Clone, Copy, Debug)]
@@ -70,14 +71,15 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(link: &scenario::Link, classes: &[String], seed: u64) -> Result<Self, ParamError> {
-        let at = registry::Link { rate: link.rate, mean_packet: link.mean_packet, classes: classes.to_vec() };
+    pub(crate) fn new(link: &scenario::Link, run: &Scenario, customs: &Customs) -> Result<Self, ParamError> {
+        let (classes, seed) = (run.classes.clone(), run.seed);
+        let at = registry::Link { rate: link.rate, mean_packet: link.mean_packet, classes };
         Ok(Link {
             rate: link.rate,
             trace: link.trace.clone().map(Opportunities::new),
             overhead: u64::from(link.overhead),
             wire: Propagation::new(link, seed),
-            qdisc: build(&link.aqm, &at)?,
+            qdisc: build(&link.aqm, &at, customs)?,
             rng: Rng::stream(seed, &format!("link.{}", link.name)),
             carry: 0,
             fates: Fates::default(),
@@ -135,6 +137,9 @@ impl Link {
     }
 }
 
-fn build(aqm: &Spec, at: &registry::Link) -> Result<Box<dyn Qdisc<Queued>>, ParamError> {
-    aqm.build(at, Instant::ZERO)
+fn build(aqm: &Spec, at: &registry::Link, customs: &Customs) -> Result<Box<dyn Qdisc<Queued>>, ParamError> {
+    match aqm {
+        Spec::Custom(params) => customs.build(params, at, Instant::ZERO),
+        known => known.build(at, Instant::ZERO),
+    }
 }

@@ -3,6 +3,7 @@
 //! A run without an [`Observer`] asks for one in a single branch at each link and each sender, and does nothing more.
 
 use aqmkit_base::{Ecn, Instant};
+use aqmkit_flows::traffic::model::UDP_HEADERS;
 use aqmkit_flows::transport::Segment;
 
 use crate::packet::{Body, Flight, Side};
@@ -17,7 +18,7 @@ pub trait Observer {
 }
 
 /// What is seen of a packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sighting {
     /// Who talks to whom.
     pub parties: Parties,
@@ -46,7 +47,7 @@ pub struct Parties {
 }
 
 /// What a packet carries.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Content {
     /// A TCP segment.
     Segment(Segment),
@@ -109,9 +110,16 @@ impl<'o> Watch<'o> {
     pub(crate) fn see(&mut self, place: Place, flight: &Flight, now: Instant) {
         let Some(way) = self.ways.get(flight.way as usize).filter(|w| w.place == Some(place)) else { return };
         let index = flight.app - self.first_app[usize::from(way.group)];
-        let (content, from_client, conversation) = match flight.body {
-            Body::Segment { segment, to, .. } => (Content::Segment(segment), to == Side::Server, flight.flow.0 / 2),
-            Body::Datagram { len, .. } => (Content::Datagram(len), false, u64::from(flight.app)),
+        let (content, from_client, conversation) = match &flight.body {
+            Body::Segment { segment, to, .. } => {
+                (Content::Segment(segment.clone()), *to == Side::Server, flight.flow.0 / 2)
+            }
+            // Its headers as far as they are not UDP's are data of the datagram.
+            Body::Rate { to, .. } => {
+                let payload = flight.len.saturating_sub(UDP_HEADERS);
+                (Content::Datagram(payload), *to == Side::Server, flight.flow.0 / 2)
+            }
+            Body::Datagram { len, .. } => (Content::Datagram(*len), false, u64::from(flight.app)),
         };
         let (server, client) = (way.server, index % way.clients);
         let parties = Parties { server, client, group: way.group, conversation, from_client };

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::responses::Responses;
+
 /// Everything that one run measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Output {
@@ -16,10 +18,14 @@ pub struct Output {
     pub series: Series,
     /// One row for each application.
     pub flows: Vec<FlowRecord>,
-    /// Finished exchanges, in order of their ends; see [`Output::exchanges_dropped`].
+    /// Finished exchanges, in order of their ends; none where there were more than the scenario lists, see
+    /// [`Output::exchanges_dropped`].
     pub exchanges: Vec<ExchangeRecord>,
-    /// How many exchanges are missing from the list because it was full; histograms hold them all.
+    /// How many exchanges are missing from the list because it would have been too long; [`Output::responses`] holds them all.
     pub exchanges_dropped: u64,
+    /// Exchanges by size and duration, for each window, traffic and kind.
+    #[serde(default)]
+    pub responses: Vec<Responses>,
     /// Distributions for plots, by window.
     pub distributions: Vec<Distribution>,
     /// What the run cost.
@@ -145,6 +151,9 @@ pub struct Range {
 /// One group of applications in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AppStats {
+    /// How many applications there are: users, sources, flows.
+    #[serde(default)]
+    pub population: u64,
     /// Exchanges that ended, of every kind.
     pub completed: u64,
     /// Their response times, by kind.

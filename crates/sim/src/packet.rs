@@ -2,15 +2,22 @@
 
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
-use aqmkit_flows::transport::Segment;
+use aqmkit_flows::transport::{Segment, rate};
 
 /// What a packet carries.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// A TCP segment to this side of a connection.
     Segment { conn: u32, generation: u16, to: Side, segment: Segment },
+    /// A packet of a rate-based transport to this side of a connection.
+    Rate { conn: u32, generation: u16, to: Side, packet: rate::Packet },
     /// A datagram to the receiving half of an application.
     Datagram { app: u32, tag: u64, len: u32 },
+}
+
+impl Body {
+    /// What is left in a free slot.
+    const NOTHING: Body = Body::Datagram { app: 0, tag: 0, len: 0 };
 }
 
 /// A side of a connection.
@@ -31,7 +38,7 @@ impl Side {
 }
 
 /// A packet on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flight {
     pub(crate) body: Body,
     /// When its sender sent it.
@@ -54,11 +61,27 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
+    /// What is in a free slot at first.
+    const NOTHING: Flight = Flight {
+        body: Body::NOTHING,
+        sent: Instant::ZERO,
+        queued: Instant::ZERO,
+        flow: FlowKey(0),
+        len: 0,
+        way: 0,
+        hop: 0,
+        class: ClassId(0),
+        ecn: Ecn::NotEct,
+        label: 0.0,
+        app: 0,
+    };
+
     /// Bytes of data that it carries, headers excluded.
     pub(crate) fn payload(&self) -> u32 {
-        match self.body {
+        match &self.body {
             Body::Segment { segment, .. } => segment.len,
-            Body::Datagram { len, .. } => len,
+            Body::Rate { packet, .. } => packet.len,
+            Body::Datagram { len, .. } => *len,
         }
     }
 }
@@ -112,22 +135,20 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    pub(crate) fn insert(&mut self, flight: Flight) -> u32 {
-        match self.free.pop() {
-            Some(id) => {
-                self.slots[id as usize] = flight;
-                id
-            }
-            None => {
-                self.slots.push(flight);
-                self.slots.len() as u32 - 1
-            }
-        }
+    /// A slot to write a packet into. In place: a copy of what was written a moment ago in smaller pieces stalls the
+    /// processor.
+    pub(crate) fn claim(&mut self) -> (u32, &mut Flight) {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Flight::NOTHING);
+            self.slots.len() as u32 - 1
+        });
+        (id, &mut self.slots[id as usize])
     }
 
     pub(crate) fn remove(&mut self, id: u32) -> Flight {
         self.free.push(id);
-        self.slots[id as usize]
+        let slot = &mut self.slots[id as usize];
+        Flight { body: std::mem::replace(&mut slot.body, Body::NOTHING), ..*slot }
     }
 
     pub(crate) fn get(&self, id: u32) -> &Flight {

@@ -8,7 +8,7 @@ use aqmkit_flows::traffic::Application;
 use aqmkit_flows::transport::Profile;
 use serde::Serialize;
 
-use crate::trace::Trace;
+use aqmkit_base::trace::Trace;
 
 /// One run, complete.
 pub struct Scenario {
@@ -30,7 +30,7 @@ pub struct Scenario {
     pub windows: Vec<WindowSpec>,
     /// The interval of the series.
     pub interval: Duration,
-    /// How many exchanges to list one by one at most.
+    /// The most exchanges that are listed one by one; of more, none are.
     pub max_exchanges: usize,
 }
 

@@ -7,12 +7,12 @@ mod common;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use aqmkit_base::trace::Trace;
 use aqmkit_base::{BitRate, Duration, Ecn, Instant, Rng};
 use aqmkit_flows::traffic::{Action, Application, Cx, Event};
 use aqmkit_flows::transport::{Flags, Profile};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Loss, Reorder, Route};
-use aqmkit_sim::trace::Trace;
 use aqmkit_sim::{Control, Error, Scenario, run, run_observed};
 use common::{Bulk, dumbbell, finish, group, spec};
 

@@ -7,8 +7,9 @@ mod common;
 use aqmkit_base::{BitRate, Duration, Rng};
 use aqmkit_flows::traffic::registry::Spec;
 use aqmkit_flows::transport::Profile;
-use aqmkit_sim::Output;
+use aqmkit_sim::output::Responses;
 use aqmkit_sim::scenario::Delays;
+use aqmkit_sim::{Output, Scenario};
 
 use common::{dumbbell, finish, group, spec};
 
@@ -62,16 +63,36 @@ fn the_ends_of_a_concurrent_connection_do_not_wait_for_each_other() {
     assert_eq!(output.windows[0].apps["abt"].counters["failures"], 0.0);
 }
 
-#[test]
-fn every_connection_of_the_mix_ends() {
+/// Two hundred seconds of the mix, with at most so many exchanges listed.
+fn mix(max_exchanges: usize) -> Output {
     let population =
         Spec::read("abt", serde_json::json!({ "hosts": 5, "interval": "50ms" })).unwrap().prepare(&[]).unwrap();
     let apps = (0..5).map(|i| population.make(i, &mut Rng::stream(1, &i.to_string()))).collect();
     let group = group("abt", apps, Profile::named("rfc").unwrap(), Delays::Each(vec![RTT]));
-    let output =
-        finish(dumbbell(BitRate::from_bps(100_000_000), spec("fifo", r#"{"limit": 1000}"#), vec![group], 0, 200));
+    let link = dumbbell(BitRate::from_bps(100_000_000), spec("fifo", r#"{"limit": 1000}"#), vec![group], 0, 200);
+    finish(Scenario { max_exchanges, ..link })
+}
+
+#[test]
+fn every_connection_of_the_mix_ends() {
+    let output = mix(0);
     let counters = &output.windows[0].apps["abt"].counters;
     let (begun, ended) = (counters["connections"], counters["completed"]);
     assert!((begun * 5.0 / 20.0 - 1.0).abs() < 0.05 && ended / begun > 0.9, "{begun} begun, {ended} ended");
     assert_eq!(counters["failures"], 0.0);
+}
+
+#[test]
+fn exchanges_are_all_counted_where_they_are_too_many_to_list() {
+    let (all, none) = (mix(1_000_000), mix(100));
+    let total: u64 = all.responses.iter().map(Responses::total).sum();
+    assert_eq!((all.exchanges.len() as u64, all.exchanges_dropped), (total, 0));
+    // A list of the first hundred would be taken for one of all.
+    assert_eq!((none.exchanges.len(), none.exchanges_dropped), (0, total));
+    assert_eq!(none.responses, all.responses);
+    let quick = all.exchanges.iter().filter(|e| e.kind == "epoch" && e.duration_ms < 500.0).count() as u64;
+    let cells = all.responses.iter().find(|r| r.kind == "epoch").unwrap().cells();
+    let below: u64 = cells.filter(|(time, ..)| Responses::from_ms(time + 1) <= 500.0).map(|(.., n)| n).sum();
+    // The cell that 500 ms lies in is 4.7 % wide.
+    assert!(below <= quick && quick - below < quick / 10, "{below} of {quick}");
 }

@@ -92,6 +92,10 @@ impl Population for Flows {
         self.0.flows
     }
 
+    fn bears_loss(&self) -> bool {
+        self.0.size.is_none()
+    }
+
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application> {
         Box::new(Flow {
             index,

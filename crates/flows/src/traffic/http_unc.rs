@@ -65,7 +65,7 @@
 
 mod sizes;
 
-pub(super) use sizes::responses;
+pub use sizes::responses;
 
 use std::sync::Arc;
 

@@ -105,14 +105,14 @@ impl Knob<'_> {
         }
     }
 
-    /// Sets the parameter so that [`Knob::amount`] is as near to `amount` as it can be. False where a count would
-    /// have to be below 1 or above [`MAX_INSTANCES`].
+    /// Sets the parameter so that [`Knob::amount`] is as near to `amount` as it can be. A count is at least 1;
+    /// false where it would be above [`MAX_INSTANCES`].
     #[must_use]
     pub fn set_amount(&mut self, amount: f64) -> bool {
         match self {
             Knob::Count(_, n) => {
-                **n = libm::round(amount) as usize;
-                (1..=MAX_INSTANCES).contains(&**n)
+                **n = libm::round(amount).max(1.0) as usize;
+                **n <= MAX_INSTANCES
             }
             Knob::Stretch(_, factor) => {
                 **factor = 1.0 / amount;
@@ -159,6 +159,12 @@ pub trait Population: Send + Sync {
     /// The application at `index`, which is below [`Population::instances`]; `rng` is its own stream, which
     /// it later finds again in [`super::Cx`].
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application>;
+
+    /// Whether it is content with connections that lose data for good, so that it may go over a rate-based transport: it
+    /// asks on each connection for data without end. What sends datagrams of its own needs no transport.
+    fn bears_loss(&self) -> bool {
+        self.mean_payload().is_some()
+    }
 
     /// Mean bytes of payload of the datagrams it sends; nothing where a transport decides that.
     fn mean_payload(&self) -> Option<f64> {

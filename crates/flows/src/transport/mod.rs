@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tcp`] | [`Tcp`], one endpoint: handshake, sliding window, timers, loss recovery, close |
 //! | [`congestion`] | how much may be in flight: one file for each scheme |
+//! | [`rate`] | the transports that are no TCP: datagrams at a rate that follows what arrives |
 //! | [`profile`] | what an operating system did, as data |
 //! | [`registry`] | the names of all profiles and controls |
 //! | [`segment`] | what two endpoints say to each other |
@@ -14,6 +15,7 @@
 
 pub mod congestion;
 pub mod profile;
+pub mod rate;
 pub mod registry;
 pub mod segment;
 pub mod tcp;

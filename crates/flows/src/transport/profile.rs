@@ -7,6 +7,7 @@ use aqmkit_base::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
 use super::congestion::{self, Kind};
+use super::rate;
 use super::segment::Segment;
 
 mod linux;
@@ -124,7 +125,7 @@ macro_rules! profile {
 }
 
 profile! {
-    /// The congestion control.
+    /// The congestion control, or the transport in place of TCP.
     congestion: Kind,
     /// The parameters of `cubic`.
     cubic: congestion::cubic::Params,
@@ -132,6 +133,12 @@ profile! {
     dctcp: congestion::dctcp::Params,
     /// The parameters of `prague`.
     prague: congestion::prague::Params,
+    /// The parameters of `tfrc`.
+    tfrc: rate::tfrc::Params,
+    /// The parameters of `scp`.
+    scp: rate::scp::Params,
+    /// The parameters of `lda`.
+    lda: rate::lda::Params,
     /// Maximum segment size: bytes of data in a full segment.
     mss: Bytes,
     /// Bytes of IP and TCP header on every segment: 40, or 52 with timestamps.
@@ -257,6 +264,9 @@ impl Profile {
             cubic: congestion::cubic::Params::default(),
             dctcp: congestion::dctcp::Params::default(),
             prague: congestion::prague::Params::default(),
+            tfrc: rate::tfrc::Params::default(),
+            scp: rate::scp::Params::default(),
+            lda: rate::lda::Params::default(),
             mss: Bytes(1448),
             header: Bytes(52),
             initial_window: 1,
@@ -333,6 +343,9 @@ impl Profile {
             cubic: congestion::cubic::Params::default(),
             dctcp: congestion::dctcp::Params::default(),
             prague: congestion::prague::Params::default(),
+            tfrc: rate::tfrc::Params::default(),
+            scp: rate::scp::Params::default(),
+            lda: rate::lda::Params::default(),
             mss: Bytes(1448),
             header: Bytes(52),
             initial_window: 10,
@@ -421,6 +434,9 @@ impl Profile {
         self.cubic.check()?;
         self.dctcp.check()?;
         self.prague.check()?;
+        self.tfrc.check()?;
+        self.scp.check()?;
+        self.lda.check()?;
         match (self.timer, self.delayed_ack) {
             (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "a tick has a length"),
             (_, DelayedAck::Adaptive { least, most }) if least.is_zero() || least > most => {
@@ -444,6 +460,7 @@ impl Profile {
 
     /// Bytes of the IP packet that carries a segment: headers, SACK blocks, data.
     #[must_use]
+    #[inline]
     pub fn wire_len(&self, segment: &Segment) -> Bytes {
         Bytes(self.header.0 + segment.sack.option_len() + u64::from(segment.len))
     }

@@ -1,6 +1,7 @@
-//! What there is of transports: profiles and congestion controls, for those who list them.
+//! What there is of transports: profiles, congestion controls and rate-based transports, for those who list them.
 
-use super::congestion;
+use super::{congestion, rate};
+use crate::page::Entry;
 
 /// The profiles, each with what it is in one line.
 const PROFILES: &[(&str, &str)] = &[
@@ -13,10 +14,18 @@ const PROFILES: &[(&str, &str)] = &[
     ("ns2", "the agents of ns-2"),
 ];
 
-/// The names of all profiles, then of all congestion controls, each with what it is in one line.
+/// Looks up what has a reference page: a congestion control or a rate-based transport.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    congestion::find(name).or_else(|| rate::find(name))
+}
+
+/// The names of all profiles, of all congestion controls, of all rate-based transports, each with what it is in one line.
 pub fn summaries() -> impl Iterator<Item = (&'static str, String)> {
     let profiles = PROFILES.iter().map(|(name, about)| (*name, (*about).to_owned()));
-    profiles.chain(congestion::ALL.iter().map(|e| (e.name, format!("congestion control: {}", e.summary()))))
+    let entry = |what: &'static str| move |e: &'static Entry| (e.name, format!("{what}: {}", e.summary()));
+    let controls = congestion::ALL.iter().map(entry("congestion control"));
+    profiles.chain(controls).chain(rate::ALL.iter().map(entry("rate-based transport")))
 }
 
 #[cfg(test)]

@@ -61,12 +61,18 @@ impl Flags {
 
 /// The SACK options (RFC 2018): on a SYN, that the sender understands them; otherwise up to four blocks of data
 /// that have come above `ack`, the most recent first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlocks {
+///
+/// One word in a segment without them, which most are: segments are copied more often than blocks are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks(Option<Box<Listed>>);
+
+/// What a [`SackBlocks`] says, if it says anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Listed {
     /// Start and end relative to `ack`: no window is larger than 32 bits say.
     blocks: [(u32, u32); SackBlocks::MOST],
-    /// A whole word: with bytes of padding behind it, copies of a segment would stall.
-    count: u32,
+    /// How many there are. None: the option of a SYN.
+    count: usize,
 }
 
 impl SackBlocks {
@@ -74,12 +80,15 @@ impl SackBlocks {
     pub const MOST: usize = 4;
 
     /// On a SYN: the sender understands SACK. It costs no byte beside the other options of a SYN.
-    pub const PERMITTED: SackBlocks = SackBlocks { blocks: [(0, 0); Self::MOST], count: u32::MAX };
+    #[must_use]
+    pub fn permitted() -> SackBlocks {
+        SackBlocks(Some(Box::default()))
+    }
 
-    /// Whether this is [`SackBlocks::PERMITTED`].
+    /// Whether this is [`SackBlocks::permitted`].
     #[must_use]
     pub fn is_permitted(&self) -> bool {
-        self.count == Self::PERMITTED.count
+        self.0.as_ref().is_some_and(|listed| listed.count == 0)
     }
 
     /// Adds the block from `start` to before `end` behind the others. Returns whether there was room, and the
@@ -87,33 +96,37 @@ impl SackBlocks {
     pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
         let offset = |seq: u64| seq.checked_sub(ack).and_then(|o| u32::try_from(o).ok());
         let (Some(start), Some(end)) = (offset(start), offset(end)) else { return false };
-        let Some(slot) = self.blocks.get_mut(self.count as usize) else { return false };
-        if start >= end {
+        if start >= end || self.len() == Self::MOST {
             return false;
         }
-        *slot = (start, end);
-        self.count += 1;
+        let listed = self.0.get_or_insert_default();
+        listed.blocks[listed.count] = (start, end);
+        listed.count += 1;
         true
     }
 
     /// Takes the last block out.
     pub fn pop(&mut self) {
-        if let Some(last) = self.len().checked_sub(1) {
-            self.blocks[last] = (0, 0);
-            self.count = last as u32;
+        match &mut self.0 {
+            Some(listed) if listed.count > 1 => {
+                listed.count -= 1;
+                listed.blocks[listed.count] = (0, 0);
+            }
+            Some(listed) if listed.count == 1 => self.0 = None,
+            _ => {}
         }
     }
 
     /// The blocks of an acknowledgement of `ack`: first sequence number, and the one after the last.
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let used = &self.blocks[..self.len()];
+        let used = self.0.as_ref().map_or(&[][..], |listed| &listed.blocks[..listed.count]);
         used.iter().map(move |&(start, end)| (ack + u64::from(start), ack + u64::from(end)))
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        if self.is_permitted() { 0 } else { self.count as usize }
+        self.0.as_ref().map_or(0, |listed| listed.count)
     }
 
     /// Whether there is none.
@@ -137,7 +150,7 @@ impl SackBlocks {
 
 /// A TCP segment without its data. Sequence numbers start at 0 (the SYN) and do not wrap: the wire's
 /// 32 bits are their lowest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of the first byte (of the SYN or FIN, where there is no data).
     pub seq: u64,

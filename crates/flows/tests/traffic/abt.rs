@@ -6,7 +6,7 @@ use crate::harness::{Host, population, spec};
 const FILE: &str = "\
 SEQ 1000000 2 1 1
 > 300
-t 40000
+t 60000
 < 5000
 t 2000000
 > 200
@@ -39,14 +39,14 @@ fn seconds(times: impl Iterator<Item = aqmkit_base::Instant>) -> Vec<f64> {
 fn epochs_wait_for_what_they_were_seen_to_wait_for() {
     let host = play(FILE, r#"{"vectors": "x", "hosts": 2}"#, 0);
     assert_eq!(host.requests, [(300, 5000), (200, 700)]);
-    // The answer takes 100 ms and the acceptor's wait of 40 ms; then the initiator waits for 2 s.
-    assert_eq!(seconds(host.asked.iter().copied()), [1.0, 3.14]);
+    // The answer takes 100 ms and the acceptor's wait of 60 ms; then the initiator waits for 2 s.
+    assert_eq!(seconds(host.asked.iter().copied()), [1.0, 3.16]);
     // An epoch's time is without the wait of the acceptor.
     let took: Vec<_> = host.done.iter().filter(|d| d.1.kind == 0).map(|d| d.0.since(d.1.started)).collect();
     assert_eq!(took, [Duration::from_millis(100); 2]);
-    // 3.14 + 0.1 + 0.01, half a second before the end, and the host's close of 100 ms.
+    // 3.16 + 0.1 + 0.01, half a second before the end, and the host's close of 100 ms.
     let (at, whole) = host.done.last().unwrap();
-    assert_eq!((seconds([*at].into_iter()), whole.kind, whole.bytes), (vec![3.85], 1, 5700));
+    assert_eq!((seconds([*at].into_iter()), whole.kind, whole.bytes), (vec![3.87], 1, 5700));
 }
 
 #[test]

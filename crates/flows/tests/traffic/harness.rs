@@ -150,7 +150,7 @@ impl Host {
         match action {
             Action::Open { conn, server } => self.opens(conn, server),
             Action::Request { conn, request, response, think, close } => {
-                self.request(conn, (request, response), think, close)
+                self.request(conn, (request, response), think, close);
             }
             Action::Close { conn } => {
                 let open = self.open.get_mut(&conn).expect("closed what is not open");

@@ -1,5 +1,4 @@
 use aqmkit_base::Duration;
-use aqmkit_flows::traffic::http_mah::tables::FILES;
 use aqmkit_flows::traffic::http_mah::{MahTables, Params};
 
 use crate::harness::{Host, population, spec};
@@ -141,15 +140,4 @@ fn data_files_are_named_and_read() {
     let check = |json: &str| spec("http-mah", json).check().unwrap_err().to_string();
     assert!(check(r#"{"parallel": 0}"#).starts_with("parallel = 0"));
     assert!(check(r#"{"think_max": "1s"}"#).contains("at least 2s"));
-}
-
-/// The published tables themselves, where they are at hand.
-#[test]
-#[ignore = "needs Mah's tables: set AQMKIT_HTTP_MAH to their directory"]
-fn the_published_tables_give_the_same_load() {
-    let dir = std::env::var("AQMKIT_HTTP_MAH").unwrap();
-    let texts = FILES.map(|f| std::fs::read_to_string(format!("{dir}/{f}")).unwrap());
-    let published = Params::default().users_with(&MahTables::parse(&texts).unwrap()).unwrap();
-    let built_in = Params::default().users_with(&MahTables::default()).unwrap();
-    assert!((published.load_per_user(1.0) / built_in.load_per_user(1.0) - 1.0).abs() < 0.02);
 }

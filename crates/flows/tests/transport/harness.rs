@@ -29,7 +29,7 @@ pub(crate) enum Fate {
 }
 
 /// A segment as it was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) at: Instant,
     pub(crate) from: usize,
@@ -148,7 +148,7 @@ impl Pair {
     pub(crate) fn send(&mut self, from: usize, seg: Segment) {
         let fate = (self.script)(from, &seg);
         if self.keep {
-            self.sent.push(Sent { at: self.now, from, seg });
+            self.sent.push(Sent { at: self.now, from, seg: seg.clone() });
         }
         let at = self.now + self.delay;
         match fate {
@@ -156,7 +156,7 @@ impl Pair {
             Fate::Pass => self.post(at, 1 - from, seg),
             Fate::Late(by) => self.post(at + by, 1 - from, seg),
             Fate::Twice(by) => {
-                self.post(at, 1 - from, seg);
+                self.post(at, 1 - from, seg.clone());
                 self.post(at + by, 1 - from, seg);
             }
             Fate::Mark => {
@@ -189,7 +189,7 @@ impl Pair {
         {
             self.wire.pop();
             self.free.push(slot);
-            let seg = self.slots[slot];
+            let seg = std::mem::take(&mut self.slots[slot]);
             self.call(to, |tcp, p, now, out| tcp.on_segment(p, &seg, now, out));
             return;
         }

@@ -11,6 +11,7 @@ mod loss;
 mod open;
 mod profiles;
 mod random;
+mod rate;
 mod recovery;
 mod throughput;
 mod timers;

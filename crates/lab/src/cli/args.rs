@@ -1,5 +1,7 @@
 //! The command line: what can be written, and its help.
 
+pub mod wire;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -50,6 +52,12 @@ pub enum Command {
     Link(Box<Link>),
     /// Say what this machine can do on live traffic, and how running links fare
     Doctor(Doctor),
+    /// Replay a capture through a discipline: fates, delays and marks of real packets
+    Replay(Box<wire::Replay>),
+    /// Manage the queue of a real link: a bump in the wire between two interfaces
+    Bridge(Box<wire::Bridge>),
+    /// Show and change bridges and links while they run
+    Ctl(wire::Ctl),
     /// Build the HTML report of a directory of results again
     Report(Report),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)
@@ -174,6 +182,7 @@ pub struct How {
   aqmkit run cbt/blast
   aqmkit run my.toml --set topology.rate=20mbit --repeat 3
   aqmkit run cbt/blast --scale quick --json
+  aqmkit run live/agree --live
   aqmkit run cbt/blast --scale quick --set aqm=red --pcap red.pcap
 
 Finished runs are kept: the same command goes on where it was stopped.")]
@@ -186,6 +195,9 @@ pub struct Run {
     /// As published, or shortened
     #[arg(long, default_value = "full")]
     pub scale: Scale,
+    /// Run it on a live link too, with the kernel's own TCP in real time, and compare
+    #[arg(long)]
+    pub live: bool,
     /// Also write the packets of the first run at the measured link; --set aqm=red makes it that of red
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
@@ -318,6 +330,15 @@ pub struct Link {
     /// Discipline from the client to the server
     #[arg(long, value_name = "AQM")]
     pub up_aqm: Option<String>,
+    /// A trace of delivery opportunities in mahimahi's format, in place of both rates
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    pub trace: Option<PathBuf>,
+    /// The same for the direction from the server to the client
+    #[arg(long, value_name = "FILE", conflicts_with = "down_rate")]
+    pub down_trace: Option<PathBuf>,
+    /// The same for the direction from the client to the server
+    #[arg(long, value_name = "FILE", conflicts_with = "up_rate")]
+    pub up_trace: Option<PathBuf>,
     /// Congestion control of every connection: cubic, reno, bbr …
     #[arg(long)]
     pub cc: Option<String>,

@@ -46,7 +46,8 @@ impl Meter {
 }
 
 /// The largest resident size of the process so far, where the system tells.
-fn peak_rss() -> Option<u64> {
+#[must_use]
+pub fn peak_rss() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kb| kb * 1024)

@@ -19,13 +19,21 @@ const USER_BPS: f64 = 2940.0;
 /// # Errors
 /// When a discipline or an amount of traffic is wrong, and as `run`.
 pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
-    let text = experiment(args)?.to_string();
+    let text = written_out(args)?;
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
     let exp = Experiment::parse("compare", &text, &overrides)?;
     let dir = directory(args.how.out.as_deref(), "compare");
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     std::fs::write(dir.join("experiment.toml"), text)?;
     show(&performed, &dir, args.how.json)
+}
+
+/// The experiment that the arguments ask for, as the text of its file.
+///
+/// # Errors
+/// When a discipline or an amount of traffic is wrong.
+pub fn written_out(args: &args::Compare) -> Result<String, Failure> {
+    Ok(experiment(args)?.to_string())
 }
 
 fn string(text: impl std::fmt::Display) -> Value {

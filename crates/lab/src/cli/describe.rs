@@ -2,7 +2,7 @@
 
 use aqmkit_aqm::registry::{self as disciplines, Link};
 use aqmkit_flows::traffic::registry as traffic;
-use aqmkit_flows::transport::{Profile, congestion, profile};
+use aqmkit_flows::transport::{Profile, profile, registry as transports};
 use serde::Serialize;
 
 use super::args::{self, Catalogue};
@@ -25,7 +25,7 @@ pub fn describe(args: &args::Describe) -> Result<(), Failure> {
         model(entry, args)?
     } else if let Some(found) = Profile::named(&args.name) {
         transport(&args.name, &found)?
-    } else if let Some(entry) = congestion::find(&args.name) {
+    } else if let Some(entry) = transports::find(&args.name) {
         render(&entry.page(), width())
     } else if let Some(entry) = formula::find(&args.name) {
         equation(&entry)

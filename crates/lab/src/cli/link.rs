@@ -13,6 +13,7 @@ use std::time::Duration;
 use aqmkit_live::capabilities::keep_only_kill;
 use aqmkit_live::children::Children;
 use aqmkit_live::cleanup::{self, Held, Record};
+use aqmkit_live::ctl;
 use aqmkit_live::link::{BASE, BASE6, Link, LinkSetup};
 use rustix::event::Timespec;
 
@@ -59,6 +60,8 @@ pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
         ));
     }
     let held = held.ok();
+    // Without a socket the link is none the worse; it only cannot be changed from outside.
+    let _socket = ctl::serve(&ctl::directory(), std::sync::Arc::clone(&link.control)).ok();
     let mut children = Children::adopt()?;
     let run = run(args, &link, &mut children, &signals, held.as_ref(), talk == Talk::Verbose);
     children.end();

@@ -2,21 +2,28 @@
 
 pub mod args;
 pub mod bench;
+pub mod bridge;
 pub mod calibrate;
 pub mod clock;
 pub mod compare;
+pub mod ctl;
+pub mod dashboard;
 pub mod describe;
 pub mod doctor;
 pub mod fail;
 pub mod link;
 pub mod list;
+pub mod live;
 pub mod near;
 pub mod page;
 pub mod perform;
 pub mod progress;
+pub mod queue;
+pub mod replay;
 pub mod reproduce;
 pub mod say;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -28,22 +35,28 @@ use progress::Talk;
 /// Runs the command with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    ExitCode::from(run(std::env::args_os()))
+}
+
+/// Runs the command with these arguments, the first of which is its own name, and gives the exit code.
+#[must_use]
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
             // Help and version are asked for; everything else is wrong usage.
             let code = u8::from(e.use_stderr()) * 2;
-            return if e.print().is_ok() { ExitCode::from(code) } else { ExitCode::from(2) };
+            return if e.print().is_ok() { code } else { 2 };
         }
     };
     match dispatch(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
             let code = failure.code();
             if let Some(text) = failure.text() {
                 say::tell(text.trim_end());
             }
-            ExitCode::from(code)
+            code
         }
     }
 }
@@ -63,6 +76,9 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Link(args) => link::link(args, talk),
         Command::Doctor(args) => doctor::doctor(args),
+        Command::Replay(args) => replay::replay(args, talk),
+        Command::Bridge(args) => bridge::bridge(args, talk),
+        Command::Ctl(args) => ctl::ctl(args),
         Command::Report(args) => perform::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }

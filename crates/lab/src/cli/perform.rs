@@ -12,6 +12,7 @@ use aqmkit_sim::{Control, Progress, Scenario};
 use super::args;
 use super::calibrate::settle;
 use super::fail::{Failure, wrong};
+use super::live;
 use super::progress::{Bar, Talk};
 use super::say;
 use crate::capture::{CaptureError, capture};
@@ -19,8 +20,8 @@ use crate::experiment::{Experiment, Overrides, Scale, library_file};
 use crate::export;
 use crate::report::terminal::{Screen, summary, verdicts};
 use crate::report::{self, ReportInput, RunData};
-use crate::results::Results;
-use crate::run::{self, Outcome};
+use crate::results::{Axis, Results};
+use crate::run::{self, Outcome, Work};
 use crate::store::{Parameters, Store};
 use crate::verdict::{self, published::Published};
 
@@ -36,8 +37,17 @@ impl From<args::Scale> for Scale {
     }
 }
 
+/// Whether Ctrl-C was pressed since [`listen`].
+#[must_use]
+pub fn stopping() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
 /// Makes the first Ctrl-C a wish to stop; a second one ends the program at once.
-pub(super) fn listen() -> Result<(), Failure> {
+///
+/// # Errors
+/// When it cannot be caught.
+pub fn listen() -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());
     ONCE.call_once(|| {
@@ -82,6 +92,22 @@ pub struct Performed {
 /// # Errors
 /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
 pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], dir, jobs, talk)
+}
+
+/// Runs the plan that `plan` makes of an experiment, whose runs are swept over `axes` beyond the experiment's own, and writes its files
+/// into `dir`.
+///
+/// # Errors
+/// As [`perform`], and those of `plan`.
+pub fn perform_plan<W: Work>(
+    exp: &Experiment,
+    plan: impl FnOnce(&Experiment) -> Result<Vec<W>, Failure>,
+    axes: &[Axis],
+    dir: &Path,
+    jobs: usize,
+    talk: Talk,
+) -> Result<Performed, Failure> {
     let published = published()?;
     if let Err(e) = verdict::check(&exp.expects, &published) {
         return wrong(e, "docs/experiment-format.md says what a claim may hold");
@@ -89,9 +115,10 @@ pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<
     let store = Store::open(dir)?;
     let (exp, _) = &settle(exp, &store, jobs, talk, dir)?;
     listen()?;
-    let bar = Bar::new(exp.plan().len(), talk);
+    let plan = plan(exp)?;
+    let bar = Bar::new(plan.len(), talk);
     let how = run::How { jobs, store: &store, watch: &bar, cancel: &STOP };
-    let (results, outcome) = run::run_all(exp, &published, how)?;
+    let (results, outcome) = run::run_all(exp, &plan, axes, &published, how)?;
     bar.finish();
     write(&store, &results, &outcome, &parameters(exp))?;
     if outcome.cancelled {
@@ -100,7 +127,11 @@ pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<
     Ok(Performed { results, failed: outcome.failed })
 }
 
-fn write(store: &Store, results: &Results, outcome: &Outcome, parameters: &Parameters) -> Result<(), Failure> {
+/// Writes everything that an experiment leaves in its directory.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write(store: &Store, results: &Results, outcome: &Outcome, parameters: &Parameters) -> Result<(), Failure> {
     let data = outcome.data();
     store.save_parameters(parameters)?;
     export::write(store.dir(), results, &data)?;
@@ -108,7 +139,8 @@ fn write(store: &Store, results: &Results, outcome: &Outcome, parameters: &Param
 }
 
 /// The parameters of the discipline of each label of `aqm`, with everything that was left open filled in.
-fn parameters(exp: &Experiment) -> Parameters {
+#[must_use]
+pub fn parameters(exp: &Experiment) -> Parameters {
     let mut found = Parameters::new();
     for spec in exp.plan() {
         let Some(label) = spec.labels.get("aqm") else { continue };
@@ -188,6 +220,9 @@ pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
     let overrides =
         Overrides { set: args.set.clone(), seed: args.how.seed, repeat: args.how.repeat, scale: args.scale.into() };
     let exp = Experiment::load(&args.experiment, &overrides)?;
+    if args.live {
+        return live::run(&exp, args, talk);
+    }
     if let Some(file) = &args.pcap {
         write_pcap(&exp, file, talk)?;
     }

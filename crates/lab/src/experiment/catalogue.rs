@@ -57,8 +57,11 @@ pub fn library_file(relative: &str) -> Option<String> {
     found.or_else(|| EMBEDDED.get_file(relative)?.contents_utf8().map(str::to_owned))
 }
 
-/// The text of an experiment, and the name under which it was found.
-pub(super) fn find(name_or_path: &str) -> Result<(String, String), Problem> {
+/// The name under which an experiment is found, by its id or the path of its file, and its text.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     let path = Path::new(name_or_path);
     if path.extension().is_some_and(|e| e == "toml") || path.is_file() {
         return match std::fs::read_to_string(path) {

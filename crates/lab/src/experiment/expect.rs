@@ -7,6 +7,7 @@ use super::metric::{Names, OVER, PLUS, check_metric};
 use super::order::{Bound, OrderChain, Statistic};
 use super::problem::{Origin, Problem, suggest};
 use super::read::{Keys, read};
+use super::response::Response;
 use super::shape;
 use super::sweep::{Axis, Choice};
 use super::tree::{Entry, Node, Value};
@@ -32,6 +33,10 @@ pub struct Expect {
     pub seconds: Option<Statistic>,
     /// The exchanges of the traffic that `metric` is about.
     pub exchanges: Option<Exchanges>,
+    /// What is taken of the distribution of response times that `metric` names.
+    pub responses: Option<Response>,
+    /// The labels that the run which it is compared with has in place of its own, by axis.
+    pub against: BTreeMap<String, String>,
     /// The axis whose labels `order` names.
     pub along: String,
     /// The ordering to hold.
@@ -111,6 +116,8 @@ impl Reader<'_> {
             metric: keys.metric,
             seconds: self.parsed("seconds", keys.seconds.as_deref(), Statistic::parse)?,
             exchanges: self.node.get("exchanges").map(Exchanges::read).transpose()?,
+            responses: self.parsed("responses", keys.responses.as_deref(), Response::parse)?,
+            against: BTreeMap::new(),
             along: keys.along.unwrap_or_else(|| "aqm".to_owned()),
             order: self.parsed("order", keys.order.as_deref(), OrderChain::parse)?,
             every: self.parsed("every", keys.every.as_deref(), Bound::parse)?,
@@ -119,6 +126,7 @@ impl Reader<'_> {
             note: keys.note,
         };
         self.select(&mut expect)?;
+        self.compare(&mut expect)?;
         if expect.formula.is_none() {
             self.check_window(&mut expect)?;
             self.check_metric(&expect)?;
@@ -144,7 +152,8 @@ impl Reader<'_> {
     fn check_kind(&self, keys: &shape::Expect) -> Result<(), Problem> {
         let given = |key: &str| self.node.get(key).is_some();
         if keys.formula.is_some() {
-            let wrong = ["where", "metric", "seconds", "exchanges", "along", "order"].into_iter().find(|k| given(k));
+            let wrong = ["where", "metric", "seconds", "exchanges", "responses", "against", "along", "order"];
+            let wrong = wrong.into_iter().find(|k| given(k));
             return wrong.map_or(Ok(()), |key| {
                 let problem = Problem::new(format!("{key} does not go with formula"));
                 Err(problem.right("what is computed has id, formula, args, every and note").at(self.at(key)))
@@ -197,6 +206,25 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads what a run is compared with: other labels on some axes.
+    fn compare(&self, expect: &mut Expect) -> Result<(), Problem> {
+        let needed = expect.responses.is_some_and(Response::compares);
+        let Some(table) = self.node.get("against") else {
+            let problem = Problem::new("nothing is there to compare the responses with").at(self.at("responses"));
+            return if needed { Err(problem.right("write against = { aqm = \"fifo\" }")) } else { Ok(()) };
+        };
+        if !needed || !table.is_table() {
+            let problem = Problem::new("against is not a table of labels for responses that compare");
+            return Err(problem.right("write responses = \"crossover\", against = { aqm = \"fifo\" }").at(&table.at));
+        }
+        for entry in table.entries() {
+            let labels =
+                self.scope.labels(&entry.key).ok_or_else(|| self.scope.no_axis(&entry.key, &[]).at(&entry.at))?;
+            expect.against.insert(entry.key.clone(), one_of(entry, labels)?);
+        }
+        Ok(())
+    }
+
     /// Without a window in `where`, the only one is meant; an ordering along windows is about several.
     fn check_window(&self, expect: &mut Expect) -> Result<(), Problem> {
         if expect.along == WINDOW {
@@ -229,6 +257,9 @@ impl Reader<'_> {
         if let (Some(_), Some(gauge)) = (&expect.link, metric.strip_prefix("aqm.")) {
             return self.check_gauge(expect, gauge);
         }
+        if expect.responses.is_some() {
+            return self.check_responses(expect, &below, metric);
+        }
         check_metric(&below, metric, &self.scope.names).map_err(|e| e.at(self.at("metric")))?;
         if expect.seconds.is_some() && is_composed(expect) {
             let problem = Problem::new("seconds does not go with a sum or ratio");
@@ -248,6 +279,18 @@ impl Reader<'_> {
             problem.right("write count, share, time_ms.mean, or a percentile such as time_ms.p50").at(self.at("metric"))
         };
         Quantity::parse(metric).map(|_| ()).ok_or_else(unknown)
+    }
+
+    /// What is taken of a distribution is taken of one kind of exchanges.
+    fn check_responses(&self, expect: &Expect, below: &[&str], metric: &str) -> Result<(), Problem> {
+        let of_app = matches!(below, ["apps", _]) || metric.starts_with("apps.");
+        if !of_app || is_composed(expect) || expect.seconds.is_some() || !metric.contains("response_time_ms.") {
+            let problem = Problem::new(format!("{metric} is not a distribution of response times"));
+            let help = "write where = { app = … } and metric = \"response_time_ms.KIND\"";
+            return Err(problem.right(help).at(self.at("metric")));
+        }
+        // A distribution has a mean where there is one.
+        check_metric(below, &format!("{metric}.mean"), &self.scope.names).map_err(|e| e.at(self.at("metric")))
     }
 
     /// A gauge of a discipline is in the series only, so that it takes a statistic.
@@ -271,7 +314,7 @@ impl Reader<'_> {
             let key = if self.node.get("along").is_some() { "along" } else { "order" };
             self.scope.no_axis(along, &[]).at(self.at(key))
         })?;
-        match order.labels.iter().find(|l| !labels.contains(l)) {
+        match order.groups.iter().flatten().find(|l| !labels.contains(l)) {
             None => Ok(()),
             Some(label) => Err(no_label(along, label, labels).at(self.at("order"))),
         }

@@ -134,7 +134,7 @@ impl Source<'_> {
     pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
         let class = self.class_index(context)?;
         let Model { spec, population, files, texts } = self.model(context)?;
-        let profile = read_profile(context.transport, self.node.get("transport"))?;
+        let profile = self.profile(context, &*population)?;
         self.check_times(context.duration)?;
         let routes = network.routes(Way { traffic: &self.name, node: self.node, keys: &self.keys })?;
         let delays = match self.node.get("delays").or_else(|| context.topology.get("delays")) {
@@ -143,6 +143,10 @@ impl Source<'_> {
         };
         let load = match &self.keys.load {
             Some(_) => Some(read_load(self.node, &spec, &routes, network)?),
+            None if self.keys.both_ways => {
+                let at = &self.node.get("both_ways").unwrap_or(self.node).at;
+                return Err(Problem::new("both_ways is there, but no load").right("write load = \"98%\"").at(at));
+            }
             None => None,
         };
         Ok(Group {
@@ -164,9 +168,23 @@ impl Source<'_> {
 
     /// Checks a traffic that takes no part, as far as that can be done without one.
     pub(super) fn check(&self, context: &Context<'_>) -> Result<(), Problem> {
-        self.model(context)?;
+        let model = self.model(context)?;
         self.check_times(context.duration)?;
-        read_profile(context.transport, self.node.get("transport")).map(|_| ())
+        self.profile(context, &*model.population).map(|_| ())
+    }
+
+    /// Its transport, which must be able to carry what it sends.
+    fn profile(&self, context: &Context<'_>, population: &dyn Population) -> Result<Profile, Problem> {
+        let own = self.node.get("transport");
+        let profile = read_profile(context.transport, own)?;
+        if profile.congestion.rate_based().is_none() || population.bears_loss() {
+            return Ok(profile);
+        }
+        let chosen = [own, context.transport].into_iter().flatten().find_map(|n| n.get("congestion"));
+        let (name, kind) = (chosen.and_then(Node::as_str).unwrap_or("this transport"), &self.keys.kind);
+        Err(Problem::new(format!("{name} sends nothing twice, and {kind} needs all that it asks for"))
+            .right("over such a transport goes bulk without a size; give this traffic a congestion control of TCP")
+            .at(&chosen.unwrap_or(self.node).at))
     }
 
     fn class_index(&self, context: &Context<'_>) -> Result<u8, Problem> {

@@ -21,7 +21,7 @@ use super::problem::Problem;
 use super::queue::plain;
 use super::rate::LinkRate;
 use super::resolve::{Resolved, Window};
-use super::tree::Node;
+use super::tree::{Node, Value};
 
 /// How much faster the links of a trial are: as the gigabit link beside the one of 100 Mb/s in le04.
 const FASTER: u64 = 10;
@@ -40,6 +40,9 @@ pub(super) struct Load {
     bps: u64,
     /// The link on which it is to be offered, by number.
     link: usize,
+    /// The link back whose load counts too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    back: Option<usize>,
 }
 
 /// Reads the `load` of a traffic.
@@ -56,6 +59,7 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
         return Err(problem.right("leave one of them out").at(&given.at));
     }
     let link = crossed(routes, network);
+    let back = back(node, routes, network)?;
     let bps = match written.strip_suffix('%') {
         Some(percent) => {
             percent.trim().parse().ok().map(|p: f64| network.links[link].rate.mean.as_bps() as f64 * p / 100.0)
@@ -64,12 +68,25 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
     };
     match bps {
         Some(bps) if bps >= 1.0 && bps <= network.links[link].rate.mean.as_bps() as f64 * FASTER as f64 / 2.0 => {
-            Ok(Load { written: written.to_owned(), bps: bps as u64, link })
+            Ok(Load { written: written.to_owned(), bps: bps as u64, link, back })
         }
         _ => Err(Problem::new(format!("{written:?} is not a load"))
             .right("write a share of the link such as \"98%\", above 0% and at most 500%, or a rate such as \"98mbit\"")
             .at(&value.at)),
     }
+}
+
+/// The link back, where the load of both ways is meant: the slowest one.
+fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize>, Problem> {
+    if !node.get("both_ways").is_some_and(|n| matches!(n.value, Value::Scalar(toml::Value::Boolean(true)))) {
+        return Ok(None);
+    }
+    let way = routes.first().map_or(&[][..], |r| &r.reverse);
+    let slowest = way.iter().copied().min_by_key(|&l| network.links[l].rate.mean);
+    slowest.map(Some).ok_or_else(|| {
+        let at = &node.get("both_ways").unwrap_or(node).at;
+        Problem::new("there is no link back whose load could count").right("give the way back a link").at(at)
+    })
 }
 
 /// The link on which a traffic's load is meant: the measured one, or the slowest on its way.
@@ -94,6 +111,8 @@ pub struct Sought {
     pub parameter: &'static str,
     /// The amount to begin with.
     pub first: f64,
+    /// The link back whose load counts too.
+    back: Option<usize>,
     /// The network of the trials, with the traffic alone.
     network: Arc<Resolved>,
     /// What tells it from others.
@@ -109,8 +128,8 @@ pub struct Trial {
     pub amount: f64,
     /// The value of the parameter that it stands for.
     pub value: f64,
-    /// The name of the link on which the load is measured.
-    pub link: String,
+    /// The names of the links on which the load is measured: it is the sum.
+    pub links: Vec<String>,
 }
 
 impl Sought {
@@ -126,9 +145,10 @@ impl Sought {
             interval: duration,
             classes: vec![group.name.clone()],
             windows: vec![Window { name: "all".to_owned(), from: Duration::ZERO, to: duration }],
-            links: run.links.iter().map(uncongested).collect::<Result<_, _>>()?,
+            links: run.links.iter().map(reported).collect::<Result<_, _>>()?,
             measured: load.link,
             groups: vec![alone],
+            uncongested: false,
         };
         let key = serde_json::to_string(&(load, &network)).unwrap_or_else(|_| format!("{load:?} {network:?}"));
         Ok(Sought {
@@ -137,6 +157,7 @@ impl Sought {
             bps: load.bps,
             parameter,
             first: first.min(FIRST),
+            back: load.back,
             network: Arc::new(network),
             key,
         })
@@ -154,17 +175,23 @@ impl Sought {
             ("calibration".to_owned(), format!("{} at {}", self.traffic, self.load)),
             (self.parameter.to_owned(), value.to_string()),
         ]);
-        let link = self.network.links[self.network.measured].name.clone();
+        let links = [self.network.measured].into_iter().chain(self.back);
+        let links = links.map(|l| self.network.links[l].name.clone()).collect();
         let network = Arc::new(Resolved { groups: vec![group], ..(*self.network).clone() });
-        Ok(Some(Trial { run: RunSpec::new(&labels, &network, SEED, 1), amount: became, value, link }))
+        Ok(Some(Trial { run: RunSpec::new(&labels, &network, SEED, 1), amount: became, value, links }))
     }
 }
 
+/// A link of a trial: it is uncongested, and reported.
+fn reported(link: &Link) -> Result<Link, Problem> {
+    Ok(Link { report: true, ..uncongested(link)? })
+}
+
 /// A link on which nothing queues for long: where a trace varies the rate, its mean stands for it.
-fn uncongested(link: &Link) -> Result<Link, Problem> {
+pub(super) fn uncongested(link: &Link) -> Result<Link, Problem> {
     let mean = BitRate::from_bps(link.rate.mean.as_bps().saturating_mul(FASTER));
     let rate = LinkRate { mean, trace: None };
-    Ok(Link { rate, aqm: plain()?, report: true, ..link.clone() })
+    Ok(Link { rate, aqm: plain()?, ..link.clone() })
 }
 
 impl Experiment {

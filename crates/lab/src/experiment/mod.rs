@@ -8,8 +8,8 @@
 //! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
 //! | `load` | populations that are found by simulation |
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
-//! | `expect`, `expect_table`, `order`, `metric`, `exchanges` | the published values that are claimed |
-//! | `predict`, `overview` | the lines that equations predict; the matrix of small plots |
+//! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
+//! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
 //! | `catalogue`, `files` | where experiments and their data lie |
 //! | `problem` | what is wrong, where, and what would be right |
 
@@ -18,6 +18,7 @@ mod delays;
 mod exchanges;
 mod expect;
 mod expect_table;
+mod figure;
 mod files;
 mod group;
 mod link;
@@ -35,6 +36,7 @@ mod queue;
 mod rate;
 mod read;
 mod resolve;
+mod response;
 mod scenario;
 mod shape;
 mod skip;
@@ -48,7 +50,7 @@ use std::sync::Arc;
 
 use crate::results;
 
-pub use catalogue::{CatalogueEntry, catalogue, library_file};
+pub use catalogue::{CatalogueEntry, catalogue, find, library_file};
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
 pub use load::{Sought, Trial};
@@ -57,9 +59,11 @@ pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use plan::RunSpec;
 pub use problem::{Location, Problem};
 pub use resolve::Window;
+pub use response::Response;
 
 use expect::{Scope, read_expects};
 use expect_table::read_tables;
+use figure::read_figures;
 use files::Files;
 use overview::read_overview;
 use patch::Patch;
@@ -116,6 +120,8 @@ pub struct Experiment {
     pub predictions: Vec<results::Overlay>,
     /// The matrix of small plots that its report has.
     pub overview: Option<results::Overview>,
+    /// The figures of its report.
+    pub figures: Vec<results::Figure>,
     /// The windows it reports; of all combinations, where they differ.
     pub windows: Vec<Window>,
     /// How often each combination is run.
@@ -134,7 +140,7 @@ impl Experiment {
     /// # Errors
     /// When there is none, or as [`Experiment::parse`].
     pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
-        let (file_name, text) = catalogue::find(name_or_path)?;
+        let (file_name, text) = find(name_or_path)?;
         Self::parse(&file_name, &text, overrides)
     }
 
@@ -164,6 +170,7 @@ impl Experiment {
             None => Vec::new(),
         };
         let overview = document.get("overview").map(|node| read_overview(node, &full.scope())).transpose()?;
+        let figures = document.get("figure").map_or(Ok(Vec::new()), |list| read_figures(list, &full.scope()))?;
         let quick = match document.get("quick") {
             Some(changes) => Some(Variant::of(&shortened(&document, changes)?, &[], &files)?),
             None => None,
@@ -177,7 +184,7 @@ impl Experiment {
             variant = Variant::of(&variant.document, &settings, &files)?;
         }
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
-        Ok(Experiment { expects, tables, predictions, overview, ..experiment })
+        Ok(Experiment { expects, tables, predictions, overview, figures, ..experiment })
     }
 
     /// Every combination and repeat; the repeats of a combination follow each other.
@@ -210,7 +217,7 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     }
     let mut tree = document.without(&["quick"]);
     for patch in Patch::from_table(changes, &[])? {
-        if ["quick", "expect", "expect_table", "predict", "overview"].contains(&patch.path.root()) {
+        if ["quick", "expect", "expect_table", "predict", "overview", "figure"].contains(&patch.path.root()) {
             let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
             return Err(problem.right("a quick run claims the same published values").at(&patch.at));
         }
@@ -292,6 +299,7 @@ impl Variant {
             tables: Vec::new(),
             predictions: Vec::new(),
             overview: None,
+            figures: Vec::new(),
             windows,
             repeat,
             seed: overrides.seed.unwrap_or(self.root.seed),
@@ -303,8 +311,22 @@ impl Variant {
 
 /// Whether a setting changes the file as a whole; others change each combination, after the sweep.
 fn is_of_the_file(path: &path::Path) -> bool {
-    let of_the_file = ["title", "source", "about", "plot", "repeat", "seed", "sweep", "quick", "overview"];
-    of_the_file.contains(&path.root()) || ["expect", "expect_table", "predict"].contains(&path.root())
+    const OF_THE_FILE: &[&str] = &[
+        "title",
+        "source",
+        "about",
+        "plot",
+        "repeat",
+        "seed",
+        "sweep",
+        "quick",
+        "expect",
+        "expect_table",
+        "predict",
+        "overview",
+        "figure",
+    ];
+    OF_THE_FILE.contains(&path.root())
 }
 
 /// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.

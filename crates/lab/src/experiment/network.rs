@@ -45,6 +45,8 @@ pub(super) struct Network {
     pub(super) measured: usize,
     pub(super) servers: u32,
     pub(super) clients: u32,
+    /// Whether its runs are over links on which nothing queues for long.
+    pub(super) uncongested: bool,
     joined: Joined,
 }
 
@@ -123,7 +125,8 @@ impl Reader<'_> {
     }
 
     fn network(&self, links: Vec<Link>, measured: usize, joined: Joined) -> Network {
-        Network { links, measured, servers: self.topology.servers, clients: self.topology.clients, joined }
+        let shape::Topology { servers, clients, uncongested, .. } = *self.topology;
+        Network { links, measured, servers, clients, uncongested, joined }
     }
 
     /// The rate that is written in `node`.

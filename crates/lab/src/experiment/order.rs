@@ -19,6 +19,9 @@ pub enum Relation {
     About,
 }
 
+/// Joins labels that stand together.
+const AND: &str = "&";
+
 const RELATIONS: &[(&str, Relation)] = &[
     (">", Relation::Greater),
     (">>", Relation::Twice),
@@ -41,12 +44,12 @@ impl Relation {
     }
 }
 
-/// An ordering of the labels of one axis: `fred > cbq >> red`.
+/// An ordering of the labels of one axis: `fred > cbq & cbt >> red`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderChain {
-    /// The labels, from left to right.
-    pub labels: Vec<String>,
-    /// How each label stands to the next: one fewer than the labels.
+    /// The labels, from left to right: those that `&` joins stand together.
+    pub groups: Vec<Vec<String>>,
+    /// How each label of a group stands to each of the next: one fewer than the groups.
     pub relations: Vec<Relation>,
 }
 
@@ -57,28 +60,36 @@ impl OrderChain {
     /// When there are fewer than two labels, or something is missing between two of them.
     pub fn parse(text: &str) -> Result<OrderChain, Problem> {
         let bad = |what: &str| {
-            Problem::new(format!("the ordering {what}"))
-                .right("write labels with >, >>, >>>, >= or ~ between them, with spaces: \"cbt >> red > fifo\"")
+            Problem::new(format!("the ordering {what}")).right(
+                "write labels with >, >>, >>>, >=, ~ or & between them, with spaces: \"cbt >> red & fred > fifo\"",
+            )
         };
-        let mut chain = OrderChain { labels: Vec::new(), relations: Vec::new() };
+        let mut chain = OrderChain { groups: Vec::new(), relations: Vec::new() };
+        let mut group: Vec<String> = Vec::new();
         let mut label: Vec<&str> = Vec::new();
         for word in text.split_whitespace() {
             if word.starts_with('<') {
                 return Err(bad("runs upwards; write the greatest first"));
             }
-            match RELATIONS.iter().find(|(sign, _)| *sign == word) {
-                Some(_) if label.is_empty() => return Err(bad(&format!("has no label before {word}"))),
-                Some((_, relation)) => {
-                    chain.labels.push(std::mem::take(&mut label).join(" "));
-                    chain.relations.push(*relation);
+            let relation = RELATIONS.iter().find(|(sign, _)| *sign == word).map(|(_, relation)| *relation);
+            match relation {
+                _ if label.is_empty() && (word == AND || relation.is_some()) => {
+                    return Err(bad(&format!("has no label before {word}")));
                 }
+                Some(relation) => {
+                    group.push(std::mem::take(&mut label).join(" "));
+                    chain.groups.push(std::mem::take(&mut group));
+                    chain.relations.push(relation);
+                }
+                None if word == AND => group.push(std::mem::take(&mut label).join(" ")),
                 None => label.push(word),
             }
         }
         if label.is_empty() {
             return Err(bad("ends without a label"));
         }
-        chain.labels.push(label.join(" "));
+        group.push(label.join(" "));
+        chain.groups.push(group);
         if chain.relations.is_empty() { Err(bad("has one label only")) } else { Ok(chain) }
     }
 }
@@ -86,10 +97,11 @@ impl OrderChain {
 impl fmt::Display for OrderChain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = |r: &Relation| RELATIONS.iter().find(|(_, known)| known == r).map_or("?", |(sign, _)| *sign);
-        for (label, relation) in self.labels.iter().zip(&self.relations) {
-            write!(f, "{label} {} ", sign(relation))?;
+        let joined = |group: &Vec<String>| group.join(" & ");
+        for (group, relation) in self.groups.iter().zip(&self.relations) {
+            write!(f, "{} {} ", joined(group), sign(relation))?;
         }
-        f.write_str(self.labels.last().map_or("", String::as_str))
+        f.write_str(&self.groups.last().map(joined).unwrap_or_default())
     }
 }
 
@@ -214,10 +226,12 @@ mod tests {
 
     #[test]
     fn orderings_read_as_they_are_written() {
-        for text in ["fred > cbq > cbt >> red > fifo", "a >= b ~ c >>> d", "red gentle > HTTP+Proshare"] {
+        for text in
+            ["fred > cbq > cbt >> red > fifo", "a >= b ~ c >>> d", "a & b > c & d", "red gentle > HTTP+Proshare"]
+        {
             assert_eq!(OrderChain::parse(text).unwrap().to_string(), text);
         }
-        for text in ["", "a", "a >", "> a", "a > > b", "a < b", "a>b"] {
+        for text in ["", "a", "a >", "> a", "a > > b", "a < b", "a>b", "a & > b", "a > b &", "a & b"] {
             assert!(OrderChain::parse(text).is_err(), "{text}");
         }
     }

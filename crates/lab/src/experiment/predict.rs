@@ -88,8 +88,8 @@ fn unknown(name: &str) -> Problem {
     Problem::new(format!("no formula is called {name:?}")).right(help)
 }
 
-/// The labels that a run must have for the line to be drawn beside it.
-fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
+/// The labels that a run must have for the line to be drawn beside it, or in a figure.
+pub(super) fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
     let Some(table) = node.get("where") else { return Ok(BTreeMap::new()) };
     if !table.is_table() {
         return Err(Problem::new("where is not a table").right("write where = { aqm = \"red\" }").at(&table.at));

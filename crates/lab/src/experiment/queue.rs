@@ -1,5 +1,6 @@
 //! A discipline in an experiment: a name, or a table with its parameters, over those of `[params]`.
 
+use aqmkit_aqm::custom;
 use aqmkit_aqm::params::ParamError;
 use aqmkit_aqm::registry::{ALL, Link, Spec, find};
 
@@ -49,7 +50,8 @@ pub(super) fn plain() -> Result<Spec, Problem> {
 }
 
 fn known(name: &str, node: &Node) -> Result<(), Problem> {
-    find(name).map(|_| ()).ok_or_else(|| unknown(name).at(&node.at))
+    let there = name == custom::NAME || find(name).is_some();
+    if there { Ok(()) } else { Err(unknown(name).at(&node.at)) }
 }
 
 fn unknown(name: &str) -> Problem {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aqmkit_base::BitRate;
-use aqmkit_sim::trace::Trace;
+use aqmkit_base::trace::Trace;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

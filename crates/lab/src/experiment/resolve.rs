@@ -24,6 +24,9 @@ pub(super) struct Resolved {
     pub(super) links: Vec<Link>,
     pub(super) measured: usize,
     pub(super) groups: Vec<Group>,
+    /// Whether the links are made as fast as those of trials, so that nothing queues for long.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) uncongested: bool,
 }
 
 /// A part of the measured time.
@@ -90,6 +93,7 @@ pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Pr
         links: network.links,
         measured: network.measured,
         groups,
+        uncongested: network.uncongested,
     }))
 }
 

@@ -10,6 +10,7 @@ use aqmkit_sim::scenario::{self, Scenario};
 use super::delays::Delays;
 use super::group::Group;
 use super::link::Link;
+use super::load::uncongested;
 use super::network::Route;
 use super::plan::RunSpec;
 use super::problem::Problem;
@@ -39,7 +40,7 @@ impl RunSpec {
             duration: run.warmup + run.duration,
             origin: Instant::ZERO + run.warmup,
             classes: run.classes.clone(),
-            links: run.links.iter().map(link).collect(),
+            links: run.links.iter().map(|l| link(l, run.uncongested)).collect::<Result<_, _>>()?,
             measured: run.measured,
             groups: run.groups.iter().map(|g| group(g, run, self.seed)).collect(),
             windows: run.windows.iter().map(window).collect(),
@@ -51,18 +52,19 @@ impl RunSpec {
     }
 }
 
-fn link(link: &Link) -> scenario::Link {
-    scenario::Link {
-        name: link.name.clone(),
+fn link(link: &Link, free: bool) -> Result<scenario::Link, Problem> {
+    let link = if free { uncongested(link)? } else { link.clone() };
+    Ok(scenario::Link {
+        name: link.name,
         rate: link.rate.mean,
         trace: link.rate.trace.as_ref().map(|t| Arc::clone(&t.trace)),
         delay: link.delay,
         overhead: link.overhead,
         mean_packet: link.mean_packet,
-        aqm: link.aqm.clone(),
+        aqm: link.aqm,
         wire: link.wire,
         report: link.report,
-    }
+    })
 }
 
 fn group(group: &Group, run: &Resolved, seed: u64) -> scenario::Group {

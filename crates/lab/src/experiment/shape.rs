@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::rate::Rate;
 use super::wire::{Loss, Reorder};
+use crate::results::FigureKind;
 
 /// A value that is read elsewhere.
 type Elsewhere = Option<IgnoredAny>;
@@ -50,6 +51,7 @@ pub(super) struct Root {
     expect_table: Elsewhere,
     predict: Elsewhere,
     overview: Elsewhere,
+    figure: Elsewhere,
 }
 
 /// `[topology]`.
@@ -78,6 +80,8 @@ pub(super) struct Topology {
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
     pub(super) measured: Option<String>,
+    #[serde(default)]
+    pub(super) uncongested: bool,
     delays: Elsewhere,
     aqm: Elsewhere,
     reverse: Elsewhere,
@@ -138,6 +142,8 @@ pub(super) struct Traffic {
     #[serde(default)]
     pub(super) direction: Direction,
     pub(super) load: Option<String>,
+    #[serde(default)]
+    pub(super) both_ways: bool,
     delays: Elsewhere,
     transport: Elsewhere,
 }
@@ -166,6 +172,7 @@ impl Traffic {
         "reverse",
         "direction",
         "load",
+        "both_ways",
         "delays",
         "transport",
     ];
@@ -179,6 +186,7 @@ pub(super) struct Expect {
     pub(super) id: String,
     pub(super) metric: Option<String>,
     pub(super) seconds: Option<String>,
+    pub(super) responses: Option<String>,
     pub(super) along: Option<String>,
     pub(super) order: Option<String>,
     pub(super) every: Option<String>,
@@ -189,6 +197,22 @@ pub(super) struct Expect {
     pub(super) note: String,
     r#where: Elsewhere,
     exchanges: Elsewhere,
+    against: Elsewhere,
+}
+
+/// `[[figure]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Figure {
+    pub(super) title: String,
+    pub(super) kind: FigureKind,
+    pub(super) app: String,
+    pub(super) response: String,
+    pub(super) upto: Option<Duration>,
+    #[serde(default)]
+    pub(super) note: String,
+    r#where: Elsewhere,
 }
 
 /// `[[predict]]`.

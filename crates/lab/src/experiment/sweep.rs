@@ -65,6 +65,7 @@ const TAKEN: &[&str] = &[
     "expect_table",
     "predict",
     "overview",
+    "figure",
     "window",
     "class",
     "app",

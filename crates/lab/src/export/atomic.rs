@@ -1,8 +1,10 @@
 //! Files that appear whole or not at all.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use super::error::{Cause, ExportError};
 
@@ -18,16 +20,80 @@ pub fn write_atomically(
 }
 
 fn try_write(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Cause>) -> Result<(), Cause> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".aqmkit-").suffix(".part");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(dir)?;
+    let file = beside(path)?;
     let mut out = BufWriter::new(file.as_file());
     fill(&mut out)?;
     out.flush()?;
     drop(out);
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// A new file beside `path`.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".aqmkit-").suffix(".part");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(dir)
+}
+
+/// A file that grows beside its place, and takes it at the end. What is there already and no ordinary file, such as
+/// a pipe, is written to as it is.
+#[derive(Debug)]
+pub struct Temporary {
+    path: PathBuf,
+    file: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Beside(NamedTempFile),
+    Itself(File),
+}
+
+impl Temporary {
+    /// A file that will be at `path`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn beside(path: &Path) -> Result<Self, ExportError> {
+        let special = path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir());
+        let file = match special {
+            true => File::options().write(true).open(path).map(Place::Itself),
+            false => beside(path).map(Place::Beside),
+        };
+        let file = file.map_err(|error| ExportError::new(path, error))?;
+        Ok(Temporary { path: path.to_owned(), file })
+    }
+
+    /// The end: it is at its place now.
+    ///
+    /// # Errors
+    /// When it cannot be put there.
+    pub fn take_its_place(self) -> Result<(), ExportError> {
+        match self.file {
+            Place::Itself(_) => Ok(()),
+            Place::Beside(file) => {
+                file.persist(&self.path).map(|_| ()).map_err(|e| ExportError::new(&self.path, e.error))
+            }
+        }
+    }
+}
+
+impl Write for Temporary {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Place::Beside(file) => file.write(bytes),
+            Place::Itself(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.file {
+            Place::Beside(file) => file.flush(),
+            Place::Itself(file) => file.flush(),
+        }
+    }
 }

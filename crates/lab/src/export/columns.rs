@@ -1,19 +1,22 @@
 //! Tables of columns, written run by run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufWriter;
+use std::iter::repeat_n;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::atomic::write_atomically;
+use super::batches::Table;
 use super::error::{Cause, ExportError};
 use crate::report::RunData;
 
@@ -24,9 +27,9 @@ pub(super) struct LabelColumns {
 }
 
 impl LabelColumns {
-    /// The labels of `runs`. One that has the name of a value column is called `axis.<name>`.
-    pub(super) fn of(runs: &[RunData<'_>], values: &[Field]) -> Self {
-        let labels: BTreeSet<&String> = runs.iter().flat_map(|run| run.labels.keys()).collect();
+    /// These labels. One that has the name of a value column is called `axis.<name>`.
+    fn of<'a>(labels: impl Iterator<Item = &'a Labels>, values: &[Field]) -> Self {
+        let labels: BTreeSet<&String> = labels.flat_map(BTreeMap::keys).collect();
         let column = |label: &String| match values.iter().any(|field| field.name() == label) {
             true => format!("axis.{label}"),
             false => label.clone(),
@@ -35,28 +38,31 @@ impl LabelColumns {
     }
 
     /// The schema of a table with these labels in front of `values`.
-    pub(super) fn schema(&self, values: Vec<Field>) -> SchemaRef {
+    fn schema(&self, values: Vec<Field>) -> SchemaRef {
         let labels = self.names.iter().map(|(label, column)| Field::new(column, kind(label), true));
         Arc::new(Schema::new(labels.chain(values).collect::<Vec<_>>()))
     }
 
-    /// The labels of `run`, `rows` times.
-    fn arrays(&self, run: &RunData<'_>, rows: usize) -> Vec<ArrayRef> {
-        self.names.iter().map(|(label, _)| repeated(label, run.labels.get(label), rows)).collect()
+    /// The labels of one run, `rows` times.
+    fn arrays(&self, labels: &Labels, rows: usize) -> Vec<ArrayRef> {
+        self.names.iter().map(|(label, _)| column(label, repeat_n(labels.get(label), rows))).collect()
     }
 }
+
+/// The labels of a run.
+type Labels = BTreeMap<String, String>;
 
 /// Counters are numbers in the tables, and all other labels text.
 fn kind(label: &str) -> DataType {
     if matches!(label, "repeat" | "seed") { DataType::UInt64 } else { DataType::Utf8 }
 }
 
-fn repeated(label: &str, value: Option<&String>, rows: usize) -> ArrayRef {
-    let value = value.map(String::as_str);
+/// The column of a label, with these values.
+fn column<'a>(label: &str, values: impl Iterator<Item = Option<&'a String>>) -> ArrayRef {
     if kind(label) == DataType::UInt64 {
-        return Arc::new(UInt64Array::from(vec![value.and_then(|text| text.parse().ok()); rows]));
+        return Arc::new(values.map(|text| text?.parse().ok()).collect::<UInt64Array>());
     }
-    Arc::new(StringArray::from(vec![value; rows]))
+    Arc::new(values.collect::<StringArray>())
 }
 
 /// A column of numbers; what is not a number is null.
@@ -74,23 +80,20 @@ pub(super) fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// Writes one row group (or more) for each run: its labels, then the columns that `rows_of` makes.
-pub(super) fn write(
-    path: &Path,
-    runs: &[RunData<'_>],
-    values: Vec<Field>,
-    mut rows_of: impl FnMut(&RunData<'_>) -> Vec<ArrayRef>,
-) -> Result<(), ExportError> {
-    let labels = LabelColumns::of(runs, &values);
-    let schema = labels.schema(values);
+/// What a table holds: the columns beside the labels, and how those of one run are made.
+pub(super) struct Layout<'a> {
+    pub(super) values: Vec<Field>,
+    pub(super) rows_of: Box<dyn Fn(&RunData<'_>) -> Vec<ArrayRef> + 'a>,
+}
+
+/// Writes one row group (or more) for each run: its labels, then the columns of the layout.
+pub(super) fn write(path: &Path, runs: &[RunData<'_>], layout: &Layout<'_>) -> Result<(), ExportError> {
+    let (labels, schema) = head(runs, layout);
     write_atomically(path, |out| {
         let mut writer = open(out, &schema)?;
         for run in runs {
-            let columns = rows_of(run);
-            let rows = columns.first().map_or(0, |column| column.len());
-            if rows > 0 {
-                let all = labels.arrays(run, rows).into_iter().chain(columns).collect();
-                writer.write(&RecordBatch::try_new(schema.clone(), all)?)?;
+            if let Some(batch) = batch(run, layout, &labels, &schema)? {
+                writer.write(&batch)?;
             }
         }
         writer.close()?;
@@ -98,10 +101,53 @@ pub(super) fn write(
     })
 }
 
+/// The same in memory: a batch for each run.
+pub(super) fn gather(runs: &[RunData<'_>], layout: &Layout<'_>) -> Result<Table, ArrowError> {
+    let (labels, schema) = head(runs, layout);
+    let batches = runs.iter().filter_map(|run| batch(run, layout, &labels, &schema).transpose());
+    Ok(Table { batches: batches.collect::<Result<_, _>>()?, schema })
+}
+
+fn head(runs: &[RunData<'_>], layout: &Layout<'_>) -> (LabelColumns, SchemaRef) {
+    let labels = LabelColumns::of(runs.iter().map(|run| run.labels), &layout.values);
+    let schema = labels.schema(layout.values.clone());
+    (labels, schema)
+}
+
+/// The rows of one run, if it has any.
+fn batch(
+    run: &RunData<'_>,
+    layout: &Layout<'_>,
+    labels: &LabelColumns,
+    schema: &SchemaRef,
+) -> Result<Option<RecordBatch>, ArrowError> {
+    let columns = (layout.rows_of)(run);
+    let rows = columns.first().map_or(0, |column| column.len());
+    if rows == 0 {
+        return Ok(None);
+    }
+    let all = labels.arrays(run.labels, rows).into_iter().chain(columns).collect();
+    RecordBatch::try_new(Arc::clone(schema), all).map(Some)
+}
+
+/// A table with one row for each of these labels.
+pub(super) fn row_each(labels: &[&Labels], values: Vec<Field>, columns: Vec<ArrayRef>) -> Result<Table, ArrowError> {
+    let head = LabelColumns::of(labels.iter().copied(), &values);
+    let schema = head.schema(values);
+    let named = head.names.iter().map(|(label, _)| column(label, labels.iter().map(|l| l.get(label))));
+    let all = named.chain(columns).collect();
+    Ok(Table { batches: vec![RecordBatch::try_new(Arc::clone(&schema), all)?], schema })
+}
+
 fn open<'a, 'b>(
     out: &'a mut BufWriter<&'b File>,
     schema: &SchemaRef,
 ) -> Result<ArrowWriter<&'a mut BufWriter<&'b File>>, Cause> {
-    let settings = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    Ok(ArrowWriter::try_new(out, schema.clone(), Some(settings))?)
+    Ok(ArrowWriter::try_new(out, schema.clone(), Some(settings()))?)
+}
+
+/// How Parquet files are written.
+#[must_use]
+pub fn settings() -> WriterProperties {
+    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build()
 }

@@ -3,6 +3,7 @@
 //! Every file appears whole or not at all: it is written beside its place and renamed into it.
 
 mod atomic;
+mod batches;
 mod columns;
 mod csv;
 mod error;
@@ -11,7 +12,9 @@ mod tables;
 use std::io::Write;
 use std::path::Path;
 
-pub use atomic::write_atomically;
+pub use atomic::{Temporary, write_atomically};
+pub use batches::{Kind, Table, runs, table, verdicts};
+pub use columns::settings as parquet_settings;
 pub use error::ExportError;
 
 use crate::report::RunData;
@@ -25,9 +28,9 @@ pub fn write(dir: &Path, results: &Results, runs: &[RunData<'_>]) -> Result<(), 
     std::fs::create_dir_all(dir).map_err(|source| ExportError::new(dir, source))?;
     json(&dir.join("results.json"), results)?;
     csv::summary(&dir.join("summary.csv"), results)?;
-    tables::series(&dir.join("series.parquet"), runs)?;
-    tables::flows(&dir.join("flows.parquet"), runs)?;
-    tables::responses(&dir.join("responses.parquet"), runs)
+    columns::write(&dir.join("series.parquet"), runs, &tables::series(runs))?;
+    columns::write(&dir.join("flows.parquet"), runs, &tables::flows(runs))?;
+    columns::write(&dir.join("responses.parquet"), runs, &tables::exchanges())
 }
 
 /// Writes `results.json`: indented, with the keys always in the same order.

@@ -104,7 +104,15 @@
 //! | `coupled-rate-ratio` | reno, dctcp (constants), drop, mark, `rtt_reno`, `rtt_dctcp` | ratio | DualQ eq 17 |
 //! | `bottleneck-penalty` | bottlenecks | ratio | DualQ 4: DCTCP beside Reno over several of them |
 //! | `dcn-drop-probability` | reference, count | share | DCN 3.1: `1 - p_ref / pktcount` |
+//! | `dcn-decrement` | reference, count | packets | DCN 3.2: `pktcount - p_ref`, every `T_dec` |
 //! | `dcn-reference` | reference, a, b, queue, `queue_before`, target | packets | DCN 3.2 |
+//!
+//! ## The web's responses (le04 3, le03; `web.rs`)
+//!
+//! | name | arguments | result | equation |
+//! |---|---|---|---|
+//! | `http-unc-size` | share | size | the size that this share of the responses of `http-unc` does not exceed |
+//! | `http-unc-share` | \[above\], \[upto\] (sizes), \[of = "responses"\] | share | of all responses, or of all `bytes`, what is in responses of such sizes |
 //!
 //! ## RED-PD (Mahajan and Floyd 2001; `redpd.rs`)
 //!
@@ -127,6 +135,7 @@ mod mpeg;
 mod red;
 mod redpd;
 mod tcp;
+mod web;
 
 use serde::de::DeserializeOwned;
 
@@ -201,7 +210,7 @@ fn hint(near: &Option<String>) -> String {
 /// Every formula.
 #[must_use]
 pub fn all() -> Vec<Entry> {
-    [cbt::ALL, red::ALL, link::ALL, mpeg::ALL, tcp::ALL, redpd::ALL].concat()
+    [cbt::ALL, red::ALL, link::ALL, mpeg::ALL, tcp::ALL, redpd::ALL, web::ALL].concat()
 }
 
 /// Looks up a formula by name.

@@ -21,6 +21,7 @@ table![
     CoupledRateRatio,
     BottleneckPenalty,
     DcnDropProbability,
+    DcnDecrement,
     DcnReference,
 ];
 
@@ -164,6 +165,13 @@ formula! {
     "dcn-drop-probability", "Le et al. 2004, section 3.1",
     DcnDropProbability { reference: f64, count: f64 },
     |a| share((1.0 - a.reference / a.count).max(0.0))
+}
+
+formula! {
+    /// What is left of a flow's count after `T_dec`; below zero the flow leaves the table: `pktcount - p_ref`.
+    "dcn-decrement", "Le, Aikat, Jeffay and Smith 2004, section 3.2",
+    DcnDecrement { reference: f64, count: f64 },
+    |a| count(a.count - a.reference)
 }
 
 formula! {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_sim::output::{ExchangeRecord, Output, Series};
+use aqmkit_sim::Output;
 use serde_json::Value;
 
 use super::exchanges;
+use super::response::{Times, taken};
 use super::unit::{self, Quantity};
 use crate::experiment::{Expect, OVER, PLUS, Statistic};
 use crate::report::RunData;
@@ -24,8 +25,7 @@ struct Seen<'a> {
     values: Value,
     from_s: f64,
     to_s: f64,
-    series: &'a Series,
-    exchanges: &'a [ExchangeRecord],
+    output: &'a Output,
 }
 
 /// Every window of every finished run, and what was planned.
@@ -56,8 +56,7 @@ impl<'a> Evidence<'a> {
                 let entry = crate::run::entry(run.labels, w, run.output.engine);
                 let values = serde_json::to_value(&entry)?;
                 let Entry { labels, .. } = entry;
-                let Output { series, exchanges, .. } = run.output;
-                seen.push(Seen { labels, values, from_s: w.from_s, to_s: w.to_s, series, exchanges });
+                seen.push(Seen { labels, values, from_s: w.from_s, to_s: w.to_s, output: run.output });
             }
         }
         Ok(Evidence { seen, planned })
@@ -81,7 +80,43 @@ impl<'a> Evidence<'a> {
         let wanted = |s: &&Seen<'_>| {
             selects(expect, &s.labels) && expect.window.as_ref().is_none_or(|w| s.labels.get("window") == Some(w))
         };
-        self.seen.iter().filter(wanted).filter_map(|s| sample(expect, s).transpose()).collect()
+        self.seen.iter().filter(wanted).filter_map(|s| self.sample(expect, s).transpose()).collect()
+    }
+
+    /// Nothing where the claim is about exchanges, and there are none such.
+    fn sample(&self, expect: &Expect, seen: &Seen<'_>) -> Result<Option<Sample>, String> {
+        let number = match (expect.responses, expect.exchanges) {
+            (Some(_), _) => self.of_responses(expect, seen)?,
+            (None, Some(wanted)) => {
+                let window = (seen.from_s, seen.to_s);
+                match exchanges::value(expect, wanted, &seen.output.exchanges, window) {
+                    Some(value) => value,
+                    None => return Ok(None),
+                }
+            }
+            (None, None) => measured(expect, seen)?,
+        };
+        let combination = seen.labels.iter().filter(|(k, _)| !REPEATS.contains(&k.as_str()));
+        Ok(Some(Sample {
+            combination: combination.map(|(k, v)| (k.clone(), v.clone())).collect(),
+            repeat: seen.labels.get("repeat").cloned().unwrap_or_default(),
+            value: unit::of_field(&field(expect), number),
+        }))
+    }
+
+    /// What the claim takes of the distribution of response times, of this run alone or beside another.
+    fn of_responses(&self, expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
+        let quantity = paths(expect).concat().into_iter().next().unwrap_or_default();
+        let own = times(&quantity, seen)?;
+        let mut other = None;
+        if !expect.against.is_empty() {
+            let mut labels = seen.labels.clone();
+            labels.extend(expect.against.clone());
+            let beside = self.seen.iter().find(|s| s.labels == labels);
+            let beside = beside.ok_or_else(|| format!("the run to compare with was not done: {:?}", expect.against))?;
+            other = Some(times(&quantity, beside)?);
+        }
+        expect.responses.and_then(|what| taken(what, own, other)).ok_or_else(|| missing(&quantity, seen))
     }
 }
 
@@ -95,25 +130,8 @@ pub fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
     expect.selector.iter().all(|(axis, any)| labels.get(axis).is_some_and(|l| any.contains(l)))
 }
 
-/// Nothing where the claim is about exchanges, and there are none such.
-fn sample(expect: &Expect, seen: &Seen<'_>) -> Result<Option<Sample>, String> {
-    let number = match &expect.exchanges {
-        Some(wanted) => match exchanges::value(expect, *wanted, seen.exchanges, (seen.from_s, seen.to_s)) {
-            Some(value) => value,
-            None => return Ok(None),
-        },
-        None => number(expect, seen)?,
-    };
-    let combination = seen.labels.iter().filter(|(k, _)| !REPEATS.contains(&k.as_str()));
-    Ok(Some(Sample {
-        combination: combination.map(|(k, v)| (k.clone(), v.clone())).collect(),
-        repeat: seen.labels.get("repeat").cloned().unwrap_or_default(),
-        value: unit::of_field(&field(expect), number),
-    }))
-}
-
 /// The metric: a quantity, a sum, or one over another.
-fn number(expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
+fn measured(expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
     let sides = paths(expect).into_iter().map(|side| total(expect, &side, seen)).collect::<Result<Vec<_>, _>>()?;
     Ok(sides.into_iter().reduce(|above, below| above / below).unwrap_or(f64::NAN))
 }
@@ -125,12 +143,19 @@ fn total(expect: &Expect, paths: &[String], seen: &Seen<'_>) -> Result<f64, Stri
             Some(statistic) => over_seconds(statistic, path, seen),
             None => lookup(&seen.values, path).and_then(Value::as_f64),
         };
-        found.ok_or_else(|| {
-            let at: Vec<_> = seen.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            format!("there is no {path} in {}", at.join(" "))
-        })
+        found.ok_or_else(|| missing(path, seen))
     };
     paths.iter().map(value).sum()
+}
+
+fn times<'s>(quantity: &str, seen: &'s Seen<'_>) -> Result<Times<'s>, String> {
+    let window = seen.labels.get("window").map_or("", String::as_str);
+    Times::find(seen.output, window, quantity).ok_or_else(|| missing(quantity, seen))
+}
+
+fn missing(path: &str, seen: &Seen<'_>) -> String {
+    let at: Vec<_> = seen.labels.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    format!("there is no {path} in {}", at.join(" "))
 }
 
 /// The metric's whole path, `classes.tcp.goodput_bps`: of each term of its sum, and of what it is divided by.
@@ -146,6 +171,9 @@ fn paths(expect: &Expect) -> Vec<Vec<String>> {
 /// a time is in seconds, and the terms of a sum have one unit.
 pub fn field(expect: &Expect) -> String {
     let paths = paths(expect);
+    if let Some(what) = expect.responses {
+        return if what.is_share() { "share" } else { "response_s" }.to_owned();
+    }
     match expect.seconds {
         Some(Statistic::Share(_)) => "share".to_owned(),
         Some(Statistic::Until(_)) => "until_s".to_owned(),
@@ -174,10 +202,11 @@ fn lookup<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
 
 /// The statistic over the one-second values inside the window.
 fn over_seconds(statistic: Statistic, path: &str, seen: &Seen<'_>) -> Option<f64> {
-    let columns = &seen.series.columns;
+    let series = &seen.output.series;
+    let columns = &series.columns;
     let column = columns.get(path).or_else(|| columns.get(path.strip_suffix(".mean")?));
     let column = column.or_else(|| columns.get(&format!("{path}.mean")))?;
-    let interval = seen.series.interval_s;
+    let interval = series.interval_s;
     if interval.is_nan() || interval <= 0.0 {
         return None;
     }
@@ -232,6 +261,7 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aqmkit_sim::output::Series;
     use serde_json::json;
 
     #[test]
@@ -248,14 +278,8 @@ mod tests {
         let mut series = Series { interval_s: 0.5, ..Series::default() };
         let column = vec![9.0, 9.0, 1.0, 3.0, 2.0, 4.0, f64::NAN, 5.0, 9.0];
         series.columns.insert("apps.mpeg.frame_rate".to_owned(), column);
-        let seen = Seen {
-            labels: BTreeMap::new(),
-            values: json!({}),
-            from_s: 1.0,
-            to_s: 4.0,
-            series: &series,
-            exchanges: &[],
-        };
+        let output = Output { series, ..Output::default() };
+        let seen = Seen { labels: BTreeMap::new(), values: json!({}), from_s: 1.0, to_s: 4.0, output: &output };
         let of = |s: &str| over_seconds(Statistic::parse(s).unwrap(), "apps.mpeg.frame_rate", &seen);
         assert_eq!(of("min"), Some(2.0));
         assert_eq!(of("max"), Some(5.0));

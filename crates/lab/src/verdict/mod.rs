@@ -7,6 +7,7 @@
 pub mod evidence;
 mod exchanges;
 pub mod published;
+mod response;
 pub mod unit;
 
 use std::collections::BTreeMap;
@@ -208,12 +209,6 @@ fn name(place: &Combination, axes: &[String]) -> String {
     if parts.is_empty() { String::new() } else { format!("{}: ", parts.join(" ")) }
 }
 
-/// Each neighbouring pair of an ordering.
-fn pairs(order: &OrderChain) -> impl Iterator<Item = (&str, Relation, &str)> {
-    let neighbours = order.labels.iter().zip(order.labels.iter().skip(1)).zip(&order.relations);
-    neighbours.map(|((left, right), relation)| (left.as_str(), *relation, right.as_str()))
-}
-
 fn sign(relation: Relation) -> &'static str {
     match relation {
         Relation::Greater => ">",
@@ -226,16 +221,28 @@ fn sign(relation: Relation) -> &'static str {
 
 /// The ordering at one place: whether it holds (if all its labels were measured), and the values in words.
 fn at_place(order: &OrderChain, values: &BTreeMap<&str, f64>, prefix: &str) -> (Option<bool>, String) {
-    let told = |label: &str| format!("{label} {}", values.get(label).map_or("not measured".to_owned(), |v| short(*v)));
-    let mut text = format!("{prefix}{}", order.labels.first().map_or(String::new(), |l| told(l)));
+    let told = |label: &String| {
+        format!("{label} {}", values.get(label.as_str()).map_or("not measured".to_owned(), |v| short(*v)))
+    };
+    let group = |labels: &Vec<String>| labels.iter().map(told).collect::<Vec<_>>().join(" & ");
+    let mut text = format!("{prefix}{}", order.groups.first().map_or(String::new(), group));
     let mut all = Some(true);
-    for (left, relation, right) in pairs(order) {
-        let holds = values.get(left).zip(values.get(right)).map(|(a, b)| relation.holds(*a, *b));
+    for ((left, right), relation) in order.groups.iter().zip(order.groups.iter().skip(1)).zip(&order.relations) {
+        let holds = stand(left, *relation, right, values);
         all = all.zip(holds).map(|(so_far, this)| so_far && this);
         let not = if holds == Some(false) { "not " } else { "" };
-        text.push_str(&format!(" {not}{} {}", sign(relation), told(right)));
+        text.push_str(&format!(" {not}{} {}", sign(*relation), group(right)));
     }
     (all, text)
+}
+
+/// Whether each label on the left stands so to each on the right; nothing where one was not measured.
+fn stand(left: &[String], relation: Relation, right: &[String], values: &BTreeMap<&str, f64>) -> Option<bool> {
+    let mut all = true;
+    for (a, b) in left.iter().flat_map(|a| right.iter().map(move |b| (a, b))) {
+        all &= relation.holds(*values.get(a.as_str())?, *values.get(b.as_str())?);
+    }
+    Some(all)
 }
 
 /// A number in four digits.

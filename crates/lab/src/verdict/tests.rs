@@ -49,6 +49,8 @@ fn expect(id: &str) -> Expect {
         link: None,
         seconds: None,
         exchanges: None,
+        responses: None,
+        against: BTreeMap::new(),
         order: None,
         every: None,
         formula: None,

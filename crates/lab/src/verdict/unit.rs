@@ -69,6 +69,9 @@ pub const UNITS: &[Unit] = &[
     unit("packets/s", Dimension::PerSecond, 1.0),
     unit("frames/s", Dimension::PerSecond, 1.0),
     unit("frames", Dimension::Count, 1.0),
+    unit("flows", Dimension::Count, 1.0),
+    unit("users", Dimension::Count, 1.0),
+    unit("exchanges", Dimension::Count, 1.0),
     unit("bytes", Dimension::Size, 1.0),
     unit("KB", Dimension::Size, 1024.0),
     unit("ratio", Dimension::Share, 1.0),
@@ -110,7 +113,9 @@ fn suffix(part: &str) -> Option<(Dimension, f64)> {
         "loss_rate_pps" | "packets_per_s" | "timeouts_per_s" | "frame_rate" | "playable_frame_rate" | "counters" => {
             (Dimension::PerSecond, 1.0)
         }
-        "queue_packets" | "completed" | "connections" | "count" | "drops" => (Dimension::Count, 1.0),
+        "queue_packets" | "completed" | "connections" | "count" | "drops" | "population" | "flows" => {
+            (Dimension::Count, 1.0)
+        }
         "jain" | "utilization" | "efficiency" => (Dimension::Share, 1.0),
         _ if ends("_bps") => (Dimension::Rate, 1.0),
         _ if ends("_ms") => (Dimension::Time, 1e-3),

@@ -19,12 +19,14 @@ name = "there"
 kind = "short-flows"
 class = "tcp"
 size_max = "20kb"
+interval = "1s"
 load = "60%"
 [[traffic]]
 name = "back"
 kind = "short-flows"
 class = "tcp"
 size_max = "20kb"
+interval = "1s"
 direction = "reverse"
 load = "500kbit"
 "#;
@@ -96,13 +98,12 @@ fn what_cannot_be_calibrated_is_told_with_its_place() {
     assert!(wrong("60%", "0%").contains("is not a load"));
     assert!(wrong("60%", "900%").contains("at most 500%"));
     assert!(wrong("load = \"60%\"", "load = \"60%\"\nsources = 3").contains("both load and sources"));
-    let bulk =
-        wrong("kind = \"short-flows\"\nclass = \"tcp\"\nsize_max = \"20kb\"", "kind = \"bulk\"\nclass = \"tcp\"");
+    let model = "kind = \"short-flows\"\nclass = \"tcp\"\nsize_max = \"20kb\"\ninterval = \"1s\"";
+    let bulk = wrong(model, "kind = \"bulk\"\nclass = \"tcp\"");
     assert!(bulk.contains("bulk has no population to calibrate"), "{bulk}");
     assert!(wrong("reverse = { rate = \"1mbit\" }", "").contains("no link back to cross"));
     assert!(wrong("direction = \"reverse\"", "direction = \"back\"").contains("\"back\" is not known"));
-    let least =
-        wrong("kind = \"short-flows\"\nclass = \"tcp\"\nsize_max = \"20kb\"", "kind = \"cbr\"\nrate = \"4mbit\"");
+    let least = wrong(model, "kind = \"cbr\"\nrate = \"4mbit\"");
     assert!(least.contains("no population of there offers 60%") && least.contains("flows = 1 offers"), "{least}");
 }
 

@@ -3,7 +3,20 @@ use super::Desk;
 #[test]
 fn every_command_has_help_with_an_example() {
     let desk = Desk::new();
-    for command in ["", "list", "describe", "compare", "run", "calibrate", "reproduce", "report", "bench"] {
+    for command in [
+        "",
+        "list",
+        "describe",
+        "compare",
+        "run",
+        "calibrate",
+        "reproduce",
+        "report",
+        "bench",
+        "replay",
+        "bridge",
+        "ctl",
+    ] {
         let help = desk.run(&format!("{command} --help")).good();
         assert!(help.contains("Usage: aqmkit") && help.contains("Example") && help.contains("  aqmkit "), "{help}");
     }

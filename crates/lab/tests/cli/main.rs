@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod bridge;
 mod calibrate;
 mod good;
 mod help;
 mod pcap;
+mod replay;
 mod wrong;
 
 use std::path::Path;

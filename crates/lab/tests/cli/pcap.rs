@@ -32,6 +32,12 @@ stagger = "2s"
 size = "30kb"
 transport = { profile = "bsd44" }
 [[traffic]]
+name = "selective"
+kind = "bulk"
+flows = 3
+stagger = "1s"
+transport = { profile = "linux-6" }
+[[traffic]]
 kind = "cbr"
 rate = "1mbit"
 flows = 2
@@ -60,7 +66,8 @@ fn a_capture_holds_what_crossed_the_link() {
     let desk = desk();
     let told = desk.run("run packets.toml --pcap a.pcap --json");
     assert!(told.err.contains("of run aqm=red repeat=1") && told.err.contains("in a.pcap"), "{}", told.err);
-    let json: serde_json::Value = serde_json::from_str(&told.good()).unwrap();
+    assert_eq!(told.code, 0, "{told:?}");
+    let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
     let red = json["runs"].as_array().unwrap().iter().find(|r| r["labels"]["aqm"] == "red").unwrap();
     let crossed = red["engine"]["packets"].as_u64().unwrap() as usize;
     let all = packets(&desk, "a.pcap");
@@ -109,6 +116,15 @@ fn an_analyser_has_no_complaint() {
     assert!(tshark(&["-Y", "ip.checksum.status == 1"]).lines().count() > 1000, "checksums were looked at");
     assert!(tshark(&["-Y", "tcp.checksum.status == 1"]).lines().count() > 300);
     assert!(tshark(&["-Y", "tcp.flags.syn == 1 && tcp.options.mss_val == 1448"]).lines().count() >= 40);
+    // Three SYNs and their answers; blocks lie above what is acknowledged, in sequence numbers of the data that the link carries.
+    assert!(tshark(&["-Y", "tcp.flags.syn == 1 && tcp.options.sack_perm"]).lines().count() >= 6);
+    let blocks =
+        tshark(&["-Y", "tcp.options.sack.count > 0", "-T", "fields", "-e", "tcp.ack", "-e", "tcp.options.sack_le"]);
+    assert!(blocks.lines().count() > 5, "{blocks}");
+    for line in blocks.lines() {
+        let numbers: Vec<u32> = line.split(['\t', ',']).map(|n| n.parse().unwrap()).collect();
+        assert!(numbers[1..].iter().all(|edge| (1..10_000_000).contains(edge) && *edge > numbers[0]), "{line}");
+    }
     assert!(tshark(&["-Y", "tcp.flags.ece == 1 && tcp.flags.syn == 0"]).lines().count() > 10);
     assert!(tshark(&["-Y", "tcp.analysis.retransmission || tcp.analysis.fast_retransmission"]).lines().count() > 5);
 }

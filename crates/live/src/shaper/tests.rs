@@ -95,6 +95,21 @@ fn framing_takes_time_but_does_not_count() {
     assert_eq!(s.meter_mut().windows(us(90_000))[0].total.sent_bytes, 2000);
 }
 
+/// A link that delivers up to 1500 bytes at 5 ms and at 6 ms, and again after each 10 ms.
+#[test]
+fn a_trace_says_when_packets_go() {
+    let trace = Trace::parse("t", "5\n6\n10\n").unwrap();
+    let varying = Setup { trace: Some(Arc::new(trace)), ..setup() };
+    let mut s: Shaper<Pkt> = Shaper::new(&varying, Meter::whole(&[]), Instant::ZERO).unwrap();
+    for id in 0..3 {
+        s.arrive(pkt(id), us(1000));
+    }
+    // 1000 bytes and half of the second packet at 5 ms, the rest of it and the third at 6 ms; then 10 ms to the end.
+    assert_eq!(released(&mut s, us(90_000)), [(0, us(15_000)), (1, us(16_000)), (2, us(16_000))]);
+    s.arrive(pkt(3), us(91_000));
+    assert_eq!(released(&mut s, us(200_000)), [(3, us(105_000))], "what nobody used is lost");
+}
+
 #[test]
 fn a_rate_of_zero_is_refused() {
     let zero = Setup { rate: BitRate::default(), ..setup() };

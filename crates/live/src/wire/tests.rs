@@ -191,7 +191,7 @@ fn classes_are_rules_in_order() {
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let options = prop::collection::vec(any::<u8>(), 0..10).prop_map(|o| [&o[..], &vec![0; o.len() * 3]].concat());
     let parts = (any::<[u8; 4]>(), any::<u16>(), any::<u16>(), any::<u8>(), any::<[bool; 3]>(), options);
-    (parts, prop::collection::vec(any::<u8>(), 0..200)).prop_map(|((address, from, to, tos, is, options), payload)| {
+    (parts, prop::collection::vec(any::<u8>(), 0..200)).prop_map(|((address, from, to, tos, is, filler), payload)| {
         let [tagged, six, tcp] = is;
         let start = PacketBuilder::ethernet2(FROM, TO);
         let network = if six {
@@ -201,7 +201,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
             let mut header = Ipv4Header::new(0, 64, 6.into(), address, [9, 8, 7, 6]).unwrap();
             header.dscp = (tos >> 2).try_into().unwrap();
             header.ecn = (tos & 3).try_into().unwrap();
-            header.options = Ipv4Options::try_from(&options[..]).unwrap();
+            header.options = Ipv4Options::try_from(&filler[..]).unwrap();
             etherparse::IpHeaders::Ipv4(header, Default::default())
         };
         let step = if tagged {

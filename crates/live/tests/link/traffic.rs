@@ -34,7 +34,9 @@ fn tcp_crosses_at_the_rate_in_both_families() {
         assert!(down.total.sent_bytes > 3_000_000, "{:?}", down.total);
         let rate = down.total.sent_bytes as f64 * 8.0 / seconds;
         assert!(rate < 20.0e6 * 1.02, "{rate} is more than the link carries");
-        assert_eq!(down.classes[0].total, down.total, "all of it is class tcp");
+        // The kernel adds a little of its own to IPv6: who listens to which multicast.
+        let tcp = down.classes[0].total.sent_packets;
+        assert!(tcp + 10 > down.total.sent_packets && tcp > 2000, "{tcp} of {:?}", down.total);
         assert!(measured.late.count() > 2000);
     }
 }
@@ -69,16 +71,16 @@ fn marks_reach_the_sender_and_slow_it_down() {
     if !ready() {
         return;
     }
-    let aqm = "dualpi2";
-    let ecn = LinkSetup { ecn: Some(true), ..setup(BitRate::from_mbps(10), Duration::from_millis(5), aqm) };
+    let plain = setup(BitRate::from_mbps(10), Duration::from_millis(5), "step");
+    // Reno answers to marks; the kernel's own choice may not.
+    let ecn = LinkSetup { ecn: Some(true), cc: Some("reno".into()), ..plain };
     let link = Link::open(&ecn).unwrap();
     transfer(&link, 0, 3_000_000);
     let (measured, _) = link.close().unwrap();
     let down = &measured.directions[0].1[0];
     assert!(down.total.marks() > 0, "{:?}", down.total);
-    let delay = down.delay.summary().unwrap();
-    // Without the marks a queue of 10 000 packets would stand; dualpi2 aims at 15 ms.
-    assert!(delay.p50 < 40.0, "{delay:?}");
+    // All that the step gives is marks: a queue that overflowed would say that nobody heard them.
+    assert_eq!(down.total.drops(), 0, "{:?}", down.total);
 }
 
 #[test]

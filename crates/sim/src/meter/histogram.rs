@@ -40,14 +40,15 @@ impl Times {
         })
     }
 
-    /// Points of the cumulative distribution: (milliseconds, share at or below), at most about 200.
-    pub(crate) fn cumulative(&self) -> Vec<(f64, f64)> {
+    /// Points of the cumulative distribution: (milliseconds, share at or below), at most `steps` over the body and about 100 over
+    /// the last hundredth.
+    pub(crate) fn cumulative(&self, steps: u32) -> Vec<(f64, f64)> {
         if self.0.is_empty() {
             return Vec::new();
         }
         // Even steps in the middle, finer ones towards the tail.
-        let body = (0..100).map(|i| f64::from(i) / 100.0);
-        let tail = (0..=80).map(|i| 1.0 - libm::exp10(-2.0 - f64::from(i) / 20.0));
+        let body = (0..steps).map(|i| 0.99 * f64::from(i) / f64::from(steps));
+        let tail = (0..=100).map(|i| 1.0 - libm::exp10(-2.0 - f64::from(i) / 20.0));
         let ms = |v: u64| v as f64 * (UNIT as f64 / 1e6);
         let mut points: Vec<(f64, f64)> = body.chain(tail).map(|q| (ms(self.0.value_at_quantile(q)), q)).collect();
         points.push((ms(self.0.max()), 1.0));

@@ -21,6 +21,7 @@ use series::SeriesBuilder;
 
 use crate::output::{ExchangeRecord, Series};
 use crate::packet::Flight;
+use crate::responses::Grid;
 use crate::scenario::{Scenario, WindowSpec};
 
 /// One link's counters.
@@ -50,7 +51,7 @@ struct Distributions {
     waits: Vec<Times>,
     latencies: Vec<Times>,
     /// By group and kind of exchange.
-    exchanges: Vec<Vec<Times>>,
+    exchanges: Vec<Vec<(Times, Grid)>>,
 }
 
 /// A window with what has been measured in it so far.
@@ -90,7 +91,7 @@ impl Meter {
             links: empty(scenario.links.len()),
             waits: empty(scenario.classes.len()),
             latencies: empty(scenario.classes.len()),
-            exchanges: kinds.iter().map(|&n| empty(n)).collect(),
+            exchanges: kinds.iter().map(|&n| empty(n).into_iter().map(|t| (t, Grid::default())).collect()).collect(),
         };
         let window = |spec: &WindowSpec| WindowMeter {
             spec: spec.clone(),
@@ -230,12 +231,14 @@ impl Meter {
         self.completed[group] += 1;
         let took = now.since(started);
         for &window in &self.open {
-            if let Some(times) = self.windows[window].times.exchanges[group].get_mut(kind) {
+            if let Some((times, grid)) = self.windows[window].times.exchanges[group].get_mut(kind) {
                 times.record(took);
+                grid.record(took.as_millis_f64(), bytes);
             }
         }
-        if self.exchanges.len() >= self.max_exchanges {
-            self.exchanges_dropped += 1;
+        if self.exchanges_dropped > 0 || self.exchanges.len() >= self.max_exchanges {
+            // A list of the first ones would be taken for one of all.
+            self.exchanges_dropped += 1 + std::mem::take(&mut self.exchanges).len() as u64;
             return;
         }
         let info = &names.groups[group];

@@ -10,10 +10,11 @@ use aqmkit_base::{BitRate, Instant};
 use super::counters::{Received, Traffic};
 use super::{Meter, WindowMeter};
 use crate::output::{
-    AppStats, ClassStats, Distribution, ExchangeRecord, FlowRecord, FlowStats, LinkStats, Range, Summary, Window,
+    AppStats, ClassStats, Distribution, ExchangeRecord, FlowRecord, FlowStats, LinkStats, Range, Responses, Summary,
+    Window,
 };
 use crate::scenario::Scenario;
-use crate::trace::Trace;
+use aqmkit_base::trace::Trace;
 
 /// A link as results name it.
 #[derive(Clone, Debug)]
@@ -165,14 +166,28 @@ impl Meter {
                 g.exchange_kinds
                     .iter()
                     .zip(kinds)
-                    .map(move |(kind, t)| (format!("apps.{}.response_time_ms.{kind}", g.name), t))
+                    .map(move |(kind, (t, _))| (format!("apps.{}.response_time_ms.{kind}", g.name), t))
             });
-            let all = links.chain(waits).chain(latencies).chain(exchanges).map(|(quantity, times)| Distribution {
+            let delays = links.chain(waits).chain(latencies).map(|found| (found, 100));
+            // Shares of responses are read from these points, to a tenth of a percent.
+            let all = delays.chain(exchanges.map(|found| (found, 1000)));
+            let all = all.map(|((quantity, times), steps)| Distribution {
                 window: w.spec.name.clone(),
                 quantity,
-                points: times.cumulative(),
+                points: times.cumulative(steps),
             });
             all.filter(|d| !d.points.is_empty()).collect::<Vec<_>>()
+        };
+        self.windows.iter().flat_map(of_window).collect()
+    }
+
+    /// The exchanges of every window by size and duration.
+    pub(crate) fn responses(&self, names: &Names) -> Vec<Responses> {
+        let of_window = |w: &WindowMeter| {
+            let groups = names.groups.iter().zip(&w.times.exchanges);
+            let all = groups.flat_map(|(g, kinds)| g.exchange_kinds.iter().zip(kinds).map(move |k| (&g.name, k)));
+            let found = all.map(|(name, (kind, (_, grid)))| grid.responses(&w.spec.name, name, kind));
+            found.filter(|r| !r.counts.is_empty()).collect::<Vec<_>>()
         };
         self.windows.iter().flat_map(of_window).collect()
     }
@@ -264,9 +279,10 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         .exchange_kinds
         .iter()
         .zip(&w.times.exchanges[index])
-        .filter_map(|(kind, times)| Some(((*kind).to_owned(), times.summary()?)))
+        .filter_map(|(kind, (times, _))| Some(((*kind).to_owned(), times.summary()?)))
         .collect();
     AppStats {
+        population: group.apps.len() as u64,
         completed: w.closed.completed[index] - w.opened.completed[index],
         response_time_ms: response,
         frame_rate,

@@ -27,7 +27,9 @@ pub(super) struct App {
 pub(super) struct Conns {
     /// The world's number is [`NO_CONN`] where there is none.
     first: (traffic::Conn, u32),
-    more: Vec<(traffic::Conn, u32)>,
+    /// Boxed: of a million applications nearly all have none.
+    #[allow(clippy::box_collection, reason = "a word less than three for each application")]
+    more: Option<Box<Vec<(traffic::Conn, u32)>>>,
 }
 
 /// No connection has this number.
@@ -35,16 +37,16 @@ const NO_CONN: u32 = u32::MAX;
 
 impl Default for Conns {
     fn default() -> Self {
-        Conns { first: (traffic::Conn(0), NO_CONN), more: Vec::new() }
+        Conns { first: (traffic::Conn(0), NO_CONN), more: None }
     }
 }
 
 impl Conns {
     pub(super) fn add(&mut self, local: traffic::Conn, conn: u32) {
-        if self.first.1 == NO_CONN && self.more.is_empty() {
+        if self.first.1 == NO_CONN && self.more.as_ref().is_none_or(|more| more.is_empty()) {
             self.first = (local, conn);
         } else {
-            self.more.push((local, conn));
+            self.more.get_or_insert_default().push((local, conn));
         }
     }
 
@@ -52,7 +54,9 @@ impl Conns {
         if self.first.1 == conn {
             self.first.1 = NO_CONN;
         }
-        self.more.retain(|(_, c)| *c != conn);
+        if let Some(more) = &mut self.more {
+            more.retain(|(_, c)| *c != conn);
+        }
     }
 
     pub(super) fn find(&self, local: traffic::Conn) -> Option<u32> {
@@ -62,7 +66,7 @@ impl Conns {
     /// In the order in which they were opened.
     pub(super) fn iter(&self) -> impl Iterator<Item = (traffic::Conn, u32)> {
         let first = (self.first.1 != NO_CONN).then_some(self.first);
-        first.into_iter().chain(self.more.iter().copied())
+        first.into_iter().chain(self.more.iter().flat_map(|more| more.iter().copied()))
     }
 }
 
@@ -131,7 +135,8 @@ impl World<'_> {
     fn send_datagram(&mut self, app: u32, len: u32, tag: u64) {
         let it = &self.apps[app as usize];
         let group = &self.groups[usize::from(it.group)];
-        let flight = Flight {
+        let (id, flight) = self.arena.claim();
+        *flight = Flight {
             body: Body::Datagram { app, tag, len },
             sent: self.now,
             queued: self.now,
@@ -145,7 +150,7 @@ impl World<'_> {
             app,
         };
         self.meter.sent(app).packets += 1;
-        self.send(flight);
+        self.send(id);
     }
 
     /// A datagram has reached its receiver.

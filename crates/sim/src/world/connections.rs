@@ -1,9 +1,11 @@
-//! Connections: two TCP endpoints, the requests between them, and their timers.
+//! Connections: two endpoints, the requests between them, and their timers.
 
-use aqmkit_base::{Duration, FlowKey, Instant};
+use aqmkit_base::{Duration, Ecn, FlowKey, Instant};
 use aqmkit_flows::traffic;
-use aqmkit_flows::transport::{Event, Output, Profile, Segment, Tcp};
+use aqmkit_flows::transport::rate::{Content, Packet};
+use aqmkit_flows::transport::{Event, Profile, Segment};
 
+use super::ends::{End, Says};
 use super::{Happening, World};
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Delays;
@@ -20,7 +22,7 @@ pub(super) struct Request {
 /// A connection. Its slot is used again after it ends; `generation` tells its users apart.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
-    ends: [Tcp; 2],
+    ends: [End; 2],
     /// When the pending timer event of each end is.
     armed: [Instant; 2],
     app: u32,
@@ -55,7 +57,7 @@ impl World<'_> {
         let profile = &group.profile;
         self.serial += 1;
         let connection = Connection {
-            ends: [Tcp::new(profile, group.client_phase[client]), Tcp::new(profile, group.server_phase[server])],
+            ends: [End::new(profile, group.client_phase[client]), End::new(profile, group.server_phase[server])],
             armed: [Instant::FAR_FUTURE; 2],
             app,
             local,
@@ -72,7 +74,7 @@ impl World<'_> {
         let conn = self.store_connection(connection);
         self.apps[app as usize].conns.add(local, conn);
         self.meter.sent(app).connections += 1;
-        self.with_tcp(conn, Side::Client, Tcp::connect);
+        self.with_end(conn, Side::Client, End::connect);
     }
 
     fn store_connection(&mut self, mut connection: Connection) -> u32 {
@@ -120,100 +122,134 @@ impl World<'_> {
         if request.request == 0 {
             return self.serve(conn);
         }
-        self.with_tcp(conn, Side::Client, |tcp, profile, now, out| tcp.write(profile, request.request, now, out));
+        self.with_end(conn, Side::Client, |end, profile, now, out| end.write(profile, request.request, now, out));
     }
 
     /// A server sends without having been asked.
     pub(super) fn push(&mut self, app: u32, local: traffic::Conn, bytes: u64) {
         let Some(conn) = self.find_connection(app, local) else { return };
-        self.with_tcp(conn, Side::Server, |tcp, profile, now, out| tcp.write(profile, bytes, now, out));
+        self.with_end(conn, Side::Server, |end, profile, now, out| end.write(profile, bytes, now, out));
     }
 
     pub(super) fn close_connection(&mut self, app: u32, local: traffic::Conn) {
         let Some(conn) = self.find_connection(app, local) else { return };
-        self.with_tcp(conn, Side::Client, Tcp::close);
+        self.with_end(conn, Side::Client, End::close);
     }
 
     /// Calls one end of a connection and does what it answers.
-    fn with_tcp(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut Tcp, &Profile, Instant, &mut Output<'_>)) {
+    fn with_end(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut End, &Profile, Instant, &mut Says<'_>)) {
         let mut segments = std::mem::take(&mut self.segments);
-        let mut events = std::mem::take(&mut self.tcp_events);
+        let mut packets = std::mem::take(&mut self.packets);
+        let mut events = std::mem::take(&mut self.end_events);
         let connection = &mut self.conns[conn as usize];
         let generation = connection.generation;
         let group = &self.groups[usize::from(connection.group)];
-        let tcp = &mut connection.ends[side as usize];
-        let (acked, timeouts) = (tcp.acked(), tcp.stats().timeouts);
-        call(tcp, &group.profile, self.now, &mut Output { segments: &mut segments, events: &mut events });
+        let end = &mut connection.ends[side as usize];
+        let (known, timeouts) = (end.known_delivered(side), end.timeouts());
+        let mut out = Says { segments: &mut segments, packets: &mut packets, events: &mut events };
+        call(end, &group.profile, self.now, &mut out);
+        let delivered = end.known_delivered(side) - known;
+        if delivered > 0 {
+            self.meter.delivered(connection.app, group.class.index(), delivered);
+        }
         if side == Side::Server {
-            let delivered = tcp.acked() - acked;
-            if delivered > 0 {
-                self.meter.delivered(connection.app, group.class.index(), delivered);
-            }
-            self.meter.sent(connection.app).timeouts += tcp.stats().timeouts - timeouts;
+            self.meter.sent(connection.app).timeouts += end.timeouts() - timeouts;
         }
         for segment in segments.drain(..) {
             self.send_segment(conn, side, segment);
         }
-        self.segments = segments;
+        for packet in packets.drain(..) {
+            self.send_packet(conn, side, packet);
+        }
+        (self.segments, self.packets) = (segments, packets);
         self.arm(conn, side);
         for event in events.drain(..) {
             if self.conns[conn as usize].generation == generation {
-                self.tcp_event(conn, side, event);
+                self.end_event(conn, side, event);
             }
         }
         // An event may have called an endpoint again and left a larger buffer behind.
-        if self.tcp_events.capacity() <= events.capacity() {
-            self.tcp_events = events;
+        if self.end_events.capacity() <= events.capacity() {
+            self.end_events = events;
         }
     }
 
     fn send_segment(&mut self, conn: u32, from: Side, segment: Segment) {
         let c = &self.conns[conn as usize];
-        let group = &self.groups[usize::from(c.group)];
+        let profile = &self.groups[usize::from(c.group)].profile;
         if from == Side::Server && segment.len > 0 {
             let sent = self.meter.sent(c.app);
             sent.packets += 1;
             sent.retransmissions += u32::from(segment.retransmission);
         }
-        let flight = Flight {
-            body: Body::Segment { conn, generation: c.generation, to: from.other(), segment },
-            sent: self.now,
-            queued: self.now,
-            flow: FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client)),
-            len: group.profile.wire_len(&segment).0 as u32,
-            way: c.way + u32::from(from == Side::Client),
-            hop: 0,
-            label: 0.0,
-            class: group.class,
-            ecn: segment.ecn,
-            app: c.app,
-        };
-        self.send(flight);
+        let len = profile.wire_len(&segment).0 as u32;
+        let ecn = segment.ecn;
+        let body = Body::Segment { conn, generation: c.generation, to: from.other(), segment };
+        self.launch(conn, from, body, len, ecn);
+    }
+
+    fn send_packet(&mut self, conn: u32, from: Side, packet: Packet) {
+        let c = &self.conns[conn as usize];
+        let header = self.groups[usize::from(c.group)].profile.header;
+        if matches!(packet.content, Content::Data(_)) {
+            self.meter.sent(c.app).packets += 1;
+        }
+        let body = Body::Rate { conn, generation: c.generation, to: from.other(), packet };
+        self.launch(conn, from, body, header.0 as u32 + packet.len, packet.ecn);
+    }
+
+    /// A packet of a connection begins its way.
+    #[inline(always)]
+    fn launch(&mut self, conn: u32, from: Side, body: Body, len: u32, ecn: Ecn) {
+        let c = &self.conns[conn as usize];
+        let (id, flight) = self.arena.claim();
+        flight.body = body;
+        (flight.sent, flight.queued) = (self.now, self.now);
+        flight.flow = FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client));
+        flight.way = c.way + u32::from(from == Side::Client);
+        (flight.hop, flight.label) = (0, 0.0);
+        (flight.class, flight.app) = (self.groups[usize::from(c.group)].class, c.app);
+        (flight.len, flight.ecn) = (len, ecn);
+        self.send(id);
     }
 
     /// The delay from the end of the last link to the receiver.
     pub(super) fn end_delay(&self, flight: &Flight) -> Duration {
         let delay = self.ways[flight.way as usize].delay;
         match flight.body {
-            Body::Segment { conn, to: Side::Server, .. } => delay + self.conns[conn as usize].extra,
+            Body::Segment { conn, to: Side::Server, .. } | Body::Rate { conn, to: Side::Server, .. } => {
+                delay + self.conns[conn as usize].extra
+            }
             _ => delay,
         }
     }
 
     /// A packet has come to its end.
     pub(super) fn deliver(&mut self, id: u32) {
-        let flight = self.arena.remove(id);
+        let mut flight = self.arena.remove(id);
+        if let Body::Segment { segment, .. } = &mut flight.body {
+            segment.ecn = flight.ecn;
+        }
         match flight.body {
             Body::Datagram { app, tag, len } => self.deliver_datagram(&flight, app, tag, len),
-            Body::Segment { conn, generation, to, mut segment } => {
+            Body::Segment { conn, generation, to, ref segment } => {
                 if self.conns[conn as usize].generation != generation {
                     return;
                 }
-                segment.ecn = flight.ecn;
                 if segment.len > 0 && to == Side::Client {
                     self.meter.arrived(&flight, self.now);
                 }
-                self.with_tcp(conn, to, |tcp, profile, now, out| tcp.on_segment(profile, &segment, now, out));
+                self.with_end(conn, to, |end, profile, now, out| end.on_segment(profile, segment, now, out));
+            }
+            Body::Rate { conn, generation, to, mut packet } => {
+                if self.conns[conn as usize].generation != generation {
+                    return;
+                }
+                packet.ecn = flight.ecn;
+                if matches!(packet.content, Content::Data(_)) {
+                    self.meter.arrived(&flight, self.now);
+                }
+                self.with_end(conn, to, |end, profile, now, out| end.on_packet(profile, &packet, now, out));
             }
         }
     }
@@ -222,7 +258,8 @@ impl World<'_> {
     /// a deadline that moves later costs nothing.
     fn arm(&mut self, conn: u32, side: Side) {
         let c = &mut self.conns[conn as usize];
-        let Some(deadline) = c.ends[side as usize].deadline() else { return };
+        let profile = &self.groups[usize::from(c.group)].profile;
+        let Some(deadline) = c.ends[side as usize].deadline(profile, self.now) else { return };
         if deadline < c.armed[side as usize] {
             c.armed[side as usize] = deadline;
             self.agenda.put(deadline.max(self.now), Happening::Timer { conn, generation: c.generation, side });
@@ -235,15 +272,16 @@ impl World<'_> {
             return;
         }
         c.armed[side as usize] = Instant::FAR_FUTURE;
-        match c.ends[side as usize].deadline() {
+        let profile = &self.groups[usize::from(c.group)].profile;
+        match c.ends[side as usize].deadline(profile, self.now) {
             Some(deadline) if deadline <= self.now => {
-                self.with_tcp(conn, side, Tcp::on_deadline);
+                self.with_end(conn, side, End::on_deadline);
             }
             _ => self.arm(conn, side),
         }
     }
 
-    fn tcp_event(&mut self, conn: u32, side: Side, event: Event) {
+    fn end_event(&mut self, conn: u32, side: Side, event: Event) {
         match (event, side) {
             (Event::Connected, Side::Client) => {
                 let c = &self.conns[conn as usize];
@@ -253,10 +291,10 @@ impl World<'_> {
             (Event::Delivered, Side::Server) => self.serve(conn),
             (Event::Delivered, Side::Client) => self.respond(conn),
             (Event::PeerFinished, _) => {
-                self.with_tcp(conn, side, Tcp::close);
+                self.with_end(conn, side, End::close);
             }
             (Event::Closed, _) => {
-                if self.conns[conn as usize].ends.iter().all(Tcp::is_closed) {
+                if self.conns[conn as usize].ends.iter().all(End::is_closed) {
                     self.end_connection(conn, traffic::Event::Closed);
                 }
             }
@@ -298,10 +336,10 @@ impl World<'_> {
         if request.response == 0 {
             return self.respond(conn);
         }
-        self.with_tcp(conn, Side::Server, |tcp, profile, now, out| {
-            tcp.write(profile, request.response, now, out);
+        self.with_end(conn, Side::Server, |end, profile, now, out| {
+            end.write(profile, request.response, now, out);
             if request.close {
-                tcp.close(profile, now, out);
+                end.close(profile, now, out);
             }
         });
     }

@@ -5,20 +5,22 @@
 
 mod apps;
 mod connections;
+mod ends;
 
 use std::collections::VecDeque;
 
 use aqmkit_aqm::ParamError;
+use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Instant, Rng};
 use aqmkit_flows::traffic;
-use aqmkit_flows::transport::{self, Profile, Segment};
+use aqmkit_flows::transport::{self, Profile, Segment, rate};
 
 use crate::agenda::Agenda;
 use crate::link::{Fate, Link, Next};
 use crate::meter::{Meter, Names};
 use crate::observe::{Observer, Place, Watch};
 use crate::output::Output;
-use crate::packet::{Arena, Flight, Queued, Side};
+use crate::packet::{Arena, Queued, Side};
 use crate::scenario::{Delays, Scenario, WindowSpec};
 use apps::App;
 use connections::Connection;
@@ -111,17 +113,22 @@ pub(crate) struct World<'o> {
     news: VecDeque<(u32, traffic::Event)>,
     /// Reused between calls.
     segments: Vec<Segment>,
-    tcp_events: Vec<transport::Event>,
+    packets: Vec<rate::Packet>,
+    end_events: Vec<transport::Event>,
     actions: Vec<traffic::Action>,
 }
 
 impl<'o> World<'o> {
     /// The world at time zero.
-    pub(crate) fn new(mut scenario: Scenario, observer: Option<&'o mut dyn Observer>) -> Result<Self, ParamError> {
+    pub(crate) fn new(
+        mut scenario: Scenario,
+        observer: Option<&'o mut dyn Observer>,
+        customs: &Customs,
+    ) -> Result<Self, ParamError> {
         let names = Names::of(&scenario);
         let meter = Meter::new(&scenario, &names);
         let links: Result<Vec<Link>, ParamError> =
-            scenario.links.iter().map(|l| Link::new(l, &scenario.classes, scenario.seed)).collect();
+            scenario.links.iter().map(|l| Link::new(l, &scenario, customs)).collect();
         let (ways, groups) = lay_out(&scenario);
         let watch = observer.map(|o| Watch::new(o, &scenario));
         let mut world = World {
@@ -143,7 +150,8 @@ impl<'o> World<'o> {
             events: 0,
             news: VecDeque::new(),
             segments: Vec::new(),
-            tcp_events: Vec::new(),
+            packets: Vec::new(),
+            end_events: Vec::new(),
             actions: Vec::new(),
         };
         world.schedule(scenario.origin, &scenario.groups);
@@ -197,13 +205,13 @@ impl<'o> World<'o> {
     }
 
     /// Sends a packet on its way.
-    fn send(&mut self, flight: Flight) {
+    fn send(&mut self, id: u32) {
+        let sent = self.arena.get(id);
         if let Some(watch) = &mut self.watch {
-            watch.see(Place::Sender, &flight, self.now);
+            watch.see(Place::Sender, sent, self.now);
         }
-        let id = self.arena.insert(flight);
-        if self.ways[flight.way as usize].links.is_empty() {
-            let delay = self.end_delay(&flight);
+        if self.ways[sent.way as usize].links.is_empty() {
+            let delay = self.end_delay(sent);
             self.agenda.put(self.now + delay, Happening::Arrival { packet: id });
         } else {
             self.forward(id);
@@ -307,6 +315,7 @@ impl<'o> World<'o> {
             windows: self.meter.windows(&self.names),
             flows: self.meter.flow_records(&self.names),
             distributions: self.meter.distributions(&self.names),
+            responses: self.meter.responses(&self.names),
             series: self.meter.take_series(),
             exchanges,
             exchanges_dropped,

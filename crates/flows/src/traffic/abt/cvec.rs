@@ -156,7 +156,7 @@ impl Open {
         };
         let (send, receive) = (number(send, MAX_WAIT)?, number(receive, MAX_WAIT)?);
         let bytes = number(bytes, MAX_BYTES)?;
-        if send > 0 && receive > 0 || receive > 0 && self.concurrent {
+        if receive > 0 && (send > 0 || self.concurrent) {
             return Err("one of the waits must be 0; of a concurrent connection the second".to_owned());
         }
         self.not_over(from)?;

@@ -10,8 +10,10 @@ use super::vector::{After, Side, Step};
 
 /// The shares of the protocols among connections, from the most common on. WWW has 75 % of the flows and FTP 1 %
 /// (parris01, table 1.2 and A.3.4.2); how the rest falls to the others is a choice.
-const SHARES: [(f64, fn(&Tables, &mut Rng) -> Script); 5] =
-    [(0.75, http), (0.17, smtp), (0.05, peer_to_peer), (0.02, nntp), (0.01, ftp)];
+const SHARES: [(f64, Protocol); 5] = [(0.75, http), (0.17, smtp), (0.05, peer_to_peer), (0.02, nntp), (0.01, ftp)];
+
+/// Draws a connection of a protocol.
+type Protocol = fn(&Tables, &mut Rng) -> Script;
 
 /// Bytes of a piece in peer-to-peer transfers.
 const PIECE: u64 = 16_384;

@@ -17,7 +17,8 @@ const LONGEST: f64 = 50e6;
 const STEPS: u32 = 450;
 
 /// The distribution of response sizes in bytes: a lognormal body and a Pareto tail.
-pub(in super::super) fn responses() -> Empirical {
+#[must_use]
+pub fn responses() -> Empirical {
     let point = |i: u32| {
         // The least quantile of a lognormal is 0, which has no logarithm: half a step stands for it.
         let p = BODY * f64::from(i) / f64::from(STEPS);

@@ -258,6 +258,7 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
+    const PACES: bool = true;
     const SAMPLES_DELIVERY: bool = true;
 
     fn new(profile: &Profile) -> Self {

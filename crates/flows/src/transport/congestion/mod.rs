@@ -9,6 +9,7 @@ use aqmkit_base::{Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::profile::{EcnFeedback, EcnPackets, Profile};
+use super::rate;
 use super::tcp::{Rtt, Sent};
 use crate::page::Entry;
 
@@ -70,6 +71,9 @@ pub enum Leaves {
 pub trait CongestionControl {
     /// Whether the control needs to know when each segment was sent, and what was delivered by then.
     const SAMPLES_DELIVERY: bool = false;
+
+    /// Whether it spreads segments over time: whether it has a [`CongestionControl::pacer`].
+    const PACES: bool = false;
 
     /// The ECN-capable codepoint it sends: ECT(1) asks for the low-latency service (RFC 9331).
     const ECT: Ecn = Ecn::Ect0;
@@ -240,15 +244,23 @@ impl Window {
 /// A control that is small enough to live inside the endpoint; the others are boxed.
 type Inline<C> = C;
 
-/// From the list of controls: their modules, their names, and the enum that an endpoint holds.
+/// From the list of controls: their modules, their names, and the enum that an endpoint holds. Behind it the transports
+/// that are no TCP, which are chosen by the same names.
 macro_rules! controls {
-    ($($(#[$attr:meta])* $name:ident => $holder:ident<$module:ident::$control:ident>, $text:literal;)+) => {
+    (
+        $($(#[$attr:meta])* $name:ident => $holder:ident<$module:ident::$control:ident>, $text:literal;)+
+        { $($rate:ident, $rate_text:literal;)+ }
+    ) => {
         $(pub mod $module;)+
 
-        /// The congestion controls by name.
+        /// The congestion controls by name, those of TCP and the rate-based transports.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Kind {
             $($(#[$attr])* #[serde(rename = $text)] $name,)+
+            $(
+                /// A transport of its own, without TCP.
+                #[serde(rename = $rate_text)] $rate,
+            )+
         }
 
         /// Every congestion control, in the order of the catalogue.
@@ -260,13 +272,28 @@ macro_rules! controls {
             /// [`CongestionControl::ECT`].
             #[must_use]
             pub fn ect(self) -> Ecn {
-                match self { $(Kind::$name => $module::$control::ECT,)+ }
+                match self {
+                    $(Kind::$name => $module::$control::ECT,)+
+                    $(Kind::$rate => Ecn::Ect0,)+
+                }
             }
 
             /// [`CongestionControl::NEEDS_ECN`].
             #[must_use]
             pub fn needs_ecn(self) -> Option<(EcnFeedback, EcnPackets)> {
-                match self { $(Kind::$name => $module::$control::NEEDS_ECN,)+ }
+                match self {
+                    $(Kind::$name => $module::$control::NEEDS_ECN,)+
+                    $(Kind::$rate => None,)+
+                }
+            }
+
+            /// The transport, where it is not TCP.
+            #[must_use]
+            pub fn rate_based(self) -> Option<rate::Kind> {
+                match self {
+                    $(Kind::$name => None,)+
+                    $(Kind::$rate => Some(rate::Kind::$rate),)+
+                }
             }
         }
 
@@ -291,9 +318,11 @@ macro_rules! controls {
         );
 
         impl Control {
+            /// A rate-based transport has none: its name gives what an unnamed one would be.
             pub(super) fn new(profile: &Profile) -> Self {
                 match profile.congestion {
                     $(Kind::$name => Control::$name(<$holder<$module::$control>>::from($module::$control::new(profile))),)+
+                    $(Kind::$rate => Control::Reno(reno::Reno::new(profile)),)+
                 }
             }
 
@@ -309,12 +338,13 @@ macro_rules! controls {
                 match self { $(Control::$name(c) => c.window().ssthresh,)+ }
             }
 
+            /// Asked at every segment: a test of a constant, and for boxed controls that do not pace no look into the box.
             pub(super) fn pacer(&self) -> Option<&Pacer> {
-                match self { $(Control::$name(c) => c.pacer(),)+ }
+                match self { $(Control::$name(c) if <$module::$control>::PACES => c.pacer(),)+ _ => None }
             }
 
             pub(super) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-                match self { $(Control::$name(c) => c.pacer_mut(),)+ }
+                match self { $(Control::$name(c) if <$module::$control>::PACES => c.pacer_mut(),)+ _ => None }
             }
 
             pub(super) fn leaves_recovery(&self) -> Leaves {
@@ -364,6 +394,11 @@ controls! {
     Bbr => Box<bbr::Bbr>, "bbr";
     /// Takes off what was lost.
     Relentless => Box<relentless::Relentless>, "relentless";
+    {
+        Tfrc, "tfrc";
+        Scp, "scp";
+        Lda, "lda";
+    }
 }
 
 #[cfg(test)]

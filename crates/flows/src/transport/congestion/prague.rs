@@ -140,6 +140,7 @@ impl Prague {
 }
 
 impl CongestionControl for Prague {
+    const PACES: bool = true;
     const ECT: Ecn = Ecn::Ect1;
     const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = Some((EcnFeedback::Accurate, EcnPackets::All));
 

@@ -20,7 +20,7 @@ macro_rules! control {
             sack: $tcp.sack,
             sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_deref()),
             counts_marks: $tcp.ecn.counts_marks(),
-            sample: $call.sample,
+            sample: $call.sample(),
             rtt: &$tcp.rtt,
         })
     }};
@@ -134,9 +134,9 @@ impl Tcp {
     pub(super) fn measure(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         if self.timestamps && seg.ts_ecr != 0 {
             let elapsed = self.clock.timestamp(call.p).wrapping_sub(seg.ts_ecr);
-            call.sample = Some(self.rtt.sample_timestamp(call.p, elapsed));
+            call.sample = self.rtt.sample_timestamp(call.p, elapsed);
         } else if let Some(timed) = self.timed.filter(|t| seg.ack >= t.until.get()) {
-            call.sample = Some(self.rtt.sample(call.p, self.clock.number() - timed.at));
+            call.sample = self.rtt.sample(call.p, self.clock.number(call.p) - timed.at);
             self.timed = None;
         }
     }

@@ -41,34 +41,38 @@ impl Alarm {
 /// cost more than the rest of the clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    phase: Duration,
-    /// Ticks so far; nanoseconds where the timer is exact.
-    number: u64,
-    /// The next tick; unused where the timer is exact.
+    /// The next tick; now, where the timer is exact.
     next: Instant,
-    /// A tick of the delayed acknowledgements, perhaps past.
-    next_ack: Instant,
+    /// In nanoseconds. A longer one than 32 bits hold, of timers slower than any host's, counts as that.
+    phase: u32,
+    /// Ticks so far; unused where the timer is exact.
+    ticks: u32,
 }
 
 impl Clock {
     pub(super) fn new(phase: Duration) -> Self {
-        Clock { phase, number: 0, next: Instant::ZERO, next_ack: Instant::ZERO }
+        let phase = u32::try_from(phase.as_nanos()).unwrap_or(u32::MAX);
+        Clock { next: Instant::ZERO, phase, ticks: 0 }
     }
 
     /// It is `now`.
     pub(super) fn advance(&mut self, p: &Profile, now: Instant) {
         match p.timer {
-            Timer::Exact => self.number = now.as_nanos(),
+            Timer::Exact => self.next = now,
             Timer::Tick(tick) if now >= self.next => {
-                (self.number, self.next) = tick_after(now, self.phase, tick);
+                let (ticks, next) = tick_after(now, self.phase, tick);
+                (self.ticks, self.next) = (ticks as u32, next);
             }
             Timer::Tick(_) => {}
         }
     }
 
     /// Ticks so far; nanoseconds where the timer is exact.
-    pub(super) fn number(&self) -> u64 {
-        self.number
+    pub(super) fn number(&self, p: &Profile) -> u64 {
+        match p.timer {
+            Timer::Exact => self.next.as_nanos(),
+            Timer::Tick(_) => u64::from(self.ticks),
+        }
     }
 
     /// The time between two numbers.
@@ -83,10 +87,10 @@ impl Clock {
     /// is no echo.
     pub(super) fn timestamp(&self, p: &Profile) -> u32 {
         let ticks = match p.timer {
-            Timer::Exact => self.number / 1_000_000,
-            Timer::Tick(_) => self.number,
+            Timer::Exact => (self.next.as_nanos() / 1_000_000) as u32,
+            Timer::Tick(_) => self.ticks,
         };
-        (ticks as u32).wrapping_add(1)
+        ticks.wrapping_add(1)
     }
 
     /// The alarm that a timeout set `now` rings. A timer of n ticks is counted down at every tick, also at
@@ -98,25 +102,22 @@ impl Clock {
         })
     }
 
-    /// The alarm for the acknowledgement of data that has arrived `now`.
-    pub(super) fn delayed_ack(&mut self, p: &Profile, now: Instant) -> Alarm {
+    /// When to acknowledge data that has arrived `now`, if the acknowledgement before waited for `last`: a tick that
+    /// is still ahead is the next.
+    pub(super) fn delayed_ack(&self, p: &Profile, last: Instant, now: Instant) -> Instant {
         match p.delayed_ack {
-            DelayedAck::None => Alarm::at(now),
+            DelayedAck::None => now,
             // The receiver keeps the adaptive delay.
-            DelayedAck::Adaptive { least: delay, .. } | DelayedAck::After(delay) => Alarm::at(now + delay),
-            DelayedAck::Tick(tick) => {
-                if now >= self.next_ack {
-                    self.next_ack = tick_after(now, self.phase, tick).1;
-                }
-                Alarm::at(self.next_ack)
-            }
+            DelayedAck::Adaptive { least: delay, .. } | DelayedAck::After(delay) => now + delay,
+            DelayedAck::Tick(_) if now < last => last,
+            DelayedAck::Tick(tick) => tick_after(now, self.phase, tick).1,
         }
     }
 }
 
 /// The number of ticks up to and including `now`, and the time of the next.
-fn tick_after(now: Instant, phase: Duration, tick: Duration) -> (u64, Instant) {
-    let before_first = Duration::from_nanos(phase.as_nanos() % tick.as_nanos());
+fn tick_after(now: Instant, phase: u32, tick: Duration) -> (u64, Instant) {
+    let before_first = Duration::from_nanos(u64::from(phase) % tick.as_nanos());
     if now < Instant::ZERO + before_first {
         return (0, Instant::ZERO + before_first);
     }
@@ -146,9 +147,11 @@ mod tests {
     #[test]
     fn acknowledgements_wait_for_the_fast_tick() {
         let p = Profile::bsd44();
-        let mut clock = Clock::new(Duration::from_millis(30));
+        let clock = Clock::new(Duration::from_millis(30));
+        let mut last = Instant::ZERO;
         for (now, rings) in [(0, 30), (29, 30), (30, 230), (231, 430), (1_000, 1_030)] {
-            assert_eq!(clock.delayed_ack(&p, ms(now)).time(), Some(ms(rings)), "arrived at {now}");
+            last = clock.delayed_ack(&p, last, ms(now));
+            assert_eq!(last, ms(rings), "arrived at {now}");
         }
     }
 
@@ -157,7 +160,7 @@ mod tests {
         let p = Profile::rfc();
         let mut clock = Clock::new(Duration::from_millis(30));
         clock.advance(&p, ms(5));
-        assert_eq!(Clock::length(&p, clock.number()), Duration::from_millis(5));
+        assert_eq!(Clock::length(&p, clock.number(&p)), Duration::from_millis(5));
         assert_eq!(clock.timestamp(&p), 6);
         assert_eq!(clock.timeout(&p, ms(5), Duration::from_secs(1)).time(), Some(ms(1005)));
     }

@@ -154,6 +154,9 @@ impl EcnEnd {
     /// so (CWR). Feedback is on everything but SYNs.
     pub(super) fn stamp(&mut self, len: u32, flags: Flags, again: bool, p: &Profile) -> (Ecn, Flags) {
         let syn = flags.has(Flags::SYN);
+        if !self.is_on() && !syn {
+            return (Ecn::NotEct, flags);
+        }
         let requested = syn && !flags.has(Flags::ACK) && p.ecn;
         let new_data = len > 0 && !again;
         let capable = (self.is_on() || requested) && (new_data || p.ecn_packets == EcnPackets::All);

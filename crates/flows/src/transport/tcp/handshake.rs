@@ -12,8 +12,8 @@ impl Tcp {
         }
         self.state = State::SynSent;
         (self.nxt, self.max) = (1, 1);
-        self.heard = self.clock.number();
-        self.start_timing(0);
+        self.heard = self.clock.number(call.p);
+        self.start_timing(0, call.p);
         self.send_syn(false, call);
         self.wait_for_answer(call);
     }
@@ -55,7 +55,7 @@ impl Tcp {
         self.ecn.on_syn(seg, call.p);
         self.state = State::SynReceived;
         (self.nxt, self.max) = (1, 1);
-        self.start_timing(0);
+        self.start_timing(0, call.p);
         self.send_syn(false, call);
         self.wait_for_answer(call);
     }

@@ -27,10 +27,12 @@ pub(super) struct Arrival {
     pub(super) finished: bool,
 }
 
-/// Data above a hole.
+/// What lies above the data in order, and the peer's FIN.
 #[derive(Clone, Debug, Default)]
 struct Above {
     ranges: Ranges,
+    /// Where the FIN is, once it has been seen.
+    fin: Option<NonZeroU64>,
     /// A sequence number in each of the ranges that were last added to, the latest first: what SACK reports
     /// (RFC 2018 section 4). 0 is none.
     recent: [u64; SackBlocks::MOST],
@@ -44,6 +46,11 @@ impl Above {
         let others = self.recent.iter().filter(|&&s| s != 0 && !(joined.start..joined.end).contains(&s));
         recent[1..].iter_mut().zip(others).for_each(|(slot, s)| *slot = *s);
         self.recent = recent;
+    }
+
+    /// The ranges last added to, the latest first.
+    fn reported(&self) -> impl Iterator<Item = Range> + '_ {
+        self.recent.iter().take_while(|&&s| s != 0).filter_map(|&s| self.ranges.at(s))
     }
 
     fn remove_below(&mut self, seq: u64) {
@@ -64,13 +71,12 @@ impl Above {
 pub(super) struct Receiver {
     /// The next sequence number in order.
     next: u64,
-    /// What the last acknowledgement acknowledged.
-    acknowledged: u64,
-    /// Where the peer's FIN is, once it has been seen.
-    fin: Option<NonZeroU64>,
-    /// Allocated when the first hole appears, and kept for the next.
+    /// Allocated when the first hole or the FIN appears, and kept for the next.
     above: Option<Box<Above>>,
-    alarm: Alarm,
+    /// When an acknowledgement goes that is owed later; when the last one was due, if none is.
+    due: Instant,
+    /// Sequence numbers in order since the last acknowledgement: no window is larger than 32 bits say.
+    fresh: u32,
     /// The peer's timestamp to echo.
     ts_recent: u32,
     owed: Owed,
@@ -85,10 +91,9 @@ impl Receiver {
     pub(super) fn new() -> Self {
         Receiver {
             next: 0,
-            acknowledged: 0,
-            fin: None,
             above: None,
-            alarm: Alarm::OFF,
+            due: Instant::ZERO,
+            fresh: 0,
             ts_recent: 0,
             owed: Owed::Nothing,
             quick: 0,
@@ -108,11 +113,15 @@ impl Receiver {
 
     /// Whether everything up to the peer's FIN has come.
     pub(super) fn has_finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin.get())
+        self.fin().is_some_and(|fin| self.next > fin.get())
+    }
+
+    fn fin(&self) -> Option<NonZeroU64> {
+        self.above.as_ref().and_then(|a| a.fin)
     }
 
     pub(super) fn alarm(&self) -> Alarm {
-        self.alarm
+        if self.owed == Owed::Later { Alarm::at(self.due) } else { Alarm::OFF }
     }
 
     pub(super) fn owes_ack_at_once(&self) -> bool {
@@ -130,25 +139,24 @@ impl Receiver {
 
     /// The peer's SYN.
     pub(super) fn on_syn(&mut self, seg: &Segment) {
-        self.next = seg.seq + 1;
+        self.advance(seg.seq + 1);
         self.ts_recent = seg.ts_val;
         self.owed = Owed::AtOnce;
     }
 
     /// A segment is being sent, and acknowledges everything.
     pub(super) fn on_sent(&mut self) {
-        self.acknowledged = self.next;
+        self.fresh = 0;
         self.owe_nothing();
     }
 
     pub(super) fn owe_nothing(&mut self) {
         self.owed = Owed::Nothing;
-        self.alarm = Alarm::OFF;
     }
 
     /// The alarm may have rung.
     pub(super) fn on_deadline(&mut self, now: Instant) {
-        if self.alarm.is_due(now) {
+        if self.alarm().is_due(now) {
             self.owed = Owed::AtOnce;
         }
     }
@@ -160,17 +168,17 @@ impl Receiver {
     /// RFC 7323 section 4.3: echo the timestamp of the segment that the next acknowledgement is for, or of
     /// the first of several. Sequence numbers do not wrap here, so there is nothing to protect against.
     pub(super) fn note_timestamp(&mut self, seg: &Segment) {
-        if seg.seq <= self.acknowledged && seg.ts_val.wrapping_sub(self.ts_recent) < 1 << 31 {
+        if seg.seq + u64::from(self.fresh) <= self.next && seg.ts_val.wrapping_sub(self.ts_recent) < 1 << 31 {
             self.ts_recent = seg.ts_val;
         }
     }
 
     /// A segment that takes up sequence numbers.
-    pub(super) fn on_data(&mut self, p: &Profile, seg: &Segment, clock: &mut Clock, now: Instant) -> Arrival {
+    pub(super) fn on_data(&mut self, p: &Profile, seg: &Segment, clock: &Clock, now: Instant) -> Arrival {
         let end = seg.seq + u64::from(seg.len);
-        let plain = !seg.flags.has(Flags::FIN) && self.fin.is_none();
-        if seg.seq == self.next && seg.len > 0 && plain && self.has_no_hole() {
-            self.next = end;
+        let plain = !seg.flags.has(Flags::FIN) && self.is_plain();
+        if seg.seq == self.next && seg.len > 0 && plain {
+            self.advance(end);
             self.owe(p, clock, now);
             return Arrival { delivered: true, finished: false };
         }
@@ -178,19 +186,25 @@ impl Receiver {
         self.on_other_data(p, seg, end)
     }
 
+    /// Everything below `next` has come.
+    fn advance(&mut self, next: u64) {
+        self.fresh += (next - self.next) as u32;
+        self.next = next;
+    }
+
     /// In order, and nothing else in sight: acknowledge now or later.
-    fn owe(&mut self, p: &Profile, clock: &mut Clock, now: Instant) {
+    fn owe(&mut self, p: &Profile, clock: &Clock, now: Instant) {
         // 4.4BSD updates the window when the application has read two segments or half the buffer; that,
         // not a counter, makes it acknowledge every second segment (volume 2, section 26.5).
         let delay = self.adapt(p, now);
         let enough = (2 * p.mss.0).min(p.receive_window.0.div_ceil(2));
         let quick = self.quick < p.quick_acks;
-        if quick || p.delayed_ack == DelayedAck::None || self.next - self.acknowledged >= enough {
+        if quick || p.delayed_ack == DelayedAck::None || u64::from(self.fresh) >= enough {
             self.owed = Owed::AtOnce;
             self.quick += u8::from(quick);
         } else if self.owed == Owed::Nothing {
             self.owed = Owed::Later;
-            self.alarm = delay.map_or_else(|| clock.delayed_ack(p, now), |delay| Alarm::at(now + delay));
+            self.due = delay.map_or_else(|| clock.delayed_ack(p, self.due, now), |delay| now + delay);
         }
     }
 
@@ -215,45 +229,58 @@ impl Receiver {
     fn on_other_data(&mut self, p: &Profile, seg: &Segment, end: u64) -> Arrival {
         let (had, had_finished) = (self.next, self.has_finished());
         let window_end = had + p.receive_window.0;
-        if seg.flags.has(Flags::FIN) && self.fin.is_none() && end <= window_end {
-            self.fin = NonZeroU64::new(end);
+        if seg.flags.has(Flags::FIN) && self.fin().is_none() && end <= window_end {
+            self.above.get_or_insert_default().fin = NonZeroU64::new(end);
         }
         let (start, end) = (seg.seq.max(had), end.min(window_end));
         if start < end {
             let above = self.above.get_or_insert_default();
             above.insert(Range { start, end });
             if let Some(first) = above.ranges.at(self.next) {
-                self.next = first.end;
                 above.remove_below(first.end);
+                self.advance(first.end);
             }
         }
         let delivered = self.next > had;
-        if self.fin.is_some_and(|fin| fin.get() == self.next) {
-            self.next += 1;
+        if self.fin().is_some_and(|fin| fin.get() == self.next) {
+            self.advance(self.next + 1);
         }
         Arrival { delivered, finished: self.has_finished() && !had_finished }
     }
 
-    fn has_no_hole(&self) -> bool {
-        self.above.as_ref().is_none_or(|a| a.ranges.is_empty())
+    /// Whether there is neither a hole nor a FIN.
+    fn is_plain(&self) -> bool {
+        self.above.as_ref().is_none_or(|a| a.ranges.is_empty() && a.fin.is_none())
     }
 
     /// The SACK option of an acknowledgement that goes now: as many blocks as fit, the one that was last
     /// added to first (RFC 2018 section 4).
     pub(super) fn sack_blocks(&self, timestamps: bool) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        let Some(above) = self.above.as_ref().filter(|a| !a.ranges.is_empty()) else { return blocks };
-        let most = SackBlocks::MOST - usize::from(timestamps);
-        let recent = above.recent.iter().take_while(|&&s| s != 0).filter_map(|&s| above.ranges.at(s));
-        for range in recent.take(most) {
+        for range in self.reported(timestamps) {
             blocks.push(self.next, range.start, range.end);
         }
         blocks
     }
 
+    /// How many blocks that option has.
+    pub(super) fn sack_block_count(&self, timestamps: bool) -> usize {
+        self.reported(timestamps).count()
+    }
+
+    /// What SACK reports, the latest first.
+    fn reported(&self, timestamps: bool) -> impl Iterator<Item = Range> + '_ {
+        let above = self.above.as_deref().filter(|a| !a.ranges.is_empty());
+        let most = SackBlocks::MOST - usize::from(timestamps);
+        above.map(Above::reported).into_iter().flatten().take(most)
+    }
+
     /// Gives back what is not needed any more.
     pub(super) fn free(&mut self) {
-        self.above = None;
+        self.above = self.above.take().filter(|a| a.fin.is_some());
+        if let Some(above) = &mut self.above {
+            above.ranges = Ranges::default();
+        }
     }
 }
 
@@ -286,7 +313,7 @@ mod tests {
 
         fn data(&mut self, seq: u64, len: u32, flags: Flags) -> Arrival {
             let seg = Segment { seq, len, flags, ..Segment::default() };
-            self.receiver.on_data(&self.profile, &seg, &mut self.clock, Instant::from_nanos(7))
+            self.receiver.on_data(&self.profile, &seg, &self.clock, Instant::from_nanos(7))
         }
     }
 
@@ -321,7 +348,7 @@ mod tests {
         assert_eq!(host.data(1, 400, Flags::ACK), NOTHING);
         host.data(401, 200, Flags::ACK);
         assert_eq!(host.receiver.delivered(), 600);
-        assert!(host.receiver.has_no_hole());
+        assert!(host.receiver.is_plain());
     }
 
     #[test]

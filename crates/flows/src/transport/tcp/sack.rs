@@ -81,7 +81,7 @@ impl Tcp {
         let measured = self.outstanding.as_deref_mut().and_then(|o| o.rack.take_measured());
         match measured {
             Some(rtt) if call.p.timer == Timer::Exact => {
-                call.sample = Some(self.rtt.sample(call.p, rtt.as_nanos()));
+                call.sample = self.rtt.sample(call.p, rtt.as_nanos());
             }
             _ => self.measure(seg, call),
         }

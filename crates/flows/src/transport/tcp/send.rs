@@ -64,7 +64,7 @@ impl Tcp {
     }
 
     fn restart_if_idle_for_long(&mut self, call: &Call<'_, '_>) {
-        let silence = Clock::length(call.p, self.clock.number() - self.heard);
+        let silence = Clock::length(call.p, self.clock.number(call.p) - self.heard);
         if call.p.slow_start_after_idle && silence >= self.rtt.rto(call.p) {
             control!(self, call, on_idle);
         }
@@ -99,7 +99,7 @@ impl Tcp {
     /// ends where what was SACKed begins.
     #[inline(never)]
     fn full_segment(&self, p: &Profile) -> u64 {
-        let blocks = self.receiver.sack_blocks(self.timestamps).option_len();
+        let blocks = SackBlocks::option_len_of(self.receiver.sack_block_count(self.timestamps));
         let full = p.mss.0.saturating_sub(blocks).max(1);
         match &self.outstanding {
             Some(o) if self.nxt < self.max => full.min(o.sacked.gap(self.nxt).end - self.nxt).max(1),
@@ -142,7 +142,7 @@ impl Tcp {
         if self.nxt > self.max {
             // Karn: what was sent before is not timed.
             if !again {
-                self.start_timing(cut.seq);
+                self.start_timing(cut.seq, call.p);
             }
             self.max = self.nxt;
         }
@@ -201,9 +201,6 @@ impl Tcp {
         if self.outstanding.is_some() {
             self.record(seq, u64::from(len) + u64::from(flags.has(Flags::FIN)), call);
         }
-        self.stats.segments_sent += 1;
-        self.stats.data_segments_sent += u64::from(len > 0);
-        self.stats.bytes_sent += u64::from(len);
         self.stats.retransmissions += u32::from(again);
     }
 
@@ -212,7 +209,7 @@ impl Tcp {
     fn sack_option(&self, flags: Flags, len: u32, p: &Profile) -> SackBlocks {
         if flags.has(Flags::SYN) {
             let offers = self.sack || (!flags.has(Flags::ACK) && p.wants_sack());
-            return if offers { SackBlocks::PERMITTED } else { SackBlocks::default() };
+            return if offers { SackBlocks::permitted() } else { SackBlocks::default() };
         }
         let mut blocks = self.receiver.sack_blocks(self.timestamps);
         // Only what was cut before has less room.

@@ -1,43 +1,44 @@
 //! What link the arguments ask for.
 
-use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{Bytes, Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aqmkit_base::trace::Trace;
+use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 use aqmkit_live::link::LinkSetup;
 use aqmkit_live::shaper::Setup;
-use aqmkit_live::wire::Classes;
-use aqmkit_live::wire::classes::Named;
 
 use crate::cli::args;
-use crate::cli::compare::written;
 use crate::cli::fail::{Failure, wrong};
+use crate::cli::queue;
 
 /// The link that the arguments ask for.
 pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
-    let down = args.down_rate.or(args.rate);
-    let up = args.up_rate.or(args.rate);
-    let (Some(down), Some(up)) = (down, up) else {
-        return wrong("the link has no rate", "write --rate 40mbit, or both --down-rate and --up-rate");
-    };
-    let direction = |name, rate, delay: Option<Duration>, aqm: &Option<String>| {
-        let aqm = discipline(aqm.as_deref().unwrap_or(&args.aqm))?;
-        let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), aqm);
-        Ok::<_, Failure>(Setup {
-            overhead: args.overhead,
-            mean_packet: Bytes(args.mtu.min(1000).into()),
-            seed: args.seed,
-            ..setup
-        })
-    };
-    let classes = args.class.iter().map(|c| c.parse::<Named>()).collect::<Result<Vec<_>, _>>();
-    let classes = match classes {
-        Ok(list) if list.is_empty() => Classes::default(),
-        Ok(list) => Classes::new(list),
-        Err(e) => return wrong("a class cannot be read", e.to_string()),
-    };
+    let direction =
+        |name, rate: Option<BitRate>, trace: &Option<PathBuf>, delay: Option<Duration>, aqm: &Option<String>| {
+            // What is said of one direction goes before what is said of both.
+            let trace = if rate.is_some() { None } else { trace.as_ref().or(args.trace.as_ref()) };
+            let trace = trace.map(|file| read_trace(file)).transpose()?;
+            let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(args.rate) else {
+                return wrong(
+                    format!("{name} has no rate"),
+                    "write --rate 40mbit, or a --trace, or both --down-rate and --up-rate",
+                );
+            };
+            let aqm = queue::spec(aqm.as_deref().unwrap_or(&args.aqm), None)?;
+            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), aqm);
+            Ok::<_, Failure>(Setup {
+                trace,
+                overhead: args.overhead,
+                mean_packet: Bytes(args.mtu.min(1000).into()),
+                seed: args.seed,
+                ..setup
+            })
+        };
     Ok(LinkSetup {
-        down: direction("down", down, args.down_delay, &args.down_aqm)?,
-        up: direction("up", up, args.up_delay, &args.up_aqm)?,
-        classes,
+        down: direction("down", args.down_rate, &args.down_trace, args.down_delay, &args.down_aqm)?,
+        up: direction("up", args.up_rate, &args.up_trace, args.up_delay, &args.up_aqm)?,
+        classes: queue::classes(&args.class)?,
         windows: vec![("all".to_owned(), Instant::ZERO, Instant::FAR_FUTURE)],
         sample_every: None,
         ecn: if args.ecn { Some(true) } else { args.no_ecn.then_some(false) },
@@ -46,11 +47,15 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
     })
 }
 
-fn discipline(text: &str) -> Result<Spec, Failure> {
-    let (name, table) = written(text)?;
-    match Spec::read(name, toml::Value::Table(table)) {
-        Ok(spec) => Ok(spec),
-        Err(e) => wrong(format!("{text}: {}", e.message().trim()), format!("see aqmkit describe {name}")),
+fn read_trace(file: &Path) -> Result<Arc<Trace>, Failure> {
+    let name = file.display().to_string();
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(e) => return wrong(format!("{name} cannot be read: {e}"), "name a trace of delivery opportunities"),
+    };
+    match Trace::parse(&name, &text) {
+        Ok(trace) => Ok(Arc::new(trace)),
+        Err(e) => wrong(e.to_string(), e.right),
     }
 }
 

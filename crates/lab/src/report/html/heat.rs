@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::report::format::significant;
+use crate::report::format::fixed;
 use crate::report::verdict::{Tally, measured, published, tolerance};
 use crate::results::{Expectation, Table};
 
@@ -60,7 +60,8 @@ fn heat_table(table: &Table, by_id: &BTreeMap<&str, &Expectation>) -> HeatTable 
     let numbers = found.iter().flat_map(|row| [published(row), row.measured]).flatten().filter(|x| x.is_finite());
     let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     let scale = |x: f64| if high > low { (x - low) / (high - low) } else { 0.5 };
-    let plain = |value: Option<f64>| value.filter(|x| x.is_finite()).map(|x| sequential(x, scale(x)));
+    let digits = found.iter().map(|row| decimals_of(&row.published)).max().unwrap_or(0);
+    let plain = |value: Option<f64>| value.filter(|x| x.is_finite()).map(|x| sequential(fixed(x, digits), scale(x)));
     let unit = found.first().map_or("", |row| row.unit.as_str());
     let unit = if matches!(unit, "" | "ratio") { String::new() } else { format!(", {unit}") };
     let tally = Tally::of(found.iter().copied());
@@ -122,9 +123,15 @@ fn ordered<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     seen
 }
 
-fn sequential(value: f64, share: f64) -> Cell {
+/// The digits after the point of a number as printed: 2 of `0.97 ratio`.
+fn decimals_of(published: &str) -> usize {
+    let number = published.split(' ').next().unwrap_or("");
+    number.split_once('.').map_or(0, |(_, after)| after.len())
+}
+
+fn sequential(text: String, share: f64) -> Cell {
     let depth = (8.0 + 72.0 * share).round() as u32;
-    Cell { text: significant(value, 3), hue: "level", depth, missed: false, hint: String::new() }
+    Cell { text, hue: "level", depth, missed: false, hint: String::new() }
 }
 
 /// How far the measured value is from the published one.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ReportInput;
 use super::claims::{Claims, claims};
-use super::figure::{Figure, Swatch, swatches, sweeps};
+use super::figure::{Figure, Swatch, responses, swatches, sweeps};
 use super::glance::{GlanceGroup, groups, terms};
 use super::markdown;
 use super::overview::{Matrix, matrices};
@@ -38,10 +38,31 @@ pub(super) struct Page {
     /// What the rows and columns of the matrices are.
     sides: Option<(String, String, String)>,
     matrices: Vec<Matrix>,
+    /// The figures that the experiment asks for.
+    figures: Vec<Asked>,
     sweeps: Vec<(String, Figure)>,
     mixes: Vec<Mix>,
     disciplines: Vec<Discipline>,
     extent: Extent,
+}
+
+/// A figure that the experiment asks for.
+#[derive(Debug, Serialize)]
+struct Asked {
+    title: String,
+    /// HTML.
+    note: String,
+    swatches: Vec<Swatch>,
+    figures: Vec<(String, Figure)>,
+}
+
+fn asked(input: &ReportInput<'_>) -> Vec<Asked> {
+    let one = |spec: &crate::results::Figure| {
+        let shown = responses(spec, input.runs)?;
+        let note = markdown::to_html(&spec.note);
+        Some(Asked { title: spec.title.clone(), note, swatches: shown.swatches, figures: shown.figures })
+    };
+    input.results.figures.iter().filter_map(one).collect()
 }
 
 /// Arranges `input` for the templates.
@@ -66,6 +87,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         claims: claims(results),
         sides: results.overview.as_ref().map(|o| (o.rows.clone(), o.columns.clone(), markdown::to_html(&o.note))),
         matrices: matrices(input),
+        figures: asked(input),
         // With two populations along two axes, lines along one of them are a tangle.
         sweeps: if results.overview.is_some() { Vec::new() } else { sweeps(results) },
         mixes: mixes(input, &grid, &swatches),

@@ -4,12 +4,14 @@ mod curves;
 mod palette;
 mod panels;
 mod ratio;
+mod responses;
 mod series;
 mod sweep;
 
 pub(super) use curves::curves;
 pub(super) use palette::{Swatch, class_swatches, swatches};
 pub(super) use ratio::ratios;
+pub(super) use responses::responses;
 pub(super) use series::{Line, Lines, series};
 pub(super) use sweep::sweeps;
 

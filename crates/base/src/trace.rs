@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use aqmkit_base::{BitRate, Bytes, Instant};
+use crate::{BitRate, Bytes, Instant};
 
 /// What one opportunity delivers at most.
 pub const OPPORTUNITY: Bytes = Bytes(1500);
@@ -83,7 +83,8 @@ impl Trace {
     }
 
     /// What the link could deliver from the start of the run until `now`, that moment included.
-    pub(crate) fn delivered_by(&self, now: Instant) -> u64 {
+    #[must_use]
+    pub fn delivered_by(&self, now: Instant) -> u64 {
         self.opportunities_by(now) * OPPORTUNITY.0
     }
 
@@ -111,7 +112,7 @@ impl Trace {
 
 /// A transmitter that follows a trace.
 #[derive(Clone, Debug)]
-pub(crate) struct Opportunities {
+pub struct Opportunities {
     trace: Arc<Trace>,
     /// The next opportunity that has not been used or missed.
     next: u64,
@@ -120,13 +121,15 @@ pub(crate) struct Opportunities {
 }
 
 impl Opportunities {
-    pub(crate) fn new(trace: Arc<Trace>) -> Self {
+    /// A transmitter that has not sent anything yet.
+    #[must_use]
+    pub fn new(trace: Arc<Trace>) -> Self {
         Opportunities { trace, next: 0, left: 0 }
     }
 
     /// When the transmitter can send, if that is not now. `idle`: it has not been waiting for this moment, and
     /// what there was until now is missed.
-    pub(crate) fn wait(&mut self, now: Instant, idle: bool) -> Option<Instant> {
+    pub fn wait(&mut self, now: Instant, idle: bool) -> Option<Instant> {
         if idle {
             self.left = 0;
             self.next = self.trace.opportunities_by(now);
@@ -143,7 +146,7 @@ impl Opportunities {
     }
 
     /// Begins to send a packet now: when its last byte goes.
-    pub(crate) fn send(&mut self, size: u64, now: Instant) -> Instant {
+    pub fn send(&mut self, size: u64, now: Instant) -> Instant {
         let (mut rest, mut at) = (size, now);
         while rest > self.left {
             rest -= self.left;

@@ -1,0 +1,149 @@
+//! The arguments of what works on frames: captures and interfaces.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use aqmkit_base::units::parse_rate;
+use aqmkit_base::{Amount, BitRate, units::parse_amount};
+use clap::{Args, Subcommand};
+
+/// `replay`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit replay in.pcap --aqm codel --rate 10mbit
+  aqmkit replay in.pcapng --aqm red:min=5,max=40,ecn=true --rate 20mbit -o out.pcap --fates fates.parquet
+  tcpdump -i eth0 -w - | aqmkit replay - --aqm fq-codel --rate 50mbit --json
+
+The packets come as they were captured, whatever is dropped: a replay shows what a discipline does to given
+traffic. docs/guide/replay.md has more.")]
+pub struct Replay {
+    /// A capture, pcap or pcapng; - is standard input
+    #[arg(value_name = "IN.pcap")]
+    pub input: PathBuf,
+    /// The queue
+    #[command(flatten)]
+    pub queue: Queue,
+    /// Rate of the link
+    #[arg(long, value_parser = parse_rate)]
+    pub rate: BitRate,
+    /// Write what leaves, with its marks and at its times of departure, as a pcap
+    #[arg(short, long, value_name = "OUT.pcap")]
+    pub out: Option<PathBuf>,
+    /// Write the fate of every packet: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub fates: Option<PathBuf>,
+    /// How many of the largest flows to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What queue stands at a link, and how packets are told apart.
+#[derive(Clone, Debug, Args)]
+pub struct Queue {
+    /// Discipline, a name or NAME:PARAMETER=VALUE,…
+    #[arg(long, default_value = "fifo")]
+    pub aqm: String,
+    /// What the queue may hold: 100 (packets) or 90kb
+    #[arg(long, value_parser = parse_amount)]
+    pub limit: Option<Amount>,
+    /// A traffic class and what belongs to it: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
+    #[arg(long, value_name = "NAME=RULE,…")]
+    pub class: Vec<String>,
+    /// Bytes of framing that each packet takes beyond its own length
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub overhead: u32,
+    /// Seed of the discipline's random numbers
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `bridge`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit bridge eth1 eth2 --rate 50mbit --aqm fq-codel
+  aqmkit bridge lan wan --rate 100mbit --back-rate 20mbit --aqm codel:target=5ms --metrics 127.0.0.1:9000
+
+What comes at IF1 leaves at IF2 through the queue, and the other way round. It runs until Ctrl-C; aqmkit ctl shows and
+changes it meanwhile. docs/guide/bridge.md has more.")]
+pub struct Bridge {
+    /// An interface
+    #[arg(value_name = "IF1")]
+    pub first: String,
+    /// Another interface
+    #[arg(value_name = "IF2")]
+    pub second: String,
+    /// The queues
+    #[command(flatten)]
+    pub queue: Queue,
+    /// Rate of both directions
+    #[arg(long, value_parser = parse_rate)]
+    pub rate: BitRate,
+    /// Rate from IF2 to IF1
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub back_rate: Option<BitRate>,
+    /// Discipline from IF2 to IF1
+    #[arg(long, value_name = "AQM")]
+    pub back_aqm: Option<String>,
+    /// Serve metrics for Prometheus at this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Its name for aqmkit ctl
+    #[arg(long, default_value = "bridge")]
+    pub name: String,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ctl`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit ctl list
+  aqmkit ctl show
+  aqmkit ctl watch
+  aqmkit ctl set target=10ms limit=200
+  aqmkit ctl set --direction back --rate 30mbit
+
+Parameters have the names of aqmkit describe.")]
+pub struct Ctl {
+    /// Which bridge or link, by its name; the only one where it is left out
+    #[arg(long, global = true, value_name = "NAME")]
+    pub to: Option<String>,
+    /// What to do
+    #[command(subcommand)]
+    pub what: CtlCommand,
+}
+
+/// What `ctl` does.
+#[derive(Debug, Subcommand)]
+pub enum CtlCommand {
+    /// List what runs
+    List,
+    /// Show parameters and counters
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show rates, delays and drops as they change
+    Watch {
+        /// End after so many looks, one each second
+        #[arg(long, value_name = "N")]
+        count: Option<u64>,
+    },
+    /// Change parameters of the discipline, or the rate
+    Set {
+        /// Parameters, as NAME=VALUE
+        #[arg(value_name = "NAME=VALUE")]
+        parameters: Vec<String>,
+        /// Only of this direction; of all where it is left out
+        #[arg(long)]
+        direction: Option<String>,
+        /// Another rate
+        #[arg(long, value_parser = parse_rate)]
+        rate: Option<BitRate>,
+    },
+}

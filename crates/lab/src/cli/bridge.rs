@@ -1,0 +1,182 @@
+//! `bridge`: a bump in the wire.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use aqmkit_live::LiveError;
+use aqmkit_live::bottleneck::Measured;
+use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts};
+use aqmkit_live::ctl::{self, Report};
+use aqmkit_live::meter::Summary;
+use aqmkit_live::metrics;
+use aqmkit_live::netlink::Netlink;
+use serde::Serialize;
+
+use super::args::wire;
+use super::dashboard;
+use super::fail::{Failure, wrong};
+use super::near::closest;
+use super::perform;
+use super::progress::Talk;
+use super::queue;
+use super::say;
+
+/// How often to look whether it is time to end.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// `aqmkit bridge`.
+///
+/// # Errors
+/// When an argument is wrong, or the machine lacks something.
+pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
+    let setup = setup(args)?;
+    exist(&setup.interfaces)?;
+    perform::listen()?;
+    let bridge = Bridge::open(&setup, &args.name)?;
+    let control = bridge.control();
+    let directory = ctl::directory();
+    let _socket = ctl::serve(&directory, control.clone()).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => Failure::Problem(
+            crate::experiment::Problem::new(format!("something called {} runs already", args.name))
+                .right("give this one another name with --name"),
+        ),
+        _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
+    })?;
+    let served = args.metrics.map(|address| serve(address, control.clone())).transpose()?;
+    if talk != Talk::Quiet {
+        let [a, b] = &setup.interfaces;
+        let page = served.as_ref().map(|s| format!(", metrics at http://{}/metrics", s.address())).unwrap_or_default();
+        say::tell(&format!("bridging {a} and {b}{page}; Ctrl-C ends it, aqmkit ctl --to {} watch shows it", args.name));
+    }
+    while bridge.is_up() && !perform::stopping() {
+        std::thread::sleep(PULSE);
+    }
+    let interfaces = bridge.interfaces();
+    let report = control.report();
+    let measured = bridge.close()?;
+    let told = Told { report: &report, measured: &measured, interfaces };
+    Ok(say::print(&if args.json { told.json()? } else { told.text() })?)
+}
+
+fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
+    if args.first == args.second {
+        return wrong(format!("{} is both ends of the bridge", args.first), "name two interfaces");
+    }
+    if !name_is_usable(&args.name) {
+        return wrong(
+            format!("{:?} is no name for a bridge", args.name),
+            "use letters, digits, - and _, at most 32 of them",
+        );
+    }
+    let forth = queue::setup("forth", args.rate, &args.queue.aqm, &args.queue)?;
+    let back_aqm = args.back_aqm.as_ref().unwrap_or(&args.queue.aqm);
+    let back = queue::setup("back", args.back_rate.unwrap_or(args.rate), back_aqm, &args.queue)?;
+    let mut salt = [0; 8];
+    // A kernel that gives no random numbers this early leaves some zeros.
+    let _ = rustix::rand::getrandom(&mut salt, rustix::rand::GetRandomFlags::NONBLOCK);
+    Ok(BridgeSetup {
+        interfaces: [args.first.clone(), args.second.clone()],
+        directions: [forth, back],
+        classes: queue::classes(&args.queue.class)?,
+        salt: u64::from_ne_bytes(salt),
+    })
+}
+
+fn name_is_usable(name: &str) -> bool {
+    (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+/// Refuses interfaces that this machine does not have.
+fn exist(interfaces: &[String; 2]) -> Result<(), Failure> {
+    let cannot = LiveError::while_doing("cannot list the interfaces");
+    let known: Vec<String> =
+        Netlink::open().and_then(|mut n| n.interfaces()).map_err(cannot)?.into_iter().map(|i| i.name).collect();
+    for name in interfaces {
+        if !known.contains(name) {
+            let near = closest(name, known.iter().map(String::as_str));
+            let near = near.map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+            return wrong(
+                format!("there is no interface called {name}"),
+                format!("{near}This machine has {}", known.join(", ")),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn serve(
+    address: SocketAddr,
+    control: std::sync::Arc<ctl::Control<aqmkit_live::bridge::Interface>>,
+) -> Result<metrics::MetricsServer, Failure> {
+    metrics::serve(address, move || control.report()).map_err(|e| {
+        Failure::Environment(format!("cannot listen at {address}: {e}\n  choose another address with --metrics"))
+    })
+}
+
+/// What a bridge has measured.
+struct Told<'a> {
+    report: &'a Report,
+    measured: &'a Measured,
+    interfaces: Option<[(String, bool, Counts); 2]>,
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    report: &'a Report,
+    queue_delay_ms: BTreeMap<&'a str, Option<Summary>>,
+    lateness_ms: Option<Summary>,
+    interfaces: BTreeMap<String, Counts>,
+    granted: aqmkit_live::timing::Granted,
+}
+
+impl Told<'_> {
+    fn delays(&self) -> BTreeMap<&str, Option<Summary>> {
+        let first = |(name, windows): &'_ (String, Vec<aqmkit_live::meter::Window>)| {
+            (name.as_str().to_owned(), windows.first().and_then(|w| w.delay.summary()))
+        };
+        let delays: BTreeMap<String, _> = self.measured.directions.iter().map(first).collect();
+        self.report.directions.iter().map(|d| (d.name.as_str(), delays.get(&d.name).copied().flatten())).collect()
+    }
+
+    fn json(&self) -> Result<String, Failure> {
+        let interfaces = self.interfaces.iter().flatten().map(|(name, _, counts)| (name.clone(), *counts));
+        Ok(serde_json::to_string_pretty(&Json {
+            report: self.report,
+            queue_delay_ms: self.delays(),
+            lateness_ms: self.measured.late.summary(),
+            interfaces: interfaces.collect(),
+            granted: self.measured.granted,
+        })?)
+    }
+
+    fn text(&self) -> String {
+        let mut text = dashboard::draw(self.report, None);
+        if let Some(late) = self.measured.late.summary() {
+            let us = |ms: f64| crate::report::format::fixed(ms * 1000.0, 0);
+            text.push_str(&format!(
+                "\nPackets were handed on late by {} µs (median), {} µs (99 %), {} µs (most)\n",
+                us(late.p50),
+                us(late.p99),
+                us(late.max)
+            ));
+        }
+        if self.report.refused > 0 {
+            text.push_str(&format!(
+                "note: {} frames were not taken by the interface they should leave by\n",
+                self.report.refused
+            ));
+        }
+        for (name, _, counts) in self.interfaces.iter().flatten() {
+            let notes = [
+                (counts.overrun, "frames were dropped by the kernel: this machine is too slow for them"),
+                (counts.too_long, "frames were longer than the MTU: ethtool -K the sender tso off gso off"),
+                (counts.vanished, "times it went away"),
+            ];
+            for (n, what) in notes.into_iter().filter(|(n, _)| *n > 0) {
+                text.push_str(&format!("note: {name}: {n} {what}\n"));
+            }
+        }
+        text
+    }
+}

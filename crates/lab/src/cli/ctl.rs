@@ -1,0 +1,124 @@
+//! `ctl`: shows and changes what runs.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use aqmkit_live::ctl::{self, Change, Client, CtlError, Report};
+use serde_json::{Map, Value};
+
+use super::args::wire::{self, CtlCommand};
+use super::dashboard;
+use super::describe::settings;
+use super::fail::{Failure, wrong};
+use super::say;
+
+/// `aqmkit ctl`.
+///
+/// # Errors
+/// When nothing runs that could be asked, it may not be asked, or it refuses a change.
+pub fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
+    match &args.what {
+        CtlCommand::List => list(),
+        CtlCommand::Show { json } => show(&client(args)?.report()?, *json),
+        CtlCommand::Watch { count } => watch(&client(args)?, *count),
+        CtlCommand::Set { parameters, direction, rate } => {
+            let parameters = written(parameters)?;
+            if parameters.is_empty() && rate.is_none() {
+                return wrong("nothing is set", "write a name and a value, such as target=10ms, or --rate 20mbit");
+            }
+            let change = Change { direction: direction.clone(), rate_bps: rate.map(|r| r.as_bps()), parameters };
+            let report = client(args)?.change(change)?;
+            Ok(say::print(&report.directions.iter().map(in_effect).collect::<String>())?)
+        }
+    }
+}
+
+impl From<CtlError> for Failure {
+    fn from(error: CtlError) -> Self {
+        match error {
+            CtlError::NotRunning(_) => not_running(&error.to_string()),
+            CtlError::Refused(why) => {
+                let problem = crate::experiment::Problem::new(why);
+                Failure::Problem(problem.right("aqmkit describe shows the parameters of a discipline"))
+            }
+            CtlError::Io { .. } => Failure::Environment(error.to_string()),
+        }
+    }
+}
+
+fn not_running(what: &str) -> Failure {
+    let names = ctl::running(&ctl::directory());
+    let right = match names.is_empty() {
+        true => "start a bridge or a link first: aqmkit bridge --help, aqmkit link --help".to_owned(),
+        false => format!("choose with --to: {}", names.join(", ")),
+    };
+    Failure::Problem(crate::experiment::Problem::new(what.to_owned()).right(right))
+}
+
+fn client(args: &wire::Ctl) -> Result<Client, Failure> {
+    let directory = ctl::directory();
+    if let Some(name) = &args.to {
+        return Ok(Client::new(&directory, name));
+    }
+    match &ctl::running(&directory)[..] {
+        [name] => Ok(Client::new(&directory, name)),
+        [] => Err(not_running("nothing runs")),
+        _ => Err(not_running("several bottlenecks run")),
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let directory = ctl::directory();
+    let mut text = String::new();
+    for name in ctl::running(&directory) {
+        let report = Client::new(&directory, &name).report()?;
+        let one = |d: &ctl::DirectionReport| format!("{} {}", d.name, d.discipline);
+        let directions = report.directions.iter().map(one).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("{name}: {} of process {}, {directions}\n", report.kind, report.pid));
+    }
+    Ok(say::print(if text.is_empty() { "nothing runs" } else { &text })?)
+}
+
+fn show(report: &Report, json: bool) -> Result<(), Failure> {
+    if json {
+        return Ok(say::print(&serde_json::to_string_pretty(report)?)?);
+    }
+    let parameters = report.directions.iter().map(in_effect).collect::<String>();
+    Ok(say::print(&format!("{}\n{parameters}", dashboard::draw(report, None)))?)
+}
+
+/// The parameters of a direction in a line.
+fn in_effect(direction: &ctl::DirectionReport) -> String {
+    let table = direction.parameters.as_object().cloned().unwrap_or_default();
+    let set = table
+        .iter()
+        .filter(|(_, v)| !v.is_null())
+        .map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_owned)));
+    let set = set.collect::<Vec<_>>().join(" ");
+    let rate = aqmkit_base::BitRate::from_bps(direction.rate_bps);
+    format!("{}: {} rate={rate} {set}\n", direction.name, direction.discipline)
+}
+
+/// Shows what has changed, once a second.
+fn watch(client: &Client, count: Option<u64>) -> Result<(), Failure> {
+    let mut earlier = client.report()?;
+    let mut looks = 0;
+    while count.is_none_or(|count| looks < count) {
+        std::thread::sleep(Duration::from_secs(1));
+        let report = client.report()?;
+        // On a terminal each look takes the place of the one before.
+        let home = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
+        say::print(&format!("{home}{}", dashboard::draw(&report, Some(&earlier))))?;
+        earlier = report;
+        looks += 1;
+    }
+    Ok(())
+}
+
+/// Settings as the other end reads them.
+fn written(set: &[String]) -> Result<Map<String, Value>, Failure> {
+    match serde_json::to_value(settings(set)?)? {
+        Value::Object(table) => Ok(table),
+        _ => Ok(Map::new()),
+    }
+}

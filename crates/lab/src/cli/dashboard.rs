@@ -1,0 +1,90 @@
+//! A bottleneck that runs, as a page of text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use aqmkit_base::BitRate;
+use aqmkit_live::ctl::{Counted, DirectionReport, Report};
+use aqmkit_live::metrics::Buckets;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+
+use super::say;
+use crate::report::format::{fixed, significant, thousands};
+
+/// Draws a report: what happened since `earlier`, or since the start where there is none.
+#[must_use]
+pub fn draw(report: &Report, earlier: Option<&Report>) -> String {
+    let span = report.at_s - earlier.map_or(0.0, |e| e.at_s);
+    let mut text = format!("{} {}, {} s\n", report.kind, say::bold(&report.name), fixed(report.at_s, 1));
+    for direction in &report.directions {
+        let before = earlier.and_then(|e| e.directions.iter().find(|d| d.name == direction.name));
+        text.push_str(&one(direction, before, span));
+    }
+    let late = earlier.map_or(report.late, |e| report.late.since(&e.late));
+    if let Some(p99) = late.quantile_ms(0.99) {
+        let _ = writeln!(text, "\nlateness p99 {} µs", fixed(p99 * 1000.0, 0));
+    }
+    text
+}
+
+fn one(direction: &DirectionReport, before: Option<&DirectionReport>, span: f64) -> String {
+    let rate = BitRate::from_bps(direction.rate_bps);
+    let mut text = format!(
+        "\n{}: {} at {rate}, {} packets ({} bytes) wait\n",
+        say::bold(&direction.name),
+        direction.discipline,
+        thousands(direction.backlog_packets),
+        thousands(direction.backlog_bytes),
+    );
+    let mut table = Table::new();
+    table.load_style(NOTHING).force_no_tty();
+    table.set_header(["", "Mbit/s", "packets/s", "dropped", "marked", "delay ms p50", "p90", "p99"]);
+    table.add_row(row("all", &direction.total, before.map(|b| &b.total), span));
+    for (name, counted) in direction.classes.iter().filter(|(_, c)| c.offered_packets > 0) {
+        table.add_row(row(name, counted, before.and_then(|b| b.classes.get(name)), span));
+    }
+    table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
+    table.to_string().lines().for_each(|line| {
+        let _ = writeln!(text, "{}", line.trim_end());
+    });
+    for (what, counts, earlier) in [
+        ("dropped", &direction.total.drops, before.map(|b| &b.total.drops)),
+        ("marked", &direction.total.marks, before.map(|b| &b.total.marks)),
+    ] {
+        let list = reasons(counts, earlier);
+        if !list.is_empty() {
+            let _ = writeln!(text, "{what}: {list}");
+        }
+    }
+    let gauges = direction.gauges.iter().map(|(name, value)| format!("{name} {}", significant(*value, 4)));
+    let gauges = gauges.collect::<Vec<_>>().join(", ");
+    if !gauges.is_empty() {
+        let _ = writeln!(text, "state: {gauges}");
+    }
+    text
+}
+
+fn reasons(counts: &BTreeMap<String, u64>, earlier: Option<&BTreeMap<String, u64>>) -> String {
+    let since = |name: &String, n: u64| n - earlier.and_then(|e| e.get(name)).copied().unwrap_or(0).min(n);
+    let list = counts.iter().map(|(name, n)| (name, since(name, *n))).filter(|(_, n)| *n > 0);
+    list.map(|(name, n)| format!("{name} {}", thousands(n))).collect::<Vec<_>>().join(", ")
+}
+
+fn row(name: &str, now: &Counted, before: Option<&Counted>, span: f64) -> Vec<String> {
+    let before = before.cloned().unwrap_or_default();
+    let per_second = |n: u64, m: u64| if span > 0.0 { n.saturating_sub(m) as f64 / span } else { 0.0 };
+    let sum = |counts: &BTreeMap<String, u64>| counts.values().sum::<u64>();
+    let waited: Buckets = now.waited.since(&before.waited);
+    let ms = |part| waited.quantile_ms(part).map_or_else(|| "–".to_owned(), |ms| fixed(ms, 2));
+    vec![
+        name.to_owned(),
+        fixed(per_second(now.sent_bytes, before.sent_bytes) * 8e-6, 2),
+        fixed(per_second(now.sent_packets, before.sent_packets), 0),
+        thousands(sum(&now.drops).saturating_sub(sum(&before.drops))),
+        thousands(sum(&now.marks).saturating_sub(sum(&before.marks))),
+        ms(0.5),
+        ms(0.9),
+        ms(0.99),
+    ]
+}

@@ -1,0 +1,75 @@
+//! `run --live`: an experiment in the simulator and on a live link, side by side.
+
+use aqmkit_live::capabilities::may_make_links;
+use comfy_table::CellAlignment;
+
+use super::args;
+use super::fail::{Failure, wrong};
+use super::perform::{directory, perform_plan, show};
+use super::progress::Talk;
+use super::say;
+use crate::experiment::Experiment;
+use crate::live::agree::{Agreement, agreements};
+use crate::live::plan::NotLive;
+use crate::live::run::{AXIS, Placed, real_time};
+use crate::report::format::significant;
+use crate::report::terminal::{Screen, drawn, head, number};
+use crate::results::Axis;
+
+/// Runs every combination in the simulator and on a live link.
+///
+/// # Errors
+/// When the machine lacks something, the experiment does not suit a live link, or the two do not agree.
+pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure> {
+    if !may_make_links() {
+        let text = "the right to make network namespaces is missing (CAP_SYS_ADMIN, CAP_NET_ADMIN)\n  run it as root";
+        return Err(Failure::Environment(text.to_owned()));
+    }
+    let axis = Axis { name: AXIS.to_owned(), labels: vec!["simulated".to_owned(), "live".to_owned()] };
+    let dir = directory(args.how.out.as_deref(), &format!("{}-live", exp.id));
+    // One at a time, for live runs would compete for the processor.
+    let performed = perform_plan(exp, |exp| plan(exp, talk), &[axis], &dir, 1, talk)?;
+    let first = exp.plan().first().and_then(|s| s.scenario().ok());
+    let link = first.and_then(|s| Some(s.links.get(s.measured)?.name.clone()));
+    let list = agreements(&performed.results, &link.unwrap_or_default());
+    // A run that failed is told of at the end; what the others say is shown all the same.
+    let shown = show(&performed, &dir, args.how.json);
+    if !args.how.json {
+        say::print(&table(&list))?;
+    }
+    shown?;
+    if list.iter().all(Agreement::holds) { Ok(()) } else { Err(Failure::Missed) }
+}
+
+/// Every run of an experiment in the simulator, then every one on a live link.
+fn plan(exp: &Experiment, talk: Talk) -> Result<Vec<Placed>, Failure> {
+    let placed = |live| exp.plan().into_iter().map(move |spec| Placed::new(spec, live));
+    let plan: Vec<Placed> = placed(false).chain(placed(true)).collect();
+    for run in &plan {
+        match run.check() {
+            Ok(()) => {}
+            Err(NotLive::Lacks(text)) => return Err(Failure::Environment(text)),
+            Err(NotLive::Unfit(text)) => {
+                return wrong(format!("{} cannot be run live: {text}", exp.id), "run it without --live");
+            }
+        }
+    }
+    if talk != Talk::Quiet {
+        say::tell(&format!("live runs take their own time: {:.0} s in all", real_time(&plan).as_secs_f64()));
+    }
+    Ok(plan)
+}
+
+fn table(list: &[Agreement]) -> String {
+    let mut lines = Screen::of_stdout().table();
+    let left = ["combination", "quantity"].map(|h| head(h, CellAlignment::Left));
+    let right = ["simulated", "live", "may differ by", "agrees"].map(|h| head(h, CellAlignment::Right));
+    lines.set_header(left.into_iter().chain(right));
+    for a in list {
+        let text = [&a.place, &a.what].map(|t| comfy_table::Cell::new(t));
+        let numbers = [a.simulated, a.live, a.within].map(|v| number(significant(v, 3)));
+        let agrees = number(if a.holds() { "yes" } else { "no" });
+        lines.add_row(text.into_iter().chain(numbers).chain([agrees]));
+    }
+    drawn(lines)
+}

@@ -1,0 +1,169 @@
+//! `replay`: a capture through a discipline.
+
+mod fates;
+mod summary;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read};
+use std::path::{Path, PathBuf};
+
+use aqmkit_live::replay::{self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Sent};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::args::wire;
+use super::clock;
+use super::fail::{Failure, wrong};
+use super::progress::Talk;
+use super::queue;
+use super::say;
+use crate::experiment::Problem;
+use crate::export::{ExportError, Temporary};
+use fates::Fates;
+use summary::Told;
+
+/// `aqmkit replay`.
+///
+/// # Errors
+/// When an argument or the capture is wrong, a file cannot be written, or the capture is damaged: then after all that
+/// could be had from it.
+pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
+    let classes = queue::classes(&args.queue.class)?;
+    let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue)?;
+    let (input, length) = open(&args.input)?;
+    let mut outputs = Outputs::create(args, classes.names().to_vec(), length, talk)?;
+    let start = clock::now();
+    let replayed = match replay::replay(input, &setup, &classes, &mut outputs) {
+        Ok(replayed) => replayed,
+        Err(ReplayError::Parameter(error)) => return Err(queue::misfit(&error)),
+        Err(ReplayError::Stopped(stopped)) => return Err(stopped.tell(&args.input)),
+    };
+    outputs.finish()?;
+    let wall_s = clock::now().duration_since(start).as_secs_f64();
+    let name = args.input.display().to_string();
+    let told = Told { input: name, setup: &setup, replayed: &replayed, top: args.top, wall_s };
+    say::print(&if args.json { told.json()? } else { told.text() })?;
+    match &replayed.damage {
+        None => Ok(()),
+        Some(damage) => wrong(
+            format!("{}: byte {}: {}", args.input.display(), damage.offset, damage.what),
+            format!("the {} packets before it were replayed; the rest is lost", replayed.window.total.offered_packets),
+        ),
+    }
+}
+
+/// The capture, and how long it is where that is known.
+fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
+    if path == Path::new("-") {
+        return Ok((Box::new(io::stdin()), None));
+    }
+    let cannot = |e: io::Error| Problem::new(format!("{} cannot be read: {e}", path.display())).right(CAPTURE);
+    let file = File::open(path).map_err(cannot)?;
+    let about = file.metadata().map_err(cannot)?;
+    if about.is_dir() {
+        return wrong(format!("{} is a directory", path.display()), CAPTURE);
+    }
+    Ok((Box::new(file), about.is_file().then_some(about.len())))
+}
+
+const CAPTURE: &str = "name a capture: a file of tcpdump, Wireshark or dumpcap (.pcap, .pcapng)";
+
+/// Packets between two looks at the progress.
+const PULSE: u64 = 4096;
+
+/// What is written beside the summary.
+struct Outputs {
+    classes: Vec<String>,
+    pcap: Option<(PathBuf, PcapWriter<BufWriter<Temporary>>)>,
+    fates: Option<(PathBuf, Fates)>,
+    bar: ProgressBar,
+}
+
+/// Why a replay stopped.
+#[derive(Debug)]
+enum Stopped {
+    Capture(CaptureError),
+    Output(PathBuf, OutputError),
+    Export(ExportError),
+}
+
+impl From<CaptureError> for Stopped {
+    fn from(error: CaptureError) -> Self {
+        Stopped::Capture(error)
+    }
+}
+
+impl Stopped {
+    fn tell(self, input: &Path) -> Failure {
+        match self {
+            Stopped::Capture(error) => {
+                Failure::Problem(Problem::new(format!("{}: {error}", input.display())).right(CAPTURE))
+            }
+            Stopped::Output(path, error) => unwritten(&path, &error),
+            Stopped::Export(error) => unwritten(&error.path, &error.cause),
+        }
+    }
+}
+
+fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    let right = "choose another file, or write none";
+    Failure::Problem(Problem::new(format!("{} cannot be written: {error}", path.display())).right(right))
+}
+
+impl Outputs {
+    fn create(args: &wire::Replay, classes: Vec<String>, length: Option<u64>, talk: Talk) -> Result<Outputs, Failure> {
+        let temporary = |path: &Path| Temporary::beside(path).map_err(|e| unwritten(path, &e.cause));
+        let pcap = match &args.out {
+            Some(path) => Some((path.clone(), PcapWriter::new(BufWriter::with_capacity(1 << 16, temporary(path)?)))),
+            None => None,
+        };
+        let fates = args.fates.as_ref().map(|p| Fates::create(p).map(|f| (p.clone(), f))).transpose()?;
+        // indicatif draws on standard error, and nothing when that is no terminal.
+        let bar = match length {
+            Some(length) if talk != Talk::Quiet => ProgressBar::new(length),
+            _ => ProgressBar::hidden(),
+        };
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {bytes_per_sec}  {eta} left") {
+            bar.set_style(style);
+        }
+        Ok(Outputs { classes, pcap, fates, bar })
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        self.bar.finish_and_clear();
+        if let Some((path, writer)) = self.pcap {
+            let out = writer.finish().map_err(|e| unwritten(&path, &e))?;
+            let file = out.into_inner().map_err(|e| unwritten(&path, e.error()))?;
+            file.take_its_place().map_err(|e| unwritten(&path, &e.cause))?;
+        }
+        if let Some((path, fates)) = self.fates {
+            fates.finish(&path).map_err(|e| unwritten(&path, &e.cause))?;
+        }
+        Ok(())
+    }
+}
+
+impl Follow for Outputs {
+    type Error = Stopped;
+
+    fn wants_bytes(&self) -> bool {
+        self.pcap.is_some()
+    }
+
+    fn read(&mut self, record: &Record<'_>) -> Result<(), Stopped> {
+        if record.number.is_multiple_of(PULSE) {
+            self.bar.set_position(record.offset);
+        }
+        Ok(())
+    }
+
+    fn fate(&mut self, fate: &Fate<'_>) -> Result<(), Stopped> {
+        let Some((path, fates)) = &mut self.fates else { return Ok(()) };
+        fates.add(fate, &self.classes, path).map_err(Stopped::Export)
+    }
+
+    fn sent(&mut self, sent: &Sent<'_>) -> Result<(), Stopped> {
+        let Some((path, writer)) = &mut self.pcap else { return Ok(()) };
+        let written = writer.write(sent.at, sent.link_type, sent.length, sent.bytes);
+        written.map_err(|e| Stopped::Output(path.clone(), e))
+    }
+}

@@ -1,0 +1,97 @@
+//! What a claim takes of a distribution of response times.
+
+use std::fmt;
+
+use aqmkit_base::Duration;
+use aqmkit_base::units::parse_duration;
+
+use super::problem::Problem;
+
+/// A number taken of the response times of one run, or of two.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Response {
+    /// `share<=500ms`: the share of the responses that take no longer.
+    Within(Duration),
+    /// `share>5s`: the share of the responses that take longer.
+    Beyond(Duration),
+    /// `p90`: the time within which this percentage of the responses is there.
+    Percentile(f64),
+    /// `mean<=2s`: the mean where what takes longer counts as this: the area above the plotted curve.
+    Mean(Duration),
+    /// `gain<=2s`: how many times as long the mean of the other run is, where what takes longer counts as this.
+    Gain(Duration),
+    /// `peak>=2500ms`: where small responses that take at least so long are densest.
+    Peak(Duration),
+    /// `crossover`: the time from which on more responses of the other run are there.
+    Crossover,
+    /// `alike`: the share of the fastest responses up to which both runs differ by no more than 20 %.
+    Alike,
+}
+
+impl Response {
+    /// Reads what is written as in the list above.
+    ///
+    /// # Errors
+    /// When nothing is written so.
+    pub fn parse(text: &str) -> Result<Response, Problem> {
+        let time = |start: &str| parse_duration(text.strip_prefix(start)?.trim()).ok();
+        let percentile = || text.strip_prefix('p')?.parse::<f64>().ok().filter(|p| (0.0..100.0).contains(p));
+        let found = match text {
+            "crossover" => Some(Response::Crossover),
+            "alike" => Some(Response::Alike),
+            _ => time("share<=")
+                .map(Response::Within)
+                .or_else(|| time("share>").map(Response::Beyond))
+                .or_else(|| time("mean<=").map(Response::Mean))
+                .or_else(|| time("gain<=").map(Response::Gain))
+                .or_else(|| time("peak>=").map(Response::Peak))
+                .or_else(|| percentile().map(Response::Percentile)),
+        };
+        found.ok_or_else(|| {
+            Problem::new(format!("{text:?} is nothing to take of response times"))
+                .right("write such as share<=500ms, share>5s, p90, mean<=2s, gain<=2s, peak>=1s, crossover or alike")
+        })
+    }
+
+    /// Whether it takes two runs.
+    #[must_use]
+    pub fn compares(self) -> bool {
+        matches!(self, Response::Crossover | Response::Alike | Response::Gain(_))
+    }
+
+    /// Whether it is a share or ratio; else it is a time.
+    #[must_use]
+    pub fn is_share(self) -> bool {
+        matches!(self, Response::Within(_) | Response::Beyond(_) | Response::Alike | Response::Gain(_))
+    }
+}
+
+impl fmt::Display for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Response::Within(t) => write!(f, "share<={t}"),
+            Response::Beyond(t) => write!(f, "share>{t}"),
+            Response::Percentile(p) => write!(f, "p{p}"),
+            Response::Mean(t) => write!(f, "mean<={t}"),
+            Response::Gain(t) => write!(f, "gain<={t}"),
+            Response::Peak(t) => write!(f, "peak>={t}"),
+            Response::Crossover => f.write_str("crossover"),
+            Response::Alike => f.write_str("alike"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for text in ["share<=500ms", "share>5s", "p99.9", "mean<=2s", "gain<=2s", "peak>=2.5s", "crossover", "alike"] {
+            assert_eq!(Response::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["share<=", "share<=500", "p100", "mean", "share<5s", "crossing"] {
+            assert!(Response::parse(text).is_err(), "{text}");
+        }
+    }
+}

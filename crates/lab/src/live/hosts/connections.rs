@@ -1,0 +1,392 @@
+//! Connections: both ends, the requests on them, and their ends.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+
+use aqmkit_base::{Duration, Instant};
+use aqmkit_flows::traffic::{Conn, ENDLESS, Event};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
+
+use super::record::Record;
+use super::{Due, LISTENER};
+use crate::live::plan::port;
+
+/// The bit that sets the server's end of a connection apart from the client's in what `epoll` tells.
+const SERVER: u64 = 1 << 60;
+
+/// Bytes written or read at a time.
+const CHUNK: usize = 65_536;
+
+/// What servers send, and requests too: zeros.
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
+
+/// What connections may touch of the rest.
+pub(super) struct World<'a> {
+    pub(super) now: Instant,
+    pub(super) news: &'a mut VecDeque<(usize, Event)>,
+    pub(super) agenda: &'a mut BinaryHeap<Reverse<(Instant, Due)>>,
+    pub(super) record: &'a mut Record,
+    pub(super) epoll: &'a rustix::fd::OwnedFd,
+}
+
+/// A request as an application asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) request: u64,
+    pub(super) response: u64,
+    pub(super) think: Duration,
+    pub(super) close: bool,
+}
+
+/// A connection. Requests stand in order; the counts say how far the first of them is at each end.
+struct Connection {
+    app: usize,
+    class: usize,
+    conn: Conn,
+    serial: u64,
+    client: TcpStream,
+    server: Option<TcpStream>,
+    open: bool,
+    /// Bytes of requests that the client still has to write.
+    to_ask: u64,
+    /// Requests that the server has not fully read, with what is left of the first.
+    asked: VecDeque<Request>,
+    unread: u64,
+    /// The response that the server writes, what is left of it, and those whose turn has not come.
+    to_answer: u64,
+    closing: bool,
+    /// Responses that the client has not fully read, with what is left of the first.
+    awaited: VecDeque<u64>,
+    missing: u64,
+    /// Whether the client wants no more.
+    leaving: bool,
+}
+
+/// All connections.
+pub(super) struct Connections {
+    servers: Vec<TcpListener>,
+    address: IpAddr,
+    slots: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    /// The slots of connections that the server has not accepted yet, by the client's port.
+    expected: BTreeMap<SocketAddr, usize>,
+    /// What a server accepted before the client knew of it.
+    early: BTreeMap<SocketAddr, TcpStream>,
+    serial: u64,
+    buffer: Vec<u8>,
+}
+
+impl Connections {
+    /// Opens a listener for each group, in the servers' namespace, with its congestion control.
+    pub(super) fn listen(address: IpAddr, controls: &[String], epoll: &rustix::fd::OwnedFd) -> io::Result<Self> {
+        let one = |(group, control): (usize, &String)| {
+            let server = TcpListener::bind(SocketAddr::new(address, port(group)))?;
+            // What it accepts inherits this.
+            sockopt::set_tcp_congestion(&server, control)?;
+            sockopt::set_tcp_nodelay(&server, true)?;
+            server.set_nonblocking(true)?;
+            epoll::add(epoll, &server, EventData::new_u64(LISTENER | group as u64), EventFlags::IN)?;
+            Ok(server)
+        };
+        Ok(Connections {
+            servers: controls.iter().enumerate().map(one).collect::<io::Result<_>>()?,
+            address,
+            slots: Vec::new(),
+            free: Vec::new(),
+            expected: BTreeMap::new(),
+            early: BTreeMap::new(),
+            serial: 0,
+            buffer: vec![0; CHUNK],
+        })
+    }
+
+    fn find(&self, app: usize, conn: Conn) -> Option<usize> {
+        self.slots.iter().position(|s| s.as_ref().is_some_and(|c| c.app == app && c.conn == conn))
+    }
+
+    pub(super) fn open(&mut self, app: usize, group: usize, conn: Conn, world: &mut World<'_>) {
+        world.record.sent(app).connections += 1;
+        let Ok((client, from)) = begin(SocketAddr::new(self.address, port(group))) else {
+            world.news.push_back((app, Event::Failed(conn)));
+            return;
+        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.serial += 1;
+        let class = world.record.class_of(app);
+        // Edge-triggered: each end is read and written until it would block.
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let watched = epoll::add(world.epoll, &client, EventData::new_u64(slot as u64), flags);
+        self.slots[slot] = Some(Connection {
+            app,
+            class,
+            conn,
+            serial: self.serial,
+            client,
+            server: None,
+            open: false,
+            to_ask: 0,
+            asked: VecDeque::new(),
+            unread: 0,
+            to_answer: 0,
+            closing: false,
+            awaited: VecDeque::new(),
+            missing: 0,
+            leaving: false,
+        });
+        if watched.is_err() {
+            return self.end(slot, Event::Failed, world);
+        }
+        match self.early.remove(&from) {
+            Some(server) => self.join(slot, server, world.epoll),
+            None => drop(self.expected.insert(from, slot)),
+        }
+    }
+
+    /// A listener has connections to accept.
+    pub(super) fn accept(&mut self, group: usize, epoll: &rustix::fd::OwnedFd) {
+        while let Some(Ok((server, from))) = self.servers.get(group).map(TcpListener::accept) {
+            match self.expected.remove(&from) {
+                Some(slot) => self.join(slot, server, epoll),
+                None => drop(self.early.insert(from, server)),
+            }
+        }
+    }
+
+    /// The server's end of a connection has come.
+    fn join(&mut self, slot: usize, server: TcpStream, epoll: &rustix::fd::OwnedFd) {
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let ready = server.set_nonblocking(true).is_ok()
+            && epoll::add(epoll, &server, EventData::new_u64(SERVER | slot as u64), flags).is_ok();
+        if let Some(c) = self.slots[slot].as_mut().filter(|_| ready) {
+            c.server = Some(server);
+        }
+    }
+
+    pub(super) fn request(&mut self, app: usize, conn: Conn, request: Request, world: &mut World<'_>) {
+        let Some(slot) = self.find(app, conn) else { return };
+        let Some(c) = &mut self.slots[slot] else { return };
+        c.to_ask += request.request;
+        if c.asked.is_empty() {
+            c.unread = request.request;
+            if request.request == 0 {
+                world.agenda.push(Reverse((world.now + request.think, Due::Thought(slot, c.serial))));
+            }
+        }
+        if c.awaited.is_empty() {
+            c.missing = request.response;
+        }
+        c.asked.push_back(request);
+        c.awaited.push_back(request.response);
+        self.ready(slot as u64, world);
+    }
+
+    /// The server sends without having been asked.
+    pub(super) fn push(&mut self, app: usize, conn: Conn, bytes: u64, world: &mut World<'_>) {
+        let Some(slot) = self.find(app, conn) else { return };
+        if let Some(c) = &mut self.slots[slot] {
+            c.to_answer = c.to_answer.saturating_add(bytes);
+        }
+        self.ready(SERVER | slot as u64, world);
+    }
+
+    pub(super) fn close(&mut self, app: usize, conn: Conn, world: &mut World<'_>) {
+        let Some(slot) = self.find(app, conn) else { return };
+        if let Some(c) = &mut self.slots[slot] {
+            c.leaving = true;
+        }
+        self.ready(slot as u64, world);
+    }
+
+    /// Drops everything that an application has open.
+    pub(super) fn drop_all_of(&mut self, app: usize) {
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].as_ref().is_some_and(|c| c.app == app) {
+                self.slots[slot] = None;
+                self.expected.retain(|_, s| *s != slot);
+                self.free.push(slot);
+            }
+        }
+    }
+
+    /// The server has thought about the first request of those that it has read.
+    pub(super) fn thought(&mut self, slot: usize, serial: u64, world: &mut World<'_>) {
+        let Some(c) = self.slots.get_mut(slot).and_then(Option::as_mut).filter(|c| c.serial == serial) else { return };
+        let Some(request) = c.asked.pop_front() else { return };
+        c.unread = c.asked.front().map_or(0, |r| r.request);
+        if let Some(next) = c.asked.front().filter(|next| next.request == 0) {
+            world.agenda.push(Reverse((world.now + next.think, Due::Thought(slot, serial))));
+        }
+        c.to_answer = if request.response == ENDLESS { ENDLESS } else { c.to_answer.saturating_add(request.response) };
+        c.closing |= request.close;
+        if request.response == 0 && c.awaited.front() == Some(&0) {
+            c.awaited.pop_front();
+            c.missing = c.awaited.front().copied().unwrap_or(0);
+            world.news.push_back((c.app, Event::Response(c.conn)));
+        }
+        self.ready(SERVER | slot as u64, world);
+    }
+
+    /// Something can be done at one end of a connection.
+    pub(super) fn ready(&mut self, data: u64, world: &mut World<'_>) {
+        let slot = (data & !SERVER) as usize;
+        let Some(c) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
+        let result = if data & SERVER != 0 {
+            c.serve(slot, &mut self.buffer, world).map(|()| false)
+        } else {
+            c.consume(&mut self.buffer, world)
+        };
+        match result {
+            Ok(false) => {}
+            Ok(true) => self.end(slot, Event::Closed, world),
+            Err(_) => self.end(slot, Event::Failed, world),
+        }
+    }
+
+    fn end(&mut self, slot: usize, event: fn(Conn) -> Event, world: &mut World<'_>) {
+        if let Some(c) = self.slots[slot].take() {
+            self.expected.retain(|_, s| *s != slot);
+            self.free.push(slot);
+            world.news.push_back((c.app, event(c.conn)));
+        }
+    }
+}
+
+/// Begins to connect from the calling thread's namespace: the socket and its address.
+fn begin(to: SocketAddr) -> io::Result<(TcpStream, SocketAddr)> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    match connect(&socket, &to) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let stream = TcpStream::from(socket);
+    let from = stream.local_addr()?;
+    Ok((stream, from))
+}
+
+/// What a read or write came to.
+fn blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(e)
+            if [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted, io::ErrorKind::NotConnected]
+                .contains(&e.kind()) =>
+        {
+            Ok(None)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Writes up to `left` zeros; how many are left.
+fn pour(mut stream: &TcpStream, mut left: u64) -> io::Result<u64> {
+    while left > 0 {
+        let most = left.min(CHUNK as u64) as usize;
+        let Some(n) = blocked(stream.write(&ZEROS[..most]))? else { break };
+        if left != ENDLESS {
+            left -= n as u64;
+        }
+    }
+    Ok(left)
+}
+
+impl Connection {
+    /// The client's end: writes requests, reads responses. True when the connection has ended.
+    fn consume(&mut self, buffer: &mut [u8], world: &mut World<'_>) -> io::Result<bool> {
+        if let Some(error) = self.client.take_error()? {
+            return Err(error);
+        }
+        if !self.open {
+            if self.client.peer_addr().is_err() {
+                return Ok(false);
+            }
+            self.open = true;
+            world.news.push_back((self.app, Event::Opened(self.conn)));
+        }
+        self.to_ask = pour(&self.client, self.to_ask)?;
+        while let Some(n) = blocked((&self.client).read(buffer))? {
+            if n == 0 {
+                return Ok(true);
+            }
+            self.came(n as u64, world);
+        }
+        if self.leaving && self.to_ask == 0 && self.awaited.is_empty() {
+            self.leaving = false;
+            self.client.shutdown(Shutdown::Write)?;
+        }
+        Ok(false)
+    }
+
+    /// Bytes of responses have come.
+    fn came(&mut self, bytes: u64, world: &mut World<'_>) {
+        world.record.delivered(self.app, self.class, bytes);
+        world.record.sent(self.app).packets += bytes.div_ceil(1448);
+        let mut left = bytes;
+        while let Some(response) = self.awaited.front() {
+            // One without an end has none; one without bytes is over when the server has the request.
+            if *response == ENDLESS || *response == 0 {
+                return;
+            }
+            let part = left.min(self.missing);
+            self.missing -= part;
+            left -= part;
+            if self.missing > 0 {
+                return;
+            }
+            self.awaited.pop_front();
+            self.missing = self.awaited.front().copied().unwrap_or(0);
+            world.news.push_back((self.app, Event::Response(self.conn)));
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// The server's end: reads requests, thinks, writes responses.
+    fn serve(&mut self, slot: usize, buffer: &mut [u8], world: &mut World<'_>) -> io::Result<()> {
+        let Some(server) = &self.server else { return Ok(()) };
+        let (mut gone, mut ahead) = (false, 0);
+        while let Some(n) = blocked((&*server).read(buffer))? {
+            if n == 0 {
+                gone = true;
+                break;
+            }
+            let mut left = n as u64;
+            // A request that is read whole is thought about; those behind it wait until it has its answer.
+            let part = left.min(self.unread);
+            self.unread -= part;
+            left -= part;
+            if part > 0 && self.unread == 0 {
+                if let Some(request) = self.asked.front() {
+                    let due = Due::Thought(slot, self.serial);
+                    world.agenda.push(Reverse((world.now + request.think, due)));
+                }
+            }
+            ahead += left;
+        }
+        self.to_answer = pour(server, self.to_answer)?;
+        if self.to_answer == 0 && (gone || (self.closing && self.asked.is_empty())) {
+            self.closing = false;
+            // The client may have gone first.
+            let _ = server.shutdown(Shutdown::Write);
+        }
+        self.read_ahead(ahead);
+        Ok(())
+    }
+
+    /// Bytes of later requests that came with the first one: they are not asked for again.
+    fn read_ahead(&mut self, mut bytes: u64) {
+        for request in self.asked.iter_mut().skip(1) {
+            let part = bytes.min(request.request);
+            request.request -= part;
+            bytes -= part;
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Datagrams of applications: a socket for each on the server's side, so that each is a flow of its own, and one for
+//! each group on the client's.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use aqmkit_base::Instant;
+use aqmkit_live::link::Link;
+use rustix::event::epoll;
+
+use super::DATAGRAM;
+use crate::live::plan::port;
+
+/// The application, the tag and the time of sending, which every datagram carries. One that should be shorter is
+/// padded to this.
+const HEADER: usize = 20;
+
+/// A datagram that has come.
+pub(super) struct Arrived {
+    pub(super) app: usize,
+    pub(super) tag: u64,
+    pub(super) len: u32,
+    pub(super) sent: Instant,
+}
+
+/// The sockets.
+pub(super) struct Datagrams {
+    /// By application.
+    senders: Vec<UdpSocket>,
+    /// By group.
+    receivers: Vec<UdpSocket>,
+    buffer: Vec<u8>,
+}
+
+impl Datagrams {
+    /// Opens them; `groups` says of each application which group it is in.
+    pub(super) fn open(link: &Link, groups: &[usize], count: usize, epoll: &rustix::fd::OwnedFd) -> io::Result<Self> {
+        let [client, server] = [link.addresses.client[0], link.addresses.server[0]];
+        let receivers = link.client.namespace.inside(|| {
+            (0..count).map(|g| UdpSocket::bind(SocketAddr::new(client, port(g)))).collect::<io::Result<Vec<_>>>()
+        })?;
+        let sender = |group: &usize| {
+            let socket = UdpSocket::bind(SocketAddr::new(server, 0))?;
+            socket.connect(SocketAddr::new(client, port(*group)))?;
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        };
+        let senders = link.server.namespace.inside(|| groups.iter().map(sender).collect::<io::Result<Vec<_>>>())?;
+        for (group, socket) in receivers.iter().enumerate() {
+            socket.set_nonblocking(true)?;
+            let about = epoll::EventData::new_u64(DATAGRAM | group as u64);
+            epoll::add(epoll, socket, about, epoll::EventFlags::IN)?;
+        }
+        Ok(Datagrams { senders, receivers, buffer: vec![0; 65_536] })
+    }
+
+    pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, now: Instant) {
+        let len = (len as usize).clamp(HEADER, self.buffer.len());
+        self.buffer[..4].copy_from_slice(&(app as u32).to_be_bytes());
+        self.buffer[4..12].copy_from_slice(&tag.to_be_bytes());
+        self.buffer[12..20].copy_from_slice(&now.as_nanos().to_be_bytes());
+        // A datagram that the kernel has no room for is lost, as it would be on the way.
+        let _ = self.senders[app].send(&self.buffer[..len]);
+    }
+
+    pub(super) fn receive(&mut self, group: usize) -> Option<Arrived> {
+        loop {
+            let len = self.receivers[group].recv(&mut self.buffer).ok()?;
+            let word = |from: usize| self.buffer[from..from + 8].try_into().map(u64::from_be_bytes).unwrap_or(0);
+            if len >= HEADER {
+                let (app, tag, sent) = ((word(0) >> 32) as usize, word(4), Instant::from_nanos(word(12)));
+                return Some(Arrived { app, tag, len: len as u32, sent });
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The hosts of a live run: applications over real sockets.
+//!
+//! The models are those of the simulator, and say what applications want; here the kernel sends it. One thread stands
+//! in the clients' namespace and serves both ends: what a listener of the servers' namespace accepts stays there,
+//! whoever accepts it. Time is that of the scenario, which begins [`plan::START`] after the link's clock.
+
+mod connections;
+mod datagrams;
+mod record;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::net::IpAddr;
+
+use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_flows::traffic::{self, Action, Application, Cx};
+use aqmkit_live::link::Link;
+use aqmkit_live::timing::Clock;
+use aqmkit_sim::{Control, Progress, Scenario};
+use rustix::event::{Timespec, epoll};
+
+use super::plan;
+use connections::Connections;
+use datagrams::Datagrams;
+pub use record::Record;
+
+/// What an `epoll` event is about.
+const DATAGRAM: u64 = 1 << 62;
+const LISTENER: u64 = 1 << 61;
+
+/// How often whoever waits is told of progress.
+const BEAT: Duration = Duration::from_millis(100);
+
+/// Something that happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// A window closes or opens; first, so that nothing of the same moment is counted in the wrong one.
+    Window,
+    /// A group starts.
+    Start(usize),
+    /// An application wants to be woken.
+    Wake(usize),
+    /// A server has thought about a request.
+    Thought(usize, u64),
+    /// A group stops.
+    Stop(usize),
+}
+
+/// An application and what is known of it.
+struct App {
+    model: Box<dyn Application>,
+    group: usize,
+    rng: Rng,
+    wake_at: Option<Instant>,
+    stopped: bool,
+}
+
+/// Applications, sockets and what is to be done.
+pub struct Hosts {
+    clock: Clock,
+    now: Instant,
+    apps: Vec<App>,
+    /// For each group its class, the servers it has, and its applications.
+    groups: Vec<(usize, u32, std::ops::Range<usize>)>,
+    agenda: BinaryHeap<Reverse<(Instant, Due)>>,
+    news: VecDeque<(usize, traffic::Event)>,
+    connections: Connections,
+    datagrams: Datagrams,
+    epoll: rustix::fd::OwnedFd,
+    record: Record,
+    end: Instant,
+}
+
+impl Hosts {
+    /// Takes the applications out of a scenario and opens what listens. Call it with the rights to enter namespaces.
+    ///
+    /// # Errors
+    /// When a socket cannot be opened.
+    pub fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let record = Record::new(scenario);
+        let (mut apps, mut groups, mut agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
+        for (g, group) in scenario.groups.iter_mut().enumerate() {
+            let first = apps.len();
+            for (index, model) in group.apps.drain(..).enumerate() {
+                let rng = Rng::stream(scenario.seed, &format!("traffic.{}.{index}", group.name));
+                apps.push(App { model, group: g, rng, wake_at: None, stopped: false });
+            }
+            groups.push((group.class.index(), group.routes.len() as u32, first..apps.len()));
+            agenda.push(Reverse((group.start, Due::Start(g))));
+            agenda.push(Reverse((group.stop, Due::Stop(g))));
+        }
+        agenda.extend(scenario.windows.iter().flat_map(|w| [w.from, w.to]).map(|at| Reverse((at, Due::Window))));
+        let address: IpAddr = link.addresses.server[0];
+        let controls =
+            scenario.groups.iter().map(|g| plan::control(&g.profile).unwrap_or_default()).collect::<Vec<_>>();
+        let connections = link.server.namespace.inside(|| Connections::listen(address, &controls, &epoll))?;
+        let of: Vec<usize> = apps.iter().map(|a| a.group).collect();
+        let datagrams = Datagrams::open(link, &of, groups.len(), &epoll)?;
+        let end = Instant::ZERO + scenario.duration;
+        let clock = link.clock;
+        let (now, news) = (Instant::ZERO, VecDeque::new());
+        Ok(Hosts { clock, now, apps, groups, agenda, news, connections, datagrams, epoll, record, end })
+    }
+
+    /// Lets the applications live until the end of the scenario. The calling thread stands in the clients' namespace.
+    ///
+    /// # Errors
+    /// When a socket fails as it should not; `Interrupted` when it was told to stop.
+    pub fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Record> {
+        let mut beat = Instant::ZERO;
+        let mut events = Vec::with_capacity(256);
+        while self.read_clock() < self.end {
+            if self.now >= beat {
+                beat = self.now + BEAT;
+                if let Control::Stop = on_progress(Progress { now: self.now, end: self.end }) {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+            }
+            let next = self.agenda.peek().map_or(self.end, |Reverse((at, _))| *at).min(self.end).min(beat);
+            self.listen(&mut events, next.since(self.now))?;
+            self.read_clock();
+            while let Some(Reverse((at, due))) = self.agenda.peek().copied().filter(|Reverse((at, _))| *at <= self.now)
+            {
+                self.agenda.pop();
+                self.happen(at, due);
+                self.tell_news();
+            }
+        }
+        // The last window ends with the run.
+        self.now = self.end;
+        self.happen(self.end, Due::Window);
+        Ok(self.record)
+    }
+
+    /// The scenario's time. Before it begins it stands at zero.
+    fn read_clock(&mut self) -> Instant {
+        let now = self.clock.now();
+        self.now = Instant::from_nanos(now.as_nanos().saturating_sub(plan::START.as_nanos()));
+        if now < Instant::ZERO + plan::START {
+            std::thread::sleep(std::time::Duration::from_nanos((Instant::ZERO + plan::START).since(now).as_nanos()));
+        }
+        self.now
+    }
+
+    /// Waits for sockets, but no longer than `most`, and serves those that are ready.
+    fn listen(&mut self, events: &mut Vec<epoll::Event>, most: Duration) -> io::Result<()> {
+        events.clear();
+        let ns = most.as_nanos();
+        let most = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&most)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        self.read_clock();
+        for event in events.iter() {
+            let data = event.data.u64();
+            if data & DATAGRAM != 0 {
+                self.receive((data & !DATAGRAM) as usize);
+            } else if data & LISTENER != 0 {
+                self.connections.accept((data & !LISTENER) as usize, &self.epoll);
+            } else {
+                let mut world = connections::World {
+                    now: self.now,
+                    news: &mut self.news,
+                    agenda: &mut self.agenda,
+                    record: &mut self.record,
+                    epoll: &self.epoll,
+                };
+                self.connections.ready(data, &mut world);
+            }
+            self.tell_news();
+        }
+        Ok(())
+    }
+
+    fn happen(&mut self, at: Instant, due: Due) {
+        match due {
+            Due::Window => {
+                let counters = self.groups.iter().map(|(_, _, apps)| self.counters(apps.clone())).collect();
+                self.record.turn(at, counters);
+            }
+            Due::Start(group) => self.tell_group(group, traffic::Event::Start),
+            Due::Wake(app) => {
+                if self.apps[app].wake_at.is_some_and(|wish| wish <= self.now) {
+                    self.apps[app].wake_at = None;
+                    self.tell(app, traffic::Event::Wake);
+                }
+            }
+            Due::Thought(conn, serial) => self.with_connections(|c, w| c.thought(conn, serial, w)),
+            Due::Stop(group) => {
+                self.tell_group(group, traffic::Event::Stop);
+                for app in self.groups[group].2.clone() {
+                    self.apps[app].stopped = true;
+                    self.connections.drop_all_of(app);
+                }
+            }
+        }
+    }
+
+    fn counters(&self, apps: std::ops::Range<usize>) -> Vec<f64> {
+        let names = self.apps.get(apps.start).map_or(0, |a| a.model.counters().len());
+        (0..names).map(|i| self.apps[apps.clone()].iter().map(|a| a.model.counter(i)).sum()).collect()
+    }
+
+    fn with_connections(&mut self, act: impl FnOnce(&mut Connections, &mut connections::World<'_>)) {
+        let mut world = connections::World {
+            now: self.now,
+            news: &mut self.news,
+            agenda: &mut self.agenda,
+            record: &mut self.record,
+            epoll: &self.epoll,
+        };
+        act(&mut self.connections, &mut world);
+    }
+
+    fn tell_group(&mut self, group: usize, event: traffic::Event) {
+        self.news.extend(self.groups[group].2.clone().map(|app| (app, event)));
+        self.tell_news();
+    }
+
+    fn tell_news(&mut self) {
+        while let Some((app, event)) = self.news.pop_front() {
+            self.tell(app, event);
+        }
+    }
+
+    fn tell(&mut self, app: usize, event: traffic::Event) {
+        let it = &mut self.apps[app];
+        if it.stopped {
+            return;
+        }
+        let (mut actions, servers) = (Vec::new(), self.groups[it.group].1);
+        it.model.on_event(event, &mut Cx { now: self.now, servers, rng: &mut it.rng, actions: &mut actions });
+        actions.into_iter().for_each(|action| self.act(app, action));
+    }
+
+    fn act(&mut self, app: usize, action: Action) {
+        let group = self.apps[app].group;
+        match action {
+            // One address serves for all servers: they differ by their way, and here there is one.
+            Action::Open { conn, .. } => self.with_connections(|c, w| c.open(app, group, conn, w)),
+            Action::Request { conn, request, response, think, close } => {
+                let request = connections::Request { request, response, think, close };
+                self.with_connections(|c, w| c.request(app, conn, request, w));
+            }
+            Action::Push { conn, bytes } => self.with_connections(|c, w| c.push(app, conn, bytes, w)),
+            Action::Close { conn } => self.with_connections(|c, w| c.close(app, conn, w)),
+            Action::Datagram { len, tag } => {
+                self.record.sent(app).packets += 1;
+                self.datagrams.send(app, len, tag, self.now);
+            }
+            Action::WakeAt(at) => {
+                self.apps[app].wake_at = Some(at);
+                self.agenda.push(Reverse((at.max(self.now), Due::Wake(app))));
+            }
+            Action::Done(exchange) => self.record.exchange(group, exchange, self.now),
+        }
+    }
+
+    /// Datagrams have come to the clients of a group.
+    fn receive(&mut self, group: usize) {
+        while let Some(datagram) = self.datagrams.receive(group) {
+            let Some(it) = self.apps.get_mut(datagram.app) else { continue };
+            let class = self.groups[it.group].0;
+            self.record.arrived(class, self.now.since(datagram.sent));
+            self.record.delivered(datagram.app, class, u64::from(datagram.len));
+            it.model.on_datagram(datagram.tag, datagram.len, datagram.sent, self.now);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What live link a simulated scenario asks for.
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_flows::transport::Profile;
+use aqmkit_live::link::{LinkSetup, congestion_controls};
+use aqmkit_live::shaper::Setup;
+use aqmkit_live::wire::Classes;
+use aqmkit_sim::Scenario;
+use aqmkit_sim::scenario::{Delays, Group};
+
+/// From the link's start to the scenario's: time for everything to be in place.
+pub const START: Duration = Duration::from_millis(300);
+
+/// The port of the first group; the others follow.
+const FIRST_PORT: u16 = 5001;
+
+/// The rate of a way back that the experiment leaves without a link.
+const FREE: BitRate = BitRate::from_mbps(10_000);
+
+/// Why a scenario cannot be run on a live link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotLive {
+    /// The machine lacks something.
+    Lacks(String),
+    /// The experiment asks for what a live link does not do.
+    Unfit(String),
+}
+
+/// The port at which the servers of a group listen.
+#[must_use]
+pub fn port(group: usize) -> u16 {
+    FIRST_PORT.saturating_add(u16::try_from(group).unwrap_or(u16::MAX))
+}
+
+/// A time of the scenario on the link's clock.
+#[must_use]
+pub fn on_the_clock(at: Instant) -> Instant {
+    at + START
+}
+
+/// The link that a scenario asks for.
+///
+/// # Errors
+/// When a live link cannot do what it asks for, or the kernel lacks a congestion control.
+pub fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
+    let Some(measured) = scenario.links.get(scenario.measured) else {
+        return Err(NotLive::Unfit("it has no link to measure".to_owned()));
+    };
+    if scenario.links.iter().any(|l| l.wire != aqmkit_sim::scenario::Wire::default()) {
+        let text = "a link of it loses, shakes or reorders packets, which a live link does not";
+        return Err(NotLive::Unfit(text.to_owned()));
+    }
+    let back = way_back(scenario)?;
+    let down = Setup {
+        trace: measured.trace.clone(),
+        overhead: measured.overhead,
+        mean_packet: measured.mean_packet,
+        seed: scenario.seed,
+        ..Setup::new(&measured.name, measured.rate, measured.delay, measured.aqm.clone())
+    };
+    let window = |w: &aqmkit_sim::scenario::WindowSpec| (w.name.clone(), on_the_clock(w.from), on_the_clock(w.to));
+    let whole = ("".to_owned(), Instant::ZERO, Instant::FAR_FUTURE);
+    Ok(LinkSetup {
+        down,
+        up: back,
+        classes: classes(scenario)?,
+        windows: std::iter::once(whole).chain(scenario.windows.iter().map(window)).collect(),
+        sample_every: Some((on_the_clock(scenario.origin), scenario.interval)),
+        ecn: Some(ecn(scenario)?),
+        cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
+        mtu: 1500,
+    })
+}
+
+/// The class of each group by its port. What the kernel itself sends is in the last one, so that disciplines are told of the
+/// same classes as in the simulator.
+fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
+    let one = |(class, name): (usize, &String)| {
+        let ports = scenario.groups.iter().enumerate().filter(|(_, g)| g.class.index() == class).map(|(i, _)| port(i));
+        let last = (class + 1 == scenario.classes.len()).then(|| "*".to_owned());
+        let rules: Vec<String> = ports.map(|p| format!("tcp:{p},udp:{p}")).chain(last).collect();
+        format!("{name}={}", rules.join(","))
+            .parse()
+            .map_err(|_| NotLive::Unfit(format!("class {name} has no traffic")))
+    };
+    Ok(Classes::new(scenario.classes.iter().enumerate().map(one).collect::<Result<_, _>>()?))
+}
+
+/// The kernel's name for a profile's congestion control.
+///
+/// # Errors
+/// When the kernel does not have it.
+pub fn control(profile: &Profile) -> Result<String, NotLive> {
+    let named = serde_json::to_value(&profile.congestion).ok();
+    let name = named.as_ref().and_then(|v| v.as_str()).unwrap_or("reno");
+    // The kernel's reno recovers as NewReno and with SACK, as all of its controls do.
+    let name = if ["newreno", "sack"].contains(&name) { "reno" } else { name };
+    let known = congestion_controls();
+    if known.iter().any(|k| k == name) {
+        return Ok(name.to_owned());
+    }
+    Err(NotLive::Lacks(format!(
+        "this kernel has no congestion control called {name}; it has {}. A module may provide it: modprobe tcp_{name}",
+        known.join(", ")
+    )))
+}
+
+/// Whether connections use ECN: all of them or none, for it is a setting of the namespace.
+fn ecn(scenario: &Scenario) -> Result<bool, NotLive> {
+    let mut wishes = scenario.groups.iter().map(|g| g.profile.ecn);
+    let first = wishes.next().unwrap_or(false);
+    if wishes.all(|w| w == first) {
+        return Ok(first);
+    }
+    Err(NotLive::Unfit("some of its traffic uses ECN and some does not; a live link has one setting".to_owned()))
+}
+
+/// The direction from the clients to the servers.
+fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
+    let unfit = |text: &str| Err(NotLive::Unfit(text.to_owned()));
+    let ways: Vec<(&Group, &aqmkit_sim::scenario::Route)> =
+        scenario.groups.iter().flat_map(|g| g.routes.iter().map(move |r| (g, r))).collect();
+    if ways.iter().any(|(_, r)| r.forward != [scenario.measured]) {
+        return unfit("its packets cross more than one link on the way to the clients; leave out access and inbound");
+    }
+    let Some((first, route)) = ways.first() else { return unfit("it has no traffic") };
+    let rest = |g: &Group, r: &aqmkit_sim::scenario::Route| {
+        constant(&g.delays).map(|d| (r.reverse.clone(), r.reverse_delay + r.forward_delay + d))
+    };
+    let Some((links, delay)) = rest(first, route) else {
+        return unfit("its round trips differ; a live link delays all packets alike: set topology.delays to one time");
+    };
+    if ways.iter().any(|(g, r)| rest(g, r).as_ref() != Some(&(links.clone(), delay))) {
+        return unfit("the round trips of its traffic differ; a live link delays all packets alike");
+    }
+    let back = |name: &str, rate, delay, aqm| Setup { seed: scenario.seed, ..Setup::new(name, rate, delay, aqm) };
+    match links[..] {
+        [] => {
+            let long = Spec::named("fifo").ok_or_else(|| NotLive::Unfit("there is no fifo".to_owned()))?;
+            Ok(back("back", FREE, delay, long))
+        }
+        [link] => {
+            let link = &scenario.links[link];
+            let setup = back(&link.name, link.rate, link.delay + delay, link.aqm.clone());
+            Ok(Setup { trace: link.trace.clone(), overhead: link.overhead, mean_packet: link.mean_packet, ..setup })
+        }
+        _ => unfit("its packets cross more than one link on the way back"),
+    }
+}
+
+/// The delay that all connections share, if they do.
+fn constant(delays: &Delays) -> Option<Duration> {
+    let same = |mut all: Box<dyn Iterator<Item = Duration> + '_>| {
+        let first = all.next()?;
+        all.all(|d| d == first).then_some(first)
+    };
+    match delays {
+        Delays::None => Some(Duration::ZERO),
+        Delays::Uniform(low, high) => (low == high).then_some(*low),
+        Delays::Each(list) => same(Box::new(list.iter().copied())),
+        Delays::Matrix(rows) => same(Box::new(rows.iter().flatten().copied())),
+    }
+}

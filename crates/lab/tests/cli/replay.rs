@@ -1,0 +1,106 @@
+use aqmkit_live::replay::PcapWriter;
+use serde_json::Value;
+
+use super::Desk;
+
+/// Twenty ECN-capable packets of 1000 bytes at once, then one a second later.
+fn capture() -> Vec<u8> {
+    let mut writer = PcapWriter::new(Vec::new());
+    let mut frame = [&[0; 12][..], &[8, 0, 0x45, 2, 3, 0xda, 0, 0, 0, 0, 64, 17, 0x63, 0x8d]].concat();
+    frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 3, 0xe8, 7, 0xd0, 3, 0xc6, 0, 0]);
+    frame.resize(1000, 0);
+    for i in 0..21 {
+        writer.write(1_767_225_600_000_000_000 + i / 20 * 1_000_000_000, 1, 1000, &frame).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    std::fs::write(desk.path().join("in.pcap"), capture()).unwrap();
+    desk
+}
+
+#[test]
+fn a_capture_is_replayed_and_told() {
+    let desk = desk();
+    let out = desk.run("replay in.pcap --aqm fifo --limit 9 --rate 8mbit").good();
+    // Thousands are apart by a space that no line breaks at.
+    let out = out.replace(['\u{202f}', '\u{a0}', '\u{2009}'], " ");
+    assert!(out.starts_with("in.pcap through fifo at 8mbit: 21 packets, 21 000 bytes in 1.001 s"), "{out}");
+    assert!(out.contains("Dropped: overflow 10") && out.contains("udp 10.0.0.1:1000 > 10.0.0.2:2000"), "{out}");
+    let json: Value =
+        serde_json::from_str(&desk.run("replay in.pcap --aqm fifo:limit=9 --rate 8mbit --json").good()).unwrap();
+    let link = &json["link"];
+    assert_eq!((&link["sent_packets"], &link["drops"]["overflow"]), (&11.into(), &10.into()));
+    assert_eq!((&json["classes"]["udp"], &json["flows"]["counted"], &json["damage"]), (link, &1.into(), &Value::Null));
+    // Ten waited 0 to 9 ms, and the last one not at all.
+    assert!((link["queue_delay_ms"]["mean"].as_f64().unwrap() - 45.0 / 11.0).abs() < 0.01, "{link}");
+}
+
+#[test]
+fn fates_and_what_leaves_are_files() {
+    let desk = desk();
+    let line = "replay in.pcap --aqm step:threshold=3 --rate 8mbit -o out.pcap";
+    desk.run(&format!("{line} --fates fates.csv")).good();
+    let fates = desk.read("fates.csv");
+    let lines: Vec<_> = fates.lines().collect();
+    assert_eq!(lines[0], "packet,arrival_s,length,class,flow,ecn,fate,reason,queue_delay_ms,departure_s");
+    assert_eq!(lines[1], "1,0,1000,udp,udp 10.0.0.1:1000 > 10.0.0.2:2000,ect0,sent,,0,0.001");
+    assert_eq!((lines.len(), lines.iter().filter(|l| l.contains(",marked,step,")).count()), (22, 15));
+    // What leaves is a capture again, with as many marks, and marks stay.
+    let json = desk.run("replay out.pcap --aqm fifo --class ce=ecn:ce --rate 8mbit --json").good();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["classes"]["ce"]["offered_packets"], 15);
+    desk.run(&format!("{line} --fates fates.parquet")).good();
+    let file = std::fs::File::open(desk.path().join("fates.parquet")).unwrap();
+    let rows = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    assert_eq!(rows.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 21);
+}
+
+#[test]
+fn standard_input_is_a_capture_too() {
+    let desk = desk();
+    let mut command = assert_cmd::Command::cargo_bin("aqmkit").unwrap();
+    let told = command.args(["replay", "-", "--rate", "8mbit"]).write_stdin(capture()).output().unwrap();
+    assert!(told.status.success());
+    let file = desk.run("replay in.pcap --rate 8mbit").good();
+    assert_eq!(String::from_utf8(told.stdout).unwrap(), file.replace("in.pcap", "-"));
+}
+
+#[test]
+fn a_capture_that_is_cut_off_gives_what_it_has() {
+    let desk = desk();
+    let whole = capture();
+    std::fs::write(desk.path().join("cut.pcap"), &whole[..whole.len() - 5]).unwrap();
+    let told = desk.run("replay cut.pcap --rate 8mbit -o out.pcap --json");
+    let json: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!((told.code, &json["link"]["sent_packets"]), (2, &20.into()), "{told:?}");
+    assert_eq!(json["damage"]["offset"], 24 + 20 * 1016);
+    let flat = told.err.split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("cut.pcap: byte 20344: the file ends in the middle of a packet"), "{told:?}");
+    assert_eq!(std::fs::metadata(desk.path().join("out.pcap")).unwrap().len(), 20344);
+}
+
+#[test]
+fn wrong_input_is_named() {
+    let desk = desk();
+    desk.write("text.pcap", "this is no capture, whatever its name says");
+    desk.write("empty.pcap", "");
+    let wrong = |line: &str, parts: &[&str]| desk.run(line).wrong(parts);
+    wrong("replay missing.pcap --rate 8mbit", &["missing.pcap cannot be read", "name a capture"]);
+    wrong("replay . --rate 8mbit", &["is a directory"]);
+    wrong("replay text.pcap --rate 8mbit", &["text.pcap: it is no capture"]);
+    wrong("replay empty.pcap --rate 8mbit", &["empty.pcap: it is empty"]);
+    wrong("replay in.pcap", &["--rate"]);
+    wrong("replay in.pcap --rate 8ms", &["is not a rate"]);
+    wrong("replay in.pcap --rate 0bit", &["above zero"]);
+    wrong("replay in.pcap --rate 8mbit --aqm coddel", &["coddel", "did you mean codel?"]);
+    wrong("replay in.pcap --rate 8mbit --aqm red:min=9,max=3", &["max"]);
+    wrong("replay in.pcap --rate 8mbit --aqm red:maxx=3", &["maxx"]);
+    wrong("replay in.pcap --rate 8mbit --class web", &["\"web\" is no class"]);
+    wrong("replay in.pcap --rate 8mbit --fates x.xlsx", &["x.xlsx", ".parquet or .csv"]);
+    wrong("replay in.pcap --rate 8mbit -o no/where.pcap", &["no/where.pcap cannot be written"]);
+    wrong("replay in.pcap --rate 8mbit --fates no/where.csv", &["no/where.csv cannot be written"]);
+    assert!(!desk.path().join("x.xlsx").exists());
+}

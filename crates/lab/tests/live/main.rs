@@ -1,0 +1,185 @@
+//! `link` and `doctor` as a user meets them. Tests that need the right to make links say so where it is missing, and are
+//! skipped.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
+#![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
+
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// One link at a time, or they would compete for the processor.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn aqmkit(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aqmkit"));
+    command.args(arguments).env("NO_COLOR", "1");
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    aqmkit(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn ready() -> bool {
+    let output = run(&["doctor"]);
+    if output.status.success() {
+        return true;
+    }
+    eprintln!("skipped: {}", text(&output.stderr));
+    false
+}
+
+/// Whether a process of this number lives and is no zombie.
+fn lives(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "))
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn wrong_usage_is_told_before_anything_is_made() {
+    let refused = |arguments: &[&str], what: &str| {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(what), "{}", text(&output.stderr));
+    };
+    refused(&["link", "--", "true"], "no rate");
+    refused(&["link", "--rate", "10mbit"], "no command");
+    refused(&["link", "--rate", "10", "--", "true"], "needs a unit");
+    refused(&["link", "--rate", "10mbit", "--aqm", "coddel", "--", "true"], "did you mean codel");
+    refused(&["link", "--rate", "10mbit", "--aqm", "red:minn=5", "--", "true"], "minn");
+    refused(&["link", "--rate", "10mbit", "--class", "web", "--", "true"], "web=tcp:80");
+}
+
+#[test]
+fn doctor_looks_at_everything() {
+    let output = run(&["doctor", "--json"]);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<&str> = found["checks"].as_array().unwrap().iter().filter_map(|c| c["name"].as_str()).collect();
+    for name in ["rights", "namespaces", "TUN", "AF_PACKET", "AF_XDP", "congestion control", "ECN", "timers"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_and_the_address_are_the_commands() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let output = run(&["link", "--rate", "10mbit", "--", "sh", "-c", "echo $AQMKIT_BASE; exit 7"]);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "198.18.0.1\n");
+    let missing = run(&["link", "--rate", "10mbit", "--", "/no/such/program"]);
+    assert_eq!(missing.status.code(), Some(2), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn links_stand_in_a_row() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let path = env!("CARGO_BIN_EXE_aqmkit");
+    let inner =
+        format!("{path} -q link --rate 20mbit --delay 20ms -- sh -c 'echo $AQMKIT_BASE; ping -c 1 -W 5 $AQMKIT_BASE'");
+    let output = run(&["-q", "link", "--rate", "20mbit", "--delay", "30ms", "--", "sh", "-c", &inner]);
+    let said = text(&output.stdout);
+    assert!(said.starts_with("198.18.0.1\n"), "{said} {}", text(&output.stderr));
+    if !said.contains("PING") {
+        eprintln!("skipped: the program ping is not here");
+        return;
+    }
+    let time = said.split("time=").nth(1).and_then(|t| t.split(' ').next()).and_then(|t| t.parse::<f64>().ok());
+    assert!(time.is_some_and(|ms| (100.0..200.0).contains(&ms)), "{said} {}", text(&output.stderr));
+}
+
+/// A server that somebody left in the background survives its link only until the next cleanup.
+#[test]
+fn after_a_kill_nothing_is_left_but_what_cleanup_ends() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pids");
+    let script = format!("sleep 1000 & echo $! > {0}.x; echo $$ >> {0}.x; mv {0}.x {0}; wait", file.display());
+    let mut link =
+        aqmkit(&["-q", "link", "--rate", "1mbit", "--", "sh", "-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    until("the command did not start", || file.exists());
+    let pids = std::fs::read_to_string(&file).unwrap();
+    let (background, command) = pids.trim().split_once('\n').unwrap();
+    assert!(lives(background) && lives(command));
+    let doctor = text(&run(&["doctor"]).stdout);
+    assert!(doctor.contains(&format!("link {}", link.id())), "{doctor}");
+    link.kill().unwrap();
+    link.wait().unwrap();
+    until("the command outlived its link", || !lives(command));
+    let cleaned = text(&run(&["link", "--cleanup"]).stdout);
+    assert!(cleaned.contains("killed links cleaned up"), "{cleaned}");
+    until("the cleanup has left a process", || !lives(background));
+}
+
+#[test]
+fn a_signal_ends_the_command_and_all_that_it_started() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pids");
+    let script = format!("sleep 1000 & echo $! > {0}.x; mv {0}.x {0}; wait", file.display());
+    let mut link =
+        aqmkit(&["-q", "link", "--rate", "1mbit", "--", "sh", "-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    until("the command did not start", || file.exists());
+    let background = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    let told = Command::new("kill").args(["-TERM", &link.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    assert_eq!(link.wait().unwrap().code(), Some(130));
+    assert!(!lives(&background));
+}
+
+/// The short form of `aqmkit run live/agree --live`: one discipline, one congestion control.
+#[test]
+fn a_live_run_agrees_with_the_simulated_one() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let experiment = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/live/agree.toml");
+    let one = ["--set", "aqm=codel", "--set", "control=reno", "--out", out];
+    let output = aqmkit(&["-q", "run", experiment, "--live", "--scale", "quick"]).args(one).output().unwrap();
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    if told.contains("could not keep up") {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}\n{told}");
+    let results: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("results.json")).unwrap()).unwrap();
+    let on: Vec<&str> = results["runs"].as_array().unwrap().iter().filter_map(|r| r["labels"]["on"].as_str()).collect();
+    assert_eq!(on, ["simulated", "live"]);
+}
+
+#[test]
+fn what_a_live_link_cannot_do_is_refused_with_the_reason() {
+    if !ready() {
+        return;
+    }
+    let output = run(&["-q", "run", "cbt/blast", "--live", "--scale", "quick"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("cannot be run live"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,157 @@
+//! A bump in the wire: two interfaces, and a bottleneck in each direction between them.
+//!
+//! ```text
+//!   IF1 ──▶ ring ──▶ forth: Shaper ──▶ send ──▶ IF2
+//!   IF1 ◀── send ◀── back: Shaper ◀── ring ◀── IF2
+//! ```
+//!
+//! Every frame passes, whatever it carries: the kernel's own stack is not asked, and needs neither addresses nor
+//! forwarding. What an interface changes for it (promiscuous mode, receive offloads) is as it was when the bridge ends.
+
+mod interface;
+mod ring;
+mod sockopt;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use aqmkit_base::Instant;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
+use crate::capabilities::keep_only_packets;
+use crate::ctl::Control;
+use crate::error::LiveError;
+use crate::frame::{Frame, Reader};
+use crate::link::start;
+use crate::meter::Meter;
+use crate::shaper::{Setup, Shaper};
+use crate::timing::{Clock, be_punctual};
+use crate::wire::{Classes, Encapsulation};
+
+pub use interface::{Counts, Interface};
+
+/// What bridge to make.
+#[derive(Clone, Debug)]
+pub struct BridgeSetup {
+    /// Its interfaces.
+    pub interfaces: [String; 2],
+    /// From the first to the second, and back.
+    pub directions: [Setup; 2],
+    /// Which class each packet is in.
+    pub classes: Classes,
+    /// What the keys of flows are mixed with: a number that nobody outside knows.
+    pub salt: u64,
+}
+
+/// A bridge that is up.
+pub struct Bridge {
+    control: Arc<Control<Interface>>,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<Option<Measured>>>,
+}
+
+impl Bridge {
+    /// Opens the interfaces and starts the thread between them.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used, an interface is not there, or the process may not.
+    pub fn open(setup: &BridgeSetup, name: &str) -> Result<Self, LiveError> {
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?;
+        let stop = Arc::new(stop);
+        let look = Arc::new(Mutex::new(Look::default()));
+        let (sender, requests) = channel();
+        let thread = start({
+            let (setup, look, stop) = (setup.clone(), Arc::clone(&look), Arc::clone(&stop));
+            move |started: &Sender<_>| {
+                let bottleneck = bottleneck(&setup, requests, look)?;
+                // Who waits for the news has not gone away.
+                let _ = started.send(Ok(()));
+                Ok(bottleneck.run(&*stop))
+            }
+        })?;
+        let setups = setup.directions.clone().map(|s| Setup { classes: setup.classes.names().to_vec(), ..s });
+        let control = Arc::new(Control::new("bridge", name, setups, look, sender));
+        Ok(Bridge { control, stop, thread: Some(thread) })
+    }
+
+    /// What shows and changes it.
+    #[must_use]
+    pub fn control(&self) -> Arc<Control<Interface>> {
+        Arc::clone(&self.control)
+    }
+
+    /// What its interfaces have seen, for each whether it is there.
+    #[must_use]
+    pub fn interfaces(&self) -> Option<[(String, bool, Counts); 2]> {
+        self.control.ask(|directions, _| {
+            directions.each_mut().map(|d| {
+                let counts = d.device.counts();
+                (d.device.name().to_owned(), d.device.is_there(), counts)
+            })
+        })
+    }
+
+    /// Whether it still runs.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+    }
+
+    /// Ends it and gives what was measured. The interfaces are then as they were.
+    ///
+    /// # Errors
+    /// When its thread panicked.
+    pub fn close(mut self) -> Result<Measured, LiveError> {
+        self.end().ok_or_else(|| cannot("the bridge failed")(io::Error::other("its thread panicked")))
+    }
+
+    fn end(&mut self) -> Option<Measured> {
+        // A counter that cannot be raised has been raised.
+        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
+        self.thread.take().and_then(|t| t.join().ok()).flatten()
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn bottleneck(
+    setup: &BridgeSetup,
+    requests: Receiver<Request<Interface>>,
+    look: Arc<Mutex<Look>>,
+) -> Result<Bottleneck<Interface>, LiveError> {
+    let clock = Clock::start();
+    let [forth, back] = &setup.directions;
+    let directions = [
+        direction(forth, &setup.interfaces[0], &setup.classes, clock)?,
+        direction(back, &setup.interfaces[1], &setup.classes, clock)?,
+    ];
+    let reader = Reader { encapsulation: Encapsulation::Ethernet, classes: setup.classes.clone(), salt: setup.salt };
+    let granted = be_punctual();
+    // Packets can come from anywhere; the thread that reads them may do nothing but that.
+    keep_only_packets();
+    Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, sample_every: None, granted })
+}
+
+fn direction(
+    setup: &Setup,
+    interface: &str,
+    classes: &Classes,
+    clock: Clock,
+) -> Result<Direction<Interface>, LiveError> {
+    let setup = Setup { classes: classes.names().to_vec(), ..setup.clone() };
+    let shaper = Shaper::<Frame>::new(&setup, Meter::whole(classes.names()), Instant::ZERO)
+        .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
+    Ok(Direction { name: setup.name, device: Interface::open(interface, clock)?, shaper })
+}
+
+fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
+    LiveError::while_doing(doing)
+}

@@ -1,0 +1,136 @@
+//! The handle of a bottleneck that runs in another thread.
+
+use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_base::{BitRate, Instant};
+
+use super::report::Report;
+use super::{Answer, Change, Question};
+use crate::bottleneck::{Direction, Look, Request};
+use crate::shaper::Setup;
+
+/// The thread that moves packets looks for requests ten times a second.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Shows and changes a bottleneck, from any thread.
+pub struct Control<D> {
+    kind: &'static str,
+    name: String,
+    setups: Mutex<[Setup; 2]>,
+    look: Arc<Mutex<Look>>,
+    requests: Sender<Request<D>>,
+}
+
+impl<D> std::fmt::Debug for Control<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").field("kind", &self.kind).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<D: 'static> Control<D> {
+    /// The control of a bottleneck that was made with these setups, leaves its looks there and takes requests from the
+    /// other end of `requests`.
+    #[must_use]
+    pub fn new(
+        kind: &'static str,
+        name: &str,
+        setups: [Setup; 2],
+        look: Arc<Mutex<Look>>,
+        requests: Sender<Request<D>>,
+    ) -> Self {
+        Control { kind, name: name.to_owned(), setups: Mutex::new(setups), look, requests }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it stands, at most a tenth of a second ago.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = self.look.lock().unwrap_or_else(PoisonError::into_inner);
+        Report::of(self.kind, &self.name, &setups, &look)
+    }
+
+    /// Does something in the thread that moves packets. Nothing where that does not answer.
+    pub fn ask<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut [Direction<D>; 2], Instant) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = sync_channel(1);
+        let request: Request<D> = Box::new(move |directions, now| {
+            // Who asked may have lost patience.
+            let _ = answer.try_send(act(directions, now));
+        });
+        self.requests.send(request).ok()?;
+        answered.recv_timeout(PATIENCE).ok()
+    }
+
+    /// Changes parameters. Both directions are checked before the first is changed.
+    ///
+    /// # Errors
+    /// Why not, in words; nothing has changed then, unless a discipline refused a change for what waits in it.
+    pub fn change(&self, change: &Change) -> Result<(), String> {
+        let mut setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = |s: &Setup| change.direction.as_ref().is_none_or(|name| *name == s.name);
+        if !setups.iter().any(wanted) {
+            let known = setups.each_ref().map(|s| s.name.as_str()).join(" and ");
+            let asked = change.direction.as_deref().unwrap_or_default();
+            return Err(format!("there is no direction {asked:?}: there are {known}"));
+        }
+        for place in 0..setups.len() {
+            if wanted(&setups[place]) {
+                changed(&setups[place], change)?;
+            }
+        }
+        for place in 0..setups.len() {
+            if !wanted(&setups[place]) {
+                continue;
+            }
+            let setup = changed(&setups[place], change)?;
+            let new = setup.clone();
+            let done = self
+                .ask(move |directions, now| directions[place].shaper.reconfigure(&new, now).map_err(|e| e.to_string()));
+            done.ok_or("it does not answer")?.map_err(|e| format!("{}: {e}", setup.name))?;
+            setups[place] = setup;
+        }
+        Ok(())
+    }
+
+    /// Answers a question.
+    #[must_use]
+    pub fn answer(&self, question: &Question) -> Answer {
+        if let Question::Change(change) = question
+            && let Err(why) = self.change(change)
+        {
+            return Answer::Refused(why);
+        }
+        Answer::Report(Box::new(self.report()))
+    }
+}
+
+/// The setup after the change.
+fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
+    let name = setup.aqm.name();
+    let mut parameters = serde_json::to_value(&setup.aqm).map_err(|e| e.to_string())?;
+    if let Some(table) = parameters.as_object_mut() {
+        // What was left open stays open, so that it follows the rate.
+        table.retain(|_, value| !value.is_null());
+        table.extend(change.parameters.clone());
+    }
+    let wrong = |e: String| format!("{} ({name}): {e}", setup.name);
+    let aqm = Spec::read(name, parameters).map_err(|e| wrong(e.to_string()))?;
+    let rate = change.rate_bps.map_or(setup.rate, BitRate::from_bps);
+    if rate == BitRate::default() {
+        return Err(wrong("the rate must be above zero".to_owned()));
+    }
+    let link = Link { rate, mean_packet: setup.mean_packet, classes: setup.classes.clone() };
+    aqm.effective(&link).map_err(|e| wrong(e.to_string()))?;
+    Ok(Setup { rate, aqm, ..setup.clone() })
+}

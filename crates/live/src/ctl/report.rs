@@ -1,0 +1,135 @@
+//! How a bottleneck stands: counters since its start. Two reports give what was between them.
+
+use std::collections::BTreeMap;
+
+use aqmkit_aqm::Why;
+use aqmkit_aqm::registry::Link;
+use serde::{Deserialize, Serialize};
+
+use crate::bottleneck::{Look, Trouble};
+use crate::meter::Counters;
+use crate::metrics::Buckets;
+use crate::shaper::Setup;
+
+/// How a bottleneck stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// What it is: `bridge` or `link`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// When it was looked at, in seconds since its start.
+    pub at_s: f64,
+    /// Its directions.
+    pub directions: Vec<DirectionReport>,
+    /// How late packets were handed on.
+    pub late: Buckets,
+    /// Packets that a device did not take.
+    pub refused: u64,
+    /// Reads that failed.
+    pub failed_reads: u64,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DirectionReport {
+    /// Its name.
+    pub name: String,
+    /// Its discipline.
+    pub discipline: String,
+    /// The parameters, with everything that was left open filled in.
+    pub parameters: serde_json::Value,
+    /// Its rate.
+    pub rate_bps: u64,
+    /// Packets waiting.
+    pub backlog_packets: u64,
+    /// Bytes waiting.
+    pub backlog_bytes: u64,
+    /// All packets.
+    pub total: Counted,
+    /// The classes by name.
+    pub classes: BTreeMap<String, Counted>,
+    /// The discipline's own gauges: averages, probabilities.
+    pub gauges: BTreeMap<String, f64>,
+}
+
+/// What passed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Packets that came.
+    pub offered_packets: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Packets that were sent.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets dropped, by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// Packets marked, by reason.
+    pub marks: BTreeMap<String, u64>,
+    /// How long packets that were sent had waited.
+    pub waited: Buckets,
+}
+
+impl From<&Counters> for Counted {
+    fn from(c: &Counters) -> Self {
+        Counted {
+            offered_packets: c.offered_packets,
+            offered_bytes: c.offered_bytes,
+            sent_packets: c.sent_packets,
+            sent_bytes: c.sent_bytes,
+            drops: by_reason(&c.dropped),
+            marks: by_reason(&c.marked),
+            waited: c.waited,
+        }
+    }
+}
+
+fn by_reason(counts: &[u64; Why::COUNT]) -> BTreeMap<String, u64> {
+    let all = Why::ALL.iter().map(|why| (why.name().to_owned(), counts[*why as usize]));
+    all.filter(|(_, n)| *n > 0).collect()
+}
+
+impl Report {
+    /// The report of a look at a bottleneck with these setups.
+    pub(super) fn of(kind: &str, name: &str, setups: &[Setup; 2], look: &Look) -> Report {
+        let Trouble { refused, failed_reads } = look.trouble;
+        Report {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            pid: std::process::id(),
+            at_s: look.at.as_secs_f64(),
+            directions: setups.iter().enumerate().map(|(i, s)| direction(s, look, i)).collect(),
+            late: look.late,
+            refused,
+            failed_reads,
+        }
+    }
+}
+
+fn direction(setup: &Setup, look: &Look, place: usize) -> DirectionReport {
+    let (total, backlog) = look.directions.get(place).copied().unwrap_or_default();
+    let counts = look.classes.get(place).map_or(&[][..], Vec::as_slice);
+    let classes = setup.classes.iter().cloned().zip(counts.iter().map(Counted::from));
+    DirectionReport {
+        name: setup.name.clone(),
+        discipline: setup.aqm.name().to_owned(),
+        parameters: parameters(setup),
+        rate_bps: setup.rate.as_bps(),
+        backlog_packets: backlog.packets,
+        backlog_bytes: backlog.bytes,
+        total: Counted::from(&total),
+        classes: classes.collect(),
+        gauges: look.gauges.get(place).cloned().unwrap_or_default().into_iter().filter(|g| g.1.is_finite()).collect(),
+    }
+}
+
+/// The parameters in effect.
+fn parameters(setup: &Setup) -> serde_json::Value {
+    let link = Link { rate: setup.rate, mean_packet: setup.mean_packet, classes: setup.classes.clone() };
+    let effective = setup.aqm.effective(&link).unwrap_or_else(|_| setup.aqm.clone());
+    serde_json::to_value(effective).unwrap_or_default()
+}

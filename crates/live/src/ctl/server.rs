@@ -1,0 +1,77 @@
+//! The end of the socket that answers.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Answer;
+use super::control::Control;
+
+/// The longest question.
+const LONGEST: u64 = 1 << 16;
+
+/// How long a connection may say nothing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A socket that answers. It is taken away when this value goes.
+#[derive(Debug)]
+pub struct Server {
+    path: PathBuf,
+}
+
+impl Server {
+    /// Where the socket is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Someone may have taken it away.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Answers questions at a socket in `directory`, in a thread of its own, one connection after the other.
+///
+/// # Errors
+/// When the socket cannot be made, or another bottleneck of this name runs ([`ErrorKind::AddrInUse`]).
+pub fn serve<D: Send + 'static>(directory: &Path, control: Arc<Control<D>>) -> io::Result<Server> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let path = directory.join(format!("{}.sock", control.name()));
+    // One that nobody listens at was left by a process that was killed.
+    if UnixStream::connect(&path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+        fs::remove_file(&path)?;
+    }
+    let listener = UnixListener::bind(&path)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+    let thread = std::thread::Builder::new().name("aqmkit-ctl".to_owned());
+    thread.spawn(move || {
+        for connection in listener.incoming().flatten() {
+            // A connection that fails concerns only who made it.
+            let _ = converse(&connection, &control);
+        }
+    })?;
+    Ok(Server { path })
+}
+
+fn converse<D: 'static>(connection: &UnixStream, control: &Control<D>) -> io::Result<()> {
+    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new(connection.take(LONGEST)).read_line(&mut line)?;
+    let answer = match serde_json::from_str(&line) {
+        Ok(question) => control.answer(&question),
+        Err(e) => Answer::Refused(format!("this is no question: {e}")),
+    };
+    let mut text = serde_json::to_vec(&answer)?;
+    text.push(b'\n');
+    let mut connection = connection;
+    connection.write_all(&text)
+}

@@ -1,0 +1,146 @@
+//! The page that Prometheus reads, in the `OpenMetrics` text format.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text::encode};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::Buckets;
+use crate::ctl::{Counted, DirectionReport, Report};
+
+/// The page of a report.
+///
+/// # Errors
+/// Never in practice: writing into a text does not fail.
+pub fn page(report: Report) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("aqmkit");
+    registry.register_collector(Box::new(Page(report)));
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Page(Report);
+
+type Labels<'a> = Vec<(&'static str, &'a str)>;
+
+impl Page {
+    fn directions(&self) -> impl Iterator<Item = (Labels<'_>, &DirectionReport)> {
+        self.0
+            .directions
+            .iter()
+            .map(|d| (vec![("name", self.0.name.as_str()), ("direction", &d.name), ("discipline", &d.discipline)], d))
+    }
+
+    /// Each class of each direction.
+    fn classes(&self) -> impl Iterator<Item = (Labels<'_>, &Counted)> {
+        self.directions().flat_map(|(labels, direction)| {
+            direction.classes.iter().map(move |(name, counted)| {
+                let mut labels = labels.clone();
+                labels.push(("class", name));
+                (labels, counted)
+            })
+        })
+    }
+
+    fn counter(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        value: fn(&Counted) -> u64,
+    ) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, counted) in self.classes() {
+            ConstCounter::new(value(counted)).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn by_reason(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        counts: fn(&Counted) -> &std::collections::BTreeMap<String, u64>,
+    ) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, counted) in self.classes() {
+            for (reason, n) in counts(counted) {
+                let mut labels = labels.clone();
+                labels.push(("reason", reason));
+                ConstCounter::new(*n).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn gauge(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        value: fn(&DirectionReport) -> u64,
+    ) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (labels, direction) in self.directions() {
+            ConstGauge::new(value(direction) as f64).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn distributions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let (waited, late) = ("How long packets that were sent had waited", "How late packets were handed on");
+        let unit = Some(&Unit::Seconds);
+        let mut delays = encoder.encode_descriptor("queue_delay", waited, unit, MetricType::Histogram)?;
+        for (labels, counted) in self.classes() {
+            histogram(&counted.waited, delays.encode_family(&labels)?)?;
+        }
+        let mut lateness = encoder.encode_descriptor("lateness", late, unit, MetricType::Histogram)?;
+        histogram(&self.0.late, lateness.encode_family(&vec![("name", self.0.name.as_str())])?)
+    }
+}
+
+fn histogram(times: &Buckets, mut encoder: prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result {
+    let mut below = 0;
+    let mut buckets: Vec<(f64, u64)> = times
+        .doublings()
+        .map(|(end, all)| {
+            let here = all - below;
+            below = all;
+            (end, here)
+        })
+        .collect();
+    buckets.push((f64::MAX, times.count() - below));
+    encoder.encode_histogram::<NoLabelSet>(times.sum_s(), times.count(), &buckets, None)
+}
+
+impl Collector for Page {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let e = &mut encoder;
+        self.counter(e, "offered_packets", "Packets that came", |c| c.offered_packets)?;
+        self.counter(e, "offered_bytes", "Bytes that came", |c| c.offered_bytes)?;
+        self.counter(e, "sent_packets", "Packets that were sent", |c| c.sent_packets)?;
+        self.counter(e, "sent_bytes", "Bytes that were sent", |c| c.sent_bytes)?;
+        self.by_reason(e, "dropped_packets", "Packets dropped by the discipline", |c| &c.drops)?;
+        self.by_reason(e, "marked_packets", "Packets marked by the discipline", |c| &c.marks)?;
+        self.gauge(e, "backlog_packets", "Packets that wait", |d| d.backlog_packets)?;
+        self.gauge(e, "backlog_bytes", "Bytes that wait", |d| d.backlog_bytes)?;
+        self.gauge(e, "rate_bits_per_second", "The rate of the link", |d| d.rate_bps)?;
+        let help = "A gauge of the discipline's internal state";
+        let mut family = e.encode_descriptor("discipline_state", help, None, MetricType::Gauge)?;
+        for (labels, direction) in self.directions() {
+            for (gauge, value) in &direction.gauges {
+                let mut labels = labels.clone();
+                labels.push(("gauge", gauge));
+                ConstGauge::new(*value).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        self.distributions(e)
+    }
+}

@@ -1,0 +1,50 @@
+//! Devices as the loop of a bottleneck sees them: packets in, packets out.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// A device that packets come from and go to. It never blocks.
+pub trait Port {
+    /// Puts the next packet into the buffer; its length. Zero and [`io::ErrorKind::WouldBlock`] where there is none.
+    ///
+    /// # Errors
+    /// When there is no packet, or the device fails.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Sends a packet.
+    ///
+    /// # Errors
+    /// When the device does not take it.
+    fn send(&mut self, packet: &[u8]) -> io::Result<()>;
+
+    /// What becomes readable when a packet is there.
+    fn poll_fd(&self) -> BorrowedFd<'_>;
+
+    /// Whether this error says that the device is gone for good.
+    fn is_gone(&self, error: &io::Error) -> bool;
+
+    /// Polling says that something is wrong. Whether the device is gone for good.
+    fn look_after(&mut self) -> bool {
+        true
+    }
+}
+
+/// A TUN device: each read and each write is a packet.
+impl Port for File {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read(buffer)
+    }
+
+    fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        self.write(packet).map(|_| ())
+    }
+
+    fn poll_fd(&self) -> BorrowedFd<'_> {
+        self.as_fd()
+    }
+
+    fn is_gone(&self, error: &io::Error) -> bool {
+        matches!(error.raw_os_error(), Some(libc::EBADFD | libc::ENODEV | libc::EBADF))
+    }
+}

@@ -1,0 +1,243 @@
+//! Reading capture files, pcap and pcapng in all their dialects, in constant memory.
+
+use std::io::{self, Read};
+
+use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
+use pcap_parser::{Block, LegacyPcapBlock, PcapBlockOwned, PcapError, create_reader};
+
+use crate::wire::Encapsulation;
+
+/// What is read at a time.
+const BUFFER: usize = 1 << 20;
+/// A block longer than this is damage: no network has such packets.
+const LONGEST_BLOCK: usize = 16 << 20;
+const NANOS: u128 = 1_000_000_000;
+
+/// A packet of a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Its place in the file, from 1, as Wireshark counts.
+    pub number: u64,
+    /// When it was captured, in nanoseconds since 1970.
+    pub at: u64,
+    /// How long it was on the wire; what was captured may be less.
+    pub length: u32,
+    /// The number that the file gives its kind of link.
+    pub link_type: i32,
+    /// How it begins.
+    pub encapsulation: Encapsulation,
+    /// What was captured of it.
+    pub bytes: &'a [u8],
+    /// Where its block begins in the file.
+    pub offset: u64,
+}
+
+/// Why a capture cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The file is something else.
+    #[error("it is no capture: it begins neither as pcap nor as pcapng")]
+    NotACapture,
+    /// The file is empty.
+    #[error("it is empty")]
+    Empty,
+    /// A link that is not understood.
+    #[error(
+        "packet {number} is of link type {link_type}, which is not known; known are Ethernet (1), raw IP (101, 228, \
+         229), BSD loopback (0, 108) and Linux cooked (113, 276)"
+    )]
+    LinkType {
+        /// The packet.
+        number: u64,
+        /// The number of its kind of link.
+        link_type: i32,
+    },
+    /// A packet without time.
+    #[error("packet {number} has no time (a Simple Packet Block), so nobody knows when it came")]
+    NoTime {
+        /// The packet.
+        number: u64,
+    },
+    /// The file could not be read on.
+    #[error("it cannot be read: {0}")]
+    Read(#[from] io::Error),
+}
+
+/// Where a file stops making sense.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Damage {
+    /// The first byte that could not be used.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: String,
+}
+
+/// Calls `act` for every packet of a capture, in the order of the file. What is damaged ends it there, which is no
+/// error: the answer says where.
+///
+/// # Errors
+/// When this is no capture, a packet cannot be replayed, or `act` says so.
+pub fn read<E: From<CaptureError>>(
+    input: impl Read + Send,
+    act: &mut dyn FnMut(Record<'_>) -> Result<(), E>,
+) -> Result<Option<Damage>, E> {
+    let mut reader = match create_reader(BUFFER, Full(input)) {
+        Ok(reader) => reader,
+        Err(PcapError::Eof) => return Err(CaptureError::Empty.into()),
+        Err(PcapError::ReadError) => return Err(CaptureError::Read(io::ErrorKind::Other.into()).into()),
+        Err(_) => return Err(CaptureError::NotACapture.into()),
+    };
+    let mut state = State::default();
+    loop {
+        let offset = reader.consumed() as u64;
+        let damaged = |what: &str| Ok(Some(Damage { offset, what: what.to_owned() }));
+        match reader.next() {
+            Ok((size, block)) => {
+                if let Some(record) = state.record(&block, offset)? {
+                    act(record)?;
+                }
+                reader.consume(size);
+            }
+            Err(PcapError::Eof) => return Ok(None),
+            Err(PcapError::Incomplete(_)) => match more(&mut *reader)? {
+                More::Data => {}
+                More::Nothing => return damaged("the file ends in the middle of a packet"),
+                More::TooLong => return damaged("a block is longer than any packet"),
+            },
+            Err(PcapError::BufferTooSmall) => {
+                if !grown(&mut *reader) {
+                    return damaged("a block is longer than any packet");
+                }
+            }
+            Err(PcapError::UnexpectedEof) => return damaged("the file ends in the middle of a packet"),
+            Err(PcapError::ReadError) => return Err(CaptureError::Read(io::ErrorKind::Other.into()).into()),
+            Err(_) => return damaged("this is no block of a capture"),
+        }
+    }
+}
+
+enum More {
+    Data,
+    Nothing,
+    TooLong,
+}
+
+/// Reads on, or makes room for more.
+fn more(reader: &mut dyn PcapReaderIterator) -> Result<More, CaptureError> {
+    let before = reader.data().len();
+    reader.refill().map_err(|_| CaptureError::Read(io::ErrorKind::Other.into()))?;
+    // At the end of the file the next call tells whether it was a good one.
+    if reader.data().len() > before || (reader.reader_exhausted() && before == 0) {
+        return Ok(More::Data);
+    }
+    match reader.reader_exhausted() {
+        true => Ok(More::Nothing),
+        false if grown(reader) => Ok(More::Data),
+        false => Ok(More::TooLong),
+    }
+}
+
+fn grown(reader: &mut dyn PcapReaderIterator) -> bool {
+    let size = (reader.data().len().max(BUFFER) * 2).min(LONGEST_BLOCK);
+    size > reader.data().len() && reader.grow(size)
+}
+
+/// What earlier blocks say of later ones.
+#[derive(Default)]
+struct State {
+    packets: u64,
+    /// Of pcap: its kind of link, and nanoseconds per unit of the fraction.
+    file: (i32, u64),
+    /// Of pcapng: the interfaces of the section.
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link_type: i32,
+    /// Units of time in a second.
+    resolution: u64,
+    /// Seconds to add.
+    offset: i64,
+}
+
+impl State {
+    fn record<'a>(&mut self, block: &'a PcapBlockOwned<'_>, offset: u64) -> Result<Option<Record<'a>>, CaptureError> {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                self.file = (header.network.0, if header.is_nanosecond_precision() { 1 } else { 1000 });
+                Ok(None)
+            }
+            PcapBlockOwned::Legacy(packet) => self.legacy(packet, offset).map(Some),
+            PcapBlockOwned::NG(block) => self.next_generation(block, offset),
+        }
+    }
+
+    fn legacy<'a>(&mut self, packet: &'a LegacyPcapBlock<'_>, offset: u64) -> Result<Record<'a>, CaptureError> {
+        let (link_type, unit) = self.file;
+        let at = u64::from(packet.ts_sec) * 1_000_000_000 + u64::from(packet.ts_usec) * unit;
+        // The upper bits may hold the length of a checksum.
+        self.packet(link_type & 0xffff, at, packet.origlen, packet.data, offset)
+    }
+
+    fn next_generation<'a>(&mut self, block: &'a Block<'_>, offset: u64) -> Result<Option<Record<'a>>, CaptureError> {
+        match block {
+            Block::SectionHeader(_) => self.interfaces.clear(),
+            Block::InterfaceDescription(i) => self.interfaces.push(Interface {
+                link_type: i.linktype.0,
+                resolution: i.ts_resolution().filter(|r| *r > 0).unwrap_or(1_000_000),
+                offset: i.ts_offset(),
+            }),
+            Block::EnhancedPacket(packet) => {
+                // A packet of an interface that was never described is of none that is known.
+                let unknown = Interface { link_type: -1, resolution: 1, offset: 0 };
+                let interface = self.interfaces.get(packet.if_id as usize).copied().unwrap_or(unknown);
+                let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let ns = u128::from(units) * NANOS / u128::from(interface.resolution);
+                let at = ns.saturating_add_signed(i128::from(interface.offset) * NANOS as i128);
+                let at = u64::try_from(at).unwrap_or(u64::MAX);
+                let bytes = packet.packet_data();
+                return self.packet(interface.link_type, at, packet.origlen, bytes, offset).map(Some);
+            }
+            Block::SimplePacket(_) => return Err(CaptureError::NoTime { number: self.packets + 1 }),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn packet<'a>(
+        &mut self,
+        link_type: i32,
+        at: u64,
+        length: u32,
+        bytes: &'a [u8],
+        offset: u64,
+    ) -> Result<Record<'a>, CaptureError> {
+        self.packets += 1;
+        let number = self.packets;
+        let Some(encapsulation) = Encapsulation::of_link_type(link_type) else {
+            return Err(CaptureError::LinkType { number, link_type });
+        };
+        // Some tools write no length on the wire.
+        let length = length.max(bytes.len() as u32).max(1);
+        Ok(Record { number, at, length, link_type, encapsulation, bytes, offset })
+    }
+}
+
+/// Fills the whole buffer where it can, so that a pipe is read like a file.
+struct Full<R>(R);
+
+impl<R: Read> Read for Full<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.0.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(filled)
+    }
+}

@@ -1,0 +1,335 @@
+//! A capture through a discipline, in virtual time: what would have happened to these packets at a bottleneck.
+//!
+//! The times of the capture are the arrivals. The senders do not answer to what happens here: a drop makes nobody
+//! slow down, so a replay shows what a discipline does to given traffic, not what traffic it brings about.
+//!
+//! Everything streams: memory holds what waits in the queue, and the counts of 65536 flows.
+
+mod capture;
+mod flows;
+mod output;
+mod packet;
+
+use std::cell::Cell;
+use std::io::Read;
+
+use aqmkit_aqm::{Backlog, ParamError, Why};
+use aqmkit_base::{ClassId, Duration, Ecn, Instant};
+
+pub use capture::{CaptureError, Damage, Record, read};
+pub use flows::{FlowCount, FlowCounts};
+pub use output::{OutputError, PcapWriter};
+
+use crate::meter::{Meter, Window};
+use crate::shaper::{Setup, Shaper, Watch};
+use crate::wire::{Classes, Flow, View};
+use packet::Captured;
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was sent: it waited so long, and its last bit left then. The reason of its mark, if it was marked.
+    Sent {
+        /// From its arrival to the start of its transmission.
+        waited: Duration,
+        /// When its last bit left.
+        left: Instant,
+        /// Why it was marked.
+        marked: Option<Why>,
+    },
+    /// It was dropped.
+    Dropped {
+        /// Why.
+        why: Why,
+        /// When.
+        at: Instant,
+    },
+}
+
+/// The fate of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Fate<'a> {
+    /// Its place in the capture, from 1.
+    pub number: u64,
+    /// When it came, since the first packet.
+    pub arrived: Instant,
+    /// Its length on the wire.
+    pub length: u32,
+    /// Its class.
+    pub class: ClassId,
+    /// Its flow.
+    pub flow: &'a Flow,
+    /// Its ECN codepoint when it came.
+    pub ecn: Ecn,
+    /// What became of it.
+    pub end: End,
+}
+
+/// A packet that was sent, as it leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// When its last bit left, in nanoseconds since 1970.
+    pub at: u64,
+    /// The number that the capture gives its kind of link.
+    pub link_type: i32,
+    /// Its length on the wire.
+    pub length: u32,
+    /// What was captured of it, with its mark. Nothing where [`Follow::wants_bytes`] says no.
+    pub bytes: &'a [u8],
+}
+
+/// Who follows a replay. A mistake it makes is kept and told at the end: it stops the replay.
+pub trait Follow {
+    /// Why it cannot go on.
+    type Error: From<CaptureError>;
+
+    /// Whether [`Follow::sent`] needs the bytes of packets.
+    fn wants_bytes(&self) -> bool {
+        false
+    }
+
+    /// A packet is about to be replayed.
+    ///
+    /// # Errors
+    /// When the replay should stop.
+    fn read(&mut self, _record: &Record<'_>) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// The fate of a packet is known.
+    ///
+    /// # Errors
+    /// When the replay should stop.
+    fn fate(&mut self, _fate: &Fate<'_>) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// A packet was sent.
+    ///
+    /// # Errors
+    /// When the replay should stop.
+    fn sent(&mut self, _sent: &Sent<'_>) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// What a replay comes to.
+#[derive(Debug)]
+pub struct Replayed {
+    /// Counts and delays of all packets and of each class.
+    pub window: Window,
+    /// Counts by flow.
+    pub flows: FlowCounts,
+    /// Packets that came before the one in front of them; they were taken as coming with it.
+    pub unordered: u64,
+    /// Pauses of more than [`LONGEST_PAUSE`], which were cut to that.
+    pub pauses: u64,
+    /// Packets without an IP header.
+    pub not_ip: u64,
+    /// Where the file stops making sense, if it does.
+    pub damage: Option<Damage>,
+}
+
+/// A pause between packets that is longer is cut to this: it is an error of the clock, or the discipline has long
+/// settled.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+
+/// One fixed salt, so that a replay is the same every time.
+const SALT: u64 = 0x6171_6d6b_6974_0002;
+
+/// Why there is no replay.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError<E> {
+    /// The discipline cannot be used so.
+    #[error(transparent)]
+    Parameter(#[from] ParamError),
+    /// The capture, or who follows.
+    #[error("{0}")]
+    Stopped(E),
+}
+
+/// Replays a capture through the link of `setup`.
+///
+/// # Errors
+/// When a parameter cannot be used, the input is no capture, or `follow` says so.
+pub fn replay<F: Follow>(
+    input: impl Read + Send,
+    setup: &Setup,
+    classes: &Classes,
+    follow: &mut F,
+) -> Result<Replayed, ReplayError<F::Error>> {
+    let mut run = Run::new(setup, classes, follow)?;
+    let damage = read(input, &mut |record| run.packet(&record)).map_err(ReplayError::Stopped)?;
+    run.drain().map_err(ReplayError::Stopped)?;
+    Ok(run.finish(damage))
+}
+
+/// A replay under way.
+struct Run<'a, F: Follow> {
+    classes: &'a Classes,
+    shaper: Shaper<Captured, Watcher<'a, F>>,
+    now: Instant,
+    /// The time of the first packet, and of the last one, in nanoseconds since 1970.
+    times: Option<(u64, u64)>,
+    unordered: u64,
+    pauses: u64,
+    not_ip: u64,
+}
+
+impl<'a, F: Follow> Run<'a, F> {
+    fn new(setup: &Setup, classes: &'a Classes, follow: &'a mut F) -> Result<Self, ParamError> {
+        let watcher = Watcher {
+            meter: Meter::whole(classes.names()),
+            flows: FlowCounts::default(),
+            keeps: follow.wants_bytes(),
+            follow,
+            spare: Vec::new(),
+            error: None,
+        };
+        let setup = Setup { classes: classes.names().to_vec(), ..setup.clone() };
+        let shaper = Shaper::new(&setup, watcher, Instant::ZERO)?;
+        Ok(Run { classes, shaper, now: Instant::ZERO, times: None, unordered: 0, pauses: 0, not_ip: 0 })
+    }
+
+    fn packet(&mut self, record: &Record<'_>) -> Result<(), F::Error> {
+        let watcher = self.shaper.meter_mut();
+        watcher.follow.read(record)?;
+        let mut bytes = watcher.spare.pop().unwrap_or_default();
+        bytes.clear();
+        if watcher.keeps {
+            bytes.extend_from_slice(record.bytes);
+        }
+        self.arrival(record.at);
+        let view = View::of(record.encapsulation, record.bytes);
+        self.not_ip += u64::from(view.network.is_none());
+        let packet = Captured {
+            number: record.number,
+            arrived: self.now,
+            len: record.length,
+            key: view.flow.key(SALT),
+            class: self.classes.of(&view),
+            link_type: record.link_type,
+            ecn: view.ecn,
+            view,
+            bytes,
+            waited: Cell::default(),
+            marked: Cell::default(),
+        };
+        self.depart(self.now)?;
+        self.shaper.arrive(packet, self.now);
+        self.shaper.meter_mut().check()
+    }
+
+    /// Sets the clock to the arrival of a packet that was captured at `at`.
+    fn arrival(&mut self, at: u64) {
+        let (first, last) = self.times.unwrap_or((at, at));
+        self.unordered += u64::from(at < last);
+        let gap = Duration::from_nanos(at.saturating_sub(last));
+        self.pauses += u64::from(gap > LONGEST_PAUSE);
+        self.now += gap.min(LONGEST_PAUSE);
+        self.times = Some((first, at.max(last)));
+    }
+
+    /// Lets everything leave that leaves by `now`.
+    fn depart(&mut self, now: Instant) -> Result<(), F::Error> {
+        self.shaper.advance(now);
+        while let Some(released) = self.shaper.release(now) {
+            let first = self.times.map_or(0, |(first, _)| first);
+            self.shaper.meter_mut().sent(released.packet, released.due, first)?;
+        }
+        self.shaper.meter_mut().check()
+    }
+
+    /// Lets everything leave.
+    fn drain(&mut self) -> Result<(), F::Error> {
+        while let Some(at) = self.shaper.wakeup().filter(|at| *at < Instant::FAR_FUTURE) {
+            self.now = self.now.max(at);
+            self.depart(self.now)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, damage: Option<Damage>) -> Replayed {
+        let watcher = self.shaper.meter_mut();
+        let mut windows = watcher.meter.windows(self.now);
+        let window = windows.pop().unwrap_or_else(|| Window::new("all", Instant::ZERO, self.now, 0));
+        Replayed {
+            window,
+            flows: std::mem::take(&mut watcher.flows),
+            unordered: self.unordered,
+            pauses: self.pauses,
+            not_ip: self.not_ip,
+            damage,
+        }
+    }
+}
+
+/// Counts, and tells who follows.
+struct Watcher<'a, F: Follow> {
+    meter: Meter,
+    flows: FlowCounts,
+    keeps: bool,
+    follow: &'a mut F,
+    /// Buffers of packets that are gone.
+    spare: Vec<Vec<u8>>,
+    /// The first mistake of who follows.
+    error: Option<F::Error>,
+}
+
+impl<F: Follow> Watcher<'_, F> {
+    fn check(&mut self) -> Result<(), F::Error> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    fn sent(&mut self, packet: Captured, left: Instant, first: u64) -> Result<(), F::Error> {
+        let end = End::Sent { waited: packet.waited.get(), left, marked: packet.marked.get() };
+        self.follow.fate(&fate(&packet, end))?;
+        let at = first.saturating_add(left.as_nanos());
+        let (link_type, length) = (packet.link_type, packet.len);
+        self.follow.sent(&Sent { at, link_type, length, bytes: &packet.bytes })?;
+        self.spare.push(packet.bytes);
+        Ok(())
+    }
+}
+
+fn fate(packet: &Captured, end: End) -> Fate<'_> {
+    Fate {
+        number: packet.number,
+        arrived: packet.arrived,
+        length: packet.len,
+        class: packet.class,
+        flow: &packet.view.flow,
+        ecn: packet.view.ecn,
+        end,
+    }
+}
+
+impl<F: Follow> Watch<Captured> for Watcher<'_, F> {
+    fn offered(&mut self, packet: &Captured, now: Instant) {
+        self.meter.offered(packet, now);
+        self.flows.came(packet.key, packet.view.flow, packet.len);
+    }
+
+    fn departed(&mut self, packet: &Captured, waited: Duration, now: Instant) {
+        packet.waited.set(waited);
+        self.meter.departed(packet, waited, now);
+    }
+
+    fn dropped(&mut self, mut packet: Captured, why: Why, now: Instant) {
+        self.flows.dropped(packet.key);
+        let told = self.follow.fate(&fate(&packet, End::Dropped { why, at: now }));
+        self.error = self.error.take().or(told.err());
+        self.spare.push(std::mem::take(&mut packet.bytes));
+        self.meter.dropped(packet, why, now);
+    }
+
+    fn marked(&mut self, packet: &Captured, why: Why, now: Instant) {
+        packet.marked.set(Some(why));
+        self.flows.marked(packet.key);
+        self.meter.marked(packet, why, now);
+    }
+
+    fn queue(&mut self, backlog: Backlog, now: Instant) {
+        Watch::<Captured>::queue(&mut self.meter, backlog, now);
+    }
+}

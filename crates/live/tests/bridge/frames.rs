@@ -1,0 +1,72 @@
+use aqmkit_aqm::Why;
+use aqmkit_base::BitRate;
+use aqmkit_live::bridge::Interface;
+use aqmkit_live::netns::Netns;
+use aqmkit_live::port::Port;
+use aqmkit_live::timing::Clock;
+
+use super::Place;
+
+#[test]
+fn both_families_pass_both_ways() {
+    let Some(place) = Place::new() else { return };
+    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
+    assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
+    assert!(place.reaches("[fd09::2]:7000", "[fd09::1]:7000"));
+    let measured = bridge.close().unwrap();
+    for (name, windows) in &measured.directions {
+        assert!(windows[0].total.sent_packets >= 2, "{name}: {:?}", windows[0].total.sent_packets);
+    }
+}
+
+/// Any frame goes through as it is: tagged once and twice, not IP at all, of the least length and the greatest.
+#[test]
+fn every_frame_passes_as_it_is() {
+    let Some(place) = Place::new() else { return };
+    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
+    let open = |side: &Netns, name: &str| side.inside(|| Ok(Interface::open(name, Clock::start()))).unwrap().unwrap();
+    let (mut a, mut b) = (open(&place.a, "a0"), open(&place.b, "b0"));
+    let frame = |kinds: &[u8], length: usize| {
+        let mut frame = [&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8], kinds].concat();
+        frame.extend((0..length - frame.len()).map(|i| i as u8));
+        frame
+    };
+    let frames = [
+        frame(&[0x88, 0xb5], 60),
+        frame(&[0x81, 0, 0, 5, 0x88, 0xb5], 64),
+        frame(&[0x88, 0xa8, 0x20, 5, 0x81, 0, 0, 6, 0x88, 0xb5], 500),
+        frame(&[0x88, 0xb5], 1514),
+        frame(&[0x81, 0, 0, 5, 0x88, 0xb5], 1518),
+    ];
+    frames.iter().for_each(|f| a.send(f).unwrap());
+    let (mut buffer, mut came) = ([0; 2000], Vec::new());
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    while came.len() < frames.len() && std::time::Instant::now() < end {
+        match b.receive(&mut buffer) {
+            Ok(n) if buffer[..6] == frames[0][..6] => came.push(buffer[..n].to_vec()),
+            Ok(_) => {}
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    }
+    assert_eq!(came, frames);
+    assert!(bridge.is_up());
+}
+
+/// The receiving kernel drops what has a wrong checksum, and counts what carries CE.
+#[test]
+fn marks_reach_the_receiver_with_right_checksums() {
+    let Some(place) = Place::new() else { return };
+    let bridge = place.bridge("step", r#"{ "threshold": 3, "not_ect": "pass" }"#, BitRate::from_mbps(20)).unwrap();
+    let took = place.transfer(2_000_000).as_secs_f64();
+    let measured = bridge.close().unwrap();
+    let marked = measured.directions[0].1[0].total.marked[Why::Step as usize];
+    let text = place.b.inside(|| std::fs::read_to_string("/proc/thread-self/net/netstat")).unwrap();
+    let mut lines = text.lines().filter(|l| l.starts_with("IpExt:")).map(str::split_whitespace);
+    let (mut names, mut values) = (lines.next().unwrap(), lines.next().unwrap());
+    let place_of = names.position(|n| n == "InCEPkts").unwrap();
+    let counted: u64 = values.nth(place_of).unwrap().parse().unwrap();
+    assert!(marked > 10, "{marked}");
+    assert_eq!(counted, marked);
+    // 2 MB at 20 Mbit/s are 0.83 s with headers; a machine that is busy may need longer.
+    assert!((0.8..10.0).contains(&took), "{took}");
+}

@@ -1,0 +1,131 @@
+//! A bridge between veth interfaces of its own namespaces. Each test needs the right to make those; where it is
+//! missing the test says so and is skipped.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
+#![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
+
+mod control;
+mod frames;
+mod trouble;
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::BitRate;
+use aqmkit_live::bridge::{Bridge, BridgeSetup};
+use aqmkit_live::netns::{Netns, set_sysctl};
+use aqmkit_live::offload::{OFFLOADS, switch};
+use aqmkit_live::wire::Classes;
+use aqmkit_live::{LiveError, Setup};
+
+/// One bridge at a time, or they would compete for the processor.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// `a0` in one namespace, `m1` and `m2` in the middle, `b0` in the third.
+struct Place {
+    a: Netns,
+    middle: Netns,
+    b: Netns,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Runs `ip` in a namespace.
+fn ip(place: &Netns, line: &str) -> io::Result<String> {
+    place.inside(|| {
+        let out = Command::new("ip").args(line.split_whitespace()).output()?;
+        match out.status.success() {
+            true => Ok(String::from_utf8_lossy(&out.stdout).into_owned()),
+            false => Err(io::Error::other(format!("ip {line}: {}", String::from_utf8_lossy(&out.stderr)))),
+        }
+    })
+}
+
+impl Place {
+    /// The namespaces with their interfaces; nothing where they cannot be made.
+    fn new() -> Option<Place> {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = Place::make(alone);
+        if let Err(e) = &made {
+            eprintln!("skipped: namespaces with veth interfaces cannot be made here ({e})");
+        }
+        made.ok()
+    }
+
+    fn make(alone: MutexGuard<'static, ()>) -> io::Result<Place> {
+        let place = Place { a: Netns::create()?, middle: Netns::create()?, b: Netns::create()?, _alone: alone };
+        place.attach("m1", &place.a, "a0", 1)?;
+        place.attach("m2", &place.b, "b0", 2)?;
+        Ok(place)
+    }
+
+    /// Makes the pair of `middle` and `outer`.
+    fn attach(&self, middle: &str, side: &Netns, outer: &str, host: u8) -> io::Result<()> {
+        ip(&self.middle, &format!("link add {middle} type veth peer name {outer}"))?;
+        ip(&self.middle, &format!("link set {outer} netns {}", side.path()))?;
+        ip(&self.middle, &format!("link set {middle} up"))?;
+        ip(side, &format!("addr add 10.9.0.{host}/24 dev {outer}"))?;
+        ip(side, &format!("addr add fd09::{host}/64 dev {outer} nodad"))?;
+        ip(side, &format!("link set {outer} up"))?;
+        side.inside(|| {
+            set_sysctl("net.ipv4.tcp_ecn", "1")?;
+            // What a network card would cut must be cut before the bridge.
+            OFFLOADS.iter().filter(|o| o.name != "gro").try_for_each(|o| switch(outer, o, false))
+        })
+    }
+
+    fn bridge(&self, aqm: &str, parameters: &str, rate: BitRate) -> Result<Bridge, LiveError> {
+        let table: serde_json::Value = serde_json::from_str(parameters).unwrap();
+        let spec = Spec::read(aqm, table).unwrap();
+        let direction = |name| Setup::new(name, rate, aqmkit_base::Duration::ZERO, spec.clone());
+        let setup = BridgeSetup {
+            interfaces: ["m1".to_owned(), "m2".to_owned()],
+            directions: [direction("forth"), direction("back")],
+            classes: Classes::default(),
+            salt: 1,
+        };
+        self.middle.inside(|| Ok(Bridge::open(&setup, "test"))).unwrap()
+    }
+
+    /// Whether a datagram comes to `to` and an answer back, within two seconds.
+    fn reaches(&self, to: &str, from: &str) -> bool {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let server = self.b.inside(|| UdpSocket::bind(address(to))).unwrap();
+        let client = self.a.inside(|| UdpSocket::bind(address(from))).unwrap();
+        let patience = Duration::from_millis(100);
+        server.set_read_timeout(Some(patience)).unwrap();
+        client.set_read_timeout(Some(patience)).unwrap();
+        let end = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < end {
+            // While the other end is being asked for its address, sending may fail.
+            let _ = client.send_to(b"there", address(to));
+            let mut buffer = [0; 10];
+            if let Ok((5, back)) = server.recv_from(&mut buffer) {
+                let _ = server.send_to(b"back", back);
+                if client.recv(&mut buffer).is_ok_and(|n| &buffer[..n] == b"back") {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Sends so many bytes by TCP; how long it took.
+    fn transfer(&self, bytes: usize) -> Duration {
+        let listener = self.b.inside(|| TcpListener::bind("10.9.0.2:0")).unwrap();
+        let to = listener.local_addr().unwrap();
+        let mut client = self.a.inside(|| TcpStream::connect_timeout(&to, Duration::from_secs(5))).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let start = Instant::now();
+        let sender = std::thread::spawn(move || client.write_all(&vec![7; bytes]));
+        let mut received = Vec::new();
+        server.read_to_end(&mut received).unwrap();
+        sender.join().unwrap().unwrap();
+        assert!(received.len() == bytes && received.iter().all(|b| *b == 7));
+        start.elapsed()
+    }
+}

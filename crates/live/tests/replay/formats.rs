@@ -1,0 +1,170 @@
+use aqmkit_live::replay::{CaptureError, ReplayError};
+use proptest::prelude::*;
+
+use super::files::{START, Wrong, link, packet, packets_of, pcap, run};
+
+/// A number in the byte order of the file.
+fn word(big: bool, n: u32) -> [u8; 4] {
+    if big { n.to_be_bytes() } else { n.to_le_bytes() }
+}
+
+fn half(big: bool, n: u16) -> [u8; 2] {
+    if big { n.to_be_bytes() } else { n.to_le_bytes() }
+}
+
+fn sample() -> Vec<(u64, Vec<u8>)> {
+    vec![(0, packet(1, 60, 0)), (1_500_000_000, packet(2, 1001, 1)), (1_500_001_000, packet(3, 1514, 2))]
+}
+
+/// A pcap of the old format with microseconds or nanoseconds.
+fn old(big: bool, nanos: bool) -> Vec<u8> {
+    let (magic, unit) = if nanos { (0xa1b2_3c4d, 1) } else { (0xa1b2_c3d4, 1000) };
+    let mut file = word(big, magic).to_vec();
+    file.extend([half(big, 2), half(big, 4)].concat());
+    file.extend([0, 0, 65535, 1].map(|n| word(big, n)).concat());
+    for (at, bytes) in sample() {
+        let at = START + at;
+        let length = bytes.len() as u32;
+        let fraction = (at % 1_000_000_000) as u32 / unit;
+        file.extend([(at / 1_000_000_000) as u32, fraction, length, length].map(|n| word(big, n)).concat());
+        file.extend(bytes);
+    }
+    file
+}
+
+fn block(big: bool, kind: u32, body: &[u8]) -> Vec<u8> {
+    let mut padded = body.to_vec();
+    padded.resize(body.len().next_multiple_of(4), 0);
+    let length = word(big, padded.len() as u32 + 12);
+    [&word(big, kind)[..], &length, &padded, &length].concat()
+}
+
+fn section(big: bool) -> Vec<u8> {
+    let body = [&word(big, 0x1a2b_3c4d)[..], &half(big, 1), &half(big, 0), &[0xff; 8]].concat();
+    block(big, 0x0a0d_0d0a, &body)
+}
+
+/// An interface with a resolution of 10^-`digits` seconds.
+fn interface(big: bool, link_type: u16, digits: u8) -> Vec<u8> {
+    let options = [&half(big, 9)[..], &half(big, 1), &[digits, 0, 0, 0], &[0; 4]].concat();
+    block(big, 1, &[&half(big, link_type)[..], &[0, 0], &word(big, 65535), &options].concat())
+}
+
+fn enhanced(big: bool, which: u32, units: u64, bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len() as u32;
+    let head = [which, (units >> 32) as u32, units as u32, length, length].map(|n| word(big, n)).concat();
+    block(big, 6, &[head, bytes.to_vec()].concat())
+}
+
+/// Two sections, the second of which has another resolution; a block of a kind that nobody knows between.
+fn new(big: bool) -> Vec<u8> {
+    let [first, second, third] = <[_; 3]>::try_from(sample()).unwrap();
+    let micros = |at: u64| (START + at) / 1000;
+    [
+        section(big),
+        interface(big, 1, 6),
+        enhanced(big, 0, micros(first.0), &first.1),
+        block(big, 0x0000_0bad, &[1; 20]),
+        section(big),
+        interface(big, 1, 6),
+        interface(big, 1, 9),
+        enhanced(big, 1, START + second.0, &second.1),
+        enhanced(big, 0, micros(third.0), &third.1),
+    ]
+    .concat()
+}
+
+#[test]
+fn every_dialect_reads_the_same() {
+    for big in [false, true] {
+        for nanos in [false, true] {
+            assert_eq!(packets_of(&old(big, nanos)), sample(), "pcap, {big} {nanos}");
+        }
+        assert_eq!(packets_of(&new(big)), sample(), "pcapng, {big}");
+    }
+    assert_eq!(packets_of(&pcap(&sample())), sample(), "our own");
+}
+
+#[test]
+fn a_file_without_packets_is_a_capture() {
+    let (replayed, fates, out) = run(&old(false, false)[..24], &link("red", "{}")).unwrap();
+    assert_eq!((replayed.window.total.offered_packets, fates.len(), replayed.damage), (0, 0, None));
+    assert_eq!(packets_of(&out), []);
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_replayed_as_far_as_it_goes() {
+    for (file, first) in [(old(false, true), 24), (new(false), 28)] {
+        for end in first..file.len() {
+            let (replayed, fates, _) = run(&file[..end], &link("fifo", "{}")).unwrap();
+            assert!(fates.len() <= 3);
+            if let Some(damage) = replayed.damage {
+                assert!(damage.offset < end as u64 && damage.what.contains("ends in the middle"), "{damage:?}");
+                // What is good reads alike up to the place that is named.
+                let (again, same, _) = run(&file[..damage.offset as usize], &link("fifo", "{}")).unwrap();
+                assert_eq!((again.damage, same), (None, fates));
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let mut file = old(false, true);
+    let second = 24 + 16 + 60;
+    file[second + 8..second + 12].copy_from_slice(&u32::MAX.to_le_bytes());
+    let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
+    assert_eq!((fates.len(), replayed.damage.unwrap().offset), (1, second as u64));
+}
+
+#[test]
+fn what_follows_the_last_packet_must_be_a_block() {
+    let file = [new(false), vec![0x55; 40]].concat();
+    let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
+    assert_eq!((fates.len(), replayed.damage.unwrap().offset), (3, new(false).len() as u64));
+}
+
+#[track_caller]
+fn refused(file: &[u8]) -> CaptureError {
+    match run(file, &link("fifo", "{}")) {
+        Err(ReplayError::Stopped(Wrong::Capture(error))) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_no_capture_is_refused() {
+    assert!(matches!(refused(&[]), CaptureError::Empty));
+    assert!(matches!(refused(b"GET / HTTP/1.0\r\n\r\nand more than a header"), CaptureError::NotACapture));
+    assert!(matches!(refused(&old(false, false)[..20]), CaptureError::NotACapture));
+    let wlan = [section(false), interface(false, 105, 6), enhanced(false, 0, 1, &[0; 40])].concat();
+    assert!(matches!(refused(&wlan), CaptureError::LinkType { number: 1, link_type: 105 }));
+    let simple =
+        [section(false), interface(false, 1, 6), block(false, 3, &[[60, 0, 0, 0].to_vec(), vec![0; 60]].concat())];
+    assert!(matches!(refused(&simple.concat()), CaptureError::NoTime { number: 1 }));
+}
+
+#[test]
+fn one_file_cannot_hold_two_kinds_of_links() {
+    let ip = packet(1, 60, 0)[14..].to_vec();
+    let file = [
+        section(false),
+        interface(false, 1, 6),
+        interface(false, 101, 6),
+        enhanced(false, 0, 1, &packet(1, 60, 0)),
+        enhanced(false, 1, 1, &ip),
+    ];
+    let error = run(&file.concat(), &link("fifo", "{}")).unwrap_err();
+    let ReplayError::Stopped(Wrong::Output(error)) = error else { panic!("{error:?}") };
+    assert!(error.to_string().ends_with("the capture holds 1 and 101"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn any_change_of_a_file_is_survived(at: prop::sample::Index, value: u8, which in 0_usize..3) {
+        let mut file = [old(true, false), new(true), new(false)][which].clone();
+        let at = at.index(file.len());
+        file[at] = value;
+        let _ = run(&file, &link("codel", "{}"));
+    }
+}

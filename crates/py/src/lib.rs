@@ -1,0 +1,87 @@
+//! What Python sees of aqmkit: the module `aqmkit._aqmkit`, which the package in `python/aqmkit` is written over.
+//!
+//! Thin: conversions, and letting go of the interpreter's lock while runs are made. What runs are, and what they leave
+//! behind, is in `aqmkit_lab`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `plan` | an experiment that can be run, whole or run by run |
+//! | `control` | stopping, and how far it is |
+//! | `outcome` | what was measured |
+//! | `table` | tables in Arrow's C interface |
+//! | `discipline` | a discipline that is written in Python |
+//! | `problem` | errors as exceptions |
+
+mod control;
+mod discipline;
+mod outcome;
+mod plan;
+mod problem;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The Rust part of aqmkit. Use the package `aqmkit`, which is written over it.
+#[pymodule]
+mod _aqmkit {
+    use std::ffi::OsString;
+
+    use aqmkit_aqm::registry;
+    use aqmkit_lab::cli::{self, args, compare};
+    use aqmkit_lab::experiment;
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::control::Cancel;
+    #[pymodule_export]
+    use super::discipline::{Env, Link, Packet, Queue, Verdict};
+    #[pymodule_export]
+    use super::outcome::Outcome;
+    #[pymodule_export]
+    use super::plan::Plan;
+    #[pymodule_export]
+    use super::table::Table;
+
+    /// The version of aqmkit.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// Runs the command `aqmkit` with these arguments, its own name first, and gives its exit code.
+    #[pyfunction]
+    fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
+        py.detach(|| cli::run(args))
+    }
+
+    /// The name under which an experiment is found, by its id or the path of its file, and its text.
+    #[pyfunction]
+    fn find(name: &str) -> PyResult<(String, String)> {
+        experiment::find(name).map_err(|e| super::problem::exception(&e))
+    }
+
+    /// Every experiment that can be loaded by its id: id, title, source.
+    #[pyfunction]
+    fn catalogue() -> Vec<(String, String, String)> {
+        experiment::catalogue().into_iter().map(|e| (e.id, e.title, e.source)).collect()
+    }
+
+    /// Every discipline: its name, and what it is in one line.
+    #[pyfunction]
+    fn disciplines() -> Vec<(&'static str, &'static str)> {
+        registry::ALL.iter().map(|e| (e.name, e.summary())).collect()
+    }
+
+    /// The reference page of a discipline in Markdown, or None.
+    #[pyfunction]
+    fn page(name: &str) -> Option<String> {
+        registry::find(name).map(registry::Entry::page)
+    }
+
+    /// The experiment that `aqmkit compare` makes of these arguments, as the text of its file.
+    #[pyfunction]
+    fn comparison(args: Vec<String>) -> PyResult<String> {
+        let words = ["aqmkit", "compare"].into_iter().map(str::to_owned).chain(args);
+        let cli = <args::Cli as clap::Parser>::try_parse_from(words).map_err(|e| super::problem::usage(&e))?;
+        let args::Command::Compare(asked) = cli.command else { return Ok(String::new()) };
+        compare::written_out(&asked).map_err(super::problem::failure)
+    }
+}

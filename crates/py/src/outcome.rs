@@ -1,0 +1,144 @@
+//! What was measured, as Python reads it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use aqmkit_lab::cli::fail::Failure;
+use aqmkit_lab::export::{self, Kind};
+use aqmkit_lab::report::RunData;
+use aqmkit_lab::report::terminal::{summary, verdicts};
+use aqmkit_lab::results::Results;
+use aqmkit_lab::run::{Done, entry};
+use aqmkit_lab::store::Store;
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::problem::failure;
+use crate::table::{Table, refused};
+
+/// What the runs of an experiment measured.
+#[pyclass(frozen, module = "aqmkit._aqmkit")]
+pub(crate) struct Outcome {
+    /// The directory that it was written to.
+    #[pyo3(get)]
+    dir: PathBuf,
+    results: Results,
+    runs: Vec<Done>,
+    /// Runs that failed, in words.
+    #[pyo3(get)]
+    failed: Vec<String>,
+    /// What the user should know.
+    #[pyo3(get)]
+    notes: Vec<String>,
+}
+
+impl Outcome {
+    pub(crate) fn new(dir: PathBuf, results: Results, runs: Vec<Done>) -> Self {
+        Outcome { dir, results, runs, failed: Vec::new(), notes: Vec::new() }
+    }
+
+    /// One run by itself.
+    pub(crate) fn of_run(dir: PathBuf, run: Done) -> Self {
+        let output = &run.output;
+        let entries = output.windows.iter().map(|w| entry(&run.labels, w, output.engine)).collect();
+        Outcome::new(dir, Results { runs: entries, planned: 1, ..Results::default() }, vec![run])
+    }
+
+    pub(crate) fn with_news(self, failed: Vec<String>, notes: Vec<String>) -> Self {
+        Outcome { failed, notes, ..self }
+    }
+
+    fn read_dir(dir: &Path) -> Result<Outcome, Failure> {
+        let store = Store::existing(dir)?;
+        let results = store.results()?;
+        let done = |(listed, output): (aqmkit_lab::store::Listed, _)| Done { labels: listed.labels, output };
+        // A directory may have been copied without the runs; its other files say the rest.
+        let runs = store.load_list().unwrap_or_default().into_iter().map(done).collect();
+        Ok(Outcome::new(dir.to_owned(), results, runs))
+    }
+}
+
+#[pymethods]
+impl Outcome {
+    /// What was left in a directory.
+    #[staticmethod]
+    fn read(py: Python<'_>, dir: PathBuf) -> PyResult<Outcome> {
+        py.detach(|| Outcome::read_dir(&dir)).map_err(failure)
+    }
+
+    /// A table by its name: runs, series, flows, exchanges, distributions, verdicts.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let of_runs = |kind| {
+            let data: Vec<_> = self.runs.iter().map(|d| RunData { labels: &d.labels, output: &d.output }).collect();
+            export::table(kind, &data)
+        };
+        let made = match name {
+            "runs" => py.detach(|| export::runs(&self.results)),
+            "verdicts" => py.detach(|| export::verdicts(&self.results)),
+            "series" => py.detach(|| of_runs(Kind::Series)),
+            "flows" => py.detach(|| of_runs(Kind::Flows)),
+            "exchanges" => py.detach(|| of_runs(Kind::Exchanges)),
+            "distributions" => py.detach(|| of_runs(Kind::Distributions)),
+            _ => return Err(PyKeyError::new_err(name.to_owned())),
+        };
+        made.map(Table).map_err(|e| refused(&e))
+    }
+
+    /// The text of `results.json`.
+    fn json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.results).map_err(|e| PyValueError::new_err(e.to_string()))
+    }
+
+    /// The comparison as a table of text, this many columns wide.
+    fn summary(&self, width: usize) -> String {
+        summary(&self.results, width)
+    }
+
+    /// Published values beside measured ones as a table of text, this many columns wide.
+    fn verdicts(&self, width: usize) -> String {
+        verdicts(&self.results, width)
+    }
+
+    /// How many runs there are.
+    #[getter]
+    fn done(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// How many runs were asked for.
+    #[getter]
+    fn planned(&self) -> usize {
+        self.results.planned
+    }
+
+    /// The axes of the sweep with the labels of their values, in order.
+    #[getter]
+    fn axes(&self) -> Vec<(String, Vec<String>)> {
+        self.results.axes.iter().map(|a| (a.name.clone(), a.labels.clone())).collect()
+    }
+
+    /// The windows of the runs: where they start and end, in seconds.
+    #[getter]
+    fn windows(&self) -> BTreeMap<String, (f64, f64)> {
+        let all = self.runs.iter().flat_map(|d| &d.output.windows);
+        all.map(|w| (w.name.clone(), (w.from_s, w.to_s))).collect()
+    }
+
+    /// The experiment's id, title, source, and what the reader should know; the version and the hash.
+    #[getter]
+    fn about(&self) -> BTreeMap<&'static str, String> {
+        let r = &self.results;
+        [
+            ("experiment", &r.experiment),
+            ("title", &r.title),
+            ("source", &r.source),
+            ("about", &r.about),
+            ("version", &r.version),
+            ("hash", &r.hash),
+            ("scale", &r.scale),
+        ]
+        .into_iter()
+        .map(|(name, text)| (name, text.clone()))
+        .collect()
+    }
+}

@@ -1,0 +1,287 @@
+//! An experiment that can be run, whole or run by run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, atomic::AtomicBool};
+use std::thread;
+use std::time::Duration;
+
+use aqmkit_aqm::custom::Customs;
+use aqmkit_lab::calibrate::{Failed, calibrated};
+use aqmkit_lab::cli::fail::Failure;
+use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, published, write};
+use aqmkit_lab::experiment::{Experiment, Overrides, Problem, RunSpec, Scale};
+use aqmkit_lab::run::{self, Done, How, Stop, Work, run_all};
+use aqmkit_lab::store::{Kept, Store};
+use aqmkit_lab::verdict;
+use aqmkit_sim::{Control as Next, Error, Output, Progress};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+
+use crate::control::{Cancel, Control};
+use crate::discipline::Prototype;
+use crate::outcome::Outcome;
+use crate::problem::{Interrupted, RunError, exception, failure};
+
+/// How often the thread that waits for runs looks for signals and tells how far they are.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// An experiment, checked, with the disciplines in Python that it brings along.
+#[pyclass(frozen, module = "aqmkit._aqmkit")]
+pub(crate) struct Plan {
+    experiment: Experiment,
+    customs: Vec<(String, Py<PyAny>)>,
+}
+
+/// One run, with the disciplines that it may need.
+struct Job<'a> {
+    spec: RunSpec,
+    customs: &'a Customs,
+    control: &'a Control,
+}
+
+impl Work for Job<'_> {
+    fn labels(&self) -> &BTreeMap<String, String> {
+        &self.spec.labels
+    }
+
+    fn hash(&self) -> &str {
+        &self.spec.hash
+    }
+
+    fn run(&self, on_progress: &mut dyn FnMut(Progress) -> Next) -> Result<Output, Stop> {
+        let scenario = self.spec.scenario().map_err(|e| Stop::Failed(e.to_string()))?;
+        let mut go_on = |p: Progress| if self.control.stopped() { Next::Stop } else { on_progress(p) };
+        let result = aqmkit_sim::run_custom(scenario, self.customs, &mut go_on).map_err(|e| match e {
+            Error::Stopped => Stop::Cancelled,
+            other => Stop::Failed(other.to_string()),
+        });
+        // A discipline may have failed after the last look: what it let pass then is no result.
+        if self.control.stopped() { Err(Stop::Cancelled) } else { result }
+    }
+}
+
+impl Plan {
+    /// What makes the disciplines in Python, for runs that `control` stops.
+    fn customs(&self, py: Python<'_>, control: &Arc<Control>) -> Customs {
+        let mut customs = Customs::default();
+        for (id, object) in &self.customs {
+            let make = Prototype { object: object.clone_ref(py), control: Arc::clone(control) };
+            customs.insert(id, Arc::new(make));
+        }
+        customs
+    }
+
+    /// The experiment with its populations found.
+    fn settled(&self, how: How<'_>) -> Result<Experiment, Failure> {
+        if self.experiment.sought()?.is_empty() {
+            return Ok(self.experiment.clone());
+        }
+        match calibrated(&self.experiment, how) {
+            Ok((experiment, _)) => Ok(experiment),
+            Err(Failed::Problem(problem)) => Err(problem.into()),
+            Err(Failed::Io(error)) => Err(error.into()),
+            Err(Failed::Cancelled) => Err(Failure::Stopped("Stopped while calibrating.".to_owned())),
+        }
+    }
+
+    fn perform(&self, dir: &Path, jobs: usize, customs: &Customs, control: &Control) -> Result<Outcome, Failure> {
+        let published = published()?;
+        verdict::check(&self.experiment.expects, &published).map_err(Problem::new)?;
+        let store = Store::open(dir)?;
+        let how = How { jobs, store: &store, watch: control, cancel: &control.stop };
+        let experiment = self.settled(how)?;
+        let plan: Vec<Job<'_>> = experiment.plan().into_iter().map(|spec| Job { spec, customs, control }).collect();
+        let (results, outcome) = run_all(&experiment, &plan, &[], &published, how)?;
+        write(&store, &results, &outcome, &parameters(&experiment))?;
+        if outcome.cancelled {
+            return Err(Failure::Stopped(format!(
+                "Stopped. {} of {} runs are done and kept in {}; running the same again goes on from there.",
+                outcome.done.len(),
+                results.planned,
+                dir.display()
+            )));
+        }
+        Ok(Outcome::new(dir.to_owned(), results, outcome.done).with_news(outcome.failed, control.notes()))
+    }
+
+    /// One run of the plan, unless the store has it; and whether it had.
+    fn perform_one(
+        &self,
+        index: usize,
+        dir: &Path,
+        customs: &Customs,
+        control: &Control,
+        cancel: &AtomicBool,
+    ) -> Result<(Done, bool), Failure> {
+        let store = Store::open(dir)?;
+        let how = How { jobs: 1, store: &store, watch: control, cancel };
+        let Some(spec) = self.settled(how)?.plan().into_iter().nth(index) else {
+            return Err(Problem::new(format!("the plan has no run {index}")).into());
+        };
+        let kept = matches!(store.load(&spec.hash), Kept::Found(_));
+        let job = Job { spec, customs, control };
+        match run::one(&job, how) {
+            Ok(output) => Ok((Done { labels: job.spec.labels, output }, kept)),
+            Err(Stop::Cancelled) => Err(Failure::Stopped("Stopped.".to_owned())),
+            Err(Stop::Failed(why)) => {
+                control.fail(RunError::new_err(format!("{}: {why}", run::name(&job.spec.labels))));
+                Err(Failure::Missed)
+            }
+        }
+    }
+}
+
+/// The exception that a discipline in Python raised, if one did; else what the runs gave.
+fn settle<T>(control: &Control, result: Result<T, Failure>) -> PyResult<T> {
+    control.fault().map_or_else(|| result.map_err(failure), Err)
+}
+
+#[pymethods]
+impl Plan {
+    /// The experiment of this text, whose messages call it by the name of its file; and the disciplines in Python
+    /// that it brings along, by id. `scale` is `quick` or `full`.
+    #[new]
+    #[pyo3(signature = (file, text, customs, *, set, seed, repeat, scale))]
+    fn new(
+        file: &str,
+        text: &str,
+        customs: Vec<(String, Py<PyAny>)>,
+        set: Vec<String>,
+        seed: Option<u64>,
+        repeat: Option<u32>,
+        scale: &str,
+    ) -> PyResult<Plan> {
+        let scale = match scale {
+            "quick" => Scale::Quick,
+            "full" => Scale::Full,
+            other => {
+                let problem = Problem::new(format!("{other:?} is not a scale"));
+                return Err(exception(&problem.right("it must be quick or full")));
+            }
+        };
+        let overrides = Overrides { set, seed, repeat, scale };
+        let experiment = Experiment::parse(file, text, &overrides).map_err(|e| exception(&e))?;
+        Ok(Plan { experiment, customs })
+    }
+
+    /// The experiment's id, title, source, and what the reader should know; its scale and the hash of all that decides its
+    /// results.
+    #[getter]
+    fn about(&self) -> BTreeMap<&'static str, String> {
+        let e = &self.experiment;
+        let scale = if e.scale == Scale::Quick { "quick" } else { "full" };
+        [
+            ("experiment", e.id.clone()),
+            ("title", e.title.clone()),
+            ("source", e.source.clone()),
+            ("about", e.about.clone()),
+            ("hash", e.hash()),
+            ("scale", scale.to_owned()),
+        ]
+        .into()
+    }
+
+    /// The seed that the runs' seeds are derived from.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.experiment.seed
+    }
+
+    /// How often each combination is run.
+    #[getter]
+    fn repeat(&self) -> u32 {
+        self.experiment.repeat
+    }
+
+    /// The axes of the sweep with the labels of their values, in order.
+    #[getter]
+    fn axes(&self) -> Vec<(String, Vec<String>)> {
+        self.experiment.axes.iter().map(|a| (a.name.clone(), a.labels.clone())).collect()
+    }
+
+    /// The windows that are reported: where they start and end, in seconds.
+    #[getter]
+    fn windows(&self) -> BTreeMap<String, (f64, f64)> {
+        let window = |w: &aqmkit_lab::experiment::Window| (w.name.clone(), (w.from.as_secs_f64(), w.to.as_secs_f64()));
+        self.experiment.windows.iter().map(window).collect()
+    }
+
+    /// Every run: its labels, and the hash of all that decides its output.
+    #[getter]
+    fn runs(&self) -> Vec<(BTreeMap<String, String>, String)> {
+        self.experiment.plan().into_iter().map(|spec| (spec.labels, spec.hash)).collect()
+    }
+
+    /// Runs everything that is not in the directory, and writes its files there.
+    ///
+    /// `progress` is called with how much is done, counted in runs, how many runs have ended, and how many there are.
+    #[pyo3(signature = (dir, jobs, progress))]
+    fn run(&self, py: Python<'_>, dir: PathBuf, jobs: Option<u16>, progress: Option<Py<PyAny>>) -> PyResult<Outcome> {
+        let control = Arc::new(Control::default());
+        let customs = self.customs(py, &control);
+        let total = self.experiment.plan().len();
+        let (dir, jobs) = (dir.as_path(), all_cores(jobs));
+        let result = thread::scope(|scope| {
+            let worker = scope.spawn(|| self.perform(dir, jobs, &customs, &control));
+            loop {
+                let ended = py.detach(|| {
+                    thread::sleep(LOOK);
+                    worker.is_finished()
+                });
+                let told = progress.as_ref().map_or(Ok(()), |tell| {
+                    let (done, runs) = control.progress();
+                    tell.call1(py, (done, runs, total)).map(|_| ())
+                });
+                if let Err(error) = py.check_signals().and(told) {
+                    control.fail(error);
+                }
+                if ended {
+                    return worker.join();
+                }
+            }
+        });
+        let result = result.unwrap_or_else(|_| Err(Failure::Environment("the thread of the runs has died".to_owned())));
+        match control.fault() {
+            Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => match result {
+                Err(Failure::Stopped(text)) => Err(Interrupted::new_err(text)),
+                Err(other) => Err(failure(other)),
+                // It was over before it could be stopped.
+                Ok(_) => Err(error),
+            },
+            Some(error) => Err(error),
+            None => result.map_err(failure),
+        }
+    }
+
+    /// Finds the populations of loads, unless the directory has the trials.
+    fn calibrate(&self, py: Python<'_>, dir: PathBuf) -> PyResult<()> {
+        let control = Control::default();
+        py.detach(|| {
+            let store = Store::open(&dir)?;
+            self.settled(How { jobs: all_cores(None), store: &store, watch: &control, cancel: &control.stop })
+                .map(|_| ())
+        })
+        .map_err(failure)
+    }
+
+    /// Runs one run of the plan unless the directory has it, and keeps it there; and says whether it had it.
+    #[pyo3(signature = (index, dir, cancel = None))]
+    fn run_one(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        dir: PathBuf,
+        cancel: Option<Bound<'_, Cancel>>,
+    ) -> PyResult<(Outcome, bool)> {
+        let control = Arc::new(Control::default());
+        let customs = self.customs(py, &control);
+        let cancel = cancel.map_or_else(|| Arc::new(AtomicBool::new(false)), |c| Arc::clone(&c.get().0));
+        if index >= self.experiment.plan().len() {
+            return Err(PyIndexError::new_err(format!("the plan has no run {index}")));
+        }
+        let result = py.detach(|| self.perform_one(index, &dir, &customs, &control, &cancel));
+        let (done, kept) = settle(&control, result)?;
+        Ok((Outcome::of_run(dir, done), kept))
+    }
+}

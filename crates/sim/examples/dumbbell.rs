@@ -1,0 +1,110 @@
+//! What a packet costs on the dumbbell on which simulators are compared, and a digest of the output that must not change with it.
+//!
+//! ```text
+//! cargo run --release -p aqmkit-sim --example dumbbell -- 200 newreno sack cubic
+//! ```
+//!
+//! Fifty bulk connections over 100 Mbit/s with RED, as `aqmkit bench` has it, for so many seconds with each congestion control.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it is a command")]
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant};
+use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
+use aqmkit_flows::transport::Profile;
+use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
+use aqmkit_sim::{Control, Output, Scenario, run};
+
+/// Connections, and the seconds over which they begin.
+const FLOWS: u64 = 50;
+const STAGGER_S: f64 = 1.0;
+const RTT: Duration = Duration::from_millis(100);
+
+/// Data for ever on one connection.
+struct Bulk;
+
+impl Application for Bulk {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        let conn = Conn(0);
+        match event {
+            Event::Start => {
+                let at = cx.now + Duration::from_secs_f64(STAGGER_S * cx.rng.uniform());
+                cx.want(Action::WakeAt(at));
+            }
+            Event::Wake => {
+                cx.want(Action::Open { conn, server: 0 });
+                let think = Duration::ZERO;
+                cx.want(Action::Request { conn, request: 0, response: ENDLESS, think, close: false });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn scenario(control: &str, seconds: u64) -> Scenario {
+    let duration = Duration::from_secs(seconds);
+    let red = serde_json::json!({ "limit": 500, "min": 30, "max": 90, "weight": 0.001_953_125, "max_p": 0.1 });
+    let link = Link {
+        name: "bottleneck".into(),
+        rate: BitRate::from_mbps(100),
+        trace: None,
+        delay: Duration::ZERO,
+        overhead: 0,
+        mean_packet: Bytes(1500),
+        aqm: Spec::read("red", red).unwrap(),
+        wire: Wire::default(),
+        report: true,
+    };
+    let congestion = serde_json::from_value(control.into()).expect("the name of a congestion control");
+    let group = Group {
+        name: "bulk".into(),
+        class: ClassId(0),
+        apps: (0..FLOWS).map(|_| Box::new(Bulk) as _).collect(),
+        profile: Profile { mss: Bytes(1460), header: Bytes(40), congestion, ..Profile::ns2() },
+        start: Instant::ZERO,
+        stop: Instant::FAR_FUTURE,
+        routes: vec![Route { forward: vec![0], ..Route::default() }],
+        clients: 1,
+        delays: Delays::Each(vec![RTT]),
+        datagram_overhead: 28,
+    };
+    let end = Instant::ZERO + duration;
+    Scenario {
+        seed: 1,
+        duration,
+        origin: Instant::ZERO,
+        classes: vec!["data".into()],
+        links: vec![link],
+        measured: 0,
+        groups: vec![group],
+        windows: vec![WindowSpec { name: "all".into(), from: Instant::ZERO, to: end }],
+        interval: Duration::from_secs(1),
+        max_exchanges: 1000,
+    }
+}
+
+/// Nanoseconds of CPU that this process has used.
+fn cpu_ns() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap();
+    stat.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// FNV-1a of everything that was measured.
+fn digest(out: &Output) -> u64 {
+    let text = serde_json::to_string(out).unwrap();
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let seconds = arguments.next().and_then(|a| a.parse().ok()).expect("a number of seconds");
+    println!("control         packets   ns per packet   packets per CPU second   digest");
+    for control in arguments {
+        let before = cpu_ns();
+        let out = run(scenario(&control, seconds), &mut |_| Control::Continue).unwrap();
+        let ns = (cpu_ns() - before) as f64;
+        let packets = out.engine.packets as f64;
+        let (each, rate) = (ns / packets, packets * 1e9 / ns);
+        println!("{control:10} {packets:12} {each:15.0} {rate:24.0}   {:016x}", digest(&out));
+    }
+}

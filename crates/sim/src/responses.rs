@@ -1,0 +1,132 @@
+//! Exchanges counted by size and duration: exact counts in logarithmic bins.
+//!
+//! A run of two hours has ten million exchanges and more. What plots of size against response time need of them, and
+//! shares among the small ones, is in these counts, whose number is bounded.
+
+use serde::{Deserialize, Serialize};
+
+/// Bins of the duration in a decade: each is 4.7 % wide.
+const TIMES: f64 = 50.0;
+/// Bins of the size in a decade: each is 26 % wide.
+const SIZES: f64 = 10.0;
+/// Decades of the duration, from [`FIRST_MS`]: to 10 000 s.
+const TIME_DECADES: f64 = 8.0;
+/// Decades of the size, from a byte: to 100 GB.
+const SIZE_DECADES: f64 = 11.0;
+/// Where the first bin of durations starts, in milliseconds.
+const FIRST_MS: f64 = 0.1;
+
+const TIME_BINS: usize = (TIMES * TIME_DECADES) as usize;
+const SIZE_BINS: usize = (SIZES * SIZE_DECADES) as usize;
+
+/// The exchanges of one kind in one window, by size and duration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Responses {
+    /// Name of the window.
+    pub window: String,
+    /// Name of the traffic.
+    pub traffic: String,
+    /// What they were: `request`, `page`.
+    pub kind: String,
+    /// The bin of the duration of each cell; see [`Responses::from_ms`].
+    pub times: Vec<u16>,
+    /// The bin of the size of each cell; see [`Responses::from_bytes`].
+    pub sizes: Vec<u16>,
+    /// How many exchanges are in each cell; cells without any are left out.
+    pub counts: Vec<u64>,
+}
+
+impl Responses {
+    /// Where bin `bin` of the durations starts, in milliseconds. The first one also holds all that is shorter, the last one
+    /// all that is longer.
+    #[must_use]
+    pub fn from_ms(bin: u16) -> f64 {
+        FIRST_MS * libm::exp10(f64::from(bin) / TIMES)
+    }
+
+    /// Where bin `bin` of the sizes starts, in bytes. The first one also holds what has no bytes.
+    #[must_use]
+    pub fn from_bytes(bin: u16) -> f64 {
+        libm::exp10(f64::from(bin) / SIZES)
+    }
+
+    /// The cells: duration bin, size bin, count.
+    pub fn cells(&self) -> impl Iterator<Item = (u16, u16, u64)> + '_ {
+        self.times.iter().zip(&self.sizes).zip(&self.counts).map(|((&t, &s), &n)| (t, s, n))
+    }
+
+    /// How many exchanges there are.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+/// Counts exchanges.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grid(Vec<u64>);
+
+impl Grid {
+    pub(crate) fn record(&mut self, duration_ms: f64, bytes: u64) {
+        if self.0.is_empty() {
+            self.0 = vec![0; TIME_BINS * SIZE_BINS];
+        }
+        let time = bin(duration_ms / FIRST_MS, TIMES, TIME_BINS);
+        let size = bin(bytes as f64, SIZES, SIZE_BINS);
+        self.0[time * SIZE_BINS + size] += 1;
+    }
+
+    /// The cells with exchanges in them.
+    pub(crate) fn responses(&self, window: &str, traffic: &str, kind: &str) -> Responses {
+        let mut found = Responses {
+            window: window.to_owned(),
+            traffic: traffic.to_owned(),
+            kind: kind.to_owned(),
+            ..Responses::default()
+        };
+        for (place, &count) in self.0.iter().enumerate().filter(|(_, count)| **count > 0) {
+            // Both are below 2^16: there are fewer bins.
+            found.times.push((place / SIZE_BINS) as u16);
+            found.sizes.push((place % SIZE_BINS) as u16);
+            found.counts.push(count);
+        }
+        found
+    }
+}
+
+/// The bin of `x` among `bins`, `per_decade` of them from 1 on.
+fn bin(x: f64, per_decade: f64, bins: usize) -> usize {
+    // What is below 1, or not a number, has a negative or no logarithm: the cast makes it zero.
+    ((per_decade * libm::log10(x)) as usize).min(bins - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_holds_what_lies_between_its_edges() {
+        let mut grid = Grid::default();
+        let all = [(0.0, 0), (0.05, 1), (12.3, 900), (999.0, 1000), (1001.0, 1001), (6123.0, 50_000_000), (1e9, 7)];
+        for (ms, bytes) in all {
+            let mut one = Grid::default();
+            one.record(ms, bytes);
+            let found = one.responses("all", "web", "request");
+            let (t, s, n) = found.cells().next().unwrap();
+            assert_eq!((n, found.counts.len()), (1, 1));
+            let (x, y) = (ms.clamp(0.1, 9.99e6), (bytes as f64).max(1.0));
+            assert!(Responses::from_ms(t) <= x * 1.000_001 && x < Responses::from_ms(t + 1) * 1.000_001, "{ms}");
+            assert!(
+                Responses::from_bytes(s) <= y * 1.000_001 && y < Responses::from_bytes(s + 1) * 1.000_001,
+                "{bytes}"
+            );
+            grid.record(ms, bytes);
+        }
+        assert_eq!(grid.responses("all", "web", "request").total(), all.len() as u64);
+    }
+
+    #[test]
+    fn nothing_recorded_has_no_cells() {
+        assert_eq!(Grid::default().responses("all", "web", "page").total(), 0);
+    }
+}

@@ -1,0 +1,132 @@
+//! One end of a connection, whatever its transport.
+
+use aqmkit_base::{Duration, Instant};
+use aqmkit_flows::transport::{Event, Output, Profile, Segment, Tcp, rate};
+
+use crate::packet::Side;
+
+/// An endpoint. Nearly all are TCP's; the others are boxed, so that they cost these nothing.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    Tcp(Tcp),
+    Rate(Box<rate::Endpoint>),
+}
+
+/// Where an end puts what it has to say.
+pub(super) struct Says<'a> {
+    pub(super) segments: &'a mut Vec<Segment>,
+    pub(super) packets: &'a mut Vec<rate::Packet>,
+    pub(super) events: &'a mut Vec<Event>,
+}
+
+impl Says<'_> {
+    pub(super) fn tcp(&mut self) -> Output<'_> {
+        Output { segments: self.segments, events: self.events }
+    }
+
+    fn rate(&mut self) -> rate::Output<'_> {
+        rate::Output { packets: self.packets, events: self.events }
+    }
+}
+
+impl End {
+    /// An end as the profile has it, on a host whose timers tick at this phase.
+    pub(super) fn new(p: &Profile, tick_phase: Duration) -> Self {
+        match p.congestion.rate_based() {
+            None => End::Tcp(Tcp::new(p, tick_phase)),
+            Some(kind) => End::Rate(Box::new(rate::Endpoint::new(kind))),
+        }
+    }
+
+    pub(super) fn connect(&mut self, p: &Profile, now: Instant, out: &mut Says<'_>) {
+        match self {
+            End::Tcp(tcp) => tcp.connect(p, now, &mut out.tcp()),
+            End::Rate(end) => end.connect(p, now, &mut out.rate()),
+        }
+    }
+
+    pub(super) fn write(&mut self, p: &Profile, bytes: u64, now: Instant, out: &mut Says<'_>) {
+        match self {
+            End::Tcp(tcp) => tcp.write(p, bytes, now, &mut out.tcp()),
+            End::Rate(end) => end.write(p, bytes, now, &mut out.rate()),
+        }
+    }
+
+    pub(super) fn close(&mut self, p: &Profile, now: Instant, out: &mut Says<'_>) {
+        match self {
+            End::Tcp(tcp) => tcp.close(p, now, &mut out.tcp()),
+            End::Rate(end) => end.close(p, now, &mut out.rate()),
+        }
+    }
+
+    pub(super) fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Says<'_>) {
+        match self {
+            End::Tcp(tcp) => tcp.on_deadline(p, now, &mut out.tcp()),
+            End::Rate(end) => end.on_deadline(p, now, &mut out.rate()),
+        }
+    }
+
+    /// What has come to a TCP.
+    pub(super) fn on_segment(&mut self, p: &Profile, segment: &Segment, now: Instant, out: &mut Says<'_>) {
+        if let End::Tcp(tcp) = self {
+            tcp.on_segment(p, segment, now, &mut out.tcp());
+        }
+    }
+
+    /// What has come to another transport.
+    pub(super) fn on_packet(&mut self, p: &Profile, packet: &rate::Packet, now: Instant, out: &mut Says<'_>) {
+        if let End::Rate(end) = self {
+            end.on_packet(p, packet, now, &mut out.rate());
+        }
+    }
+
+    pub(super) fn deadline(&self, p: &Profile, now: Instant) -> Option<Instant> {
+        match self {
+            End::Tcp(tcp) => tcp.deadline(),
+            End::Rate(end) => end.deadline(p, now),
+        }
+    }
+
+    /// Bytes that have come for its application.
+    pub(super) fn delivered(&self) -> u64 {
+        match self {
+            End::Tcp(tcp) => tcp.delivered(),
+            End::Rate(end) => end.delivered(),
+        }
+    }
+
+    /// Bytes from server to client that this side knows to have arrived: a TCP's server by acknowledgements; without them,
+    /// the client.
+    pub(super) fn known_delivered(&self, side: Side) -> u64 {
+        match (self, side) {
+            (End::Tcp(tcp), Side::Server) => tcp.acked(),
+            (End::Rate(end), Side::Client) => end.delivered(),
+            _ => 0,
+        }
+    }
+
+    /// Timers that expired while it waited for the peer.
+    pub(super) fn timeouts(&self) -> u32 {
+        match self {
+            End::Tcp(tcp) => tcp.stats().timeouts,
+            End::Rate(end) => end.stats().timeouts,
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            End::Tcp(tcp) => tcp.is_closed(),
+            End::Rate(end) => end.is_closed(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_takes_no_room() {
+        assert_eq!(size_of::<End>(), size_of::<Tcp>());
+    }
+}

@@ -1,0 +1,43 @@
+"""From Python values to the text of an experiment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import tomli_w
+
+from .discipline import Aqm
+
+__all__ = ["document", "literal", "plain"]
+
+
+def plain(value: Any, aqms: dict[str, Aqm]) -> Any:
+    """The value as TOML can write it. Disciplines in Python are noted in `aqms` by their identity; None is left out."""
+    if isinstance(value, Aqm):
+        table = value.as_table()
+        aqms[table["id"]] = value
+        return table
+    if isinstance(value, type) and issubclass(value, Aqm):
+        return plain(value(), aqms)
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner, aqms) for key, inner in value.items() if inner is not None}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner, aqms) for inner in value]
+    # Numbers of numpy and the like know how to become Python's own.
+    return value.item() if hasattr(value, "item") else value
+
+
+def document(keys: Mapping[str, Any]) -> str:
+    """A TOML document with these keys, in this order."""
+    return tomli_w.dumps(keys)
+
+
+def literal(value: Any) -> str:
+    """A value in one line, as ``--set`` takes it."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(k)} = {literal(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(literal(inner) for inner in value) + "]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,380 @@
+"""Experiments: loaded by their id or file, or built in Python."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from . import _aqmkit, _toml
+from ._progress import Bar
+from .discipline import Aqm
+from .errors import RunError
+from .results import Results
+
+__all__ = ["Experiment", "Run", "compare", "comparison", "experiments", "load"]
+
+Scale = Literal["quick", "full"]
+
+
+class Run(NamedTuple):
+    """One run of a plan: a combination of the sweep, and a repeat."""
+
+    #: The value of each axis by its label; ``repeat``, from 1; and ``seed``.
+    labels: dict[str, str]
+    #: A hash of everything that decides its output, the code of aqmkit included.
+    hash: str
+
+
+class Experiment:
+    """What to run: topology, traffic, disciplines, windows.
+
+    The keyword arguments are the keys of an experiment file, with the same names and units; tables are dictionaries. A
+    quantity with a dimension is a string with its unit, as in ``tc``: ``"10mbit"``, ``"30ms"``, ``"1500b"``. Where the file
+    names a discipline, an object of a subclass of `aqmkit.Aqm` can stand as well.
+
+    Raises
+    ------
+    ExperimentError
+        When something is wrong: what, where, and what would be right.
+
+    Examples
+    --------
+    >>> import aqmkit
+    >>> experiment = aqmkit.Experiment(
+    ...     title="Two queues",
+    ...     duration="10s",
+    ...     topology={"rate": "10mbit", "delays": "50ms"},
+    ...     sweep={"aqm": ["fifo", {"name": "red", "min": 5, "max": 40}]},
+    ...     traffic=[{"kind": "bulk", "class": "tcp", "flows": 5}],
+    ... )
+    >>> experiment.axes
+    {'aqm': ['fifo', 'red']}
+    >>> len(experiment.plan)
+    2
+    """
+
+    def __init__(self, **keys: Any) -> None:
+        aqms: dict[str, Aqm] = {}
+        text = _toml.document(_toml.plain(keys, aqms))
+        self._setup("experiment.toml", text, aqms, _Changes())
+
+    @classmethod
+    def _of(cls, file: str, text: str, aqms: dict[str, Aqm], changes: _Changes) -> Experiment:
+        made = cls.__new__(cls)
+        made._setup(file, text, aqms, changes)
+        return made
+
+    def _setup(self, file: str, text: str, aqms: dict[str, Aqm], changes: _Changes) -> None:
+        self._file = file
+        self._text = text
+        self._aqms = aqms
+        self._changes = changes
+        self._plan = _aqmkit.Plan(file, text, list(aqms.items()), **changes._asdict())
+
+    @classmethod
+    def load(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        set: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        repeat: int | None = None,
+        scale: Scale = "full",
+    ) -> Experiment:
+        """An experiment by its id, such as ``cbt/blast``, or by the path of its file.
+
+        An id is looked for in ``./experiments``, in ``$AQMKIT_EXPERIMENTS``, and in the copy in the package.
+
+        Parameters
+        ----------
+        set
+            Values by their paths: ``{"topology.rate": "20mbit", "params.red.max": 60}``.
+        seed
+            Another seed, which the seeds of the runs are derived from.
+        repeat
+            How often each combination is run.
+        scale
+            ``"full"``: as published. ``"quick"``: shortened as the file says.
+        """
+        file, text = _aqmkit.find(os.fspath(name))
+        return cls._of(file, text, {}, _Changes()).changed(set=set, seed=seed, repeat=repeat, scale=scale)
+
+    @classmethod
+    def parse(cls, text: str, file: str = "experiment.toml") -> Experiment:
+        """An experiment from the text of a file. Messages call it `file`, beside which data files are looked for."""
+        return cls._of(file, text, {}, _Changes())
+
+    def changed(
+        self,
+        *,
+        set: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        repeat: int | None = None,
+        scale: Scale | None = None,
+    ) -> Experiment:
+        """The same experiment with other values; the arguments are those of `load`."""
+        aqms = dict(self._aqms)
+        settings = [f"{path}={_toml.literal(_toml.plain(value, aqms))}" for path, value in (set or {}).items()]
+        old = self._changes
+        changes = _Changes(
+            set=old.set + settings,
+            seed=old.seed if seed is None else seed,
+            repeat=old.repeat if repeat is None else repeat,
+            scale=scale or old.scale,
+        )
+        return self._of(self._file, self._text, aqms, changes)
+
+    def swept(self, grid: Mapping[str, Sequence[Any]]) -> Experiment:
+        """The same experiment with these axes: lists of values by their paths.
+
+        An axis that the experiment has already gets these values in place of its own; the others stay.
+
+        Examples
+        --------
+        >>> import aqmkit
+        >>> aqmkit.load("cbt/blast").swept({"topology.rate": ["5mbit", "10mbit"]}).axes["topology.rate"]
+        ['5mbit', '10mbit']
+        """
+        aqms = dict(self._aqms)
+        keys = tomllib.loads(self._text)
+        keys["sweep"] = {**keys.get("sweep", {}), **_toml.plain(grid, aqms)}
+        return self._of(self._file, _toml.document(keys), aqms, self._changes)
+
+    def run(self, out: str | os.PathLike[str] | None = None, *, jobs: int | None = None, progress: bool = True) -> Results:
+        """Runs what is not done yet, and writes tables and a report.
+
+        The interpreter's lock is free while it runs. Ctrl-C raises `Interrupted` and keeps finished runs: the same call,
+        or ``aqmkit run`` with the same directory, goes on from there.
+
+        Parameters
+        ----------
+        out
+            The directory of the results; ``results/<id>`` when None, as for the command.
+        jobs
+            How many runs at a time; as many as there are cores when None. Results do not depend on it.
+        progress
+            Whether to show a progress bar, in a notebook or on a terminal.
+
+        Raises
+        ------
+        RunError
+            When a run fails; the others are kept.
+        Interrupted
+            When Ctrl-C was pressed.
+        """
+        directory = Path("results") / self.id if out is None else Path(out)
+        with Bar(len(self.plan), progress) as bar:
+            outcome = self._plan.run(directory, jobs, bar.at)
+        for note in outcome.notes:
+            warnings.warn(note, stacklevel=2)
+        if outcome.failed:
+            raise RunError("\n".join(outcome.failed))
+        return Results(outcome)
+
+    @property
+    def id(self) -> str:
+        """Its path below ``experiments/`` without ``.toml``, or the name of its file."""
+        return self._plan.about["experiment"]
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return self._plan.about["title"]
+
+    @property
+    def source(self) -> str:
+        """What it reproduces."""
+        return self._plan.about["source"]
+
+    @property
+    def about(self) -> str:
+        """What the reader of its report should know, in Markdown."""
+        return self._plan.about["about"]
+
+    @property
+    def hash(self) -> str:
+        """A hash of everything that decides its results."""
+        return self._plan.about["hash"]
+
+    @property
+    def scale(self) -> str:
+        """``quick`` or ``full``."""
+        return self._plan.about["scale"]
+
+    @property
+    def seed(self) -> int:
+        """The seed that the runs' seeds are derived from."""
+        return self._plan.seed
+
+    @property
+    def repeat(self) -> int:
+        """How often each combination is run."""
+        return self._plan.repeat
+
+    @property
+    def axes(self) -> dict[str, list[str]]:
+        """The axes of the sweep with the labels of their values, in order."""
+        return dict(self._plan.axes)
+
+    @property
+    def windows(self) -> dict[str, tuple[float, float]]:
+        """The windows that are reported: where they start and end, in seconds."""
+        return self._plan.windows
+
+    @property
+    def plan(self) -> list[Run]:
+        """Every combination and repeat; the repeats of a combination follow each other."""
+        return [Run(labels, hash) for labels, hash in self._plan.runs]
+
+    @property
+    def text(self) -> str:
+        """The text of its file."""
+        return self._text
+
+    def __getstate__(self) -> tuple[str, str, dict[str, Aqm], _Changes]:
+        return self._file, self._text, self._aqms, self._changes
+
+    def __setstate__(self, state: tuple[str, str, dict[str, Aqm], _Changes]) -> None:
+        self._setup(*state)
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.id}: {self.title!r}, {len(self.plan)} runs>"
+
+
+class _Changes(NamedTuple):
+    """What is changed in an experiment; the names are those of `_aqmkit.Plan`."""
+
+    set: list[str] = []
+    seed: int | None = None
+    repeat: int | None = None
+    scale: str = "full"
+
+
+def load(
+    name: str | os.PathLike[str],
+    *,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    repeat: int | None = None,
+    scale: Scale = "full",
+) -> Experiment:
+    """As `Experiment.load`.
+
+    Examples
+    --------
+    >>> import aqmkit
+    >>> experiment = aqmkit.load("cbt/blast", scale="quick")
+    >>> experiment.axes["aqm"]
+    ['fifo', 'red', 'fred', 'cbt', 'cbq']
+    """
+    return Experiment.load(name, set=set, seed=seed, repeat=repeat, scale=scale)
+
+
+def experiments() -> dict[str, str]:
+    """The titles of all experiments that can be loaded, by id."""
+    return {id: title for id, title, _ in _aqmkit.catalogue()}
+
+
+def comparison(
+    disciplines: Iterable[str | Aqm],
+    *,
+    rate: str | None = None,
+    rtt: str | None = None,
+    bulk: int | None = None,
+    http: float | None = None,
+    cbr: str | None = None,
+    mpeg: int | None = None,
+    videoconf: int | None = None,
+    duration: str | None = None,
+    warmup: str | None = None,
+    limit: int | str | None = None,
+    transport: str | None = None,
+    seed: int | None = None,
+    repeat: int | None = None,
+) -> Experiment:
+    """The experiment that `compare` runs; the arguments are the same."""
+    wanted = list(disciplines)
+    named = [d for d in wanted if isinstance(d, str)]
+    options = {
+        "rate": rate, "rtt": rtt, "bulk": bulk, "http": http, "cbr": cbr, "mpeg": mpeg, "videoconf": videoconf,
+        "duration": duration, "warmup": warmup, "limit": limit, "transport": transport,
+    }  # fmt: skip
+    words = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    text = _aqmkit.comparison([*(named or ["fifo"]), *words])
+    aqms: dict[str, Aqm] = {}
+    if len(named) < len(wanted):
+        keys = tomllib.loads(text)
+        written = iter(keys["sweep"]["aqm"])
+        queues = [next(written) if isinstance(d, str) else _toml.plain(d, aqms) for d in wanted]
+        keys["sweep"]["aqm"] = queues
+        keys["title"] = f"{', '.join(q['label'] for q in queues)} on a link of {keys['topology']['rate']}"
+        text = _toml.document(keys)
+    return Experiment._of("compare", text, aqms, _Changes(seed=seed, repeat=repeat))
+
+
+def compare(
+    disciplines: Iterable[str | Aqm],
+    *,
+    rate: str | None = None,
+    rtt: str | None = None,
+    bulk: int | None = None,
+    http: float | None = None,
+    cbr: str | None = None,
+    mpeg: int | None = None,
+    videoconf: int | None = None,
+    duration: str | None = None,
+    warmup: str | None = None,
+    limit: int | str | None = None,
+    transport: str | None = None,
+    seed: int | None = None,
+    repeat: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    progress: bool = True,
+) -> Results:
+    """Compares disciplines on one link, as ``aqmkit compare`` does.
+
+    Parameters
+    ----------
+    disciplines
+        Names, each with parameters after a colon where it has any (``"red:min=5,max=40"``), or objects of subclasses of
+        `aqmkit.Aqm`.
+    rate
+        Rate of the link (``"10mbit"``).
+    rtt
+        Round trip without queues (``"50ms"``).
+    bulk
+        Endless TCP transfers (20 where no traffic at all is asked for).
+    http
+        Web users that offer this fraction of the link's rate.
+    cbr
+        A stream of datagrams of this rate that answers to nothing.
+    mpeg, videoconf
+        MPEG video streams; videoconferences.
+    duration, warmup
+        Measured time (``"60s"``), and the time before that (``"10s"``).
+    limit
+        What every queue may hold: 100 (packets) or ``"90kb"``.
+    transport
+        How TCP endpoints behave: a profile of ``aqmkit list transports``.
+    seed, repeat
+        The seed, and how often each discipline is run.
+    out, jobs, progress
+        As in `Experiment.run`.
+
+    Examples
+    --------
+    >>> import aqmkit, tempfile
+    >>> results = aqmkit.compare(["fifo", "codel"], bulk=4, duration="5s", warmup="1s", out=tempfile.mkdtemp())
+    >>> results.runs.column("aqm").to_pylist()
+    ['fifo', 'codel']
+    """
+    experiment = comparison(
+        disciplines, rate=rate, rtt=rtt, bulk=bulk, http=http, cbr=cbr, mpeg=mpeg, videoconf=videoconf,
+        duration=duration, warmup=warmup, limit=limit, transport=transport, seed=seed, repeat=repeat,
+    )  # fmt: skip
+    return experiment.run(out, jobs=jobs, progress=progress)

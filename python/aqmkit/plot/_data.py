@@ -1,0 +1,125 @@
+"""What figures need of tables: selections, and names with units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["Floats", "Measured", "Where", "groups", "named", "only_window", "select", "splits", "values"]
+
+Floats = npt.NDArray[np.float64]
+#: Labels by axis: one, or any of several.
+Where = Mapping[str, Any]
+
+
+class Measured(Protocol):
+    """What figures are drawn of: `aqmkit.Results`, `aqmkit.Sweep`."""
+
+    @property
+    def axes(self) -> dict[str, list[str]]: ...
+    @property
+    def windows(self) -> dict[str, tuple[float, float]]: ...
+    @property
+    def runs(self) -> pa.Table: ...
+    @property
+    def series(self) -> pa.Table: ...
+    @property
+    def exchanges(self) -> pa.Table: ...
+    @property
+    def distributions(self) -> pa.Table: ...
+
+
+#: The last part of a quantity's name, what a figure calls it, its unit there, and the factor to it.
+_UNITS = {
+    "throughput_bps": ("throughput", "Mbit/s", 1e-6),
+    "goodput_bps": ("goodput", "Mbit/s", 1e-6),
+    "offered_bps": ("offered load", "Mbit/s", 1e-6),
+    "drop_rate": ("drops", "%", 100.0),
+    "mark_rate": ("marks", "%", 100.0),
+    "utilization": ("utilisation", "%", 100.0),
+    "loss_rate_pps": ("losses per flow", "packets/s", 1.0),
+    "queue_delay_ms": ("queue delay", "ms", 1.0),
+    "latency_ms": ("latency", "ms", 1.0),
+    "response_time_ms": ("response time", "ms", 1.0),
+    "queue_packets": ("queue", "packets", 1.0),
+    "frame_rate": ("frames", "1/s", 1.0),
+    "playable_frame_rate": ("playable frames", "1/s", 1.0),
+    "duration_ms": ("completion time", "ms", 1.0),
+    "bytes": ("size", "bytes", 1.0),
+}
+_STATISTICS = {"mean": "mean", "p50": "median", "p90": "90th percentile", "p99": "99th percentile", "max": "largest"}
+
+
+def named(quantity: str, *, owner: bool = True) -> tuple[str, float]:
+    """What the axis of a quantity says, with its unit, and the factor to that unit.
+
+    >>> named("classes.tcp.throughput_bps")
+    ('tcp throughput (Mbit/s)', 1e-06)
+    >>> named("links.bottleneck.queue_delay_ms.p99", owner=False)
+    ('queue delay, 99th percentile (ms)', 1.0)
+    """
+    parts = quantity.split(".")
+    place = next((i for i, part in enumerate(parts) if part in _UNITS), None)
+    if place is None:
+        return ".".join(parts[2:]) if len(parts) > 2 else quantity, 1.0
+    word, unit, factor = _UNITS[parts[place]]
+    rest = [_STATISTICS.get(part, part) for part in parts[place + 1 :] if part != "mean"]
+    who = f"{'.'.join(parts[1:place])} " if owner and place > 1 and parts[0] != "links" else ""
+    return f"{who}{', '.join([word, *rest])} ({unit})", factor
+
+
+def select(table: pa.Table, where: Where | None) -> pa.Table:
+    """The rows that `where` leaves."""
+    for name, wanted in (where or {}).items():
+        if name not in table.column_names:
+            raise KeyError(f"there is no axis {name!r}; columns are {', '.join(table.column_names)}")
+        column = table.column(name)
+        several = isinstance(wanted, Sequence) and not isinstance(wanted, str)
+        labels = pa.array([str(w) for w in (wanted if several else [wanted])])
+        table = table.filter(pc.is_in(column.cast(pa.string()), labels))
+    return table
+
+
+def splits(measured: Measured, by: str | None) -> str | None:
+    """The axis whose labels are told apart."""
+    if by is not None:
+        if by not in measured.axes and by != "repeat":
+            raise KeyError(f"there is no axis {by!r}; there are {', '.join(measured.axes) or 'none'}")
+        return by
+    return next((name for name, labels in measured.axes.items() if len(labels) > 1), None)
+
+
+def groups(measured: Measured, table: pa.Table, by: str | None, where: Where | None) -> dict[str, pa.Table]:
+    """The rows that `where` leaves, by the label of `by`, in the order of the axis."""
+    table = select(table, where)
+    axis = splits(measured, by)
+    if axis is None:
+        return {"": table}
+    # An axis that is called as a column of values has another name in that table.
+    column = table.column(f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis).cast(pa.string())
+    labels = measured.axes.get(axis) or sorted(set(column.to_pylist()))
+    found = {label: table.filter(pc.equal(column, label)) for label in labels}
+    return {label: rows for label, rows in found.items() if rows.num_rows}
+
+
+def values(table: pa.Table, column: str) -> Floats:
+    """A column as numbers, NaN where there is none."""
+    if column not in table.column_names:
+        raise KeyError(f"there is no column {column!r}; columns are {', '.join(table.column_names)}")
+    made: Floats = table.column(column).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return made
+
+
+def only_window(measured: Measured, window: str | None) -> str:
+    """The window that is meant."""
+    names = list(measured.windows)
+    if window is None and len(names) == 1:
+        return names[0]
+    if window not in names:
+        raise KeyError(f"which window? There are {', '.join(names)}")
+    return window

@@ -1,0 +1,115 @@
+"""One quantity against another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse
+
+from ._data import Floats, Measured, Where, groups, named, only_window, values
+from ._style import COLORS, COLUMN, MARKERS, figure, legend, styled
+
+__all__ = ["completion", "ellipses"]
+
+
+@styled
+def ellipses(
+    measured: Measured,
+    x: str = "links.bottleneck.queue_delay_ms.mean",
+    y: str = "links.bottleneck.throughput_bps",
+    *,
+    window: str | None = None,
+    by: str | None = None,
+    where: Where | None = None,
+    width: float = COLUMN,
+    height: float = 2.6,
+) -> Figure:
+    """Throughput against delay: for each label a point at the mean of the values per interval, and an ellipse of one deviation.
+
+    The axis of delay runs from right to left, so that better is up and to the right.
+
+    Parameters
+    ----------
+    x, y
+        Columns of the series.
+    """
+    start, end = measured.windows[only_window(measured, window)]
+    times = values(measured.series, "t_s")
+    table = measured.series.filter(pa.array((times >= start) & (times < end)))
+    (x_label, x_factor), (y_label, y_factor) = named(x), named(y)
+    made, axes = figure(1, 1, width, height)
+    cell = axes[0, 0]
+    for i, (name, rows) in enumerate(groups(measured, table, by, where).items()):
+        points = np.column_stack([values(rows, x) * x_factor, values(rows, y) * y_factor])
+        points = points[~np.isnan(points).any(axis=1)]
+        if len(points) == 0:
+            continue
+        color = COLORS[i % len(COLORS)]
+        centre = points.mean(axis=0)
+        cell.plot(*centre, MARKERS[i % len(MARKERS)], color=color, label=name, zorder=3)
+        if len(points) > 2:
+            cell.add_patch(_ellipse(points, centre, color))
+    cell.autoscale_view()
+    cell.invert_xaxis()
+    cell.set_xlabel(x_label)
+    cell.set_ylabel(y_label)
+    legend(made, cell)
+    return made
+
+
+def _ellipse(points: Floats, centre: Floats, color: str) -> Ellipse:
+    """One standard deviation along the main axes of the points."""
+    sizes, directions = np.linalg.eigh(np.cov(points.T))
+    width, height = 2 * np.sqrt(np.maximum(sizes, 0))
+    angle = float(np.degrees(np.arctan2(directions[1, 0], directions[0, 0])))
+    return Ellipse((float(centre[0]), float(centre[1])), width, height, angle=angle, fc=color, ec=color, alpha=0.25, lw=0.8)
+
+
+@styled
+def completion(
+    measured: Measured,
+    *,
+    kind: str | None = None,
+    by: str | None = None,
+    where: Where | None = None,
+    width: float = COLUMN,
+    height: float = 2.6,
+) -> Figure:
+    """Completion time against size: the median of the exchanges in each of twelve ranges of size, and the middle half shaded.
+
+    Parameters
+    ----------
+    kind
+        Which exchanges, such as ``"page"``; all when None.
+    """
+    table = measured.exchanges
+    wanted = {**(where or {}), **({"kind": kind} if kind is not None else {})}
+    found = groups(measured, table, by, wanted)
+    if not found or sum(rows.num_rows for rows in found.values()) == 0:
+        raise ValueError("there is no exchange to draw; web traffic (http=0.5) has them")
+    sizes = np.concatenate([values(rows, "bytes") for rows in found.values()])
+    sizes = sizes[sizes > 0]
+    edges = np.unique(np.quantile(sizes, np.linspace(0, 1, 13)))
+    made, axes = figure(1, 1, width, height)
+    cell = axes[0, 0]
+    for i, (name, rows) in enumerate(found.items()):
+        at, quartiles = _by_size(values(rows, "bytes"), values(rows, "duration_ms"), edges)
+        color = COLORS[i % len(COLORS)]
+        cell.plot(at, quartiles[:, 1], marker=MARKERS[i % len(MARKERS)], color=color, label=name)
+        cell.fill_between(at, quartiles[:, 0], quartiles[:, 2], color=color, alpha=0.15, lw=0)
+    cell.set_xscale("log")
+    cell.set_yscale("log")
+    cell.set_xlabel(named("bytes")[0])
+    cell.set_ylabel(named("duration_ms")[0])
+    legend(made, cell)
+    return made
+
+
+def _by_size(size: Floats, duration: Floats, edges: Floats) -> tuple[Floats, Floats]:
+    """The quartiles of the durations in each range of sizes that has any, and the median sizes there."""
+    place = np.clip(np.searchsorted(edges, size, side="right") - 1, 0, max(len(edges) - 2, 0))
+    there = [i for i in range(max(len(edges) - 1, 1)) if np.any((place == i) & (size > 0))]
+    at = [np.median(size[(place == i) & (size > 0)]) for i in there]
+    quartiles = [np.quantile(duration[(place == i) & (size > 0)], [0.25, 0.5, 0.75]) for i in there]
+    return np.array(at), np.array(quartiles)

@@ -1,0 +1,129 @@
+"""Over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ._data import Floats, Measured, Where, groups, named, splits, values
+from ._style import COLORS, COLUMN, DASHES, PAGE, figure, legend, styled
+
+__all__ = ["overview", "series"]
+
+
+def _curve(rows: pa.Table, column: str, factor: float) -> tuple[Floats, Floats]:
+    """Times in seconds, and the mean over the runs at each."""
+    times, place = np.unique(values(rows, "t_s"), return_inverse=True)
+    cells = values(rows, column) * factor
+    there = ~np.isnan(cells)
+    count = np.bincount(place[there], minlength=len(times))
+    total = np.bincount(place[there], weights=cells[there], minlength=len(times))
+    with np.errstate(invalid="ignore"):
+        return times, total / count
+
+
+def _shade(axes: Axes, windows: dict[str, tuple[float, float]], end: float) -> None:
+    """The windows that are not the whole run, in grey."""
+    for start, stop in windows.values():
+        if start > 0 or stop < end - 1:
+            axes.axvspan(start, stop, color="#f2f2f2", lw=0, zorder=0)
+
+
+@styled
+def series(
+    measured: Measured,
+    quantities: Sequence[str] = ("links.bottleneck.throughput_bps", "links.bottleneck.queue_delay_ms.mean"),
+    *,
+    by: str | None = None,
+    where: Where | None = None,
+    width: float = COLUMN,
+    height: float | None = None,
+) -> Figure:
+    """Quantities over time, stacked on one axis of time; the mean over the repeats. Windows are shaded.
+
+    Parameters
+    ----------
+    quantities
+        Columns of the series, from top to bottom.
+
+    Examples
+    --------
+    >>> import aqmkit, tempfile
+    >>> results = aqmkit.compare(["fifo", "pie"], bulk=2, duration="5s", warmup="1s", out=tempfile.mkdtemp())
+    >>> figure = aqmkit.plot.series(results, ["classes.tcp.throughput_bps", "links.bottleneck.queue_delay_ms.mean"])
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['tcp throughput (Mbit/s)', 'queue delay (ms)']
+    """
+    made, axes = figure(len(quantities), 1, width, height or 0.5 + 1.1 * len(quantities), sharex=True)
+    found = groups(measured, measured.series, by, where)
+    for quantity, cell in zip(quantities, axes[:, 0], strict=True):
+        label, factor = named(quantity)
+        for i, (name, rows) in enumerate(found.items()):
+            times, curve = _curve(rows, quantity, factor)
+            cell.plot(times, curve, color=COLORS[i % len(COLORS)], ls=DASHES[i % len(DASHES)], label=name)
+            _shade(cell, measured.windows if i == 0 else {}, times[-1])
+        cell.set_ylabel(label)
+        cell.set_ylim(bottom=0)
+        cell.margins(x=0)
+    axes[-1, 0].set_xlabel("time (s)")
+    made.align_ylabels()
+    legend(made, axes[0, 0])
+    return made
+
+
+@styled
+def overview(
+    measured: Measured,
+    *,
+    by: str | None = None,
+    where: Where | None = None,
+    width: float = PAGE,
+    height: float | None = None,
+) -> Figure:
+    """A matrix of small plots over time, a column for each label of `by`: throughput of classes, queue delay, drops and marks.
+
+    Every row has one scale, so that what stands side by side can be compared.
+    """
+    found = groups(measured, measured.series, by, where)
+    classes = sorted({c.split(".")[1] for c in measured.series.column_names if c.startswith("classes.")})
+    link = _measured_link(measured.series)
+    lines: list[tuple[str, list[tuple[str, str]]]] = [
+        ("throughput (Mbit/s)", [(f"classes.{c}.throughput_bps", c) for c in classes]),
+        ("queue delay (ms)", [(f"links.{link}.queue_delay_ms.mean", "queue")]),
+        ("drops, marks (%)", [(f"links.{link}.drop_rate", "drops"), (f"links.{link}.mark_rate", "marks")]),
+    ]
+    made, axes = figure(len(lines), len(found), width, height or 1.3 * len(lines) + 0.4, sharex=True, sharey="row")
+    for column, (name, rows) in enumerate(found.items()):
+        axes[0, column].set_title(name)
+        for row, (_, curves) in enumerate(lines):
+            _small(axes[row, column], rows, curves, measured.windows)
+        axes[-1, column].set_xlabel("time (s)")
+    for row, (label, curves) in enumerate(lines):
+        axes[row, 0].set_ylabel(label)
+        # Only when everything is drawn: a limit that is set ends the search for the other one.
+        axes[row, 0].set_ylim(bottom=0)
+        if len(curves) > 1:
+            axes[row, 0].legend(loc="best", borderpad=0.1, labelspacing=0.2)
+    made.align_ylabels()
+    if splits(measured, by) is None:
+        axes[0, 0].set_title("")
+    return made
+
+
+def _small(cell: Axes, rows: pa.Table, curves: list[tuple[str, str]], windows: dict[str, Any]) -> None:
+    for i, (quantity, label) in enumerate(curves):
+        times, curve = _curve(rows, quantity, named(quantity)[1])
+        cell.plot(times, curve, color=COLORS[i % len(COLORS)], ls=DASHES[i % len(DASHES)], label=label, lw=0.8)
+        _shade(cell, windows if i == 0 else {}, times[-1])
+    cell.margins(x=0)
+
+
+def _measured_link(table: pa.Table) -> str:
+    """The link whose discipline is under study: `bottleneck`, or else the first that is reported."""
+    links = [c.split(".")[1] for c in table.column_names if c.startswith("links.")]
+    return "bottleneck" if "bottleneck" in links or not links else links[0]

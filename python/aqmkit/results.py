@@ -1,0 +1,174 @@
+"""What was measured, as tables."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import _aqmkit
+
+__all__ = ["Results", "read"]
+
+#: The files of tables, where a directory holds no runs to make them from.
+_FILES = {"series": "series.parquet", "flows": "flows.parquet", "exchanges": "responses.parquet"}
+
+
+class Results:
+    """What the runs of an experiment measured.
+
+    The tables are `pyarrow.Table`: ``results.runs.to_pandas()``, ``polars.from_arrow(results.series)``, and DuckDB reads them by
+    their names. Making them copies nothing: they share the memory that the columns were filled in. All begin with the labels of
+    the run: one column for each axis of the sweep (text), ``repeat`` and ``seed`` (whole numbers).
+
+    Rates are in bits per second, delays in milliseconds, shares are fractions of 1. A value that cannot be had is null.
+    """
+
+    def __init__(self, outcome: _aqmkit.Outcome) -> None:
+        self._outcome = outcome
+
+    def _table(self, name: str) -> pa.Table:
+        file = self.dir / _FILES.get(name, "")
+        if not self._outcome.done and name in _FILES and file.is_file():
+            return pq.read_table(file)
+        return pa.table(self._outcome.table(name))
+
+    @cached_property
+    def runs(self) -> pa.Table:
+        """A row for each run and window, with every number by its path in ``results.json``.
+
+        Shape (runs x windows, labels + numbers). Columns such as ``links.bottleneck.utilization``,
+        ``links.bottleneck.queue_delay_ms.p99``, ``classes.tcp.goodput_bps``, ``flows.jain``,
+        ``apps.web.response_time_ms.page.p50``.
+        """
+        return self._table("runs")
+
+    @cached_property
+    def series(self) -> pa.Table:
+        """A row for each run and interval; ``t_s`` is where the interval starts, in seconds.
+
+        Shape (runs x intervals, labels + 1 + quantities). Columns such as ``classes.tcp.throughput_bps``,
+        ``links.bottleneck.queue_delay_ms.mean``, and the gauges of the discipline: ``links.bottleneck.aqm.avg``.
+        """
+        return self._table("series")
+
+    @cached_property
+    def flows(self) -> pa.Table:
+        """A row for each application: ``traffic``, ``index``, ``class``, ``delivered_bytes.<window>``, ``connections``,
+        ``packets``, ``retransmissions``, ``timeouts``, ``drops``.
+
+        Shape (runs x applications, labels + 8 + windows).
+        """
+        return self._table("flows")
+
+    @cached_property
+    def exchanges(self) -> pa.Table:
+        """A row for each finished exchange, the first 200,000 of a run: ``traffic``, ``kind`` (``request``, ``page``),
+        ``started_s`` (seconds), ``duration_ms`` (milliseconds), ``bytes``.
+
+        Shape (exchanges, labels + 5).
+        """
+        return self._table("exchanges")
+
+    @cached_property
+    def distributions(self) -> pa.Table:
+        """Histograms of every sample, as cumulative distributions: ``window``, ``quantity`` (such as
+        ``classes.tcp.queue_delay_ms``), ``value`` in the unit of the quantity, ``share`` of the samples at or below it.
+
+        Shape (points, labels + 4). Empty when `read` found tables but no runs.
+        """
+        return self._table("distributions")
+
+    @cached_property
+    def verdicts(self) -> pa.Table:
+        """A row for each published value that the experiment claims: ``id``, ``source``, ``what``, ``kind``, ``published``,
+        ``measured``, ``low``, ``high``, ``unit``, ``spread`` (standard deviation over the repeats), ``pass``, ``detail``.
+
+        Shape (values, 12). ``measured`` is null for an ordering, ``pass`` where the runs were not done.
+        """
+        return self._table("verdicts")
+
+    @property
+    def dir(self) -> Path:
+        """The directory: ``results.json``, ``report.html``, ``summary.csv`` and Parquet tables."""
+        return Path(self._outcome.dir)
+
+    @property
+    def report(self) -> Path:
+        """The report: one HTML file that opens without a network."""
+        return self.dir / "report.html"
+
+    @property
+    def experiment(self) -> str:
+        """The id of the experiment."""
+        return self._outcome.about["experiment"]
+
+    @property
+    def title(self) -> str:
+        """The title of the experiment."""
+        return self._outcome.about["title"]
+
+    @property
+    def version(self) -> str:
+        """The version of aqmkit that it was run with."""
+        return self._outcome.about["version"]
+
+    @property
+    def hash(self) -> str:
+        """A hash of everything that decides the results."""
+        return self._outcome.about["hash"]
+
+    @property
+    def axes(self) -> dict[str, list[str]]:
+        """The axes of the sweep with the labels of their values, in order."""
+        return dict(self._outcome.axes)
+
+    @cached_property
+    def windows(self) -> dict[str, tuple[float, float]]:
+        """The windows of the runs: where they start and end, in seconds."""
+        return self._outcome.windows
+
+    @property
+    def planned(self) -> int:
+        """How many runs were asked for; more than were done when the experiment was interrupted."""
+        return self._outcome.planned
+
+    @property
+    def done(self) -> int:
+        """How many runs are there."""
+        return self._outcome.done
+
+    def json(self) -> Any:
+        """The content of ``results.json``."""
+        return json.loads(self._outcome.json())
+
+    def summary(self, width: int = 100) -> str:
+        """The comparison as a table of text, as the command prints it."""
+        return self._outcome.summary(width)
+
+    def __str__(self) -> str:
+        claims = self._outcome.verdicts(100) if self.verdicts.num_rows else ""
+        return self.summary() + claims
+
+    def __repr__(self) -> str:
+        return f"<Results of {self.experiment}: {self.done} of {self.planned} runs in {str(self.dir)!r}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre style='line-height:1.2'>{html.escape(str(self))}</pre>"
+
+
+def read(directory: str | os.PathLike[str]) -> Results:
+    """What ``aqmkit run``, ``compare`` or ``reproduce``, or `Experiment.run`, left in a directory.
+
+    Raises
+    ------
+    ExperimentError
+        When the directory holds no results.
+    """
+    return Results(_aqmkit.Outcome.read(Path(directory)))

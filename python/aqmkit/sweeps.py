@@ -1,0 +1,327 @@
+"""Sweeps: an experiment over a grid, on local cores or on a cluster.
+
+A sweep is a directory. Each run is kept under the hash of everything that decides it the moment it ends, by the process that ran
+it; so a sweep that is killed, or whose worker dies, does none of the finished runs again.
+
+``manifest.json`` says what the sweep is: the version of aqmkit, the hash of the experiment, its seed, and every run.
+``tables/<table>/<axis>=<label>/…/<run>.parquet`` are the tables, a Parquet data set in Hive's layout: pyarrow, Polars, DuckDB
+and Spark read it as one table, whose columns for the axes come from the directories. ``runs/`` holds the runs themselves.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pickle
+import tempfile
+import urllib.parse
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import _aqmkit
+from ._progress import Bar
+from .errors import ExperimentError, Interrupted, RunError
+from .experiment import Experiment
+
+__all__ = ["Sweep", "read_sweep", "sweep"]
+
+TABLES = ("runs", "series", "flows", "exchanges", "distributions")
+
+#: What differs from run to run of the same thing, and so has no place in a table that says what was measured.
+_COST = ("engine.cpu_s", "engine.wall_s", "engine.peak_rss_bytes")
+
+
+class Sweep:
+    """What a sweep measured: the same tables as `aqmkit.Results`, read from its directory.
+
+    Rows stand in the order of the plan, whatever the order in which runs ended, so the tables do not depend on where the
+    sweep was run. What a run cost (CPU seconds, memory) is left out, as it differs each time.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.dir = Path(directory)
+        try:
+            self.manifest: dict[str, Any] = json.loads((self.dir / "manifest.json").read_text())
+        except FileNotFoundError:
+            raise ExperimentError(
+                f"{self.dir} holds no sweep", "name a directory in which aqmkit.sweep left a manifest.json"
+            ) from None
+
+    @property
+    def axes(self) -> dict[str, list[str]]:
+        """The axes with the labels of their values, in order."""
+        return {name: list(labels) for name, labels in self.manifest["axes"]}
+
+    @property
+    def windows(self) -> dict[str, tuple[float, float]]:
+        """The windows of the runs: where they start and end, in seconds."""
+        return {name: (start, end) for name, (start, end) in self.manifest["windows"].items()}
+
+    @property
+    def title(self) -> str:
+        """The title of the experiment."""
+        return str(self.manifest["title"])
+
+    @property
+    def planned(self) -> int:
+        """How many runs there are to be."""
+        return len(self.manifest["runs"])
+
+    @property
+    def done(self) -> int:
+        """How many runs are done."""
+        return sum(_is_done(self.dir, self._names, run) for run in self.manifest["runs"])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run is done."""
+        return self.done == self.planned
+
+    @cached_property
+    def runs(self) -> pa.Table:
+        """As `aqmkit.Results.runs`."""
+        return self._read("runs")
+
+    @cached_property
+    def series(self) -> pa.Table:
+        """As `aqmkit.Results.series`."""
+        return self._read("series")
+
+    @cached_property
+    def flows(self) -> pa.Table:
+        """As `aqmkit.Results.flows`."""
+        return self._read("flows")
+
+    @cached_property
+    def exchanges(self) -> pa.Table:
+        """As `aqmkit.Results.exchanges`."""
+        return self._read("exchanges")
+
+    @cached_property
+    def distributions(self) -> pa.Table:
+        """As `aqmkit.Results.distributions`."""
+        return self._read("distributions")
+
+    @property
+    def _names(self) -> list[str]:
+        return list(self.axes)
+
+    def _read(self, table: str) -> pa.Table:
+        parts = []
+        for run in self.manifest["runs"]:
+            file = _file(self.dir, table, self._names, run)
+            if file.is_file():
+                part = pq.read_table(file, partitioning=None)
+                for place, axis in enumerate(self._names):
+                    part = part.add_column(
+                        place, _label(axis, part), pa.array([run["labels"][axis]] * part.num_rows, pa.string())
+                    )
+                parts.append(part)
+        return pa.concat_tables(parts, promote_options="default") if parts else pa.table({})
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {self.manifest['experiment']}: {self.done} of {self.planned} runs in {str(self.dir)!r}>"
+
+
+def sweep(
+    experiment: Experiment,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    out: str | os.PathLike[str],
+    executor: Any = None,
+    jobs: int | None = None,
+    progress: bool = True,
+) -> Sweep:
+    """Runs an experiment over a grid, and goes on where an earlier call with the same directory was stopped.
+
+    Parameters
+    ----------
+    experiment
+        What to run.
+    grid
+        Values by their paths, as in `Experiment.swept`: every combination is run, each as often as the experiment repeats.
+    out
+        The directory. Every worker must see it under this path: on a cluster it lies on a shared file system.
+    executor
+        Who runs: None for the cores of this machine; a ``dask.distributed.Client``; or any `concurrent.futures.Executor`.
+    jobs
+        How many runs at a time on this machine; as many as there are cores when None.
+    progress
+        Whether to show a progress bar.
+
+    Raises
+    ------
+    RunError
+        When runs fail, or a cluster gives them up; the others are done and kept.
+    Interrupted
+        When Ctrl-C was pressed; finished runs are kept.
+
+    Examples
+    --------
+    >>> import aqmkit, tempfile
+    >>> experiment = aqmkit.Experiment(
+    ...     title="One flow", duration="2s", topology={"rate": "10mbit", "delays": "20ms"}, traffic=[{"kind": "bulk", "flows": 1}]
+    ... )
+    >>> swept = aqmkit.sweep(experiment, {"aqm": ["fifo", "pie"], "topology.rate": ["5mbit", "10mbit"]}, out=tempfile.mkdtemp())
+    >>> swept.runs.select(["aqm", "topology.rate"]).to_pylist()[1]
+    {'aqm': 'fifo', 'topology.rate': '10mbit'}
+    """
+    whole = experiment.swept(grid) if grid else experiment
+    directory = Path(out).absolute()
+    directory.mkdir(parents=True, exist_ok=True)
+    manifest = _manifest(whole)
+    _replace(directory / "manifest.json", lambda file: file.write_text(json.dumps(manifest, indent=1)))
+    names = list(whole.axes)
+    missing = [i for i, run in enumerate(manifest["runs"]) if not _is_done(directory, names, run)]
+    whole._plan.calibrate(directory)
+    failed: list[str] = []
+    with Bar(len(manifest["runs"]), progress) as bar, _executor(executor, jobs) as (pool, cancel):
+        done = len(manifest["runs"]) - len(missing)
+        bar.at(done)
+        job = _Job(whole, directory)
+        futures = [pool.submit(_run, job.dumped, index, cancel) for index in missing]
+        try:
+            for future in as_completed(futures):
+                done += 1
+                bar.at(done)
+                failed += _failure(future)
+        except KeyboardInterrupt:
+            if cancel is not None:
+                cancel.set()
+            for future in futures:
+                future.cancel()
+            raise Interrupted(f"Stopped. Finished runs are kept in {directory}; the same call goes on from there.") from None
+    if failed:
+        raise RunError("\n".join(failed))
+    return Sweep(directory)
+
+
+def read_sweep(directory: str | os.PathLike[str]) -> Sweep:
+    """What `sweep` left in a directory, even when it has not come to its end.
+
+    Raises
+    ------
+    ExperimentError
+        When the directory holds no sweep.
+    """
+    return Sweep(directory)
+
+
+class _Job:
+    """The experiment and the directory, packed once for all runs."""
+
+    def __init__(self, experiment: Experiment, directory: Path) -> None:
+        try:
+            import cloudpickle
+
+            # Disciplines that were written in a notebook travel by value.
+            self.dumped: bytes = cloudpickle.dumps((experiment, directory))
+        except ImportError:
+            self.dumped = pickle.dumps((experiment, directory))
+
+
+@functools.lru_cache(maxsize=4)
+def _unpacked(dumped: bytes) -> tuple[Experiment, Path, list[dict[str, Any]]]:
+    """The same, unpacked once in each process."""
+    experiment, directory = pickle.loads(dumped)
+    return experiment, directory, _manifest(experiment)["runs"]
+
+
+def _run(dumped: bytes, index: int, cancel: _aqmkit.Cancel | None) -> None:
+    """One run: what every worker does. The run is kept first; then its tables, of which the one of the runs comes last."""
+    experiment, directory, runs = _unpacked(dumped)
+    names = list(experiment.axes)
+    outcome, _ = experiment._plan.run_one(index, directory, cancel)
+    for name in (*TABLES[1:], TABLES[0]):
+        table = pa.table(outcome.table(name))
+        labels = [_column(axis, table) for axis in names]
+        table = table.drop_columns([c for c in (*labels, *_COST) if c in table.column_names])
+        file = _file(directory, name, names, runs[index])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _replace(file, functools.partial(pq.write_table, table, compression="zstd"))
+
+
+def _failure(future: Future[None]) -> list[str]:
+    """Why a run has failed, if it has."""
+    try:
+        future.result()
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:  # Whatever a cluster says of a lost worker.
+        return [f"{type(error).__name__}: {error}"]
+    return []
+
+
+@contextmanager
+def _executor(executor: Any, jobs: int | None) -> Iterator[tuple[Executor, _aqmkit.Cancel | None]]:
+    """Where runs are submitted, and what stops those on this machine."""
+    if executor is None:
+        # Threads are enough: a run lets go of the interpreter's lock.
+        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+            yield pool, _aqmkit.Cancel()
+    elif hasattr(executor, "get_executor"):
+        # A client of Dask. A run is a task that gives the same each time, but is never to be taken from a cache.
+        yield executor.get_executor(pure=False), None
+    else:
+        yield executor, None
+
+
+def _manifest(experiment: Experiment) -> dict[str, Any]:
+    return {
+        "aqmkit": _aqmkit.VERSION,
+        "experiment": experiment.id,
+        "title": experiment.title,
+        "hash": experiment.hash,
+        "seed": experiment.seed,
+        "repeat": experiment.repeat,
+        "scale": experiment.scale,
+        "axes": list(experiment.axes.items()),
+        "windows": experiment.windows,
+        "runs": [{"labels": run.labels, "hash": run.hash} for run in experiment.plan],
+    }
+
+
+def _file(directory: Path, table: str, axes: Sequence[str], run: Mapping[str, Any]) -> Path:
+    """Where a table of a run lies."""
+    parts = [f"{_quoted(axis)}={_quoted(run['labels'][axis])}" for axis in axes]
+    return Path(directory, "tables", table, *parts, f"{run['hash'][:32]}.parquet")
+
+
+def _column(axis: str, table: pa.Table) -> str:
+    """The column of an axis, which has another name where a column of values has its own."""
+    return f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis
+
+
+def _label(axis: str, table: pa.Table) -> str:
+    """What the column of an axis is to be called in a table that does not have it."""
+    return f"axis.{axis}" if axis in table.column_names else axis
+
+
+def _quoted(text: str) -> str:
+    return urllib.parse.quote(text, safe=" +.,:@()[]{}'")
+
+
+def _is_done(directory: Path, axes: Sequence[str], run: Mapping[str, Any]) -> bool:
+    """Whether a run has all its tables."""
+    return _file(directory, TABLES[0], axes, run).is_file()
+
+
+def _replace(file: Path, write: Any) -> None:
+    """Writes a file whole or not at all."""
+    handle, name = tempfile.mkstemp(prefix=".aqmkit-", dir=file.parent)
+    os.close(handle)
+    try:
+        write(Path(name))
+        os.chmod(name, 0o644)
+        os.replace(name, file)
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -1,0 +1,158 @@
+"""Disciplines written in Python."""
+
+from __future__ import annotations
+
+import aqmkit
+import pyarrow as pa
+import pytest
+from aqmkit import DROP, MARK, PASS
+
+from .conftest import small
+from .red import Red
+
+
+def columns(table: pa.Table, label: str) -> pa.Table:
+    rows = table.filter(pa.compute.equal(table["aqm"], label))
+    keep = [c for c in rows.column_names if c != "aqm" and not c.startswith("engine.") and ".drops." not in c]
+    return rows.select(keep)
+
+
+def test_red_in_python_decides_as_the_built_in_one() -> None:
+    # The queue's stream of random numbers is the same for every discipline, so equal decisions are equal tables.
+    built_in = {"name": "red", "limit": 60, "min": 5, "max": 20}
+    results = small(sweep={"aqm": [built_in, Red()]}, repeat=2, duration="20s").run(progress=False)
+    assert results.axes == {"aqm": ["red", "Red"]}
+    for name in ("runs", "series", "flows", "exchanges"):
+        table = getattr(results, name)
+        assert columns(table, "red").equals(columns(table, "Red")), name
+    drops = results.runs["links.bottleneck.drop_rate"].to_pylist()
+    assert min(drops) > 0.001, "without drops there is nothing to compare"
+
+
+def test_another_weight_decides_otherwise() -> None:
+    results = small(sweep={"aqm": [{"name": "red", "limit": 60, "min": 5, "max": 20}, Red(weight=0.02)]}).run(progress=False)
+    assert not columns(results.series, "red").equals(columns(results.series, "Red"))
+
+
+class Probe(aqmkit.Aqm):
+    """Looks at everything, and notes what is not as promised."""
+
+    limit = 20
+    tick = "100ms"
+
+    def __init__(self) -> None:
+        self.wrong = 0.0
+        self.ticks = 0.0
+        self.empty = 0.0
+        self.discarded = 0.0
+        self.last_ns = 0
+
+    def on_start(self, link: aqmkit.Link) -> None:
+        assert link.rate_bps == 5_000_000
+        assert link.classes == ["tcp"]
+
+    def look(self, packet: aqmkit.Packet, queue: aqmkit.Queue, now_ns: int) -> None:
+        good = (
+            packet.traffic_class == "tcp"
+            and 40 <= packet.bytes <= 1500
+            and queue.packets <= 20
+            and queue.bytes <= 20 * 1500
+            and now_ns >= self.last_ns
+        )
+        self.wrong += not good
+        self.last_ns = now_ns
+
+    def on_arrival(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> None:
+        self.look(packet, queue, env.now_ns)
+        self.wrong += packet.sojourn_s != 0 or not 0 <= env.random() < 1 or env.now_s != env.now_ns / 1e9
+
+    def on_departure(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> None:
+        self.look(packet, queue, env.now_ns)
+        self.wrong += not 0 <= packet.sojourn_s < 1 or queue.full
+
+    def on_discard(self, packet: aqmkit.Packet, queue: aqmkit.Queue, now_ns: int) -> None:
+        self.discarded += 1
+
+    def on_empty(self, now_ns: int) -> None:
+        self.empty += 1
+
+    def on_tick(self, queue: aqmkit.Queue, now_ns: int) -> None:
+        self.ticks += 1
+        self.wrong += now_ns % 100_000_000 != 0
+
+    def gauges(self) -> dict[str, float]:
+        return {"wrong": self.wrong, "ticks": self.ticks, "empty": self.empty, "discarded": self.discarded}
+
+
+def test_hooks_are_called_with_what_they_promise() -> None:
+    series = small(sweep={"aqm": [Probe]}).run(progress=False).series
+    last = {c.rpartition(".")[2]: series[c].to_pylist()[-1] for c in series.column_names if ".aqm." in c}
+    assert last["wrong"] == 0
+    assert 35 <= last["ticks"] <= 50
+    assert last["empty"] > 0
+    assert last["discarded"] > 0
+
+
+class Marker(aqmkit.Aqm):
+    """Marks every fiftieth packet."""
+
+    def __init__(self, verdict: aqmkit.Verdict = MARK) -> None:
+        self.limit = 100
+        self.verdict = verdict
+        self.seen = 0
+
+    def on_departure(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> aqmkit.Verdict:
+        self.seen += 1
+        return self.verdict if self.seen % 50 == 0 else PASS
+
+
+@pytest.mark.parametrize("ecn", [True, False])
+def test_a_mark_on_a_packet_that_cannot_carry_it_is_a_drop(ecn: bool) -> None:
+    runs = small(sweep={"aqm": [Marker()]}, transport={"ecn": ecn}).run(progress=False).runs
+    marked, dropped = (runs[f"links.bottleneck.{rate}_rate"][0].as_py() for rate in ("mark", "drop"))
+    assert (marked > 0.005) == ecn
+    assert (dropped > 0.005) == (not ecn)
+
+
+class Broken(aqmkit.Aqm):
+    def on_arrival(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> aqmkit.Verdict:
+        raise LookupError("not today")
+
+
+class Confused(aqmkit.Aqm):
+    def on_arrival(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> aqmkit.Verdict:
+        return "drop"  # type: ignore[return-value]
+
+
+def test_an_exception_in_a_hook_ends_the_run_and_is_raised() -> None:
+    with pytest.raises(LookupError, match="not today") as caught:
+        small(sweep={"aqm": [Broken()]}).run(progress=False)
+    assert caught.traceback[-1].name == "on_arrival"
+    with pytest.raises(TypeError, match="Verdict"):
+        small(sweep={"aqm": [Confused()]}).run(progress=False)
+
+
+def test_what_a_broken_discipline_let_pass_is_not_kept() -> None:
+    experiment = small(sweep={"aqm": ["fifo", Broken()]})
+    with pytest.raises(LookupError):
+        experiment.run("out", progress=False, jobs=1)
+    assert aqmkit.read("out").runs["aqm"].to_pylist() in (["fifo"], [])
+
+
+def test_results_are_kept_under_the_code_and_the_parameters() -> None:
+    assert Red().identity() == Red().identity()
+    assert Red(max_p=0.2).identity() != Red().identity()
+
+    class Other(Red):
+        def gauges(self) -> dict[str, float]:
+            return {"avg": 2 * self.avg}
+
+    assert Other().identity() != Red().identity()
+    assert small(sweep={"aqm": [Red()]}).hash == small(sweep={"aqm": [Red()]}).hash
+    assert small(sweep={"aqm": [Red()]}).hash != small(sweep={"aqm": [Red(max_p=0.2)]}).hash
+
+
+def test_it_stands_beside_built_in_ones() -> None:
+    results = aqmkit.compare(["fifo", Red(), "pie"], rate="5mbit", bulk=2, duration="3s", warmup="1s", progress=False)
+    assert results.axes["aqm"] == ["fifo", "Red", "pie"]
+    assert DROP != PASS
