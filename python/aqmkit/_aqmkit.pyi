@@ -5,6 +5,25 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, final
 
+__all__ = [
+    "VERSION",
+    "Cancel",
+    "Env",
+    "Link",
+    "Outcome",
+    "Packet",
+    "Plan",
+    "Queue",
+    "Table",
+    "Verdict",
+    "catalogue",
+    "comparison",
+    "disciplines",
+    "find",
+    "main",
+    "page",
+]
+
 VERSION: str
 
 def main(args: Sequence[str]) -> int: ...

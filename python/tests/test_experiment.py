@@ -50,9 +50,9 @@ sessions = 5
 @pytest.mark.parametrize(
     ("keys", "what", "help"),
     [
-        ({"duration": 5}, "duration", "with a unit"),
+        ({"duration": 5}, "duration", "a time needs a unit"),
         ({"topology": {"rat": "5mbit"}}, "rat is not", "did you mean rate"),
-        ({"sweep": {"aqm": ["rde"]}}, "no discipline is called", "did you mean red"),
+        ({"sweep": {"aqm": ["codle"]}}, "no discipline is called", "did you mean codel"),
         ({"sweep": {"aqm": [{"name": "red", "min": 50, "max": 5}]}}, "min of red cannot be 50", "max"),
     ],
 )
@@ -74,9 +74,8 @@ def test_the_text_of_an_error_is_the_command_s() -> None:
     assert done.returncode == 2
     with pytest.raises(aqmkit.ExperimentError) as caught:
         aqmkit.load("wrong.toml")
-    assert caught.value.what in done.stderr
-    for line in str(caught.value).splitlines():
-        assert line.strip(" │·") in done.stderr
+    # Word by word: the command breaks lines at the width of its terminal.
+    assert str(caught.value).split() == done.stderr.split()
 
 
 def test_changes_are_those_of_set() -> None:

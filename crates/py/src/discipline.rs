@@ -23,10 +23,13 @@ pub(crate) enum Verdict {
     Drop,
 }
 
+/// A function, and the arguments with which it makes the object again.
+type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyType>, &'static str));
+
 #[pymethods]
 impl Verdict {
     /// So that an object with a verdict among its attributes can be copied and pickled.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyType>, &'static str))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let name = match self {
             Verdict::Pass => "PASS",
             Verdict::Mark => "MARK",

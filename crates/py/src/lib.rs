@@ -12,6 +12,9 @@
 //! | `discipline` | a discipline that is written in Python |
 //! | `problem` | errors as exceptions |
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python arrive by value")]
+#![allow(clippy::shadow_unrelated, reason = "what PyO3 makes of an enum does")]
+
 mod control;
 mod discipline;
 mod outcome;

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// A table that every library reads that knows Arrow's PyCapsule interface, without a copy: pyarrow, pandas, Polars, DuckDB.
+/// A table that is read without a copy by every library that knows Arrow's C interface.
 #[pyclass(frozen, module = "aqmkit._aqmkit")]
 pub(crate) struct Table(pub(crate) export::Table);
 

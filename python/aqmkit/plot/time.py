@@ -57,7 +57,7 @@ def series(
     >>> results = aqmkit.compare(["fifo", "pie"], bulk=2, duration="5s", warmup="1s", out=tempfile.mkdtemp())
     >>> figure = aqmkit.plot.series(results, ["classes.tcp.throughput_bps", "links.bottleneck.queue_delay_ms.mean"])
     >>> [axes.get_ylabel() for axes in figure.axes]
-    ['tcp throughput (Mbit/s)', 'queue delay (ms)']
+    ['tcp throughput\\n(Mbit/s)', 'queue delay\\n(ms)']
     """
     made, axes = figure(len(quantities), 1, width, height or 0.5 + 1.1 * len(quantities), sharex=True)
     found = groups(measured, measured.series, by, where)
@@ -67,7 +67,7 @@ def series(
             times, curve = _curve(rows, quantity, factor)
             cell.plot(times, curve, color=COLORS[i % len(COLORS)], ls=DASHES[i % len(DASHES)], label=name)
             _shade(cell, measured.windows if i == 0 else {}, times[-1])
-        cell.set_ylabel(label)
+        cell.set_ylabel(label.replace(" (", "\n("))
         cell.set_ylim(bottom=0)
         cell.margins(x=0)
     axes[-1, 0].set_xlabel("time (s)")

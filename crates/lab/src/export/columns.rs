@@ -83,8 +83,11 @@ pub(super) fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
 /// What a table holds: the columns beside the labels, and how those of one run are made.
 pub(super) struct Layout<'a> {
     pub(super) values: Vec<Field>,
-    pub(super) rows_of: Box<dyn Fn(&RunData<'_>) -> Vec<ArrayRef> + 'a>,
+    pub(super) rows_of: Box<RowsOf<'a>>,
 }
+
+/// Makes the columns of one run.
+type RowsOf<'a> = dyn Fn(&RunData<'_>) -> Vec<ArrayRef> + 'a;
 
 /// Writes one row group (or more) for each run: its labels, then the columns of the layout.
 pub(super) fn write(path: &Path, runs: &[RunData<'_>], layout: &Layout<'_>) -> Result<(), ExportError> {
