@@ -217,8 +217,8 @@ fn options(
     if opens && segment.sack.is_permitted() {
         options.extend([Noop, Noop, SelectiveAcknowledgementPermitted]);
     }
-    let blocks = segment.sack.option_len() as u32;
-    let has_room = opens || seen.len >= segment.len + blocks + WITH_TIMESTAMPS;
+    let room = segment.sack.option_len() as u32;
+    let has_room = opens || seen.len >= segment.len + room + WITH_TIMESTAMPS;
     if has_room && profile.is_some_and(|p| p.timestamps) {
         options.extend([Noop, Noop, Timestamp(segment.ts_val, segment.ts_ecr)]);
     }

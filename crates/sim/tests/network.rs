@@ -139,10 +139,10 @@ fn a_full_link_uses_every_opportunity() {
 #[test]
 fn a_wire_jitters_in_order_and_reorders_what_it_says() {
     let sends: Vec<_> = (0..5000).map(|i| (Instant::ZERO + Duration::from_millis(2 * i), 100)).collect();
-    let (mut scenario, arrivals) = scripted(&sends);
-    scenario.links[0].wire.jitter = Duration::from_millis(20);
-    finish(scenario);
-    let order: Vec<u64> = arrivals.lock().unwrap().iter().map(|a| a.0).collect();
+    let (mut jittery, in_order) = scripted(&sends);
+    jittery.links[0].wire.jitter = Duration::from_millis(20);
+    finish(jittery);
+    let order: Vec<u64> = in_order.lock().unwrap().iter().map(|a| a.0).collect();
     assert_eq!(order, (0..5000).collect::<Vec<_>>(), "jitter keeps the order");
     let (mut scenario, arrivals) = scripted(&sends);
     scenario.links[0].wire.reorder = Some(Reorder { chance: 0.1, delay: Duration::from_millis(3) });

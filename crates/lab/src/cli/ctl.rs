@@ -26,7 +26,8 @@ pub fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
             if parameters.is_empty() && rate.is_none() {
                 return wrong("nothing is set", "write a name and a value, such as target=10ms, or --rate 20mbit");
             }
-            let change = Change { direction: direction.clone(), rate_bps: rate.map(|r| r.as_bps()), parameters };
+            let change =
+                Change { direction: direction.clone(), rate_bps: rate.map(aqmkit_base::BitRate::as_bps), parameters };
             let report = client(args)?.change(change)?;
             Ok(say::print(&report.directions.iter().map(in_effect).collect::<String>())?)
         }

@@ -66,7 +66,7 @@ fn table(list: &[Agreement]) -> String {
     let right = ["simulated", "live", "may differ by", "agrees"].map(|h| head(h, CellAlignment::Right));
     lines.set_header(left.into_iter().chain(right));
     for a in list {
-        let text = [&a.place, &a.what].map(|t| comfy_table::Cell::new(t));
+        let text = [&a.place, &a.what].map(comfy_table::Cell::new);
         let numbers = [a.simulated, a.live, a.within].map(|v| number(significant(v, 3)));
         let agrees = number(if a.holds() { "yes" } else { "no" });
         lines.add_row(text.into_iter().chain(numbers).chain([agrees]));

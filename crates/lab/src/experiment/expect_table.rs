@@ -153,19 +153,19 @@ fn swept(node: &Node, pattern: &Pattern, scope: &Scope) -> Result<Vec<Cell>, Pro
     for axis in axes {
         let places = places(node, axis, scope)?;
         let with = |before: &BTreeMap<usize, usize>, place: usize| {
-            let mut picked = before.clone();
-            picked.insert(axis, place);
-            picked
+            let mut more = before.clone();
+            more.insert(axis, place);
+            more
         };
         picked = picked.iter().flat_map(|before| places.iter().map(|&place| with(before, place))).collect();
     }
-    let cell = |picked: BTreeMap<usize, usize>| {
-        let value = |(name, axis): &(String, usize)| (name.clone(), value(name, *axis, picked[axis], scope));
+    let cell = |chosen: BTreeMap<usize, usize>| {
+        let value = |(name, axis): &(String, usize)| (name.clone(), value(name, *axis, chosen[axis], scope));
         let label = |(&axis, &place): (&usize, &usize)| {
             let (name, labels) = &scope.axes[axis];
             Entry { key: name.clone(), at: pattern.at.clone(), node: Node::string(&pattern.at, &labels[place]) }
         };
-        let change = Node { at: pattern.at.clone(), value: Value::Table(picked.iter().map(label).collect()) };
+        let change = Node { at: pattern.at.clone(), value: Value::Table(chosen.iter().map(label).collect()) };
         Cell { values: sources.iter().map(value).collect(), key: "where", change }
     };
     Ok(picked.into_iter().map(cell).collect())
@@ -185,7 +185,7 @@ fn source(name: &str, scope: &Scope) -> Result<usize, Problem> {
             let keys = scope.settings.iter().flat_map(|values| values.first()).flat_map(|keys| keys.keys());
             let known: Vec<&str> = axes.chain(keys.map(String::as_str)).collect();
             let problem = Problem::new(format!("{name} is neither an axis nor a key that one changes"));
-            Err(problem.right(suggest(name, known.into_iter())))
+            Err(problem.right(suggest(name, known)))
         }
         [first, second, ..] => {
             let (first, second) = (&scope.axes[*first].0, &scope.axes[*second].0);

@@ -26,7 +26,7 @@ fn figure(node: &Node, scope: &Scope) -> Result<Figure, Problem> {
     }
     let response = format!("response_time_ms.{}.mean", keys.response);
     check_metric(&["apps", &keys.app], &response, &scope.names).map_err(|e| e.at(at("response")))?;
-    if keys.upto.is_some_and(|t| t.is_zero()) {
+    if keys.upto.is_some_and(aqmkit_base::Duration::is_zero) {
         return Err(Problem::new("the axis of time would end at zero").right("write upto = \"2s\"").at(at("upto")));
     }
     Ok(Figure {
@@ -34,7 +34,7 @@ fn figure(node: &Node, scope: &Scope) -> Result<Figure, Problem> {
         kind: keys.kind,
         app: keys.app,
         response: keys.response,
-        upto_s: keys.upto.map(|t| t.as_secs_f64()),
+        upto_s: keys.upto.map(aqmkit_base::Duration::as_secs_f64),
         selector: selector(node, scope)?,
         note: keys.note,
     })

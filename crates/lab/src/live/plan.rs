@@ -92,7 +92,7 @@ fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
 /// # Errors
 /// When the kernel does not have it.
 pub fn control(profile: &Profile) -> Result<String, NotLive> {
-    let named = serde_json::to_value(&profile.congestion).ok();
+    let named = serde_json::to_value(profile.congestion).ok();
     let name = named.as_ref().and_then(|v| v.as_str()).unwrap_or("reno");
     // The kernel's reno recovers as NewReno and with SACK, as all of its controls do.
     let name = if ["newreno", "sack"].contains(&name) { "reno" } else { name };
@@ -134,7 +134,7 @@ fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
     if ways.iter().any(|(g, r)| rest(g, r).as_ref() != Some(&(links.clone(), delay))) {
         return unfit("the round trips of its traffic differ; a live link delays all packets alike");
     }
-    let back = |name: &str, rate, delay, aqm| Setup { seed: scenario.seed, ..Setup::new(name, rate, delay, aqm) };
+    let back = |name: &str, rate, wait, aqm| Setup { seed: scenario.seed, ..Setup::new(name, rate, wait, aqm) };
     match links[..] {
         [] => {
             let long = Spec::named("fifo").ok_or_else(|| NotLive::Unfit("there is no fifo".to_owned()))?;

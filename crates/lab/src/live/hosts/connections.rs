@@ -363,11 +363,12 @@ impl Connection {
             let part = left.min(self.unread);
             self.unread -= part;
             left -= part;
-            if part > 0 && self.unread == 0 {
-                if let Some(request) = self.asked.front() {
-                    let due = Due::Thought(slot, self.serial);
-                    world.agenda.push(Reverse((world.now + request.think, due)));
-                }
+            if part > 0
+                && self.unread == 0
+                && let Some(request) = self.asked.front()
+            {
+                let due = Due::Thought(slot, self.serial);
+                world.agenda.push(Reverse((world.now + request.think, due)));
             }
             ahead += left;
         }

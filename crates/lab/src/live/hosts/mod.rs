@@ -148,8 +148,8 @@ impl Hosts {
     fn listen(&mut self, events: &mut Vec<epoll::Event>, most: Duration) -> io::Result<()> {
         events.clear();
         let ns = most.as_nanos();
-        let most = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&most)) {
+        let patience = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&patience)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
@@ -178,8 +178,8 @@ impl Hosts {
     fn happen(&mut self, at: Instant, due: Due) {
         match due {
             Due::Window => {
-                let counters = self.groups.iter().map(|(_, _, apps)| self.counters(apps.clone())).collect();
-                self.record.turn(at, counters);
+                let counters: Vec<Vec<f64>> = self.groups.iter().map(|(_, _, apps)| self.counters(apps.clone())).collect();
+                self.record.turn(at, &counters);
             }
             Due::Start(group) => self.tell_group(group, traffic::Event::Start),
             Due::Wake(app) => {

@@ -141,15 +141,15 @@ impl Record {
     }
 
     /// Windows that begin or end at `at` do so. `counters` are the models' own, by group.
-    pub(super) fn turn(&mut self, at: Instant, counters: Vec<Vec<f64>>) {
+    pub(super) fn turn(&mut self, at: Instant, counters: &[Vec<f64>]) {
         for window in &mut self.windows {
             if window.from <= at && window.before.is_empty() {
                 window.before.clone_from(&self.apps);
-                window.counters[0].clone_from(&counters);
+                window.counters[0] = counters.to_vec();
             }
             if window.to <= at && window.after.is_empty() {
                 window.after.clone_from(&self.apps);
-                window.counters[1].clone_from(&counters);
+                window.counters[1] = counters.to_vec();
             }
         }
     }

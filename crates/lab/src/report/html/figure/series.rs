@@ -41,13 +41,13 @@ pub(in crate::report::html) fn series(
     runs: &[Line<'_>],
     lines: &Lines,
     overlays: &[Overlay],
-    plot: &[String],
+    also: &[String],
 ) -> Option<Figure> {
     let columns: BTreeSet<&str> = runs.iter().flat_map(|run| columns(run.output)).collect();
     let rate = largest_rate(runs);
     let mut asked: Vec<&str> = Vec::new();
     let predicted = overlays.iter().map(|overlay| &overlay.quantity);
-    for path in predicted.chain(plot).map(|path| path.trim_end_matches(".mean")) {
+    for path in predicted.chain(also).map(|path| path.trim_end_matches(".mean")) {
         if !asked.contains(&path) {
             asked.push(path);
         }
