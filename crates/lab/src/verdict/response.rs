@@ -102,7 +102,8 @@ fn crossover(own: Times<'_>, other: Times<'_>) -> f64 {
     let mut times: Vec<f64> = own.points.iter().chain(other.points).map(|p| p.0).filter(|t| *t <= end).collect();
     times.push(end);
     times.sort_by(f64::total_cmp);
-    let ahead = |t: f64| own.share(t) >= other.share(t);
+    // Before the first response of either nobody is ahead.
+    let ahead = |t: f64| own.share(t) > 0.0 && own.share(t) >= other.share(t);
     let Some(last) = times.iter().rposition(|t| ahead(*t)) else { return 0.0 };
     let Some(next) = times.get(last + 1) else { return f64::INFINITY };
     // Between two points both curves are straight, so that they cross once.
