@@ -210,7 +210,7 @@ fn hint(near: &Option<String>) -> String {
 /// Every formula.
 #[must_use]
 pub fn all() -> Vec<Entry> {
-    [cbt::ALL, red::ALL, link::ALL, mpeg::ALL, tcp::ALL, redpd::ALL, web::ALL].concat()
+    [cbt::ALL, red::ALL, link::ALL, mpeg::ALL, tcp::ALL, web::ALL, redpd::ALL].concat()
 }
 
 /// Looks up a formula by name.

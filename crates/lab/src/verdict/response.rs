@@ -100,13 +100,19 @@ pub(super) fn taken(what: Response, own: Times<'_>, other: Option<Times<'_>>) ->
 fn crossover(own: Times<'_>, other: Times<'_>) -> f64 {
     let end = own.quantile(1.0 - RAREST).min(other.quantile(1.0 - RAREST));
     let mut times: Vec<f64> = own.points.iter().chain(other.points).map(|p| p.0).filter(|t| *t <= end).collect();
+    times.push(end);
     times.sort_by(f64::total_cmp);
-    let ahead = times.iter().rposition(|t| own.share(*t) >= other.share(*t));
-    match ahead {
-        Some(last) if last + 1 == times.len() => f64::INFINITY,
-        Some(last) => times[last],
-        None => 0.0,
+    // Before the first response of either nobody is ahead.
+    let ahead = |t: f64| own.share(t) > 0.0 && own.share(t) >= other.share(t);
+    let Some(last) = times.iter().rposition(|t| ahead(*t)) else { return 0.0 };
+    let Some(next) = times.get(last + 1) else { return f64::INFINITY };
+    // Between two points both curves are straight, so that they cross once.
+    let (mut low, mut high) = (times[last], *next);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if ahead(middle) { low = middle } else { high = middle }
     }
+    high
 }
 
 /// The share up to which the quantiles of both are alike.
@@ -158,12 +164,12 @@ mod tests {
     #[test]
     fn curves_cross_where_the_other_comes_to_lead() {
         let own = [(100.0, 0.0), (500.0, 0.9), (9000.0, 1.0)];
-        let other = [(100.0, 0.0), (1500.0, 0.8), (5900.0, 0.996), (6000.0, 1.0)];
+        let other = [(100.0, 0.0), (1500.0, 0.8), (6000.0, 1.0)];
         let crossing = of("crossover", &own, &other);
-        // They cross between the other's points of 1.5 and 5.9 s, where this has 0.912 and 0.964: the last point before it is at 1.5 s.
-        assert_eq!(crossing, 1.5);
+        // 0.9 + 0.1 (t - 500) / 8500 = 0.8 + 0.2 (t - 1500) / 4500
+        assert!((crossing - 4.92).abs() < 1e-3, "{crossing}");
         assert_eq!(of("crossover", &other, &own), f64::INFINITY);
-        assert_eq!(of("crossover", &[(300.0, 0.0), (9000.0, 1.0)], &[(100.0, 0.1), (500.0, 1.0)]), 0.0);
+        assert_eq!(of("crossover", &[(300.0, 0.0), (9000.0, 1.0)], &[(100.0, 0.0), (500.0, 1.0)]), 0.0);
     }
 
     #[test]
