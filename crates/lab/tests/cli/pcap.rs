@@ -89,6 +89,7 @@ fn a_capture_holds_what_crossed_the_link() {
 }
 
 /// What tshark says of a file; nothing where it is not installed.
+#[allow(clippy::print_stdout, reason = "what was skipped is said")]
 fn tshark(desk: &Desk, name: &str, rest: &[&str]) -> Option<String> {
     if Command::new("tshark").arg("--version").output().is_err() {
         println!("skipped: tshark is not installed");

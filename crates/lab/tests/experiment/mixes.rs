@@ -42,7 +42,7 @@ metric = "time_ms.p50"
 #[track_caller]
 fn refused(from: &str, to: &str, why: &str) {
     assert!(MIXES.contains(from));
-    let message = rendered(&parse(&MIXES.replacen(from, to, 1)).unwrap_err());
+    let message = rendered(&parse(&MIXES.replacen(from, to, 1)).expect_err(why));
     assert!(message.contains(why), "{message}");
 }
 
