@@ -1,0 +1,55 @@
+# demo: the main job. test: every test. The rest is for those who change the code; pages writes docs/disciplines/ anew.
+CARGO  ?= cargo
+PYTHON ?= python3
+VENV   := target/venv
+IN_VENV := . $(VENV)/bin/activate &&
+
+.PHONY: demo test test-rust test-python lint lint-rust lint-python bench docs pages python-requirements
+
+demo:
+	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
+	$(CARGO) build --release --locked
+	./target/release/aqmkit run cbt/blast
+
+test: test-rust test-python
+
+test-rust:
+	@echo "Building the tests; their Rust dependencies come from the crates registry."
+	$(CARGO) test --workspace --locked
+
+test-python: $(VENV)/installed
+	@echo "Building the extension module of Python."
+	$(IN_VENV) maturin develop --release --locked --quiet
+	$(IN_VENV) pytest -c pyproject.toml python/tests
+
+lint: lint-rust lint-python
+
+lint-rust:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+lint-python: $(VENV)/installed
+	$(IN_VENV) ruff check
+	$(IN_VENV) ruff format --check
+	$(IN_VENV) mypy
+
+# What the Python tests and lints need, pinned with hashes, in an environment of its own.
+$(VENV)/installed: python/requirements.txt
+	@echo "Installing the Python packages that the tests need; they come from the Python package index."
+	$(PYTHON) -m venv $(VENV)
+	$(IN_VENV) pip install --quiet --require-hashes -r python/requirements.txt
+	touch $@
+
+# Pins newer Python packages; needs uv.
+python-requirements:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header -o python/requirements.txt python/requirements.in
+
+bench:
+	$(CARGO) bench --workspace --locked
+	./target/release/aqmkit bench
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+pages:
+	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --locked
