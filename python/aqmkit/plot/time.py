@@ -44,7 +44,7 @@ def series(
     width: float = COLUMN,
     height: float | None = None,
 ) -> Figure:
-    """Quantities over time, stacked on one axis of time; the mean over the repeats. Windows are shaded.
+    r"""Quantities over time, stacked on one axis of time; the mean over the repeats. Windows are shaded.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def series(
     >>> results = aqmkit.compare(["fifo", "pie"], bulk=2, duration="5s", warmup="1s", out=tempfile.mkdtemp())
     >>> figure = aqmkit.plot.series(results, ["classes.tcp.throughput_bps", "links.bottleneck.queue_delay_ms.mean"])
     >>> [axes.get_ylabel() for axes in figure.axes]
-    ['tcp throughput\\n(Mbit/s)', 'queue delay\\n(ms)']
+    ['tcp throughput\n(Mbit/s)', 'queue delay\n(ms)']
     """
     made, axes = figure(len(quantities), 1, width, height or 0.5 + 1.1 * len(quantities), sharex=True)
     found = groups(measured, measured.series, by, where)

@@ -178,7 +178,8 @@ impl Hosts {
     fn happen(&mut self, at: Instant, due: Due) {
         match due {
             Due::Window => {
-                let counters: Vec<Vec<f64>> = self.groups.iter().map(|(_, _, apps)| self.counters(apps.clone())).collect();
+                let counters: Vec<Vec<f64>> =
+                    self.groups.iter().map(|(_, _, apps)| self.counters(apps.clone())).collect();
                 self.record.turn(at, &counters);
             }
             Due::Start(group) => self.tell_group(group, traffic::Event::Start),
