@@ -106,6 +106,8 @@
 //! | `dcn-drop-probability` | reference, count | share | DCN 3.1: `1 - p_ref / pktcount` |
 //! | `dcn-decrement` | reference, count | packets | DCN 3.2: `pktcount - p_ref`, every `T_dec` |
 //! | `dcn-reference` | reference, a, b, queue, `queue_before`, target | packets | DCN 3.2 |
+//! | `http-unc-size` | share | size | the size that this share of the responses of `http-unc` does not exceed |
+//! | `http-unc-share` | \[above\], \[upto\] (sizes), \[of = "responses"\] | share | of all responses, or of all `bytes`, what is in responses of such sizes |
 //!
 //! ## The web's responses (le04 3, le03; `web.rs`)
 //!
@@ -126,8 +128,6 @@
 //! | `redpd-multiplicative-rounds` | probability, decrement, minimum, \[beta = 2\] | count | 7: `m` |
 //! | `redpd-release` | probability, decrement, minimum, lists, rtt, loss, k, m, \[beta = 2\] | time | 7 |
 //! | `redpd-responsive` | factor | ratio | 6.2: `1 / sqrt(x)` |
-//! | `http-unc-size` | share | size | the size that this share of the responses of `http-unc` does not exceed |
-//! | `http-unc-share` | \[above\], \[upto\] (sizes), \[of = "responses"\] | share | of all responses, or of all `bytes`, what is in responses of such sizes |
 
 mod cbt;
 mod link;
