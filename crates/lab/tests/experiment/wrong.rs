@@ -101,6 +101,11 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     ("a bound that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nevery = \"25\""),
     ("a statistic that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nseconds = \"median\""),
+    (
+        "a transport that loses data for who needs it all",
+        "flows = 4",
+        "flows = 4\nsize = \"1mb\"\ntransport = { congestion = \"tfrc\" }",
+    ),
     ("a formula with a metric", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nformula = \"cbt-threshold\""),
     ("an unknown form of a rate", "rate = \"10mbit\"", "rate = { tracce = \"a.down\" }"),
     ("a trace that is not there", "rate = \"10mbit\"", "rate = { trace = \"a.down\" }"),
