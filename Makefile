@@ -15,7 +15,7 @@ test: test-rust test-python
 
 test-rust:
 	@echo "Building the tests; their Rust dependencies come from the crates registry."
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-fail-fast
 
 test-python: $(VENV)/installed
 	@echo "Building the extension module of Python."

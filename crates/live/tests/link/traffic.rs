@@ -79,8 +79,9 @@ fn marks_reach_the_sender_and_slow_it_down() {
     let (measured, _) = link.close().unwrap();
     let down = &measured.directions[0].1[0];
     assert!(down.total.marks() > 0, "{:?}", down.total);
-    // All that the step gives is marks: a queue that overflowed would say that nobody heard them.
-    assert_eq!(down.total.drops(), 0, "{:?}", down.total);
+    // All that the step gives to ECN-capable packets is marks. A few are not: retransmissions, and what the kernel
+    // says of its own about multicast; many drops would say that nobody heard the marks.
+    assert!(down.total.drops() * 20 < down.total.marks(), "{:?}", down.total);
 }
 
 #[test]
