@@ -48,7 +48,11 @@ fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
 fn experiment(args: &args::Compare) -> Result<Table, Failure> {
     let queues = args.disciplines.iter().map(|d| discipline(d, args)).collect::<Result<Vec<_>, _>>()?;
     let traffic = traffic(args)?;
-    let names = args.disciplines.join(", ");
+    // A title is for a glance: of many names it tells how many.
+    let names = match args.disciplines.len() {
+        many if many > 8 => format!("{many} disciplines"),
+        _ => args.disciplines.join(", "),
+    };
     let mut file = table([
         ("title", string(format!("{names} on a link of {}", args.rate))),
         ("about", string(format!("One link of {}, round trips of {}.", args.rate, args.rtt))),

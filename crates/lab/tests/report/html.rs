@@ -144,10 +144,32 @@ fn plots_have_one_colour_for_each_discipline() {
     let compared =
         all.iter().filter(|plot| plot["data"].as_array().unwrap().iter().any(|trace| trace["name"] == "cbq"));
     for trace in compared.flat_map(|plot| plot["data"].as_array().unwrap()) {
-        let (name, colour) = (trace["name"].to_string(), trace["line"]["color"].to_string());
+        let drawn = ["line", "marker"].iter().find(|part| !trace[part].is_null()).unwrap();
+        let (name, colour) = (trace["name"].to_string(), trace[drawn]["color"].to_string());
         assert_eq!(*colours.entry(name).or_insert(colour.clone()), colour);
     }
     assert_eq!(colours.len(), 5);
+}
+
+/// Five disciplines in each of two windows, the shortest delay at the right.
+#[test]
+fn operating_points_are_plotted_for_every_window() {
+    let page = page_of(&study(1, 2));
+    let all = plots(&page);
+    let operating: Vec<_> = all
+        .iter()
+        .filter(|plot| plot["layout"]["xaxis"]["title"]["text"].as_str().is_some_and(|t| t.starts_with("queue delay")))
+        .collect();
+    assert_eq!(operating.len(), 2);
+    for plot in operating {
+        let traces = plot["data"].as_array().unwrap();
+        assert_eq!(traces.len(), 5);
+        assert!(
+            traces.iter().all(|trace| trace["x"][0].as_f64().unwrap() > 0.0 && trace["y"][0].as_f64().unwrap() > 0.0)
+        );
+        let range = &plot["layout"]["xaxis"]["range"];
+        assert!(range[0].as_f64() > range[1].as_f64(), "{range}");
+    }
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::ReportInput;
-use super::figure::{Figure, Line, Lines, Swatch, curves, series};
+use super::figure::{Figure, Line, Lines, Swatch, curves, operating, series};
 use super::markdown;
 use crate::report::RunData;
-use crate::report::grid::{Grid, Group};
+use crate::report::grid::{Grid, Group, Table};
 use crate::results::Overlay;
 
 /// The most combinations that have plots, and the most lines in one.
@@ -18,6 +18,8 @@ const MOST_LINES: usize = 8;
 pub(super) struct Mix {
     id: String,
     name: String,
+    /// Goodput against queue delay, by window.
+    operating: Vec<(String, Figure)>,
     series: Option<Figure>,
     windows: Vec<Curves>,
 }
@@ -70,7 +72,9 @@ pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -
         let shown: Vec<&str> = lines.iter().map(|line| line.swatch.label.as_str()).collect();
         let overlays = predicted(input, grid, group, &shown);
         let label = format!("Time series of all disciplines {}", group.name());
+        let points = |table: &Table| Some((table.window.clone(), operating(grid, table, swatches)?));
         let mix = Mix {
+            operating: group.tables.iter().filter_map(points).collect(),
             id: format!("mix-{}", place + 1),
             name: group.name(),
             series: series(label, &lines, &Lines::Runs, &overlays, &input.results.plot),
