@@ -75,7 +75,7 @@ use aqmkit_base::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 
 use super::Application;
-use super::model::{Knob, Model, Population, TrafficError, count, in_range, texts_given};
+use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
 use mix::{Mix, Tables};
 use replay::{Host, Script, Source};
 use vector::Vectors;
@@ -121,11 +121,11 @@ impl Model for Params {
         Some(Knob::Stretch("scale", &mut self.scale))
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, self.files().len())?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        let texts = texts(data, self.files().len())?;
         self.check()?;
-        let what = match (&self.vectors, texts) {
-            (Some(file), [text, ..]) => What::File(Arc::new(cvec::parse(file, text)?)),
+        let what = match (&self.vectors, texts.first()) {
+            (Some(file), Some(text)) => What::File(Arc::new(cvec::parse(file, text)?)),
             _ => What::Mix(Arc::new(Tables::new())),
         };
         Ok(Box::new(Hosts { params: self.clone(), what }))

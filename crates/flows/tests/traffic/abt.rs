@@ -25,7 +25,7 @@ t< 10
 ";
 
 fn play(file: &str, json: &str, index: usize) -> Host {
-    let p = spec("abt", json).prepare(&[file.to_owned()]).unwrap();
+    let p = spec("abt", json).prepare(&[file.into()]).unwrap();
     let mut host = Host::new(&*p, index, 1);
     host.run(Duration::from_secs(60));
     host
@@ -112,5 +112,5 @@ fn wrong_parameters_and_files_are_named() {
     let given = spec("abt", r#"{"vectors": "x.cvec"}"#);
     assert_eq!(given.files(), ["x.cvec"]);
     assert!(given.prepare(&[]).is_err_and(|e| e.to_string().contains("1 must be read")));
-    assert!(given.prepare(&["nonsense".to_owned()]).is_err_and(|e| e.to_string().starts_with("x.cvec line 1")));
+    assert!(given.prepare(&["nonsense".into()]).is_err_and(|e| e.to_string().starts_with("x.cvec line 1")));
 }

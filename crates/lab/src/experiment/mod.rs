@@ -10,7 +10,7 @@
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
 //! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
 //! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
-//! | `catalogue`, `files` | where experiments and their data lie |
+//! | `catalogue`, `files`, `recording` | where experiments and their data lie; captures that traffic is made of |
 //! | `problem` | what is wrong, where, and what would be right |
 
 mod catalogue;
@@ -36,6 +36,7 @@ mod problem;
 mod queue;
 mod rate;
 mod read;
+mod recording;
 mod resolve;
 mod response;
 mod scenario;
