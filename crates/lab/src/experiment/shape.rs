@@ -77,6 +77,8 @@ pub(super) struct Topology {
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]
+    pub(super) mark: Loss,
+    #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
     pub(super) measured: Option<String>,
@@ -100,6 +102,8 @@ pub(super) struct Reverse {
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]
+    pub(super) mark: Loss,
+    #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
     aqm: Elsewhere,
@@ -118,6 +122,8 @@ pub(super) struct Link {
     pub(super) overhead: Option<Bytes>,
     #[serde(default)]
     pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) mark: Loss,
     #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,

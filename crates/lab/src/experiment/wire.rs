@@ -1,4 +1,4 @@
-//! What the wire of a link does to packets: `loss`, `jitter`, `reorder`.
+//! What the wire of a link does to packets: `loss`, `mark`, `jitter`, `reorder`.
 
 use aqmkit_base::Duration;
 use aqmkit_sim::scenario;
@@ -9,11 +9,13 @@ use super::path::Path;
 use super::problem::Problem;
 use super::tree::Node;
 
-/// A value of `loss`.
+/// A value of `loss` or `mark`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Loss {
     /// `0.01`
     Random(f64),
+    /// `{ every = 100 }`
+    Every(Every),
     /// `{ p = 0.01, r = 0.25 }`
     Bursts(Bursts),
 }
@@ -22,6 +24,13 @@ impl Default for Loss {
     fn default() -> Self {
         Loss::Random(0.0)
     }
+}
+
+/// Packets at an even distance.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Every {
+    every: u64,
 }
 
 /// The chain of Gilbert and Elliott.
@@ -44,6 +53,7 @@ impl<'de> Deserialize<'de> for Loss {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = toml::Value::deserialize(deserializer)?;
         let loss = match value.is_table() {
+            true if value.get("every").is_some() => Every::deserialize(value).map(Loss::Every),
             true => Bursts::deserialize(value).map(Loss::Bursts),
             false => f64::deserialize(value).map(Loss::Random),
         };
@@ -59,22 +69,19 @@ pub(super) struct Reorder {
     delay: Duration,
 }
 
-/// The wire that the three keys of `node` describe.
-pub(super) fn wire(
-    loss: Loss,
-    jitter: Duration,
-    reorder: Option<Reorder>,
-    node: &Node,
-) -> Result<scenario::Wire, Problem> {
-    let loss = match loss {
-        Loss::Random(share) => scenario::Loss::Random(chance(share, node, &["loss"])?),
-        Loss::Bursts(Bursts { p, r, bad, good }) => scenario::Loss::GilbertElliott {
-            p: chance(p, node, &["loss", "p"])?,
-            r: chance(r, node, &["loss", "r"])?,
-            bad: chance(bad, node, &["loss", "bad"])?,
-            good: chance(good, node, &["loss", "good"])?,
-        },
-    };
+/// What the keys of a table say of its wire.
+pub(super) struct Keys {
+    pub(super) loss: Loss,
+    pub(super) mark: Loss,
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
+}
+
+/// The wire that the keys of `node` describe.
+pub(super) fn wire(keys: Keys, node: &Node) -> Result<scenario::Wire, Problem> {
+    let Keys { loss, mark, jitter, reorder } = keys;
+    let loss = hits(loss, node, "loss")?;
+    let mark = hits(mark, node, "mark")?;
     let reorder = match reorder {
         Some(Reorder { delay, .. }) if delay.is_zero() => {
             let problem = Problem::new("reordered packets are held back for no time");
@@ -85,7 +92,25 @@ pub(super) fn wire(
         }
         None => None,
     };
-    Ok(scenario::Wire { loss, jitter, reorder })
+    Ok(scenario::Wire { loss, mark, jitter, reorder })
+}
+
+/// Which packets are hit, by the value of `key`.
+fn hits(value: Loss, node: &Node, key: &str) -> Result<scenario::Loss, Problem> {
+    Ok(match value {
+        Loss::Random(share) => scenario::Loss::Random(chance(share, node, &[key])?),
+        Loss::Every(Every { every: 0 }) => {
+            let problem = Problem::new(format!("{key} of every 0th packet is none"));
+            return Err(problem.right("write such as { every = 100 }").at(&place(node, &[key, "every"]).at));
+        }
+        Loss::Every(Every { every }) => scenario::Loss::Every(every),
+        Loss::Bursts(Bursts { p, r, bad, good }) => scenario::Loss::GilbertElliott {
+            p: chance(p, node, &[key, "p"])?,
+            r: chance(r, node, &[key, "r"])?,
+            bad: chance(bad, node, &[key, "bad"])?,
+            good: chance(good, node, &[key, "good"])?,
+        },
+    })
 }
 
 /// Checks a chance.
