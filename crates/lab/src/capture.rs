@@ -36,7 +36,7 @@ const SERVER_PORTS: u16 = 8000;
 const TTL: u8 = 64;
 /// A header with this much room carries timestamps: 20 bytes of IP, 20 of TCP, 12 of option.
 const WITH_TIMESTAMPS: u32 = 52;
-/// The kind of link: packets begin with their IPv4 header (LINKTYPE_IPV4).
+/// The kind of link: packets begin with their IPv4 header (`LINKTYPE_IPV4`).
 const IPV4: i32 = 228;
 
 /// Why there is no capture.

@@ -89,7 +89,7 @@ impl Wire {
         let held = self.reorder.map_or(0.0, |r| r.chance);
         let chances = |hits: Loss| match hits {
             Loss::Random(share) => [share, 0.0, 0.0, 0.0],
-            Loss::Every(_) => [0.0; 4],
+            Loss::Every { .. } => [0.0; 4],
             Loss::GilbertElliott { p, r, bad, good } => [p, r, bad, good],
         };
         let all = [self.loss, self.mark].map(chances).into_iter().flatten();
@@ -107,8 +107,13 @@ fn is_none(hits: &Loss) -> bool {
 pub enum Loss {
     /// Each with this chance.
     Random(f64),
-    /// Each packet of this number, counted from the last one.
-    Every(u64),
+    /// Of every `n` packets the last `burst`.
+    Every {
+        /// How many packets; at least one.
+        n: u64,
+        /// How many of them in a row.
+        burst: u64,
+    },
     /// In bursts: a chain of two states, in each of which packets are lost with another chance (Gilbert 1960, Elliott
     /// 1963; `loss gemodel p r 1-h 1-k` of netem).
     GilbertElliott {

@@ -25,7 +25,7 @@ struct Hits {
     by: Loss,
     /// Whether they come in a burst now.
     bad: bool,
-    /// Packets since the last one was hit.
+    /// Packets since the last round began, where they come at even distances.
     since: u64,
     noise: Rng,
 }
@@ -39,9 +39,9 @@ impl Hits {
     fn next(&mut self) -> bool {
         match self.by {
             Loss::Random(share) => self.noise.chance(share),
-            Loss::Every(n) => {
-                self.since = (self.since + 1) % n.max(1);
-                self.since == 0
+            Loss::Every { n, burst } => {
+                self.since = self.since % n.max(1) + 1;
+                self.since + burst > n
             }
             Loss::GilbertElliott { p, r, bad, good } => {
                 // As netem: the packet meets the state that it finds, the next one that after a step.
@@ -160,9 +160,11 @@ mod tests {
 
     #[test]
     fn every_fifth_packet_and_no_other() {
-        let mut wire = wire(Wire { mark: Loss::Every(5), ..Wire::default() });
-        let marked: Vec<usize> = (1..=20).filter(|_| wire.marks()).collect();
-        assert_eq!(marked, [5, 10, 15, 20]);
-        assert!(!wire.loses());
+        let every = |n, burst| wire(Wire { mark: Loss::Every { n, burst }, ..Wire::default() });
+        let marked = |wire: &mut Propagation| (1..=20).filter(|_| wire.marks()).collect::<Vec<_>>();
+        let mut fifth = every(5, 1);
+        assert_eq!(marked(&mut fifth), [5, 10, 15, 20]);
+        assert!(!fifth.loses());
+        assert_eq!(marked(&mut every(7, 2)), [6, 7, 13, 14, 20]);
     }
 }

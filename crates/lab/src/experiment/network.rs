@@ -118,7 +118,13 @@ impl Reader<'_> {
         let aqm = self.queue(node.get("aqm"), rate.mean, topology.mean_packet)?;
         let mut bottleneck = self.link("bottleneck", rate.clone(), topology.delay, aqm);
         bottleneck.wire = wire(
-            wire::Keys { loss: topology.loss, mark: topology.mark, jitter: topology.jitter, reorder: topology.reorder },
+            &wire::Keys {
+                loss: topology.loss,
+                mark: topology.mark,
+                even: topology.even,
+                jitter: topology.jitter,
+                reorder: topology.reorder,
+            },
             node,
         )?;
         let bottleneck = push(&mut links, above_zero(bottleneck, at(node, "rate"))?);
@@ -171,7 +177,13 @@ impl Reader<'_> {
         link.mean_packet = mean_packet;
         link.overhead = framing(reverse.overhead.unwrap_or(self.topology.overhead));
         link.wire = wire(
-            wire::Keys { loss: reverse.loss, mark: reverse.mark, jitter: reverse.jitter, reorder: reverse.reorder },
+            &wire::Keys {
+                loss: reverse.loss,
+                mark: reverse.mark,
+                even: reverse.even,
+                jitter: reverse.jitter,
+                reorder: reverse.reorder,
+            },
             node,
         )?;
         above_zero(link, at(node, "rate")).map(Some)
@@ -205,8 +217,16 @@ impl Reader<'_> {
         let mut link = self.link(&keys.name, rate, keys.delay, aqm);
         link.mean_packet = mean_packet;
         link.overhead = framing(keys.overhead.unwrap_or(self.topology.overhead));
-        link.wire =
-            wire(wire::Keys { loss: keys.loss, mark: keys.mark, jitter: keys.jitter, reorder: keys.reorder }, node)?;
+        link.wire = wire(
+            &wire::Keys {
+                loss: keys.loss,
+                mark: keys.mark,
+                even: keys.even,
+                jitter: keys.jitter,
+                reorder: keys.reorder,
+            },
+            node,
+        )?;
         link.report = keys.report;
         above_zero(link, at(node, "rate"))
     }

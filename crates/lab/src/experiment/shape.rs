@@ -79,6 +79,8 @@ pub(super) struct Topology {
     #[serde(default)]
     pub(super) mark: Loss,
     #[serde(default)]
+    pub(super) even: bool,
+    #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
     pub(super) measured: Option<String>,
@@ -104,6 +106,8 @@ pub(super) struct Reverse {
     #[serde(default)]
     pub(super) mark: Loss,
     #[serde(default)]
+    pub(super) even: bool,
+    #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
     aqm: Elsewhere,
@@ -124,6 +128,8 @@ pub(super) struct Link {
     pub(super) loss: Loss,
     #[serde(default)]
     pub(super) mark: Loss,
+    #[serde(default)]
+    pub(super) even: bool,
     #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,

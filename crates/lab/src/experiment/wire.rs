@@ -14,7 +14,7 @@ use super::tree::Node;
 pub(super) enum Loss {
     /// `0.01`
     Random(f64),
-    /// `{ every = 100 }`
+    /// `{ every = 100, burst = 2 }`
     Every(Every),
     /// `{ p = 0.01, r = 0.25 }`
     Bursts(Bursts),
@@ -31,6 +31,12 @@ impl Default for Loss {
 #[serde(deny_unknown_fields)]
 pub(super) struct Every {
     every: u64,
+    #[serde(default = "one")]
+    burst: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// The chain of Gilbert and Elliott.
@@ -73,15 +79,17 @@ pub(super) struct Reorder {
 pub(super) struct Keys {
     pub(super) loss: Loss,
     pub(super) mark: Loss,
+    pub(super) even: bool,
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
 }
 
 /// The wire that the keys of `node` describe.
-pub(super) fn wire(keys: Keys, node: &Node) -> Result<scenario::Wire, Problem> {
-    let Keys { loss, mark, jitter, reorder } = keys;
-    let loss = hits(loss, node, "loss")?;
-    let mark = hits(mark, node, "mark")?;
+pub(super) fn wire(keys: &Keys, node: &Node) -> Result<scenario::Wire, Problem> {
+    let Keys { loss, mark, even, jitter, reorder } = *keys;
+    let spaced = |hits: scenario::Loss| if even { evenly(hits) } else { hits };
+    let loss = spaced(hits(loss, node, "loss")?);
+    let mark = spaced(hits(mark, node, "mark")?);
     let reorder = match reorder {
         Some(Reorder { delay, .. }) if delay.is_zero() => {
             let problem = Problem::new("reordered packets are held back for no time");
@@ -95,15 +103,26 @@ pub(super) fn wire(keys: Keys, node: &Node) -> Result<scenario::Wire, Problem> {
     Ok(scenario::Wire { loss, mark, jitter, reorder })
 }
 
+/// The same share of packets, at even distances in place of by chance.
+fn evenly(hits: scenario::Loss) -> scenario::Loss {
+    match hits {
+        scenario::Loss::Random(share) if share > 0.0 => {
+            scenario::Loss::Every { n: (1.0 / share).round().max(1.0) as u64, burst: 1 }
+        }
+        other => other,
+    }
+}
+
 /// Which packets are hit, by the value of `key`.
 fn hits(value: Loss, node: &Node, key: &str) -> Result<scenario::Loss, Problem> {
     Ok(match value {
         Loss::Random(share) => scenario::Loss::Random(chance(share, node, &[key])?),
-        Loss::Every(Every { every: 0 }) => {
-            let problem = Problem::new(format!("{key} of every 0th packet is none"));
-            return Err(problem.right("write such as { every = 100 }").at(&place(node, &[key, "every"]).at));
+        Loss::Every(Every { every, burst }) if burst == 0 || burst >= every => {
+            let problem = Problem::new(format!("of every {every} packets {burst} cannot be hit"));
+            let help = "write such as { every = 1000, burst = 2 }, with fewer in a burst than there are";
+            return Err(problem.right(help).at(&place(node, &[key, "every"]).at));
         }
-        Loss::Every(Every { every }) => scenario::Loss::Every(every),
+        Loss::Every(Every { every: n, burst }) => scenario::Loss::Every { n, burst },
         Loss::Bursts(Bursts { p, r, bad, good }) => scenario::Loss::GilbertElliott {
             p: chance(p, node, &[key, "p"])?,
             r: chance(r, node, &[key, "r"])?,
