@@ -1,6 +1,7 @@
 //! The plots of the page, as Plotly reads them.
 
 mod curves;
+mod laws;
 mod palette;
 mod panels;
 mod ratio;
@@ -9,6 +10,7 @@ mod series;
 mod sweep;
 
 pub(super) use curves::curves;
+pub(super) use laws::laws;
 pub(super) use palette::{Swatch, class_swatches, swatches};
 pub(super) use ratio::ratios;
 pub(super) use responses::responses;
