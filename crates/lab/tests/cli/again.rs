@@ -97,15 +97,15 @@ fn packets_count_in_full_however_little_was_captured() {
     let desk = Desk::new();
     desk.write("plain.toml", PLAIN);
     std::fs::write(desk.path().join("a.pcap"), snapped(50)).unwrap();
-    let json = |line: &str| -> serde_json::Value { serde_json::from_str(&desk.run(line).good()).unwrap() };
-    let first = json("run plain.toml --json -q");
+    let results = |line: &str| -> serde_json::Value { serde_json::from_str(&desk.run(line).good()).unwrap() };
+    let first = results("run plain.toml --json -q");
     let offered = |json: &serde_json::Value| json["runs"][0]["classes"]["pcap"]["offered_bps"].as_f64();
     // 40 packets of IP in a second; what is no IP is not among them.
     assert_eq!(offered(&first), Some(40.0 * 1500.0 * 8.0), "{first}");
     std::fs::write(desk.path().join("a.pcap"), snapped(100)).unwrap();
-    let second = json("run plain.toml --json -q");
+    let second = results("run plain.toml --json -q");
     assert_eq!(offered(&second), Some(80.0 * 1500.0 * 8.0), "another content is another run");
-    let fast = json("run plain.toml --json -q --set traffic.pcap.speed=2 --set traffic.pcap.loop=true");
+    let fast = results("run plain.toml --json -q --set traffic.pcap.speed=2 --set traffic.pcap.loop=true");
     assert_eq!(offered(&fast), Some(160.0 * 1500.0 * 8.0));
 }
 
