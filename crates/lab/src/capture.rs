@@ -19,11 +19,10 @@ use std::io::Write;
 use aqmkit_base::rng::derive_seed;
 use aqmkit_base::{Ecn, Instant};
 use aqmkit_flows::transport::{Flags, Profile, Segment};
+use aqmkit_live::replay::{OutputError, PcapWriter};
 use aqmkit_sim::observe::{Content, Observer, Parties, Sighting};
 use aqmkit_sim::{Control, Progress, Scenario};
 use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
-use pcap_file::{DataLink, TsResolution};
 
 use crate::experiment::RunSpec;
 
@@ -37,6 +36,8 @@ const SERVER_PORTS: u16 = 8000;
 const TTL: u8 = 64;
 /// A header with this much room carries timestamps: 20 bytes of IP, 20 of TCP, 12 of option.
 const WITH_TIMESTAMPS: u32 = 52;
+/// The kind of link: packets begin with their IPv4 header (`LINKTYPE_IPV4`).
+const IPV4: i32 = 228;
 
 /// Why there is no capture.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +50,7 @@ pub enum CaptureError {
     Stopped,
     /// The file cannot be written.
     #[error("the capture cannot be written: {0}")]
-    Write(#[from] pcap_file::PcapError),
+    Write(#[from] OutputError),
     /// A packet does not fit into the format.
     #[error("a packet cannot be written: {0}")]
     Packet(String),
@@ -65,14 +66,14 @@ pub fn capture(
     on_progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<u64, CaptureError> {
     let scenario = spec.scenario().map_err(|e| CaptureError::Run(e.to_string()))?;
-    let mut capture = Capture::new(&scenario, out)?;
+    let mut capture = Capture::new(&scenario, out);
     let result = aqmkit_sim::run_observed(scenario, &mut capture, on_progress);
     match (capture.failed, result) {
         (Some(error), _) => Err(error),
         (None, Err(aqmkit_sim::Error::Stopped)) => Err(CaptureError::Stopped),
         (None, Err(other)) => Err(CaptureError::Run(other.to_string())),
         (None, Ok(_)) => {
-            capture.writer.into_writer().flush().map_err(pcap_file::PcapError::IoError)?;
+            capture.writer.finish()?;
             Ok(capture.packets)
         }
     }
@@ -90,12 +91,9 @@ struct Capture<W: Write> {
 }
 
 impl<W: Write> Capture<W> {
-    fn new(scenario: &Scenario, out: W) -> Result<Self, CaptureError> {
-        let header =
-            PcapHeader { datalink: DataLink::IPV4, ts_resolution: TsResolution::NanoSecond, ..PcapHeader::default() };
+    fn new(scenario: &Scenario, out: W) -> Self {
         let profiles = scenario.groups.iter().map(|g| g.profile.clone()).collect();
-        let writer = PcapWriter::with_header(out, header)?;
-        Ok(Capture { writer, profiles, packets: 0, failed: None, bytes: Vec::new() })
+        Capture { writer: PcapWriter::new(out), profiles, packets: 0, failed: None, bytes: Vec::new() }
     }
 
     fn write(&mut self, now: Instant, seen: &Sighting) -> Result<(), CaptureError> {
@@ -112,8 +110,7 @@ impl<W: Write> Capture<W> {
             }
         };
         let length = self.bytes.len() as u32 + payload;
-        let time = std::time::Duration::from_nanos(now.as_nanos());
-        self.writer.write_packet(&PcapPacket::new(time, length, &self.bytes))?;
+        self.writer.write(now.as_nanos(), IPV4, length, &self.bytes)?;
         self.packets += 1;
         Ok(())
     }

@@ -120,9 +120,14 @@ pub struct Figure {
     /// What it shows.
     pub kind: FigureKind,
     /// The traffic whose responses it shows.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub app: String,
     /// The kind of exchanges.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub response: String,
+    /// What a curve shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
     /// Where the axis of time ends, in seconds; at the longest response where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upto_s: Option<f64>,
@@ -145,6 +150,28 @@ pub enum FigureKind {
     Tail,
     /// How many responses have which size and take how long: a map for each run.
     Density,
+    /// A quantity along an axis of numbers, beside what laws say of it.
+    Curve,
+}
+
+/// A quantity along an axis of numbers, beside what laws say of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// The path of the quantity.
+    pub metric: String,
+    /// The axis.
+    pub along: String,
+    /// The laws.
+    pub laws: Vec<Law>,
+}
+
+/// What an equation says of a quantity at the labels of an axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Law {
+    /// What the legend calls it.
+    pub label: String,
+    /// The label of the axis, and the quantity in its own unit.
+    pub points: Vec<(String, f64)>,
 }
 
 /// One axis of a sweep.

@@ -121,6 +121,11 @@ impl Link {
         self.wire.loses()
     }
 
+    /// Whether the wire marks the packet that is being sent, which can carry a mark.
+    pub(crate) fn marks(&mut self) -> bool {
+        self.wire.marks()
+    }
+
     /// The next packet that was dropped or marked since the last call.
     pub(crate) fn next_fate(&mut self) -> Option<Fate> {
         self.fates.0.pop()

@@ -74,6 +74,9 @@ pub struct Link {
 pub struct Wire {
     /// Which packets are lost.
     pub loss: Loss,
+    /// Which packets are marked, of those that can carry a mark.
+    #[serde(skip_serializing_if = "is_none")]
+    pub mark: Loss,
     /// Further delay of each packet, uniform from zero to this; packets keep their order.
     pub jitter: Duration,
     /// Which packets others overtake.
@@ -84,19 +87,33 @@ impl Wire {
     /// Whether every chance is one.
     fn is_possible(&self) -> bool {
         let held = self.reorder.map_or(0.0, |r| r.chance);
-        let lost = match self.loss {
+        let chances = |hits: Loss| match hits {
             Loss::Random(share) => [share, 0.0, 0.0, 0.0],
+            Loss::Every { .. } => [0.0; 4],
             Loss::GilbertElliott { p, r, bad, good } => [p, r, bad, good],
         };
-        lost.into_iter().chain([held]).all(|chance| (0.0..=1.0).contains(&chance))
+        let all = [self.loss, self.mark].map(chances).into_iter().flatten();
+        all.chain([held]).all(|chance| (0.0..=1.0).contains(&chance))
     }
 }
 
-/// Packets lost on the wire.
+/// Without marks a wire is written as it was before there were any.
+fn is_none(hits: &Loss) -> bool {
+    *hits == Loss::default()
+}
+
+/// Packets that are lost, or marked, on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Loss {
     /// Each with this chance.
     Random(f64),
+    /// Of every `n` packets the last `burst`.
+    Every {
+        /// How many packets; at least one.
+        n: u64,
+        /// How many of them in a row.
+        burst: u64,
+    },
     /// In bursts: a chain of two states, in each of which packets are lost with another chance (Gilbert 1960, Elliott
     /// 1963; `loss gemodel p r 1-h 1-k` of netem).
     GilbertElliott {

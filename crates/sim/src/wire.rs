@@ -12,12 +12,45 @@ pub(crate) struct Propagation {
     wire: Wire,
     /// Whether it only delays, as most do.
     perfect: bool,
-    /// Whether losses come in a burst now.
-    bad: bool,
+    losses: Hits,
+    marks: Hits,
     /// The latest arrival so far of a packet that was not held back.
     latest: Instant,
-    noise: Rng,
     shake: Rng,
+}
+
+/// Which packets are hit.
+#[derive(Clone, Debug)]
+struct Hits {
+    by: Loss,
+    /// Whether they come in a burst now.
+    bad: bool,
+    /// Packets since the last round began, where they come at even distances.
+    since: u64,
+    noise: Rng,
+}
+
+impl Hits {
+    fn new(by: Loss, noise: Rng) -> Self {
+        Hits { by, bad: false, since: 0, noise }
+    }
+
+    /// Whether the next packet is.
+    fn next(&mut self) -> bool {
+        match self.by {
+            Loss::Random(share) => self.noise.chance(share),
+            Loss::Every { n, burst } => {
+                self.since = self.since % n.max(1) + 1;
+                self.since + burst > n
+            }
+            Loss::GilbertElliott { p, r, bad, good } => {
+                // As netem: the packet meets the state that it finds, the next one that after a step.
+                let (leaves, hits) = if self.bad { (r, bad) } else { (p, good) };
+                self.bad ^= self.noise.chance(leaves);
+                self.noise.chance(hits)
+            }
+        }
+    }
 }
 
 impl Propagation {
@@ -26,9 +59,9 @@ impl Propagation {
             delay: link.delay,
             wire: link.wire,
             perfect: link.wire == Wire::default(),
-            bad: false,
+            losses: Hits::new(link.wire.loss, Rng::stream(seed, &format!("link.{}.loss", link.name))),
+            marks: Hits::new(link.wire.mark, Rng::stream(seed, &format!("link.{}.mark", link.name))),
             latest: Instant::ZERO,
-            noise: Rng::stream(seed, &format!("link.{}.loss", link.name)),
             shake: Rng::stream(seed, &format!("link.{}.wire", link.name)),
         }
     }
@@ -52,18 +85,12 @@ impl Propagation {
 
     /// Whether the next packet is lost.
     pub(crate) fn loses(&mut self) -> bool {
-        if self.perfect {
-            return false;
-        }
-        match self.wire.loss {
-            Loss::Random(share) => self.noise.chance(share),
-            Loss::GilbertElliott { p, r, bad, good } => {
-                // As netem: the packet meets the state that it finds, the next one that after a step.
-                let (leaves, loses) = if self.bad { (r, bad) } else { (p, good) };
-                self.bad ^= self.noise.chance(leaves);
-                self.noise.chance(loses)
-            }
-        }
+        !self.perfect && self.losses.next()
+    }
+
+    /// Whether the next packet that can carry a mark gets one.
+    pub(crate) fn marks(&mut self) -> bool {
+        !self.perfect && self.marks.next()
     }
 }
 
@@ -76,9 +103,9 @@ mod tests {
             delay: Duration::from_millis(10),
             wire,
             perfect: wire == Wire::default(),
-            bad: false,
+            losses: Hits::new(wire.loss, Rng::stream(1, "loss")),
+            marks: Hits::new(wire.mark, Rng::stream(1, "mark")),
             latest: Instant::ZERO,
-            noise: Rng::stream(1, "loss"),
             shake: Rng::stream(1, "wire"),
         }
     }
@@ -129,5 +156,15 @@ mod tests {
         assert!((share - 0.01 / 0.26).abs() < 0.002 && (run - 4.0).abs() < 0.15, "{share} {run}");
         let (half, _) = losses(Loss::GilbertElliott { p: 0.01, r: 0.25, bad: 0.5, good: 0.1 });
         assert!((half - (0.1 + 0.4 * 0.01 / 0.26)).abs() < 0.004, "{half}");
+    }
+
+    #[test]
+    fn every_fifth_packet_and_no_other() {
+        let every = |n, burst| wire(Wire { mark: Loss::Every { n, burst }, ..Wire::default() });
+        let marked = |wire: &mut Propagation| (1..=20).filter(|_| wire.marks()).collect::<Vec<_>>();
+        let mut fifth = every(5, 1);
+        assert_eq!(marked(&mut fifth), [5, 10, 15, 20]);
+        assert!(!fifth.loses());
+        assert_eq!(marked(&mut every(7, 2)), [6, 7, 13, 14, 20]);
     }
 }

@@ -32,7 +32,7 @@ impl Application for Script {
             return;
         }
         while let Some((_, len)) = self.sends.get(self.next).filter(|(at, _)| *at <= cx.now) {
-            cx.want(Action::Datagram { len: *len, tag: self.next as u64 });
+            cx.want(Action::Datagram { len: *len, tag: self.next as u64, ecn: Ecn::NotEct });
             self.next += 1;
         }
         if let Some((at, _)) = self.sends.get(self.next) {

@@ -18,7 +18,7 @@ const RTT: Duration = Duration::from_millis(100);
 /// Plays a file on a link of 10 Mb/s with a round trip of 100 ms.
 fn play(file: &str) -> Output {
     let table = serde_json::json!({ "vectors": "x", "hosts": 1 });
-    let population = Spec::read("abt", table).unwrap().prepare(&[file.to_owned()]).unwrap();
+    let population = Spec::read("abt", table).unwrap().prepare(&[file.into()]).unwrap();
     let app = population.make(0, &mut Rng::stream(1, "x"));
     let group = group("abt", vec![app], Profile::named("rfc").unwrap(), Delays::Each(vec![RTT]));
     finish(dumbbell(BitRate::from_bps(10_000_000), spec("fifo", r#"{"limit": 1000}"#), vec![group], 0, 30))

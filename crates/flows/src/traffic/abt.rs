@@ -8,7 +8,9 @@
 //! A *sequential* connection is a series of epochs (a, b, t): the initiator sends `a` bytes, the acceptor waits and sends `b`
 //! bytes, the initiator waits `t` and begins again (hernandez06). In a *concurrent* one the ends send by clocks of their own,
 //! without regard to each other. Waits belong to the applications; what the network adds is for the transport and the links
-//! to say. Connections start by the clock, whether earlier ones are through or not.
+//! to say. Connections start by the clock, whether earlier ones are through or not. With `block` a file gives more than one
+//! workload: blocks of it in another order (block resampling, hernandez06), in which arrivals stay as bursty as they were
+//! within a block, and what changes over longer times is spread.
 //!
 //! With `vectors` the connections are those of a tmix file. Both of its forms are read, told apart by their first words:
 //!
@@ -38,6 +40,9 @@
 //! |---|---|---|---|
 //! | `vectors` | file | none | connection vectors to play in place of the mix |
 //! | `scale` | 1 | 1 | start times are multiplied by it: the load falls as it rises |
+//! | `block` | time | none | play the file in blocks of this length (before `scale`) in another order; shorter than bursts last and they are torn |
+//! | `order` | | `"shuffled"` | `"shuffled"`: each block once, so that the load is the file's; `"drawn"`: as many, drawn with replacement |
+//! | `shuffle` | | 1 | another number is another order, the same for all runs |
 //! | `interval` | time | 10ms | mean time between connections of the mix |
 //! | `hosts` | | 100 | connections are dealt out in turn to so many hosts |
 //!
@@ -50,6 +55,7 @@
 //! 2. Where the acceptor sends twice in a row, its wait is counted from the receipt of the first; so is its wait before the end.
 //! 3. Windows, round trips and losses of the file are not used: the experiment has its own.
 //! 4. tmix can start with connections that are under way; here a warm-up does that.
+//! 5. The last block is as long as the others, though the file may end within it.
 //!
 //! ## Evidence
 //!
@@ -75,10 +81,15 @@ use aqmkit_base::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 
 use super::Application;
-use super::model::{Knob, Model, Population, TrafficError, count, in_range, texts_given};
+use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
 use mix::{Mix, Tables};
 use replay::{Host, Script, Source};
 use vector::Vectors;
+
+/// Blocks are no shorter.
+const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
+/// More blocks are a slip of the hand.
+const MAX_BLOCKS: u64 = 1_000_000;
 
 /// The parameters of connection vectors as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,15 +100,59 @@ pub struct Params {
     pub vectors: Option<String>,
     /// What start times are multiplied by.
     pub scale: f64,
+    /// The length of the blocks that the file is played in, if their order is to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<Duration>,
+    /// How blocks are chosen.
+    pub order: Order,
+    /// Which order of all.
+    pub shuffle: u64,
     /// Mean time between connections of the mix.
     pub interval: Duration,
     /// Connections are dealt out in turn to so many hosts.
     pub hosts: usize,
 }
 
+/// How the blocks of a file are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Each once.
+    #[default]
+    Shuffled,
+    /// As many, each drawn from all.
+    Drawn,
+}
+
+impl Params {
+    /// The connections of the file, in the order that is asked for.
+    fn read(&self, file: &str, text: &str) -> Result<Vectors, TrafficError> {
+        let vectors = cvec::parse(file, text)?;
+        let Some(block) = self.block else { return Ok(vectors) };
+        let last = vectors.all.last().map_or(0, |v| v.start_us);
+        if Duration::from_micros(last).whole(block) >= MAX_BLOCKS {
+            return Err(TrafficError::new(
+                "block",
+                block,
+                format!("it must make {MAX_BLOCKS} blocks at most of the file"),
+            ));
+        }
+        let mut rng = Rng::stream(self.shuffle, "abt.blocks");
+        Ok(vectors.in_blocks(block.as_nanos() / 1000, self.order == Order::Drawn, &mut rng))
+    }
+}
+
 impl Default for Params {
     fn default() -> Self {
-        Params { vectors: None, scale: 1.0, interval: Duration::from_millis(10), hosts: 100 }
+        Params {
+            vectors: None,
+            scale: 1.0,
+            block: None,
+            order: Order::Shuffled,
+            shuffle: 1,
+            interval: Duration::from_millis(10),
+            hosts: 100,
+        }
     }
 }
 
@@ -107,6 +162,12 @@ impl Model for Params {
     fn check(&self) -> Result<(), TrafficError> {
         count("hosts", self.hosts)?;
         in_range("scale", self.scale, 1e-6, 1e9)?;
+        if let Some(block) = self.block.filter(|&b| b < SHORTEST_BLOCK) {
+            return Err(TrafficError::new("block", block, format!("it must be at least {SHORTEST_BLOCK}")));
+        }
+        if let (Some(block), None) = (self.block, &self.vectors) {
+            return Err(TrafficError::new("block", block, "it is for a file: name one in vectors"));
+        }
         if self.interval < Duration::from_micros(1) {
             return Err(TrafficError::new("interval", self.interval, "it must be at least 1us"));
         }
@@ -121,11 +182,11 @@ impl Model for Params {
         Some(Knob::Stretch("scale", &mut self.scale))
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, self.files().len())?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        let texts = texts(data, self.files().len())?;
         self.check()?;
-        let what = match (&self.vectors, texts) {
-            (Some(file), [text, ..]) => What::File(Arc::new(cvec::parse(file, text)?)),
+        let what = match (&self.vectors, texts.first()) {
+            (Some(file), Some(text)) => What::File(Arc::new(self.read(file, text)?)),
             _ => What::Mix(Arc::new(Tables::new())),
         };
         Ok(Box::new(Hosts { params: self.clone(), what }))

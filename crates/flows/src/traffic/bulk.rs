@@ -40,7 +40,7 @@
 use aqmkit_base::{Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::model::{Model, Population, TrafficError, count_or_none, texts_given};
+use super::model::{Data, Model, Population, TrafficError, count_or_none, texts};
 use super::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange};
 
 /// Bytes of the request that asks for the transfer.
@@ -78,8 +78,8 @@ impl Model for Params {
         Ok(())
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, 0)?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        texts(data, 0)?;
         self.check()?;
         Ok(Box::new(Flows(self.clone())))
     }

@@ -42,11 +42,11 @@
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, table 4.1, appendix A.3.2.
 //! * rfc7928: N. Kuhn et al., Characterization Guidelines for Active Queue Management, 2016, section 5.
 
-use aqmkit_base::{BitRate, Bytes, Duration, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use super::datagrams::{RECEIVED, Received, payload_of};
-use super::model::{Knob, Model, Population, TrafficError, count, in_range, texts_given};
+use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
 use super::{Action, Application, Cx, Event};
 
 /// The rate of the UDP blast: 1270 packets of 1075 bytes in a second.
@@ -99,8 +99,8 @@ impl Model for Params {
         Some(Knob::Count("flows", &mut self.flows))
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, 0)?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        texts(data, 0)?;
         self.check()?;
         let gap = match self.interval {
             Some(every) => Gap::Every(every),
@@ -174,7 +174,7 @@ impl Application for Flow {
             Event::Stop => self.over = true,
             Event::Start => cx.want(Action::WakeAt(cx.now + self.phase)),
             Event::Wake if !self.over => {
-                cx.want(Action::Datagram { len: self.payload, tag: self.sent });
+                cx.want(Action::Datagram { len: self.payload, tag: self.sent, ecn: Ecn::NotEct });
                 self.sent += 1;
                 let gap = self.gap(cx.rng);
                 cx.want(Action::WakeAt(cx.now + gap));

@@ -81,7 +81,7 @@ pub use tables::MahTables;
 
 use super::Application;
 use super::browser::{Habits, User};
-use super::model::{Knob, Model, Population, TrafficError, count, texts_given};
+use super::model::{Data, Knob, Model, Population, TrafficError, count, texts};
 
 /// The parameters of Mah's web users as an experiment has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -151,9 +151,9 @@ impl Model for Params {
         Some(Knob::Count("users", &mut self.users))
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, self.files().len())?;
-        let tables = if self.data.is_some() { MahTables::parse(texts)? } else { MahTables::default() };
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        let texts = texts(data, self.files().len())?;
+        let tables = if self.data.is_some() { MahTables::parse(&texts)? } else { MahTables::default() };
         Ok(Box::new(self.users_with(&tables)?))
     }
 }

@@ -75,7 +75,7 @@ use serde::{Deserialize, Serialize};
 use super::Application;
 use super::browser::{Habits, User};
 use super::http_mah::MahTables;
-use super::model::{Knob, Model, Population, TrafficError, count, in_range, texts_given};
+use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
 
 /// The parameters of the web users as an experiment has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,8 +116,8 @@ impl Model for Params {
         Some(Knob::Count("users", &mut self.users))
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, 0)?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        texts(data, 0)?;
         self.check()?;
         let mah = MahTables::default();
         let Some(think) = mah.think.truncated(self.think_max.as_secs_f64()) else {

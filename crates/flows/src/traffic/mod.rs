@@ -21,15 +21,16 @@ pub mod law;
 pub mod model;
 pub mod mpeg;
 pub mod on_off;
+pub mod pcap;
 pub mod ramp;
 pub mod registry;
 pub mod short_flows;
 pub mod videoconf;
 pub mod web;
 
-pub use model::{Model, Population, TrafficError};
+pub use model::{Data, Format, Model, Population, TrafficError};
 
-use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
 
 /// One of an application's connections, by the application's own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +80,8 @@ pub enum Action {
         len: u32,
         /// What the receiving half of the model is told about it.
         tag: u64,
+        /// The ECN codepoint that it is sent with.
+        ecn: Ecn,
     },
     /// Call again at this time with [`Event::Wake`]. Replaces an earlier wish.
     WakeAt(Instant),

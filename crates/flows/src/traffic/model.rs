@@ -1,10 +1,13 @@
 //! What all traffic models have in common: parameters that are checked once, and then make applications.
 
+use std::sync::Arc;
+
 use aqmkit_base::Rng;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Application;
+use super::pcap::Recording;
 
 /// A parameter or a data file that cannot be used: which, what it was, what is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +79,8 @@ pub enum Knob<'a> {
     Count(&'static str, &'a mut usize),
     /// What the times between starts are multiplied by: the load falls as it rises.
     Stretch(&'static str, &'a mut f64),
+    /// How many times as fast as recorded packets are sent.
+    Speed(&'static str, &'a mut f64),
 }
 
 impl Knob<'_> {
@@ -83,7 +88,7 @@ impl Knob<'_> {
     #[must_use]
     pub fn field(&self) -> &'static str {
         match self {
-            Knob::Count(field, _) | Knob::Stretch(field, _) => field,
+            Knob::Count(field, _) | Knob::Stretch(field, _) | Knob::Speed(field, _) => field,
         }
     }
 
@@ -92,7 +97,7 @@ impl Knob<'_> {
     pub fn value(&self) -> f64 {
         match self {
             Knob::Count(_, n) => **n as f64,
-            Knob::Stretch(_, factor) => **factor,
+            Knob::Stretch(_, factor) | Knob::Speed(_, factor) => **factor,
         }
     }
 
@@ -102,6 +107,7 @@ impl Knob<'_> {
         match self {
             Knob::Count(_, n) => **n as f64,
             Knob::Stretch(_, factor) => 1.0 / **factor,
+            Knob::Speed(_, factor) => **factor,
         }
     }
 
@@ -116,6 +122,10 @@ impl Knob<'_> {
             }
             Knob::Stretch(_, factor) => {
                 **factor = 1.0 / amount;
+                factor.is_finite() && **factor > 0.0
+            }
+            Knob::Speed(_, factor) => {
+                **factor = amount;
                 factor.is_finite() && **factor > 0.0
             }
         }
@@ -133,6 +143,9 @@ pub trait Model: Clone + std::fmt::Debug + PartialEq + Default + Serialize + Des
     /// When one cannot.
     fn check(&self) -> Result<(), TrafficError>;
 
+    /// What its data files hold.
+    const FORMAT: Format = Format::Text;
+
     /// The data files that the parameters name. Nothing here opens a file: whoever calls reads them.
     fn files(&self) -> Vec<String> {
         Vec::new()
@@ -144,11 +157,11 @@ pub trait Model: Clone + std::fmt::Debug + PartialEq + Default + Serialize + Des
         None
     }
 
-    /// The checked parameters with the text of the files in [`Model::files`], in that order.
+    /// The checked parameters with what the files of [`Model::files`] hold, in that order.
     ///
     /// # Errors
-    /// When a parameter cannot be used, or a text is missing or is not what it should be.
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError>;
+    /// When a parameter cannot be used, or a file is missing or is not what it should be.
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError>;
 }
 
 /// A model that is ready to make its applications. What they share (tables, traces) stands here once.
@@ -172,12 +185,46 @@ pub trait Population: Send + Sync {
     }
 }
 
-/// Refuses a number of texts that is not the number of files asked for.
-pub(crate) fn texts_given(texts: &[String], wanted: usize) -> Result<(), TrafficError> {
-    if texts.len() == wanted {
-        return Ok(());
+/// What the data files of a model hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text.
+    Text,
+    /// A capture of packets.
+    Capture,
+}
+
+/// A data file that was read for a model.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// Its text.
+    Text(String),
+    /// Its packets.
+    Capture(Arc<Recording>),
+}
+
+impl Data {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Data::Text(text) => Some(text),
+            Data::Capture(_) => None,
+        }
     }
-    Err(TrafficError::new("data files", texts.len(), format!("{wanted} must be read and handed over")))
+}
+
+impl From<&str> for Data {
+    fn from(text: &str) -> Self {
+        Data::Text(text.to_owned())
+    }
+}
+
+/// The texts of the data files, as many as were asked for.
+pub(crate) fn texts(data: &[Data], wanted: usize) -> Result<Vec<&str>, TrafficError> {
+    let texts: Vec<&str> = data.iter().filter_map(Data::text).collect();
+    if texts.len() == wanted && data.len() == wanted {
+        return Ok(texts);
+    }
+    Err(TrafficError::new("data files", data.len(), format!("{wanted} must be read and handed over")))
 }
 
 /// Bytes of IPv4 and UDP header that the host adds to a datagram.

@@ -90,13 +90,13 @@ pub mod playback;
 
 use std::sync::Arc;
 
-use aqmkit_base::{Bytes, Duration, Instant, Rng};
+use aqmkit_base::{Bytes, Duration, Ecn, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use self::movie::{Kind, MAX_FRAME, Movie, Style};
 use self::playback::Playback;
 use super::datagrams::{MAX_PAYLOAD, Received};
-use super::model::{Model, Population, TrafficError, count, in_range, texts_given};
+use super::model::{Data, Model, Population, TrafficError, count, in_range, texts};
 use super::{Action, Application, Cx, Event};
 
 /// The parameters of MPEG streams as a user writes them.
@@ -204,9 +204,9 @@ impl Model for Params {
         self.frames.iter().cloned().collect()
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, self.files().len())?;
-        let movie = Arc::new(self.movie(texts.first().map(String::as_str))?);
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        let texts = texts(data, self.files().len())?;
+        let movie = Arc::new(self.movie(texts.first().copied())?);
         Ok(Box::new(Streams { params: self.clone(), fragment: self.fragment.0 as u32, movie }))
     }
 }
@@ -278,7 +278,7 @@ impl Stream {
         let mut left = frame.size;
         while left > 0 {
             let len = left.min(self.fragment);
-            cx.want(Action::Datagram { len, tag: self.sent });
+            cx.want(Action::Datagram { len, tag: self.sent, ecn: Ecn::NotEct });
             self.packets_sent += 1;
             left -= len;
         }

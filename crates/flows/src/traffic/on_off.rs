@@ -48,12 +48,12 @@
 //! * willinger97: W. Willinger, M. Taqqu, R. Sherman, D. Wilson, Self-Similarity Through High-Variability, IEEE/ACM
 //!   Transactions on Networking 5(1), 1997.
 
-use aqmkit_base::{BitRate, Bytes, Duration, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use super::datagrams::{RECEIVED, Received, payload_of};
 use super::law::{Law, check_shape};
-use super::model::{Knob, Model, Population, TrafficError, count, texts_given};
+use super::model::{Data, Knob, Model, Population, TrafficError, count, texts};
 use super::{Action, Application, Cx, Event};
 
 /// The parameters of on-off sources as a user writes them.
@@ -110,8 +110,8 @@ impl Model for Params {
         Some(Knob::Count("flows", &mut self.flows))
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, 0)?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        texts(data, 0)?;
         self.check()?;
         let payload = payload_of("packet", self.packet)?;
         Ok(Box::new(Sources { params: self.clone(), payload }))
@@ -172,7 +172,7 @@ impl Source {
     }
 
     fn send(&mut self, cx: &mut Cx<'_>) {
-        cx.want(Action::Datagram { len: self.payload, tag: self.sent });
+        cx.want(Action::Datagram { len: self.payload, tag: self.sent, ecn: Ecn::NotEct });
         self.sent += 1;
         self.left = self.left.saturating_sub(1);
         let mut wait = self.params.rate.transmit(self.params.packet, &mut self.carry);

@@ -45,11 +45,11 @@
 //!
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapter IV.5.
 
-use aqmkit_base::{BitRate, Bytes, Duration, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use super::datagrams::{RECEIVED, Received, payload_of};
-use super::model::{Model, Population, TrafficError, texts_given};
+use super::model::{Data, Model, Population, TrafficError, texts};
 use super::{Action, Application, Cx, Event};
 
 /// A time since the start of the traffic, and the rate then.
@@ -92,8 +92,8 @@ impl Model for Params {
         }
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, 0)?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        texts(data, 0)?;
         self.check()?;
         Ok(Box::new(One { payload: payload_of("packet", self.packet)?, line: Line::new(&self.points) }))
     }
@@ -240,7 +240,7 @@ impl Application for Flow {
                 self.schedule(cx);
             }
             Event::Wake if !self.over => {
-                cx.want(Action::Datagram { len: self.payload, tag: self.sent });
+                cx.want(Action::Datagram { len: self.payload, tag: self.sent, ecn: Ecn::NotEct });
                 self.sent += 1;
                 self.schedule(cx);
             }

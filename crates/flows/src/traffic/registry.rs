@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::model::{Knob, Model, Population, TrafficError};
+use super::model::{Data, Format, Knob, Model, Population, TrafficError};
 pub use crate::page::Entry;
 
 macro_rules! registry {
@@ -64,6 +64,12 @@ macro_rules! registry {
                 match self { $(Spec::$variant(p) => p.files(),)* }
             }
 
+            /// What the data files hold: [`Model::FORMAT`].
+            #[must_use]
+            pub fn format(&self) -> Format {
+                match self { $(Spec::$variant(_) => <super::$module::Params as Model>::FORMAT,)* }
+            }
+
             /// The parameter that sets the load: [`Model::knob`].
             pub fn knob(&mut self) -> Option<Knob<'_>> {
                 match self { $(Spec::$variant(p) => p.knob(),)* }
@@ -72,9 +78,9 @@ macro_rules! registry {
             /// The checked model, ready to make its applications: [`Model::prepare`].
             ///
             /// # Errors
-            /// When a parameter or the text of a file cannot be used.
-            pub fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-                match self { $(Spec::$variant(p) => p.prepare(texts),)* }
+            /// When a parameter or what a file holds cannot be used.
+            pub fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+                match self { $(Spec::$variant(p) => p.prepare(data),)* }
             }
         }
 
@@ -113,6 +119,7 @@ registry! {
     ShortFlows = short_flows, "short-flows";
     Abt = abt, "abt";
     OnOff = on_off, "on-off";
+    Pcap = pcap, "pcap";
 }
 
 #[cfg(test)]
@@ -130,8 +137,12 @@ mod tests {
             }
             assert!(!entry.summary().is_empty());
             let spec = Spec::named(entry.name).unwrap();
-            assert_eq!((spec.name(), spec.check()), (entry.name, Ok(())));
-            assert!(spec.prepare(&[]).unwrap().instances() > 0);
+            assert_eq!(spec.name(), entry.name);
+            // What there is no default for is a file.
+            match spec.check() {
+                Ok(()) => assert!(spec.prepare(&[]).unwrap().instances() > 0),
+                Err(e) => assert_eq!((e.field.as_str(), spec.format()), ("file", Format::Capture)),
+            }
             let written = serde_json::to_string(&spec).unwrap();
             assert_eq!(Spec::read(entry.name, &mut serde_json::Deserializer::from_str(&written)).unwrap(), spec);
         }

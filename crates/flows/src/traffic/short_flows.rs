@@ -54,7 +54,7 @@ use aqmkit_base::{Bytes, Duration, Rng, dist};
 use serde::{Deserialize, Serialize};
 
 use super::downloads::Downloads;
-use super::model::{Knob, Model, Population, TrafficError, count_or_none, in_range, texts_given};
+use super::model::{Data, Knob, Model, Population, TrafficError, count_or_none, in_range, texts};
 use super::{Action, Application, Cx, Event, Exchange};
 
 /// Bytes of the request that asks for a download.
@@ -110,8 +110,8 @@ impl Model for Params {
         Some(Knob::Count("sources", &mut self.sources))
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, 0)?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        texts(data, 0)?;
         self.check()?;
         Ok(Box::new(Sources { sources: self.sources, law: self.law() }))
     }

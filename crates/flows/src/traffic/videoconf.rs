@@ -53,12 +53,12 @@
 
 use std::sync::Arc;
 
-use aqmkit_base::{Duration, Instant, Rng, dist};
+use aqmkit_base::{Duration, Ecn, Instant, Rng, dist};
 use serde::{Deserialize, Serialize};
 
 use super::datagrams::{MAX_PAYLOAD, RECEIVED, Received};
 use super::empirical::skipped;
-use super::model::{Model, Population, TrafficError, UDP_HEADERS, count, texts_given};
+use super::model::{Data, Model, Population, TrafficError, UDP_HEADERS, count, texts};
 use super::{Action, Application, Cx, Event};
 
 /// The parameters of video conferences as a user writes them.
@@ -89,9 +89,9 @@ impl Model for Params {
         self.trace.iter().cloned().collect()
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
         self.check()?;
-        texts_given(texts, self.files().len())?;
+        let texts = texts(data, self.files().len())?;
         let trace = match (&self.trace, texts.first()) {
             (Some(name), Some(text)) => Trace::parse(name, text)?,
             _ => Trace::proshare(),
@@ -273,7 +273,7 @@ impl Flow {
                 cx.want(Action::WakeAt(due));
                 return;
             }
-            cx.want(Action::Datagram { len: self.trace.packets[self.next].len, tag: self.sent });
+            cx.want(Action::Datagram { len: self.trace.packets[self.next].len, tag: self.sent, ecn: Ecn::NotEct });
             self.next += 1;
             self.sent += 1;
         }

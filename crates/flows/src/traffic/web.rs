@@ -72,7 +72,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Application;
 use super::law::{Law, check_shape};
-use super::model::{Knob, Model, Population, TrafficError, count, in_range, texts_given};
+use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
 use session::Session;
 
 /// Where the time between pages begins.
@@ -167,8 +167,8 @@ impl Model for Params {
         Some(Knob::Count("sessions", &mut self.sessions))
     }
 
-    fn prepare(&self, texts: &[String]) -> Result<Box<dyn Population>, TrafficError> {
-        texts_given(texts, 0)?;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        texts(data, 0)?;
         self.check()?;
         Ok(Box::new(Sessions(Arc::new(self.clone()))))
     }

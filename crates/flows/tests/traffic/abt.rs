@@ -25,7 +25,7 @@ t< 10
 ";
 
 fn play(file: &str, json: &str, index: usize) -> Host {
-    let p = spec("abt", json).prepare(&[file.to_owned()]).unwrap();
+    let p = spec("abt", json).prepare(&[file.into()]).unwrap();
     let mut host = Host::new(&*p, index, 1);
     host.run(Duration::from_secs(60));
     host
@@ -112,5 +112,46 @@ fn wrong_parameters_and_files_are_named() {
     let given = spec("abt", r#"{"vectors": "x.cvec"}"#);
     assert_eq!(given.files(), ["x.cvec"]);
     assert!(given.prepare(&[]).is_err_and(|e| e.to_string().contains("1 must be read")));
-    assert!(given.prepare(&["nonsense".to_owned()]).is_err_and(|e| e.to_string().starts_with("x.cvec line 1")));
+    assert!(given.prepare(&["nonsense".into()]).is_err_and(|e| e.to_string().starts_with("x.cvec line 1")));
+}
+
+/// Connections at 0, 1, 2 … 19 s, that at `n` with a request of `100 + n` bytes.
+fn twenty() -> String {
+    (0..20).map(|n| format!("SEQ {}000000 1 1 1\n> {}\nt 1000\n< 100\n", n, 100 + n)).collect()
+}
+
+/// The starts of a host's connections in seconds, with what each asks for.
+fn starts(json: &str) -> Vec<(u64, u64)> {
+    let host = play(&twenty(), &format!(r#"{{"vectors": "x", "hosts": 1, {json}}}"#), 0);
+    let opened = host.opens.iter().map(|o| o.0.as_secs_f64() as u64);
+    opened.zip(host.requests.iter().map(|r| r.0 - 100)).collect()
+}
+
+#[test]
+fn blocks_come_in_another_order_and_stay_whole() {
+    let shuffled = starts(r#""block": "5s""#);
+    let told: Vec<u64> = shuffled.iter().map(|s| s.0).collect();
+    assert_eq!(told, (0..20).collect::<Vec<_>>(), "as many in each second as before");
+    let order: Vec<u64> = shuffled.chunks(5).map(|block| block[0].1 / 5).collect();
+    assert!(shuffled.chunks(5).all(|b| b.iter().zip(0..).all(|(s, n)| s.1 == b[0].1 + n)), "{shuffled:?}");
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, [0, 1, 2, 3], "each block once");
+    let orders: std::collections::BTreeSet<Vec<(u64, u64)>> =
+        (1..9).map(|n| starts(&format!(r#""block": "5s", "shuffle": {n}"#))).collect();
+    assert!(orders.len() > 4, "{}", orders.len());
+    assert_eq!(shuffled, starts(r#""block": "5s""#), "the same number is the same order");
+}
+
+#[test]
+fn drawn_blocks_come_more_than_once_or_not_at_all() {
+    let drawn: Vec<Vec<(u64, u64)>> =
+        (1..9).map(|n| starts(&format!(r#""block": "5s", "order": "drawn", "shuffle": {n}"#))).collect();
+    assert!(drawn.iter().all(|d| d.len() == 20 && d.iter().zip(0..).all(|(s, n)| s.0 == n)));
+    let blocks = |d: &Vec<(u64, u64)>| d.chunks(5).map(|b| b[0].1 / 5).collect::<std::collections::BTreeSet<_>>().len();
+    assert!(drawn.iter().any(|d| blocks(d) < 4));
+    assert!(spec("abt", r#"{"block": "5s"}"#).check().is_err_and(|e| e.to_string().contains("name one in vectors")));
+    assert!(spec("abt", r#"{"vectors": "x", "block": "0s"}"#).check().is_err());
+    let many = spec("abt", r#"{"vectors": "x", "block": "1ms"}"#).prepare(&["S 3600000000 1 0 0\nI 0 0 300\n".into()]);
+    assert!(many.is_err_and(|e| e.to_string().contains("1000000 blocks at most")));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use aqmkit_flows::traffic::registry::Spec;
 use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange, Population};
 
@@ -22,6 +22,7 @@ pub(crate) struct Sent {
     pub(crate) at: Instant,
     pub(crate) len: u32,
     pub(crate) tag: u64,
+    pub(crate) ecn: Ecn,
 }
 
 #[derive(Debug, Default)]
@@ -164,7 +165,7 @@ impl Host {
                 assert!(self.open.contains_key(&conn) && bytes > 0, "pushed on what is not open");
                 self.pushes.push((self.now, bytes));
             }
-            Action::Datagram { len, tag } => self.sent.push(Sent { at: self.now, len, tag }),
+            Action::Datagram { len, tag, ecn } => self.sent.push(Sent { at: self.now, len, tag, ecn }),
             Action::WakeAt(at) => self.wake = Some(at),
             Action::Done(exchange) => {
                 assert!(usize::from(exchange.kind) < self.app.exchange_kinds().len());

@@ -1,4 +1,5 @@
 use aqmkit_base::Duration;
+use aqmkit_flows::traffic::Data;
 use aqmkit_flows::traffic::http_mah::{MahTables, Params};
 
 use crate::harness::{Host, population, spec};
@@ -135,7 +136,7 @@ fn data_files_are_named_and_read() {
     let with = spec("http-mah", r#"{"data": "mah/"}"#);
     assert_eq!(with.files()[0], "mah/HttpRequestLength.cdf");
     assert!(with.prepare(&[]).is_err_and(|e| e.to_string().contains("5 must be read")));
-    let texts: Vec<String> = (0..5).map(|_| "2 1 0.5\n5 1 1.0\n".to_owned()).collect();
+    let texts: Vec<Data> = (0..5).map(|_| "2 1 0.5\n5 1 1.0\n".into()).collect();
     assert!(with.prepare(&texts).is_ok());
     let check = |json: &str| spec("http-mah", json).check().unwrap_err().to_string();
     assert!(check(r#"{"parallel": 0}"#).starts_with("parallel = 0"));

@@ -11,6 +11,7 @@ mod http;
 mod http_unc;
 mod mpeg;
 mod on_off;
+mod pcap;
 mod short_flows;
 mod videoconf;
 mod web;

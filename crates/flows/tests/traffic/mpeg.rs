@@ -200,12 +200,12 @@ fn stop_stops() {
 fn a_trace_takes_the_place_of_the_movie() {
     let with = spec("mpeg", r#"{"frames": "film.txt", "flows": 1, "stagger": "0s", "offset": "0s"}"#);
     assert_eq!(with.files(), ["film.txt"]);
-    let p = with.prepare(&["1 I 3000\n2 B 100\n3 P 1500\n4 B 90\n".to_owned()]).unwrap();
+    let p = with.prepare(&["1 I 3000\n2 B 100\n3 P 1500\n4 B 90\n".into()]).unwrap();
     let mut host = Host::new(&*p, 0, 1);
     host.run(Duration::from_millis(130));
     let sizes: Vec<u32> = host.sent.iter().map(|s| s.len).collect();
     assert_eq!(sizes, [1452, 1452, 96, 100, 1452, 48, 90]);
-    let e = with.prepare(&["1 I 3000\nwhat\n".to_owned()]);
+    let e = with.prepare(&["1 I 3000\nwhat\n".into()]);
     assert!(e.is_err_and(|e| e.to_string().starts_with("film.txt line 2")));
 }
 

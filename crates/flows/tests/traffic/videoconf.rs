@@ -69,10 +69,10 @@ fn the_trace_goes_round() {
 fn a_trace_file_takes_its_place() {
     let with = spec("videoconf", r#"{"trace": "call.txt", "flows": 1}"#);
     assert_eq!(with.files(), ["call.txt"]);
-    let p = with.prepare(&["0 100\n0.1 300\n".to_owned()]).unwrap();
+    let p = with.prepare(&["0 100\n0.1 300\n".into()]).unwrap();
     let mut host = Host::new(&*p, 0, 1);
     host.run(Duration::from_secs(10));
     assert_eq!(host.sent.len(), 100);
     assert_eq!(p.mean_payload(), Some(200.0));
-    assert!(with.prepare(&["0 100\nx\n".to_owned()]).is_err_and(|e| e.to_string().contains("call.txt line 2")));
+    assert!(with.prepare(&["0 100\nx\n".into()]).is_err_and(|e| e.to_string().contains("call.txt line 2")));
 }

@@ -86,9 +86,9 @@ pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     }
 }
 
-/// The text of a file of the embedded tree, by the path that its experiment's name leads to.
-pub(super) fn embedded(path: &Path) -> Option<&'static str> {
-    EMBEDDED.get_file(path.strip_prefix(TREE).ok()?)?.contents_utf8()
+/// A file of the embedded tree, by the path that its experiment's name leads to.
+pub(super) fn embedded(path: &Path) -> Option<&'static [u8]> {
+    Some(EMBEDDED.get_file(path.strip_prefix(TREE).ok()?)?.contents())
 }
 
 /// The id of an experiment by the name of its file: what follows `experiments/`, or the file's own name.

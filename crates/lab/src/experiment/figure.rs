@@ -1,13 +1,16 @@
 //! `[[figure]]`: the figures of a paper, as its reader knows them, at the head of the report's plots.
 
 use super::expect::Scope;
-use super::metric::check_metric;
+use super::metric::{OVER, PLUS, check_metric};
 use super::predict::selector;
 use super::problem::{Problem, suggest};
 use super::read::{Keys, read};
 use super::shape;
 use super::tree::Node;
-use crate::results::Figure;
+use crate::formula;
+use crate::report::grid::leading_number;
+use crate::results::{Curve, Figure, FigureKind, Law};
+use crate::verdict::unit::{Dimension, Quantity, of_field};
 
 /// Reads the list of figures.
 pub(super) fn read_figures(list: &Node, scope: &Scope) -> Result<Vec<Figure>, Problem> {
@@ -19,23 +22,89 @@ pub(super) fn read_figures(list: &Node, scope: &Scope) -> Result<Vec<Figure>, Pr
 
 fn figure(node: &Node, scope: &Scope) -> Result<Figure, Problem> {
     let keys: shape::Figure = read(node, Keys::of("a key of [[figure]]"))?;
+    let selector = selector(node, scope)?;
+    let figure = match keys.kind {
+        FigureKind::Curve => Figure { curve: Some(curve(&keys, node, scope)?), ..Figure::default() },
+        FigureKind::Cdf | FigureKind::Tail | FigureKind::Density => responses(&keys, node, scope)?,
+    };
+    Ok(Figure { title: keys.title, kind: keys.kind, note: keys.note, selector, ..figure })
+}
+
+/// Refuses keys of the other kinds of figures.
+fn refuse(node: &Node, keys: &[&str], help: &str) -> Result<(), Problem> {
+    let found = node.entries().iter().find(|e| keys.contains(&e.key.as_str()));
+    found.map_or(Ok(()), |e| Err(Problem::new(format!("{} does not go with this kind", e.key)).right(help).at(&e.at)))
+}
+
+fn needed<'a>(value: Option<&'a String>, key: &str, example: &str, node: &Node) -> Result<&'a str, Problem> {
+    let missing = || Problem::new(format!("{key} is missing")).right(format!("write {key} = {example:?}")).at(&node.at);
+    value.map(String::as_str).ok_or_else(missing)
+}
+
+/// A figure of response times.
+fn responses(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Figure, Problem> {
+    refuse(node, &["metric", "along", "law"], "they are for kind = \"curve\"")?;
     let at = |key: &str| &node.get(key).unwrap_or(node).at;
-    if !scope.names.apps.contains(&keys.app) {
-        let problem = Problem::new(format!("no traffic is called {:?}", keys.app));
-        return Err(problem.right(suggest(&keys.app, scope.names.apps.iter().map(String::as_str))).at(at("app")));
+    let app = needed(keys.app.as_ref(), "app", "web", node)?;
+    let response = needed(keys.response.as_ref(), "response", "request", node)?;
+    if !scope.names.apps.iter().any(|name| name == app) {
+        let problem = Problem::new(format!("no traffic is called {app:?}"));
+        return Err(problem.right(suggest(app, scope.names.apps.iter().map(String::as_str))).at(at("app")));
     }
-    let response = format!("response_time_ms.{}.mean", keys.response);
-    check_metric(&["apps", &keys.app], &response, &scope.names).map_err(|e| e.at(at("response")))?;
+    let metric = format!("response_time_ms.{response}.mean");
+    check_metric(&["apps", app], &metric, &scope.names).map_err(|e| e.at(at("response")))?;
     if keys.upto.is_some_and(aqmkit_base::Duration::is_zero) {
         return Err(Problem::new("the axis of time would end at zero").right("write upto = \"2s\"").at(at("upto")));
     }
     Ok(Figure {
-        title: keys.title,
-        kind: keys.kind,
-        app: keys.app,
-        response: keys.response,
+        app: app.to_owned(),
+        response: response.to_owned(),
         upto_s: keys.upto.map(aqmkit_base::Duration::as_secs_f64),
-        selector: selector(node, scope)?,
-        note: keys.note,
+        ..Figure::default()
     })
+}
+
+/// A quantity along an axis, and its laws.
+fn curve(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Curve, Problem> {
+    refuse(node, &["app", "response", "upto"], "a curve has metric and along")?;
+    let at = |key: &str| &node.get(key).unwrap_or(node).at;
+    let metric = needed(keys.metric.as_ref(), "metric", "classes.tcp.goodput_bps", node)?;
+    let along = needed(keys.along.as_ref(), "along", "topology.loss", node)?;
+    check_metric(&[], metric, &scope.names).map_err(|e| e.at(at("metric")))?;
+    if metric.contains(OVER) || metric.contains(PLUS) {
+        return Err(Problem::new("a curve shows one quantity").right("leave out sums and ratios").at(at("metric")));
+    }
+    let labels = scope.labels(along).ok_or_else(|| scope.no_axis(along, &[]).at(at("along")))?;
+    if let Some(label) = labels.iter().find(|label| leading_number(label).is_none()) {
+        let problem = Problem::new(format!("{label:?} of {along} is no number"));
+        return Err(problem.right("a curve needs an axis whose labels begin with numbers").at(at("along")));
+    }
+    let laws = node.get("law").map(Node::elements).unwrap_or_default();
+    let law = |(law, place): (&shape::Law, &Node)| read_law(law, metric, labels).map_err(|e| e.at(&place.at));
+    let laws = keys.law.iter().zip(laws).map(law).collect::<Result<_, _>>()?;
+    Ok(Curve { metric: metric.to_owned(), along: along.to_owned(), laws })
+}
+
+/// What a law says at each label: its argument is the label.
+fn read_law(law: &shape::Law, metric: &str, labels: &[String]) -> Result<Law, Problem> {
+    let point = |label: &String| {
+        let number = label.parse().map(toml::Value::Float);
+        let mut args = law.args.clone();
+        args.insert(law.argument.clone(), number.unwrap_or_else(|_| toml::Value::String(label.clone())));
+        let found = formula::evaluate(&law.formula, &args).map_err(|e| Problem::new(e.to_string()))?;
+        let found = match (law.packet, found.dimension) {
+            (Some(packet), Dimension::PerSecond) => {
+                Quantity { value: found.value * packet.as_f64() * 8.0, dimension: Dimension::Rate }
+            }
+            _ => found,
+        };
+        let one = of_field(metric, 1.0);
+        if found.dimension == one.dimension {
+            return Ok((label.clone(), found.value / one.value));
+        }
+        let (got, wanted) = (found.dimension.words(), one.dimension.words());
+        Err(Problem::new(format!("{} gives {got}, but {metric} is {wanted}", law.formula))
+            .right("packets per second become a rate with packet = \"1000b\""))
+    };
+    Ok(Law { label: law.label.clone(), points: labels.iter().map(point).collect::<Result<_, _>>()? })
 }

@@ -2,20 +2,24 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aqmkit_flows::traffic::model::{Population, TrafficError};
+use aqmkit_flows::traffic::model::{Data, Format, Population, TrafficError};
 use aqmkit_flows::traffic::registry::Spec;
 
 use super::catalogue::embedded;
 use super::problem::Problem;
 use super::rate::{Varying, parse_trace};
+use super::recording::record;
 
 /// Where data files lie, and what was read of them: the combinations of a sweep share it.
 pub(super) struct Files {
     beside: PathBuf,
     texts: RefCell<BTreeMap<String, String>>,
+    data: RefCell<BTreeMap<String, (Data, String)>>,
     populations: RefCell<Vec<(Spec, Arc<dyn Population>)>>,
     traces: RefCell<BTreeMap<String, Varying>>,
 }
@@ -24,7 +28,13 @@ impl Files {
     /// Files are looked for beside the experiment file, then in the embedded tree.
     pub(super) fn beside(experiment: &str) -> Self {
         let beside = Path::new(experiment).parent().unwrap_or(Path::new("")).to_path_buf();
-        Files { beside, texts: RefCell::default(), populations: RefCell::default(), traces: RefCell::default() }
+        Files {
+            beside,
+            texts: RefCell::default(),
+            data: RefCell::default(),
+            populations: RefCell::default(),
+            traces: RefCell::default(),
+        }
     }
 
     /// The text of a file.
@@ -32,16 +42,42 @@ impl Files {
         if let Some(text) = self.texts.borrow().get(name) {
             return Ok(text.clone());
         }
-        let path = self.beside.join(name);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) => embedded(&path).map(str::to_owned).ok_or_else(|| {
-                Problem::new(format!("{} cannot be read: {e}", path.display()))
-                    .right("files are looked for beside the experiment file")
-            })?,
-        };
+        let (path, mut file) = self.open(name)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|e| unreadable(&path, &e))?;
         self.texts.borrow_mut().insert(name.to_owned(), text.clone());
         Ok(text)
+    }
+
+    /// Opens a file.
+    fn open(&self, name: &str) -> Result<(PathBuf, Box<dyn Read + Send>), Problem> {
+        let path = self.beside.join(name);
+        match (File::open(&path), embedded(&path)) {
+            (Ok(file), _) => Ok((path, Box::new(file))),
+            (Err(_), Some(bytes)) => Ok((path, Box::new(bytes))),
+            (Err(e), None) => Err(unreadable(&path, &e)),
+        }
+    }
+
+    /// A data file of a traffic, read once for all combinations, and the hash of what it holds.
+    pub(super) fn data(&self, name: &str, format: Format) -> Result<(Data, String), Problem> {
+        if let Some(data) = self.data.borrow().get(name) {
+            return Ok(data.clone());
+        }
+        let (data, hash) = match format {
+            Format::Text => {
+                let text = self.read(name)?;
+                let hash = blake3::hash(text.as_bytes()).to_string();
+                (Data::Text(text), hash)
+            }
+            Format::Capture => {
+                let (path, file) = self.open(name)?;
+                let (recording, hash) = record(&path.display().to_string(), file)?;
+                (Data::Capture(Arc::new(recording)), hash)
+            }
+        };
+        self.data.borrow_mut().insert(name.to_owned(), (data.clone(), hash.clone()));
+        Ok((data, hash))
     }
 
     /// The trace of a link's rate, read once for all combinations.
@@ -55,12 +91,17 @@ impl Files {
     }
 
     /// The model that these parameters make, once for all combinations.
-    pub(super) fn population(&self, spec: &Spec, texts: &[String]) -> Result<Arc<dyn Population>, TrafficError> {
+    pub(super) fn population(&self, spec: &Spec, data: &[Data]) -> Result<Arc<dyn Population>, TrafficError> {
         if let Some((_, made)) = self.populations.borrow().iter().find(|(s, _)| s == spec) {
             return Ok(Arc::clone(made));
         }
-        let made: Arc<dyn Population> = Arc::from(spec.prepare(texts)?);
+        let made: Arc<dyn Population> = Arc::from(spec.prepare(data)?);
         self.populations.borrow_mut().push((spec.clone(), Arc::clone(&made)));
         Ok(made)
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Problem {
+    Problem::new(format!("{} cannot be read: {error}", path.display()))
+        .right("files are looked for beside the experiment file")
 }

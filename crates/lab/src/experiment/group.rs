@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use aqmkit_base::Duration;
-use aqmkit_flows::traffic::model::{Population, TrafficError};
+use aqmkit_flows::traffic::model::{Data, Population, TrafficError};
 use aqmkit_flows::traffic::registry::{ALL, Spec, find};
 use serde::{Serialize, Serializer};
 
@@ -49,9 +49,9 @@ pub(super) struct Group {
     pub(super) delays: Delays,
     /// What it is to offer, where its population is still to be found.
     pub(super) load: Option<Load>,
-    /// The texts of its data files.
+    /// What its data files hold.
     #[serde(skip)]
-    texts: Arc<[String]>,
+    data: Arc<[Data]>,
 }
 
 /// A traffic's model, ready to make its applications.
@@ -60,7 +60,7 @@ struct Model {
     population: Arc<dyn Population>,
     /// Hashes of the data files it reads.
     files: Vec<String>,
-    texts: Arc<[String]>,
+    data: Arc<[Data]>,
 }
 
 fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
@@ -83,7 +83,7 @@ impl Group {
             return Ok(None);
         }
         let became = knob.amount();
-        let population = Arc::from(spec.prepare(&self.texts)?);
+        let population = Arc::from(spec.prepare(&self.data)?);
         Ok(Some((Group { spec, population, load: None, ..self.clone() }, became)))
     }
 }
@@ -133,7 +133,7 @@ impl Source<'_> {
     /// Resolves the traffic, and adds the links that are its own to the network.
     pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
         let class = self.class_index(context)?;
-        let Model { spec, population, files, texts } = self.model(context)?;
+        let Model { spec, population, files, data } = self.model(context)?;
         let profile = self.profile(context, &*population)?;
         self.check_times(context.duration)?;
         let routes = network.routes(Way { traffic: &self.name, node: self.node, keys: &self.keys })?;
@@ -151,7 +151,7 @@ impl Source<'_> {
         };
         Ok(Group {
             load,
-            texts,
+            data,
             name: self.name.clone(),
             class,
             spec,
@@ -202,11 +202,10 @@ impl Source<'_> {
         let keys = Keys { noun: &format!("a parameter of {kind}"), also: shape::Traffic::KEYS };
         let spec = read_with(&table, keys, |d| Spec::read(kind, d))?;
         spec.check().map_err(|e| self.refused(&e))?;
-        let texts = spec.files().iter().map(|f| context.files.read(f)).collect::<Result<Vec<_>, _>>();
-        let texts = texts.map_err(|e| e.at(&self.node.at))?;
-        let population = context.files.population(&spec, &texts).map_err(|e| self.refused(&e))?;
-        let files = texts.iter().map(|t| blake3::hash(t.as_bytes()).to_string()).collect();
-        Ok(Model { spec, population, files, texts: texts.into() })
+        let read = spec.files().iter().map(|f| context.files.data(f, spec.format())).collect::<Result<Vec<_>, _>>();
+        let (data, files): (Vec<Data>, Vec<String>) = read.map_err(|e| e.at(&self.node.at))?.into_iter().unzip();
+        let population = context.files.population(&spec, &data).map_err(|e| self.refused(&e))?;
+        Ok(Model { spec, population, files, data: data.into() })
     }
 
     fn refused(&self, error: &TrafficError) -> Problem {

@@ -3,14 +3,14 @@
 //! | module | holds |
 //! |---|---|
 //! | `tree`, `path`, `patch` | the file as values that know where they were written, and how they are changed |
-//! | `read`, `shape` | from values to types, with errors that point to the text |
+//! | `read`, `shape`, `keys` | from values to types, with errors that point to the text; what each key is about |
 //! | `sweep`, `skip` | axes and combinations; those that are left out |
 //! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
 //! | `load` | populations that are found by simulation |
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
 //! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
 //! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
-//! | `catalogue`, `files` | where experiments and their data lie |
+//! | `catalogue`, `files`, `recording` | where experiments and their data lie; captures that traffic is made of |
 //! | `problem` | what is wrong, where, and what would be right |
 
 mod catalogue;
@@ -21,6 +21,7 @@ mod expect_table;
 mod figure;
 mod files;
 mod group;
+mod keys;
 mod link;
 mod load;
 mod metric;
@@ -35,6 +36,7 @@ mod problem;
 mod queue;
 mod rate;
 mod read;
+mod recording;
 mod resolve;
 mod response;
 mod scenario;
@@ -65,6 +67,7 @@ use expect::{Scope, read_expects};
 use expect_table::read_tables;
 use figure::read_figures;
 use files::Files;
+use keys::{is_of_the_file, is_of_the_results};
 use overview::read_overview;
 use patch::Patch;
 use predict::read_predictions;
@@ -217,7 +220,7 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     }
     let mut tree = document.without(&["quick"]);
     for patch in Patch::from_table(changes, &[])? {
-        if ["quick", "expect", "expect_table", "predict", "overview", "figure"].contains(&patch.path.root()) {
+        if is_of_the_results(patch.path.root()) {
             let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
             return Err(problem.right("a quick run claims the same published values").at(&patch.at));
         }
@@ -237,7 +240,8 @@ struct Variant {
 impl Variant {
     fn of(document: &Node, settings: &[Patch], files: &Files) -> Result<Variant, Problem> {
         let mut document = document.clone();
-        let (early, late): (Vec<Patch>, Vec<Patch>) = settings.iter().cloned().partition(|s| is_of_the_file(&s.path));
+        let (early, late): (Vec<Patch>, Vec<Patch>) =
+            settings.iter().cloned().partition(|s| is_of_the_file(s.path.root()));
         early.iter().try_for_each(|s| s.apply(&mut document))?;
         let root = read_root(&document)?;
         let mut axes = document.get("sweep").map_or(Ok(Vec::new()), read_axes)?;
@@ -307,26 +311,6 @@ impl Variant {
             runs: self.runs,
         })
     }
-}
-
-/// Whether a setting changes the file as a whole; others change each combination, after the sweep.
-fn is_of_the_file(path: &path::Path) -> bool {
-    const OF_THE_FILE: &[&str] = &[
-        "title",
-        "source",
-        "about",
-        "plot",
-        "repeat",
-        "seed",
-        "sweep",
-        "quick",
-        "expect",
-        "expect_table",
-        "predict",
-        "overview",
-        "figure",
-    ];
-    OF_THE_FILE.contains(&path.root())
 }
 
 /// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.

@@ -13,7 +13,7 @@ use super::rate::{LinkRate, Rate};
 use super::read::{Keys, read};
 use super::shape::{self, Direction};
 use super::tree::Node;
-use super::wire::wire;
+use super::wire::{self, wire};
 
 /// The most servers and clients.
 const MAX_HOSTS: u32 = 100_000;
@@ -117,7 +117,16 @@ impl Reader<'_> {
         };
         let aqm = self.queue(node.get("aqm"), rate.mean, topology.mean_packet)?;
         let mut bottleneck = self.link("bottleneck", rate.clone(), topology.delay, aqm);
-        bottleneck.wire = wire(topology.loss, topology.jitter, topology.reorder, node)?;
+        bottleneck.wire = wire(
+            &wire::Keys {
+                loss: topology.loss,
+                mark: topology.mark,
+                even: topology.even,
+                jitter: topology.jitter,
+                reorder: topology.reorder,
+            },
+            node,
+        )?;
         let bottleneck = push(&mut links, above_zero(bottleneck, at(node, "rate"))?);
         let reverse = self.reverse(&rate)?.map(|link| push(&mut links, link));
         let dumbbell = Dumbbell { access, inbound, bottleneck, reverse, delay: topology.delay };
@@ -167,7 +176,16 @@ impl Reader<'_> {
         let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
         link.mean_packet = mean_packet;
         link.overhead = framing(reverse.overhead.unwrap_or(self.topology.overhead));
-        link.wire = wire(reverse.loss, reverse.jitter, reverse.reorder, node)?;
+        link.wire = wire(
+            &wire::Keys {
+                loss: reverse.loss,
+                mark: reverse.mark,
+                even: reverse.even,
+                jitter: reverse.jitter,
+                reorder: reverse.reorder,
+            },
+            node,
+        )?;
         above_zero(link, at(node, "rate")).map(Some)
     }
 
@@ -199,7 +217,16 @@ impl Reader<'_> {
         let mut link = self.link(&keys.name, rate, keys.delay, aqm);
         link.mean_packet = mean_packet;
         link.overhead = framing(keys.overhead.unwrap_or(self.topology.overhead));
-        link.wire = wire(keys.loss, keys.jitter, keys.reorder, node)?;
+        link.wire = wire(
+            &wire::Keys {
+                loss: keys.loss,
+                mark: keys.mark,
+                even: keys.even,
+                jitter: keys.jitter,
+                reorder: keys.reorder,
+            },
+            node,
+        )?;
         link.report = keys.report;
         above_zero(link, at(node, "rate"))
     }

@@ -77,6 +77,10 @@ pub(super) struct Topology {
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]
+    pub(super) mark: Loss,
+    #[serde(default)]
+    pub(super) even: bool,
+    #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
     pub(super) measured: Option<String>,
@@ -100,6 +104,10 @@ pub(super) struct Reverse {
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]
+    pub(super) mark: Loss,
+    #[serde(default)]
+    pub(super) even: bool,
+    #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
     aqm: Elsewhere,
@@ -118,6 +126,10 @@ pub(super) struct Link {
     pub(super) overhead: Option<Bytes>,
     #[serde(default)]
     pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) mark: Loss,
+    #[serde(default)]
+    pub(super) even: bool,
     #[serde(default)]
     pub(super) jitter: Duration,
     pub(super) reorder: Option<Reorder>,
@@ -207,12 +219,28 @@ pub(super) struct Expect {
 pub(super) struct Figure {
     pub(super) title: String,
     pub(super) kind: FigureKind,
-    pub(super) app: String,
-    pub(super) response: String,
+    pub(super) app: Option<String>,
+    pub(super) response: Option<String>,
     pub(super) upto: Option<Duration>,
+    pub(super) metric: Option<String>,
+    pub(super) along: Option<String>,
+    #[serde(default)]
+    pub(super) law: Vec<Law>,
     #[serde(default)]
     pub(super) note: String,
     r#where: Elsewhere,
+}
+
+/// `[[figure.law]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Law {
+    pub(super) label: String,
+    pub(super) formula: String,
+    pub(super) argument: String,
+    #[serde(default)]
+    pub(super) args: toml::Table,
+    pub(super) packet: Option<Bytes>,
 }
 
 /// `[[predict]]`.

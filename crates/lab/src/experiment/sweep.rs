@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::keys::{is_of_the_file, is_swept, swept};
 use super::patch::Patch;
 use super::path::Path;
 use super::problem::{Problem, suggest};
@@ -35,42 +36,8 @@ impl Choice {
     }
 }
 
-/// The keys that may differ between runs.
-const SWEPT: &[&str] = &[
-    "aqm",
-    "topology",
-    "transport",
-    "params",
-    "traffic",
-    "use",
-    "classes",
-    "duration",
-    "warmup",
-    "interval",
-    "windows",
-    "bottleneck",
-];
-
-/// Names that mean something else in labels or in the file.
-const TAKEN: &[&str] = &[
-    "title",
-    "source",
-    "about",
-    "plot",
-    "repeat",
-    "seed",
-    "sweep",
-    "quick",
-    "expect",
-    "expect_table",
-    "predict",
-    "overview",
-    "figure",
-    "window",
-    "class",
-    "app",
-    "link",
-];
+/// Names that mean something else in labels, beside the keys of the file.
+const TAKEN: &[&str] = &["window", "class", "app", "link"];
 
 /// More combinations than this are a slip of the hand.
 const MAX_COMBINATIONS: usize = 100_000;
@@ -121,13 +88,13 @@ fn read_axis(path: &Path, entry: &Entry, values: &[Node]) -> Result<Axis, Proble
             .right("give it at least one value")
             .at(&entry.node.at));
     }
-    if TAKEN.contains(&path.root()) {
-        let help = format!("of the keys, {} can be swept", SWEPT.join(", "));
+    if is_of_the_file(path.root()) || TAKEN.contains(&path.root()) {
+        let help = format!("of the keys, {} can be swept", swept().collect::<Vec<_>>().join(", "));
         return Err(Problem::new(format!("{} cannot be swept, and no axis can be called so", path.root()))
             .right(help)
             .at(&entry.at));
     }
-    let known = SWEPT.contains(&path.root());
+    let known = is_swept(path.root());
     let choices =
         values.iter().map(|v| if known { value_of_key(path, entry, v) } else { value_of_own(path, entry, v) });
     let mut choices = choices.collect::<Result<Vec<_>, _>>()?;
@@ -146,16 +113,16 @@ fn value_of_own(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Prob
     if value.get("label").is_none() {
         let help = format!(
             "an axis of one's own is [[sweep.{path}]] with a label and the keys it changes; of the keys to sweep, {}",
-            suggest(path.root(), SWEPT.iter().copied())
+            suggest(path.root(), swept())
         );
         let what = format!("{path} is not a key that can be swept, and its value has no label");
         return Err(Problem::new(what).right(help).at(&entry.at));
     }
     let patches = Patch::from_table(value, &["label", "as"])?;
     let called = value.get("as").map_or(Ok(BTreeMap::new()), names_of)?;
-    if let Some(patch) = patches.iter().find(|p| !SWEPT.contains(&p.path.root())) {
+    if let Some(patch) = patches.iter().find(|p| !is_swept(p.path.root())) {
         let problem = Problem::new(format!("{} is not a key that can be swept", patch.path));
-        return Err(problem.right(suggest(patch.path.root(), SWEPT.iter().copied())).at(&patch.at));
+        return Err(problem.right(suggest(patch.path.root(), swept())).at(&patch.at));
     }
     Ok(Choice { label: label_of(value)?, patches, called })
 }

@@ -1,4 +1,4 @@
-//! What the wire of a link does to packets: `loss`, `jitter`, `reorder`.
+//! What the wire of a link does to packets: `loss`, `mark`, `jitter`, `reorder`.
 
 use aqmkit_base::Duration;
 use aqmkit_sim::scenario;
@@ -9,11 +9,13 @@ use super::path::Path;
 use super::problem::Problem;
 use super::tree::Node;
 
-/// A value of `loss`.
+/// A value of `loss` or `mark`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Loss {
     /// `0.01`
     Random(f64),
+    /// `{ every = 100, burst = 2 }`
+    Every(Every),
     /// `{ p = 0.01, r = 0.25 }`
     Bursts(Bursts),
 }
@@ -22,6 +24,19 @@ impl Default for Loss {
     fn default() -> Self {
         Loss::Random(0.0)
     }
+}
+
+/// Packets at an even distance.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Every {
+    every: u64,
+    #[serde(default = "one")]
+    burst: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// The chain of Gilbert and Elliott.
@@ -44,6 +59,7 @@ impl<'de> Deserialize<'de> for Loss {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = toml::Value::deserialize(deserializer)?;
         let loss = match value.is_table() {
+            true if value.get("every").is_some() => Every::deserialize(value).map(Loss::Every),
             true => Bursts::deserialize(value).map(Loss::Bursts),
             false => f64::deserialize(value).map(Loss::Random),
         };
@@ -59,22 +75,21 @@ pub(super) struct Reorder {
     delay: Duration,
 }
 
-/// The wire that the three keys of `node` describe.
-pub(super) fn wire(
-    loss: Loss,
-    jitter: Duration,
-    reorder: Option<Reorder>,
-    node: &Node,
-) -> Result<scenario::Wire, Problem> {
-    let loss = match loss {
-        Loss::Random(share) => scenario::Loss::Random(chance(share, node, &["loss"])?),
-        Loss::Bursts(Bursts { p, r, bad, good }) => scenario::Loss::GilbertElliott {
-            p: chance(p, node, &["loss", "p"])?,
-            r: chance(r, node, &["loss", "r"])?,
-            bad: chance(bad, node, &["loss", "bad"])?,
-            good: chance(good, node, &["loss", "good"])?,
-        },
-    };
+/// What the keys of a table say of its wire.
+pub(super) struct Keys {
+    pub(super) loss: Loss,
+    pub(super) mark: Loss,
+    pub(super) even: bool,
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
+}
+
+/// The wire that the keys of `node` describe.
+pub(super) fn wire(keys: &Keys, node: &Node) -> Result<scenario::Wire, Problem> {
+    let Keys { loss, mark, even, jitter, reorder } = *keys;
+    let spaced = |hits: scenario::Loss| if even { evenly(hits) } else { hits };
+    let loss = spaced(hits(loss, node, "loss")?);
+    let mark = spaced(hits(mark, node, "mark")?);
     let reorder = match reorder {
         Some(Reorder { delay, .. }) if delay.is_zero() => {
             let problem = Problem::new("reordered packets are held back for no time");
@@ -85,7 +100,36 @@ pub(super) fn wire(
         }
         None => None,
     };
-    Ok(scenario::Wire { loss, jitter, reorder })
+    Ok(scenario::Wire { loss, mark, jitter, reorder })
+}
+
+/// The same share of packets, at even distances in place of by chance.
+fn evenly(hits: scenario::Loss) -> scenario::Loss {
+    match hits {
+        scenario::Loss::Random(share) if share > 0.0 => {
+            scenario::Loss::Every { n: (1.0 / share).round().max(1.0) as u64, burst: 1 }
+        }
+        other => other,
+    }
+}
+
+/// Which packets are hit, by the value of `key`.
+fn hits(value: Loss, node: &Node, key: &str) -> Result<scenario::Loss, Problem> {
+    Ok(match value {
+        Loss::Random(share) => scenario::Loss::Random(chance(share, node, &[key])?),
+        Loss::Every(Every { every, burst }) if burst == 0 || burst >= every => {
+            let problem = Problem::new(format!("of every {every} packets {burst} cannot be hit"));
+            let help = "write such as { every = 1000, burst = 2 }, with fewer in a burst than there are";
+            return Err(problem.right(help).at(&place(node, &[key, "every"]).at));
+        }
+        Loss::Every(Every { every: n, burst }) => scenario::Loss::Every { n, burst },
+        Loss::Bursts(Bursts { p, r, bad, good }) => scenario::Loss::GilbertElliott {
+            p: chance(p, node, &[key, "p"])?,
+            r: chance(r, node, &[key, "r"])?,
+            bad: chance(bad, node, &[key, "bad"])?,
+            good: chance(good, node, &[key, "good"])?,
+        },
+    })
 }
 
 /// Checks a chance.

@@ -91,6 +91,10 @@
 //! | `tcp-friendly-bound` | packet, rtt, loss | rate | Parris III 2.3.2, eq 3.1 (first) |
 //! | `tcp-rate` | rtt, loss | packets/s | RED-PD eq 1 |
 //! | `tcp-rate-timeouts` | rtt, loss, \[rto\] | packets/s | RED-PD eq 2; `rto` is four round trips |
+//! | `tcp-rate-full` | rtt, loss, \[b = 1\], rto | packets/s | Padhye et al. 1998 eq 30; `b` segments for each acknowledgement |
+//! | `cubic-rate` | rtt, loss, \[c = 0.4\], \[decrease = 0.7\] | packets/s | RFC 9438 eq 5; Reno's where that is more |
+//! | `relentless-rate` | rtt, signal | packets/s | `1 / (p r)` |
+//! | `dctcp-step-share` | rate, rtt, packet, threshold | share | DCTCP 3.3, eqs 5 and 6: about `sqrt(2 / W)` |
 //! | `tcp-epoch` | rtt, loss | time | RED-PD 4.1: `r / sqrt(1.5 p)` |
 //! | `aimd-constant` | increase, decrease | ratio | `sqrt(a (1 + b) / (2 (1 - b)))`: DualQ eqs 1 and 3 |
 //! | `cubic-constant` | c, decrease | ratio | DualQ eq 2 |

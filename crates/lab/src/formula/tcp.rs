@@ -1,6 +1,6 @@
 //! Rates of TCP, and what couples them.
 
-use aqmkit_base::{Bytes, Duration};
+use aqmkit_base::{BitRate, Bytes, Duration};
 
 use super::{count, formula, per_second, probability, rate, share, table, time};
 
@@ -8,6 +8,10 @@ table![
     FriendlyBound,
     Rate,
     RateTimeouts,
+    RateFull,
+    CubicRate,
+    RelentlessRate,
+    DctcpStepShare,
     Epoch,
     AimdConstant,
     CubicConstant,
@@ -56,6 +60,53 @@ formula! {
         let rto = a.rto.map_or(4.0 * r, Duration::as_secs_f64);
         let timeouts = rto * 3.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p);
         per_second(1.0 / (r * (2.0 * p / 3.0).sqrt() + timeouts))
+    }
+}
+
+formula! {
+    /// The packets per second of TCP Reno, with `b` segments for each acknowledgement and a first timeout `rto`: `1 / (r sqrt(2bp/3) + rto min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))`.
+    "tcp-rate-full", "Padhye, Firoiu, Towsley and Kurose 1998, eq 30",
+    RateFull { rtt: Duration, loss: f64, b: Option<f64>, rto: Duration },
+    |a| {
+        let (r, p, b) = (a.rtt.as_secs_f64(), probability("loss", a.loss)?, a.b.unwrap_or(1.0));
+        let timeouts = a.rto.as_secs_f64() * (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
+        per_second(1.0 / (r * (2.0 * b * p / 3.0).sqrt() + timeouts))
+    }
+}
+
+formula! {
+    /// The packets per second of CUBIC, or of Reno where that has more: `(C (3 + b) / (4 (1 - b)))^(1/4) (r / p)^(3/4) / r`.
+    "cubic-rate", "RFC 9438, section 5.1, eq 5; section 4.3",
+    CubicRate { rtt: Duration, loss: f64, c: Option<f64>, decrease: Option<f64> },
+    |a| {
+        let (r, p) = (a.rtt.as_secs_f64(), probability("loss", a.loss)?);
+        let (c, b) = (a.c.unwrap_or(0.4), a.decrease.unwrap_or(0.7));
+        let cubic = (c * (3.0 + b) / (4.0 * (1.0 - b))).powf(0.25) * (r / p).powf(0.75) / r;
+        per_second(cubic.max(reno(a.rtt, p)))
+    }
+}
+
+formula! {
+    /// The packets per second of a control that takes off what is signalled: `1 / (p r)`.
+    "relentless-rate", "Mathis 2009: one segment more in a round trip, p times the window less",
+    RelentlessRate { rtt: Duration, signal: f64 },
+    |a| per_second(1.0 / (probability("signal", a.signal)? * a.rtt.as_secs_f64()))
+}
+
+formula! {
+    /// The share of marks of a DCTCP flow behind a step at `threshold` packets: `alpha^2 (1 - alpha / 4) = (2 W + 1) / (W + 1)^2` with `W = C r / P + K`, about `sqrt(2 / W)`.
+    "dctcp-step-share", "Alizadeh et al. 2010, section 3.3, eqs 5 and 6",
+    DctcpStepShare { rate: BitRate, rtt: Duration, packet: Bytes, threshold: f64 },
+    |a| {
+        let w = a.rate.as_bps() as f64 * a.rtt.as_secs_f64() / (8.0 * a.packet.as_f64()) + a.threshold;
+        let right = (2.0 * w + 1.0) / ((w + 1.0) * (w + 1.0));
+        // The left side rises on 0 to 1.
+        let (mut low, mut high) = (0.0_f64, 1.0_f64);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if middle * middle * (1.0 - middle / 4.0) < right { low = middle } else { high = middle }
+        }
+        share(low)
     }
 }
 

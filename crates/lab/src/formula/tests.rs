@@ -134,6 +134,17 @@ fn links_and_loads() {
 #[test]
 fn rates_of_tcp() {
     near(value("tcp-rate", "rtt = '40ms'\nloss = 0.01", "packets/s"), 306.2);
+    near(value("tcp-rate-full", "rtt = '100ms'\nrto = '200ms'\nloss = 0.01", "packets/s"), 117.2);
+    near(value("tcp-rate-full", "rtt = '100ms'\nrto = '200ms'\nloss = 0.02\nb = 2", "packets/s"), 56.13);
+    // Equation 6 of RFC 9438 where losses are rare, Reno where they are not.
+    near(value("cubic-rate", "rtt = '100ms'\nloss = 0.0002", "packets/s"), 1114.0);
+    near(value("cubic-rate", "rtt = '100ms'\nloss = 0.01", "packets/s"), 122.5);
+    near(value("relentless-rate", "rtt = '100ms'\nsignal = 0.02", "packets/s"), 500.0);
+    // sqrt(2 / W) is 0.0877 for W = 260.4.
+    near(
+        value("dctcp-step-share", "rate = '100mbit'\nrtt = '20ms'\npacket = '1040b'\nthreshold = 20", "ratio"),
+        0.0884,
+    );
     near(value("aimd-constant", "increase = 1\ndecrease = 0.5", "ratio"), 1.22);
     near(value("aimd-constant", "increase = 1\ndecrease = 0.7", "ratio"), 1.68);
     near(value("cubic-constant", "c = 0.4\ndecrease = 0.8", "ratio"), 1.17);

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use pcap_file::pcap::PcapReader;
+use aqmkit_live::replay::{CaptureError, read};
 
 use super::{Desk, TINY};
 
@@ -37,21 +37,22 @@ rate = "1mbit"
 flows = 2
 "#;
 
-fn desk() -> Desk {
+pub(super) fn desk() -> Desk {
     let desk = Desk::new();
     desk.write("packets.toml", PACKETS);
     desk
 }
 
-/// The packets of a file: time, original length, bytes.
-fn packets(desk: &Desk, name: &str) -> Vec<(std::time::Duration, u32, Vec<u8>)> {
+/// The packets of a file: time in nanoseconds, original length, bytes.
+pub(super) fn packets(desk: &Desk, name: &str) -> Vec<(u64, u32, Vec<u8>)> {
     let file = std::fs::File::open(desk.path().join(name)).unwrap();
-    let mut reader = PcapReader::new(file).unwrap();
     let mut all = Vec::new();
-    while let Some(packet) = reader.next_packet() {
-        let packet = packet.unwrap();
-        all.push((packet.timestamp, packet.orig_len, packet.data.into_owned()));
-    }
+    let damage = read::<CaptureError>(file, &mut |packet| {
+        assert_eq!(packet.link_type, 228, "IPv4 without a link's header");
+        all.push((packet.at, packet.length, packet.bytes.to_vec()));
+        Ok(())
+    });
+    assert_eq!(damage.unwrap(), None);
     all
 }
 

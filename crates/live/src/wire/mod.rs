@@ -65,6 +65,15 @@ impl View {
             dscp: traffic_class >> 2,
         }
     }
+
+    /// Bytes of the IP packet of a frame that was `wire` bytes long, of which `frame` may be the beginning: as its header
+    /// says. A header that says nothing, as of a packet that the network card was to cut, leaves what was on the wire.
+    #[must_use]
+    pub fn length(&self, frame: &[u8], wire: u32) -> Option<u32> {
+        let network = self.network?;
+        let behind = wire.saturating_sub(network.offset() as u32);
+        Some(network.length(frame).map_or(behind, |length| length as u32))
+    }
 }
 
 #[cfg(test)]

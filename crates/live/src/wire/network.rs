@@ -50,13 +50,15 @@ impl Network {
         }
     }
 
-    /// How long the packet says it is, header included.
+    /// How long the packet says it is, header included. Nothing where it says zero, as it does when it is longer
+    /// than 64 KiB (RFC 2675), or is to be cut by the network card.
     pub(super) fn length(self, frame: &[u8]) -> Option<usize> {
         let at = self.offset();
-        match self {
-            Network::V4 { .. } => u16_at(frame, at + 2).map(usize::from),
-            Network::V6 { .. } => u16_at(frame, at + 4).map(|payload| 40 + usize::from(payload)),
-        }
+        let (field, header) = match self {
+            Network::V4 { .. } => (at + 2, 0),
+            Network::V6 { .. } => (at + 4, 40),
+        };
+        u16_at(frame, field).filter(|&length| length > 0).map(|length| header + usize::from(length))
     }
 }
 

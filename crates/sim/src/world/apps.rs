@@ -1,6 +1,6 @@
 //! Applications: telling them what happened and doing what they want.
 
-use aqmkit_base::{FlowKey, Instant, Rng};
+use aqmkit_base::{Ecn, FlowKey, Instant, Rng};
 use aqmkit_flows::traffic::{self, Action, Application, Cx, Exchange};
 
 use super::{Happening, World};
@@ -123,7 +123,7 @@ impl World<'_> {
             }
             Action::Push { conn, bytes } => self.push(app, conn, bytes),
             Action::Close { conn } => self.close_connection(app, conn),
-            Action::Datagram { len, tag } => self.send_datagram(app, len, tag),
+            Action::Datagram { len, tag, ecn } => self.send_datagram(app, len, tag, ecn),
             Action::WakeAt(at) => {
                 self.apps[app as usize].wake_at = at;
                 self.agenda.put(at.max(self.now), Happening::Wake { app });
@@ -132,7 +132,7 @@ impl World<'_> {
         }
     }
 
-    fn send_datagram(&mut self, app: u32, len: u32, tag: u64) {
+    fn send_datagram(&mut self, app: u32, len: u32, tag: u64, ecn: Ecn) {
         let it = &self.apps[app as usize];
         let group = &self.groups[usize::from(it.group)];
         let (id, flight) = self.arena.claim();
@@ -146,7 +146,7 @@ impl World<'_> {
             hop: 0,
             label: 0.0,
             class: group.class,
-            ecn: aqmkit_base::Ecn::NotEct,
+            ecn,
             app,
         };
         self.meter.sent(app).packets += 1;

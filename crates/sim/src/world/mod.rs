@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::custom::Customs;
-use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use aqmkit_flows::traffic;
 use aqmkit_flows::transport::Profile;
 
@@ -262,6 +262,9 @@ impl<'o> World<'o> {
                     && let Some(watch) = &mut self.watch
                 {
                     watch.see(Place::Measured, flight, self.now);
+                }
+                if flight.ecn.is_capable() && self.links[link].marks() {
+                    flight.ecn = Ecn::Ce;
                 }
                 self.agenda.put(departure.free, Happening::LinkFree { link: link as u32 });
                 if self.links[link].loses() {

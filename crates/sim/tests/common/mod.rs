@@ -19,7 +19,7 @@ pub struct Poisson {
 impl Application for Poisson {
     fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
         match event {
-            Event::Wake => cx.want(Action::Datagram { len: self.len, tag: 0 }),
+            Event::Wake => cx.want(Action::Datagram { len: self.len, tag: 0, ecn: aqmkit_base::Ecn::NotEct }),
             Event::Start => {}
             _ => return,
         }

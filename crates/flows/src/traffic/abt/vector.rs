@@ -1,5 +1,7 @@
 //! Connection vectors: what the two ends of a connection send each other, and how long they wait in between.
 
+use aqmkit_base::Rng;
+
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
@@ -55,6 +57,29 @@ impl Vectors {
         self.steps.extend_from_slice(steps);
         self.all.push(Vector { start_us, concurrent, first, len });
         true
+    }
+
+    /// The connections in blocks of this length of time, in another order: each block once, or as many drawn from all of
+    /// them. Within a block starts keep their distances.
+    pub(super) fn in_blocks(self, block_us: u64, drawn: bool, rng: &mut Rng) -> Vectors {
+        let blocks: Vec<&[Vector]> = self.all.chunk_by(|a, b| a.start_us / block_us == b.start_us / block_us).collect();
+        let of = |vector: &Vector| vector.start_us / block_us;
+        let count = self.all.last().map_or(0, |last| of(last) + 1);
+        // Blocks without connections have their turn, too.
+        let mut order: Vec<u64> = (0..count).collect();
+        for i in (1..order.len()).rev() {
+            order.swap(i, rng.below(i as u64 + 1) as usize);
+        }
+        if drawn {
+            order.iter_mut().for_each(|block| *block = rng.below(count));
+        }
+        let mut all = Vec::with_capacity(self.all.len());
+        for (place, block) in order.into_iter().enumerate() {
+            let Ok(found) = blocks.binary_search_by_key(&block, |b| of(&b[0])) else { continue };
+            let moved = |v: &Vector| Vector { start_us: v.start_us % block_us + place as u64 * block_us, ..*v };
+            all.extend(blocks[found].iter().map(moved));
+        }
+        Vectors { all, steps: self.steps }
     }
 
     /// Puts the connections in the order of their starts.

@@ -27,7 +27,7 @@ impl MahTables {
     ///
     /// # Errors
     /// When a text is missing or is not a table, with the file and the line.
-    pub fn parse(texts: &[String]) -> Result<Self, TrafficError> {
+    pub fn parse(texts: &[&str]) -> Result<Self, TrafficError> {
         let table = |i: usize| {
             let text = texts.get(i).ok_or_else(|| TrafficError::new("data", FILES[i], "the file must be read"))?;
             Empirical::parse(FILES[i], text)
@@ -131,10 +131,7 @@ mod tests {
 
     #[test]
     fn missing_and_bad_files_are_named() {
-        let fails = |texts: &[&str]| {
-            let texts: Vec<String> = texts.iter().map(|&t| t.to_owned()).collect();
-            MahTables::parse(&texts).unwrap_err().to_string()
-        };
+        let fails = |texts: &[&str]| MahTables::parse(texts).unwrap_err().to_string();
         assert!(fails(&[]).contains("HttpRequestLength.cdf"));
         assert!(fails(&["1 1 1", "x"]).starts_with("HttpReplyLength.cdf line 1"));
     }

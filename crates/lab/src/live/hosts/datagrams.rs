@@ -4,9 +4,10 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use aqmkit_base::Instant;
+use aqmkit_base::{Ecn, Instant};
 use aqmkit_live::link::Link;
 use rustix::event::epoll;
+use rustix::net::sockopt;
 
 use super::DATAGRAM;
 use crate::live::plan::port;
@@ -23,10 +24,26 @@ pub(super) struct Arrived {
     pub(super) sent: Instant,
 }
 
+/// A socket that sends, and the codepoint that it sends with.
+struct Sender {
+    socket: UdpSocket,
+    ecn: Ecn,
+}
+
+impl Sender {
+    /// The socket, set to this codepoint.
+    fn with(&mut self, ecn: Ecn) -> &UdpSocket {
+        if ecn != self.ecn && sockopt::set_ip_tos(&self.socket, ecn as u8).is_ok() {
+            self.ecn = ecn;
+        }
+        &self.socket
+    }
+}
+
 /// The sockets.
 pub(super) struct Datagrams {
     /// By application.
-    senders: Vec<UdpSocket>,
+    senders: Vec<Sender>,
     /// By group.
     receivers: Vec<UdpSocket>,
     buffer: Vec<u8>,
@@ -43,7 +60,7 @@ impl Datagrams {
             let socket = UdpSocket::bind(SocketAddr::new(server, 0))?;
             socket.connect(SocketAddr::new(client, port(*group)))?;
             socket.set_nonblocking(true)?;
-            Ok(socket)
+            Ok(Sender { socket, ecn: Ecn::NotEct })
         };
         let senders = link.server.namespace.inside(|| groups.iter().map(sender).collect::<io::Result<Vec<_>>>())?;
         for (group, socket) in receivers.iter().enumerate() {
@@ -54,13 +71,13 @@ impl Datagrams {
         Ok(Datagrams { senders, receivers, buffer: vec![0; 65_536] })
     }
 
-    pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, now: Instant) {
+    pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn, now: Instant) {
         let len = (len as usize).clamp(HEADER, self.buffer.len());
         self.buffer[..4].copy_from_slice(&(app as u32).to_be_bytes());
         self.buffer[4..12].copy_from_slice(&tag.to_be_bytes());
         self.buffer[12..20].copy_from_slice(&now.as_nanos().to_be_bytes());
         // A datagram that the kernel has no room for is lost, as it would be on the way.
-        let _ = self.senders[app].send(&self.buffer[..len]);
+        let _ = self.senders[app].with(ecn).send(&self.buffer[..len]);
     }
 
     pub(super) fn receive(&mut self, group: usize) -> Option<Arrived> {

@@ -248,9 +248,9 @@ impl Hosts {
             }
             Action::Push { conn, bytes } => self.with_connections(|c, w| c.push(app, conn, bytes, w)),
             Action::Close { conn } => self.with_connections(|c, w| c.close(app, conn, w)),
-            Action::Datagram { len, tag } => {
+            Action::Datagram { len, tag, ecn } => {
                 self.record.sent(app).packets += 1;
-                self.datagrams.send(app, len, tag, self.now);
+                self.datagrams.send(app, len, tag, ecn, self.now);
             }
             Action::WakeAt(at) => {
                 self.apps[app].wake_at = Some(at);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ReportInput;
 use super::claims::{Claims, claims};
-use super::figure::{Figure, Swatch, responses, swatches, sweeps};
+use super::figure::{Figure, Swatch, laws, responses, swatches, sweeps};
 use super::glance::{GlanceGroup, groups, terms};
 use super::markdown;
 use super::overview::{Matrix, matrices};
@@ -58,7 +58,7 @@ struct Asked {
 
 fn asked(input: &ReportInput<'_>) -> Vec<Asked> {
     let one = |spec: &crate::results::Figure| {
-        let shown = responses(spec, input.runs)?;
+        let shown = laws(spec, input.results).or_else(|| responses(spec, input.runs))?;
         let note = markdown::to_html(&spec.note);
         Some(Asked { title: spec.title.clone(), note, swatches: shown.swatches, figures: shown.figures })
     };

@@ -1,6 +1,7 @@
 //! The plots of the page, as Plotly reads them.
 
 mod curves;
+mod laws;
 mod operating;
 mod palette;
 mod panels;
@@ -10,6 +11,7 @@ mod series;
 mod sweep;
 
 pub(super) use curves::curves;
+pub(super) use laws::laws;
 pub(super) use operating::operating;
 pub(super) use palette::{Swatch, class_swatches, swatches};
 pub(super) use ratio::ratios;

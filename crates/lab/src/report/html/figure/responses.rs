@@ -45,6 +45,7 @@ pub(in crate::report::html) fn responses(spec: &results::Figure, runs: &[RunData
         FigureKind::Cdf | FigureKind::Tail => {
             curves(spec, &chosen, &swatches).map(|f| (String::new(), f)).into_iter().collect()
         }
+        FigureKind::Curve => Vec::new(),
     };
     let swatches = if spec.kind == FigureKind::Density { Vec::new() } else { swatches };
     (!figures.is_empty()).then_some(Shown { swatches, figures })

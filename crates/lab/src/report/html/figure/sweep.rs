@@ -8,7 +8,7 @@ use super::palette::{Swatch, swatches};
 use super::{Figure, MOST_PANELS, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
 use crate::report::columns::{Column, columns};
 use crate::report::format::rounded;
-use crate::report::grid::{Grid, Group};
+use crate::report::grid::{Grid, Group, leading_number};
 use crate::report::metrics::Stat;
 use crate::results::{Axis, Results};
 
@@ -28,12 +28,6 @@ pub(in crate::report::html) fn sweeps(results: &Results) -> Vec<(String, Figure)
 fn numbers(axis: &Axis) -> Option<Vec<f64>> {
     let numbers: Option<Vec<f64>> = axis.labels.iter().map(|label| leading_number(label)).collect();
     numbers.filter(|numbers| numbers.len() > 2)
-}
-
-/// The number that a label starts with.
-fn leading_number(label: &str) -> Option<f64> {
-    let end = label.find(|sign: char| !(sign.is_ascii_digit() || sign == '.' || sign == '-')).unwrap_or(label.len());
-    label[..end].parse().ok()
 }
 
 fn figure(grid: &Grid, window: &str, numbers: &[f64], all: &[Column]) -> Figure {

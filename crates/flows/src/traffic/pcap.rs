@@ -1,0 +1,282 @@
+//! # pcap: the packets of a capture, sent again
+//!
+//! Datagrams with the sizes, times, flows and ECN codepoints of a capture. Nobody answers to what happens to them: a drop
+//! makes no sender slow down. Beside transports that do, it is the load of a real link.
+//!
+//! ## Model
+//!
+//! Packet `n` of the capture is sent at
+//!
+//! ```text
+//! start + (t_n - t_0 + round (T + T / (N - 1))) / speed        T = t_N - t_0
+//! ```
+//!
+//! where `round` counts the repetitions with `loop = true`. `t_0` is the first packet of the file, taken or not, so that two traffics
+//! that take one direction each of one capture stay together: one with `from = "10.0.0.0/8"`, the other with `to = "10.0.0.0/8"`
+//! and `direction = "reverse"`.
+//!
+//! Each five-tuple is an application and a flow of its own, as a live link tells flows apart: to a discipline that
+//! separates flows, and in the results. A packet is as long as its IP header says, headers included; where that says
+//! nothing, as long as on the wire behind the link's header. So packets of which only the beginning was captured count
+//! in full. Frames that are not IP are left out.
+//!
+//! A file is pcap or pcapng, of microseconds or nanoseconds, either byte order, with Ethernet (and VLAN tags), raw IP, BSD
+//! loopback or Linux cooked headers, IPv4 or IPv6. It is read once for all runs of an experiment: a packet that is taken or not keeps 16
+//! bytes of memory, a flow about 200. At most 2^32 - 1 packets and a million flows are taken.
+//!
+//! ## Parameters
+//!
+//! | field | unit | default | meaning, and what goes wrong |
+//! |---|---|---|---|
+//! | `file` | file | none | the capture; there must be one |
+//! | `from` | prefix | all | only packets from these addresses: `"10.0.0.0/8"`, `"2001:db8::/32"`, `"10.0.0.1"` |
+//! | `to` | prefix | all | only packets to these addresses. With neither, both directions of a capture go the same way |
+//! | `speed` | 1 | 1 | how many times as fast the packets come; what `load` sets |
+//! | `loop` | | false | begin again after the last packet; else silence follows |
+//!
+//! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the
+//! packets received).
+//!
+//! ## Deviations
+//!
+//! 1. A packet that was captured before the one in front of it counts as captured with it, as in `aqmkit replay`.
+//! 2. Headers are those of IPv4 and UDP, 28 bytes: an IP packet that is shorter is sent with 28.
+//! 3. On a live link a datagram has at least 48 bytes, since it carries its time.
+//! 4. Captures taken where the network card cuts segments hold them uncut, up to 64 KB: capture behind it, or switch that off.
+//!
+//! ## Evidence
+//!
+//! `tests/traffic/pcap.rs`: times, sizes, codepoints and order of each flow, speed, loop, prefixes, what is refused. The command's
+//! tests hold a run's own capture, sent again, to the capture it came from, and read every dialect.
+//!
+//! ## References
+//!
+//! * pcap: G. Harris, M. Richardson, PCAP Capture File Format, draft-ietf-opsawg-pcap.
+//! * pcapng: M. Tuexen et al., PCAP Now Generic Capture File Format, draft-ietf-opsawg-pcapng.
+
+mod recording;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use aqmkit_base::{Duration, Instant, Rng};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::datagrams::{RECEIVED, Received};
+use super::model::{Data, Format, Knob, Model, Population, TrafficError, UDP_HEADERS, count, in_range};
+use super::{Action, Application, Cx, Event};
+pub use recording::{Ends, Full, Packet, Recorder, Recording};
+
+/// The parameters of a capture that is sent again, as a user writes them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// The capture.
+    pub file: String,
+    /// Only packets from these addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Only packets to these addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// How many times as fast the packets come.
+    pub speed: f64,
+    /// Whether it begins again after the last packet.
+    pub r#loop: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { file: String::new(), from: None, to: None, speed: 1.0, r#loop: false }
+    }
+}
+
+impl Params {
+    fn filter(&self) -> Result<Filter, TrafficError> {
+        let prefix = |field, text: &Option<String>| text.as_deref().map(|text| prefix(field, text)).transpose();
+        Ok(Filter { from: prefix("from", &self.from)?, to: prefix("to", &self.to)? })
+    }
+
+    fn nothing_taken(&self, recording: &Recording) -> TrafficError {
+        if recording.flows() == 0 {
+            return TrafficError::new("file", format!("{:?}", self.file), "the capture must hold IP packets");
+        }
+        let (field, got) = if self.from.is_some() { ("from", &self.from) } else { ("to", &self.to) };
+        let Ends { source, destination } = recording.ends(0);
+        let want = format!("some packet of the capture must be taken; its first goes from {source} to {destination}");
+        TrafficError::new(field, format!("{:?}", got.as_deref().unwrap_or_default()), want)
+    }
+}
+
+/// Reads addresses: a prefix, or one address.
+fn prefix(field: &str, text: &str) -> Result<IpNet, TrafficError> {
+    let one = || text.parse::<IpAddr>().ok().map(IpNet::from);
+    let want = r#"it must be addresses such as "10.0.0.0/8", "2001:db8::/32" or "10.0.0.1""#;
+    text.parse().ok().or_else(one).ok_or_else(|| TrafficError::new(field, format!("{text:?}"), want))
+}
+
+/// Which packets are taken.
+struct Filter {
+    from: Option<IpNet>,
+    to: Option<IpNet>,
+}
+
+impl Filter {
+    fn takes(&self, ends: Ends) -> bool {
+        let inside = |net: &Option<IpNet>, address| net.is_none_or(|net| net.contains(&address));
+        inside(&self.from, ends.source) && inside(&self.to, ends.destination)
+    }
+}
+
+impl Model for Params {
+    const NAME: &'static str = "pcap";
+    const FORMAT: Format = Format::Capture;
+
+    fn check(&self) -> Result<(), TrafficError> {
+        if self.file.is_empty() {
+            return Err(TrafficError::new("file", "\"\"", "name a capture: file = \"a.pcap\""));
+        }
+        in_range("speed", self.speed, 1e-6, 1e6)?;
+        self.filter().map(|_| ())
+    }
+
+    fn files(&self) -> Vec<String> {
+        vec![self.file.clone()]
+    }
+
+    fn knob(&mut self) -> Option<Knob<'_>> {
+        Some(Knob::Speed("speed", &mut self.speed))
+    }
+
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+        self.check()?;
+        let [Data::Capture(recording)] = data else {
+            return Err(TrafficError::new("data files", data.len(), "one capture must be read and handed over"));
+        };
+        let filter = self.filter()?;
+        let flows: Vec<u32> = (0..recording.flows()).filter(|&f| filter.takes(recording.ends(f))).collect();
+        if flows.is_empty() {
+            return Err(self.nothing_taken(recording));
+        }
+        count("five-tuples of the capture", flows.len())?;
+        let period = recording.period().filter(|_| self.r#loop);
+        if self.r#loop && period.is_none() {
+            return Err(TrafficError::new("loop", true, "a capture that begins again needs packets at two times"));
+        }
+        let (packets, bytes) = flows
+            .iter()
+            .flat_map(|&f| recording.of_flow(f))
+            .fold((0_u64, 0_u64), |(n, b), p| (n + 1, b + u64::from(payload(p))));
+        let mean_payload = bytes as f64 / packets as f64;
+        Ok(Box::new(Flows { recording: Arc::clone(recording), flows, speed: self.speed, period, mean_payload }))
+    }
+}
+
+/// Bytes of the packet behind the headers that the host adds.
+fn payload(packet: &Packet) -> u32 {
+    u32::from(packet.len).saturating_sub(UDP_HEADERS)
+}
+
+struct Flows {
+    recording: Arc<Recording>,
+    /// Those that are taken.
+    flows: Vec<u32>,
+    speed: f64,
+    /// The time from one round to the next, if there are several.
+    period: Option<Duration>,
+    mean_payload: f64,
+}
+
+impl Population for Flows {
+    fn instances(&self) -> usize {
+        self.flows.len()
+    }
+
+    fn make(&self, index: usize, _rng: &mut Rng) -> Box<dyn Application> {
+        let first = self.recording.first(self.flows[index]);
+        Box::new(Flow {
+            recording: Arc::clone(&self.recording),
+            speed: self.speed,
+            period: self.period,
+            first,
+            next: Some(first),
+            round: 0,
+            start: Instant::ZERO,
+            sent: 0,
+            received: Received::default(),
+            over: false,
+        })
+    }
+
+    fn mean_payload(&self) -> Option<f64> {
+        Some(self.mean_payload)
+    }
+}
+
+/// One five-tuple.
+struct Flow {
+    recording: Arc<Recording>,
+    speed: f64,
+    period: Option<Duration>,
+    /// Its first packet, by its number in the recording.
+    first: u32,
+    /// The packet that is sent next.
+    next: Option<u32>,
+    round: u64,
+    start: Instant,
+    sent: u64,
+    received: Received,
+    over: bool,
+}
+
+impl Flow {
+    fn due(&self, packet: &Packet) -> Instant {
+        let at = packet.at + self.period.unwrap_or_default() * self.round;
+        self.start + if self.speed == 1.0 { at } else { at.mul_f64(1.0 / self.speed) }
+    }
+
+    /// Sends what is due, and asks to be woken for what is next.
+    fn go_on(&mut self, cx: &mut Cx<'_>) {
+        while let Some(packet) = self.next.map(|n| self.recording.packet(n)) {
+            let due = self.due(packet);
+            if due > cx.now {
+                cx.want(Action::WakeAt(due));
+                return;
+            }
+            cx.want(Action::Datagram { len: payload(packet), tag: self.sent, ecn: packet.ecn });
+            self.sent += 1;
+            self.next = packet.next();
+            if self.next.is_none() && self.period.is_some() {
+                self.next = Some(self.first);
+                self.round += 1;
+            }
+        }
+    }
+}
+
+impl Application for Flow {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Start => {
+                self.start = cx.now;
+                self.go_on(cx);
+            }
+            Event::Wake if !self.over => self.go_on(cx),
+            Event::Stop => self.over = true,
+            _ => {}
+        }
+    }
+
+    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
+        self.received.packet(len, sent, now);
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        RECEIVED
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        self.received.counter(index, self.sent)
+    }
+}

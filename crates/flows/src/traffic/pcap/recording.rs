@@ -1,0 +1,170 @@
+//! What is kept of a capture.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use aqmkit_base::{Duration, Ecn};
+
+/// A packet of a recording, in 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Since the first packet of the capture.
+    pub at: Duration,
+    /// Bytes of the IP packet.
+    pub len: u16,
+    /// Its codepoint.
+    pub ecn: Ecn,
+    /// The number of the next packet of its flow; [`LAST`] for none.
+    next: u32,
+}
+
+/// No packet has this number.
+const LAST: u32 = u32::MAX;
+
+impl Packet {
+    /// The number of the next packet of its flow.
+    pub(super) fn next(&self) -> Option<u32> {
+        Some(self.next).filter(|&n| n != LAST)
+    }
+}
+
+/// The addresses of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Who sends.
+    pub source: IpAddr,
+    /// Who receives.
+    pub destination: IpAddr,
+}
+
+/// One flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Chain {
+    ends: Ends,
+    first: u32,
+    last: u32,
+}
+
+/// The IP packets of a capture by time, and which of them belong together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    packets: Vec<Packet>,
+    /// In the order of their first packets.
+    flows: Vec<Chain>,
+    /// The time of the last packet of the capture.
+    length: Duration,
+    /// How many packets the capture has, those that are not IP included.
+    captured: u64,
+}
+
+impl Recording {
+    /// How many flows there are.
+    pub(super) fn flows(&self) -> u32 {
+        self.flows.len() as u32
+    }
+
+    /// Who talks in a flow.
+    pub(super) fn ends(&self, flow: u32) -> Ends {
+        self.flows[flow as usize].ends
+    }
+
+    /// The number of the first packet of a flow.
+    pub(super) fn first(&self, flow: u32) -> u32 {
+        self.flows[flow as usize].first
+    }
+
+    /// The packet of this number.
+    pub(super) fn packet(&self, number: u32) -> &Packet {
+        &self.packets[number as usize]
+    }
+
+    /// The packets of a flow, by time.
+    pub(super) fn of_flow(&self, flow: u32) -> impl Iterator<Item = &Packet> {
+        std::iter::successors(Some(self.packet(self.first(flow))), |p| p.next().map(|n| self.packet(n)))
+    }
+
+    /// How long a round takes: to the last packet, and the mean gap on. Nothing where all packets have one time.
+    pub(super) fn period(&self) -> Option<Duration> {
+        let gaps = self.captured.checked_sub(1).filter(|&n| n > 0)?;
+        (!self.length.is_zero()).then(|| self.length + self.length / gaps)
+    }
+}
+
+/// A capture of more packets than a recording holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it holds more than {LAST} packets")]
+pub struct Full;
+
+/// Makes a recording of packets in the order of their capture. `K` tells flows apart.
+#[derive(Debug)]
+pub struct Recorder<K> {
+    recording: Recording,
+    flows: BTreeMap<K, u32>,
+}
+
+impl<K> Default for Recorder<K> {
+    fn default() -> Self {
+        Recorder { recording: Recording::default(), flows: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord> Recorder<K> {
+    /// A packet was captured, IP or not, so long after the first one. One that is earlier than the last came with it.
+    pub fn captured(&mut self, at: Duration) {
+        self.recording.captured += 1;
+        self.recording.length = self.recording.length.max(at);
+    }
+
+    /// The packet that was captured last is an IP packet of this flow, with so many bytes and this codepoint.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn packet(&mut self, flow: K, ends: Ends, len: u16, ecn: Ecn) -> Result<(), Full> {
+        let recording = &mut self.recording;
+        let number = u32::try_from(recording.packets.len()).ok().filter(|&n| n != LAST).ok_or(Full)?;
+        recording.packets.push(Packet { at: recording.length, len, ecn, next: LAST });
+        let new = recording.flows.len() as u32;
+        let chain = *self.flows.entry(flow).or_insert(new);
+        match recording.flows.get_mut(chain as usize) {
+            Some(chain) => {
+                recording.packets[chain.last as usize].next = number;
+                chain.last = number;
+            }
+            None => recording.flows.push(Chain { ends, first: number, last: number }),
+        }
+        Ok(())
+    }
+
+    /// All have come.
+    #[must_use]
+    pub fn finish(self) -> Recording {
+        self.recording
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_takes_16_bytes() {
+        assert_eq!(size_of::<Packet>(), 16);
+    }
+
+    #[test]
+    fn flows_are_chains_in_the_order_of_capture() {
+        let mut recorder = Recorder::default();
+        let ends = Ends { source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into() };
+        // The fourth is earlier than the third, and the fifth is not IP.
+        for (ms, flow) in [(0, 'a'), (3, 'b'), (7, 'a'), (5, 'a'), (9, '-')] {
+            recorder.captured(Duration::from_millis(ms));
+            if flow != '-' {
+                recorder.packet(flow, ends, 100, Ecn::Ect0).unwrap();
+            }
+        }
+        let recording = recorder.finish();
+        let times = |flow| recording.of_flow(flow).map(|p| p.at.as_millis_f64()).collect::<Vec<_>>();
+        assert_eq!((recording.flows(), times(0), times(1)), (2, vec![0.0, 7.0, 7.0], vec![3.0]));
+        assert_eq!(recording.period(), Some(Duration::from_micros(9000 + 2250)));
+    }
+}

@@ -1,0 +1,71 @@
+//! Captures that traffic is made of.
+
+use std::io::{self, Read};
+
+use aqmkit_base::Duration;
+use aqmkit_flows::traffic::pcap::{Ends, Full, Recorder, Recording};
+use aqmkit_live::replay::{CaptureError, Record, read};
+use aqmkit_live::wire::{FiveTuple, Flow, View};
+
+use super::problem::Problem;
+
+/// Reads a capture, which messages call `name`, and the hash of its file.
+pub(super) fn record(name: &str, file: impl Read + Send) -> Result<(Recording, String), Problem> {
+    let mut file = Hashed { file, hash: blake3::Hasher::new() };
+    let mut recorder = Recorder::default();
+    let mut first = None;
+    let damage = read(&mut file, &mut |packet: Record<'_>| {
+        let since = packet.at.saturating_sub(*first.get_or_insert(packet.at));
+        recorder.captured(Duration::from_nanos(since));
+        take(&mut recorder, &packet)
+    });
+    let damage = damage.map_err(|e| Problem::new(format!("{name} cannot be sent: {e}")).right(e.right()))?;
+    if let Some(damage) = damage {
+        let problem = Problem::new(format!("{name} is damaged at byte {}: {}", damage.offset, damage.what));
+        return Err(problem.right("tcpdump -r FILE -w ANOTHER writes what can be read into another file"));
+    }
+    Ok((recorder.finish(), file.hash.finalize().to_string()))
+}
+
+fn take(recorder: &mut Recorder<FiveTuple>, packet: &Record<'_>) -> Result<(), Refused> {
+    let view = View::of(packet.encapsulation, packet.bytes);
+    let (Flow::Ip(flow), Some(length)) = (view.flow, view.length(packet.bytes, packet.length)) else { return Ok(()) };
+    let len = u16::try_from(length).map_err(|_| Refused::Long { number: packet.number, length })?;
+    let ends = Ends { source: flow.source, destination: flow.destination };
+    Ok(recorder.packet(flow, ends, len, view.ecn)?)
+}
+
+/// Why a capture cannot be sent again.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    #[error(transparent)]
+    Full(#[from] Full),
+    #[error("packet {number} has {length} bytes, and an IP packet has 65535 at most")]
+    Long { number: u64, length: u32 },
+}
+
+impl Refused {
+    fn right(&self) -> &'static str {
+        match self {
+            Refused::Capture(_) => "a capture is a file of tcpdump, Wireshark or dumpcap, pcap or pcapng",
+            Refused::Full(_) => "cut the capture into several, with editcap",
+            Refused::Long { .. } => "capture behind the network card, or where it cuts no segments (ethtool -K)",
+        }
+    }
+}
+
+/// Hashes what is read.
+struct Hashed<R> {
+    file: R,
+    hash: blake3::Hasher,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.hash.update(&buffer[..n]);
+        Ok(n)
+    }
+}
