@@ -124,6 +124,12 @@ pub trait CongestionControl {
         self.window_mut().deflate(acked, cx);
     }
 
+    /// An acknowledgement in fast recovery has delivered so many bytes, or the one that began it. With SACK only.
+    fn on_delivered(&mut self, _delivered: u64, _cx: &Cx<'_>) {}
+
+    /// So many bytes more than those with which fast recovery began were taken for lost, and sent again. With SACK only.
+    fn on_resent(&mut self, _bytes: u64, _cx: &Cx<'_>) {}
+
     /// `acked` new bytes were acknowledged, and fast recovery is over.
     fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>) {
         self.window_mut().recovered(acked, cx);
@@ -308,6 +314,8 @@ macro_rules! controls {
             fn on_loss();
             fn on_dup_ack();
             fn on_partial_ack(acked: u64);
+            fn on_delivered(delivered: u64);
+            fn on_resent(bytes: u64);
             fn on_recovered(acked: u64);
             fn on_timeout(again: bool);
             fn on_handshake_timeout();

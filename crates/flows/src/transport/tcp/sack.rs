@@ -54,7 +54,10 @@ impl Tcp {
         }
         self.find_late(call);
         self.enter_recovery_if_lost(call);
-        self.reduce_in_proportion(brought.delivered, call.p);
+        if let Recovery::Fast { .. } = self.recovery {
+            control!(self, call, on_delivered, brought.delivered);
+            self.reduce_in_proportion(brought.delivered, call.p);
+        }
         true
     }
 
@@ -140,9 +143,7 @@ impl Tcp {
     }
 
     fn reduce_in_proportion(&mut self, delivered: u64, p: &Profile) {
-        if let Recovery::Fast { .. } = self.recovery
-            && p.rate_reduction
-        {
+        if p.rate_reduction {
             let (pipe, ssthresh) = (self.in_network(p), self.control.ssthresh());
             if let Some(o) = self.outstanding.as_deref_mut() {
                 o.prr.on_ack(delivered, pipe, ssthresh, p.mss.0);
@@ -182,6 +183,9 @@ impl Tcp {
                 Next::Again(range) => {
                     let end = self.send_again(range, call);
                     self.outstanding.get_or_insert_default().high_rxt = end;
+                    if let Recovery::Fast { .. } = self.recovery {
+                        control!(self, call, on_resent, end - range.start);
+                    }
                 }
                 Next::Rescue(range) => {
                     self.send_again(range, call);
