@@ -201,7 +201,7 @@ impl Bbr {
         match *until {
             None if sample.in_flight <= LEAST_SEGMENTS * cx.mss() => {
                 (*until, *round_done) = (Some(cx.now + PROBE_RTT_TIME), false);
-                self.rounds.restart(sample);
+                self.rounds.restart(sample.delivered);
             }
             None => {}
             Some(end) => {
@@ -326,6 +326,13 @@ impl CongestionControl for Bbr {
         self.save_cwnd();
         (self.recovering, self.conserving) = (false, false);
         self.window.cwnd = cx.mss();
+    }
+
+    /// As in Linux.
+    fn on_spurious(&mut self, _before: Window, _cx: &Cx<'_>) {
+        (self.recovering, self.conserving) = (false, false);
+        (self.full_rate, self.full_count) = if self.full() { (self.full_rate, self.full_count) } else { (0.0, 0) };
+        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
     }
 
     fn on_ecn(&mut self, _cx: &Cx<'_>) {}

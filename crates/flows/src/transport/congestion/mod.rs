@@ -72,6 +72,9 @@ pub trait CongestionControl {
     /// Whether the control needs to know when each segment was sent, and what was delivered by then.
     const SAMPLES_DELIVERY: bool = false;
 
+    /// Whether it looks at each segment that is found to be lost ([`CongestionControl::on_losses`]).
+    const WATCHES_LOSSES: bool = false;
+
     /// Whether it spreads segments over time: whether it has a [`CongestionControl::pacer`].
     const PACES: bool = false;
 
@@ -138,6 +141,19 @@ pub trait CongestionControl {
     /// The retransmission timer expired. `again` if nothing was acknowledged since it expired last.
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>);
 
+    /// What was in flight when the timer expired is acknowledged.
+    fn on_timeout_mended(&mut self, _cx: &Cx<'_>) {}
+
+    /// Segments were found to be lost: those in the record of what is in flight. Comes before the recovery that they may
+    /// begin, and only where [`CongestionControl::WATCHES_LOSSES`] and the profile detects losses by time.
+    fn on_losses(&mut self, _cx: &Cx<'_>) {}
+
+    /// The reduction that came last, by a loss or a timeout, proves to have been needless: nothing was lost. `before` is the window
+    /// that it reduced.
+    fn on_spurious(&mut self, before: Window, _cx: &Cx<'_>) {
+        self.window_mut().restore(before);
+    }
+
     /// A SYN or SYN-ACK had to be sent again. The initial window after it is one segment (RFC 5681 section 3.1).
     fn on_handshake_timeout(&mut self, cx: &Cx<'_>) {
         self.window_mut().cwnd = cx.mss();
@@ -154,6 +170,9 @@ pub trait CongestionControl {
     /// An acknowledgement was read, and the record of what is in flight is up to date with it. Comes last, and only
     /// where [`CongestionControl::SAMPLES_DELIVERY`].
     fn on_sample(&mut self, _cx: &Cx<'_>) {}
+
+    /// Data is about to be sent, and nothing is in flight. Only where [`CongestionControl::SAMPLES_DELIVERY`].
+    fn on_restart(&mut self, _cx: &Cx<'_>) {}
 
     /// Data is about to be sent after the connection was idle for longer than the retransmission timeout.
     fn on_idle(&mut self, cx: &Cx<'_>) {
@@ -241,6 +260,12 @@ impl Window {
         self.cwnd = self.ssthresh.min(left.max(cx.mss()) + cx.mss());
     }
 
+    /// Not below what it was (Linux's `tcp_undo_cwnd_reduction`).
+    fn restore(&mut self, before: Window) {
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+    }
+
     /// Restart after idle time (RFC 5681 section 4.1).
     pub(crate) fn restart(&mut self, p: &Profile) {
         self.cwnd = self.cwnd.min(p.initial_window_bytes());
@@ -318,10 +343,14 @@ macro_rules! controls {
             fn on_resent(bytes: u64);
             fn on_recovered(acked: u64);
             fn on_timeout(again: bool);
+            fn on_timeout_mended();
+            fn on_losses();
+            fn on_spurious(before: Window);
             fn on_handshake_timeout();
             fn on_ecn();
             fn on_feedback(delivered: u64, marked: u64);
             fn on_sample();
+            fn on_restart();
             fn on_idle();
         );
 
@@ -338,12 +367,20 @@ macro_rules! controls {
                 match self { $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+ }
             }
 
+            pub(super) fn watches_losses(&self) -> bool {
+                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::WATCHES_LOSSES,)+ }
+            }
+
             pub(super) fn cwnd(&self) -> u64 {
                 match self { $(Control::$name(c) => c.window().cwnd,)+ }
             }
 
             pub(super) fn ssthresh(&self) -> u64 {
                 match self { $(Control::$name(c) => c.window().ssthresh,)+ }
+            }
+
+            pub(super) fn window(&self) -> Window {
+                match self { $(Control::$name(c) => *c.window(),)+ }
             }
 
             /// Asked at every segment: a test of a constant, and for boxed controls that do not pace no look into the box.
@@ -400,6 +437,8 @@ controls! {
     Prague => Box<prague::Prague>, "prague";
     /// Version 1: a model of the path.
     Bbr => Box<bbr::Bbr>, "bbr";
+    /// Version 3: a model that heeds losses.
+    Bbr3 => Box<bbr3::Bbr3>, "bbr3";
     /// Takes off what was lost.
     Relentless => Box<relentless::Relentless>, "relentless";
     {

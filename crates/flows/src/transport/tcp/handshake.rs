@@ -123,7 +123,8 @@ impl Tcp {
         self.state = State::Open;
         let rack = self.sack && call.p.uses_rack();
         if rack || self.control.samples_delivery() {
-            self.outstanding.get_or_insert_default().sent = Some(Box::new(Sent::new(rack, call.now)));
+            self.outstanding.get_or_insert_default().sent =
+                Some(Box::new(Sent::new(rack, self.control.watches_losses(), call.now)));
         } else if self.sack && call.p.tail_loss_probe {
             self.outstanding.get_or_insert_default();
         }

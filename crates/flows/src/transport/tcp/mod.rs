@@ -39,7 +39,7 @@ use std::num::NonZeroU64;
 use aqmkit_base::{Duration, Instant};
 
 pub(super) use rtt::Rtt;
-pub(super) use sent::Sent;
+pub(super) use sent::{Loss, Sent};
 
 use self::clock::{Alarm, Clock};
 use self::ecn::EcnEnd;

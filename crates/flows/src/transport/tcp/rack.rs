@@ -106,6 +106,14 @@ impl Tcp {
             }
             None => {}
         }
+        self.tell_losses(call);
+    }
+
+    /// Controls that look at each lost segment hear of those that were just found.
+    fn tell_losses(&mut self, call: &Call<'_, '_>) {
+        if self.outstanding.as_deref().and_then(|o| o.sent.as_deref()).is_some_and(|s| !s.losses().is_empty()) {
+            control!(self, call, on_losses);
+        }
     }
 
     /// RFC 8985 section 6.3: what is late is lost, and the first goes again whatever the window.
@@ -113,7 +121,9 @@ impl Tcp {
         let patience = self.patience(call);
         let Some(sent) = self.sent_mut() else { return };
         sent.lose_after_timeout(patience, call.now);
-        if let Some(first) = sent.next_lost() {
+        let first = sent.next_lost();
+        self.tell_losses(call);
+        if let Some(first) = first {
             self.send_again(first, call);
         }
     }

@@ -72,6 +72,7 @@ impl Tcp {
             Recovery::Timeout { until } => {
                 if ack >= until {
                     self.recovery = Recovery::None;
+                    control!(self, call, on_timeout_mended);
                 }
                 self.open_window(acked, marked, call);
             }

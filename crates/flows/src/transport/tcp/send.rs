@@ -32,6 +32,9 @@ impl Tcp {
             let idle = self.una == self.max;
             if idle && self.end > self.nxt {
                 self.restart_if_idle_for_long(call);
+                if self.control.samples_delivery() {
+                    control!(self, call, on_restart);
+                }
             }
             if self.sends_by_pipe(call.p) {
                 self.output_by_pipe(idle, call);
