@@ -180,6 +180,14 @@ profile! {
     /// Whether recovery comes down to the threshold in proportion to what is delivered (RFC 6937, with its
     /// slow-start reduction bound) instead of waiting for half a window. Needs SACK.
     rate_reduction: bool,
+    /// Whether to report what has come twice (RFC 2883), and to learn from such reports: RACK waits longer for what is late
+    /// (RFC 8985 section 6.2 step 4), and a probe is known to have been needless. Needs SACK.
+    dsack: bool,
+    /// Whether a reduction is taken back when D-SACKs for all that was sent again (RFC 3708) or older timestamps (RFC 3522) show
+    /// that it was needless.
+    undo: bool,
+    /// Whether two new segments show if a timeout was needless (RFC 5682), and it is taken back.
+    frto: bool,
     /// Whether to negotiate ECN.
     ecn: bool,
     /// How congestion experienced is fed back, where ECN is on. A control that needs another way than RFC 3168's
@@ -284,6 +292,9 @@ impl Profile {
             early_retransmit: false,
             tail_loss_probe: false,
             rate_reduction: false,
+            dsack: false,
+            undo: false,
+            frto: false,
             ecn: false,
             ecn_feedback: EcnFeedback::Classic,
             ecn_packets: EcnPackets::Data,
@@ -362,6 +373,9 @@ impl Profile {
             early_retransmit: false,
             tail_loss_probe: false,
             rate_reduction: false,
+            dsack: false,
+            undo: false,
+            frto: false,
             ecn: false,
             ecn_feedback: EcnFeedback::Classic,
             ecn_packets: EcnPackets::Data,

@@ -60,7 +60,7 @@ impl Flags {
 }
 
 /// The SACK options (RFC 2018): on a SYN, that the sender understands them; otherwise up to four blocks of data
-/// that have come above `ack`, the most recent first.
+/// that have come above `ack`, the most recent first. The first may be data that has come twice instead (D-SACK, RFC 2883).
 ///
 /// One word in a segment without them, which most are: segments are copied more often than blocks are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,8 +71,10 @@ pub struct SackBlocks(Option<Box<Listed>>);
 struct Listed {
     /// Start and end relative to `ack`: no window is larger than 32 bits say.
     blocks: [(u32, u32); SackBlocks::MOST],
-    /// How many there are. None: the option of a SYN.
+    /// How many there are.
     count: usize,
+    /// What has come twice: how far above `ack` it begins, and its length. 0: nothing. Without blocks either: the option of a SYN.
+    duplicate: (i64, u32),
 }
 
 impl SackBlocks {
@@ -88,7 +90,7 @@ impl SackBlocks {
     /// Whether this is [`SackBlocks::permitted`].
     #[must_use]
     pub fn is_permitted(&self) -> bool {
-        self.0.as_ref().is_some_and(|listed| listed.count == 0)
+        self.0.as_ref().is_some_and(|listed| listed.count == 0 && listed.duplicate.1 == 0)
     }
 
     /// Adds the block from `start` to before `end` behind the others. Returns whether there was room, and the
@@ -105,20 +107,41 @@ impl SackBlocks {
         true
     }
 
+    /// Puts in front of the blocks that what lies from `start` to before `end` has come twice. Returns whether there was room.
+    pub fn push_duplicate(&mut self, ack: u64, start: u64, end: u64) -> bool {
+        let len = end.checked_sub(start).and_then(|len| u32::try_from(len).ok()).unwrap_or(0);
+        if len == 0 || self.len() == Self::MOST {
+            return false;
+        }
+        self.0.get_or_insert_default().duplicate = (start.wrapping_sub(ack) as i64, len);
+        true
+    }
+
+    /// What has come twice, if the acknowledgement of `ack` says so: first sequence number, and the one after the last.
+    #[must_use]
+    pub fn duplicate(&self, ack: u64) -> Option<(u64, u64)> {
+        let (above, len) = self.0.as_ref()?.duplicate;
+        let start = ack.checked_add_signed(above)?;
+        (len > 0).then_some((start, start + u64::from(len)))
+    }
+
     /// Takes the last block out.
     pub fn pop(&mut self) {
-        match &mut self.0 {
-            Some(listed) if listed.count > 1 => {
-                listed.count -= 1;
-                listed.blocks[listed.count] = (0, 0);
-            }
-            Some(listed) if listed.count == 1 => self.0 = None,
-            _ => {}
+        if self.len() <= 1 {
+            self.0 = None;
+        } else if let Some(listed) = &mut self.0 {
+            listed.count -= 1;
+            listed.blocks[listed.count] = (0, 0);
         }
     }
 
-    /// The blocks of an acknowledgement of `ack`: first sequence number, and the one after the last.
+    /// All blocks of an acknowledgement of `ack`, as on the wire: first sequence number, and the one after the last.
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.duplicate(ack).into_iter().chain(self.held(ack))
+    }
+
+    /// The blocks of data that has come above `ack`.
+    pub fn held(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = self.0.as_ref().map_or(&[][..], |listed| &listed.blocks[..listed.count]);
         used.iter().map(move |&(start, end)| (ack + u64::from(start), ack + u64::from(end)))
     }
@@ -126,7 +149,7 @@ impl SackBlocks {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |listed| listed.count)
+        self.0.as_ref().map_or(0, |listed| listed.count + usize::from(listed.duplicate.1 > 0))
     }
 
     /// Whether there is none.

@@ -379,6 +379,10 @@ macro_rules! controls {
                 match self { $(Control::$name(c) => c.window().ssthresh,)+ }
             }
 
+            pub(super) fn window_mut(&mut self) -> &mut Window {
+                match self { $(Control::$name(c) => c.window_mut(),)+ }
+            }
+
             pub(super) fn window(&self) -> Window {
                 match self { $(Control::$name(c) => *c.window(),)+ }
             }

@@ -149,6 +149,11 @@ impl EcnEnd {
         (self.answered, self.cwr) = (max, true);
     }
 
+    /// The reduction was taken back: the peer need not be told, if it was not.
+    pub(super) fn withdraw_reduction(&mut self) {
+        self.cwr = false;
+    }
+
     /// The ECN field of a segment, and its flags. RFC 3168 section 6.1: new data is ECN-capable; retransmissions,
     /// SYNs and pure acknowledgements are not, unless the profile says so. The first new data after a reduction says
     /// so (CWR). Feedback is on everything but SYNs.

@@ -11,6 +11,7 @@
 //! | `sack.rs`, `outstanding.rs` | recovery with SACK (RFC 6675), and its scoreboard |
 //! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
 //! | `prr.rs` | proportional rate reduction |
+//! | `undo.rs` | needless retransmissions: D-SACK, timestamps, F-RTO, and what is taken back |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
 //! | `ecn.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate |
 //! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
@@ -33,6 +34,7 @@ mod rtt;
 mod sack;
 mod send;
 mod sent;
+mod undo;
 
 use std::num::NonZeroU64;
 
@@ -397,6 +399,12 @@ impl Tcp {
     #[inline]
     pub fn stats(&self) -> &TcpStats {
         &self.stats
+    }
+
+    /// Reductions of the window that proved to be needless and were taken back.
+    #[must_use]
+    pub fn undone(&self) -> u32 {
+        self.outstanding.as_deref().map_or(0, |o| o.undone)
     }
 
     /// The congestion window in bytes.

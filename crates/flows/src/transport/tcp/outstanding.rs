@@ -8,6 +8,7 @@ use super::prr::Prr;
 use super::rack::Rack;
 use super::ranges::{Range, Ranges};
 use super::sent::Sent;
+use super::undo::Undo;
 use crate::transport::profile::{LossDetection, Profile};
 use crate::transport::segment::Segment;
 
@@ -49,6 +50,10 @@ pub(super) struct Outstanding {
     pub(super) expires: Alarm,
     /// The segments in flight, where the profile or the congestion control asks for the record.
     pub(super) sent: Option<Box<Sent>>,
+    /// What the last reduction may be taken back to.
+    pub(super) undo: Option<Box<Undo>>,
+    /// How often a reduction was taken back.
+    pub(super) undone: u32,
 }
 
 impl Default for Outstanding {
@@ -63,6 +68,8 @@ impl Default for Outstanding {
             waits_for: WaitsFor::default(),
             expires: Alarm::OFF,
             sent: None,
+            undo: None,
+            undone: 0,
         }
     }
 }
@@ -86,7 +93,7 @@ impl Outstanding {
             let rack = &mut self.rack;
             sent.on_acked(seg.ack, now, |e| rack.on_delivered(e, true, now));
         }
-        for (start, end) in seg.sack.iter(seg.ack) {
+        for (start, end) in seg.sack.held(seg.ack) {
             // What was never sent cannot have come.
             if end <= max {
                 brought.sacked += self.on_block(Range { start, end }, now);

@@ -25,6 +25,9 @@ impl Tcp {
     /// An acknowledgement on a connection with SACK. Returns whether more may be sent now than before.
     #[inline(never)]
     pub(super) fn on_ack_with_sack(&mut self, seg: &Segment, marked: u64, call: &mut Call<'_, '_>) -> bool {
+        if let Some((start, end)) = seg.sack.duplicate(seg.ack) {
+            self.on_duplicate(Range { start, end }, call);
+        }
         if seg.ack < self.una || (self.outstanding.is_none() && seg.ack == self.una && seg.sack.is_empty()) {
             return false;
         }
@@ -38,6 +41,11 @@ impl Tcp {
             }
         };
         self.answer_probe(seg, call);
+        if self.recovery != Recovery::None {
+            let until = self.recovery_end();
+            let sacked = brought.sacked > 0 && seg.sack.held(seg.ack).next().is_some_and(|(start, _)| start < until);
+            self.judge_recovery(seg, acked, sacked, call);
+        }
         if acked > 0 {
             self.measure_with_record(seg, call);
             self.retries = 0;
@@ -66,17 +74,32 @@ impl Tcp {
         match self.recovery {
             Recovery::Fast { until, .. } if ack >= until => {
                 control!(self, call, on_recovered, acked);
-                self.recovery = Recovery::None;
+                self.end_recovery();
             }
             Recovery::Fast { .. } => {}
             Recovery::Timeout { until } => {
                 if ack >= until {
-                    self.recovery = Recovery::None;
+                    self.end_recovery();
                     control!(self, call, on_timeout_mended);
                 }
                 self.open_window(acked, marked, call);
             }
             Recovery::None => self.open_window(acked, marked, call),
+        }
+    }
+
+    fn end_recovery(&mut self) {
+        self.recovery = Recovery::None;
+        if let Some(o) = self.outstanding.as_deref_mut() {
+            o.rack.on_recovered();
+        }
+    }
+
+    /// Where the recovery ends that goes on.
+    fn recovery_end(&self) -> u64 {
+        match self.recovery {
+            Recovery::Fast { until, .. } | Recovery::Timeout { until } => until,
+            Recovery::None => self.una,
         }
     }
 
@@ -123,6 +146,7 @@ impl Tcp {
     /// RFC 6675 section 5 step 4.
     fn enter_recovery(&mut self, call: &mut Call<'_, '_>) {
         self.stats.fast_retransmits += 1;
+        self.remember_window(false, call);
         control!(self, call, on_loss);
         self.recovery = Recovery::Fast { until: self.max, partial: false };
         self.ecn.note_reduction(self.max);
@@ -217,6 +241,9 @@ impl Tcp {
     }
 
     fn next_seg(&mut self, idle: bool, p: &Profile) -> Option<Next> {
+        if self.awaits_verdict() {
+            return None;
+        }
         let pipe = self.in_network(p);
         let fast = matches!(self.recovery, Recovery::Fast { .. });
         let reduced = self.outstanding.as_deref().filter(|_| fast).and_then(|o| o.prr.window());

@@ -167,6 +167,9 @@ impl Tcp {
 
     /// Puts the flags on a piece of the stream.
     pub(super) fn build(&mut self, cut: Cut, again: bool, call: &mut Call<'_, '_>) {
+        if again {
+            self.note_resent(cut.end(), call);
+        }
         let mut flags = Flags::ACK;
         if cut.len > 0 && cut.seq + cut.len == self.end {
             flags = flags.and(Flags::PSH);
@@ -209,7 +212,7 @@ impl Tcp {
 
     // What most segments do without stays out of the way of those.
     #[inline(never)]
-    fn sack_option(&self, flags: Flags, len: u32, p: &Profile) -> SackBlocks {
+    fn sack_option(&mut self, flags: Flags, len: u32, p: &Profile) -> SackBlocks {
         if flags.has(Flags::SYN) {
             let offers = self.sack || (!flags.has(Flags::ACK) && p.wants_sack());
             return if offers { SackBlocks::permitted() } else { SackBlocks::default() };

@@ -339,6 +339,20 @@ impl Sent {
         }
     }
 
+    /// Nothing was lost: what was taken for it is in flight.
+    pub(super) fn find_all(&mut self) {
+        for entry in self.entries.iter_mut().filter(|e| e.place == Place::Lost) {
+            entry.place = Place::InFlight;
+            self.in_flight += u64::from(entry.len);
+        }
+        self.lost.clear();
+        if self.keeps_order {
+            let in_flight = self.entries.iter().enumerate().filter(|(_, e)| e.place == Place::InFlight);
+            self.order = in_flight.map(|(i, e)| (self.gone + i as u64, e.number)).collect();
+            self.order.make_contiguous().sort_unstable_by_key(|&(_, number)| number);
+        }
+    }
+
     /// The next segment to mend: lost, and not sent again since.
     pub(super) fn next_lost(&mut self) -> Option<Range> {
         while let Some(&serial) = self.lost.front() {
