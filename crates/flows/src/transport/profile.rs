@@ -69,7 +69,7 @@ pub enum EcnFeedback {
     /// ECE for exactly the segments that were marked (RFC 8257 section 3.2). Negotiated as the classic way is, so
     /// both ends must be set to it.
     Dctcp,
-    /// A counter of marks in three header bits (RFC 9768). Falls back to the classic way where the peer does not
+    /// A counter of marks in three header bits (RFC 9768), and counters of bytes in an option. Falls back to the classic way where the peer does not
     /// know it.
     Accurate,
 }
@@ -193,6 +193,8 @@ profile! {
     /// How congestion experienced is fed back, where ECN is on. A control that needs another way than RFC 3168's
     /// (`dctcp`, `prague`) brings it along when [`Overrides`] name the control and leave the three fields of ECN alone.
     ecn_feedback: EcnFeedback,
+    /// Whether accurate feedback also counts bytes, in an option on acknowledgements (RFC 9768 section 3.2.3). 8 to 12 bytes of header.
+    ecn_option: bool,
     /// Which segments are ECN-capable, where ECN is on.
     ecn_packets: EcnPackets,
     /// Whether less than a full segment waits while anything is in flight (RFC 896).
@@ -297,6 +299,7 @@ impl Profile {
             frto: false,
             ecn: false,
             ecn_feedback: EcnFeedback::Classic,
+            ecn_option: true,
             ecn_packets: EcnPackets::Data,
             nagle: true,
             delayed_ack: DelayedAck::Tick(Duration::from_millis(200)),
@@ -378,6 +381,7 @@ impl Profile {
             frto: false,
             ecn: false,
             ecn_feedback: EcnFeedback::Classic,
+            ecn_option: true,
             ecn_packets: EcnPackets::Data,
             nagle: true,
             delayed_ack: DelayedAck::After(Duration::from_millis(40)),
@@ -476,7 +480,7 @@ impl Profile {
     #[must_use]
     #[inline]
     pub fn wire_len(&self, segment: &Segment) -> Bytes {
-        Bytes(self.header.0 + segment.sack.option_len() + u64::from(segment.len))
+        Bytes(self.header.0 + segment.options.wire_len() + u64::from(segment.len))
     }
 
     /// The initial congestion window in bytes.

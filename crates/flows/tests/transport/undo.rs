@@ -38,7 +38,7 @@ fn again(pair: &Pair) -> Vec<(u64, u64)> {
 /// The D-SACKs of B: when, and which segments.
 fn twice(pair: &Pair) -> Vec<(u64, u64, u64)> {
     let said = pair.sent.iter().filter(|s| s.from == B);
-    let block = |seg: &Segment| seg.sack.duplicate(seg.ack).map(|(a, b)| ((a - 1) / 1000, (b - 1) / 1000));
+    let block = |seg: &Segment| seg.options.duplicate(seg.ack).map(|(a, b)| ((a - 1) / 1000, (b - 1) / 1000));
     said.filter_map(|s| block(&s.seg).map(|(a, b)| (s.at.as_nanos() / 1_000_000, a, b))).collect()
 }
 

@@ -18,7 +18,8 @@
 //!
 //! Naming this control turns on ECN with `ecn_feedback = "accurate"` and `ecn_packets = "all"`, unless the profile's
 //! table says otherwise. It sends ECT(1) where the peer agrees to accurate feedback. Where it does not, ECT(0), and
-//! it halves as `newreno` does.
+//! it halves as `newreno` does. Where both ends send RFC 9768's option (`ecn_option`, on unless a profile says otherwise), `M` is the share of
+//! marked bytes exactly; else of packets, counted modulo eight and taken for full segments.
 //!
 //! ## Parameters
 //!

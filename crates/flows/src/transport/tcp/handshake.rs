@@ -102,7 +102,7 @@ impl Tcp {
     fn negotiate(&mut self, seg: &Segment, call: &Call<'_, '_>) {
         self.receiver.on_syn(seg);
         self.timestamps = call.p.timestamps && seg.ts_val != 0;
-        self.sack = call.p.wants_sack() && seg.sack.is_permitted();
+        self.sack = call.p.wants_sack() && seg.options.permits_sack();
         self.peer_window = seg.window;
         self.largest_window = seg.window;
     }
@@ -128,6 +128,7 @@ impl Tcp {
         } else if self.sack && call.p.tail_loss_probe {
             self.outstanding.get_or_insert_default();
         }
+        self.begin_counting(call.p);
         call.out.events.push(Event::Connected);
     }
 

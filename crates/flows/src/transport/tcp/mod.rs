@@ -13,7 +13,7 @@
 //! | `prr.rs` | proportional rate reduction |
 //! | `undo.rs` | needless retransmissions: D-SACK, timestamps, F-RTO, and what is taken back |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
-//! | `ecn.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate |
+//! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
 //! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
 //!
 //! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because
@@ -21,6 +21,7 @@
 //! PAWS. And nobody reuses ports, so TIME-WAIT has no end: an endpoint that is closed still answers a FIN
 //! that comes again (its own last acknowledgement was lost) for as long as its owner keeps it.
 
+mod accurate;
 mod acks;
 mod clock;
 mod ecn;

@@ -2,6 +2,7 @@
 
 use aqmkit_base::Instant;
 
+use super::accurate::Counting;
 use super::acks::DUP_THRESHOLD;
 use super::clock::Alarm;
 use super::prr::Prr;
@@ -52,6 +53,8 @@ pub(super) struct Outstanding {
     pub(super) sent: Option<Box<Sent>>,
     /// What the last reduction may be taken back to.
     pub(super) undo: Option<Box<Undo>>,
+    /// The byte counters of accurate ECN.
+    pub(super) counting: Option<Box<Counting>>,
     /// How often a reduction was taken back.
     pub(super) undone: u32,
 }
@@ -69,6 +72,7 @@ impl Default for Outstanding {
             expires: Alarm::OFF,
             sent: None,
             undo: None,
+            counting: None,
             undone: 0,
         }
     }
@@ -93,7 +97,7 @@ impl Outstanding {
             let rack = &mut self.rack;
             sent.on_acked(seg.ack, now, |e| rack.on_delivered(e, true, now));
         }
-        for (start, end) in seg.sack.held(seg.ack) {
+        for (start, end) in seg.options.held(seg.ack) {
             // What was never sent cannot have come.
             if end <= max {
                 brought.sacked += self.on_block(Range { start, end }, now);

@@ -220,7 +220,7 @@ impl Tcp {
                 control!(self, call, on_recovered, 0);
                 self.ecn.note_reduction(self.max);
             }
-        } else if seg.ack == self.una && seg.sequence_len() == 0 && seg.sack.held(seg.ack).next().is_none() {
+        } else if seg.ack == self.una && seg.sequence_len() == 0 && seg.options.held(seg.ack).next().is_none() {
             // The original had come: only its acknowledgement was late.
             o.probe = None;
         }

@@ -7,7 +7,7 @@ use aqmkit_base::{Duration, Instant};
 use super::clock::{Alarm, Clock};
 use super::ranges::{Range, Ranges};
 use crate::transport::profile::{DelayedAck, Profile};
-use crate::transport::segment::{Flags, SackBlocks, Segment};
+use crate::transport::segment::{Flags, Options, Segment};
 
 /// Whether an acknowledgement is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ struct Above {
     fin: Option<NonZeroU64>,
     /// A sequence number in each of the ranges that were last added to, the latest first: what SACK reports
     /// (RFC 2018 section 4). 0 is none.
-    recent: [u64; SackBlocks::MOST],
+    recent: [u64; Options::MOST],
     /// What the last segment has brought a second time, until it is reported (RFC 2883).
     duplicate: Option<Range>,
 }
@@ -43,7 +43,7 @@ struct Above {
 impl Above {
     fn insert(&mut self, new: Range) {
         let joined = self.ranges.insert(new);
-        let mut recent = [0; SackBlocks::MOST];
+        let mut recent = [0; Options::MOST];
         recent[0] = new.start;
         let others = self.recent.iter().filter(|&&s| s != 0 && !(joined.start..joined.end).contains(&s));
         recent[1..].iter_mut().zip(others).for_each(|(slot, s)| *slot = *s);
@@ -272,14 +272,14 @@ impl Receiver {
 
     /// The SACK option of an acknowledgement that goes now: as many blocks as fit, the one that was last
     /// added to first (RFC 2018 section 4).
-    pub(super) fn sack_blocks(&mut self, timestamps: bool) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        let most = SackBlocks::MOST - usize::from(timestamps);
+    pub(super) fn sack_blocks(&mut self, timestamps: bool) -> Options {
+        let mut blocks = Options::default();
+        let most = Options::MOST - usize::from(timestamps);
         if let Some(twice) = self.above.as_deref_mut().and_then(|a| a.duplicate.take()) {
             blocks.push_duplicate(self.next, twice.start, twice.end);
         }
-        for range in self.reported().take(most - blocks.len()) {
-            blocks.push(self.next, range.start, range.end);
+        for range in self.reported().take(most - blocks.block_count()) {
+            blocks.push_block(self.next, range.start, range.end);
         }
         blocks
     }
@@ -287,7 +287,7 @@ impl Receiver {
     /// How many blocks that option has.
     pub(super) fn sack_block_count(&self, timestamps: bool) -> usize {
         let twice = self.above.as_deref().is_some_and(|a| a.duplicate.is_some());
-        (usize::from(twice) + self.reported().count()).min(SackBlocks::MOST - usize::from(timestamps))
+        (usize::from(twice) + self.reported().count()).min(Options::MOST - usize::from(timestamps))
     }
 
     /// What SACK reports, the latest first.
@@ -330,7 +330,7 @@ mod tests {
 
         fn sacked(&mut self) -> Vec<(u64, u64)> {
             let next = self.receiver.next();
-            self.receiver.sack_blocks(self.timestamps).iter(next).collect()
+            self.receiver.sack_blocks(self.timestamps).blocks(next).collect()
         }
 
         fn data(&mut self, seq: u64, len: u32, flags: Flags) -> Arrival {

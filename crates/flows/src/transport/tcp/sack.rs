@@ -25,15 +25,15 @@ impl Tcp {
     /// An acknowledgement on a connection with SACK. Returns whether more may be sent now than before.
     #[inline(never)]
     pub(super) fn on_ack_with_sack(&mut self, seg: &Segment, marked: u64, call: &mut Call<'_, '_>) -> bool {
-        if let Some((start, end)) = seg.sack.duplicate(seg.ack) {
+        if let Some((start, end)) = seg.options.duplicate(seg.ack) {
             self.on_duplicate(Range { start, end }, call);
         }
-        if seg.ack < self.una || (self.outstanding.is_none() && seg.ack == self.una && seg.sack.is_empty()) {
+        if seg.ack < self.una || (self.outstanding.is_none() && seg.ack == self.una && seg.options.block_count() == 0) {
             return false;
         }
         let acked = seg.ack - self.una;
         let brought = match self.outstanding.as_deref_mut() {
-            None if seg.sack.is_empty() => Brought { sacked: 0, delivered: acked },
+            None if seg.options.block_count() == 0 => Brought { sacked: 0, delivered: acked },
             Some(o) => o.update(seg, self.una, self.max, call.now),
             None => {
                 let (una, max) = (self.una, self.max);
@@ -43,7 +43,7 @@ impl Tcp {
         self.answer_probe(seg, call);
         if self.recovery != Recovery::None {
             let until = self.recovery_end();
-            let sacked = brought.sacked > 0 && seg.sack.held(seg.ack).next().is_some_and(|(start, _)| start < until);
+            let sacked = brought.sacked > 0 && seg.options.held(seg.ack).next().is_some_and(|(start, _)| start < until);
             self.judge_recovery(seg, acked, sacked, call);
         }
         if acked > 0 {
