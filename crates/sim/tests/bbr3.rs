@@ -4,32 +4,21 @@
 
 mod common;
 
-use aqmkit_base::{BitRate, Bytes, Duration};
-use aqmkit_flows::transport::{Kind, Overrides, Profile};
+use aqmkit_base::{BitRate, Duration};
+use aqmkit_flows::transport::Kind;
 use aqmkit_sim::output::Output;
 use aqmkit_sim::scenario::{Delays, Loss};
-use common::{Bulk, dumbbell, finish, group, spec};
+use common::{Bulk, dumbbell, finish, group, linux_with, spec};
 
 const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
-}
-
-/// Linux 6 with this control.
-fn profile(congestion: Kind) -> Profile {
-    let changes = Overrides {
-        congestion: Some(congestion),
-        cwnd_limit: Some(Bytes(1 << 24)),
-        receive_window: Some(Bytes(1 << 24)),
-        ..Overrides::default()
-    };
-    changes.apply(Profile::named("linux-6").unwrap()).unwrap()
 }
 
 /// One flow of each kind with round trips of 40 ms on 20 Mb/s, so many packets of room (a product is 67), measured for 200 s
 /// after 60.
 fn share(kinds: &[Kind], limit: u64, loss: Loss) -> Output {
     let flows = |(i, kind): (usize, &Kind)| {
-        group(&format!("flow{i}"), vec![Box::new(Bulk) as _], profile(*kind), Delays::Each(vec![ms(40)]))
+        group(&format!("flow{i}"), vec![Box::new(Bulk) as _], linux_with(*kind), Delays::Each(vec![ms(40)]))
     };
     let aqm = spec("fifo", &format!(r#"{{"limit": {limit}}}"#));
     let mut scenario = dumbbell(BitRate::from_mbps(20), aqm, kinds.iter().enumerate().map(flows).collect(), 60, 200);

@@ -224,10 +224,10 @@ fn the_sender_takes_bytes_from_the_option() {
         pair.ends[A].cwnd()
     };
     let half: &[u64] = &[0, 2, 4, 6, 8, 10, 12, 14, 16, 18];
-    let seen = [true, false].map(|option| window(option, &[20_000], half, 19_001));
-    assert_eq!(seen, [10_000 + 100, 2_000 + 500]);
-    let seen = [true, false].map(|option| window(option, &[1_000, 100], &[1], 0));
-    assert_eq!(seen, [19_900 + 50, 19_000 + 52]);
+    let burst = [true, false].map(|option| window(option, &[20_000], half, 19_001));
+    assert_eq!(burst, [10_000 + 100, 2_000 + 500]);
+    let small = [true, false].map(|option| window(option, &[1_000, 100], &[1], 0));
+    assert_eq!(small, [19_900 + 50, 19_000 + 52]);
 }
 
 /// RFC 9768 section 3.2.3.3: beside timestamps and the option there is room for two blocks; two blocks go before three fields.

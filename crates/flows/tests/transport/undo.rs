@@ -169,7 +169,7 @@ fn a_needless_timeout_costs_one_segment() {
         pair.run_until(ms(3_000));
         assert_eq!(pair.ends[A].stats().retransmissions, 1, "{name}");
         // Without, the eight go again as in slow start, but for what RACK does not take for lost.
-        let mut pair = stalled(&Profile { frto: false, ..p.clone() }, None);
+        pair = stalled(&Profile { frto: false, ..p.clone() }, None);
         pair.run_until(ms(3_000));
         assert!(pair.ends[A].stats().retransmissions >= 7, "{name}: {:?}", again(&pair));
         assert_eq!((pair.ends[A].ssthresh(), pair.ends[A].undone()), (4_000, 0), "{name}");

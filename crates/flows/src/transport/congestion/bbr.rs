@@ -277,21 +277,7 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
-
-    fn pacer(&self) -> Option<&Pacer> {
-        Some(&self.pacer)
-    }
-
-    fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-        Some(&mut self.pacer)
-    }
+    window_and_pacer!();
 
     fn on_sample(&mut self, cx: &Cx<'_>) {
         let Some(sample) = Sample::read(cx, self.least.rtt.unwrap_or(Duration::ZERO)) else { return };

@@ -56,7 +56,7 @@
 //! * bbr3: N. Cardwell, I. Swett, J. Beshay (eds.), BBR Congestion Control, draft-ietf-ccwg-bbr, the working group's text of 2026.
 //! * linux: `net/ipv4/tcp_bbr.c` of Google's tree, branch v3.
 
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{BitRate, Duration, Instant};
 
 use super::delivery::{MaxFilter, Rounds, Sample};
 use super::{CongestionControl, Cx, Pacer, Window};
@@ -190,7 +190,7 @@ impl Bbr3 {
 
     /// `QuantizationBudget`.
     fn budget(&self, inflight: u64, cx: &Cx<'_>) -> u64 {
-        let rate = self.pacer.rate().map_or(0.0, |rate| rate.bytes_per_sec());
+        let rate = self.pacer.rate().map_or(0.0, BitRate::bytes_per_sec);
         let quantum = (rate * QUANTUM_TIME.as_secs_f64()) as u64;
         let quantum = quantum.min(QUANTUM_MOST).max(QUANTUM_SEGMENTS * cx.mss());
         let more = if self.state == State::Up { 2 * cx.mss() } else { 0 };
@@ -351,21 +351,7 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
-
-    fn pacer(&self) -> Option<&Pacer> {
-        Some(&self.pacer)
-    }
-
-    fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-        Some(&mut self.pacer)
-    }
+    window_and_pacer!();
 
     fn on_sample(&mut self, cx: &Cx<'_>) {
         let Some(mut sample) = Sample::read(cx, self.min_rtt().unwrap_or(Duration::ZERO)) else { return };

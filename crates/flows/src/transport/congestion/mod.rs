@@ -272,6 +272,27 @@ impl Window {
     }
 }
 
+/// The accessors of a control with the fields `window` and `pacer`.
+macro_rules! window_and_pacer {
+    () => {
+        fn window(&self) -> &Window {
+            &self.window
+        }
+
+        fn window_mut(&mut self) -> &mut Window {
+            &mut self.window
+        }
+
+        fn pacer(&self) -> Option<&Pacer> {
+            Some(&self.pacer)
+        }
+
+        fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+            Some(&mut self.pacer)
+        }
+    };
+}
+
 /// A control that is small enough to live inside the endpoint; the others are boxed.
 type Inline<C> = C;
 

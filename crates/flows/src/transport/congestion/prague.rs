@@ -158,21 +158,7 @@ impl CongestionControl for Prague {
         }
     }
 
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
-
-    fn pacer(&self) -> Option<&Pacer> {
-        Some(&self.pacer)
-    }
-
-    fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-        Some(&mut self.pacer)
-    }
+    window_and_pacer!();
 
     fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
         if self.window.in_slow_start(cx.profile) {

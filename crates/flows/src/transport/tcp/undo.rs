@@ -52,10 +52,11 @@ pub(super) struct Undo {
 impl Tcp {
     /// A recovery, or the mending of a timeout, is about to begin.
     pub(super) fn remember_window(&mut self, timeout: bool, call: &Call<'_, '_>) {
-        if !call.p.undo && !(timeout && call.p.frto) {
+        let tries_frto = timeout && call.p.frto;
+        if !tries_frto && !call.p.undo {
             return;
         }
-        let first = timeout && call.p.frto && self.recovery == Recovery::None;
+        let first = tries_frto && self.recovery == Recovery::None;
         let frto = if first { Frto::Resent } else { Frto::Off };
         let (before, from) = (self.control.window(), self.una);
         let undo = Undo { before, from, resent: 0, top: from, stamp: None, frto };

@@ -6,7 +6,7 @@ use super::model::{BETA, Bounds};
 use super::{Bbr3, State};
 use crate::transport::congestion::Cx;
 use crate::transport::congestion::delivery::Sample;
-use crate::transport::tcp::Loss;
+use crate::transport::tcp::{Loss, Sent};
 
 /// `BBR.LossThresh`.
 const LOSS_THRESHOLD: f64 = 0.02;
@@ -163,7 +163,7 @@ impl Bbr3 {
         if !self.weighs_marks(cx) {
             self.marks.echo = true;
             self.note_loss(cx);
-            self.end_probe_too_high(cx.sent.map_or(cx.flight, |sent| sent.in_flight()), false, cx);
+            self.end_probe_too_high(cx.sent.map_or(cx.flight, Sent::in_flight), false, cx);
         }
     }
 

@@ -145,8 +145,7 @@ fn startup_ends_when_a_round_trip_loses_in_six_places() {
             bbr.latest.note_piece(2000 * pieces - 999, 2000 * pieces);
             bbr.latest.round_end = u64::MAX;
         });
-        let sample = Sample { lost_since: lost, app_limited: true, ..flow.sample(RATE, PRODUCT) };
-        flow.ack(sample);
+        flow.ack(Sample { lost_since: lost, app_limited: true, ..flow.sample(RATE, PRODUCT) });
         assert_eq!(flow.bbr.state, State::Startup, "the round trip has not ended");
         flow.bbr.latest.round_end = flow.delivered;
         let sample = Sample { prior_delivered: flow.delivered, ..Sample { lost_since: lost, ..flow.sample(RATE, PRODUCT) } };
@@ -165,7 +164,7 @@ fn drain_ends_with_the_queue_or_after_three_round_trips() {
     assert_eq!(flow.bbr.state, State::Drain { since: 0 });
     flow.ack(flow.sample(RATE, PRODUCT));
     assert_eq!(flow.bbr.state, State::Cruise, "Down ends at once where nothing is queued");
-    let mut flow = Flow::in_state(State::Drain { since: 0 });
+    flow = Flow::in_state(State::Drain { since: 0 });
     for _ in 0..3 {
         flow.round(RATE, PRODUCT + 1);
         assert_eq!(flow.bbr.state, State::Drain { since: 0 });
@@ -307,7 +306,7 @@ fn a_probe_that_loses_too_much_sets_the_bound() {
     flow.lose(50_000, 30_000);
     assert_eq!(flow.bbr.bounds.inflight_long, 119_387, "once in a probe");
     // 0.7 of the product.
-    let mut flow = Flow::in_state(State::Up);
+    flow = Flow::in_state(State::Up);
     flow.bbr.cycle.sample = true;
     flow.lose(20_000, 3_000);
     assert_eq!(flow.bbr.bounds.inflight_long, 70_000);
@@ -372,7 +371,7 @@ fn losses_between_probes_lower_the_short_term() {
     flow.round(0.9 * RATE, 60_000);
     assert!((flow.bbr.bounds.bw_short - 0.9 * RATE).abs() < 1.0);
     // Nothing of the kind while it probes.
-    let mut flow = Flow::in_state(State::Refill);
+    flow = Flow::in_state(State::Refill);
     flow.lose(PRODUCT, 1_000);
     flow.round(RATE, PRODUCT);
     assert_eq!(flow.bbr.bounds, Bounds::NONE);
@@ -456,15 +455,15 @@ fn a_needless_recovery_is_taken_back() {
     flow.bbr.cycle.sample = true;
     flow.bbr.bounds.inflight_long = 150_000;
     flow.lose(120_000, 3_000);
-    flow.with(|bbr, cx| bbr.on_loss(cx));
+    flow.with(Bbr3::on_loss);
     assert_eq!((flow.bbr.state, flow.bbr.bounds.inflight_long), (State::Down, 119_387));
     flow.bbr.window.cwnd = 50_000;
     flow.with(|bbr, _| bbr.take_back(1_000_000));
     assert_eq!((flow.bbr.state, flow.bbr.bounds.inflight_long), (State::Refill, 150_000));
     assert_eq!(flow.bbr.window.cwnd, 2 * PRODUCT);
     // Startup that losses have ended goes on.
-    let mut flow = Flow::in_state(State::Drain { since: 0 });
-    flow.with(|bbr, cx| bbr.on_loss(cx));
+    flow = Flow::in_state(State::Drain { since: 0 });
+    flow.with(Bbr3::on_loss);
     flow.bbr.undo.end_startup();
     flow.with(|bbr, _| bbr.take_back(1_000_000));
     assert_eq!((flow.bbr.state, flow.bbr.full.reached), (State::Startup, false));
@@ -485,15 +484,15 @@ fn marks_count_by_their_share_on_short_paths() {
     flow.round(RATE, 1_000);
     // alpha 15/16 + 1/64 = 0.953125 of a window of 200 segments.
     assert_eq!(flow.bbr.bounds.inflight_short, 136_458);
-    let mut flow = short(State::Up);
+    flow = short(State::Up);
     flow.bbr.cycle.sample = true;
     flow.bbr.marks.count(10_000, 6_000);
     flow.round(RATE, 90_000);
     assert_eq!((flow.bbr.state, flow.bbr.bounds.inflight_long), (State::Down, 90_000));
     // On a longer path, or where nothing is counted, a mark is a loss.
-    let mut flow = Flow::in_state(State::Cruise);
+    flow = Flow::in_state(State::Cruise);
     flow.bbr.cycle.wait = Duration::from_secs(100);
-    flow.with(|bbr, cx| bbr.on_ecn(cx));
+    flow.with(Bbr3::on_ecn);
     flow.round(0.5 * RATE, 50_000);
     assert_eq!(flow.bbr.bounds.inflight_short, 140_000);
 }
