@@ -18,7 +18,7 @@ use std::io::Write;
 
 use aqmkit_base::rng::derive_seed;
 use aqmkit_base::{Ecn, Instant};
-use aqmkit_flows::transport::{Flags, Profile, Segment};
+use aqmkit_flows::transport::{EcnCounters, Flags, Profile, Segment};
 use aqmkit_live::replay::{OutputError, PcapWriter};
 use aqmkit_sim::observe::{Content, Observer, Parties, Sighting};
 use aqmkit_sim::{Control, Progress, Scenario};
@@ -185,6 +185,10 @@ fn write_segment(
     }
     let options = options(seen, segment, profile, shift, theirs);
     tcp.set_options(&options).map_err(|e| CaptureError::Packet(format!("{e:?}")))?;
+    if let Some(counters) = segment.options.ecn() {
+        let with_ecn = [tcp.options.as_slice(), &ecn_option(counters)].concat();
+        tcp.set_options_raw(&with_ecn).map_err(|e| CaptureError::Packet(format!("{e:?}")))?;
+    }
     let ip = ip(seen, &ends, IpNumber::TCP, tcp.header_len() + segment.len as usize)?;
     let error = |e| CaptureError::Packet(format!("{e}"));
     let data = vec![0; segment.len as usize];
@@ -211,21 +215,31 @@ fn options(
             options.extend([Noop, WindowScale(shift)]);
         }
     }
-    if opens && segment.sack.is_permitted() {
+    if opens && segment.options.permits_sack() {
         options.extend([Noop, Noop, SelectiveAcknowledgementPermitted]);
     }
-    let room = segment.sack.option_len() as u32;
+    let room = segment.options.wire_len() as u32;
     let has_room = opens || seen.len >= segment.len + room + WITH_TIMESTAMPS;
     if has_room && profile.is_some_and(|p| p.timestamps) {
         options.extend([Noop, Noop, Timestamp(segment.ts_val, segment.ts_ecr)]);
     }
     let on_wire = |(start, end): (u64, u64)| (theirs.wrapping_add(start as u32), theirs.wrapping_add(end as u32));
-    let mut blocks = segment.sack.iter(segment.ack).map(on_wire);
+    let mut blocks = segment.options.blocks(segment.ack).map(on_wire);
     if let Some(first) = blocks.next() {
         let rest = std::array::from_fn(|_| blocks.next());
         options.extend([Noop, Noop, TcpOptionElement::SelectiveAcknowledgement(first, rest)]);
     }
     options
+}
+
+/// The option of accurate ECN, padded to whole words (RFC 9768 section 3.2.3).
+fn ecn_option(counters: &EcnCounters) -> Vec<u8> {
+    let (kind, fields) = counters.on_wire();
+    let mut bytes = vec![kind, 2 + 3 * fields.len() as u8];
+    bytes.extend(fields.iter().flat_map(|field| field.to_be_bytes()[1..].to_vec()));
+    const NO_OPERATION: u8 = 1;
+    bytes.resize(counters.wire_len() as usize, NO_OPERATION);
+    bytes
 }
 
 fn write_datagram(out: &mut Vec<u8>, seen: &Sighting, len: u32) -> Result<(), CaptureError> {

@@ -5,26 +5,15 @@
 mod common;
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_base::{BitRate, Duration};
 use aqmkit_flows::transport::congestion::prague;
-use aqmkit_flows::transport::{Kind, Overrides, Profile};
+use aqmkit_flows::transport::{Kind, Profile};
 use aqmkit_sim::output::Output;
 use aqmkit_sim::scenario::{Delays, Loss};
-use common::{Bulk, dumbbell, finish, group, spec};
+use common::{Bulk, dumbbell, finish, group, linux_with as profile, spec};
 
 const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
-}
-
-/// Linux 6 with this control, and what it needs of ECN.
-fn profile(congestion: Kind) -> Profile {
-    let changes = Overrides {
-        congestion: Some(congestion),
-        cwnd_limit: Some(Bytes(1 << 24)),
-        receive_window: Some(Bytes(1 << 24)),
-        ..Overrides::default()
-    };
-    changes.apply(Profile::named("linux-6").unwrap()).unwrap()
 }
 
 /// One flow for each round trip, on 20 Mb/s, measured for 200 s after 60.

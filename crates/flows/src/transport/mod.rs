@@ -22,5 +22,5 @@ pub mod tcp;
 
 pub use congestion::{CongestionControl, Kind};
 pub use profile::{DelayedAck, EcnFeedback, EcnPackets, LossDetection, Overrides, Profile, ProfileError, Timer};
-pub use segment::{Flags, SackBlocks, Segment};
+pub use segment::{EcnCounters, Flags, Options, Segment};
 pub use tcp::{Event, Output, Tcp, TcpStats};

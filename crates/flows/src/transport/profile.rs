@@ -10,7 +10,9 @@ use super::congestion::{self, Kind};
 use super::rate;
 use super::segment::Segment;
 
+mod bsd;
 mod linux;
+mod standard;
 
 /// The clock that drives the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +71,7 @@ pub enum EcnFeedback {
     /// ECE for exactly the segments that were marked (RFC 8257 section 3.2). Negotiated as the classic way is, so
     /// both ends must be set to it.
     Dctcp,
-    /// A counter of marks in three header bits (RFC 9768). Falls back to the classic way where the peer does not
+    /// A counter of marks in three header bits (RFC 9768), and counters of bytes in an option. Falls back to the classic way where the peer does not
     /// know it.
     Accurate,
 }
@@ -180,11 +182,21 @@ profile! {
     /// Whether recovery comes down to the threshold in proportion to what is delivered (RFC 6937, with its
     /// slow-start reduction bound) instead of waiting for half a window. Needs SACK.
     rate_reduction: bool,
+    /// Whether to report what has come twice (RFC 2883), and to learn from such reports: RACK waits longer for what is late
+    /// (RFC 8985 section 6.2 step 4), and a probe is known to have been needless. Needs SACK.
+    dsack: bool,
+    /// Whether a reduction is taken back when D-SACKs for all that was sent again (RFC 3708) or older timestamps (RFC 3522) show
+    /// that it was needless.
+    undo: bool,
+    /// Whether two new segments show if a timeout was needless (RFC 5682), and it is taken back.
+    frto: bool,
     /// Whether to negotiate ECN.
     ecn: bool,
     /// How congestion experienced is fed back, where ECN is on. A control that needs another way than RFC 3168's
     /// (`dctcp`, `prague`) brings it along when [`Overrides`] name the control and leave the three fields of ECN alone.
     ecn_feedback: EcnFeedback,
+    /// Whether accurate feedback also counts bytes, in an option on acknowledgements (RFC 9768 section 3.2.3). 8 to 12 bytes of header.
+    ecn_option: bool,
     /// Which segments are ECN-capable, where ECN is on.
     ecn_packets: EcnPackets,
     /// Whether less than a full segment waits while anything is in flight (RFC 896).
@@ -244,160 +256,6 @@ impl Profile {
             "rfc" => Some(Self::rfc()),
             "ns2" => Some(Self::ns2()),
             _ => None,
-        }
-    }
-
-    /// 4.4BSD as Parris 2001, Table A.8 describes it.
-    ///
-    /// Timestamps are on ("RFC 1323: yes"), so a full segment carries 1448 bytes under 52 bytes of header
-    /// and fills the 1500 of an Ethernet frame; the dissertation counts 1440 + 60 for the same frame. ECN
-    /// is "optional" in the table, but its routers dropped throughout, so it is off. The window is the
-    /// table's 16 KB: 11 full segments in flight. The SYNs are 4.4BSD's, at 0, 6 and 30 s, given up at 75
-    /// s.
-    ///
-    /// Left out: the route cache, in which a host remembers round-trip times and thresholds from one
-    /// connection to the next, and the exemption of neighbours from slow start.
-    #[must_use]
-    pub fn bsd44() -> Self {
-        Profile {
-            congestion: Kind::Reno,
-            cubic: congestion::cubic::Params::default(),
-            dctcp: congestion::dctcp::Params::default(),
-            prague: congestion::prague::Params::default(),
-            tfrc: rate::tfrc::Params::default(),
-            scp: rate::scp::Params::default(),
-            lda: rate::lda::Params::default(),
-            mss: Bytes(1448),
-            header: Bytes(52),
-            initial_window: 1,
-            syn_opens_window: false,
-            initial_ssthresh: Bytes(1 << 20),
-            // TCP_MAXWIN: nothing larger can be advertised without scaling.
-            cwnd_limit: Bytes(65_535),
-            slow_start_when_equal: true,
-            slow_start_after_idle: true,
-            receive_window: Bytes(16_384),
-            timestamps: true,
-            sack: false,
-            loss_detection: LossDetection::Sack,
-            limited_transmit: false,
-            early_retransmit: false,
-            tail_loss_probe: false,
-            rate_reduction: false,
-            ecn: false,
-            ecn_feedback: EcnFeedback::Classic,
-            ecn_packets: EcnPackets::Data,
-            nagle: true,
-            delayed_ack: DelayedAck::Tick(Duration::from_millis(200)),
-            quick_acks: 0,
-            timer: Timer::Tick(Duration::from_millis(500)),
-            initial_rto: Duration::from_secs(6),
-            min_rto: Duration::from_secs(1),
-            min_variation: Duration::ZERO,
-            max_rto: Duration::from_secs(64),
-            backoff_of_minimum: true,
-            max_retransmits: 12,
-            syn: seconds(&[6, 24, 45]),
-            syn_ack: seconds(&[6, 24, 45]),
-        }
-    }
-
-    /// FreeBSD 2.2, what the dissertation's hosts ran (2.2.8), where its sources differ from the table:
-    /// SYNs at 0, 3, 9, 21 and 45 s, two segments for a server to start with, buffers rounded up to whole
-    /// segments (16 KB to 17,376 bytes, 12 segments), and backoff of the bare estimate.
-    #[must_use]
-    pub fn freebsd22() -> Self {
-        Profile {
-            syn_opens_window: true,
-            receive_window: Bytes(12 * 1448),
-            initial_rto: Duration::from_secs(3),
-            backoff_of_minimum: false,
-            syn: seconds(&[3, 6, 12, 24, 30]),
-            syn_ack: seconds(&[3, 6, 12, 24, 30]),
-            ..Self::bsd44()
-        }
-    }
-
-    /// FreeBSD 4.5: `NewReno`, timers in ticks of 10 ms, acknowledgements delayed by 100 ms, and
-    /// the SYNs of August 2001, at 0, 3, 6, 9, 12, 15, 21, 33 and 57 s.
-    #[must_use]
-    pub fn freebsd45() -> Self {
-        Profile {
-            congestion: Kind::NewReno,
-            delayed_ack: DelayedAck::After(Duration::from_millis(100)),
-            timer: Timer::Tick(Duration::from_millis(10)),
-            initial_rto: Duration::from_secs(3),
-            syn: seconds(&[3, 3, 3, 3, 3, 6, 12, 24, 18]),
-            // The SYN cache: three retries with doubling waits.
-            syn_ack: seconds(&[3, 6, 12, 24]),
-            ..Self::bsd44()
-        }
-    }
-
-    /// The standards as they are today, with exact timers: RFC 5681, 6298, 6582 and 6928; 1 MB of
-    /// window, acknowledgements delayed by 40 ms.
-    #[must_use]
-    pub fn rfc() -> Self {
-        Profile {
-            congestion: Kind::NewReno,
-            cubic: congestion::cubic::Params::default(),
-            dctcp: congestion::dctcp::Params::default(),
-            prague: congestion::prague::Params::default(),
-            tfrc: rate::tfrc::Params::default(),
-            scp: rate::scp::Params::default(),
-            lda: rate::lda::Params::default(),
-            mss: Bytes(1448),
-            header: Bytes(52),
-            initial_window: 10,
-            syn_opens_window: false,
-            initial_ssthresh: Bytes(1 << 30),
-            cwnd_limit: Bytes(1 << 30),
-            slow_start_when_equal: false,
-            slow_start_after_idle: true,
-            receive_window: Bytes(1 << 20),
-            timestamps: true,
-            sack: false,
-            loss_detection: LossDetection::Sack,
-            limited_transmit: false,
-            early_retransmit: false,
-            tail_loss_probe: false,
-            rate_reduction: false,
-            ecn: false,
-            ecn_feedback: EcnFeedback::Classic,
-            ecn_packets: EcnPackets::Data,
-            nagle: true,
-            delayed_ack: DelayedAck::After(Duration::from_millis(40)),
-            quick_acks: 0,
-            timer: Timer::Exact,
-            initial_rto: Duration::from_secs(1),
-            min_rto: Duration::from_secs(1),
-            min_variation: Duration::ZERO,
-            max_rto: Duration::from_secs(60),
-            backoff_of_minimum: true,
-            max_retransmits: 15,
-            syn: seconds(&[1, 2, 4, 8, 16, 32, 64]),
-            syn_ack: seconds(&[1, 2, 4, 8, 16, 32]),
-        }
-    }
-
-    /// As the one-way TCP agents of ns-2 are usually set up, for comparisons: segments of 1000 bytes and
-    /// 40 of header (timestamps cost nothing there), every segment acknowledged, least timeout 200 ms, no
-    /// limit by the receiver.
-    #[must_use]
-    pub fn ns2() -> Self {
-        Profile {
-            mss: Bytes(1000),
-            header: Bytes(40),
-            initial_window: 2,
-            slow_start_after_idle: false,
-            receive_window: Bytes(1 << 30),
-            nagle: false,
-            delayed_ack: DelayedAck::None,
-            initial_rto: Duration::from_secs(3),
-            min_rto: Duration::from_millis(200),
-            syn: seconds(&[3, 6, 12, 24, 48]),
-            syn_ack: seconds(&[3, 6, 12, 24, 48]),
-            ..Self::rfc()
         }
     }
 
@@ -462,7 +320,7 @@ impl Profile {
     #[must_use]
     #[inline]
     pub fn wire_len(&self, segment: &Segment) -> Bytes {
-        Bytes(self.header.0 + segment.sack.option_len() + u64::from(segment.len))
+        Bytes(self.header.0 + segment.options.wire_len() + u64::from(segment.len))
     }
 
     /// The initial congestion window in bytes.

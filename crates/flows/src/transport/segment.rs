@@ -59,44 +59,81 @@ impl Flags {
     }
 }
 
-/// The SACK options (RFC 2018): on a SYN, that the sender understands them; otherwise up to four blocks of data
-/// that have come above `ack`, the most recent first.
+/// The options that not every segment has. SACK (RFC 2018): on a SYN, that the sender understands them; otherwise up to four blocks of data
+/// that have come above `ack`, the most recent first. The first may be data that has come twice instead (D-SACK, RFC 2883).
+/// And the counters of accurate ECN (RFC 9768).
 ///
-/// One word in a segment without them, which most are: segments are copied more often than blocks are read.
+/// One word in a segment without them, which most are: segments are copied more often than options are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SackBlocks(Option<Box<Listed>>);
+pub struct Options(Option<Box<Listed>>);
 
-/// What a [`SackBlocks`] says, if it says anything.
+/// What [`Options`] say, if it says anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Listed {
     /// Start and end relative to `ack`: no window is larger than 32 bits say.
-    blocks: [(u32, u32); SackBlocks::MOST],
-    /// How many there are. None: the option of a SYN.
+    blocks: [(u32, u32); Options::MOST],
+    /// How many there are.
     count: usize,
+    /// What has come twice: how far above `ack` it begins, and its length. 0: nothing. Without blocks either: the option of a SYN.
+    duplicate: (i64, u32),
+    /// The counters of accurate ECN.
+    ecn: Option<EcnCounters>,
 }
 
-impl SackBlocks {
+/// The option of accurate ECN (RFC 9768 section 3.2.3): bytes of data that have come with each ECN field. The wire's 24 bits
+/// are their lowest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnCounters {
+    /// Bytes that came with ECT(0), from 1 on (`EE0B`).
+    pub ect0: u32,
+    /// Bytes that came with CE (`ECEB`).
+    pub ce: u32,
+    /// Bytes that came with ECT(1), from 1 on (`EE1B`).
+    pub ect1: u32,
+    /// Whether ECT(1) is first and ECT(0) last: option 174 and not 172.
+    pub ect1_first: bool,
+    /// How many of the three are there: the last may be left out where they never changed.
+    pub fields: u8,
+}
+
+impl EcnCounters {
+    /// The option's kind, and its fields in their order.
+    #[must_use]
+    pub fn on_wire(&self) -> (u8, Vec<u32>) {
+        let (kind, first, last) =
+            if self.ect1_first { (174, self.ect1, self.ect0) } else { (172, self.ect0, self.ect1) };
+        (kind, [first, self.ce, last].into_iter().take(usize::from(self.fields)).collect())
+    }
+
+    /// Bytes in the header: kind and length, three for each field, padded to whole words.
+    #[must_use]
+    pub fn wire_len(&self) -> u64 {
+        (2 + 3 * u64::from(self.fields)).next_multiple_of(4)
+    }
+}
+
+impl Options {
     /// As many as the 40 bytes of TCP options hold; with timestamps one less.
     pub const MOST: usize = 4;
 
     /// On a SYN: the sender understands SACK. It costs no byte beside the other options of a SYN.
     #[must_use]
-    pub fn permitted() -> SackBlocks {
-        SackBlocks(Some(Box::default()))
+    pub fn sack_permitted() -> Options {
+        Options(Some(Box::default()))
     }
 
-    /// Whether this is [`SackBlocks::permitted`].
+    /// Whether this is [`Options::sack_permitted`].
     #[must_use]
-    pub fn is_permitted(&self) -> bool {
-        self.0.as_ref().is_some_and(|listed| listed.count == 0)
+    pub fn permits_sack(&self) -> bool {
+        self.0.as_ref().is_some_and(|listed| listed.count == 0 && listed.duplicate.1 == 0 && listed.ecn.is_none())
     }
 
     /// Adds the block from `start` to before `end` behind the others. Returns whether there was room, and the
     /// block lies above `ack`.
-    pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
+    pub fn push_block(&mut self, ack: u64, start: u64, end: u64) -> bool {
         let offset = |seq: u64| seq.checked_sub(ack).and_then(|o| u32::try_from(o).ok());
         let (Some(start), Some(end)) = (offset(start), offset(end)) else { return false };
-        if start >= end || self.len() == Self::MOST {
+        if start >= end || self.block_count() == Self::MOST {
             return false;
         }
         let listed = self.0.get_or_insert_default();
@@ -105,45 +142,78 @@ impl SackBlocks {
         true
     }
 
+    /// Puts in front of the blocks that what lies from `start` to before `end` has come twice. Returns whether there was room.
+    pub fn push_duplicate(&mut self, ack: u64, start: u64, end: u64) -> bool {
+        let len = end.checked_sub(start).and_then(|len| u32::try_from(len).ok()).unwrap_or(0);
+        if len == 0 || self.block_count() == Self::MOST {
+            return false;
+        }
+        self.0.get_or_insert_default().duplicate = (start.wrapping_sub(ack) as i64, len);
+        true
+    }
+
+    /// What has come twice, if the acknowledgement of `ack` says so: first sequence number, and the one after the last.
+    #[must_use]
+    pub fn duplicate(&self, ack: u64) -> Option<(u64, u64)> {
+        let (above, len) = self.0.as_ref()?.duplicate;
+        let start = ack.checked_add_signed(above)?;
+        (len > 0).then_some((start, start + u64::from(len)))
+    }
+
     /// Takes the last block out.
-    pub fn pop(&mut self) {
+    pub fn pop_block(&mut self) {
+        let count = self.block_count();
         match &mut self.0 {
-            Some(listed) if listed.count > 1 => {
-                listed.count -= 1;
-                listed.blocks[listed.count] = (0, 0);
+            Some(listed) if count > 1 || (count == 1 && listed.ecn.is_some()) => {
+                if listed.count == 0 {
+                    listed.duplicate = (0, 0);
+                } else {
+                    listed.count -= 1;
+                    listed.blocks[listed.count] = (0, 0);
+                }
             }
-            Some(listed) if listed.count == 1 => self.0 = None,
+            Some(_) if count == 1 => self.0 = None,
             _ => {}
         }
     }
 
-    /// The blocks of an acknowledgement of `ack`: first sequence number, and the one after the last.
-    pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    /// All blocks of an acknowledgement of `ack`, as on the wire: first sequence number, and the one after the last.
+    pub fn blocks(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.duplicate(ack).into_iter().chain(self.held(ack))
+    }
+
+    /// The blocks of data that has come above `ack`.
+    pub fn held(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = self.0.as_ref().map_or(&[][..], |listed| &listed.blocks[..listed.count]);
         used.iter().map(move |&(start, end)| (ack + u64::from(start), ack + u64::from(end)))
     }
 
-    /// How many there are.
+    /// How many blocks there are.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |listed| listed.count)
+    pub fn block_count(&self) -> usize {
+        self.0.as_ref().map_or(0, |listed| listed.count + usize::from(listed.duplicate.1 > 0))
     }
 
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Puts the counters of accurate ECN in.
+    pub fn set_ecn(&mut self, counters: EcnCounters) {
+        self.0.get_or_insert_default().ecn = Some(counters);
     }
 
-    /// Bytes of the option in the header, padded to whole words.
+    /// The counters of accurate ECN, if they are there.
     #[must_use]
-    pub fn option_len(&self) -> u64 {
-        Self::option_len_of(self.len())
+    pub fn ecn(&self) -> Option<&EcnCounters> {
+        self.0.as_ref()?.ecn.as_ref()
     }
 
-    /// The same for so many blocks: kind, length and two bytes of padding; eight bytes for each.
+    /// Bytes of the options in the header, padded to whole words.
     #[must_use]
-    pub const fn option_len_of(blocks: usize) -> u64 {
+    pub fn wire_len(&self) -> u64 {
+        Self::sack_len_of(self.block_count()) + self.ecn().map_or(0, EcnCounters::wire_len)
+    }
+
+    /// Those of so many SACK blocks: kind, length and two bytes of padding; eight bytes for each.
+    #[must_use]
+    pub const fn sack_len_of(blocks: usize) -> u64 {
         if blocks == 0 { 0 } else { 4 + 8 * blocks as u64 }
     }
 }
@@ -164,8 +234,8 @@ pub struct Segment {
     pub ts_val: u32,
     /// The clock value echoed, where timestamps are on and ACK is set.
     pub ts_ecr: u32,
-    /// What has come above `ack`, where SACK is on.
-    pub sack: SackBlocks,
+    /// What has come above `ack`, where SACK is on, and the counters of accurate ECN.
+    pub options: Options,
     /// The flags.
     pub flags: Flags,
     /// The ECN field of the IP packet that carries it.

@@ -145,3 +145,102 @@ fn every_packet_can_be_ecn_capable() {
         }
     }
 }
+
+/// Kind and fields of B's options, with what they acknowledge.
+fn options(pair: &Pair) -> Vec<(u64, u8, Vec<u32>)> {
+    let said = pair.sent.iter().filter(|s| s.from == B);
+    said.filter_map(|s| s.seg.options.ecn().map(|o| (s.seg.ack - 1, o.on_wire().0, o.on_wire().1))).collect()
+}
+
+/// RFC 9768 section 3.2.3.3: the fields that ever changed, the counts of unmarked bytes from 1 on; with ECT(1) the other kind. An
+/// acknowledgement without news has none.
+#[test]
+fn the_option_counts_bytes() {
+    for (congestion, kind) in [(Kind::NewReno, 172), (Kind::Prague, 174)] {
+        let p = Profile { congestion, nagle: false, ..profile(EcnFeedback::Accurate, DelayedAck::None) };
+        let mut pair = Pair::connected(&p, 100);
+        mark_data(&mut pair, &[2]);
+        for bytes in [1_000, 300, 1_000, 200] {
+            pair.write(A, bytes);
+        }
+        pair.run_until(ms(240));
+        let expected = [
+            (1_000, kind, vec![1_001]),
+            (1_300, kind, vec![1_301]),
+            (2_300, kind, vec![1_301, 1_000]),
+            (2_500, kind, vec![1_501, 1_000]),
+        ];
+        assert_eq!(options(&pair), expected);
+        let lengths: Vec<_> = pair.sent.iter().filter(|s| s.from == B).map(|s| p.wire_len(&s.seg).0).collect();
+        assert_eq!(lengths, [60; 4], "five and eight bytes are two words each");
+        assert!(
+            pair.sent.iter().filter(|s| s.from == A).all(|s| s.seg.options.ecn().is_none()),
+            "A has received no data"
+        );
+        pair.run();
+    }
+    let p = Profile { ecn_option: false, ..profile(EcnFeedback::Accurate, DelayedAck::None) };
+    let mut pair = Pair::connected(&p, 100);
+    pair.write(A, 3_000);
+    pair.run();
+    assert_eq!(options(&pair), []);
+}
+
+/// RFC 9768 section 3.2.2.5.1: the first marked one behind others is acknowledged at once, and the second mark since the last
+/// acknowledgement; else every second segment.
+#[test]
+fn marks_are_acknowledged_at_once() {
+    let mut pair = Pair::connected(&profile(EcnFeedback::Accurate, LATE), 100);
+    mark_data(&mut pair, &[2, 3, 4, 6]);
+    pair.write(A, 8_000);
+    pair.run_until(ms(240));
+    let acks: Vec<_> = pair.sent.iter().filter(|s| s.from == B).map(|s| (s.at, s.seg.ack - 1)).collect();
+    // 2: the first mark; 3 and 4: two more; 6: the first again, with 5; 7 waits.
+    let at = ms(200);
+    assert_eq!(acks, [(at, 2_000), (at, 3_000), (at, 5_000), (at, 7_000), (ms(240), 8_000)]);
+}
+
+/// `relentless` takes off what was marked, and then grows by a share of what was not. Ten of twenty segments are marked, and only the last
+/// acknowledgement arrives: the option says 10000 bytes, the three bits can mean 2, 10 or 18 segments, and the most is taken. Of 1100
+/// bytes in two segments the small one is marked: the bits say one segment.
+#[test]
+fn the_sender_takes_bytes_from_the_option() {
+    let window = |ecn_option, writes: &[u64], marks: &'static [u64], last: u64| {
+        let p =
+            Profile { congestion: Kind::Relentless, ecn_option, nagle: false, ..profile(EcnFeedback::Accurate, LATE) };
+        let mut pair = Pair::connected(&p, 100);
+        let mut n = 0;
+        pair.script = Box::new(move |from, seg| {
+            n += u64::from(from == A && seg.len > 0);
+            match from {
+                A if seg.len > 0 && marks.contains(&(n - 1)) => Fate::Mark,
+                B if seg.ack <= last => Fate::Drop,
+                _ => Fate::Pass,
+            }
+        });
+        writes.iter().for_each(|&bytes| pair.write(A, bytes));
+        pair.run_until(ms(320));
+        assert_eq!(pair.ends[A].acked(), writes.iter().sum::<u64>());
+        pair.ends[A].cwnd()
+    };
+    let half: &[u64] = &[0, 2, 4, 6, 8, 10, 12, 14, 16, 18];
+    let burst = [true, false].map(|option| window(option, &[20_000], half, 19_001));
+    assert_eq!(burst, [10_000 + 100, 2_000 + 500]);
+    let small = [true, false].map(|option| window(option, &[1_000, 100], &[1], 0));
+    assert_eq!(small, [19_900 + 50, 19_000 + 52]);
+}
+
+/// RFC 9768 section 3.2.3.3: beside timestamps and the option there is room for two blocks; two blocks go before three fields.
+#[test]
+fn two_blocks_of_sack_go_first() {
+    let p = Profile { sack: true, ..profile(EcnFeedback::Accurate, DelayedAck::None) };
+    let mut pair = Pair::connected(&p, 100);
+    pair.lose_bytes([1, 3, 5, 7].map(|n| n * 1000).to_vec());
+    pair.write(A, 12_000);
+    pair.run_until(ms(240));
+    let said: Vec<_> = pair.sent.iter().filter(|s| s.from == B).collect();
+    assert!(said.iter().all(|s| s.seg.options.wire_len() <= 28 && s.seg.options.ecn().is_some()));
+    assert_eq!(said.last().map(|s| s.seg.options.block_count()), Some(2));
+    pair.run();
+    assert_eq!(pair.ends[B].delivered(), 12_000);
+}

@@ -15,4 +15,5 @@ mod rate;
 mod recovery;
 mod throughput;
 mod timers;
+mod undo;
 mod window;

@@ -35,7 +35,7 @@ fn case() -> impl Strategy<Value = Case> {
         Just(DelayedAck::Tick(Duration::from_millis(200))),
         Just(DelayedAck::After(Duration::from_millis(100))),
     ];
-    let kind = prop_oneof![Just(Kind::Reno), Just(Kind::NewReno), Just(Kind::Cubic)];
+    let kind = prop::sample::select(vec![Kind::Reno, Kind::NewReno, Kind::Cubic, Kind::Bbr3, Kind::Relentless]);
     let detection = prop_oneof![Just(LossDetection::Sack), Just(LossDetection::Fack), Just(LossDetection::Rack)];
     let mending = prop::option::of((detection, any::<[bool; 4]>()));
     let host = (prop::sample::select(&NAMES[..]), kind, any::<bool>(), (mending, delayed), [0..500_u64, 0..500_u64]);
@@ -103,6 +103,9 @@ fn profile(case: &Case) -> Profile {
         early_retransmit: early,
         tail_loss_probe: probe,
         rate_reduction: reduction,
+        dsack: case.seed & 1 > 0,
+        undo: case.seed & 2 > 0,
+        frto: case.seed & 4 > 0,
         ecn: case.ecn,
         delayed_ack: case.delayed_ack,
         // Nobody gives up.

@@ -6,7 +6,7 @@
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
 use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
-use aqmkit_flows::transport::Profile;
+use aqmkit_flows::transport::{Kind, Overrides, Profile};
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Output, Scenario, run};
 
@@ -56,6 +56,17 @@ impl Application for Bulk {
 pub fn spec(name: &str, parameters: &str) -> Spec {
     let table = serde_json::from_str::<serde_json::Value>(parameters).unwrap();
     Spec::read(name, table).unwrap()
+}
+
+/// Linux 6 with this control, and what it needs of ECN.
+pub fn linux_with(congestion: Kind) -> Profile {
+    let changes = Overrides {
+        congestion: Some(congestion),
+        cwnd_limit: Some(Bytes(1 << 24)),
+        receive_window: Some(Bytes(1 << 24)),
+        ..Overrides::default()
+    };
+    changes.apply(Profile::named("linux-6").unwrap()).unwrap()
 }
 
 pub fn group(name: &str, apps: Vec<Box<dyn Application>>, profile: Profile, rtt: Delays) -> Group {

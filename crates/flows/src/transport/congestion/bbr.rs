@@ -201,7 +201,7 @@ impl Bbr {
         match *until {
             None if sample.in_flight <= LEAST_SEGMENTS * cx.mss() => {
                 (*until, *round_done) = (Some(cx.now + PROBE_RTT_TIME), false);
-                self.rounds.restart(sample);
+                self.rounds.restart(sample.delivered);
             }
             None => {}
             Some(end) => {
@@ -277,21 +277,7 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
-
-    fn pacer(&self) -> Option<&Pacer> {
-        Some(&self.pacer)
-    }
-
-    fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-        Some(&mut self.pacer)
-    }
+    window_and_pacer!();
 
     fn on_sample(&mut self, cx: &Cx<'_>) {
         let Some(sample) = Sample::read(cx, self.least.rtt.unwrap_or(Duration::ZERO)) else { return };
@@ -326,6 +312,13 @@ impl CongestionControl for Bbr {
         self.save_cwnd();
         (self.recovering, self.conserving) = (false, false);
         self.window.cwnd = cx.mss();
+    }
+
+    /// As in Linux.
+    fn on_spurious(&mut self, _before: Window, _cx: &Cx<'_>) {
+        (self.recovering, self.conserving) = (false, false);
+        (self.full_rate, self.full_count) = if self.full() { (self.full_rate, self.full_count) } else { (0.0, 0) };
+        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
     }
 
     fn on_ecn(&mut self, _cx: &Cx<'_>) {}

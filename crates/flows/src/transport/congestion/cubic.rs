@@ -34,7 +34,7 @@
 //! 1. `hystart` is off unless asked for, so that slow start means the same for all controls. rfc9438 section 4.10
 //!    recommends it. Round trips are measured by timestamps of 1 ms.
 //! 2. The flight, not the window, is multiplied by `beta`, as section 4.6 allows; `W_max` is the window.
-//! 3. A spurious loss is not undone (section 4.9).
+//! 3. What a needless reduction changed is restored (section 4.9) where the profile finds it out: `undo`, `frto`.
 //! 4. Time without anything to send counts if it is shorter than the retransmission timeout; else a new epoch begins
 //!    (section 5.8).
 //!
@@ -107,6 +107,8 @@ pub(in crate::transport) struct Cubic {
     cwnd_prior: f64,
     epoch: Option<Epoch>,
     hystart: Option<HyStart>,
+    /// What a reduction changed, for the case that it was needless: `w_max`, `cwnd_prior`, the epoch.
+    before: (f64, f64, Option<Epoch>),
 }
 
 impl Cubic {
@@ -154,6 +156,7 @@ impl Cubic {
     fn reduce(&mut self, cx: &Cx<'_>) -> u64 {
         let p = &cx.profile.cubic;
         let cwnd = self.segments(cx);
+        self.before = (self.w_max, self.cwnd_prior, self.epoch);
         let gives_way = p.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_way { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
@@ -171,6 +174,7 @@ impl CongestionControl for Cubic {
             cwnd_prior: 0.0,
             epoch: None,
             hystart: profile.cubic.hystart.then(HyStart::new),
+            before: (0.0, 0.0, None),
         }
     }
 
@@ -212,6 +216,12 @@ impl CongestionControl for Cubic {
         let ssthresh = self.reduce(cx);
         self.w_max = 0.0;
         self.window.timed_out(again, ssthresh, cx);
+    }
+
+    /// RFC 9438 section 4.9.
+    fn on_spurious(&mut self, before: Window, _cx: &Cx<'_>) {
+        self.window.restore(before);
+        (self.w_max, self.cwnd_prior, self.epoch) = self.before;
     }
 
     fn on_idle(&mut self, cx: &Cx<'_>) {

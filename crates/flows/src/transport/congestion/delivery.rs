@@ -23,6 +23,9 @@ pub(super) struct Sample {
     pub(super) in_flight: u64,
     /// Whether the application had less to send than the path would have taken.
     pub(super) app_limited: bool,
+    /// Bytes that were in the network when the newest segment was sent, itself included, and bytes lost since.
+    pub(super) tx_in_flight: u64,
+    pub(super) lost_since: u64,
 }
 
 impl Sample {
@@ -45,6 +48,8 @@ impl Sample {
             delivered: rate.delivered,
             in_flight: sent.in_flight(),
             app_limited: newest.app_limited,
+            tx_in_flight: u64::from(newest.tx_in_flight),
+            lost_since: newest.lost_since(rate),
         })
     }
 }
@@ -62,14 +67,14 @@ impl Rounds {
     pub(super) fn update(&mut self, sample: &Sample) {
         self.started = sample.prior_delivered >= self.next;
         if self.started {
-            self.restart(sample);
+            self.restart(sample.delivered);
             self.count += 1;
         }
     }
 
-    /// A round begins now.
-    pub(super) fn restart(&mut self, sample: &Sample) {
-        self.next = sample.delivered;
+    /// A round begins now, with so many bytes delivered.
+    pub(super) fn restart(&mut self, delivered: u64) {
+        self.next = delivered;
     }
 }
 

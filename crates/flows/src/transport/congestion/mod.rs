@@ -72,6 +72,9 @@ pub trait CongestionControl {
     /// Whether the control needs to know when each segment was sent, and what was delivered by then.
     const SAMPLES_DELIVERY: bool = false;
 
+    /// Whether it looks at each segment that is found to be lost ([`CongestionControl::on_losses`]).
+    const WATCHES_LOSSES: bool = false;
+
     /// Whether it spreads segments over time: whether it has a [`CongestionControl::pacer`].
     const PACES: bool = false;
 
@@ -124,6 +127,12 @@ pub trait CongestionControl {
         self.window_mut().deflate(acked, cx);
     }
 
+    /// An acknowledgement in fast recovery has delivered so many bytes, or the one that began it. With SACK only.
+    fn on_delivered(&mut self, _delivered: u64, _cx: &Cx<'_>) {}
+
+    /// So many bytes more than those with which fast recovery began were taken for lost, and sent again. With SACK only.
+    fn on_resent(&mut self, _bytes: u64, _cx: &Cx<'_>) {}
+
     /// `acked` new bytes were acknowledged, and fast recovery is over.
     fn on_recovered(&mut self, acked: u64, cx: &Cx<'_>) {
         self.window_mut().recovered(acked, cx);
@@ -131,6 +140,19 @@ pub trait CongestionControl {
 
     /// The retransmission timer expired. `again` if nothing was acknowledged since it expired last.
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>);
+
+    /// What was in flight when the timer expired is acknowledged.
+    fn on_timeout_mended(&mut self, _cx: &Cx<'_>) {}
+
+    /// Segments were found to be lost: those in the record of what is in flight. Comes before the recovery that they may
+    /// begin, and only where [`CongestionControl::WATCHES_LOSSES`] and the profile detects losses by time.
+    fn on_losses(&mut self, _cx: &Cx<'_>) {}
+
+    /// The reduction that came last, by a loss or a timeout, proves to have been needless: nothing was lost. `before` is the window
+    /// that it reduced.
+    fn on_spurious(&mut self, before: Window, _cx: &Cx<'_>) {
+        self.window_mut().restore(before);
+    }
 
     /// A SYN or SYN-ACK had to be sent again. The initial window after it is one segment (RFC 5681 section 3.1).
     fn on_handshake_timeout(&mut self, cx: &Cx<'_>) {
@@ -148,6 +170,9 @@ pub trait CongestionControl {
     /// An acknowledgement was read, and the record of what is in flight is up to date with it. Comes last, and only
     /// where [`CongestionControl::SAMPLES_DELIVERY`].
     fn on_sample(&mut self, _cx: &Cx<'_>) {}
+
+    /// Data is about to be sent, and nothing is in flight. Only where [`CongestionControl::SAMPLES_DELIVERY`].
+    fn on_restart(&mut self, _cx: &Cx<'_>) {}
 
     /// Data is about to be sent after the connection was idle for longer than the retransmission timeout.
     fn on_idle(&mut self, cx: &Cx<'_>) {
@@ -235,10 +260,37 @@ impl Window {
         self.cwnd = self.ssthresh.min(left.max(cx.mss()) + cx.mss());
     }
 
+    /// Not below what it was (Linux's `tcp_undo_cwnd_reduction`).
+    fn restore(&mut self, before: Window) {
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+    }
+
     /// Restart after idle time (RFC 5681 section 4.1).
     pub(crate) fn restart(&mut self, p: &Profile) {
         self.cwnd = self.cwnd.min(p.initial_window_bytes());
     }
+}
+
+/// The accessors of a control with the fields `window` and `pacer`.
+macro_rules! window_and_pacer {
+    () => {
+        fn window(&self) -> &Window {
+            &self.window
+        }
+
+        fn window_mut(&mut self) -> &mut Window {
+            &mut self.window
+        }
+
+        fn pacer(&self) -> Option<&Pacer> {
+            Some(&self.pacer)
+        }
+
+        fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+            Some(&mut self.pacer)
+        }
+    };
 }
 
 /// A control that is small enough to live inside the endpoint; the others are boxed.
@@ -308,12 +360,18 @@ macro_rules! controls {
             fn on_loss();
             fn on_dup_ack();
             fn on_partial_ack(acked: u64);
+            fn on_delivered(delivered: u64);
+            fn on_resent(bytes: u64);
             fn on_recovered(acked: u64);
             fn on_timeout(again: bool);
+            fn on_timeout_mended();
+            fn on_losses();
+            fn on_spurious(before: Window);
             fn on_handshake_timeout();
             fn on_ecn();
             fn on_feedback(delivered: u64, marked: u64);
             fn on_sample();
+            fn on_restart();
             fn on_idle();
         );
 
@@ -330,12 +388,24 @@ macro_rules! controls {
                 match self { $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+ }
             }
 
+            pub(super) fn watches_losses(&self) -> bool {
+                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::WATCHES_LOSSES,)+ }
+            }
+
             pub(super) fn cwnd(&self) -> u64 {
                 match self { $(Control::$name(c) => c.window().cwnd,)+ }
             }
 
             pub(super) fn ssthresh(&self) -> u64 {
                 match self { $(Control::$name(c) => c.window().ssthresh,)+ }
+            }
+
+            pub(super) fn window_mut(&mut self) -> &mut Window {
+                match self { $(Control::$name(c) => c.window_mut(),)+ }
+            }
+
+            pub(super) fn window(&self) -> Window {
+                match self { $(Control::$name(c) => *c.window(),)+ }
             }
 
             /// Asked at every segment: a test of a constant, and for boxed controls that do not pace no look into the box.
@@ -392,6 +462,8 @@ controls! {
     Prague => Box<prague::Prague>, "prague";
     /// Version 1: a model of the path.
     Bbr => Box<bbr::Bbr>, "bbr";
+    /// Version 3: a model that heeds losses.
+    Bbr3 => Box<bbr3::Bbr3>, "bbr3";
     /// Takes off what was lost.
     Relentless => Box<relentless::Relentless>, "relentless";
     {

@@ -18,7 +18,8 @@
 //!
 //! Naming this control turns on ECN with `ecn_feedback = "accurate"` and `ecn_packets = "all"`, unless the profile's
 //! table says otherwise. It sends ECT(1) where the peer agrees to accurate feedback. Where it does not, ECT(0), and
-//! it halves as `newreno` does.
+//! it halves as `newreno` does. Where both ends send RFC 9768's option (`ecn_option`, on unless a profile says otherwise), `M` is the share of
+//! marked bytes exactly; else of packets, counted modulo eight and taken for full segments.
 //!
 //! ## Parameters
 //!
@@ -157,21 +158,7 @@ impl CongestionControl for Prague {
         }
     }
 
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
-
-    fn pacer(&self) -> Option<&Pacer> {
-        Some(&self.pacer)
-    }
-
-    fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-        Some(&mut self.pacer)
-    }
+    window_and_pacer!();
 
     fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
         if self.window.in_slow_start(cx.profile) {

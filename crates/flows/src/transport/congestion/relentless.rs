@@ -6,7 +6,7 @@
 //!
 //! ## Law
 //!
-//! * Each segment that is lost takes one segment off the window, at the end of recovery [relentless section 3].
+//! * Each segment that is lost takes one segment off the window [relentless section 3].
 //! * Growth is that of RFC 5681, and goes on in recovery, by what arrives [relentless section 3].
 //! * Timeouts are those of RFC 5681.
 //! * Each marked segment takes off one as well, where the feedback counts them (`ecn_feedback = "dctcp"` or
@@ -23,12 +23,14 @@
 //! 1. The draft's Linux code lets the rate-halving of the kernel do the reductions; here the window is kept apart
 //!    from the inflation of fast recovery (RFC 6582).
 //! 2. In slow start the first loss or mark ends it at the reduced window; the draft leaves slow start to RFC 5681.
-//! 3. With SACK only the first loss of a recovery is taken off.
+//! 3. A segment counts as lost when it is sent again in recovery, as in the draft's code; where SACK is on at once, without it at the
+//!    end of recovery. A retransmission that is lost in its turn, which RACK finds, counts again.
 //! 4. Marks are not in the draft; they follow its rule.
 //!
 //! ## Evidence
 //!
-//! `tests/transport/controls.rs`: windows after one and two losses worked by hand, the law under even loss.
+//! `tests/transport/controls.rs`: windows after one and several losses worked by hand, without and with SACK, the law under even
+//! loss.
 //!
 //! ## References
 //!
@@ -54,8 +56,18 @@ impl Relentless {
 
     /// A segment has left the network in recovery: the share of a round trip's increase that it brings.
     fn keep_growing(&mut self, cx: &Cx<'_>) {
+        self.grow(cx.mss(), cx);
+    }
+
+    /// The same for so many bytes.
+    fn grow(&mut self, bytes: u64, cx: &Cx<'_>) {
         let limit = cx.profile.cwnd_limit.0;
-        self.kept = (self.kept + cx.mss() * cx.mss() / self.kept.max(1)).min(limit);
+        self.kept = (self.kept + cx.mss() * bytes / self.kept.max(1)).min(limit);
+    }
+
+    /// With SACK nothing inflates the window: it is what is kept.
+    fn show(&mut self) {
+        self.window = Window { cwnd: self.kept, ssthresh: self.kept };
     }
 }
 
@@ -78,7 +90,8 @@ impl CongestionControl for Relentless {
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.kept = Self::lose(self.window.cwnd, cx.mss(), cx);
-        (0..DUPLICATES).for_each(|_| self.keep_growing(cx));
+        // With SACK the third is reported as what it has delivered.
+        (u32::from(cx.sack)..DUPLICATES).for_each(|_| self.keep_growing(cx));
         self.window.enter_recovery(self.kept, cx);
     }
 
@@ -93,9 +106,19 @@ impl CongestionControl for Relentless {
         self.window.deflate(acked, cx);
     }
 
+    fn on_delivered(&mut self, delivered: u64, cx: &Cx<'_>) {
+        self.grow(delivered, cx);
+        self.show();
+    }
+
+    fn on_resent(&mut self, bytes: u64, cx: &Cx<'_>) {
+        self.kept = Self::lose(self.kept, bytes, cx);
+        self.show();
+    }
+
     fn on_recovered(&mut self, _acked: u64, cx: &Cx<'_>) {
         self.keep_growing(cx);
-        self.window = Window { cwnd: self.kept, ssthresh: self.kept };
+        self.show();
     }
 
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {

@@ -7,7 +7,8 @@ use crate::transport::congestion::{Kind, cubic, dctcp};
 
 impl Profile {
     /// Linux 3.18 (December 2014) with its defaults: CUBIC, ten segments to start with, SACK with forward
-    /// acknowledgement, early retransmit, tail loss probes, proportional rate reduction.
+    /// acknowledgement, early retransmit, tail loss probes, proportional rate reduction; needless reductions are taken back, as
+    /// D-SACKs, timestamps and F-RTO show them.
     ///
     /// The timeout is the round trip and at least 200 ms. The first 16 acknowledgements are not delayed, later
     /// ones by 40 to 200 ms. SYNs go at 0, 1, 3, 7, 15, 31 and 63 s, SYN-ACKs until 31 s.
@@ -17,8 +18,8 @@ impl Profile {
     /// when segments are reordered; early retransmit is RFC 5827's, without Linux's quarter of a round trip
     /// of delay; slow start ends as `HyStart++` says, which came later than Linux's `HyStart`; slow start
     /// after idle time goes back to the initial window at once and not by halves; quick acknowledgements do
-    /// not come back after silence; needless retransmissions are not undone (no D-SACK, Eifel or F-RTO); and
-    /// hosts do not remember one connection for the next.
+    /// not come back after silence; F-RTO asks for the second acknowledgement, as RFC 5682 does, where Linux is content with the
+    /// first that covers what was sent once; and hosts do not remember one connection for the next.
     #[must_use]
     pub fn linux_3_18() -> Self {
         Profile {
@@ -33,6 +34,9 @@ impl Profile {
             early_retransmit: true,
             tail_loss_probe: true,
             rate_reduction: true,
+            dsack: true,
+            undo: true,
+            frto: true,
             delayed_ack: DelayedAck::Adaptive { least: Duration::from_millis(40), most: Duration::from_millis(200) },
             quick_acks: 16,
             min_rto: Duration::from_millis(200),

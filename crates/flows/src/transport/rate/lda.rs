@@ -28,7 +28,8 @@
 //!
 //! ## Deviations
 //!
-//! 1. parris01 has no equation but that of TCP's rate, and no numbers. The equations are made from its words; sisalem98 was not at hand. Interval: RTCP's least of RFC 3550. The
+//! 1. parris01 has no equation but that of TCP's rate, and no numbers. The equations are made from its words; of sisalem98 the abstract was at hand, which agrees with them (reports of RTP, the
+//!    bottleneck's bandwidth measured with an addition to it, the parameters of the adjustment from that). Interval: RTCP's least of RFC 3550. The
 //!    other values chosen once: a voice's rate to start, a tenth of it to add.
 //! 2. Every sixteenth packet follows the one before at once. The median is over the last 15 pairs of which both came.
 //! 3. parris01 bounds the increase by "one packet per round-trip time" and does not say of what; read as what TCP's window does.

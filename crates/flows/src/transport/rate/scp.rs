@@ -29,7 +29,7 @@
 //!
 //! ## Deviations
 //!
-//! 1. parris01 describes SCP without numbers; cen98 was not at hand. `excess` is what TCP's window grows by in a round trip, so that both probe alike;
+//! 1. parris01 describes SCP without numbers; of cen98 only the abstract was at hand, which has none either. `excess` is what TCP's window grows by in a round trip, so that both probe alike;
 //!    `growth` leaves room between doubling and nothing. Chosen once.
 //! 2. The receiver measures over the sender's round trip, which each packet tells it.
 //! 3. ECN marks say nothing to it, and data is ECN-capable only if the profile says so: leave `ecn` off.
@@ -42,7 +42,8 @@
 //! ## References
 //!
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, section II.2.3.1.
-//! * cen98: S. Cen, C. Pu, J. Walpole, Flow and Congestion Control for Internet Media Streaming Applications, MMCN 1998.
+//! * cen98: S. Cen, J. Walpole, C. Pu, Flow and Congestion Control for Internet Media Streaming Applications, Multimedia Computing and
+//!   Networking 1998, Proc. SPIE 3310.
 
 use std::collections::VecDeque;
 

@@ -50,7 +50,8 @@ impl Tcp {
             return true;
         }
         if seg.sequence_len() == 0 && !window_changed && seg.ack == self.una && self.alarm.is_on() {
-            return self.on_dup_ack(call);
+            let again = matches!(self.recovery, Recovery::Timeout { .. }) && self.judge_recovery(seg, 0, false, call);
+            return self.on_dup_ack(call) || again;
         }
         self.dup_acks = 0;
         window_changed
@@ -72,6 +73,9 @@ impl Tcp {
             sent.begin_ack();
             sent.on_acked(seg.ack, call.now, |_| ());
         }
+        if self.recovery != Recovery::None {
+            self.judge_recovery(seg, acked, false, call);
+        }
         match self.recovery {
             Recovery::Fast { until, partial }
                 if seg.ack < until && self.control.leaves_recovery() == Leaves::FullAck =>
@@ -86,6 +90,7 @@ impl Tcp {
             Recovery::Timeout { until } => {
                 if seg.ack > until {
                     self.recovery = Recovery::None;
+                    control!(self, call, on_timeout_mended);
                 }
                 self.open_window(acked, marked, call);
             }
@@ -163,6 +168,7 @@ impl Tcp {
 
     fn fast_retransmit(&mut self, call: &mut Call<'_, '_>) {
         self.stats.fast_retransmits += 1;
+        self.remember_window(false, call);
         control!(self, call, on_loss);
         self.recovery = Recovery::Fast { until: self.max, partial: false };
         self.limited = 0;
@@ -186,6 +192,9 @@ impl Tcp {
         }
         self.retries += 1;
         self.rtt.back_off();
+        if !again {
+            self.remember_window(true, call);
+        }
         control!(self, call, on_timeout, again);
         self.recovery = Recovery::Timeout { until: self.max };
         self.ecn.note_reduction(self.max);

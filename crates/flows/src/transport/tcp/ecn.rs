@@ -10,9 +10,9 @@
 //! | DCTCP's, RFC 8257 section 3.2 | ECE says whether the segments acknowledged were marked; a change is acknowledged at once | counts bytes |
 //! | accurate, RFC 9768 section 3.2 | a 3-bit count of marked packets on everything | unwraps the count |
 //!
-//! Left out of RFC 9768: its TCP option with byte counters, so a mark counts as a full segment; the tests for
-//! middleboxes that clear or set the bits (sections 3.2.2.3 and 3.2.2.4); and any reaction to marks on the handshake,
-//! which are fed back only.
+//! The option of RFC 9768, which counts bytes, is in `accurate.rs`; where an end does not send it a mark counts as a full segment.
+//! Left out of RFC 9768: the tests for middleboxes that clear or set the bits (sections 3.2.2.3 and 3.2.2.4); and any reaction to
+//! marks on the handshake, which are fed back only.
 
 use aqmkit_base::Ecn;
 
@@ -91,7 +91,7 @@ impl EcnEnd {
         matches!(self.feedback, Some(EcnFeedback::Dctcp | EcnFeedback::Accurate))
     }
 
-    fn is_accurate(&self) -> bool {
+    pub(super) fn is_accurate(&self) -> bool {
         self.feedback == Some(EcnFeedback::Accurate)
     }
 
@@ -147,6 +147,11 @@ impl EcnEnd {
     /// the peer is told.
     pub(super) fn note_reduction(&mut self, max: u64) {
         (self.answered, self.cwr) = (max, true);
+    }
+
+    /// The reduction was taken back: the peer need not be told, if it was not.
+    pub(super) fn withdraw_reduction(&mut self) {
+        self.cwr = false;
     }
 
     /// The ECN field of a segment, and its flags. RFC 3168 section 6.1: new data is ECN-capable; retransmissions,
@@ -232,9 +237,10 @@ impl Tcp {
                 self.ecn.echo = ce;
                 self.receiver.ack_at_once();
             }
-            // Two marks since the last acknowledgement would call for one (RFC 9768 section 3.2.2.5.1); two segments
-            // do so anyway.
-            Some(EcnFeedback::Accurate) if ce => self.ecn.counted = self.ecn.counted.wrapping_add(1),
+            Some(EcnFeedback::Accurate) => {
+                self.ecn.counted = self.ecn.counted.wrapping_add(u8::from(ce));
+                self.count_bytes(seg);
+            }
             _ => {}
         }
     }
@@ -248,7 +254,9 @@ impl Tcp {
         let acked = seg.ack.saturating_sub(self.una);
         let duplicate = seg.sequence_len() == 0 && seg.ack == self.una && self.una < self.max;
         let delivered = self.ecn.delivered(acked, duplicate, mss);
-        let marked = self.ecn.marked(seg.flags, delivered, mss);
+        let counted = if self.ecn.is_accurate() { self.marked_bytes(seg, delivered) } else { None };
+        let by_packets = self.ecn.marked(seg.flags, delivered, mss);
+        let marked = counted.unwrap_or(by_packets);
         let echo = marked > 0 || (seg.flags.has(Flags::ECE) && !self.ecn.is_accurate());
         control!(self, call, on_feedback, delivered, marked);
         // Once for each window of data (RFC 3168 section 6.1.2). In recovery the window has been reduced already.

@@ -102,7 +102,7 @@ impl Tcp {
     fn negotiate(&mut self, seg: &Segment, call: &Call<'_, '_>) {
         self.receiver.on_syn(seg);
         self.timestamps = call.p.timestamps && seg.ts_val != 0;
-        self.sack = call.p.wants_sack() && seg.sack.is_permitted();
+        self.sack = call.p.wants_sack() && seg.options.permits_sack();
         self.peer_window = seg.window;
         self.largest_window = seg.window;
     }
@@ -123,10 +123,12 @@ impl Tcp {
         self.state = State::Open;
         let rack = self.sack && call.p.uses_rack();
         if rack || self.control.samples_delivery() {
-            self.outstanding.get_or_insert_default().sent = Some(Box::new(Sent::new(rack, call.now)));
+            self.outstanding.get_or_insert_default().sent =
+                Some(Box::new(Sent::new(rack, self.control.watches_losses(), call.now)));
         } else if self.sack && call.p.tail_loss_probe {
             self.outstanding.get_or_insert_default();
         }
+        self.begin_counting(call.p);
         call.out.events.push(Event::Connected);
     }
 

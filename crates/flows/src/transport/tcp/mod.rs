@@ -11,8 +11,9 @@
 //! | `sack.rs`, `outstanding.rs` | recovery with SACK (RFC 6675), and its scoreboard |
 //! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
 //! | `prr.rs` | proportional rate reduction |
+//! | `undo.rs` | needless retransmissions: D-SACK, timestamps, F-RTO, and what is taken back |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
-//! | `ecn.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate |
+//! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
 //! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
 //!
 //! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because
@@ -20,6 +21,7 @@
 //! PAWS. And nobody reuses ports, so TIME-WAIT has no end: an endpoint that is closed still answers a FIN
 //! that comes again (its own last acknowledgement was lost) for as long as its owner keeps it.
 
+mod accurate;
 mod acks;
 mod clock;
 mod ecn;
@@ -33,13 +35,14 @@ mod rtt;
 mod sack;
 mod send;
 mod sent;
+mod undo;
 
 use std::num::NonZeroU64;
 
 use aqmkit_base::{Duration, Instant};
 
 pub(super) use rtt::Rtt;
-pub(super) use sent::Sent;
+pub(super) use sent::{Loss, Sent};
 
 use self::clock::{Alarm, Clock};
 use self::ecn::EcnEnd;
@@ -397,6 +400,12 @@ impl Tcp {
     #[inline]
     pub fn stats(&self) -> &TcpStats {
         &self.stats
+    }
+
+    /// Reductions of the window that proved to be needless and were taken back.
+    #[must_use]
+    pub fn undone(&self) -> u32 {
+        self.outstanding.as_deref().map_or(0, |o| o.undone)
     }
 
     /// The congestion window in bytes.

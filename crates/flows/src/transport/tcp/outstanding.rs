@@ -2,12 +2,14 @@
 
 use aqmkit_base::Instant;
 
+use super::accurate::Counting;
 use super::acks::DUP_THRESHOLD;
 use super::clock::Alarm;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::ranges::{Range, Ranges};
 use super::sent::Sent;
+use super::undo::Undo;
 use crate::transport::profile::{LossDetection, Profile};
 use crate::transport::segment::Segment;
 
@@ -49,6 +51,12 @@ pub(super) struct Outstanding {
     pub(super) expires: Alarm,
     /// The segments in flight, where the profile or the congestion control asks for the record.
     pub(super) sent: Option<Box<Sent>>,
+    /// What the last reduction may be taken back to.
+    pub(super) undo: Option<Box<Undo>>,
+    /// The byte counters of accurate ECN.
+    pub(super) counting: Option<Box<Counting>>,
+    /// How often a reduction was taken back.
+    pub(super) undone: u32,
 }
 
 impl Default for Outstanding {
@@ -63,6 +71,9 @@ impl Default for Outstanding {
             waits_for: WaitsFor::default(),
             expires: Alarm::OFF,
             sent: None,
+            undo: None,
+            counting: None,
+            undone: 0,
         }
     }
 }
@@ -86,7 +97,7 @@ impl Outstanding {
             let rack = &mut self.rack;
             sent.on_acked(seg.ack, now, |e| rack.on_delivered(e, true, now));
         }
-        for (start, end) in seg.sack.iter(seg.ack) {
+        for (start, end) in seg.options.held(seg.ack) {
             // What was never sent cannot have come.
             if end <= max {
                 brought.sacked += self.on_block(Range { start, end }, now);

@@ -1,8 +1,8 @@
 //! Loss detection by time, and the tail loss probe: RFC 8985.
 //!
 //! A segment is lost when one that was sent later has come, and the round trip of that one and the reordering
-//! window have passed since it was sent. Left out: D-SACK, and with it the widening of the window after
-//! needless retransmissions; the echoed timestamp, so that only the shortest round trip tells which copy has come;
+//! window have passed since it was sent. That window is a quarter of the shortest round trip, and one more after each round trip
+//! with D-SACKs. Left out: the echoed timestamp, so that only the shortest round trip tells which copy has come;
 //! and the minimum of the round trip is that of the whole connection. Where several segments may still come, the
 //! timer waits for the first of them instead of the last.
 
@@ -26,6 +26,9 @@ const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
 /// The least timeout of a probe: two of Linux's clock ticks at 1 kHz.
 const MIN_PROBE: Duration = Duration::from_millis(2);
 
+/// Recoveries without a D-SACK after which the reordering window is a quarter again (`RACK.reo_wnd_persist`).
+const PERSISTS: u8 = 16;
+
 /// What RACK knows (RFC 8985 section 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
@@ -41,9 +44,31 @@ pub(super) struct Rack {
     reordering: bool,
     /// The round trip of the oldest segment that the last acknowledgement covers, if it was sent once.
     measured: Option<Duration>,
+    /// Where the round trip ends in which a D-SACK has come (`RACK.dsack_round`).
+    twice_until: u64,
+    /// Quarters of the shortest round trip added to the first (`RACK.reo_wnd_mult` less one), and for how many recoveries they stay.
+    more: u32,
+    persists: u8,
 }
 
 impl Rack {
+    /// RFC 8985 section 6.2 step 4: a D-SACK has come; once in a round trip it widens the reordering window.
+    pub(super) fn on_duplicate(&mut self, una: u64, max: u64) {
+        if una >= self.twice_until {
+            self.twice_until = max;
+            self.more += 1;
+            self.persists = PERSISTS;
+        }
+    }
+
+    /// A recovery has ended.
+    pub(super) fn on_recovered(&mut self) {
+        self.persists = self.persists.saturating_sub(1);
+        if self.persists == 0 {
+            self.more = 0;
+        }
+    }
+
     /// RFC 8985 section 6.2 steps 1 to 3: a segment was acknowledged (`in_order`) or SACKed.
     pub(super) fn on_delivered(&mut self, entry: &Entry, in_order: bool, now: Instant) {
         let rtt = now.since(entry.sent);
@@ -77,8 +102,8 @@ impl Rack {
         if !self.reordering && (recovering || sacked >= DUP_THRESHOLD as usize) {
             return Duration::ZERO;
         }
-        let quarter = self.min_rtt.unwrap_or(Duration::ZERO) / 4;
-        srtt.map_or(quarter, |srtt| quarter.min(srtt))
+        let window = self.min_rtt.unwrap_or(Duration::ZERO) * u64::from(self.more + 1) / 4;
+        srtt.map_or(window, |srtt| window.min(srtt))
     }
 }
 
@@ -106,6 +131,14 @@ impl Tcp {
             }
             None => {}
         }
+        self.tell_losses(call);
+    }
+
+    /// Controls that look at each lost segment hear of those that were just found.
+    fn tell_losses(&mut self, call: &Call<'_, '_>) {
+        if self.outstanding.as_deref().and_then(|o| o.sent.as_deref()).is_some_and(|s| !s.losses().is_empty()) {
+            control!(self, call, on_losses);
+        }
     }
 
     /// RFC 8985 section 6.3: what is late is lost, and the first goes again whatever the window.
@@ -113,7 +146,9 @@ impl Tcp {
         let patience = self.patience(call);
         let Some(sent) = self.sent_mut() else { return };
         sent.lose_after_timeout(patience, call.now);
-        if let Some(first) = sent.next_lost() {
+        let first = sent.next_lost();
+        self.tell_losses(call);
+        if let Some(first) = first {
             self.send_again(first, call);
         }
     }
@@ -185,7 +220,7 @@ impl Tcp {
                 control!(self, call, on_recovered, 0);
                 self.ecn.note_reduction(self.max);
             }
-        } else if seg.ack == self.una && seg.sequence_len() == 0 && seg.sack.is_empty() {
+        } else if seg.ack == self.una && seg.sequence_len() == 0 && seg.options.held(seg.ack).next().is_none() {
             // The original had come: only its acknowledgement was late.
             o.probe = None;
         }

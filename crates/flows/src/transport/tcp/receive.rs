@@ -7,7 +7,7 @@ use aqmkit_base::{Duration, Instant};
 use super::clock::{Alarm, Clock};
 use super::ranges::{Range, Ranges};
 use crate::transport::profile::{DelayedAck, Profile};
-use crate::transport::segment::{Flags, SackBlocks, Segment};
+use crate::transport::segment::{Flags, Options, Segment};
 
 /// Whether an acknowledgement is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +35,15 @@ struct Above {
     fin: Option<NonZeroU64>,
     /// A sequence number in each of the ranges that were last added to, the latest first: what SACK reports
     /// (RFC 2018 section 4). 0 is none.
-    recent: [u64; SackBlocks::MOST],
+    recent: [u64; Options::MOST],
+    /// What the last segment has brought a second time, until it is reported (RFC 2883).
+    duplicate: Option<Range>,
 }
 
 impl Above {
     fn insert(&mut self, new: Range) {
         let joined = self.ranges.insert(new);
-        let mut recent = [0; SackBlocks::MOST];
+        let mut recent = [0; Options::MOST];
         recent[0] = new.start;
         let others = self.recent.iter().filter(|&&s| s != 0 && !(joined.start..joined.end).contains(&s));
         recent[1..].iter_mut().zip(others).for_each(|(slot, s)| *slot = *s);
@@ -51,6 +53,16 @@ impl Above {
     /// The ranges last added to, the latest first.
     fn reported(&self) -> impl Iterator<Item = Range> + '_ {
         self.recent.iter().take_while(|&&s| s != 0).filter_map(|&s| self.ranges.at(s))
+    }
+
+    /// The first piece of a segment that is here already: below `next` everything is (RFC 2883 section 4).
+    fn first_duplicate(&self, next: u64, seg: Range) -> Option<Range> {
+        if seg.start < next {
+            return Some(Range { start: seg.start, end: seg.end.min(next) });
+        }
+        let start = self.ranges.at(seg.start).map_or_else(|| self.ranges.gap(seg.start).end, |_| seg.start);
+        let held = self.ranges.at(start).filter(|_| start < seg.end)?;
+        Some(Range { start, end: held.end.min(seg.end) })
     }
 
     fn remove_below(&mut self, seq: u64) {
@@ -232,6 +244,11 @@ impl Receiver {
         if seg.flags.has(Flags::FIN) && self.fin().is_none() && end <= window_end {
             self.above.get_or_insert_default().fin = NonZeroU64::new(end);
         }
+        if p.dsack && p.wants_sack() && seg.len > 0 {
+            let whole = Range { start: seg.seq, end };
+            let above = self.above.get_or_insert_default();
+            above.duplicate = above.first_duplicate(had, whole);
+        }
         let (start, end) = (seg.seq.max(had), end.min(window_end));
         if start < end {
             let above = self.above.get_or_insert_default();
@@ -255,24 +272,28 @@ impl Receiver {
 
     /// The SACK option of an acknowledgement that goes now: as many blocks as fit, the one that was last
     /// added to first (RFC 2018 section 4).
-    pub(super) fn sack_blocks(&self, timestamps: bool) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        for range in self.reported(timestamps) {
-            blocks.push(self.next, range.start, range.end);
+    pub(super) fn sack_blocks(&mut self, timestamps: bool) -> Options {
+        let mut blocks = Options::default();
+        let most = Options::MOST - usize::from(timestamps);
+        if let Some(twice) = self.above.as_deref_mut().and_then(|a| a.duplicate.take()) {
+            blocks.push_duplicate(self.next, twice.start, twice.end);
+        }
+        for range in self.reported().take(most - blocks.block_count()) {
+            blocks.push_block(self.next, range.start, range.end);
         }
         blocks
     }
 
     /// How many blocks that option has.
     pub(super) fn sack_block_count(&self, timestamps: bool) -> usize {
-        self.reported(timestamps).count()
+        let twice = self.above.as_deref().is_some_and(|a| a.duplicate.is_some());
+        (usize::from(twice) + self.reported().count()).min(Options::MOST - usize::from(timestamps))
     }
 
     /// What SACK reports, the latest first.
-    fn reported(&self, timestamps: bool) -> impl Iterator<Item = Range> + '_ {
+    fn reported(&self) -> impl Iterator<Item = Range> + '_ {
         let above = self.above.as_deref().filter(|a| !a.ranges.is_empty());
-        let most = SackBlocks::MOST - usize::from(timestamps);
-        above.map(Above::reported).into_iter().flatten().take(most)
+        above.map(Above::reported).into_iter().flatten()
     }
 
     /// Gives back what is not needed any more.
@@ -307,8 +328,9 @@ mod tests {
             self.receiver.above.as_ref().map_or(&[], |a| a.ranges.as_slice())
         }
 
-        fn sacked(&self) -> Vec<(u64, u64)> {
-            self.receiver.sack_blocks(self.timestamps).iter(self.receiver.next()).collect()
+        fn sacked(&mut self) -> Vec<(u64, u64)> {
+            let next = self.receiver.next();
+            self.receiver.sack_blocks(self.timestamps).blocks(next).collect()
         }
 
         fn data(&mut self, seq: u64, len: u32, flags: Flags) -> Arrival {
@@ -388,5 +410,29 @@ mod tests {
         host.timestamps = true;
         host.data(6001, 10, Flags::ACK);
         assert_eq!(host.sacked(), [(6001, 6011), (1501, 3001), (4501, 5001)], "room for three beside a timestamp");
+    }
+
+    /// RFC 2883 section 4: what comes a second time is said once, in front of the blocks; of a piece that is new in part, the part
+    /// that is not; and of several parts the first.
+    #[test]
+    fn what_comes_twice_is_reported_once() {
+        let mut host = Host::new();
+        (host.profile.sack, host.profile.dsack) = (true, true);
+        host.data(1, 500, Flags::ACK);
+        host.data(1001, 500, Flags::ACK);
+        assert_eq!(host.sacked(), [(1001, 1501)]);
+        host.data(301, 200, Flags::ACK);
+        assert_eq!(host.sacked(), [(301, 501), (1001, 1501)], "below what is in order");
+        assert_eq!(host.sacked(), [(1001, 1501)]);
+        host.data(1101, 100, Flags::ACK);
+        assert_eq!(host.sacked(), [(1101, 1201), (1001, 1501)], "above it: the second block holds the first");
+        host.data(401, 300, Flags::ACK);
+        assert_eq!(host.sacked(), [(401, 501), (1001, 1501)], "a part of it");
+        host.data(2001, 500, Flags::ACK);
+        host.data(901, 1700, Flags::ACK);
+        assert_eq!(host.sacked(), [(1001, 1501), (901, 2601)], "two parts of it");
+        host.profile.dsack = false;
+        host.data(1, 100, Flags::ACK);
+        assert_eq!(host.sacked(), [(901, 2601)]);
     }
 }

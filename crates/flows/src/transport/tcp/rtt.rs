@@ -39,7 +39,7 @@ const LEAST_ABOVE_MEASUREMENT: u32 = 3;
 const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
 impl Rtt {
-    pub(super) fn new(p: &Profile) -> Self {
+    pub(in crate::transport) fn new(p: &Profile) -> Self {
         Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, least: 0, known: false, shift: 0 }
     }
 

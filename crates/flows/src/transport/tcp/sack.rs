@@ -25,12 +25,15 @@ impl Tcp {
     /// An acknowledgement on a connection with SACK. Returns whether more may be sent now than before.
     #[inline(never)]
     pub(super) fn on_ack_with_sack(&mut self, seg: &Segment, marked: u64, call: &mut Call<'_, '_>) -> bool {
-        if seg.ack < self.una || (self.outstanding.is_none() && seg.ack == self.una && seg.sack.is_empty()) {
+        if let Some((start, end)) = seg.options.duplicate(seg.ack) {
+            self.on_duplicate(Range { start, end }, call);
+        }
+        if seg.ack < self.una || (self.outstanding.is_none() && seg.ack == self.una && seg.options.block_count() == 0) {
             return false;
         }
         let acked = seg.ack - self.una;
         let brought = match self.outstanding.as_deref_mut() {
-            None if seg.sack.is_empty() => Brought { sacked: 0, delivered: acked },
+            None if seg.options.block_count() == 0 => Brought { sacked: 0, delivered: acked },
             Some(o) => o.update(seg, self.una, self.max, call.now),
             None => {
                 let (una, max) = (self.una, self.max);
@@ -38,6 +41,11 @@ impl Tcp {
             }
         };
         self.answer_probe(seg, call);
+        if self.recovery != Recovery::None {
+            let until = self.recovery_end();
+            let sacked = brought.sacked > 0 && seg.options.held(seg.ack).next().is_some_and(|(start, _)| start < until);
+            self.judge_recovery(seg, acked, sacked, call);
+        }
         if acked > 0 {
             self.measure_with_record(seg, call);
             self.retries = 0;
@@ -54,7 +62,10 @@ impl Tcp {
         }
         self.find_late(call);
         self.enter_recovery_if_lost(call);
-        self.reduce_in_proportion(brought.delivered, call.p);
+        if let Recovery::Fast { .. } = self.recovery {
+            control!(self, call, on_delivered, brought.delivered);
+            self.reduce_in_proportion(brought.delivered, call.p);
+        }
         true
     }
 
@@ -63,16 +74,32 @@ impl Tcp {
         match self.recovery {
             Recovery::Fast { until, .. } if ack >= until => {
                 control!(self, call, on_recovered, acked);
-                self.recovery = Recovery::None;
+                self.end_recovery();
             }
             Recovery::Fast { .. } => {}
             Recovery::Timeout { until } => {
                 if ack >= until {
-                    self.recovery = Recovery::None;
+                    self.end_recovery();
+                    control!(self, call, on_timeout_mended);
                 }
                 self.open_window(acked, marked, call);
             }
             Recovery::None => self.open_window(acked, marked, call),
+        }
+    }
+
+    fn end_recovery(&mut self) {
+        self.recovery = Recovery::None;
+        if let Some(o) = self.outstanding.as_deref_mut() {
+            o.rack.on_recovered();
+        }
+    }
+
+    /// Where the recovery ends that goes on.
+    fn recovery_end(&self) -> u64 {
+        match self.recovery {
+            Recovery::Fast { until, .. } | Recovery::Timeout { until } => until,
+            Recovery::None => self.una,
         }
     }
 
@@ -119,6 +146,7 @@ impl Tcp {
     /// RFC 6675 section 5 step 4.
     fn enter_recovery(&mut self, call: &mut Call<'_, '_>) {
         self.stats.fast_retransmits += 1;
+        self.remember_window(false, call);
         control!(self, call, on_loss);
         self.recovery = Recovery::Fast { until: self.max, partial: false };
         self.ecn.note_reduction(self.max);
@@ -140,9 +168,7 @@ impl Tcp {
     }
 
     fn reduce_in_proportion(&mut self, delivered: u64, p: &Profile) {
-        if let Recovery::Fast { .. } = self.recovery
-            && p.rate_reduction
-        {
+        if p.rate_reduction {
             let (pipe, ssthresh) = (self.in_network(p), self.control.ssthresh());
             if let Some(o) = self.outstanding.as_deref_mut() {
                 o.prr.on_ack(delivered, pipe, ssthresh, p.mss.0);
@@ -182,6 +208,9 @@ impl Tcp {
                 Next::Again(range) => {
                     let end = self.send_again(range, call);
                     self.outstanding.get_or_insert_default().high_rxt = end;
+                    if let Recovery::Fast { .. } = self.recovery {
+                        control!(self, call, on_resent, end - range.start);
+                    }
                 }
                 Next::Rescue(range) => {
                     self.send_again(range, call);
@@ -212,6 +241,9 @@ impl Tcp {
     }
 
     fn next_seg(&mut self, idle: bool, p: &Profile) -> Option<Next> {
+        if self.awaits_verdict() {
+            return None;
+        }
         let pipe = self.in_network(p);
         let fast = matches!(self.recovery, Recovery::Fast { .. });
         let reduced = self.outstanding.as_deref().filter(|_| fast).and_then(|o| o.prr.window());

@@ -7,7 +7,7 @@ use super::ranges::Range;
 use super::{Call, Recovery, State, Tcp};
 use crate::transport::congestion::Cx;
 use crate::transport::profile::Profile;
-use crate::transport::segment::{Flags, SackBlocks, Segment};
+use crate::transport::segment::{Flags, Options, Segment};
 
 /// The next piece of the stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,9 @@ impl Tcp {
             let idle = self.una == self.max;
             if idle && self.end > self.nxt {
                 self.restart_if_idle_for_long(call);
+                if self.control.samples_delivery() {
+                    control!(self, call, on_restart);
+                }
             }
             if self.sends_by_pipe(call.p) {
                 self.output_by_pipe(idle, call);
@@ -99,7 +102,7 @@ impl Tcp {
     /// ends where what was SACKed begins.
     #[inline(never)]
     fn full_segment(&self, p: &Profile) -> u64 {
-        let blocks = SackBlocks::option_len_of(self.receiver.sack_block_count(self.timestamps));
+        let blocks = Options::sack_len_of(self.receiver.sack_block_count(self.timestamps));
         let full = p.mss.0.saturating_sub(blocks).max(1);
         match &self.outstanding {
             Some(o) if self.nxt < self.max => full.min(o.sacked.gap(self.nxt).end - self.nxt).max(1),
@@ -164,6 +167,9 @@ impl Tcp {
 
     /// Puts the flags on a piece of the stream.
     pub(super) fn build(&mut self, cut: Cut, again: bool, call: &mut Call<'_, '_>) {
+        if again {
+            self.note_resent(cut.end(), call);
+        }
         let mut flags = Flags::ACK;
         if cut.len > 0 && cut.seq + cut.len == self.end {
             flags = flags.and(Flags::PSH);
@@ -178,8 +184,8 @@ impl Tcp {
     /// Sends a segment. Everything that is sent acknowledges.
     pub(super) fn emit(&mut self, seq: u64, len: u32, flags: Flags, again: bool, call: &mut Call<'_, '_>) {
         let (ecn, flags) = self.ecn.stamp(len, flags, again, call.p);
-        let optional = self.sack || flags.has(Flags::SYN);
-        let sack = if optional { self.sack_option(flags, len, call.p) } else { SackBlocks::default() };
+        let optional = self.sack || flags.has(Flags::SYN) || self.ecn.is_accurate();
+        let options = if optional { self.options(flags, len, call.p) } else { Options::default() };
         call.out.segments.push(Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.receiver.next() } else { 0 },
@@ -187,7 +193,7 @@ impl Tcp {
             window: call.p.receive_window.0 as u32,
             ts_val: if self.timestamps { self.clock.timestamp(call.p) } else { 0 },
             ts_ecr: if self.timestamps { self.receiver.ts_recent() } else { 0 },
-            sack,
+            options,
             flags,
             ecn,
             retransmission: again,
@@ -206,17 +212,20 @@ impl Tcp {
 
     // What most segments do without stays out of the way of those.
     #[inline(never)]
-    fn sack_option(&self, flags: Flags, len: u32, p: &Profile) -> SackBlocks {
+    fn options(&mut self, flags: Flags, len: u32, p: &Profile) -> Options {
         if flags.has(Flags::SYN) {
             let offers = self.sack || (!flags.has(Flags::ACK) && p.wants_sack());
-            return if offers { SackBlocks::permitted() } else { SackBlocks::default() };
+            return if offers { Options::sack_permitted() } else { Options::default() };
         }
-        let mut blocks = self.receiver.sack_blocks(self.timestamps);
+        let mut options = if self.sack { self.receiver.sack_blocks(self.timestamps) } else { Options::default() };
         // Only what was cut before has less room.
-        while len > 0 && u64::from(len) + blocks.option_len() > p.mss.0 && !blocks.is_empty() {
-            blocks.pop();
+        while len > 0 && u64::from(len) + options.wire_len() > p.mss.0 && options.block_count() > 0 {
+            options.pop_block();
         }
-        blocks
+        if self.ecn.is_accurate() {
+            self.add_counters(&mut options, len, p);
+        }
+        options
     }
 
     /// Writes into the record what is sent, where one is kept.

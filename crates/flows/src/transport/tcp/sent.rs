@@ -41,6 +41,10 @@ pub(in crate::transport) struct Entry {
     pub(in crate::transport) delivered_at: Instant,
     /// [`Rate::first_sent`] when it was sent (`P.first_sent_time`).
     pub(in crate::transport) first_sent: Instant,
+    /// [`Sent::in_flight`] when it was sent, itself included (`P.tx_in_flight`).
+    pub(in crate::transport) tx_in_flight: u32,
+    /// The low bits of [`Rate::lost`] when it was sent (`P.lost`).
+    lost: u32,
 }
 
 impl Entry {
@@ -48,6 +52,20 @@ impl Entry {
     pub(in crate::transport) fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
+
+    /// Sequence numbers marked as lost since it was sent.
+    pub(in crate::transport) fn lost_since(&self, rate: &Rate) -> u64 {
+        u64::from((rate.lost as u32).wrapping_sub(self.lost))
+    }
+}
+
+/// A segment that was just found to be lost.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::transport) struct Loss {
+    /// As it was sent.
+    pub(in crate::transport) entry: Entry,
+    /// What was lost since it was sent, itself included (`RS.lost` of draft-ietf-ccwg-bbr).
+    pub(in crate::transport) since: u64,
 }
 
 /// The connection's counters of delivery.
@@ -97,11 +115,13 @@ pub(in crate::transport) struct Sent {
     sacked: usize,
     rate: Rate,
     news: News,
+    /// What was last found to be lost, where the congestion control looks at each.
+    losses: Option<Vec<Loss>>,
 }
 
 impl Sent {
-    /// Nothing in flight. `keeps_order` is for RACK.
-    pub(super) fn new(keeps_order: bool, now: Instant) -> Self {
+    /// Nothing in flight. `keeps_order` is for RACK, `keeps_losses` for controls that look at each lost segment.
+    pub(super) fn new(keeps_order: bool, keeps_losses: bool, now: Instant) -> Self {
         Sent {
             entries: VecDeque::new(),
             gone: 0,
@@ -113,6 +133,7 @@ impl Sent {
             sacked: 0,
             rate: Rate { delivered: 0, delivered_at: now, first_sent: now, app_limited: 0, lost: 0 },
             news: News::default(),
+            losses: keeps_losses.then(Vec::new),
         }
     }
 
@@ -133,6 +154,18 @@ impl Sent {
     /// What the acknowledgement that is being read has brought so far.
     pub(in crate::transport) fn news(&self) -> &News {
         &self.news
+    }
+
+    /// The segments that the last look for losses has found, in the order found.
+    pub(in crate::transport) fn losses(&self) -> &[Loss] {
+        self.losses.as_deref().unwrap_or_default()
+    }
+
+    /// Another look for losses.
+    fn begin_losses(&mut self) {
+        if let Some(losses) = &mut self.losses {
+            losses.clear();
+        }
     }
 
     /// Another acknowledgement is being read.
@@ -159,7 +192,7 @@ impl Sent {
             // What was SACKed is never sent again.
             if entry.place != Place::Sacked {
                 self.transmissions += 1;
-                let again = Self::snapshot(&self.rate, entry.seq, entry.len, self.transmissions, now);
+                let again = Self::snapshot(&self.rate, entry.seq, entry.len, self.transmissions, self.in_flight, now);
                 *entry = Entry { resent: true, ..again };
                 self.note_order(i);
             }
@@ -168,13 +201,13 @@ impl Sent {
         if piece.end > known {
             let len = (piece.end - known) as u32;
             self.transmissions += 1;
-            self.entries.push_back(Self::snapshot(&self.rate, known, len, self.transmissions, now));
             self.in_flight += u64::from(len);
+            self.entries.push_back(Self::snapshot(&self.rate, known, len, self.transmissions, self.in_flight, now));
             self.note_order(self.entries.len() - 1);
         }
     }
 
-    fn snapshot(rate: &Rate, seq: u64, len: u32, number: u64, now: Instant) -> Entry {
+    fn snapshot(rate: &Rate, seq: u64, len: u32, number: u64, in_flight: u64, now: Instant) -> Entry {
         Entry {
             seq,
             len,
@@ -186,6 +219,8 @@ impl Sent {
             delivered: rate.delivered,
             delivered_at: rate.delivered_at,
             first_sent: rate.first_sent,
+            tx_in_flight: in_flight.min(u64::from(u32::MAX)) as u32,
+            lost: rate.lost as u32,
         }
     }
 
@@ -254,6 +289,7 @@ impl Sent {
     /// RFC 8985 section 6.2 step 5: of what was sent before the transmission `newest`, everything is lost that has
     /// been in flight for `patience`. Returns how much longer to wait for the next, if there is one.
     pub(super) fn lose_before(&mut self, newest: u64, patience: Duration, now: Instant) -> Option<Duration> {
+        self.begin_losses();
         while let Some(&(serial, number)) = self.order.front() {
             let i = serial.checked_sub(self.gone).map(|i| i as usize);
             let entry =
@@ -276,6 +312,7 @@ impl Sent {
     /// RFC 8985 section 6.3: after a timeout the first segment is lost, and all that have been in flight for
     /// `patience`.
     pub(super) fn lose_after_timeout(&mut self, patience: Duration, now: Instant) {
+        self.begin_losses();
         // Those lost before go again as well, in the order of sequence.
         self.lost.clear();
         for i in 0..self.entries.len() {
@@ -296,6 +333,24 @@ impl Sent {
         self.rate.lost += len;
         self.news.lost += len;
         self.lost.push_back(serial);
+        if let Some(losses) = &mut self.losses {
+            let entry = *entry;
+            losses.push(Loss { entry, since: entry.lost_since(&self.rate) });
+        }
+    }
+
+    /// Nothing was lost: what was taken for it is in flight.
+    pub(super) fn find_all(&mut self) {
+        for entry in self.entries.iter_mut().filter(|e| e.place == Place::Lost) {
+            entry.place = Place::InFlight;
+            self.in_flight += u64::from(entry.len);
+        }
+        self.lost.clear();
+        if self.keeps_order {
+            let in_flight = self.entries.iter().enumerate().filter(|(_, e)| e.place == Place::InFlight);
+            self.order = in_flight.map(|(i, e)| (self.gone + i as u64, e.number)).collect();
+            self.order.make_contiguous().sort_unstable_by_key(|&(_, number)| number);
+        }
     }
 
     /// The next segment to mend: lost, and not sent again since.
@@ -330,7 +385,7 @@ mod tests {
 
     /// Segments 0, 1, … of 100 bytes sent at 0, 1, … ms.
     fn sent(count: u64) -> Sent {
-        let mut sent = Sent::new(true, ms(0));
+        let mut sent = Sent::new(true, true, ms(0));
         (0..count).for_each(|n| sent.on_sent(piece(n), ms(n)));
         sent
     }
@@ -358,6 +413,8 @@ mod tests {
         assert_eq!((sent.in_flight(), sent.next_lost()), (300, Some(piece(0))));
         assert_eq!(sent.lose_before(4, Duration::from_millis(10), ms(12)), None);
         assert_eq!((sent.in_flight(), sent.news().lost), (100, 300));
+        let losses: Vec<_> = sent.losses().iter().map(|l| (l.entry.seq, l.entry.tx_in_flight, l.since)).collect();
+        assert_eq!(losses, [(100, 200, 200), (200, 300, 300)]);
         sent.on_sent(piece(0), ms(12));
         assert_eq!((sent.in_flight(), sent.next_lost()), (200, Some(piece(1))));
         // The second copy of 0 (transmission 6) is lost in its turn, behind 4.
