@@ -1,5 +1,6 @@
 //! Mathematics that several disciplines share: no packets, no time of its own.
 
+pub mod adaptive;
 pub mod curvy;
 pub mod dq_rate;
 pub mod early;

@@ -27,6 +27,11 @@ pub fn options() -> Vec<Spec> {
             "red",
             r#"{"limit": "60kb", "min": "5kb", "max": "15kb", "ecn": true, "harddrop": false, "weight": 0.05}"#,
         ),
+        spec(
+            "red",
+            r#"{"limit": "60kb", "burst": 12, "bandwidth": "3mbit", "ecn": true, "harddrop": false, "nodrop": true, "adaptive": true,
+                "interval": "4ms"}"#,
+        ),
         spec("ared", r#"{"limit": 60, "weight": 0.05, "interval": "10ms", "max_p": 0.3, "ecn": true}"#),
         spec(
             "ared",
@@ -59,7 +64,8 @@ pub fn options() -> Vec<Spec> {
         ),
         spec(
             "choke",
-            r#"{"limit": "60kb", "min": "2kb", "max": "20kb", "weight": 0.2, "draw": "back", "ecn": true, "harddrop": true}"#,
+            r#"{"limit": "60kb", "min": "2kb", "max": "20kb", "burst": 9, "bandwidth": "2mbit", "byte_mode": true, "draw": "back",
+                "ecn": true, "harddrop": true, "nodrop": true}"#,
         ),
         spec("fred", r#"{"limit": 60, "max": 20, "ecn": true, "weight": 0.05}"#),
         spec("fred", r#"{"limit": 60, "max": 20, "many_flows": false, "weight": 0.05}"#),
@@ -92,6 +98,10 @@ pub fn options() -> Vec<Spec> {
         ),
         spec("rio", r#"{"limit": 60, "in": ["multimedia"], "weight": 0.2, "coupled": false}"#),
         spec("wred", r#"{"limit": 60, "weight": 0.2, "ecn": true, "classes": [{"class": "other"}, {"max": 20}]}"#),
+        spec(
+            "wred",
+            r#"{"limit": 60, "burst": 20, "bandwidth": "3mbit", "classes": [{"class": "tcp", "min": 4}, {"max": 9}]}"#,
+        ),
         spec("wred", r#"{"limit": "60kb", "weight": 0.2, "gentle": true, "classes": [{"max": "9kb"}]}"#),
         spec("rio-ps", r#"{"limit": 60, "threshold": 3, "t_c": "7ms", "t_u": "2ms", "flows": 4, "weight": 0.2}"#),
         spec("rio-ps", r#"{"limit": "60kb", "slr": 0.5, "t_c": "0s", "weight": 0.2, "ecn": false}"#),
