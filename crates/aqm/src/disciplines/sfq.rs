@@ -66,6 +66,7 @@
 //! * linux: `sch_sfq`, and tc-sfq(8): names, `depth`, `headdrop`, quantum turns.
 //! * mckenney90: P. `McKenney`, Stochastic Fairness Queueing, INFOCOM 1990.
 
+use aqmkit_base::flow::salt;
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -75,8 +76,8 @@ use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::{FlowQueues, Links, List, fits, over};
 
-/// The first perturbation; the others follow it.
-const SALT: u64 = 0x6171_6d6b_6974_0004;
+/// The number of the first perturbation; the others follow it.
+const FIRST: u64 = 0x6171_6d6b_6974_0004;
 
 /// The parameters of SFQ as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -184,7 +185,7 @@ impl<P: Packet> Sfq<P> {
     }
 
     fn hash(&self, packet: &P) -> usize {
-        let hash = packet.flow().hash(SALT.wrapping_add(self.perturbations));
+        let hash = packet.flow().hash(salt(FIRST.wrapping_add(self.perturbations)));
         (hash % u64::from(self.params.divisor)) as usize
     }
 
