@@ -68,3 +68,17 @@ fn what_contradicts_itself_is_refused() {
     assert!(refusal("red", r#"{"bandwidth": "0bit"}"#).contains("bandwidth"));
     assert!(refusal("red", r#"{"adaptive": true, "interval": "1us"}"#).contains("100us"));
 }
+
+/// The example of tc-sfq(8): a burst of (2 * 8000 + 60000) / (3 * 1000) = 25 packets, `ewma 6`.
+#[test]
+fn sfq_as_in_the_example_of_its_page() {
+    assert_values(
+        "sfq",
+        r#"{"limit": 3000, "flows": 512, "divisor": 16384, "redflowlimit": "100000b", "min": "8000b", "max": "60000b",
+            "probability": 0.20, "ecn": true, "headdrop": true}"#,
+        json!({"burst": 25, "weight": 1.0 / 64.0, "avpkt": "1000b", "depth": 127}),
+    );
+    assert_values("sfq", r#"{"redflowlimit": "100000b"}"#, json!({"min": "8333b", "max": "25000b", "burst": 13}));
+    assert!(refusal("sfq", r#"{"min": "8000b"}"#).contains("redflowlimit"));
+    assert!(refusal("sfq", r#"{"redflowlimit": "10000b", "max": "20000b"}"#).contains("10000"));
+}

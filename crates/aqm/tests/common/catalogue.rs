@@ -122,6 +122,14 @@ pub fn options() -> Vec<Spec> {
         spec("drr", &format!(r#"{{"limit": "60kb", "buckets": 3, "headdrop": true, "classes": [{weights}]}}"#)),
         spec("sfq", r#"{"limit": 60, "divisor": 4, "depth": 30, "flows": 3, "perturb": "3ms", "quantum": "500b"}"#),
         spec("sfq", r#"{"limit": "60kb", "divisor": 7, "depth": 20, "headdrop": true, "perturb": "700us"}"#),
+        spec(
+            "sfq",
+            r#"{"limit": 100, "divisor": 4, "depth": 60, "perturb": "9ms", "redflowlimit": "40kb", "max": "12kb", "weight": 0.2, "ecn": true}"#,
+        ),
+        spec(
+            "sfq",
+            r#"{"divisor": 3, "redflowlimit": "40000b", "probability": 0.3, "headdrop": true, "ecn": true, "harddrop": true}"#,
+        ),
         spec("fq", &format!(r#"{{"limit": 60, "delta": "3000b", "flows": 5, "classes": [{weights}]}}"#)),
         spec("fq", &format!(r#"{{"limit": "60kb", "clock": "self", "flows": 3, "classes": [{weights}]}}"#)),
         spec(

@@ -38,6 +38,7 @@ mod rem;
 mod rio;
 mod sfb;
 mod sfq;
+mod sfq_red;
 mod sred;
 mod step;
 mod trace;
