@@ -120,6 +120,10 @@ pub fn options() -> Vec<Spec> {
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
         spec("drr", &format!(r#"{{"limit": 60, "quantum": "300b", "flow_limit": "20kb", "classes": [{weights}]}}"#)),
         spec("drr", &format!(r#"{{"limit": "60kb", "buckets": 3, "headdrop": true, "classes": [{weights}]}}"#)),
+        spec(
+            "drr",
+            r#"{"limit": 60, "quantum": "900b", "latency_critical": ["tcp"], "contract": "2kb", "period": "5ms", "contracts": 8}"#,
+        ),
         spec("sfq", r#"{"limit": 60, "divisor": 4, "depth": 30, "flows": 3, "perturb": "3ms", "quantum": "500b"}"#),
         spec("sfq", r#"{"limit": "60kb", "divisor": 7, "depth": 20, "headdrop": true, "perturb": "700us"}"#),
         spec(
