@@ -9,6 +9,7 @@ pub mod misbehaving;
 pub mod part;
 pub mod pi;
 pub mod preferential;
+pub mod priorities;
 pub mod rate;
 pub mod sharing;
 pub mod tcp;

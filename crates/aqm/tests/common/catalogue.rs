@@ -118,6 +118,12 @@ pub fn options() -> Vec<Spec> {
         spec("cbt", &format!(r#"{{"limit": 60, "ecn": true, "classes": [{three}]}}"#)),
         spec("cbt", &format!(r#"{{"limit": "60kb", "counting": "bytes", "classes": [{bytes}]}}"#)),
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
+        spec(
+            "cbq",
+            r#"{"link_sharing": "ancestors", "maxburst": 4, "minburst": 1, "classes": [{"class": "tcp", "share": 0.3, "limit": 20},
+                {"class": "multimedia", "share": 0.2, "priority": 1, "borrow": false, "limit": 20},
+                {"class": "*", "share": 0.4, "priority": 2, "parent": "g", "limit": "9kb"}]}"#,
+        ),
         spec("drr", &format!(r#"{{"limit": 60, "quantum": "300b", "flow_limit": "20kb", "classes": [{weights}]}}"#)),
         spec("drr", &format!(r#"{{"limit": "60kb", "buckets": 3, "headdrop": true, "classes": [{weights}]}}"#)),
         spec(

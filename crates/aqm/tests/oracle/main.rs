@@ -11,6 +11,7 @@ mod afd;
 mod ared;
 mod blue;
 mod cbq;
+mod cbq_priority;
 mod cbt;
 mod choke;
 mod codel;
