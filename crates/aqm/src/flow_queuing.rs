@@ -318,8 +318,8 @@ mod tests {
         let salts = 0..4096_u64;
         let (mut trials, mut collisions, mut at_the_neighbour) = (0.0, 0.0, 0);
         for number in salts {
-            let shared = |a: u64, b: u64, number| {
-                let queue = |key| queue_of(FlowKey(key), salt(number), QUEUES);
+            let shared = |a: u64, b: u64, with| {
+                let queue = |key| queue_of(FlowKey(key), salt(with), QUEUES);
                 queue(a) == queue(b)
             };
             for (a, b) in (0..16).flat_map(|a| (0..a).map(move |b| (2 * a, 2 * b))) {

@@ -17,7 +17,7 @@ fn refusal(name: &str, json: &str) -> String {
 
 /// Every value that `expected` names is as it says.
 #[track_caller]
-fn assert_values(name: &str, json: &str, expected: Value) {
+fn assert_values(name: &str, json: &str, expected: &Value) {
     let found = effective(name, json);
     for (field, value) in expected.as_object().unwrap() {
         assert_eq!(&found[field], value, "{field} of {name} {json}");
@@ -31,7 +31,7 @@ fn red_as_in_the_example_of_its_page() {
         "red",
         r#"{"limit": "400000b", "min": "30000b", "max": "90000b", "avpkt": "1000b", "burst": 55, "ecn": true, "adaptive": true,
             "bandwidth": "10mbit"}"#,
-        json!({"weight": 1.0 / 32.0, "burst": 55, "bandwidth": "10mbit", "adaptive": true, "interval": "500ms"}),
+        &json!({"weight": 1.0 / 32.0, "burst": 55, "bandwidth": "10mbit", "adaptive": true, "interval": "500ms"}),
     );
 }
 
@@ -52,10 +52,10 @@ fn thresholds_left_open_are_tcs() {
 #[test]
 fn a_burst_gives_the_weight_of_all_that_have_a_red() {
     for name in ["red", "choke", "red-pd", "floyd-fall"] {
-        assert_values(name, r#"{"min": 5, "max": 15, "burst": 10}"#, json!({"weight": 1.0 / 16.0}));
+        assert_values(name, r#"{"min": 5, "max": 15, "burst": 10}"#, &json!({"weight": 1.0 / 16.0}));
     }
     let classes = r#"{"burst": 10, "classes": [{"class": "tcp", "min": 9}, {"class": "*", "min": 5}]}"#;
-    assert_values("wred", classes, json!({"weight": 1.0 / 16.0}));
+    assert_values("wred", classes, &json!({"weight": 1.0 / 16.0}));
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn sfq_as_in_the_example_of_its_page() {
         "sfq",
         r#"{"limit": 3000, "flows": 512, "divisor": 16384, "redflowlimit": "100000b", "min": "8000b", "max": "60000b",
             "probability": 0.20, "ecn": true, "headdrop": true}"#,
-        json!({"burst": 25, "weight": 1.0 / 64.0, "avpkt": "1000b", "depth": 127}),
+        &json!({"burst": 25, "weight": 1.0 / 64.0, "avpkt": "1000b", "depth": 127}),
     );
-    assert_values("sfq", r#"{"redflowlimit": "100000b"}"#, json!({"min": "8333b", "max": "25000b", "burst": 13}));
+    assert_values("sfq", r#"{"redflowlimit": "100000b"}"#, &json!({"min": "8333b", "max": "25000b", "burst": 13}));
     assert!(refusal("sfq", r#"{"min": "8000b"}"#).contains("redflowlimit"));
     assert!(refusal("sfq", r#"{"redflowlimit": "10000b", "max": "20000b"}"#).contains("10000"));
 }

@@ -26,7 +26,7 @@ pub const fn salt(number: u64) -> u64 {
     finalise(number)
 }
 
-/// The finaliser of SplitMix64 (Stafford's variant 13 of MurmurHash3's): every bit of the input changes about half
+/// The finaliser of `SplitMix64` (Stafford's variant 13 of `MurmurHash3`'s): every bit of the input changes about half
 /// of those of the output.
 const fn finalise(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

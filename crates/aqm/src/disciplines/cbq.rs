@@ -41,7 +41,7 @@
 //! | `rate` | service rate | rate | | the same as a rate; give one of the two |
 //! | `limit` | qlimit | queue length | 240 | what the class's queue may hold: a class above its share fills it, and waits that long |
 //! | `parent` | | | | the group whose members borrow from one another first; `a/b` is group `b` inside group `a`; a group has the sum of its members' shares |
-//! | `priority` (`prio`) | | | | from 1, served first, to 8: what a class within its share is served before. Shares hold over a second or so, delays follow the priority. With one, the others have 8 |
+//! | `priority` (`prio`) | | | | from 1, served first, to 8: what a class within its share is served before. Shares hold over a second or so (the first sends up to a fifth more, what nobody may), delays follow the priority. With one, the others have 8 |
 //! | `link_sharing` | | | `"formal"` | when a class above its share borrows: `"formal"`, or `"ancestors"`, from any group below its own, and classes of low priority may be kept from their shares |
 //! | `maxburst` | | packets | 16 | typical packets that a class may send at once after it was idle, with priorities |
 //! | `minburst` | | packets | 2 | as many at once where it is held to its share, with priorities |

@@ -364,7 +364,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         if config.buckets != self.config.buckets {
             return Err(ParamError::new("buckets", "another number", "it cannot change while packets wait"));
         }
-        let watched = |config: &Config| config.terms.as_ref().map(|terms| terms.flows());
+        let watched = |of: &Config| of.terms.as_ref().map(Terms::flows);
         if watched(&config) != watched(&self.config) {
             self.police = config.terms.as_ref().map(Police::new);
         }

@@ -312,7 +312,7 @@ impl<P: Packet> Sfq<P> {
             return full.then_some(Why::Unfair);
         };
         let decision = self.reds[q].decide(red, queue, cx.rng);
-        let verdict = |packet: &P| PacketView::of(packet, Duration::ZERO).early(decision, red.marks);
+        let verdict = |of: &P| PacketView::of(of, Duration::ZERO).early(decision, red.marks);
         let full = full || queue.bytes + u64::from(packet.len()) > red.limit;
         let head = self.queues.head_mut(q).filter(|_| self.params.headdrop).map(|(head, _)| head);
         let marked = head.filter(|head| matches!(verdict(head), Verdict::Mark(_))).unwrap_or(packet);

@@ -106,10 +106,10 @@ impl Priorities {
         self.bands[at].leaves.push(leaf);
         self.set_share(leaf, share, borrows);
         let (mut child, mut level) = (leaf, 1);
-        while let Some(parent) = self.nodes[child].parent {
+        while let Some(above) = self.nodes[child].parent {
             level += 1;
-            self.nodes[parent].level = self.nodes[parent].level.max(level);
-            child = parent;
+            self.nodes[above].level = self.nodes[above].level.max(level);
+            child = above;
         }
         leaf
     }
@@ -270,9 +270,9 @@ impl Priorities {
         let link = self.rules.link.bytes_per_sec();
         let end = at + len / link;
         let mut next = Some(leaf);
-        while let Some(at) = next {
-            let (maxidle, minidle) = (self.maxidle(at), -self.rules.maxpkt / (self.nodes[at].share * link));
-            let node = &mut self.nodes[at];
+        while let Some(i) = next {
+            let (maxidle, minidle) = (self.maxidle(i), -self.rules.maxpkt / (self.nodes[i].share * link));
+            let node = &mut self.nodes[i];
             let idle = end - node.last - len / (node.share * link);
             node.avgidle = (node.avgidle + (idle - node.avgidle) / SAMPLES).min(maxidle).max(minidle);
             if node.avgidle <= 0.0 {
