@@ -55,13 +55,25 @@ impl PacketView {
         if ecn && self.ecn.is_capable() { Verdict::Mark(why) } else { Verdict::Drop(why) }
     }
 
-    /// What RED's decision comes to: a signal, but with `harddrop` a drop above the upper threshold.
+    /// What RED's decision comes to under these rules.
     #[must_use]
-    pub fn early(&self, decision: Option<Why>, ecn: bool, harddrop: bool) -> Verdict {
-        match decision {
-            None => Verdict::Pass,
-            Some(Why::Forced) => self.signal(ecn && !harddrop, Why::Forced),
-            Some(why) => self.signal(ecn, why),
+    pub fn early(&self, decision: Option<Why>, rules: MarkRules) -> Verdict {
+        let Some(why) = decision else { return Verdict::Pass };
+        let dropped = !rules.ecn || (why == Why::Forced && rules.harddrop);
+        if rules.nodrop && !dropped && !self.ecn.is_capable() {
+            return Verdict::Pass;
         }
+        self.signal(!dropped, why)
     }
+}
+
+/// When a relative of RED marks a packet in the place of dropping it, in the words of `tc-red(8)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkRules {
+    /// Whether it marks at all.
+    pub ecn: bool,
+    /// Whether it drops even what it could mark where the average is above the upper threshold.
+    pub harddrop: bool,
+    /// Whether a packet that it would mark, but that cannot carry a mark, is let in.
+    pub nodrop: bool,
 }

@@ -302,3 +302,48 @@ fn many_flows_do_not_fill_the_memory() {
         assert!(flows <= 50.0 && queue.backlog().packets <= 20);
     }
 }
+
+/// With priorities classes that always have packets get their shares all the same, in the long run, but that the
+/// highest sends a little more: whatever nobody may.
+#[test]
+fn cbq_with_priorities_keeps_its_shares() {
+    let classes = r#"[{"class": "tcp", "share": 0.6, "priority": 3}, {"class": "multimedia", "share": 0.15, "priority": 1},
+                      {"class": "other", "share": 0.25, "priority": 2}]"#;
+    for more in ["", r#""maxburst": 4, "minburst": 1,"#] {
+        let cbq = spec("cbq", &format!(r#"{{{more} "classes": {classes}}}"#));
+        close(&Backlogged::new(&cbq, &[1500, 900, 1500]).shares(100_000), &[0.6, 0.15, 0.25], 0.2);
+    }
+}
+
+/// A class of high priority that keeps to its share waits for one packet of the others, whoever they are; without
+/// priorities it waits for one of each.
+#[test]
+fn cbq_serves_a_high_priority_first() {
+    let wait = |priority: &str| {
+        let classes = format!(
+            r#"[{{"class": "tcp", "share": 0.4{priority}}}, {{"class": "other", "share": 0.4}},
+                {{"class": "multimedia", "share": 0.2, "priority": 1}}]"#
+        );
+        let classes = if priority.is_empty() { classes.replace(r#", "priority": 1"#, "") } else { classes };
+        let mut queue = spec("cbq", &format!(r#"{{"classes": {classes}}}"#)).build(&link(), Instant::ZERO).unwrap();
+        let (mut rng, mut log, mut now, mut waits) = (Rng::stream(1, "aqm"), Log::default(), Instant::ZERO, Vec::new());
+        let mut since = None;
+        for id in 0..20_000_u64 {
+            let context = &mut cx(now, &mut rng, &mut log);
+            for class in [0, 2] {
+                queue.enqueue(Pkt { class, ..Pkt::new(3 * id + u64::from(class), u64::from(class)) }, context);
+            }
+            if id % 10 == 0 {
+                queue.enqueue(Pkt { class: 1, ..Pkt::new(3 * id + 1, 1) }, context);
+                since = Some(id);
+            }
+            if queue.dequeue(context).packet().unwrap().class == 1 {
+                waits.push(id - since.take().unwrap());
+            }
+            now += Duration::from_micros(800);
+        }
+        waits.into_iter().max().unwrap()
+    };
+    assert_eq!(wait(r#", "priority": 2"#), 0, "it is sent at once");
+    assert!(wait("") > 0);
+}

@@ -298,7 +298,7 @@ struct Blast {
 
 impl Blast {
     fn new(slow: u64, more: &str) -> Self {
-        let params = format!(r#"{{"interval": "1s", "limit": 60, "max": 20, "weight": 0.02{more}}}"#);
+        let params = format!(r#"{{"interval": "1s", "limit": 60, "min": 5, "max": 20, "weight": 0.02{more}}}"#);
         Blast { bench: Bench::new(&spec("floyd-fall", &params)), blast: true, slow, at: 0 }
     }
 

@@ -8,14 +8,30 @@
 pub struct FlowKey(pub u64);
 
 impl FlowKey {
-    /// The key spread over 64 bits (the finaliser of SplitMix64), salted: for hashing flows to buckets.
+    /// The key spread over 64 bits, salted: for hashing flows to buckets.
+    ///
+    /// The salt is only exclusive-ored with the key, which keeps the work of one packet small: with salts that
+    /// differ in few bits, keys that differ in few bits change places. Where salts are counted, take them
+    /// from [`salt`].
     #[must_use]
     pub const fn hash(self, salt: u64) -> u64 {
-        let mut z = (self.0 ^ salt).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        finalise((self.0 ^ salt).wrapping_add(0x9e37_79b9_7f4a_7c15))
     }
+}
+
+/// The salt of this number for [`FlowKey::hash`]: those of any two numbers have nothing to do with each other.
+/// That of 0 is 0.
+#[must_use]
+pub const fn salt(number: u64) -> u64 {
+    finalise(number)
+}
+
+/// The finaliser of `SplitMix64` (Stafford's variant 13 of `MurmurHash3`'s): every bit of the input changes about half
+/// of those of the output.
+const fn finalise(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// The traffic class of a packet: an index into the run's list of classes, such as `tcp`,

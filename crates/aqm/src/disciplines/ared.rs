@@ -49,7 +49,8 @@
 //!    on arrivals. The test against `top` and `bottom` is before the change, so `max_p` may pass them by one step.
 //! 3. ns-2's automatic weights are time constants: its 0 is 1 s, its -2 is 100 ms, its -1 ten round trips; its
 //!    automatic `bottom` is the lower of 0.01 and 80 kbit/s over the link's rate, its `top` the same 0.5.
-//! 4. Linux (`red adaptive`) has no automatic thresholds; its gains and bounds are the same.
+//! 4. Linux's `red adaptive` has no automatic thresholds and no gentle ramp; its gains and bounds are the same. It
+//!    is `red` with `adaptive = true` here.
 //! 5. Feng's variant is gentle too here, has no bounds but 1, and its `max_p` is never 0: it would stay there.
 //!
 //! ## Limits
@@ -73,8 +74,9 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
-use crate::disciplines::red::{self, Red};
-use crate::law::early::Ramp;
+use crate::disciplines::red::{self, Red, RedParams};
+use crate::law::adaptive::Adaptation;
+use crate::law::ewma::AveragingParams;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range};
 use crate::registry::{Discipline, Link, discipline};
@@ -204,19 +206,18 @@ impl Params {
     }
 
     /// RED's part of filled parameters.
-    fn red(&self) -> red::Params {
-        let zero = Amount::Packets(0.0);
-        red::Params {
+    fn red(&self) -> RedParams {
+        RedParams {
             limit: self.limit,
-            min: self.min.unwrap_or(zero),
-            max: self.max.unwrap_or(zero),
-            weight: self.weight.unwrap_or(0.0),
+            min: self.min,
+            max: self.max,
             max_p: self.max_p,
-            avpkt: self.avpkt,
+            averaging: AveragingParams { weight: self.weight, avpkt: self.avpkt, ..AveragingParams::default() },
             gentle: true,
             byte_mode: self.byte_mode,
             ecn: self.ecn,
             harddrop: self.harddrop,
+            nodrop: false,
         }
     }
 }
@@ -224,13 +225,16 @@ impl Params {
 /// ARED's parameters, checked.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// With Floyd's adaptation, where it is that.
     red: red::Config,
-    variant: Variant,
-    interval: Duration,
+    feng: Option<Crossings>,
+}
+
+/// Feng's rules: what `max_p` is divided by below the band, and multiplied by above it.
+#[derive(Clone, Copy, Debug)]
+struct Crossings {
     alpha: f64,
     beta: f64,
-    top: f64,
-    bottom: f64,
 }
 
 /// Where the average was last seen to leave the band of Feng's variant.
@@ -245,39 +249,22 @@ enum Status {
 #[derive(Clone, Debug)]
 pub struct Ared {
     red: Red,
-    /// RED's ramp with `max_p` as it now is.
-    ramp: Ramp,
     status: Status,
 }
 
 impl Ared {
-    /// Between which the average is to be.
-    fn aim(&self) -> (f64, f64) {
-        let Ramp { min, max, .. } = self.ramp;
-        (min + 0.4 * (max - min), min + 0.6 * (max - min))
-    }
-
-    /// Floyd, Gummadi and Shenker's adaptation, every interval.
-    fn adapt(&mut self, config: &Config, avg: f64) {
-        let (low, high) = self.aim();
-        let max_p = self.ramp.max_p;
-        if avg > high && max_p <= config.top {
-            self.ramp.max_p = (max_p + config.alpha.min(max_p / 4.0)).min(1.0);
-        } else if avg < low && max_p >= config.bottom {
-            self.ramp.max_p = max_p * config.beta;
-        }
-    }
-
     /// Feng's adaptation, on every arrival.
-    fn adapt_at_crossings(&mut self, config: &Config, avg: f64) {
-        if self.ramp.min < avg && avg < self.ramp.max {
+    fn adapt_at_crossings(&mut self, rules: Crossings) {
+        let avg = self.red.avg();
+        let ramp = self.red.ramp();
+        if ramp.min < avg && avg < ramp.max {
             self.status = Status::Between;
-        } else if avg < self.ramp.min && self.status != Status::Below {
+        } else if avg < ramp.min && self.status != Status::Below {
             self.status = Status::Below;
-            self.ramp.max_p = (self.ramp.max_p / config.alpha).max(f64::MIN_POSITIVE);
-        } else if avg > self.ramp.max && self.status != Status::Above {
+            ramp.max_p = (ramp.max_p / rules.alpha).max(f64::MIN_POSITIVE);
+        } else if avg > ramp.max && self.status != Status::Above {
             self.status = Status::Above;
-            self.ramp.max_p = (self.ramp.max_p * config.beta).min(1.0);
+            ramp.max_p = (ramp.max_p * rules.beta).min(1.0);
         }
     }
 }
@@ -288,32 +275,20 @@ impl Aqm for Ared {
 
     fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
         in_range("time_constant", params.time_constant.as_secs_f64(), 1e-6, f64::INFINITY)?;
-        if params.interval < Duration::from_micros(100) {
-            return Err(ParamError::new("interval", params.interval, "it must be at least 100us"));
-        }
         let full = params.filled(link);
         let (alpha, beta) = (full.alpha.unwrap_or(0.0), full.beta.unwrap_or(0.0));
-        match params.variant {
+        let (floyd, feng) = match params.variant {
             Variant::Floyd => {
-                in_range("alpha", alpha, 0.0, 1.0)?;
-                in_range("beta", beta, 0.0, 1.0)?;
+                let Params { interval, top, bottom, .. } = full;
+                (Some(Adaptation { interval, alpha, beta, top, bottom }.check()?), None)
             }
             Variant::Feng => {
                 in_range("alpha", alpha, 1.0, 1e6)?;
                 in_range("beta", beta, 1.0, 1e6)?;
+                (None, Some(Crossings { alpha, beta }))
             }
-        }
-        in_range("top", params.top, 0.0, 1.0)?;
-        in_range("bottom", params.bottom, 0.0, params.top)?;
-        Ok(Config {
-            red: Red::config(&full.red(), link)?,
-            variant: params.variant,
-            interval: params.interval,
-            alpha,
-            beta,
-            top: params.top,
-            bottom: params.bottom,
-        })
+        };
+        Ok(Config { red: red::Config::new(&full.red(), link)?.adaptive(floyd), feng })
     }
 
     fn limit(config: &Config) -> Amount {
@@ -321,15 +296,15 @@ impl Aqm for Ared {
     }
 
     fn new(config: &Config, now: Instant) -> Self {
-        Ared { red: Red::new(&config.red, now), ramp: *config.red.ramp(), status: Status::Between }
+        Ared { red: Red::new(&config.red, now), status: Status::Between }
     }
 
     fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
         self.red.average(&config.red, queue, env.now);
-        if config.variant == Variant::Feng {
-            self.adapt_at_crossings(config, self.red.avg());
+        if let Some(rules) = config.feng {
+            self.adapt_at_crossings(rules);
         }
-        self.red.decide(&config.red, &self.ramp, pkt, queue, env)
+        self.red.decide(&config.red, pkt, queue, env)
     }
 
     fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
@@ -341,30 +316,24 @@ impl Aqm for Ared {
     }
 
     fn tick(config: &Config) -> Option<Duration> {
-        (config.variant == Variant::Floyd).then_some(config.interval)
+        Red::tick(&config.red)
     }
 
     fn on_tick(&mut self, config: &Config, queue: QueueView, now: Instant) {
-        let avg = self.red.avg_at(&config.red, queue, now);
-        self.adapt(config, avg);
+        self.red.on_tick(&config.red, queue, now);
     }
 
-    /// The average of a queue that nothing comes to does not grow: below the aim it stays there.
-    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
-        self.ramp.max_p < config.bottom && self.red.avg_at(&config.red, queue, first) < self.aim().0
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, ticks: u64) -> bool {
+        self.red.skip_ticks(&config.red, queue, first, ticks)
     }
 
-    /// Keeps `max_p` where it has come to, unless its start is another.
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
-        self.red.on_change(&old.red, &new.red, now)?;
-        let started = old.red.ramp().max_p == new.red.ramp().max_p;
-        let max_p = if started { self.ramp.max_p } else { new.red.ramp().max_p };
-        self.ramp = Ramp { max_p, ..*new.red.ramp() };
+        self.red.change(&old.red, &new.red, now);
         Ok(())
     }
 
     fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
         out("avg", self.red.avg());
-        out("max_p", self.ramp.max_p);
+        out("max_p", self.red.max_p());
     }
 }

@@ -14,6 +14,20 @@
 //! class c wakes up:    next service time = max(its own, its parent's clock)     [goyal96]
 //! ```
 //!
+//! With a `priority` at any class, the general scheduler and the estimator of CBQ take the place of service times:
+//!
+//! ```text
+//! link is ready:  by priority, 1 first; in each, in turns of share / (sum of shares) n maxpkt bytes,    [floyd95; ns-2]
+//!                 the classes with packets that are below their share, or borrow from a group that
+//!                 is and lends; nobody: the first that may borrow, as if it had not sent
+//! packet sent:    for the class and its groups, up to the link, t its time at the link's rate:
+//!                 idle = end - last end - length / (share mu);  avgidle += (idle - avgidle) / 16
+//!                 avgidle <= 0:  above its share until end + t (1/share - 1) - 15 avgidle
+//! lends:          formal: nobody on a level below the lender's is below its share with packets waiting
+//! ```
+//!
+//! `avgidle` stays between what `maxburst` packets back to back use up and one `maxpkt` too many.
+//!
 //! A parent's clock is the service time of the child it served last. Over any time in which two siblings
 //! always have packets, what each has sent over its share differs by less than a packet of each.
 //!
@@ -27,6 +41,12 @@
 //! | `rate` | service rate | rate | | the same as a rate; give one of the two |
 //! | `limit` | qlimit | queue length | 240 | what the class's queue may hold: a class above its share fills it, and waits that long |
 //! | `parent` | | | | the group whose members borrow from one another first; `a/b` is group `b` inside group `a`; a group has the sum of its members' shares |
+//! | `priority` (`prio`) | | | | from 1, served first, to 8: what a class within its share is served before. Shares hold over a second or so (the first sends up to a fifth more, what nobody may), delays follow the priority. With one, the others have 8 |
+//! | `link_sharing` | | | `"formal"` | when a class above its share borrows: `"formal"`, or `"ancestors"`, from any group below its own, and classes of low priority may be kept from their shares |
+//! | `maxburst` | | packets | 16 | typical packets that a class may send at once after it was idle, with priorities |
+//! | `minburst` | | packets | 2 | as many at once where it is held to its share, with priorities |
+//! | `maxpkt` | | size | 1500b | the longest packet: the measure of a turn, with priorities |
+//! | `avpkt` | | size | the link's mean | typical packet: the measure of bursts, with priorities |
 //! | `borrow` | | | true | whether the class may use what others leave; if not, it is held to its share even on an idle link |
 //!
 //! The dissertation's chapter V has TCP and multimedia borrow from each other first, and other traffic
@@ -43,25 +63,32 @@
 //! ## Deviations
 //!
 //! 1. The experiments ran ALTQ's CBQ: an estimator per class (`avgidle`, `maxidle`, `offtime`) and weighted
-//!    round robin by priority. Here is the scheduler of the dissertation's pseudo-code, by next service
-//!    time: its shares are exact from the first packet, where the estimator's hold over a second or so.
-//!    There are no priorities and no bursts above the share.
+//!    round robin by priority, which is what a `priority` turns on. Without one it is the scheduler of the
+//!    dissertation's pseudo-code, by next service time: its shares are exact from the first packet, where the
+//!    estimator's hold over a second or so, and there are no bursts above the share.
 //! 2. The pseudo-code does not say how service times of an idle class go on; a class that wakes up
 //!    starts at the clock, so that idleness earns no credit and costs nothing.
 //! 3. Admission control (Figure 3.17) is the check that the shares sum to no more than 1.
 //! 4. The dissertation prints no queue limits, only that multimedia lost nothing; 240 packets is the limit
 //!    of its other queues.
+//! 5. With priorities: the paper's top-level link sharing, a cheaper form of the formal, is not here. The weight of a
+//!    sample is 1/16 as in ns-2 (ALTQ: 1/32, and it forgets `avgidle` after two seconds), `avgidle` is bounded below as in ALTQ
+//!    (ns-2: not), a class that is held waits the time of `minburst - 1` packets beyond its own, and the time of sixteen bytes
+//!    counts as none, for clocks that round. `tc`'s `cbq` had the same names, and an `allot` that is a turn in bytes.
 //!
 //! ## Limits
 //!
 //! Each queue is drop-tail. A class id that the link does not name goes to the entry `*`, or else to the
 //! last. Which classes and groups there are cannot change while packets wait. State: a queue for each class,
-//! two numbers for each node. Per packet: one comparison per class.
+//! two numbers for each node. Per packet: one comparison per class; with priorities a walk over the tree for each
+//! class that is above its share, and three powers for each level.
 //!
 //! ## Evidence
 //!
 //! `tests/oracle/cbq.rs` is Figures 3.18 to 3.20, literally, with equal decisions on random and bursty
-//! traces; `tests/closed_forms.rs` has the exact shares, and the borrowing of chapter V.
+//! traces; `tests/oracle/cbq_priority.rs` does so for the scheduler with priorities, from ns-2's, with both guidelines;
+//! `tests/closed_forms.rs` has the exact shares, and the borrowing of chapter V; `tests/fair.rs` shares and delays
+//! with priorities.
 //!
 //! ## References
 //!
@@ -70,13 +97,15 @@
 //! * goyal96: P. Goyal, H. Vin, H. Cheng, Start-time Fair Queuing, SIGCOMM 1996.
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapters III.4.1 and V.
 
-use std::collections::BTreeMap;
+mod scheduler;
 
-use aqmkit_base::{Amount, BitRate, Instant};
+use aqmkit_base::{Amount, BitRate, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 
+use self::scheduler::Scheduler;
 use crate::classes::{ClassMap, REST, names_or_rest};
-use crate::law::sharing::{Next, ROOT, Sharing};
+use crate::law::priorities::{Guideline, Rules};
+use crate::law::sharing::Next;
 use crate::packet::Packet;
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
@@ -84,12 +113,39 @@ use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::Ring;
 
 /// The parameters of CBQ as a user writes them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
+    /// With priorities, when a class above its share may borrow.
+    pub link_sharing: Guideline,
+    /// With priorities, typical packets that a class may send at once after it was idle.
+    pub maxburst: u32,
+    /// With priorities, typical packets that it sends at once where it is held to its share.
+    pub minburst: u32,
+    /// With priorities, the longest packet.
+    pub maxpkt: Bytes,
+    /// With priorities, a typical packet; the link's where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avpkt: Option<Bytes>,
     /// The classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassParams>,
+}
+
+/// The priority of classes that have none among such as have.
+const LAST: u32 = 8;
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            link_sharing: Guideline::Formal,
+            maxburst: 16,
+            minburst: 2,
+            maxpkt: Bytes(1500),
+            avpkt: None,
+            classes: Vec::new(),
+        }
+    }
 }
 
 /// The parameters of one class.
@@ -111,6 +167,9 @@ pub struct ClassParams {
     pub parent: Option<String>,
     /// Whether it may use what others leave.
     pub borrow: bool,
+    /// From 1, served first, to 8.
+    #[serde(alias = "prio", skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
 }
 
 impl Default for ClassParams {
@@ -122,6 +181,7 @@ impl Default for ClassParams {
             limit: Amount::Packets(240.0),
             parent: None,
             borrow: true,
+            priority: None,
         }
     }
 }
@@ -137,7 +197,15 @@ impl Discipline for Params {
             full.classes =
                 names.into_iter().map(|class| ClassParams { class, share, ..ClassParams::default() }).collect();
         }
+        full.avpkt = Some(link.avpkt(self.avpkt)?);
+        in_range("maxpkt", self.maxpkt.as_f64(), 64.0, f64::from(u32::MAX))?;
+        in_range("maxburst", self.maxburst.into(), 1.0, 1000.0)?;
+        in_range("minburst", self.minburst.into(), 1.0, 1000.0)?;
+        let priorities = full.classes.iter().any(|class| class.priority.is_some());
         for (i, class) in full.classes.iter_mut().enumerate() {
+            if priorities {
+                class.priority.get_or_insert(LAST);
+            }
             class.complete(link).map_err(|e| e.within(&format!("classes[{i}]")))?;
         }
         let total: f64 = full.classes.iter().filter_map(|c| c.share).sum();
@@ -160,6 +228,7 @@ impl ClassParams {
     /// Fills in both the share and the rate.
     fn complete(&mut self, link: &Link) -> Result<(), ParamError> {
         usable_limit("limit", self.limit)?;
+        in_range("priority", self.priority.unwrap_or(1).into(), 1.0, LAST.into())?;
         let share = match (self.share, self.rate) {
             (Some(share), None) => share,
             (None, Some(rate)) => rate.bytes_per_sec() / link.rate.bytes_per_sec(),
@@ -187,12 +256,25 @@ struct Plan {
     map: ClassMap,
     /// In the order of the entries.
     classes: Vec<ClassParams>,
+    /// Where there are priorities.
+    rules: Option<Rules>,
 }
 
 impl Plan {
     fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
-        let classes = params.effective(link)?.classes;
-        Ok(Plan { map: ClassMap::new(link, classes.iter().map(|c| c.class.as_str()))?, classes })
+        let full = params.effective(link)?;
+        let rules = Rules {
+            link: link.rate,
+            guideline: full.link_sharing,
+            maxpkt: full.maxpkt.as_f64(),
+            avpkt: link.avpkt(full.avpkt)?.as_f64(),
+            maxburst: full.maxburst,
+            minburst: full.minburst,
+        };
+        let classes = full.classes;
+        let with_priorities = classes.iter().any(|class| class.priority.is_some());
+        let map = ClassMap::new(link, classes.iter().map(|c| c.class.as_str()))?;
+        Ok(Plan { map, rules: with_priorities.then_some(rules), classes })
     }
 
     /// The share of a class, and the rate it is held to if it may not borrow.
@@ -201,24 +283,9 @@ impl Plan {
         (class.share.unwrap_or(1.0), class.rate.filter(|_| !class.borrow))
     }
 
-    /// The tree, and the leaf of each entry.
-    fn tree(&self) -> (Sharing, Vec<usize>) {
-        let mut tree = Sharing::default();
-        let mut groups = BTreeMap::new();
-        let mut leaves = Vec::new();
-        for (entry, class) in self.classes.iter().enumerate() {
-            let mut parent = ROOT;
-            for name in class.parent.iter().flat_map(|path| path.split('/')) {
-                parent = *groups.entry((parent, name)).or_insert_with(|| tree.add(parent, 0.0, None));
-            }
-            let (share, held_to) = self.service(entry);
-            leaves.push(tree.add(parent, share, held_to));
-        }
-        (tree, leaves)
-    }
-
     fn same_tree(&self, other: &Plan) -> bool {
-        self.map == other.map && self.classes.iter().map(|c| &c.parent).eq(other.classes.iter().map(|c| &c.parent))
+        let place = |class: &ClassParams| (class.parent.clone(), class.priority);
+        self.map == other.map && self.classes.iter().map(place).eq(other.classes.iter().map(place))
     }
 }
 
@@ -227,7 +294,7 @@ impl Plan {
 pub struct Cbq<P> {
     plan: Plan,
     queues: Vec<Ring<P>>,
-    tree: Sharing,
+    scheduler: Scheduler,
     /// The leaf of each queue.
     leaves: Vec<usize>,
     /// The queue of each node that is a leaf.
@@ -240,13 +307,13 @@ impl<P: Packet> Cbq<P> {
     ///
     /// # Errors
     /// When a parameter cannot be used on this link.
-    pub fn new(params: &Params, link: &Link, _now: Instant) -> Result<Self, ParamError> {
+    pub fn new(params: &Params, link: &Link, now: Instant) -> Result<Self, ParamError> {
         let plan = Plan::new(params, link)?;
-        let (tree, leaves) = plan.tree();
+        let (scheduler, leaves) = Scheduler::new(&plan, now);
         let nodes = leaves.iter().max().map_or(0, |last| last + 1);
         let queue_of = (0..nodes).map(|node| leaves.iter().position(|&leaf| leaf == node).unwrap_or(0)).collect();
         let queues = plan.classes.iter().map(|_| Ring::default()).collect();
-        Ok(Cbq { plan, queues, tree, leaves, queue_of, stats: Stats::default() })
+        Ok(Cbq { plan, queues, scheduler, leaves, queue_of, stats: Stats::default() })
     }
 }
 
@@ -260,14 +327,14 @@ impl<P: Packet> Qdisc<P> for Cbq<P> {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
         if queue.is_empty() {
-            self.tree.wake(self.leaves[cl], cx.now);
+            self.scheduler.wake(self.leaves[cl], cx.now);
         }
         queue.push(packet, cx.now);
     }
 
     /// Figure 3.20.
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P> {
-        let leaf = match self.tree.next(cx.now) {
+        let leaf = match self.scheduler.next(cx.now) {
             Next::Leaf(leaf) => leaf,
             Next::Held(until) => return Dequeued::NotBefore(until),
             Next::Nobody => return Dequeued::Empty,
@@ -276,9 +343,9 @@ impl<P: Packet> Qdisc<P> for Cbq<P> {
         let Some((packet, _)) = queue.pop(cx.now) else {
             return Dequeued::Empty;
         };
-        self.tree.charge(leaf, packet.len());
+        self.scheduler.charge(leaf, packet.len(), cx.now);
         if queue.is_empty() {
-            self.tree.sleep(leaf);
+            self.scheduler.sleep(leaf);
         }
         self.stats.dequeued += 1;
         Dequeued::Packet(packet)
@@ -298,9 +365,8 @@ impl<P: Packet> Qdisc<P> for Cbq<P> {
         if !plan.same_tree(&self.plan) {
             return Err(ParamError::new("classes", "another list", "the classes cannot change while packets wait"));
         }
+        self.scheduler.change(&plan, &self.leaves);
         for (cl, queue) in self.queues.iter_mut().enumerate() {
-            let (share, held_to) = plan.service(cl);
-            self.tree.set_share(self.leaves[cl], share, held_to);
             let had_packets = !queue.is_empty();
             while queue.over(plan.classes[cl].limit) {
                 if let Some((packet, _)) = queue.pop_tail(cx.now) {
@@ -308,7 +374,7 @@ impl<P: Packet> Qdisc<P> for Cbq<P> {
                 }
             }
             if had_packets && queue.is_empty() {
-                self.tree.sleep(self.leaves[cl]);
+                self.scheduler.sleep(self.leaves[cl]);
             }
         }
         self.plan = plan;

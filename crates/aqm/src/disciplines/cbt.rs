@@ -77,6 +77,7 @@ use serde::{Deserialize, Serialize};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::classes::{ClassMap, REST, names_or_rest};
 use crate::law::early::Ramp;
+use crate::law::ewma::Averaging;
 use crate::law::ewma::QueueAverage;
 use crate::law::part::Part;
 use crate::packet::PacketView;
@@ -247,7 +248,7 @@ impl ClassParams {
         in_range("drain_rate", drain_rate, 0.0, f64::INFINITY)?;
         let (max, min) = (length("max", self.max)?, length("min", self.min)?);
         let ramp = Ramp { min, max, max_p: self.max_p, gentle: false }.check()?;
-        Ok(ClassConfig { ramp, weight: self.weight, drain_rate })
+        Ok(ClassConfig { ramp, averaging: Averaging { weight: self.weight, drain_rate } })
     }
 }
 
@@ -265,9 +266,7 @@ pub struct Config {
 #[derive(Clone, Debug)]
 struct ClassConfig {
     ramp: Ramp,
-    weight: f64,
-    /// Packets of the class that leave in a second.
-    drain_rate: f64,
+    averaging: Averaging,
 }
 
 /// CBT's state.
@@ -308,7 +307,7 @@ impl Aqm for Cbt {
         let cl = config.map.entry(pkt.class);
         let (class, of_class) = (&mut self.classes[cl], &config.classes[cl]);
         let length = class.queued.length(config.counting);
-        class.avg.on_arrival(of_class.weight, length, of_class.drain_rate, env.now);
+        class.avg.on_arrival(of_class.averaging, length, env.now);
         if queue.full {
             class.mode.on_overflow();
             return Verdict::Drop(Why::Overflow);

@@ -24,17 +24,21 @@
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `limit` | | queue length | 300 | what the queue may hold; its unit is the unit of the average |
-//! | `min` | `min_th` | queue length | 100 | average up to which everything is let in; small, and a flow is compared with itself alone |
-//! | `max` | `max_th` | queue length | 200 | average above which everything is dropped |
-//! | `weight` | w | 1 | 1/512 | weight of the newest sample |
+//! | `min` | `min_th` | queue length | a third of `limit` | average up to which everything is let in; small, and a flow is compared with itself alone |
+//! | `max` | `max_th` | queue length | two thirds of `limit` | average above which everything is dropped; of the two, one that is given alone makes the other as RED's |
+//! | `burst` | | packets | | in the place of `weight`, as RED's |
+//! | `weight` | w | 1 | 1/512, or by `burst` | weight of the newest sample |
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.02 | RED's probability as the average reaches `max` |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate, and the scale of byte mode |
+//! | `bandwidth` | | rate | the link's | how fast an idle queue's average decays |
 //! | `candidates` (`m`) | m | | 1 | packets drawn; one holds a single bad flow, several as many |
 //! | `regions` | k | | 0 | with k above 0, `candidates` follows the average instead |
 //! | `draw` | | | `"random"` | where the candidates come from: `"random"`, `"front"` or `"back"` |
 //! | `gentle` | | | false | RED's ramp from `max` to twice `max` |
+//! | `byte_mode` (`bytemode`) | | | false | RED's probability in proportion to the packet's size |
 //! | `ecn` | | | false | mark ECN-capable packets where RED's part says drop; matched packets are dropped |
 //! | `harddrop` | | | false | with `ecn`: drop even ECN-capable packets above `max` |
+//! | `nodrop` | | | false | with `ecn`: let in what a mark is due for but cannot carry one |
 //!
 //! ## Deviations
 //!
@@ -47,7 +51,8 @@
 //! 4. Linux draws a position, which may be a hole that an earlier victim left, and takes the head after
 //!    three holes; here each waiting packet is as likely. Linux compares headers where there is no hash.
 //! 5. ECN, also above `max`, is Linux's; the paper has none. The thresholds are those of the paper's
-//!    network, 300 packets at 1 Mb/s; `weight` and `max_p` are RED's of the time.
+//!    network, 300 packets at 1 Mb/s; `weight` and `max_p` are RED's of the time. `tc`'s are a quarter of `limit`
+//!    and a third of that, its `burst` is `(2 min + max) / 3`; it has no `gentle`, `byte_mode`, `nodrop`.
 //!
 //! ## Limits
 //!
@@ -72,14 +77,14 @@
 
 #![allow(clippy::doc_markdown, reason = "CHOKe is a name")]
 
-use aqmkit_base::{Amount, Bytes, Duration, Instant};
+use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{QueueView, Verdict};
-use crate::law::early::{DropMode, Ramp};
-use crate::law::ewma::QueueAverage;
+use super::red::{self, Red, RedParams, params_with_red};
+use crate::aqm::{Env, QueueView, Verdict};
+use crate::law::early::Ramp;
 use crate::packet::{Packet, PacketView};
-use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::params::{ParamError, in_range};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::Crowd;
@@ -97,55 +102,28 @@ pub enum Draw {
     Back,
 }
 
-/// The parameters of CHOKe as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// What the queue may hold.
-    pub limit: Amount,
-    /// Average up to which everything is let in.
-    pub min: Amount,
-    /// Average above which everything is dropped.
-    pub max: Amount,
-    /// Weight of the newest sample of the queue.
-    pub weight: f64,
-    /// RED's drop probability as the average reaches `max`.
-    #[serde(alias = "probability")]
-    pub max_p: f64,
-    /// Size of a typical packet; the link's where absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub avpkt: Option<Bytes>,
-    /// Packets drawn for each arrival.
-    #[serde(alias = "m")]
-    pub candidates: u32,
-    /// Regions of the band, for a number of candidates that follows the average; 0 for a fixed number.
-    pub regions: u32,
-    /// Where the candidates come from.
-    pub draw: Draw,
-    /// Whether the probability ramps from `max_p` to 1 between `max` and twice `max`.
-    pub gentle: bool,
-    /// Whether ECN-capable packets are marked where RED's part says drop.
-    pub ecn: bool,
-    /// Whether even ECN-capable packets are dropped where a forced drop is due.
-    pub harddrop: bool,
+params_with_red! {
+    /// The parameters of CHOKe as a user writes them.
+    pub struct Params {
+        /// Packets drawn for each arrival.
+        #[serde(alias = "m")]
+        pub candidates: u32 = 1,
+        /// Regions of the band, for a number of candidates that follows the average; 0 for a fixed number.
+        pub regions: u32 = 0,
+        /// Where the candidates come from.
+        pub draw: Draw = Draw::Random,
+    }
+    red = RedParams { limit: Amount::Packets(300.0), max_p: 0.02, harddrop: false, ..RedParams::default() }
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: Amount::Packets(300.0),
-            min: Amount::Packets(100.0),
-            max: Amount::Packets(200.0),
-            weight: 1.0 / 512.0,
-            max_p: 0.02,
-            avpkt: None,
-            candidates: 1,
-            regions: 0,
-            draw: Draw::Random,
-            gentle: false,
-            ecn: false,
-            harddrop: false,
-        }
+impl Params {
+    /// RED's part, with the thresholds in the paper's proportion to the limit where both are open.
+    fn red_of_limit(&self) -> RedParams {
+        let (min, max) = match self.limit {
+            Amount::Packets(limit) => (Amount::Packets(limit / 3.0), Amount::Packets(limit * 2.0 / 3.0)),
+            Amount::Bytes(limit) => (Amount::Bytes(limit / 3), Amount::Bytes(limit / 3 * 2)),
+        };
+        self.red().or_thresholds(min, max)
     }
 }
 
@@ -154,7 +132,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;
-        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
+        Ok(self.clone().with_red(self.red_of_limit().complete(link)?))
     }
 
     fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
@@ -165,37 +143,18 @@ impl Discipline for Params {
 /// CHOKe's parameters, checked.
 #[derive(Clone, Debug)]
 struct Config {
-    limit: Amount,
-    ramp: Ramp,
-    weight: f64,
-    /// Typical packets that the link drains in a second.
-    drain_rate: f64,
+    red: red::Config,
     candidates: u32,
     regions: u32,
     draw: Draw,
-    ecn: bool,
-    harddrop: bool,
 }
 
 impl Config {
     fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
-        let unit = params.limit.unit();
-        let (min, max) = (in_unit("min", params.min, unit)?, in_unit("max", params.max, unit)?);
-        in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
         in_range("candidates", params.candidates.into(), 1.0, 1000.0).map_err(|e| e.cite("Pan et al. 2000: m"))?;
         in_range("regions", params.regions.into(), 0.0, 500.0)?;
-        let mean_packet = link.avpkt(params.avpkt)?;
-        Ok(Config {
-            limit: usable_limit("limit", params.limit)?,
-            ramp: Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check()?,
-            weight: params.weight,
-            drain_rate: link.packets_per_sec(mean_packet),
-            candidates: params.candidates,
-            regions: params.regions,
-            draw: params.draw,
-            ecn: params.ecn,
-            harddrop: params.harddrop,
-        })
+        let &Params { candidates, regions, draw, .. } = params;
+        Ok(Config { red: red::Config::new(&params.red_of_limit(), link)?, candidates, regions, draw })
     }
 
     /// How many packets to draw at an average above `min`.
@@ -203,7 +162,7 @@ impl Config {
         if self.regions == 0 {
             return self.candidates;
         }
-        let Ramp { min, max, .. } = self.ramp;
+        let Ramp { min, max, .. } = *self.red.ramp();
         // Where min is max there is no region but the last.
         let into = f64::from(self.regions) * (avg - min) / (max - min);
         2 * self.regions.min(if into.is_finite() { 1 + into as u32 } else { self.regions })
@@ -214,8 +173,7 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct Choke<P> {
     config: Config,
-    avg: QueueAverage,
-    mode: DropMode,
+    red: Red,
     queue: Crowd<P>,
     stats: Stats,
 }
@@ -226,18 +184,14 @@ impl<P: Packet> Choke<P> {
     /// # Errors
     /// When a parameter cannot be used on this link.
     pub fn new(params: &Params, link: &Link, now: Instant) -> Result<Self, ParamError> {
-        Ok(Choke {
-            config: Config::new(params, link)?,
-            avg: QueueAverage::new(now),
-            mode: DropMode::default(),
-            queue: Crowd::default(),
-            stats: Stats::default(),
-        })
+        let config = Config::new(params, link)?;
+        let red = Red::at(&config.red, now);
+        Ok(Choke { config, red, queue: Crowd::default(), stats: Stats::default() })
     }
 
     fn view(&self, len: u32) -> QueueView {
         let Backlog { packets, bytes } = self.queue.backlog();
-        QueueView { packets: packets as u32, bytes, full: !self.queue.fits(len, self.config.limit) }
+        QueueView { packets: packets as u32, bytes, full: !self.queue.fits(len, self.config.red.limit()) }
     }
 
     /// The place of the candidate that follows the one at `at`, away from the end where drawing began.
@@ -251,7 +205,7 @@ impl<P: Packet> Choke<P> {
         let order = self.queue.order();
         let mut at = if self.config.draw == Draw::Back { order.last() } else { order.first() };
         let mut matched = false;
-        for _ in 0..self.config.candidates(self.avg.get()) {
+        for _ in 0..self.config.candidates(self.red.avg()) {
             if self.config.draw == Draw::Random {
                 at = cx.rng.below(self.queue.len() as u64) as usize;
             }
@@ -267,26 +221,20 @@ impl<P: Packet> Choke<P> {
             at = if next == self.queue.len() { at } else { next };
         }
         if self.queue.is_empty() {
-            self.avg.on_empty(cx.now);
+            self.red.on_idle(cx.now);
         }
         matched
     }
 
     /// The paper's flow chart.
     fn on_arrival(&mut self, pkt: PacketView, cx: &mut Cx<'_, P>) -> Verdict {
-        let config = &self.config;
+        let config = &self.config.red;
         let queue = self.view(pkt.len);
-        self.avg.on_arrival(config.weight, queue.length(config.limit.unit()), config.drain_rate, cx.now);
-        if self.avg.get() > config.ramp.min && self.kill(pkt, cx) {
+        self.red.average(config, queue, cx.now);
+        if self.red.avg() > config.ramp().min && self.kill(pkt, cx) {
             return Verdict::Drop(Why::Matched);
         }
-        if queue.full {
-            self.mode.on_overflow();
-            return Verdict::Drop(Why::Overflow);
-        }
-        let Config { ecn, harddrop, .. } = self.config;
-        let decision = self.mode.on_arrival(&self.config.ramp, self.avg.get(), queue.packets, 1.0, cx.rng);
-        pkt.early(decision, ecn, harddrop)
+        self.red.decide(&self.config.red, pkt, queue, &mut Env { now: cx.now, rng: cx.rng })
     }
 }
 
@@ -306,7 +254,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
             return Dequeued::Empty;
         };
         if self.queue.is_empty() {
-            self.avg.on_empty(cx.now);
+            self.red.on_idle(cx.now);
         }
         self.stats.dequeued += 1;
         Dequeued::Packet(packet)
@@ -322,25 +270,23 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
 
     fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
         let config = Config::new(Params::of(spec)?, link)?;
-        if config.limit.unit() != self.config.limit.unit() {
-            // An average of packets says nothing about bytes.
-            (self.avg, self.mode) = (QueueAverage::new(cx.now), DropMode::default());
-        }
+        self.red.change(&self.config.red, &config.red, cx.now);
         self.config = config;
-        while self.queue.over(self.config.limit) {
+        while self.queue.over(self.config.red.limit()) {
             if let Some((packet, _)) = self.queue.pop_tail(cx.now) {
                 cx.discard(packet, Why::Reconfigured, &mut self.stats);
             }
         }
         if self.queue.is_empty() {
-            self.avg.on_empty(cx.now);
+            self.red.on_idle(cx.now);
         }
         Ok(())
     }
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
-        out("avg", self.avg.get());
-        let drawn = if self.avg.get() > self.config.ramp.min { self.config.candidates(self.avg.get()) } else { 0 };
+        let avg = self.red.avg();
+        out("avg", avg);
+        let drawn = if avg > self.config.red.ramp().min { self.config.candidates(avg) } else { 0 };
         out("candidates", drawn.into());
     }
 }

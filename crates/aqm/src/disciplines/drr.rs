@@ -14,6 +14,9 @@
 //!                      while the head of queue i is not longer than DC_i: send it, DC_i <- DC_i - length
 //!                      queue i empty: DC_i = 0, leave ActiveList; else go to its end
 //! Q_i = Q w_i / min_j w_j                                                        weights
+//! DRR+: arrival for a latency-critical flow i that has sent no more than `contract` bytes in a `period`:
+//!                      i not in ActiveList: put it at its head, DC_i = 0
+//!       that has:      i in ActiveList: put it at its end; else as any other, until it is silent for a `period`
 //! ```
 //!
 //! With `Max` the longest packet: `0 <= DC_i < Max`; a flow that always has packets sends between `m Q - Max`
@@ -29,6 +32,10 @@
 //! | `buckets` | n | | | hash flows to so many queues for each entry of `classes`; without it every flow has its own queue. Flows that share a queue share its turns: take several times the number of busy flows |
 //! | `flow_limit` | | queue length | | what a single queue may hold; a packet above it is dropped |
 //! | `headdrop` | | | false | take from the head of the longest queue where buffers run out, not from its tail: TCP hears of it sooner |
+//! | `latency_critical` | | | | names of classes, or `"*"`, whose flows are served first while they keep to the contract |
+//! | `contract` | x | size | 1500b | what such a flow may send in a `period` |
+//! | `period` | T | time | | of the contract; must be given with `latency_critical`. Longer than a turn of all others with a packet of each such flow |
+//! | `contracts` | | | 1024 | flows whose contract is watched; the one that was silent longest is forgotten, as if it had sent nothing |
 //! | `classes` | | | | weights, with the fields below; without any, every flow weighs 1 |
 //! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
 //! | `weight` | | 1 | 1 | what a flow of the class gets, compared with a flow of another |
@@ -47,21 +54,25 @@
 //! 5. Linux's `drr` has no flows but classes that filters choose, each with a queue discipline of its own, a
 //!    quantum of the device's MTU, and drops at each class. The limit of 240 packets is ours: the paper's
 //!    figures are for arrivals that a router's buffers hold.
-//! 6. The paper's DRR+, which serves flows that keep to a contract first, is not here.
+//! 6. The paper polices one packet in a period, by a bit and a timer; this is the same for `contract` bytes. A flow whose
+//!    turn it is when it violates its contract ends its turn first. A latency-critical flow comes to the head in the
+//!    middle of another's turn, after its packet, as the paper's bound of `n' s + Max` wants; that turn then goes on.
 //!
 //! ## Limits
 //!
-//! Delay is not bounded by a flow's own share: a packet may wait for a turn of every other flow, so up to
+//! DRR+ is as good as its contracts: with `n'` flows that keep one of `s` bytes, each waits `(n' s + Max) / B` at
+//! most, and nobody checks that all of them fit. Otherwise delay is not bounded by a flow's own share: a packet may wait for a turn of every other flow, so up to
 //! `n Q` bytes, and flows that send little are not put first. With `buckets`, fairness holds between queues.
 //! Which classes there are and the number of buckets cannot change while packets wait. State: a number for
 //! each queue, and a queue for each bucket or for each flow with a packet in it, so at most `limit`. Per
 //! packet: one look-up or one hash, and a turn if the quantum is not below the longest packet; else up to
 //! `Max / Q` turns of every flow, so a quantum below 64 bytes is refused. A flow that has one packet at a time costs
-//! a place in the table for each of them; `buckets` saves that.
+//! a place in the table for each of them; `buckets` saves that. DRR+ adds a look-up for the packets of its classes.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/drr.rs` is the paper's pseudo-code, literally, with equal decisions on random and bursty traces;
+//! `tests/oracle/drr.rs` is the paper's pseudo-code, literally, with equal decisions on random and bursty traces,
+//! DRR+ too;
 //! `tests/fair.rs` holds it to the three bounds and to its weights; `tests/fair_worked.rs` has turns step by step.
 //!
 //! ## References
@@ -70,7 +81,7 @@
 //! * shreedhar96: M. Shreedhar, G. Varghese, Efficient Fair Queuing Using Deficit Round-Robin, IEEE/ACM `ToN`
 //!   4(3), 1996.
 
-use aqmkit_base::{Amount, Bytes, Instant};
+use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::classes::{ClassWeight, Weights};
@@ -79,6 +90,10 @@ use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::{FlowNumbers, FlowQueues, Links, List, fits, over};
+
+mod contract;
+
+use contract::{Police, Terms};
 
 /// A fixed salt: two runs must hash alike, and a live link's keys are salted hashes already.
 const SALT: u64 = 0x6171_6d6b_6974_0003;
@@ -99,6 +114,16 @@ pub struct Params {
     pub flow_limit: Option<Amount>,
     /// Whether buffers are taken from the head of the longest queue.
     pub headdrop: bool,
+    /// Classes whose flows have a contract.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub latency_critical: Vec<String>,
+    /// What such a flow may send in a period.
+    pub contract: Bytes,
+    /// The period of the contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<Duration>,
+    /// Flows whose contract is watched.
+    pub contracts: u32,
     /// Weights of classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassWeight>,
@@ -112,6 +137,10 @@ impl Default for Params {
             buckets: None,
             flow_limit: None,
             headdrop: false,
+            latency_critical: Vec::new(),
+            contract: Bytes(1500),
+            period: None,
+            contracts: 1024,
             classes: Vec::new(),
         }
     }
@@ -137,6 +166,7 @@ struct Config {
     flow_limit: Option<Amount>,
     buckets: Option<u32>,
     headdrop: bool,
+    terms: Option<Terms>,
     weights: Weights,
     /// By entry of `classes`.
     quanta: Vec<u64>,
@@ -157,6 +187,7 @@ impl Config {
             flow_limit: params.flow_limit.map(|limit| usable_limit("flow_limit", limit)).transpose()?,
             buckets: params.buckets,
             headdrop: params.headdrop,
+            terms: Terms::new(params, link)?,
             quanta: weights.all().iter().map(|w| (params.quantum.as_f64() * w / least + 0.5) as u64).collect(),
             weights,
         })
@@ -168,6 +199,8 @@ impl Config {
 struct Turn {
     /// DC.
     deficit: u64,
+    /// Whether it has been given the quantum of the turn.
+    granted: bool,
     /// The entry of the class.
     entry: usize,
 }
@@ -183,8 +216,7 @@ pub struct Drr<P> {
     links: Links,
     /// `ActiveList`: exactly the queues with packets; the first is being served.
     active: List,
-    /// Whether the first has been given its quantum.
-    granted: bool,
+    police: Option<Police>,
     stats: Stats,
 }
 
@@ -201,7 +233,7 @@ impl<P: Packet> Drr<P> {
             turns: Vec::new(),
             links: Links::default(),
             active: List::default(),
-            granted: false,
+            police: config.terms.as_ref().map(Police::new),
             stats: Stats::default(),
             config,
         })
@@ -215,22 +247,39 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// `InsertActiveList`.
-    fn activate(&mut self, i: usize, entry: usize) {
+    /// `InsertActiveList`, at the head for who keeps to a contract.
+    fn activate(&mut self, i: usize, entry: usize, first: bool) {
         if i >= self.turns.len() {
             self.turns.resize(i + 1, Turn::default());
         }
-        self.turns[i] = Turn { deficit: 0, entry };
-        self.links.push_back(&mut self.active, i);
+        self.turns[i] = Turn { deficit: 0, granted: false, entry };
+        if first {
+            self.links.push_front(&mut self.active, i);
+        } else {
+            self.links.push_back(&mut self.active, i);
+        }
     }
 
     /// Takes a queue without packets out of `ActiveList`.
     fn retire(&mut self, i: usize) {
-        self.granted &= self.active.front() != Some(i);
         self.links.remove(&mut self.active, i);
-        self.turns[i].deficit = 0;
+        self.turns[i] = Turn::default();
         if self.config.buckets.is_none() {
             self.flows.release(i);
+        }
+    }
+
+    /// Whether the packet's flow keeps to its contract; nothing where it has none.
+    fn keeps_contract(&mut self, packet: &P, now: Instant) -> Option<bool> {
+        let terms = self.config.terms.as_ref().filter(|terms| terms.critical.contains(packet.class()))?;
+        Some(self.police.as_mut()?.meets(terms, packet.flow(), packet.len(), now))
+    }
+
+    /// Puts a queue whose flow has violated its contract where best-effort flows wait, unless it is its turn.
+    fn demote(&mut self, i: usize) {
+        if !self.turns[i].granted {
+            self.links.remove(&mut self.active, i);
+            self.links.push_back(&mut self.active, i);
         }
     }
 
@@ -255,6 +304,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         if !fits(Backlog::default(), len, self.config.limit) {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
+        let keeps_contract = self.keeps_contract(&packet, cx.now);
         let mut queue = self.queue_of(&packet, entry);
         let waiting = queue.map_or(Backlog::default(), |i| self.queues.length(i));
         if self.config.flow_limit.is_some_and(|limit| !fits(waiting, len, limit)) {
@@ -267,7 +317,9 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         }
         let i = queue.unwrap_or_else(|| self.flows.assign(packet.flow()));
         if self.queues.is_empty(i) {
-            self.activate(i, entry);
+            self.activate(i, entry, keeps_contract == Some(true));
+        } else if keeps_contract == Some(false) {
+            self.demote(i);
         }
         self.queues.push(i, packet, ());
     }
@@ -275,13 +327,13 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
     fn dequeue(&mut self, _cx: &mut Cx<'_, P>) -> Dequeued<P> {
         while let Some(i) = self.active.front() {
             let turn = &mut self.turns[i];
-            if !self.granted {
+            if !turn.granted {
                 turn.deficit += self.config.quanta[turn.entry];
-                self.granted = true;
+                turn.granted = true;
             }
             let size = self.queues.head(i).map_or(0, |(packet, ())| u64::from(packet.len()));
             if size > turn.deficit {
-                self.granted = false;
+                turn.granted = false;
                 self.links.rotate(&mut self.active);
                 continue;
             }
@@ -312,6 +364,10 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         if config.buckets != self.config.buckets {
             return Err(ParamError::new("buckets", "another number", "it cannot change while packets wait"));
         }
+        let watched = |of: &Config| of.terms.as_ref().map(Terms::flows);
+        if watched(&config) != watched(&self.config) {
+            self.police = config.terms.as_ref().map(Police::new);
+        }
         self.config = config;
         self.queues.set_counting(self.config.limit.unit());
         while over(self.queues.backlog(), self.config.limit) {
@@ -321,9 +377,8 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
     }
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
-        // What queues carry over: the one being served has its quantum on top.
-        let served = self.active.front().filter(|_| self.granted);
-        let carried = self.turns.iter().enumerate().filter(|(i, _)| Some(*i) != served).map(|(_, turn)| turn.deficit);
+        // What queues carry over: those being served have their quantum on top.
+        let carried = self.turns.iter().filter(|turn| !turn.granted).map(|turn| turn.deficit);
         out("deficit", carried.max().unwrap_or(0) as f64);
     }
 }

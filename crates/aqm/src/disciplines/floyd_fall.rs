@@ -44,11 +44,11 @@
 //! | `max_restricted` | | 1 | 100 | flows restricted at a time; while as many are, no other is |
 //! | `limit` | | queue length | 240 | what both queues together may hold |
 //! | `restricted_limit` | | queue length | a quarter of `limit` | what the class's queue may hold of it |
-//! | `min`, `max` | | queue length | 5, 15 | RED's thresholds, of each queue |
-//! | `weight` | w | 1 | 1/512 | RED's weight of the newest sample |
+//! | `min`, `max` | | queue length | as RED's | RED's thresholds, of each queue |
+//! | `burst`, `weight` | w | packets; 1 | 1/512 | RED's weight of the newest sample, or the burst that it follows from |
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
-//! | `avpkt` | | size | the link's mean | typical packet |
-//! | `gentle`, `byte_mode` (`bytemode`), `ecn`, `harddrop` | | | false, false, false, true | as RED; marks count as drops |
+//! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet, and the rate that drains an idle queue's average |
+//! | `gentle`, `byte_mode` (`bytemode`), `ecn`, `harddrop`, `nodrop` | | | false, false, false, true, false | as RED; marks count as drops |
 //!
 //! ## Deviations
 //!
@@ -82,214 +82,21 @@
 //! * fall97: S. Floyd, K. Fall, Router Mechanisms to Support End-to-End Congestion Control, LBL 1997.
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapter III.2.3.2.
 
-use aqmkit_base::{Amount, BitRate, Bytes, Duration, Instant};
-use serde::{Deserialize, Serialize};
+mod judge;
+mod params;
 
-use super::red::{self, Red};
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
-use crate::law::misbehaving::Thresholds;
+use aqmkit_base::{Amount, BitRate, Duration, Instant};
+
+use self::judge::{Drops, Judge, Restricted, Seen};
+pub use self::params::{Config, Params};
+use super::red::Red;
+use crate::aqm::{Env, QueueView, Verdict};
 use crate::law::sharing::{Next, ROOT, Sharing};
 use crate::packet::{Packet, PacketView};
-use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::params::ParamError;
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
+use crate::registry::{Discipline, Link, Spec};
 use crate::storage::{Ring, fits};
-
-mod judge;
-
-use judge::{Drops, Judge, Restricted, Seen};
-
-/// The parameters as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Smallest round trip of the flows.
-    #[serde(alias = "R")]
-    pub rtt: Duration,
-    /// Largest packet.
-    #[serde(alias = "B")]
-    pub mtu: Bytes,
-    /// Time over which flows are judged.
-    pub interval: Duration,
-    /// Whether flows must be TCP-friendly.
-    pub friendly: bool,
-    /// Whether flows must respond.
-    pub unresponsive: bool,
-    /// Whether flows must not be disproportionate.
-    pub disproportionate: bool,
-    /// How far above TCP's rate a flow may be.
-    pub safety: f64,
-    /// A drop rate so many times higher asks for a response.
-    pub loss_factor: f64,
-    /// A rate below this part of what it was is one.
-    pub rate_factor: f64,
-    /// The same for a flow that failed once.
-    pub again: f64,
-    /// Rate times root of the drop rate that is not yet high.
-    pub c: BitRate,
-    /// Part of its guideline that a restricted flow is given.
-    pub half: f64,
-    /// Largest part of the link for the class.
-    pub max_share: f64,
-    /// Smallest part of the link for the class.
-    pub min_share: f64,
-    /// Whether the class may use what the others leave.
-    pub borrow: bool,
-    /// Largest flows remembered.
-    pub history: u32,
-    /// Flows whose drops are counted.
-    pub max_flows: u32,
-    /// Flows restricted at a time.
-    pub max_restricted: u32,
-    /// What both queues together may hold.
-    pub limit: Amount,
-    /// What the class's queue may hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub restricted_limit: Option<Amount>,
-    /// RED's lower threshold.
-    pub min: Amount,
-    /// RED's upper threshold.
-    pub max: Amount,
-    /// RED's weight of the newest sample.
-    pub weight: f64,
-    /// RED's drop probability as the average reaches `max`.
-    #[serde(alias = "probability")]
-    pub max_p: f64,
-    /// Size of a typical packet; the link's where absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub avpkt: Option<Bytes>,
-    /// RED's ramp from `max` to twice `max`.
-    pub gentle: bool,
-    /// Whether RED's drops are in proportion to size.
-    #[serde(alias = "bytemode")]
-    pub byte_mode: bool,
-    /// Whether RED marks.
-    pub ecn: bool,
-    /// Whether RED drops ECN-capable packets where a forced drop is due.
-    pub harddrop: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        let red::Params { limit, min, max, weight, max_p, avpkt, gentle, byte_mode, ecn, harddrop } =
-            red::Params::default();
-        Params {
-            rtt: Duration::from_millis(60),
-            mtu: Bytes(1500),
-            interval: Duration::from_secs(5),
-            friendly: true,
-            unresponsive: true,
-            disproportionate: true,
-            safety: 1.2,
-            loss_factor: 2.0,
-            rate_factor: 0.8,
-            again: 0.98,
-            c: BitRate::from_bps(96_000),
-            half: 0.5,
-            max_share: 0.25,
-            min_share: 0.001,
-            borrow: false,
-            history: 10,
-            max_flows: 1000,
-            max_restricted: 100,
-            limit,
-            restricted_limit: None,
-            min,
-            max,
-            weight,
-            max_p,
-            avpkt,
-            gentle,
-            byte_mode,
-            ecn,
-            harddrop,
-        }
-    }
-}
-
-impl Discipline for Params {
-    discipline!("floyd-fall", FloydFall);
-
-    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
-        let config = Config::new(self, link)?;
-        Ok(Params {
-            restricted_limit: Some(config.restricted_limit),
-            avpkt: Some(link.avpkt(self.avpkt)?),
-            ..self.clone()
-        })
-    }
-
-    fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
-        Ok(Box::new(FloydFall::<P>::new(Config::new(self, link)?, now)))
-    }
-}
-
-impl Params {
-    fn red(&self) -> red::Params {
-        red::Params {
-            limit: self.limit,
-            min: self.min,
-            max: self.max,
-            weight: self.weight,
-            max_p: self.max_p,
-            avpkt: self.avpkt,
-            gentle: self.gentle,
-            byte_mode: self.byte_mode,
-            ecn: self.ecn,
-            harddrop: self.harddrop,
-        }
-    }
-}
-
-/// The parameters, checked.
-#[derive(Clone, Debug)]
-pub struct Config {
-    params: Params,
-    red: red::Config,
-    restricted_limit: Amount,
-    tests: Thresholds,
-    /// The link's rate in bytes per second.
-    link: f64,
-    interval: f64,
-}
-
-impl Config {
-    fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
-        let red = Red::config(&params.red(), link)?;
-        let quarter = match params.limit {
-            Amount::Packets(packets) => Amount::Packets((packets / 4.0).max(1.0)),
-            Amount::Bytes(bytes) => Amount::Bytes((bytes / 4).max(1)),
-        };
-        let restricted_limit = usable_limit("restricted_limit", params.restricted_limit.unwrap_or(quarter))?;
-        in_unit("restricted_limit", restricted_limit, params.limit.unit())?;
-        in_range("rtt", params.rtt.as_secs_f64(), 1e-9, f64::INFINITY)?;
-        in_range("interval", params.interval.as_secs_f64(), 1e-3, f64::INFINITY)?;
-        in_range("mtu", params.mtu.as_f64(), 1.0, f64::INFINITY)?;
-        in_range("safety", params.safety, 1.0, f64::MAX).map_err(|e| e.cite("Floyd & Fall 1999, section IV"))?;
-        in_range("loss_factor", params.loss_factor, 1.0, f64::MAX)?;
-        in_range("rate_factor", params.rate_factor, 0.0, f64::MAX)?;
-        in_range("again", params.again, 0.0, f64::MAX)?;
-        in_range("half", params.half, 0.0, f64::MAX)?;
-        in_range("min_share", params.min_share, 1e-6, 0.5)?;
-        in_range("max_share", params.max_share, params.min_share, 0.999)?;
-        for (field, count) in
-            [("history", params.history), ("max_flows", params.max_flows), ("max_restricted", params.max_restricted)]
-        {
-            in_range(field, f64::from(count), 1.0, 1_048_576.0)?;
-        }
-        let tests = Thresholds {
-            mtu: params.mtu.as_f64(),
-            rtt: params.rtt.as_secs_f64(),
-            safety: params.safety,
-            loss_factor: params.loss_factor,
-            rate_factor: params.rate_factor,
-            again: params.again,
-            c: params.c.bytes_per_sec(),
-        };
-        let (link, interval) = (link.rate.bytes_per_sec(), params.interval.as_secs_f64());
-        Ok(Config { params: params.clone(), red, restricted_limit, tests, link, interval })
-    }
-}
 
 /// A queue with its RED.
 #[derive(Clone, Debug)]
@@ -325,7 +132,7 @@ impl<P: Packet> FloydFall<P> {
     #[must_use]
     pub fn new(config: Config, now: Instant) -> Self {
         let mut tree = Sharing::default();
-        let lane = |leaf| Lane { ring: Ring::default(), red: Red::new(&config.red, now), leaf, seen: Seen::default() };
+        let lane = |leaf| Lane { ring: Ring::default(), red: Red::at(&config.red, now), leaf, seen: Seen::default() };
         let lanes = [lane(tree.add(ROOT, 0.5, None)), lane(tree.add(ROOT, 0.5, None))];
         let next_check = now + config.params.interval;
         let judge = Judge::new(&config.params);
@@ -376,7 +183,7 @@ impl<P: Packet> FloydFall<P> {
         let full = !self.fits(at, pkt.len);
         let lane = &mut self.lanes[at];
         let queue = lane.ring.queue_view(full);
-        let verdict = lane.red.on_arrival(&self.config.red, pkt, queue, &mut Env { now: cx.now, rng: cx.rng });
+        let verdict = lane.red.arrival(&self.config.red, pkt, queue, &mut Env { now: cx.now, rng: cx.rng });
         lane.seen.packets += 1;
         lane.seen.bytes += u64::from(pkt.len);
         let (Verdict::Drop(why) | Verdict::Mark(why)) = verdict else { return verdict };
@@ -415,7 +222,7 @@ impl<P: Packet> FloydFall<P> {
             self.judge.restricted.change(pkt.flow, Restricted::packet_left);
         }
         let queue = self.lanes[at].ring.queue_view(false);
-        self.lanes[at].red.on_discard(&self.config.red, pkt, queue, now);
+        self.lanes[at].red.departure(queue, now);
         queue
     }
 
@@ -508,7 +315,7 @@ impl<P: Packet> Qdisc<P> for FloydFall<P> {
         self.catch_up(cx.now);
         let config = Config::new(Params::of(spec)?, link)?;
         for lane in &mut self.lanes {
-            lane.red.on_change(&self.config.red, &config.red, cx.now)?;
+            lane.red.change(&self.config.red, &config.red, cx.now);
         }
         self.next_check = self.next_check.min(cx.now + config.params.interval);
         self.config = config;

@@ -76,7 +76,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::law::early::{Ramp, drop_early};
-use crate::law::ewma::QueueAverage;
+use crate::law::ewma::{Averaging, AveragingParams, QueueAverage};
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
@@ -139,9 +139,7 @@ impl Discipline for Params {
 pub struct Config {
     limit: Amount,
     ramp: Ramp,
-    weight: f64,
-    /// Typical packets that the link drains in a second.
-    drain_rate: f64,
+    averaging: Averaging,
     minq: f64,
     many_flows: bool,
     ecn: bool,
@@ -175,7 +173,7 @@ impl Fred {
 
     /// Figure 3.13 as an arrival runs it.
     fn compute_avg(&mut self, config: &Config, queue: QueueView, now: Instant) {
-        self.avg.on_arrival(config.weight, f64::from(queue.packets), config.drain_rate, now);
+        self.avg.on_arrival(config.averaging, f64::from(queue.packets), now);
         self.update_share(self.flows.len());
     }
 
@@ -228,13 +226,12 @@ impl Aqm for Fred {
         packets("limit", params.limit)?;
         let (min, max) = (packets("min", params.min)?, packets("max", params.max)?);
         in_range("min", min, 1.0, f64::INFINITY).map_err(|e| e.cite("no flow may have more than min waiting"))?;
-        in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = link.avpkt(params.avpkt)?;
+        let of_queue =
+            AveragingParams { weight: Some(params.weight), avpkt: params.avpkt, ..AveragingParams::default() };
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,
             ramp: Ramp { min, max, max_p: params.max_p, gentle: false }.check()?,
-            weight: params.weight,
-            drain_rate: link.packets_per_sec(mean_packet),
+            averaging: of_queue.check(link, params.min, params.weight)?,
             minq: f64::from(params.minq),
             many_flows: params.many_flows,
             ecn: params.ecn,
@@ -275,7 +272,7 @@ impl Aqm for Fred {
 
     /// Figure 3.15.
     fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
-        self.avg.sample(config.weight, f64::from(queue.packets));
+        self.avg.sample(config.averaging.weight, f64::from(queue.packets));
         // The flow that leaves still counts as active, even with its last packet.
         self.update_share(self.flows.len());
         if queue.packets == 0 {

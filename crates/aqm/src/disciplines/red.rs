@@ -10,7 +10,7 @@
 //!
 //! ```text
 //! avg <- (1 - w) avg + w q                 queue not empty                        [parris01 fig 3.7]
-//! avg <- (1 - w)^n avg                     queue empty for `idle`: n = idle * drain_rate - 1, an integer
+//! avg <- (1 - w)^n avg                     queue empty for `idle`: n = idle * bandwidth / avpkt - 1, an integer
 //! forced drop                              q >= limit, or avg > max               [parris01 fig 3.8]
 //! p_b  = max_p (avg - min) / (max - min)                                          [parris01 eq 3.1]
 //! p_a  = p_b / (1 - count p_b)             drop with p_a                          [parris01 eq 3.2]
@@ -22,20 +22,35 @@
 //! are dropped. With `gentle`, `p_b` goes on from `max_p` at `max` to 1 at twice `max` instead of jumping
 //! to 1. In byte mode `p_b` is scaled by the packet's size over the typical size.
 //!
+//! In place of `weight` there can be a `burst` of L packets that is to pass: w is then the largest of 1/2, 1/4, 1/8 ...
+//! with `L + 1 - min <= (1 - (1 - w)^L) / w`, `min` in packets                    [tc, floyd93 eq 3]
+//!
+//! With `adaptive`, every `interval`, with the average at that instant, and `min` and `max` apart by `d`:
+//!
+//! ```text
+//! avg > min + 0.6 d and max_p <= 0.5:    max_p <- max_p + min(0.01, max_p / 4)    [floyd01]
+//! avg < min + 0.4 d and max_p >= 0.01:   max_p <- 0.9 max_p
+//! ```
+//!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `limit` | `q_limit` | queue length | 240 | what the queue may hold; its unit, packets or bytes, is the unit of the average |
-//! | `min` | `Th_min` | queue length | 5 | below it nothing is dropped; too small and the link idles |
-//! | `max` | `Th_max` | queue length | 15 | above it everything is dropped; keep it at two or three times `min` |
-//! | `weight` | w | 1 | 1/512 | weight of the newest sample; too large and bursts are punished |
+//! | `min` | `Th_min` | queue length | `max`/3, or 5 | below it nothing is dropped; too small and the link idles |
+//! | `max` | `Th_max` | queue length | 3 `min`, or 15 | above it everything is dropped; keep it at two or three times `min`. Where `limit` is in bytes and neither is given they are a quarter and a twelfth of it |
+//! | `burst` | L | packets | | in the place of `weight`: so long a burst passes; at least `min` |
+//! | `weight` | w | 1 | 1/512, or by `burst` | weight of the newest sample; too large and bursts are punished |
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | drop probability as the average reaches `max`; too small for many flows |
-//! | `avpkt` | s | size | the link's mean | typical packet: sets the drain rate, and the scale of byte mode |
+//! | `avpkt` | s | size | the link's mean | typical packet: with `bandwidth` it sets how fast the average of an idle queue decays; the scale of byte mode |
+//! | `bandwidth` | | rate | the link's | the rate at which that queue would have been sent |
 //! | `gentle` | | | false | the ramp from `max` to twice `max` |
 //! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` (twice `max` if gentle) |
+//! | `nodrop` | | | false | with `ecn`: let in packets that a mark is due for but that cannot carry one |
+//! | `adaptive` (`adaptative`) | | | false | `max_p` moves, so that the average settles in the middle between the thresholds |
+//! | `interval` | | time | 500ms | how often it does, at least 100us |
 //!
 //! ## Deviations
 //!
@@ -49,6 +64,12 @@
 //!    and Floyd's notes of 1997 and 2000. A mark resets `count` as a drop does. In byte mode `count` goes
 //!    on counting packets (ns-2 counts bytes), and the scale is the mean packet, not the largest.
 //! 5. ns-2 samples the queue once more after idle decay; the pseudo-code does not.
+//! 6. `tc`'s defaults are others: `probability` 0.02, no `harddrop`, a `burst` of `(2 min + max) / (3 avpkt)`, a
+//!    `bandwidth` of 10 Mbit/s whatever the link. Its `limit` is in bytes; a limit in packets has the thresholds of
+//!    ns-2. Thresholds by a delay and weights by the link's rate are `ared`'s.
+//! 7. Linux decays the average of an idle queue by powers of two out of a table, rounds as it averages, and stops the
+//!    count (and its drops) while the average is above `max`; `avpkt` is not the scale of a byte mode, for it has none.
+//!    With `nodrop` it does not count what it lets in; here that resets `count` as a mark does.
 //!
 //! ## Limits
 //!
@@ -59,71 +80,44 @@
 //! ## Evidence
 //!
 //! `tests/oracle/red.rs` is Figures 3.6 to 3.10, literally, with equal decisions on random and bursty
-//! traces. `tests/closed_forms.rs` checks the uniform gaps; drawing with `p_b` alone, or with
+//! traces, with a slower `bandwidth` and with `nodrop` too; `tests/oracle/ared.rs` has `adaptive`. The weights of bursts
+//! are held to the table in Linux's `net/red.h`, derived values to `tc`'s in `tests/tc.rs`. `tests/closed_forms.rs` checks the uniform gaps; drawing with `p_b` alone, or with
 //! `2 - count p_b`, fails it.
 //!
 //! ## References
 //!
 //! * floyd93: S. Floyd, V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM
 //!   `ToN` 1(4), 1993.
+//! * floyd01: S. Floyd, R. Gummadi, S. Shenker, Adaptive RED, 2001.
+//! * tc: tc-red(8) and what it computes of its parameters.
 //! * floyd00: S. Floyd, Recommendation on using the "gentle" variant of RED, note, 2000.
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, chapter III.3.2.
 
-use aqmkit_base::{Amount, Bytes, Instant};
-use serde::{Deserialize, Serialize};
+mod params;
 
+use aqmkit_base::{Amount, Duration, Instant};
+
+pub use self::params::RedParams;
+pub(crate) use self::params::params_with_red;
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::law::adaptive::Adaptation;
 use crate::law::early::{DropMode, Ramp};
-use crate::law::ewma::QueueAverage;
-use crate::packet::PacketView;
-use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::law::ewma::{Averaging, QueueAverage};
+use crate::packet::{MarkRules, PacketView};
+use crate::params::{ParamError, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 
-/// The parameters of RED as a user writes them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// What the queue may hold.
-    pub limit: Amount,
-    /// Average below which nothing is dropped.
-    pub min: Amount,
-    /// Average above which everything is dropped.
-    pub max: Amount,
-    /// Weight of the newest sample of the queue.
-    pub weight: f64,
-    /// Drop probability as the average reaches `max`.
-    #[serde(alias = "probability")]
-    pub max_p: f64,
-    /// Size of a typical packet; the link's where absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub avpkt: Option<Bytes>,
-    /// Whether the probability ramps from `max_p` to 1 between `max` and twice `max`.
-    pub gentle: bool,
-    /// Whether the probability is in proportion to the packet's size.
-    #[serde(alias = "bytemode")]
-    pub byte_mode: bool,
-    /// Whether ECN-capable packets are marked where an early drop is due.
-    pub ecn: bool,
-    /// Whether even ECN-capable packets are dropped where a forced drop is due.
-    pub harddrop: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params {
-            limit: Amount::Packets(240.0),
-            min: Amount::Packets(5.0),
-            max: Amount::Packets(15.0),
-            weight: 1.0 / 512.0,
-            max_p: 0.1,
-            avpkt: None,
-            gentle: false,
-            byte_mode: false,
-            ecn: false,
-            harddrop: true,
-        }
+params_with_red! {
+    /// The parameters of RED as a user writes them.
+    pub struct Params {
+        /// Whether `max_p` moves, so that the average stays in the middle between the thresholds.
+        #[serde(alias = "adaptative")]
+        pub adaptive: bool = false,
+        /// How often.
+        pub interval: Duration = Adaptation::default().interval,
     }
+    red = RedParams::default()
 }
 
 impl Discipline for Params {
@@ -131,7 +125,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Red::config(self, link)?;
-        Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })
+        Ok(self.clone().with_red(self.red().complete(link)?))
     }
 }
 
@@ -140,14 +134,11 @@ impl Discipline for Params {
 pub struct Config {
     limit: Amount,
     ramp: Ramp,
-    weight: f64,
-    /// Typical packets that the link drains in a second: as many samples of zero in an idle second,
-    /// whether the average counts packets or bytes.
-    drain_rate: f64,
-    mean_packet: f64,
-    byte_mode: bool,
-    ecn: bool,
-    harddrop: bool,
+    averaging: Averaging,
+    /// In byte mode, the size of a packet whose probability is not scaled.
+    byte_unit: Option<f64>,
+    marks: MarkRules,
+    adaptation: Option<Adaptation>,
 }
 
 /// RED's state.
@@ -155,48 +146,125 @@ pub struct Config {
 pub struct Red {
     avg: QueueAverage,
     mode: DropMode,
+    /// The ramp with `max_p` as it now is.
+    ramp: Ramp,
 }
 
+/// What others that are a RED inside need to know.
 impl Config {
-    /// The thresholds and `max_p`.
+    /// RED's part of their parameters, checked.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    pub(super) fn new(params: &RedParams, link: &Link) -> Result<Self, ParamError> {
+        let unit = params.limit.unit();
+        let (least, most) = params.thresholds();
+        let (min, max) = (in_unit("min", least, unit)?, in_unit("max", most, unit)?);
+        let full = params.complete(link)?.averaging;
+        let byte_unit = params.byte_mode.then_some(link.avpkt(full.avpkt)?.as_f64());
+        if params.nodrop && !params.ecn {
+            return Err(ParamError::new("nodrop", true, "it is about ecn, which is off").cite("tc-red(8)"));
+        }
+        Ok(Config {
+            limit: usable_limit("limit", params.limit)?,
+            ramp: Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check()?,
+            averaging: full.check(link, least, 1.0)?,
+            byte_unit,
+            marks: MarkRules { ecn: params.ecn, harddrop: params.harddrop, nodrop: params.nodrop },
+            adaptation: None,
+        })
+    }
+
+    /// The same with a `max_p` that moves.
+    pub(super) fn adaptive(self, adaptation: Option<Adaptation>) -> Self {
+        Config { adaptation, ..self }
+    }
+
+    /// What the queue may hold.
+    pub(super) fn limit(&self) -> Amount {
+        self.limit
+    }
+
+    /// The thresholds, and `max_p` as it starts.
     pub(super) fn ramp(&self) -> &Ramp {
         &self.ramp
     }
+
+    /// In byte mode, the size of a packet whose probability is not scaled.
+    pub(super) fn byte_unit(&self) -> Option<f64> {
+        self.byte_unit
+    }
 }
 
-/// The parts of RED that adaptive RED, whose ramp moves, is made of too.
+/// The parts of RED that others are made of too.
 impl Red {
+    /// RED at an empty queue.
+    pub(super) fn at(config: &Config, now: Instant) -> Self {
+        Red { avg: QueueAverage::new(now), mode: DropMode::default(), ramp: config.ramp }
+    }
+
     /// The average as the last arrival left it.
     pub(super) fn avg(&self) -> f64 {
         self.avg.get()
     }
 
+    /// `max_p` as it now is.
+    pub(super) fn max_p(&self) -> f64 {
+        self.ramp.max_p
+    }
+
+    /// The ramp, whose `max_p` may be moved.
+    pub(super) fn ramp(&mut self) -> &mut Ramp {
+        &mut self.ramp
+    }
+
     /// The average as an arrival now would find it.
-    pub(super) fn avg_at(&self, config: &Config, queue: QueueView, now: Instant) -> f64 {
-        if queue.packets > 0 { self.avg.get() } else { self.avg.while_idle(config.weight, config.drain_rate, now) }
+    fn avg_at(&self, config: &Config, queue: QueueView, now: Instant) -> f64 {
+        if queue.packets > 0 { self.avg.get() } else { self.avg.while_idle(config.averaging, now) }
     }
 
     /// The average takes in the queue that an arrival finds.
     pub(super) fn average(&mut self, config: &Config, queue: QueueView, now: Instant) {
-        self.avg.on_arrival(config.weight, queue.length(config.limit.unit()), config.drain_rate, now);
+        self.avg.on_arrival(config.averaging, queue.length(config.limit.unit()), now);
     }
 
     /// What becomes of the arrival.
-    pub(super) fn decide(
-        &mut self,
-        config: &Config,
-        ramp: &Ramp,
-        pkt: PacketView,
-        queue: QueueView,
-        env: &mut Env<'_>,
-    ) -> Verdict {
+    pub(super) fn decide(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
         if queue.full {
             self.mode.on_overflow();
             return Verdict::Drop(Why::Overflow);
         }
-        let scale = if config.byte_mode { f64::from(pkt.len) / config.mean_packet } else { 1.0 };
-        let decision = self.mode.on_arrival(ramp, self.avg.get(), queue.packets, scale, env.rng);
-        pkt.early(decision, config.ecn, config.harddrop)
+        let scale = config.byte_unit.map_or(1.0, |unit| f64::from(pkt.len) / unit);
+        let decision = self.mode.on_arrival(&self.ramp, self.avg.get(), queue.packets, scale, env.rng);
+        pkt.early(decision, config.marks)
+    }
+
+    /// The queue has become empty.
+    pub(super) fn on_idle(&mut self, now: Instant) {
+        self.avg.on_empty(now);
+    }
+
+    /// Figure 3.8.
+    pub(super) fn arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        self.average(config, queue, env.now);
+        self.decide(config, pkt, queue, env)
+    }
+
+    /// A packet has left, and this is what remains: Figure 3.10.
+    pub(super) fn departure(&mut self, queue: QueueView, now: Instant) {
+        if queue.packets == 0 {
+            self.on_idle(now);
+        }
+    }
+
+    /// Takes over changed parameters. An average of packets says nothing about bytes: where the unit changes, it
+    /// starts afresh. `max_p` stays where it has come to, unless its start is another.
+    pub(super) fn change(&mut self, old: &Config, new: &Config, now: Instant) {
+        let max_p = if old.ramp.max_p == new.ramp.max_p { self.ramp.max_p } else { new.ramp.max_p };
+        if old.limit.unit() != new.limit.unit() {
+            *self = Red::at(new, now);
+        }
+        self.ramp = Ramp { max_p, ..new.ramp };
     }
 }
 
@@ -205,59 +273,60 @@ impl Aqm for Red {
     type Config = Config;
 
     fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
-        let unit = params.limit.unit();
-        let (min, max) = (in_unit("min", params.min, unit)?, in_unit("max", params.max, unit)?);
-        in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = link.avpkt(params.avpkt)?;
-        Ok(Config {
-            limit: usable_limit("limit", params.limit)?,
-            ramp: Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check()?,
-            weight: params.weight,
-            drain_rate: link.packets_per_sec(mean_packet),
-            mean_packet: mean_packet.as_f64(),
-            byte_mode: params.byte_mode,
-            ecn: params.ecn,
-            harddrop: params.harddrop,
-        })
+        let adaptation = Adaptation { interval: params.interval, ..Adaptation::default() }.check()?;
+        Ok(Config::new(&params.red(), link)?.adaptive(params.adaptive.then_some(adaptation)))
     }
 
     fn limit(config: &Config) -> Amount {
         config.limit
     }
 
-    fn new(_config: &Config, now: Instant) -> Self {
-        Red { avg: QueueAverage::new(now), mode: DropMode::default() }
+    fn new(config: &Config, now: Instant) -> Self {
+        Red::at(config, now)
     }
 
-    /// Figure 3.8.
     fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
-        self.average(config, queue, env.now);
-        self.decide(config, &config.ramp, pkt, queue, env)
+        self.arrival(config, pkt, queue, env)
     }
 
-    /// Figure 3.10.
     fn on_departure(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
-        if queue.packets == 0 {
-            self.avg.on_empty(env.now);
-        }
+        self.departure(queue, env.now);
         Verdict::Pass
     }
 
     fn on_discard(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, now: Instant) {
-        if queue.packets == 0 {
-            self.avg.on_empty(now);
+        self.departure(queue, now);
+    }
+
+    fn tick(config: &Config) -> Option<Duration> {
+        config.adaptation.map(|adaptation| adaptation.interval)
+    }
+
+    fn on_tick(&mut self, config: &Config, queue: QueueView, now: Instant) {
+        let avg = self.avg_at(config, queue, now);
+        if let Some(adaptation) = config.adaptation {
+            adaptation.adapt(&mut self.ramp, avg);
         }
     }
 
-    /// An average of packets says nothing about bytes: where the unit changes, it starts afresh.
+    /// The average of a queue that nothing comes to does not grow: below the aim it stays there.
+    fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
+        let avg = self.avg_at(config, queue, first);
+        config.adaptation.is_none_or(|adaptation| adaptation.at_rest(&self.ramp, avg))
+    }
+
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
-        if old.limit.unit() != new.limit.unit() {
-            *self = Red::new(new, now);
+        self.change(old, new, now);
+        if new.adaptation.is_none() {
+            self.ramp = new.ramp;
         }
         Ok(())
     }
 
-    fn probe(&self, _config: &Config, out: &mut dyn FnMut(&str, f64)) {
+    fn probe(&self, config: &Config, out: &mut dyn FnMut(&str, f64)) {
         out("avg", self.avg.get());
+        if config.adaptation.is_some() {
+            out("max_p", self.ramp.max_p);
+        }
     }
 }

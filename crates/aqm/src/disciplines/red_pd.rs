@@ -60,12 +60,12 @@
 //! | `drop_rate` (`P_testFRp`) | p | 1 | | drop every packet with this probability instead of RED's, and filter whatever waits: the paper's controlled experiments |
 //! | `limit` | | queue length | 50 | what the queue may hold |
 //! | `min`, `max` | | queue length | 10, 33 | RED's thresholds; below `min` the filter rests |
-//! | `weight` | w | 1 | 1/512 | RED's weight of the newest sample |
+//! | `burst`, `weight` | w | packets; 1 | 1/512 | RED's weight of the newest sample, or the burst that it follows from |
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
-//! | `avpkt` | | size | the link's mean | typical packet |
+//! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet, and the rate that drains an idle queue's average |
 //! | `gentle` | | | true | RED's ramp from `max` to twice `max` |
 //! | `byte_mode` (`bytemode`) | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
-//! | `ecn`, `harddrop` | | | false, true | as RED; the filter always drops |
+//! | `ecn`, `harddrop`, `nodrop` | | | false, true, false | as RED; the filter always drops |
 //!
 //! ## Deviations
 //!
@@ -314,7 +314,7 @@ impl RedPd {
     /// The queue behind the filter: RED, or one with a fixed drop rate.
     fn output(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
         let Some(p) = config.drop_rate else {
-            return self.red.on_arrival(&config.red, pkt, queue, env);
+            return self.red.arrival(&config.red, pkt, queue, env);
         };
         let scale = config.byte_unit.map_or(1.0, |unit| f64::from(pkt.len) / unit);
         match env.rng.chance(p * scale) {
@@ -330,7 +330,7 @@ impl Aqm for RedPd {
     type Config = Config;
 
     fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
-        let red = Red::config(&params.red(), link)?;
+        let red = params.red_config(link)?;
         let (k, m) = (params.k as usize, params.m as usize);
         in_range("m", f64::from(params.m), 1.0, MAX_LISTS as f64)?;
         let most = if params.identify == Identify::Multiple { f64::from(params.m) } else { 1e6 };
@@ -347,8 +347,9 @@ impl Aqm for RedPd {
         in_range("interval_min", interval_min.as_secs_f64(), 1e-4, f64::INFINITY)?;
         in_range("interval_max", interval_max.as_secs_f64(), interval_min.as_secs_f64(), f64::INFINITY)?;
         Ok(Config {
+            min: red.ramp().min,
+            byte_unit: red.byte_unit(),
             red,
-            min: params.min.value(),
             rtt: params.rtt.as_secs_f64(),
             k,
             m,
@@ -364,18 +365,17 @@ impl Aqm for RedPd {
             unresponsive_penalty: params.unresponsive_penalty,
             noidle: params.noidle,
             drop_rate: params.drop_rate,
-            byte_unit: params.byte_mode.then_some(link.avpkt(params.avpkt)?.as_f64()),
             ecn: params.ecn,
         })
     }
 
     fn limit(config: &Config) -> Amount {
-        Red::limit(&config.red)
+        config.red.limit()
     }
 
     fn new(config: &Config, now: Instant) -> Self {
         RedPd {
-            red: Red::new(&config.red, now),
+            red: Red::at(&config.red, now),
             start: now,
             interval: config.interval(config.drop_rate.unwrap_or(0.0)),
             ended: 0,
@@ -407,18 +407,19 @@ impl Aqm for RedPd {
         verdict
     }
 
-    fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
-        self.red.on_departure(&config.red, pkt, queue, env)
+    fn on_departure(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
+        self.red.departure(queue, env.now);
+        Verdict::Pass
     }
 
-    fn on_discard(&mut self, config: &Config, pkt: PacketView, queue: QueueView, now: Instant) {
-        self.red.on_discard(&config.red, pkt, queue, now);
+    fn on_discard(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, now: Instant) {
+        self.red.departure(queue, now);
     }
 
     /// Monitored flows stay; lists of another kind start afresh.
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
         self.catch_up(old, now);
-        self.red.on_change(&old.red, &new.red, now)?;
+        self.red.change(&old.red, &new.red, now);
         if (old.m, old.max_flows, old.byte_unit) != (new.m, new.max_flows, new.byte_unit) {
             self.history = DropHistory::new(new.m, new.max_flows);
             (self.arrivals, self.drops) = (0, 0);

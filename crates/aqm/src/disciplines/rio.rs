@@ -73,9 +73,10 @@ use serde::{Deserialize, Serialize};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::classes::ClassSet;
 use crate::law::early::Ramp;
+use crate::law::ewma::{Averaging, AveragingParams};
 use crate::law::part::Part;
-use crate::packet::PacketView;
-use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::packet::{MarkRules, PacketView};
+use crate::params::{ParamError, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 
@@ -155,12 +156,9 @@ pub(crate) struct CoreConfig {
     limit: Amount,
     inside: Ramp,
     outside: Ramp,
-    weight: f64,
-    /// Typical packets that the link drains in a second.
-    drain_rate: f64,
+    averaging: Averaging,
     coupled: bool,
-    ecn: bool,
-    harddrop: bool,
+    marks: MarkRules,
 }
 
 impl CoreConfig {
@@ -172,17 +170,15 @@ impl CoreConfig {
             let ramp = Ramp { min, max, max_p, gentle: params.gentle };
             ramp.check().map_err(|e| ParamError { field: field(&e.field), ..e })
         };
-        in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = link.avpkt(params.avpkt)?;
+        let of_queue =
+            AveragingParams { weight: Some(params.weight), avpkt: params.avpkt, ..AveragingParams::default() };
         Ok(CoreConfig {
             limit: usable_limit("limit", params.limit)?,
             inside: ramp("in", params.in_min, params.in_max, params.in_max_p)?,
             outside: ramp("out", params.out_min, params.out_max, params.out_max_p)?,
-            weight: params.weight,
-            drain_rate: link.packets_per_sec(mean_packet),
+            averaging: of_queue.check(link, params.out_min, params.weight)?,
             coupled: params.coupled,
-            ecn: params.ecn,
-            harddrop: params.harddrop,
+            marks: MarkRules { ecn: params.ecn, harddrop: params.harddrop, nodrop: false },
         })
     }
 
@@ -210,15 +206,14 @@ impl Core {
     }
 
     fn update_averages(&mut self, config: &CoreConfig, is_in: bool, queue: QueueView, now: Instant) {
-        let CoreConfig { weight, drain_rate, .. } = *config;
         let unit = config.limit.unit();
         if is_in {
             let length = self.inside.queued.length(unit);
-            self.inside.avg.on_arrival(weight, length, drain_rate, now);
+            self.inside.avg.on_arrival(config.averaging, length, now);
         }
         if config.coupled || !is_in {
             let length = self.out_view(config, queue).length(unit);
-            self.outside.avg.on_arrival(weight, length, drain_rate, now);
+            self.outside.avg.on_arrival(config.averaging, length, now);
         }
     }
 
@@ -243,7 +238,7 @@ impl Core {
             return Verdict::Drop(Why::Overflow);
         }
         let decision = part.mode.on_arrival(ramp, part.avg.get(), waiting, 1.0, env.rng);
-        let verdict = pkt.early(decision, config.ecn, config.harddrop);
+        let verdict = pkt.early(decision, config.marks);
         if !matches!(verdict, Verdict::Drop(_)) {
             part.enqueued(pkt.len);
         }

@@ -82,6 +82,7 @@
 
 use std::collections::VecDeque;
 
+use aqmkit_base::flow::salt;
 use aqmkit_base::{Amount, Duration, FlowKey, Instant};
 use serde::{Deserialize, Serialize};
 
@@ -187,7 +188,7 @@ impl Config {
         let mut word = 0;
         (0..u64::from(self.params.levels)).map(move |level| {
             if level % 4 == 0 {
-                word = flow.hash((set << 8) + level);
+                word = flow.hash(salt((set << 8) + level));
             }
             let bin = ((word & 0xffff) * bins) >> 16;
             word >>= 16;

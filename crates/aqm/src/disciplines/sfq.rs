@@ -12,6 +12,8 @@
 //!                     append; no buffer left: drop the last packet of the longest queue
 //! link is ready:      the first queue of the round sends one packet and becomes the last of it
 //! every `perturb`:    another p; every packet goes to its new queue
+//! with `redflowlimit`, arrival at a queue with packets, `b` its bytes:           [linux]
+//!                     avg <- (1 - w) avg + w b;  RED's decision (page `red`), each queue with its own
 //! with `quantum`:     the first queue sends while allot > 0, allot -= length;    [linux]
 //!                     else allot += quantum and it becomes the last of the round
 //! ```
@@ -27,7 +29,16 @@
 //! | `perturb` | | time | | how often the hash changes; without it, or at 0, never, and two flows that share a queue go on sharing it |
 //! | `rehash` | | | true | whether waiting packets move to their new queues when the hash changes; **if not, flows are put out of order** |
 //! | `quantum` | | size | | bytes of a turn, as Linux has it; without it a turn is one packet, and large packets get larger shares |
-//! | `headdrop` | | | false | drop the first packet of the longest queue, not the last: TCP hears of it sooner |
+//! | `headdrop` | | | false | drop the first packet of the longest queue, not the last: TCP hears of it sooner. With a RED, drop or mark the first packet of the queue, not the arriving one |
+//! | `redflowlimit` | | size | | gives each queue a RED, and is what it may hold in bytes |
+//! | `min` | | size | `max`/3 | average of a queue below which nothing is dropped early |
+//! | `max` | | size | `redflowlimit`/4 | average above which everything is; above it a flow loses all it sends |
+//! | `avpkt` | | size | the link's mean | typical packet: with `burst` it sets the weight |
+//! | `burst` | | packets | `(2 min + max)/(3 avpkt)` | so long a burst passes; at least `min` |
+//! | `weight` | w | 1 | by `burst` | weight of the newest sample, in the place of `burst` |
+//! | `probability` (`max_p`) | | 1 | 0.02 | drop probability as the average reaches `max` |
+//! | `ecn` | | | false | RED marks ECN-capable packets |
+//! | `harddrop` | | | false | RED drops them above `max` |
 //!
 //! ## Deviations
 //!
@@ -44,8 +55,9 @@
 //!    be longer than `depth` after that, until it has drained. `McKenney`'s packets stay where they are (`rehash =
 //!    false`), so that a flow may overtake itself.
 //! 5. The hashes come one after the other, not at random: a live link's flow keys are salted hashes already.
-//! 6. Linux has 127 flows unless told otherwise, and a RED in each queue (`redflowlimit`), which is not here.
-//!    With a limit in bytes the longest queue is the one with most bytes, as exactly as 256.
+//! 6. Linux has 127 flows unless told otherwise. Its RED has no regard to `redflowlimit`, which its page calls the hard
+//!    limit of a queue; here it is. The queues' RED decides as `red` does here, so not below two packets.
+//! 7. With a limit in bytes the longest queue is the one with most bytes, as exactly as 256.
 //!
 //! ## Limits
 //!
@@ -58,7 +70,7 @@
 //! ## Evidence
 //!
 //! `tests/oracle/sfq.rs` is the law above, literally, for both kinds of turn, with equal decisions on random and
-//! bursty traces; `tests/fair.rs` has the shares, and flows that part when the hash changes; `tests/fair_worked.rs` has
+//! bursty traces, and of the RED of each queue; `tests/tc.rs` has what `tc` derives; `tests/fair.rs` has the shares, and flows that part when the hash changes; `tests/fair_worked.rs` has
 //! rounds and stealing step by step.
 //!
 //! ## References
@@ -66,17 +78,23 @@
 //! * linux: `sch_sfq`, and tc-sfq(8): names, `depth`, `headdrop`, quantum turns.
 //! * mckenney90: P. `McKenney`, Stochastic Fairness Queueing, INFOCOM 1990.
 
+use aqmkit_base::flow::salt;
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::packet::Packet;
+use crate::aqm::Verdict;
+use crate::packet::{Packet, PacketView};
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::{FlowQueues, Links, List, fits, over};
 
-/// The first perturbation; the others follow it.
-const SALT: u64 = 0x6171_6d6b_6974_0004;
+/// The number of the first perturbation; the others follow it.
+const FIRST: u64 = 0x6171_6d6b_6974_0004;
+
+mod red;
+
+use red::FlowRed;
 
 /// The parameters of SFQ as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +119,31 @@ pub struct Params {
     pub quantum: Option<Bytes>,
     /// Whether the first packet of the longest queue is dropped.
     pub headdrop: bool,
+    /// Bytes that a queue with a RED may hold; without it they have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redflowlimit: Option<Bytes>,
+    /// RED's lower threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Bytes>,
+    /// RED's upper threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Bytes>,
+    /// Size of a typical packet; the link's where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avpkt: Option<Bytes>,
+    /// Packets of a burst that RED lets pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+    /// RED's weight of the newest sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// RED's drop probability as the average reaches `max`.
+    #[serde(alias = "max_p")]
+    pub probability: f64,
+    /// Whether RED marks ECN-capable packets.
+    pub ecn: bool,
+    /// Whether RED drops them above `max`.
+    pub harddrop: bool,
 }
 
 impl Default for Params {
@@ -114,6 +157,15 @@ impl Default for Params {
             rehash: true,
             quantum: None,
             headdrop: false,
+            redflowlimit: None,
+            min: None,
+            max: None,
+            avpkt: None,
+            burst: None,
+            weight: None,
+            probability: 0.02,
+            ecn: false,
+            harddrop: false,
         }
     }
 }
@@ -121,7 +173,7 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("sfq", Sfq);
 
-    fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
+    fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         usable_limit("limit", self.limit)?;
         in_range("divisor", f64::from(self.divisor), 1.0, 1_048_576.0)?;
         in_range("depth", f64::from(self.depth), 1.0, f64::INFINITY)?;
@@ -130,7 +182,9 @@ impl Discipline for Params {
         if let Some(quantum) = self.quantum {
             in_range("quantum", quantum.as_f64(), 64.0, f64::from(u32::MAX))?;
         }
-        Ok(Params { flows: Some(flows), perturb: self.perturb.filter(|t| !t.is_zero()), ..self.clone() })
+        let full = self.with_red(link)?;
+        full.red()?;
+        Ok(Params { flows: Some(flows), perturb: self.perturb.filter(|t| !t.is_zero()), ..full })
     }
 
     fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
@@ -143,6 +197,9 @@ impl Discipline for Params {
 pub struct Sfq<P> {
     /// As `effective` gives them.
     params: Params,
+    /// The RED of the queues, if they have one, and the state of each.
+    red: Option<red::Config>,
+    reds: Vec<FlowRed>,
     /// Each packet with its place in the order of arrivals.
     queues: FlowQueues<P, u64>,
     links: Links,
@@ -168,7 +225,10 @@ impl<P: Packet> Sfq<P> {
     pub fn new(params: &Params, link: &Link, now: Instant) -> Result<Self, ParamError> {
         let params = params.effective(link)?;
         let divisor = params.divisor as usize;
+        let red = params.red()?;
         Ok(Sfq {
+            reds: vec![FlowRed::default(); if red.is_some() { divisor } else { 0 }],
+            red,
             queues: FlowQueues::new(divisor, params.limit.unit()),
             links: Links::default(),
             round: List::default(),
@@ -184,7 +244,7 @@ impl<P: Packet> Sfq<P> {
     }
 
     fn hash(&self, packet: &P) -> usize {
-        let hash = packet.flow().hash(SALT.wrapping_add(self.perturbations));
+        let hash = packet.flow().hash(salt(FIRST.wrapping_add(self.perturbations)));
         (hash % u64::from(self.params.divisor)) as usize
     }
 
@@ -210,7 +270,13 @@ impl<P: Packet> Sfq<P> {
         self.busy = 0;
         moving.sort_unstable_by_key(|(arrival, _)| *arrival);
         for (arrival, packet) in moving.drain(..) {
-            self.append(self.hash(&packet), packet, arrival);
+            let q = self.hash(&packet);
+            if let Some(red) = &self.red
+                && !self.queues.is_empty(q)
+            {
+                self.reds[q].average(red, self.queues.length(q));
+            }
+            self.append(q, packet, arrival);
         }
         self.moving = moving;
     }
@@ -220,6 +286,9 @@ impl<P: Packet> Sfq<P> {
             self.links.push_back(&mut self.round, q);
             self.busy += 1;
             self.allot[q] = self.params.quantum.map_or(0, |quantum| quantum.0 as i64);
+            if self.red.is_some() {
+                self.reds[q] = FlowRed::default();
+            }
         }
         self.queues.push(q, packet, arrival);
     }
@@ -232,6 +301,30 @@ impl<P: Packet> Sfq<P> {
             self.busy -= 1;
         }
         Some(taken)
+    }
+
+    /// Why a packet may not come into queue `q`, if it may not: what the queue's RED says, or its limits. A mark is
+    /// the packet's, or with `headdrop` that of the queue's first if it can carry it.
+    fn refusal(&mut self, q: usize, packet: &mut P, cx: &mut Cx<'_, P>) -> Option<Why> {
+        let queue = self.queues.length(q);
+        let full = queue.packets >= u64::from(self.params.depth);
+        let Some(red) = self.red.as_ref().filter(|_| queue.packets > 0) else {
+            return full.then_some(Why::Unfair);
+        };
+        let decision = self.reds[q].decide(red, queue, cx.rng);
+        let verdict = |of: &P| PacketView::of(of, Duration::ZERO).early(decision, red.marks);
+        let full = full || queue.bytes + u64::from(packet.len()) > red.limit;
+        let head = self.queues.head_mut(q).filter(|_| self.params.headdrop).map(|(head, _)| head);
+        let marked = head.filter(|head| matches!(verdict(head), Verdict::Mark(_))).unwrap_or(packet);
+        match verdict(marked) {
+            Verdict::Drop(why) => Some(why),
+            _ if full => Some(Why::Unfair),
+            Verdict::Mark(why) => {
+                cx.mark(marked, why, &mut self.stats);
+                None
+            }
+            Verdict::Pass => None,
+        }
     }
 
     /// Drops from the longest queue until no more waits than the limit allows.
@@ -247,7 +340,7 @@ impl<P: Packet> Sfq<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Sfq<P> {
-    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
         self.catch_up(cx.now);
         self.stats.enqueued += 1;
         let q = self.hash(&packet);
@@ -255,12 +348,12 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         if one_more_queue || !fits(Backlog::default(), packet.len(), self.params.limit) {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
-        if self.queues.length(q).packets >= u64::from(self.params.depth) {
+        if let Some(why) = self.refusal(q, &mut packet, cx) {
             if !self.params.headdrop {
-                return cx.discard(packet, Why::Unfair, &mut self.stats);
+                return cx.discard(packet, why, &mut self.stats);
             }
             if let Some((head, _)) = self.take(q, true) {
-                cx.discard(head, Why::Unfair, &mut self.stats);
+                cx.discard(head, why, &mut self.stats);
             }
         }
         self.arrivals += 1;
@@ -314,6 +407,8 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         if params.perturb != self.params.perturb {
             self.next_perturbation = params.perturb.map(|period| cx.now + period);
         }
+        self.red = params.red()?;
+        self.reds.resize(if self.red.is_some() { params.divisor as usize } else { 0 }, FlowRed::default());
         self.params = params;
         self.queues.set_counting(self.params.limit.unit());
         self.shrink(|_| Why::Reconfigured, cx);

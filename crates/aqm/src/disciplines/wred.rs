@@ -22,7 +22,9 @@
 //! |---|---|---|---|---|
 //! | `limit` | | queue length | 240 | what the queue may hold; its unit is the unit of the average |
 //! | `weight` | w | 1 | 1/512 | weight of the newest sample; "exponential weighting constant" 9 |
+//! | `burst` | | packets | | in the place of `weight`, as RED's: what the lowest `min` of the classes lets pass |
 //! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `bandwidth` | | rate | the link's | how fast an idle queue's average decays |
 //! | `gentle` | | | false | the ramps from `max` to twice `max` |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` |
@@ -38,6 +40,9 @@
 //!    published.
 //! 2. Routers derive `max` from buffers and link speed; it is a plain number here.
 //! 3. The variant that counts flows is another scheme.
+//! 4. Linux's `gred` has a queue length and an average for each class (`DP`), and shares one among equal `prio` with
+//!    `grio`; here one average is everybody's. Its `probability`, `burst`, `avpkt` and `bandwidth` mean the same here; `DP` is
+//!    a class of the link, `setup DPs` the length of the list.
 //!
 //! ## Limits
 //!
@@ -56,17 +61,20 @@
 //! * floyd93: S. Floyd, V. Jacobson, Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM
 //!   `ToN` 1(4), 1993.
 
-use aqmkit_base::{Amount, Bytes, Instant};
+use aqmkit_base::{Amount, BitRate, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::classes::{ClassMap, REST};
 use crate::law::early::{DropMode, Ramp};
-use crate::law::ewma::QueueAverage;
-use crate::packet::PacketView;
-use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::law::ewma::{Averaging, AveragingParams, QueueAverage};
+use crate::packet::{MarkRules, PacketView};
+use crate::params::{ParamError, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
+
+/// The weight of the newest sample where nothing else is said: the routers' "exponential weighting constant" 9.
+const WEIGHT: f64 = 1.0 / 512.0;
 
 /// The parameters of WRED as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,11 +82,18 @@ use crate::registry::{Discipline, Link, discipline};
 pub struct Params {
     /// What the queue may hold.
     pub limit: Amount,
-    /// Weight of the newest sample of the queue.
-    pub weight: f64,
+    /// Weight of the newest sample of the queue; 1/512 where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// Packets of a burst that is to pass, in the place of `weight`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
     /// Size of a typical packet; the link's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avpkt: Option<Bytes>,
+    /// How fast an idle queue's average decays; the link's rate where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<BitRate>,
     /// Whether the probabilities ramp to 1 between `max` and twice `max`.
     pub gentle: bool,
     /// Whether ECN-capable packets are marked where an early drop is due.
@@ -110,8 +125,10 @@ impl Default for Params {
     fn default() -> Self {
         Params {
             limit: Amount::Packets(240.0),
-            weight: 1.0 / 512.0,
+            weight: None,
+            burst: None,
             avpkt: None,
+            bandwidth: None,
             gentle: false,
             ecn: false,
             harddrop: true,
@@ -141,15 +158,18 @@ impl Discipline for Params {
     discipline!("wred", Wred, Wred);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
-        let full = self.complete(link);
+        let full = self.complete();
         Wred::config(&full, link)?;
-        Ok(full)
+        let AveragingParams { weight, burst, avpkt, bandwidth } =
+            full.averaging().complete(link, full.least_min(), WEIGHT)?;
+        Ok(Params { weight, burst, avpkt, bandwidth, ..full })
     }
 }
 
 impl Params {
-    fn complete(&self, link: &Link) -> Self {
-        let mut full = Params { avpkt: Some(self.avpkt.unwrap_or(link.mean_packet)), ..self.clone() };
+    /// The same with every class and its thresholds.
+    fn complete(&self) -> Self {
+        let mut full = self.clone();
         if full.classes.is_empty() {
             full.classes.push(ClassParams::default());
         }
@@ -158,17 +178,25 @@ impl Params {
         }
         full
     }
+
+    fn averaging(&self) -> AveragingParams {
+        let &Params { weight, burst, avpkt, bandwidth, .. } = self;
+        AveragingParams { weight, burst, avpkt, bandwidth }
+    }
+
+    /// The average from which on something is dropped.
+    fn least_min(&self) -> Amount {
+        let mins = self.classes.iter().filter_map(|class| class.min);
+        mins.min_by(|a, b| a.value().total_cmp(&b.value())).unwrap_or(Amount::Packets(0.0))
+    }
 }
 
 /// WRED's parameters, checked.
 #[derive(Clone, Debug)]
 pub struct Config {
     limit: Amount,
-    weight: f64,
-    /// Typical packets that the link drains in a second.
-    drain_rate: f64,
-    ecn: bool,
-    harddrop: bool,
+    averaging: Averaging,
+    marks: MarkRules,
     map: ClassMap,
     ramps: Vec<Ramp>,
 }
@@ -186,7 +214,7 @@ impl Aqm for Wred {
     type Config = Config;
 
     fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
-        let full = params.complete(link);
+        let full = params.complete();
         let unit = full.limit.unit();
         let ramp = |(i, class): (usize, &ClassParams)| {
             let checked = || {
@@ -195,14 +223,10 @@ impl Aqm for Wred {
             };
             checked().map_err(|e: ParamError| e.within(&format!("classes[{i}]")))
         };
-        in_range("weight", full.weight, f64::MIN_POSITIVE, 1.0)?;
-        let mean_packet = link.avpkt(full.avpkt)?;
         Ok(Config {
             limit: usable_limit("limit", full.limit)?,
-            weight: full.weight,
-            drain_rate: link.packets_per_sec(mean_packet),
-            ecn: full.ecn,
-            harddrop: full.harddrop,
+            averaging: full.averaging().check(link, full.least_min(), WEIGHT)?,
+            marks: MarkRules { ecn: full.ecn, harddrop: full.harddrop, nodrop: false },
             map: ClassMap::new(link, full.classes.iter().map(|c| c.class.as_str()))?,
             ramps: full.classes.iter().enumerate().map(ramp).collect::<Result<_, _>>()?,
         })
@@ -217,7 +241,7 @@ impl Aqm for Wred {
     }
 
     fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
-        self.avg.on_arrival(config.weight, queue.length(config.limit.unit()), config.drain_rate, env.now);
+        self.avg.on_arrival(config.averaging, queue.length(config.limit.unit()), env.now);
         let entry = config.map.entry(pkt.class);
         let (mode, ramp) = (&mut self.modes[entry], &config.ramps[entry]);
         if queue.full {
@@ -225,7 +249,7 @@ impl Aqm for Wred {
             return Verdict::Drop(Why::Overflow);
         }
         let decision = mode.on_arrival(ramp, self.avg.get(), queue.packets, 1.0, env.rng);
-        pkt.early(decision, config.ecn, config.harddrop)
+        pkt.early(decision, config.marks)
     }
 
     fn on_departure(&mut self, _config: &Config, _pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {

@@ -1,5 +1,6 @@
 //! Mathematics that several disciplines share: no packets, no time of its own.
 
+pub mod adaptive;
 pub mod curvy;
 pub mod dq_rate;
 pub mod early;
@@ -8,6 +9,7 @@ pub mod misbehaving;
 pub mod part;
 pub mod pi;
 pub mod preferential;
+pub mod priorities;
 pub mod rate;
 pub mod sharing;
 pub mod tcp;

@@ -38,6 +38,11 @@ impl<T> Pool<T> {
         self.slots[queue.front()?].as_ref()
     }
 
+    /// What is at the head of `queue`, to be changed.
+    pub fn head_mut(&mut self, queue: List) -> Option<&mut T> {
+        self.slots[queue.front()?].as_mut()
+    }
+
     /// Takes what is at the head of `queue`.
     pub fn pop(&mut self, queue: &mut List) -> Option<T> {
         let slot = queue.front()?;

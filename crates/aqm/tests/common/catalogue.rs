@@ -27,6 +27,11 @@ pub fn options() -> Vec<Spec> {
             "red",
             r#"{"limit": "60kb", "min": "5kb", "max": "15kb", "ecn": true, "harddrop": false, "weight": 0.05}"#,
         ),
+        spec(
+            "red",
+            r#"{"limit": "60kb", "burst": 12, "bandwidth": "3mbit", "ecn": true, "harddrop": false, "nodrop": true, "adaptive": true,
+                "interval": "4ms"}"#,
+        ),
         spec("ared", r#"{"limit": 60, "weight": 0.05, "interval": "10ms", "max_p": 0.3, "ecn": true}"#),
         spec(
             "ared",
@@ -59,7 +64,8 @@ pub fn options() -> Vec<Spec> {
         ),
         spec(
             "choke",
-            r#"{"limit": "60kb", "min": "2kb", "max": "20kb", "weight": 0.2, "draw": "back", "ecn": true, "harddrop": true}"#,
+            r#"{"limit": "60kb", "min": "2kb", "max": "20kb", "burst": 9, "bandwidth": "2mbit", "byte_mode": true, "draw": "back",
+                "ecn": true, "harddrop": true, "nodrop": true}"#,
         ),
         spec("fred", r#"{"limit": 60, "max": 20, "ecn": true, "weight": 0.05}"#),
         spec("fred", r#"{"limit": 60, "max": 20, "many_flows": false, "weight": 0.05}"#),
@@ -92,6 +98,10 @@ pub fn options() -> Vec<Spec> {
         ),
         spec("rio", r#"{"limit": 60, "in": ["multimedia"], "weight": 0.2, "coupled": false}"#),
         spec("wred", r#"{"limit": 60, "weight": 0.2, "ecn": true, "classes": [{"class": "other"}, {"max": 20}]}"#),
+        spec(
+            "wred",
+            r#"{"limit": 60, "burst": 20, "bandwidth": "3mbit", "classes": [{"class": "tcp", "min": 4}, {"max": 9}]}"#,
+        ),
         spec("wred", r#"{"limit": "60kb", "weight": 0.2, "gentle": true, "classes": [{"max": "9kb"}]}"#),
         spec("rio-ps", r#"{"limit": 60, "threshold": 3, "t_c": "7ms", "t_u": "2ms", "flows": 4, "weight": 0.2}"#),
         spec("rio-ps", r#"{"limit": "60kb", "slr": 0.5, "t_c": "0s", "weight": 0.2, "ecn": false}"#),
@@ -108,10 +118,28 @@ pub fn options() -> Vec<Spec> {
         spec("cbt", &format!(r#"{{"limit": 60, "ecn": true, "classes": [{three}]}}"#)),
         spec("cbt", &format!(r#"{{"limit": "60kb", "counting": "bytes", "classes": [{bytes}]}}"#)),
         spec("cbq", &format!(r#"{{"classes": [{shares}]}}"#)),
+        spec(
+            "cbq",
+            r#"{"link_sharing": "ancestors", "maxburst": 4, "minburst": 1, "classes": [{"class": "tcp", "share": 0.3, "limit": 20},
+                {"class": "multimedia", "share": 0.2, "priority": 1, "borrow": false, "limit": 20},
+                {"class": "*", "share": 0.4, "priority": 2, "parent": "g", "limit": "9kb"}]}"#,
+        ),
         spec("drr", &format!(r#"{{"limit": 60, "quantum": "300b", "flow_limit": "20kb", "classes": [{weights}]}}"#)),
         spec("drr", &format!(r#"{{"limit": "60kb", "buckets": 3, "headdrop": true, "classes": [{weights}]}}"#)),
+        spec(
+            "drr",
+            r#"{"limit": 60, "quantum": "900b", "latency_critical": ["tcp"], "contract": "2kb", "period": "5ms", "contracts": 8}"#,
+        ),
         spec("sfq", r#"{"limit": 60, "divisor": 4, "depth": 30, "flows": 3, "perturb": "3ms", "quantum": "500b"}"#),
         spec("sfq", r#"{"limit": "60kb", "divisor": 7, "depth": 20, "headdrop": true, "perturb": "700us"}"#),
+        spec(
+            "sfq",
+            r#"{"limit": 100, "divisor": 4, "depth": 60, "perturb": "9ms", "redflowlimit": "40kb", "max": "12kb", "weight": 0.2, "ecn": true}"#,
+        ),
+        spec(
+            "sfq",
+            r#"{"divisor": 3, "redflowlimit": "40000b", "probability": 0.3, "headdrop": true, "ecn": true, "harddrop": true}"#,
+        ),
         spec("fq", &format!(r#"{{"limit": 60, "delta": "3000b", "flows": 5, "classes": [{weights}]}}"#)),
         spec("fq", &format!(r#"{{"limit": "60kb", "clock": "self", "flows": 3, "classes": [{weights}]}}"#)),
         spec(

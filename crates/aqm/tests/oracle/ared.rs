@@ -24,6 +24,8 @@ struct Ared {
     drain_rate: f64,
     q_limit: usize,
     timer: Option<Timer>,
+    gentle: bool,
+    nodrop: bool,
     status: Status,
     max_p: f64,
     q_avg: f64,
@@ -42,6 +44,8 @@ impl Ared {
             drain_rate: 1250.0,
             q_limit: 60,
             timer,
+            gentle: true,
+            nodrop: false,
             status: Status::Between,
             max_p: 0.1,
             q_avg: 0.0,
@@ -87,7 +91,7 @@ impl Ared {
     fn drop_test(&mut self, rng: &mut Rng) -> Option<bool> {
         self.count += 1;
         if self.q_avg > self.th_min && self.queue.len() > 1 {
-            if self.q_avg > 2.0 * self.th_max {
+            if self.q_avg > if self.gentle { 2.0 * self.th_max } else { self.th_max } {
                 return Some(true);
             }
             if !self.in_early_drop {
@@ -118,7 +122,7 @@ impl Literal for Ared {
         } else {
             self.q_avg = (1.0 - self.w) * self.q_avg + self.w * self.queue.len() as f64;
         }
-        if self.timer.is_none() {
+        if self.timer.is_none() && self.gentle {
             self.feng();
         }
         if self.queue.len() >= self.q_limit {
@@ -129,7 +133,8 @@ impl Literal for Ared {
             None => self.queue.push_back(packet),
             Some(forced) => {
                 self.count = 0;
-                if signal(&mut packet, !forced, seen) {
+                let unmarked = self.nodrop && !forced && !packet.ecn.is_capable();
+                if unmarked || signal(&mut packet, !forced, seen) {
                     self.queue.push_back(packet);
                 }
             }
@@ -168,4 +173,25 @@ fn fengs_variant_is_its_adaptation_on_red() {
     let params = r#"{"limit": 60, "weight": 0.05, "min": 5, "max": 15, "variant": "feng", "ecn": true}"#;
     let stats = compare(&spec("ared", params), &link(), || Ared::new(5.0, 15.0, None));
     assert_seen(&stats, &[Why::Early, Why::Forced], &[Why::Early]);
+}
+
+/// RED with the adaptation, as Linux has it: without the gentle ramp.
+#[test]
+fn red_adapts_in_the_words_of_tc() {
+    let params =
+        r#"{"limit": 60, "weight": 0.05, "min": 5, "max": 15, "adaptive": true, "interval": "10ms", "ecn": true}"#;
+    let timer = Timer::new(Duration::from_millis(10));
+    let oracle = || Ared { gentle: false, ..Ared::new(5.0, 15.0, Some(timer.clone())) };
+    let stats = compare(&spec("red", params), &link(), oracle);
+    assert_seen(&stats, &[Why::Early, Why::Forced], &[Why::Early]);
+}
+
+/// Fails where packets that cannot carry a mark are let in above `max` in spite of `harddrop`.
+#[test]
+fn red_lets_in_what_it_cannot_mark() {
+    let params = r#"{"limit": 60, "weight": 0.05, "min": 5, "max": 15, "ecn": true, "nodrop": true}"#;
+    let oracle = || Ared { gentle: false, nodrop: true, ..Ared::new(5.0, 15.0, None) };
+    let stats = compare(&spec("red", params), &link(), oracle);
+    assert_seen(&stats, &[Why::Forced], &[Why::Early]);
+    assert_eq!(stats.dropped[Why::Early as usize], 0);
 }

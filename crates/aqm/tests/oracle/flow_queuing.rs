@@ -1,6 +1,7 @@
 //! RFC 8290, section 4, over the transcriptions of CoDel and PIE. Every queue's timer is punctual.
 
 use aqmkit_aqm::Why;
+use aqmkit_base::flow::salt;
 use aqmkit_base::{Duration, FlowKey, Instant, Rng};
 
 use crate::codel::Codel;
@@ -110,7 +111,7 @@ impl<Q: Queue> Fq<Q> {
 impl<Q: Queue> Oracle for Fq<Q> {
     fn arriving(&mut self, packet: Pkt, now: Instant, rng: &mut Rng) -> bool {
         self.punctual(now);
-        let hash = FlowKey(packet.flow).hash(self.salt) >> 32;
+        let hash = FlowKey(packet.flow).hash(salt(self.salt)) >> 32;
         let i = ((hash * self.queues.len() as u64) >> 32) as usize;
         if !self.queues[i].enqueue(packet, now, rng) {
             return false;

@@ -260,7 +260,7 @@ fn floyd_fall_is_the_scripts_detection_and_release() {
     let reasons = RefCell::new(BTreeSet::new());
     for (friendly, rtt, max) in [(true, 0.2, 12), (false, 0.01, 58)] {
         let params = format!(
-            r#"{{"interval": "50ms", "rtt": "{rtt}s", "limit": 60, "restricted_limit": 15, "max": {max}, "weight": 0.0625, "friendly": {friendly}}}"#
+            r#"{{"interval": "50ms", "rtt": "{rtt}s", "limit": 60, "restricted_limit": 15, "min": 5, "max": {max}, "weight": 0.0625, "friendly": {friendly}}}"#
         );
         let stats = compare(&spec("floyd-fall", &params), &link(), 7, || {
             let mut tree = Sharing::default();

@@ -94,6 +94,7 @@ impl Oracle for Red {
     }
 }
 
+/// What drains an idle queue's average is 10 Mbit/s of 1000-byte packets.
 pub(crate) fn oracle(w: f64, th_min: f64, th_max: f64, q_limit: usize) -> Red {
     Red {
         w,
@@ -120,4 +121,14 @@ fn red_is_figures_3_6_to_3_10() {
         let stats = compare(&spec("red", &params), &link(), 5, || oracle(weight, 5.0, max, limit));
         assert_seen(&stats, &reasons);
     }
+}
+
+/// The weight of a burst, and a slower rate for the average of an idle queue; with the link's rate it fails.
+#[test]
+fn red_is_figures_3_6_to_3_10_in_the_words_of_tc() {
+    let params =
+        r#"{"limit": 60, "min": 5, "max": 15, "burst": 10, "avpkt": "500b", "bandwidth": "1mbit", "probability": 0.1}"#;
+    let oracle = || Red { drain_rate: 250.0, ..oracle(1.0 / 16.0, 5.0, 15.0, 60) };
+    let stats = compare(&spec("red", params), &link(), 5, oracle);
+    assert_seen(&stats, &[Why::Early, Why::Forced]);
 }

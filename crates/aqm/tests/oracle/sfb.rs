@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use aqmkit_aqm::Why;
+use aqmkit_base::flow::salt;
 use aqmkit_base::{Duration, FlowKey, Instant, Rng};
 
 use crate::common::{Pkt, link, spec};
@@ -41,7 +42,7 @@ struct Sfb {
 
 /// The independent hash functions of a set: sixteen bits for each level.
 fn h(flow: u64, set: u64) -> Vec<Place> {
-    let word = |i: u64| FlowKey(flow).hash(set * 256 + i / 4 * 4) >> (16 * (i % 4)) & 0xffff;
+    let word = |i: u64| FlowKey(flow).hash(salt(set * 256 + i / 4 * 4)) >> (16 * (i % 4)) & 0xffff;
     (0..L).map(|i| (set, i, word(i) * N / 65536)).collect()
 }
 

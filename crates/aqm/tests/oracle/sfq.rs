@@ -1,6 +1,7 @@
 //! The law of SFQ, with both kinds of turn and with a hash that changes.
 
 use aqmkit_aqm::Why;
+use aqmkit_base::flow::salt;
 use aqmkit_base::{Duration, FlowKey, Instant, Rng};
 
 use crate::common::{Pkt, link, spec};
@@ -48,7 +49,7 @@ impl Sfq {
     }
 
     fn hash(&self, p: Pkt) -> usize {
-        (FlowKey(p.flow).hash(self.perturbation) % self.queues.q.len() as u64) as usize
+        (FlowKey(p.flow).hash(salt(self.perturbation)) % self.queues.q.len() as u64) as usize
     }
 
     fn perturb(&mut self, now: Instant) {

@@ -1,0 +1,72 @@
+//! The contracts of DRR+: a latency-critical flow sends no more than so much in a period.
+
+use aqmkit_base::{Duration, FlowKey, Instant};
+
+use super::Params;
+use crate::classes::ClassSet;
+use crate::params::{ParamError, in_range, positive_time};
+use crate::registry::Link;
+use crate::storage::FlowCache;
+
+/// What flows have contracts, and what they say.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    pub(super) critical: ClassSet,
+    bytes: u64,
+    period: Duration,
+    flows: usize,
+}
+
+impl Terms {
+    /// The contract that the parameters describe, if they name classes for it.
+    pub(super) fn new(params: &Params, link: &Link) -> Result<Option<Self>, ParamError> {
+        if params.latency_critical.is_empty() {
+            return Ok(None);
+        }
+        let missing =
+            || ParamError::new("period", "nothing", "flows that are latency critical need the time of a contract");
+        let critical = ClassSet::new("latency_critical", link, &params.latency_critical)?;
+        let period = positive_time("period", params.period.ok_or_else(missing)?)?;
+        in_range("contracts", f64::from(params.contracts), 1.0, 1_048_576.0)?;
+        Ok(Some(Terms { critical, bytes: params.contract.0, period, flows: params.contracts as usize }))
+    }
+
+    /// Flows whose contract is watched.
+    pub(super) fn flows(&self) -> usize {
+        self.flows
+    }
+}
+
+/// What a flow has sent in its period.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    since: Instant,
+    bytes: u64,
+}
+
+/// Who keeps to the contract.
+#[derive(Clone, Debug)]
+pub(super) struct Police {
+    sent: FlowCache<Sent>,
+}
+
+impl Police {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Police { sent: FlowCache::new(terms.flows) }
+    }
+
+    /// A packet of a latency-critical flow arrives: whether the flow has kept to its contract. A violation begins
+    /// the period anew, as the paper's timer that each packet resets does, so that only silence makes up for it.
+    pub(super) fn meets(&mut self, terms: &Terms, flow: FlowKey, len: u32, now: Instant) -> bool {
+        let sent = self.sent.get_or(flow, || Sent { since: now, bytes: 0 });
+        if now.since(sent.since) >= terms.period {
+            *sent = Sent { since: now, bytes: 0 };
+        }
+        sent.bytes = sent.bytes.saturating_add(u64::from(len));
+        let meets = sent.bytes <= terms.bytes;
+        if !meets {
+            sent.since = now;
+        }
+        meets
+    }
+}

@@ -1,0 +1,70 @@
+//! Adaptive RED's slow change of the slope of RED's ramp.
+//!
+//! Floyd, Gummadi and Shenker 2001, Figure 1.
+
+use aqmkit_base::Duration;
+
+use super::early::Ramp;
+use crate::params::{ParamError, in_range};
+
+/// How `max_p` moves, so that the average stays in the middle between the thresholds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adaptation {
+    /// Between changes.
+    pub interval: Duration,
+    /// Most that `max_p` rises at once.
+    pub alpha: f64,
+    /// What `max_p` falls by.
+    pub beta: f64,
+    /// Above it `max_p` rises no further.
+    pub top: f64,
+    /// Below it `max_p` falls no further.
+    pub bottom: f64,
+}
+
+/// The paper's, which are Linux's too.
+impl Default for Adaptation {
+    fn default() -> Self {
+        Adaptation { interval: Duration::from_millis(500), alpha: 0.01, beta: 0.9, top: 0.5, bottom: 0.01 }
+    }
+}
+
+impl Adaptation {
+    /// Refuses what is no adaptation.
+    ///
+    /// # Errors
+    /// When the interval is below 100 microseconds, a gain or bound is no fraction, or the bounds are in the wrong order.
+    pub fn check(self) -> Result<Self, ParamError> {
+        if self.interval < Duration::from_micros(100) {
+            return Err(ParamError::new("interval", self.interval, "it must be at least 100us"));
+        }
+        in_range("alpha", self.alpha, 0.0, 1.0)?;
+        in_range("beta", self.beta, 0.0, 1.0)?;
+        in_range("top", self.top, 0.0, 1.0)?;
+        in_range("bottom", self.bottom, 0.0, self.top)?;
+        Ok(self)
+    }
+
+    /// What is to be done every interval.
+    pub fn adapt(&self, ramp: &mut Ramp, avg: f64) {
+        let (low, high) = aim(ramp);
+        let max_p = ramp.max_p;
+        if avg > high && max_p <= self.top {
+            ramp.max_p = (max_p + self.alpha.min(max_p / 4.0)).min(1.0);
+        } else if avg < low && max_p >= self.bottom {
+            ramp.max_p = max_p * self.beta;
+        }
+    }
+
+    /// Whether nothing will move while the average does not rise.
+    #[must_use]
+    pub fn at_rest(&self, ramp: &Ramp, avg: f64) -> bool {
+        ramp.max_p < self.bottom && avg < aim(ramp).0
+    }
+}
+
+/// Between which the average is to be.
+fn aim(ramp: &Ramp) -> (f64, f64) {
+    let Ramp { min, max, .. } = ramp;
+    (min + 0.4 * (max - min), min + 0.6 * (max - min))
+}
