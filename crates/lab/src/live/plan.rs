@@ -5,7 +5,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_flows::transport::Profile;
 use aqmkit_live::link::{LinkSetup, congestion_controls};
 use aqmkit_live::shaper::Setup;
-use aqmkit_live::wire::Classes;
+use aqmkit_live::wire::{Classes, Named};
 use aqmkit_sim::Scenario;
 use aqmkit_sim::scenario::{Delays, Group};
 
@@ -80,9 +80,11 @@ fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
         let ports = scenario.groups.iter().enumerate().filter(|(_, g)| g.class.index() == class).map(|(i, _)| port(i));
         let last = (class + 1 == scenario.classes.len()).then(|| "*".to_owned());
         let rules: Vec<String> = ports.map(|p| format!("tcp:{p},udp:{p}")).chain(last).collect();
-        format!("{name}={}", rules.join(","))
-            .parse()
-            .map_err(|_| NotLive::Unfit(format!("class {name} has no traffic")))
+        if rules.is_empty() {
+            return Ok(Named::nothing(name));
+        }
+        let text = format!("{name}={}", rules.join(","));
+        text.parse().map_err(|_| NotLive::Unfit(format!("the name of class {name} holds a sign that it may not")))
     };
     Ok(Classes::new(scenario.classes.iter().enumerate().map(one).collect::<Result<_, _>>()?))
 }

@@ -1,11 +1,12 @@
-//! Datagrams of applications: a socket for each on the server's side, so that each is a flow of its own, and one for
-//! each group on the client's.
+//! Datagrams of applications: a socket for each that sends any, on the server's side, so that each is a flow of its own, and
+//! one for each group on the client's.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use aqmkit_base::Instant;
 use aqmkit_live::link::Link;
+use aqmkit_live::netns::Netns;
 use rustix::event::epoll;
 
 use super::DATAGRAM;
@@ -25,10 +26,13 @@ pub(super) struct Arrived {
 
 /// The sockets.
 pub(super) struct Datagrams {
-    /// By application.
-    senders: Vec<UdpSocket>,
+    /// By application: of which group it is, and its socket, opened with its first datagram.
+    senders: Vec<(usize, Option<UdpSocket>)>,
     /// By group.
     receivers: Vec<UdpSocket>,
+    servers: Netns,
+    client: IpAddr,
+    server: IpAddr,
     buffer: Vec<u8>,
 }
 
@@ -39,19 +43,14 @@ impl Datagrams {
         let receivers = link.client.namespace.inside(|| {
             (0..count).map(|g| UdpSocket::bind(SocketAddr::new(client, port(g)))).collect::<io::Result<Vec<_>>>()
         })?;
-        let sender = |group: &usize| {
-            let socket = UdpSocket::bind(SocketAddr::new(server, 0))?;
-            socket.connect(SocketAddr::new(client, port(*group)))?;
-            socket.set_nonblocking(true)?;
-            Ok(socket)
-        };
-        let senders = link.server.namespace.inside(|| groups.iter().map(sender).collect::<io::Result<Vec<_>>>())?;
+        let senders = groups.iter().map(|group| (*group, None)).collect();
+        let servers = link.server.namespace.try_clone()?;
         for (group, socket) in receivers.iter().enumerate() {
             socket.set_nonblocking(true)?;
             let about = epoll::EventData::new_u64(DATAGRAM | group as u64);
             epoll::add(epoll, socket, about, epoll::EventFlags::IN)?;
         }
-        Ok(Datagrams { senders, receivers, buffer: vec![0; 65_536] })
+        Ok(Datagrams { senders, receivers, servers, client, server, buffer: vec![0; 65_536] })
     }
 
     pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, now: Instant) {
@@ -59,8 +58,13 @@ impl Datagrams {
         self.buffer[..4].copy_from_slice(&(app as u32).to_be_bytes());
         self.buffer[4..12].copy_from_slice(&tag.to_be_bytes());
         self.buffer[12..20].copy_from_slice(&now.as_nanos().to_be_bytes());
+        let (group, socket) = &mut self.senders[app];
+        if socket.is_none() {
+            let (from, to) = (SocketAddr::new(self.server, 0), SocketAddr::new(self.client, port(*group)));
+            *socket = self.servers.inside(|| sender(from, to)).ok();
+        }
         // A datagram that the kernel has no room for is lost, as it would be on the way.
-        let _ = self.senders[app].send(&self.buffer[..len]);
+        let _ = socket.as_ref().map(|s| s.send(&self.buffer[..len]));
     }
 
     pub(super) fn receive(&mut self, group: usize) -> Option<Arrived> {
@@ -73,4 +77,11 @@ impl Datagrams {
             }
         }
     }
+}
+
+fn sender(from: SocketAddr, to: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(from)?;
+    socket.connect(to)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }

@@ -178,6 +178,7 @@ impl Hosts {
     fn happen(&mut self, at: Instant, due: Due) {
         match due {
             Due::Window => {
+                self.connections.count(&mut self.record);
                 let counters: Vec<Vec<f64>> =
                     self.groups.iter().map(|(_, _, apps)| self.counters(apps.clone())).collect();
                 self.record.turn(at, &counters);
@@ -194,7 +195,7 @@ impl Hosts {
                 self.tell_group(group, traffic::Event::Stop);
                 for app in self.groups[group].2.clone() {
                     self.apps[app].stopped = true;
-                    self.connections.drop_all_of(app);
+                    self.connections.drop_all_of(app, &mut self.record);
                 }
             }
         }
