@@ -52,9 +52,8 @@ pub fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk)
     }
     let all: Vec<Agreement> = results.iter().flat_map(|r| r.agreements.clone()).collect();
     if args.json {
-        let list = results
-            .iter()
-            .map(|r| json!({ "experiment": r.experiment, "scale": r.scale, "agreements": r.agreements }));
+        let list =
+            results.iter().map(|r| json!({ "experiment": r.experiment, "scale": r.scale, "agreements": r.agreements }));
         say::print(&serde_json::to_string_pretty(&list.collect::<Vec<_>>())?)?;
     } else {
         let agree = all.iter().filter(|a| a.holds()).count();

@@ -165,7 +165,9 @@ fn windows(scenario: &Scenario, setup: &LinkSetup, measured: &Measured) -> Vec<W
         // The first window of a link is the whole.
         let sides = measured.directions.iter().zip([setup.down.rate, setup.up.rate]);
         let of = sides.filter_map(|((name, windows), rate)| Some((name, windows.get(i + 1)?, rate)));
-        let links = of.filter(|(name, ..)| is_reported(scenario, name)).map(|(name, w, rate)| (name.clone(), stats::link(w, rate)));
+        let links = of
+            .filter(|(name, ..)| is_reported(scenario, name))
+            .map(|(name, w, rate)| (name.clone(), stats::link(w, rate)));
         let down = measured.directions.first().and_then(|d| d.1.get(i + 1));
         let classes = scenario.classes.iter().enumerate();
         Window {

@@ -7,6 +7,7 @@
 mod control;
 mod frames;
 mod trouble;
+mod xdp;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::BitRate;
-use aqmkit_live::bridge::{Bridge, BridgeSetup};
+use aqmkit_live::bridge::{Bridge, BridgeSetup, Io};
 use aqmkit_live::netns::{Netns, set_sysctl};
 use aqmkit_live::offload::{OFFLOADS, switch};
 use aqmkit_live::wire::Classes;
@@ -73,16 +74,21 @@ impl Place {
         side.inside(|| {
             set_sysctl("net.ipv4.tcp_ecn", "1")?;
             // What a network card would cut must be cut before the bridge.
-            OFFLOADS.iter().filter(|o| o.name != "gro").try_for_each(|o| switch(outer, o, false))
+            OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name)).try_for_each(|o| switch(outer, o, false))
         })
     }
 
     fn bridge(&self, aqm: &str, parameters: &str, rate: BitRate) -> Result<Bridge, LiveError> {
+        self.bridge_by(Io::Packet, aqm, parameters, rate)
+    }
+
+    fn bridge_by(&self, io: Io, aqm: &str, parameters: &str, rate: BitRate) -> Result<Bridge, LiveError> {
         let table: serde_json::Value = serde_json::from_str(parameters).unwrap();
         let spec = Spec::read(aqm, table).unwrap();
         let direction = |name| Setup::new(name, rate, aqmkit_base::Duration::ZERO, spec.clone());
         let setup = BridgeSetup {
             interfaces: ["m1".to_owned(), "m2".to_owned()],
+            io,
             directions: [direction("forth"), direction("back")],
             classes: Classes::default(),
             salt: 1,
