@@ -47,7 +47,7 @@ pub(super) fn all_frames_pass(place: &Place) {
     ];
     frames.iter().for_each(|f| a.send(f).unwrap());
     let (mut buffer, mut came) = ([0; 2000], Vec::new());
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while came.len() < frames.len() && std::time::Instant::now() < end {
         match b.receive(&mut buffer) {
             Ok(n) if buffer[..6] == frames[0][..6] => came.push(buffer[..n].to_vec()),
@@ -64,6 +64,7 @@ fn marks_reach_the_receiver_with_right_checksums() {
     let Some(place) = Place::new() else { return };
     let bridge = place.bridge("step", r#"{ "threshold": 3, "not_ect": "pass" }"#, BitRate::from_mbps(20)).unwrap();
     let took = place.transfer(2_000_000).as_secs_f64();
+    Place::settled(&bridge);
     let measured = bridge.close().unwrap();
     let marked = measured.directions[0].1[0].total.marked[Why::Step as usize];
     let text = place.b.inside(|| std::fs::read_to_string("/proc/thread-self/net/netstat")).unwrap();
@@ -74,5 +75,5 @@ fn marks_reach_the_receiver_with_right_checksums() {
     assert!(marked > 10, "{marked}");
     assert_eq!(counted, marked);
     // 2 MB at 20 Mbit/s are 0.83 s with headers; a machine that is busy may need longer.
-    assert!((0.8..10.0).contains(&took), "{took}");
+    assert!((0.8..60.0).contains(&took), "{took}");
 }
