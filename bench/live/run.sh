@@ -1,9 +1,10 @@
 #!/bin/sh
-# What the live link carries: real TCP at several rates, and the smallest packets, beside a bare TUN loop in the same run.
+# What the live link carries: real TCP at several rates, and the smallest packets, beside bare loops over TUN devices, AF_PACKET
+# and AF_XDP in the same run.
 #
 #   sudo bench/live/run.sh [SECONDS]
 #
-# needs iperf3 and jq, and builds aqmkit and the bare loop first. Each line is one run: what the receiver got, what share
+# needs iperf3, ip and jq, and builds aqmkit and the bare loop first. Each line is one run: what the receiver got, what share
 # of the link's rate that is, how late packets were handed on, and how much of a core the link took.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -25,12 +26,17 @@ for rate in 40 100 200 400 800; do
     got=$(jq '.end.sum_received.bits_per_second / 1e6 | round' "$work/tcp.json")
     printf 'TCP at %s Mbit/s: %s Mbit/s received; %s\n' "$rate" "$got" "$(late "$work/link.json")"
 done
-"$bare" 'iperf3 -s' "$tcp"
-printf 'TCP over the bare loop: %s Mbit/s received\n' "$(jq '.end.sum_received.bits_per_second / 1e6 | round' "$work/tcp.json")"
+for kind in tun packet xdp; do
+    "$bare" $kind 'iperf3 -s' "$tcp" 2> "$work/cost" || true
+    printf 'TCP over the bare loop, %s: %s Mbit/s received; %s\n' $kind \
+        "$(jq '.end.sum_received.bits_per_second / 1e6 | round' "$work/tcp.json")" "$(cat "$work/cost")"
+done
 
 udp='iperf3 -u -b 0 -l 18 -J -c $AQMKIT_BASE -t '$seconds' > '$work'/udp.json'
 pps='(.end.sum.packets - .end.sum.lost_packets) / .end.sum.seconds / 1000 | round'
 "$aqmkit" -q link --rate 10gbit --aqm fifo:limit=1000 --server 'iperf3 -s' --out "$work/link.json" -- sh -c "$udp" 2>/dev/null || true
 printf '46-byte packets over the link: %s kpps received; %s\n' "$(jq "$pps" "$work/udp.json")" "$(late "$work/link.json")"
-"$bare" 'iperf3 -s' "$udp"
-printf '46-byte packets over the bare loop: %s kpps received\n' "$(jq "$pps" "$work/udp.json")"
+for kind in tun packet xdp; do
+    "$bare" $kind 'iperf3 -s' "$udp" 2> "$work/cost" || true
+    printf '46-byte packets over the bare loop, %s: %s kpps received; %s\n' $kind "$(jq "$pps" "$work/udp.json")" "$(cat "$work/cost")"
+done

@@ -31,5 +31,9 @@ fuzz_target!(|data: &[u8]| {
     let again = marked.clone();
     mark_ce(&mut marked, network);
     assert_eq!(marked, again, "a second mark changes nothing");
-    checksum::complete(&mut marked, network);
+    if checksum::complete(&mut marked, network) {
+        let done = marked.clone();
+        checksum::complete_where_open(&mut marked, network);
+        assert_eq!(marked, done, "a checksum that is there is left alone");
+    }
 });

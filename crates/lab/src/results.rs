@@ -43,6 +43,9 @@ pub struct Results {
     /// The figures of the report.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// Simulated and live values side by side, where both were run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agreements: Vec<Agreement>,
     /// How many runs were asked for; more than were done when the experiment was interrupted.
     pub planned: usize,
 }
@@ -62,6 +65,29 @@ pub struct Overview {
     pub per_flow: bool,
     /// What the reader should know of it.
     pub note: String,
+}
+
+/// One quantity of one combination, simulated and live.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// The combination, and the window where there are several.
+    pub place: String,
+    /// The quantity, with its unit.
+    pub what: String,
+    /// Simulated, in the mean over the repeats.
+    pub simulated: f64,
+    /// Live, in the mean over the repeats that the machine could keep up with.
+    pub live: f64,
+    /// How far apart they may be.
+    pub within: f64,
+}
+
+impl Agreement {
+    /// Whether they are close enough.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        (self.simulated - self.live).abs() <= self.within
+    }
 }
 
 /// A published table whose cells are claimed.

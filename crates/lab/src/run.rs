@@ -15,6 +15,7 @@ use aqmkit_sim::{Control, Error, Output, Progress};
 
 use crate::cli::clock::Meter;
 use crate::experiment::{Experiment, RunSpec, Scale};
+use crate::live::agree::agreements;
 use crate::report::RunData;
 use crate::results::{Axis, Entry, Results};
 use crate::store::{Kept, Listed, Store, cost_key};
@@ -266,7 +267,7 @@ pub fn run_all<W: Work>(
     let evidence = Evidence::new(&planned, &outcome.data())?;
     let entries =
         outcome.done.iter().flat_map(|d| d.output.windows.iter().map(|w| entry(&d.labels, w, d.output.engine)));
-    let results = Results {
+    let mut results = Results {
         experiment: exp.id.clone(),
         title: exp.title.clone(),
         source: exp.source.clone(),
@@ -287,8 +288,10 @@ pub fn run_all<W: Work>(
         overlays: exp.predictions.clone(),
         overview: exp.overview.clone(),
         figures: exp.figures.clone(),
+        agreements: Vec::new(),
         planned: plan.len(),
     };
+    results.agreements = agreements(&results);
     Ok((results, outcome))
 }
 

@@ -1,42 +1,70 @@
-//! The least that a link in user space can be: what comes out of one TUN device goes into the other. No queue, no rate.
+//! The least that a bridge or link in user space can be: what comes out of one device goes into the other. No queue, no rate.
 //!
-//! `bare SERVER COMMAND` runs both, each in a shell in a namespace of its own, as `aqmkit link` does. It is what
-//! `bench/live/run.sh` compares with.
+//! `bare tun|packet|xdp SERVER COMMAND` runs both, each in a shell in a namespace of its own, as `aqmkit link` does, and says on
+//! standard error what a packet cost. It is what `bench/live/run.sh` compares with. With `packet` and `xdp` the devices are veth
+//! interfaces, made by the program `ip`.
 
 #![allow(clippy::print_stderr, reason = "an example")]
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::IpAddr;
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use aqmkit_live::bridge::{Interface, Io};
 use aqmkit_live::children::Children;
 use aqmkit_live::link::{Addresses, BASE};
 use aqmkit_live::netlink::Netlink;
 use aqmkit_live::netns::Netns;
-use aqmkit_live::timing::be_punctual;
+use aqmkit_live::offload::{OFFLOADS, switch};
+use aqmkit_live::port::Port;
+use aqmkit_live::timing::{Clock, be_punctual, cpu_time};
 use aqmkit_live::tun::Tun;
 use rustix::event::{PollFd, PollFlags, poll};
 
+/// What the loop has done: packets, and nanoseconds of processor time.
+type Done = Arc<[AtomicU64; 2]>;
+
 fn main() -> io::Result<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let [server, client] = &arguments[..] else {
-        eprintln!("usage: bare SERVER COMMAND");
+    let [kind, server, client] = &arguments[..] else {
+        eprintln!("usage: bare tun|packet|xdp SERVER COMMAND");
         return Ok(ExitCode::from(2));
     };
     let addresses = Addresses::of(0);
-    let (outer, inner) = (Netns::create()?, Netns::create()?);
-    let a = device(&outer, addresses.server[0], addresses.client[0])?;
-    let b = device(&inner, addresses.client[0], addresses.server[0])?;
-    std::thread::spawn(move || forward(a, b));
+    let (outer, inner, middle) = (Netns::create()?, Netns::create()?, Netns::create()?);
+    let done = Done::default();
+    let [own, peer] = [addresses.server[0], addresses.client[0]];
+    match kind.to_str() {
+        Some("tun") => start([tun(&outer, own, peer)?, tun(&inner, peer, own)?], &done),
+        Some(name @ ("packet" | "xdp")) => {
+            let io = if name == "xdp" { Io::Xdp } else { Io::Packet };
+            start([veth(&middle, "m0", &outer, own, io)?, veth(&middle, "m1", &inner, peer, io)?], &done);
+        }
+        _ => {
+            eprintln!("{kind:?} is no kind of device: tun, packet or xdp");
+            return Ok(ExitCode::from(2));
+        }
+    }
+    let code = run(server, client, [&outer, &inner], own)?;
+    let [packets, nanoseconds] = [0, 1].map(|i| done[i].load(Ordering::Relaxed));
+    let each = nanoseconds as f64 / packets.max(1) as f64 / 1000.0;
+    eprintln!("{packets} packets, {each:.2} µs of a core for each");
+    Ok(ExitCode::from(code))
+}
+
+/// Runs both commands; the code of the second.
+fn run(server: &OsString, client: &OsString, [outer, inner]: [&Netns; 2], base: IpAddr) -> io::Result<u8> {
     let mut children = Children::adopt()?;
-    let env = [(BASE, addresses.server[0].to_string())];
+    let env = [(BASE, base.to_string())];
     let shell = |text: &OsString| [OsString::from("sh"), OsString::from("-c"), text.clone()];
-    children.start(&shell(server), &outer, &env, Stdio::null())?;
+    children.start(&shell(server), outer, &env, Stdio::null())?;
     std::thread::sleep(Duration::from_millis(300));
-    let pid = children.start(&shell(client), &inner, &env, Stdio::inherit())?;
+    let pid = children.start(&shell(client), inner, &env, Stdio::inherit())?;
     let code = loop {
         children.reap();
         if let Some(code) = children.ended(pid) {
@@ -45,10 +73,10 @@ fn main() -> io::Result<ExitCode> {
         std::thread::sleep(Duration::from_millis(50));
     };
     children.end();
-    Ok(ExitCode::from(code))
+    Ok(code)
 }
 
-fn device(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<File> {
+fn tun(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<File> {
     namespace.inside(|| {
         let tun = Tun::create("aqmkit0")?;
         let mut netlink = Netlink::open()?;
@@ -60,18 +88,49 @@ fn device(namespace: &Netns, own: IpAddr, peer: IpAddr) -> io::Result<File> {
     })
 }
 
-fn forward(mut a: File, mut b: File) {
+/// An interface of the middle, with its peer in a namespace of its own.
+fn veth(middle: &Netns, name: &str, side: &Netns, own: IpAddr, io: Io) -> io::Result<Interface> {
+    let ip = |place: &Netns, line: String| {
+        let done = place.inside(|| Command::new("ip").args(line.split(' ')).status())?;
+        if done.success() { Ok(()) } else { Err(io::Error::other(format!("ip {line} failed"))) }
+    };
+    let far = format!("{name}-far");
+    ip(middle, format!("link add {name} type veth peer name {far}"))?;
+    ip(middle, format!("link set {far} netns {}", side.path()))?;
+    ip(middle, format!("link set {name} up"))?;
+    ip(side, format!("addr add {own}/24 dev {far}"))?;
+    ip(side, format!("link set {far} up"))?;
+    // What a network card would cut is cut before.
+    side.inside(|| {
+        OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name)).try_for_each(|o| switch(&far, o, false))
+    })?;
+    let open = || Interface::open(name, io, Clock::start()).map_err(|e| io::Error::other(e.to_string()));
+    middle.inside(open)
+}
+
+fn start<D: Port + Send + 'static>([a, b]: [D; 2], done: &Done) {
+    let done = Arc::clone(done);
+    std::thread::spawn(move || forward(a, b, &done));
+}
+
+fn forward<D: Port>(mut a: D, mut b: D, done: &[AtomicU64; 2]) {
     let _ = be_punctual();
     let mut buffer = vec![0; 65_536];
     loop {
-        while pass(&mut a, &mut b, &mut buffer) | pass(&mut b, &mut a, &mut buffer) {}
-        let _ = poll(&mut [PollFd::new(&a, PollFlags::IN), PollFd::new(&b, PollFlags::IN)], None);
+        let mut packets = 0;
+        while pass(&mut a, &mut b, &mut buffer) | pass(&mut b, &mut a, &mut buffer) {
+            packets += 1;
+        }
+        done[0].fetch_add(packets, Ordering::Relaxed);
+        done[1].store(cpu_time().as_nanos(), Ordering::Relaxed);
+        let wait = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let _ = poll(&mut [wait(a.poll_fd()), wait(b.poll_fd())], None);
     }
 }
 
 /// Passes one packet on, if there is one.
-fn pass(from: &mut File, to: &mut File, buffer: &mut [u8]) -> bool {
-    let Ok(len) = from.read(buffer) else { return false };
-    let _ = to.write(&buffer[..len]);
+fn pass<D: Port>(from: &mut D, to: &mut D, buffer: &mut [u8]) -> bool {
+    let Ok(len @ 1..) = from.receive(buffer) else { return false };
+    let _ = to.send(&buffer[..len]);
     true
 }

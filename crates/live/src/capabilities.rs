@@ -17,9 +17,11 @@ pub fn keep_none() {
 }
 
 /// Gives up every capability of the calling thread but those that packet sockets need: an interface may come back. Its
-/// ring is memory, which a process that locks all of its own may only have with the right to lock.
+/// ring is memory, which a process that locks all of its own may only have with the right to lock; and `AF_XDP` needs its program
+/// again.
 pub fn keep_only_packets() {
-    let needed = [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_IPC_LOCK];
+    use Capability::{CAP_BPF, CAP_IPC_LOCK, CAP_NET_ADMIN, CAP_NET_RAW};
+    let needed = [CAP_NET_RAW, CAP_NET_ADMIN, CAP_IPC_LOCK, CAP_BPF];
     let has = needed.into_iter().filter(|c| caps::has_cap(None, CapSet::Permitted, *c).unwrap_or(false));
     keep(&has.collect());
 }

@@ -93,8 +93,8 @@ fn sockets() -> Vec<Check> {
         tried(
             "AF_XDP",
             xdp,
-            "sockets can be made (aqmkit does not need them)",
-            "a kernel with CONFIG_XDP_SOCKETS; aqmkit does without",
+            "sockets can be made (bridge --io af-xdp)",
+            "only for bridge --io af-xdp: root, and a kernel with CONFIG_XDP_SOCKETS",
         ),
     ]
 }

@@ -1,18 +1,23 @@
-//! A packet of a live link: its bytes, and what disciplines may know of them.
+//! A packet of a live link or of a capture: its bytes, and what disciplines may know of them.
 
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey};
 
 use crate::wire::{Classes, Encapsulation, Network, View, mark_ce};
 
-/// A packet with its bytes.
+/// A packet with its bytes, and `S` that is to be remembered of it besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
-    bytes: Box<[u8]>,
+pub struct Frame<S = ()> {
+    /// As many of its bytes as are wanted again.
+    bytes: Vec<u8>,
+    /// Its length on the wire.
+    len: u32,
     flow: FlowKey,
     network: Option<Network>,
     class: ClassId,
     ecn: Ecn,
+    /// What is remembered of it.
+    pub story: S,
 }
 
 /// How packets are read.
@@ -31,17 +36,22 @@ impl Reader {
     #[must_use]
     pub fn read(&self, bytes: &[u8]) -> Frame {
         let view = View::of(self.encapsulation, bytes);
-        Frame {
-            bytes: bytes.into(),
-            flow: view.flow.key(self.salt),
-            network: view.network,
-            class: self.classes.of(&view),
-            ecn: view.ecn,
-        }
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        Frame::new(&view, self.classes.of(&view), self.salt, bytes.to_vec(), len, ())
     }
 }
 
-impl Frame {
+impl<S> Frame<S> {
+    /// A packet that `view` has been taken of, `len` bytes long on the wire.
+    pub fn new(view: &View, class: ClassId, salt: u64, bytes: Vec<u8>, len: u32, story: S) -> Self {
+        Frame { bytes, len, flow: view.flow.key(salt), network: view.network, class, ecn: view.ecn, story }
+    }
+
+    /// Takes its bytes out, for their memory to be used again.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
     /// The packet as it goes on.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -49,9 +59,9 @@ impl Frame {
     }
 }
 
-impl Packet for Frame {
+impl<S> Packet for Frame<S> {
     fn len(&self) -> u32 {
-        u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
+        self.len
     }
 
     fn flow(&self) -> FlowKey {
@@ -67,8 +77,9 @@ impl Packet for Frame {
     }
 
     fn set_ce(&mut self) {
-        if self.network.is_some_and(|network| mark_ce(&mut self.bytes, network)) {
-            self.ecn = Ecn::Ce;
+        self.ecn = Ecn::Ce;
+        if let Some(network) = self.network {
+            mark_ce(&mut self.bytes, network);
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod offload;
 pub mod port;
 pub mod replay;
 pub mod shaper;
+pub mod tcp_info;
 pub mod timing;
 pub mod tun;
 pub mod wire;

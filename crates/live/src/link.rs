@@ -212,14 +212,7 @@ impl Drop for Link {
 }
 
 fn check(setup: &LinkSetup) -> Result<(), LiveError> {
-    if let Some(name) = &setup.cc {
-        let known = congestion_controls();
-        if !known.iter().any(|k| k == name) {
-            let have = known.join(", ");
-            let right = format!("it has {have}. A module may provide it: modprobe tcp_{name}");
-            return Err(LiveError::lacks(format!("this kernel has no congestion control called {name}"), right));
-        }
-    }
+    setup.cc.as_deref().map_or(Ok(()), has_control)?;
     for direction in [&setup.down, &setup.up] {
         let in_flight = direction.rate.bytes_in(direction.delay).0;
         if in_flight > MOST_IN_FLIGHT {
@@ -229,6 +222,22 @@ fn check(setup: &LinkSetup) -> Result<(), LiveError> {
         }
     }
     Ok(())
+}
+
+/// Makes sure that the kernel has a congestion control: its own, a module's or a BPF program's.
+///
+/// # Errors
+/// When it has none of this name.
+pub fn has_control(name: &str) -> Result<(), LiveError> {
+    let known = congestion_controls();
+    if known.iter().any(|k| k == name) {
+        return Ok(());
+    }
+    let right = format!(
+        "it has {}. A module may provide it: modprobe tcp_{name}; or a BPF program: bpftool struct_ops register FILE",
+        known.join(", ")
+    );
+    Err(LiveError::lacks(format!("this kernel has no congestion control called {name}"), right))
 }
 
 /// The congestion controls that the kernel has loaded.

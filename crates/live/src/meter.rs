@@ -58,6 +58,12 @@ impl Times {
         })
     }
 
+    /// The value in milliseconds that so large a share of the samples is at or below; the largest at 1.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> f64 {
+        self.0.value_at_quantile(share) as f64 * (UNIT as f64 / 1e6)
+    }
+
     /// How many samples there are.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Offloads of an interface that join packets: a discipline would then see one packet of 64 KiB in place of many.
+//! Offloads of an interface that join packets: a discipline would then see one packet of 64 KiB in place of many. And its queues.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -10,18 +10,32 @@ use rustix::net::{AddressFamily, SocketType, socket};
 pub struct Offload {
     /// As `ethtool -K` calls it.
     pub name: &'static str,
-    /// The command that asks for it (`linux/ethtool.h`).
-    ask: u32,
-    /// The command that changes it.
-    set: u32,
+    way: Way,
 }
 
+/// How the kernel is asked of an offload (`linux/ethtool.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// By commands of its own: the one that asks, and the one that changes.
+    Own { ask: u32, set: u32 },
+    /// By a bit of the flags that several share.
+    Flag(u32),
+}
+
+const GET_FLAGS: u32 = 0x25;
+const SET_FLAGS: u32 = 0x26;
+const GET_CHANNELS: u32 = 0x3c;
+
 /// Those that join packets.
-pub const OFFLOADS: [Offload; 3] = [
-    Offload { name: "tso", ask: 0x1e, set: 0x1f },
-    Offload { name: "gso", ask: 0x23, set: 0x24 },
-    Offload { name: "gro", ask: 0x2b, set: 0x2c },
+pub const OFFLOADS: [Offload; 4] = [
+    Offload { name: "tso", way: Way::Own { ask: 0x1e, set: 0x1f } },
+    Offload { name: "gso", way: Way::Own { ask: 0x23, set: 0x24 } },
+    Offload { name: "gro", way: Way::Own { ask: 0x2b, set: 0x2c } },
+    Offload { name: "lro", way: Way::Flag(1 << 15) },
 ];
+
+/// The one that takes VLAN tags out of frames that come.
+pub const TAGS: Offload = Offload { name: "rxvlan", way: Way::Flag(1 << 8) };
 
 /// `struct ethtool_value`.
 #[repr(C)]
@@ -35,7 +49,13 @@ struct Value {
 /// # Errors
 /// When there is no such interface, or it does not say.
 pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
-    ethtool(interface, Value { command: offload.ask, data: 0 }).map(|data| data != 0)
+    let (ask, bits) = match offload.way {
+        Way::Own { ask, .. } => (ask, u32::MAX),
+        Way::Flag(bit) => (GET_FLAGS, bit),
+    };
+    let mut value = Value { command: ask, data: 0 };
+    ethtool(interface, &mut value)?;
+    Ok(value.data & bits != 0)
 }
 
 /// Switches it on or off.
@@ -43,10 +63,32 @@ pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
 /// # Errors
 /// When there is no such interface, it cannot be changed, or the process may not (it needs `CAP_NET_ADMIN`).
 pub fn switch(interface: &str, offload: &Offload, on: bool) -> io::Result<()> {
-    ethtool(interface, Value { command: offload.set, data: on.into() }).map(|_| ())
+    let mut value = match offload.way {
+        Way::Own { set, .. } => Value { command: set, data: on.into() },
+        Way::Flag(bit) => {
+            let mut flags = Value { command: GET_FLAGS, data: 0 };
+            ethtool(interface, &mut flags)?;
+            let data = if on { flags.data | bit } else { flags.data & !bit };
+            Value { command: SET_FLAGS, data }
+        }
+    };
+    ethtool(interface, &mut value)
 }
 
-fn ethtool(interface: &str, mut value: Value) -> io::Result<u32> {
+/// How many queues an interface sorts what it receives into.
+///
+/// # Errors
+/// When there is no such interface, or it does not say.
+pub fn receive_queues(interface: &str) -> io::Result<u32> {
+    // `struct ethtool_channels`: the most of rx, tx, other and combined ones, then how many there are of each.
+    let mut channels = [0_u32; 9];
+    channels[0] = GET_CHANNELS;
+    ethtool(interface, &mut channels)?;
+    Ok(channels[5] + channels[8])
+}
+
+/// One of the commands above with its structure, which begins with the command's number.
+fn ethtool<T>(interface: &str, value: &mut T) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: zeros are a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -56,9 +98,9 @@ fn ethtool(interface: &str, mut value: Value) -> io::Result<u32> {
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL takes an `ifreq` that points at an ethtool command; both outlive the call, and the
-    // commands of `OFFLOADS` read and write one `ethtool_value`.
+    request.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
+    // SAFETY: SIOCETHTOOL takes an `ifreq` that points at an ethtool command; both outlive the call, and the commands of
+    // this file read and write the structures that they are given with.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-    if answer == 0 { Ok(value.data) } else { Err(io::Error::last_os_error()) }
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

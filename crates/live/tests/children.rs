@@ -25,7 +25,7 @@ fn a_child_that_forks_and_dies_leaves_nobody_behind() {
     let mut children = Children::adopt().unwrap();
     let command = ["sh", "-c", &script].map(std::ffi::OsString::from);
     let first = children.start(&command, &namespace, &[("AQMKIT_BASE", "x".into())], Stdio::null()).unwrap();
-    let code = (0..500).find_map(|_| {
+    let code = (0..3000).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         children.reap();
         children.ended(first)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::responses::Responses;
+pub use crate::responses::{Grid, Responses};
 
 /// Everything that one run measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -174,6 +174,27 @@ pub struct AppStats {
     pub timeouts_per_s: f64,
 }
 
+impl AppStats {
+    /// A model's counters per second and flow by their names, and for frames of one type (`i_frames`, `i_bytes`, `i_packets`)
+    /// what one frame has.
+    #[must_use]
+    pub fn name_counters(names: &[&str], rates: &[f64]) -> BTreeMap<String, f64> {
+        let mut all: BTreeMap<String, f64> =
+            names.iter().zip(rates).map(|(name, rate)| ((*name).to_owned(), *rate)).collect();
+        for kind in names.iter().filter_map(|name| name.strip_suffix("_frames")) {
+            for what in ["bytes", "packets"] {
+                if let (Some(total), Some(frames)) =
+                    (all.get(&format!("{kind}_{what}")), all.get(&format!("{kind}_frames")))
+                {
+                    let mean = if *frames > 0.0 { total / frames } else { 0.0 };
+                    all.insert(format!("{kind}_{what}_per_frame"), mean);
+                }
+            }
+        }
+        all
+    }
+}
+
 /// Columns of equal length, one value for each interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
@@ -230,6 +251,26 @@ pub struct Distribution {
     pub quantity: String,
     /// Points (value, share of samples at or below it), rising.
     pub points: Vec<(f64, f64)>,
+}
+
+impl Distribution {
+    /// Points of a cumulative distribution, at most `steps` over the body and about 100 over the last hundredth. `at` gives the
+    /// value at a share, `most` is the largest one.
+    pub fn points(steps: u32, at: impl Fn(f64) -> f64, most: f64) -> Vec<(f64, f64)> {
+        // Even steps in the middle, finer ones towards the tail.
+        let body = (0..steps).map(|i| 0.99 * f64::from(i) / f64::from(steps));
+        let tail = (0..=100).map(|i| 1.0 - libm::exp10(-2.0 - f64::from(i) / 20.0));
+        let mut points: Vec<(f64, f64)> = body.chain(tail).map(|q| (at(q), q)).collect();
+        points.push((most, 1.0));
+        // Of several shares at one value the largest is the share at or below it.
+        points.dedup_by(|later, kept| {
+            later.0 == kept.0 && {
+                kept.1 = later.1;
+                true
+            }
+        });
+        points
+    }
 }
 
 /// What a run cost. Everything but `packets` and `events` differs from run to run.

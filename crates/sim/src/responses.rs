@@ -64,10 +64,11 @@ impl Responses {
 
 /// Counts exchanges.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Grid(Vec<u64>);
+pub struct Grid(Vec<u64>);
 
 impl Grid {
-    pub(crate) fn record(&mut self, duration_ms: f64, bytes: u64) {
+    /// Counts one.
+    pub fn record(&mut self, duration_ms: f64, bytes: u64) {
         if self.0.is_empty() {
             self.0 = vec![0; TIME_BINS * SIZE_BINS];
         }
@@ -77,7 +78,8 @@ impl Grid {
     }
 
     /// The cells with exchanges in them.
-    pub(crate) fn responses(&self, window: &str, traffic: &str, kind: &str) -> Responses {
+    #[must_use]
+    pub fn responses(&self, window: &str, traffic: &str, kind: &str) -> Responses {
         let mut found = Responses {
             window: window.to_owned(),
             traffic: traffic.to_owned(),

@@ -252,6 +252,9 @@ pub struct Calibrate {
 pub struct Reproduce {
     /// Experiments; all of them, shortened, where none is named
     pub ids: Vec<String>,
+    /// Run them on a live link too, and say where both agree; those of live/ where none is named
+    #[arg(long)]
+    pub live: bool,
     /// As published, or shortened
     #[arg(long)]
     pub scale: Option<Scale>,

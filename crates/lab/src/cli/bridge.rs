@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aqmkit_live::LiveError;
 use aqmkit_live::bottleneck::Measured;
-use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts};
+use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io};
 use aqmkit_live::ctl::{self, Report};
 use aqmkit_live::meter::Summary;
 use aqmkit_live::metrics;
@@ -77,6 +77,10 @@ fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
     let _ = rustix::rand::getrandom(&mut salt, rustix::rand::GetRandomFlags::NONBLOCK);
     Ok(BridgeSetup {
         interfaces: [args.first.clone(), args.second.clone()],
+        io: match args.io {
+            wire::Io::AfPacket => Io::Packet,
+            wire::Io::AfXdp => Io::Xdp,
+        },
         directions: [forth, back],
         classes: queue::classes(&args.queue.class)?,
         salt: u64::from_ne_bytes(salt),

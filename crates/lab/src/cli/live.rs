@@ -1,44 +1,81 @@
-//! `run --live`: an experiment in the simulator and on a live link, side by side.
+//! `run --live` and `reproduce --live`: experiments in the simulator and on a live link, side by side.
+
+use std::path::Path;
 
 use aqmkit_live::capabilities::may_make_links;
 use comfy_table::CellAlignment;
+use serde_json::json;
 
 use super::args;
 use super::fail::{Failure, wrong};
-use super::perform::{directory, perform_plan, show};
+use super::perform::{Performed, directory, failures, perform_plan, show};
 use super::progress::Talk;
 use super::say;
 use crate::experiment::Experiment;
-use crate::live::agree::{Agreement, agreements};
 use crate::live::plan::NotLive;
 use crate::live::run::{AXIS, Placed, real_time};
 use crate::report::format::significant;
 use crate::report::terminal::{Screen, drawn, head, number};
-use crate::results::Axis;
+use crate::results::{Agreement, Axis};
 
 /// Runs every combination in the simulator and on a live link.
 ///
 /// # Errors
 /// When the machine lacks something, the experiment does not suit a live link, or the two do not agree.
 pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure> {
+    let dir = directory(args.how.out.as_deref(), &format!("{}-live", exp.id));
+    let performed = perform(exp, &dir, talk)?;
+    // A run that failed is told of at the end; what the others say is shown all the same.
+    let shown = show(&performed, &dir, args.how.json);
+    let list = &performed.results.agreements;
+    if !args.how.json {
+        say::print(&table(list))?;
+    }
+    shown?;
+    verdict(list)
+}
+
+/// `reproduce --live`: experiments that say how far the simulator and live links agree.
+///
+/// # Errors
+/// As [`run`].
+pub fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+    let (mut results, mut failed) = (Vec::new(), Vec::new());
+    for exp in experiments {
+        let performed = perform(exp, &args.out.join(format!("{}-live", exp.id)), talk)?;
+        if !args.json {
+            let title = say::bold(&format!("{}: {}", performed.results.experiment, performed.results.title));
+            say::print(&format!("{title}\n{}", table(&performed.results.agreements)))?;
+        }
+        results.push(performed.results);
+        failed.extend(performed.failed);
+    }
+    let all: Vec<Agreement> = results.iter().flat_map(|r| r.agreements.clone()).collect();
+    if args.json {
+        let list =
+            results.iter().map(|r| json!({ "experiment": r.experiment, "scale": r.scale, "agreements": r.agreements }));
+        say::print(&serde_json::to_string_pretty(&list.collect::<Vec<_>>())?)?;
+    } else {
+        let agree = all.iter().filter(|a| a.holds()).count();
+        say::print(&format!("{agree} of {} values agree", all.len()))?;
+    }
+    failures(&failed)?;
+    verdict(&all)
+}
+
+fn verdict(list: &[Agreement]) -> Result<(), Failure> {
+    if list.iter().all(Agreement::holds) { Ok(()) } else { Err(Failure::Missed) }
+}
+
+/// Every combination in the simulator and on a live link.
+fn perform(exp: &Experiment, dir: &Path, talk: Talk) -> Result<Performed, Failure> {
     if !may_make_links() {
         let text = "the right to make network namespaces is missing (CAP_SYS_ADMIN, CAP_NET_ADMIN)\n  run it as root";
         return Err(Failure::Environment(text.to_owned()));
     }
     let axis = Axis { name: AXIS.to_owned(), labels: vec!["simulated".to_owned(), "live".to_owned()] };
-    let dir = directory(args.how.out.as_deref(), &format!("{}-live", exp.id));
     // One at a time, for live runs would compete for the processor.
-    let performed = perform_plan(exp, |exp| plan(exp, talk), &[axis], &dir, 1, talk)?;
-    let first = exp.plan().first().and_then(|s| s.scenario().ok());
-    let link = first.and_then(|s| Some(s.links.get(s.measured)?.name.clone()));
-    let list = agreements(&performed.results, &link.unwrap_or_default());
-    // A run that failed is told of at the end; what the others say is shown all the same.
-    let shown = show(&performed, &dir, args.how.json);
-    if !args.how.json {
-        say::print(&table(&list))?;
-    }
-    shown?;
-    if list.iter().all(Agreement::holds) { Ok(()) } else { Err(Failure::Missed) }
+    perform_plan(exp, |exp| plan(exp, talk), &[axis], dir, 1, talk)
 }
 
 /// Every run of an experiment in the simulator, then every one on a live link.

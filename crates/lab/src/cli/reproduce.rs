@@ -4,12 +4,16 @@ use serde_json::json;
 
 use super::args;
 use super::fail::{Failure, wrong};
+use super::live;
 use super::perform::{self, Performed, failures, perform};
 use super::progress::Talk;
 use super::say;
 use crate::experiment::{Experiment, Overrides, Scale, catalogue};
 use crate::report::terminal::{Screen, scoreboard, verdicts};
 use crate::results::Results;
+
+/// Where the experiments are that `--live` is for.
+const LIVE: &str = "live/";
 
 /// `aqmkit reproduce`.
 ///
@@ -23,12 +27,16 @@ pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
             "name a file, or set AQMKIT_EXPERIMENTS to a directory of experiments",
         );
     }
+    let all: Vec<String> = if args.live { all.into_iter().filter(|id| id.starts_with(LIVE)).collect() } else { all };
     let ids = if args.ids.is_empty() { &all } else { &args.ids };
     let shortened = if args.ids.is_empty() { Scale::Quick } else { Scale::Full };
     let scale = args.scale.map_or(shortened, Scale::from);
     // All are read before any is run: a wrong one is told at once.
     let overrides = Overrides { scale, ..Overrides::default() };
     let experiments = ids.iter().map(|id| Experiment::load(id, &overrides)).collect::<Result<Vec<_>, _>>()?;
+    if args.live {
+        return live::reproduce(&experiments, args, talk);
+    }
     let mut done = Vec::new();
     for exp in &experiments {
         let performed = perform(exp, &args.out.join(&exp.id), perform::jobs(args.jobs), talk)?;

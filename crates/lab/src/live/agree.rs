@@ -7,47 +7,27 @@
 use std::collections::BTreeMap;
 
 use super::run::AXIS;
-use crate::results::{Entry, Results};
+use crate::results::{Agreement, Entry, Results};
 
-/// Points of utilisation, as a fraction.
-const UTILIZATION: f64 = 0.03;
+/// Points of utilisation.
+const UTILIZATION: f64 = 3.0;
 /// Share of the larger delay, and milliseconds.
 const DELAY: (f64, f64) = (0.2, 1.0);
 /// Share of the larger value.
 const SHARE: f64 = 0.15;
 
-/// One quantity of one combination.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Agreement {
-    /// The combination, and the window where there are several.
-    pub place: String,
-    /// The quantity.
-    pub what: String,
-    /// Simulated, in the mean over the repeats.
-    pub simulated: f64,
-    /// Live.
-    pub live: f64,
-    /// How far apart they may be.
-    pub within: f64,
-}
-
-impl Agreement {
-    /// Whether they are close enough.
-    #[must_use]
-    pub fn holds(&self) -> bool {
-        (self.simulated - self.live).abs() <= self.within
-    }
-}
-
-/// Every quantity that both kinds of run have, by combination.
+/// Every quantity that both kinds of run have, by combination; nothing where there was one kind only.
 #[must_use]
-pub fn agreements(results: &Results, link: &str) -> Vec<Agreement> {
+pub fn agreements(results: &Results) -> Vec<Agreement> {
+    if !results.axes.iter().any(|a| a.name == AXIS) {
+        return Vec::new();
+    }
     let mut places: BTreeMap<String, [Vec<&Entry>; 2]> = BTreeMap::new();
     for entry in &results.runs {
         let side = usize::from(entry.labels.get(AXIS).is_some_and(|l| l == "live"));
         places.entry(place(results, entry)).or_default()[side].push(entry);
     }
-    places.into_iter().flat_map(|(place, [simulated, live])| compare(&place, &simulated, &live, link)).collect()
+    places.into_iter().flat_map(|(place, [simulated, live])| compare(&place, &simulated, &live)).collect()
 }
 
 fn place(results: &Results, entry: &Entry) -> String {
@@ -56,7 +36,7 @@ fn place(results: &Results, entry: &Entry) -> String {
     labels.join(" ")
 }
 
-fn compare(place: &str, simulated: &[&Entry], live: &[&Entry], link: &str) -> Vec<Agreement> {
+fn compare(place: &str, simulated: &[&Entry], live: &[&Entry]) -> Vec<Agreement> {
     let both = |what: &str, of: &dyn Fn(&Entry) -> Option<f64>, within: &dyn Fn(f64) -> f64| {
         let (a, b) = (mean(simulated, of)?, mean(live, of)?);
         Some(Agreement {
@@ -68,14 +48,19 @@ fn compare(place: &str, simulated: &[&Entry], live: &[&Entry], link: &str) -> Ve
         })
     };
     let relative = |larger: f64| SHARE * larger;
-    let mut found = vec![
-        both("utilization", &|e| Some(e.links.get(link)?.utilization), &|_| UTILIZATION),
-        both("queue delay, ms", &|e| Some(e.links.get(link)?.queue_delay_ms?.mean), &|d| DELAY.1.max(DELAY.0 * d)),
-        both("fairness", &|e| Some(e.flows.jain), &relative),
-    ];
-    let classes = simulated.first().map(|e| e.classes.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
-    for class in classes {
-        let rate = |e: &Entry| Some(e.classes.get(&class)?.throughput_bps / 1e6);
+    let mut found = Vec::new();
+    let Some(first) = simulated.first() else { return Vec::new() };
+    for link in first.links.keys() {
+        let name = |what: &str| if first.links.len() == 1 { what.to_owned() } else { format!("{link}: {what}") };
+        let used = |e: &Entry| Some(e.links.get(link)?.utilization * 100.0);
+        let delay = |e: &Entry| Some(e.links.get(link)?.queue_delay_ms?.mean);
+        found.push(both(&name("used, %"), &used, &|_| UTILIZATION));
+        found.push(both(&name("mean delay, ms"), &delay, &|d| DELAY.1.max(DELAY.0 * d)));
+    }
+    found.push(both("fairness", &|e| Some(e.flows.jain), &relative));
+    // A class that nothing was sent in says nothing.
+    for class in first.classes.iter().filter(|(_, c)| c.offered_bps > 0.0).map(|(name, _)| name) {
+        let rate = |e: &Entry| Some(e.classes.get(class)?.throughput_bps / 1e6);
         found.push(both(&format!("{class}, Mbit/s"), &rate, &relative));
     }
     found.into_iter().flatten().collect()
@@ -89,6 +74,7 @@ fn mean(entries: &[&Entry], of: &dyn Fn(&Entry) -> Option<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Axis;
     use aqmkit_sim::output::{LinkStats, Summary};
 
     fn entry(on: &str, utilization: f64, delay: f64) -> Entry {
@@ -105,8 +91,9 @@ mod tests {
     fn each_quantity_has_its_own_tolerance() {
         let holds = |a: (f64, f64), b: (f64, f64)| {
             let runs = vec![entry("simulated", a.0, a.1), entry("live", b.0, b.1)];
-            let axes = vec![crate::results::Axis { name: "aqm".into(), labels: vec!["red".into()] }];
-            let list = agreements(&Results { runs, axes, ..Results::default() }, "b");
+            let axis = |name: &str| Axis { name: name.to_owned(), labels: Vec::new() };
+            let axes = vec![axis("aqm"), axis(AXIS)];
+            let list = agreements(&Results { runs, axes, ..Results::default() });
             list[..2].iter().map(Agreement::holds).collect::<Vec<_>>()
         };
         assert_eq!(holds((0.97, 20.0), (0.945, 17.0)), [true, true]);

@@ -3,9 +3,9 @@
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_flows::transport::Profile;
-use aqmkit_live::link::{LinkSetup, congestion_controls};
+use aqmkit_live::link::{LinkSetup, has_control};
 use aqmkit_live::shaper::Setup;
-use aqmkit_live::wire::Classes;
+use aqmkit_live::wire::{Classes, Named};
 use aqmkit_sim::Scenario;
 use aqmkit_sim::scenario::{Delays, Group};
 
@@ -80,9 +80,11 @@ fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
         let ports = scenario.groups.iter().enumerate().filter(|(_, g)| g.class.index() == class).map(|(i, _)| port(i));
         let last = (class + 1 == scenario.classes.len()).then(|| "*".to_owned());
         let rules: Vec<String> = ports.map(|p| format!("tcp:{p},udp:{p}")).chain(last).collect();
-        format!("{name}={}", rules.join(","))
-            .parse()
-            .map_err(|_| NotLive::Unfit(format!("class {name} has no traffic")))
+        if rules.is_empty() {
+            return Ok(Named::nothing(name));
+        }
+        let text = format!("{name}={}", rules.join(","));
+        text.parse().map_err(|_| NotLive::Unfit(format!("the name of class {name} holds a sign that it may not")))
     };
     Ok(Classes::new(scenario.classes.iter().enumerate().map(one).collect::<Result<_, _>>()?))
 }
@@ -96,14 +98,7 @@ pub fn control(profile: &Profile) -> Result<String, NotLive> {
     let name = named.as_ref().and_then(|v| v.as_str()).unwrap_or("reno");
     // The kernel's reno recovers as NewReno and with SACK, as all of its controls do.
     let name = if ["newreno", "sack"].contains(&name) { "reno" } else { name };
-    let known = congestion_controls();
-    if known.iter().any(|k| k == name) {
-        return Ok(name.to_owned());
-    }
-    Err(NotLive::Lacks(format!(
-        "this kernel has no congestion control called {name}; it has {}. A module may provide it: modprobe tcp_{name}",
-        known.join(", ")
-    )))
+    has_control(name).map(|()| name.to_owned()).map_err(|e| NotLive::Lacks(e.to_string()))
 }
 
 /// Whether connections use ECN: all of them or none, for it is a setting of the namespace.

@@ -10,7 +10,7 @@ use aqmkit_live::bottleneck::{Look, Measured};
 use aqmkit_live::link::{Link, LinkSetup};
 use aqmkit_live::meter::Counters;
 use aqmkit_live::timing::be_punctual;
-use aqmkit_sim::output::{Engine, Series, Window};
+use aqmkit_sim::output::{Distribution, Engine, Series, Window};
 use aqmkit_sim::{Control, Output, Progress, Scenario};
 
 use super::hosts::{Hosts, Record};
@@ -94,6 +94,9 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
     let mut windows = windows(&scenario, &setup, &measured);
     record.complete(&mut windows);
     let flows = record.flow_records();
+    let mut distributions = waits(&scenario, &measured);
+    distributions.extend(record.distributions());
+    let responses = record.responses();
     let (exchanges, exchanges_dropped) = record.exchanges();
     let packets = measured.directions.first().and_then(|d| d.1.first()).map_or(0, |w| w.total.sent_packets);
     Ok(Output {
@@ -102,8 +105,8 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
         flows,
         exchanges,
         exchanges_dropped,
-        distributions: Vec::new(),
-        responses: Vec::new(),
+        distributions,
+        responses,
         engine: Engine { packets, events: packets, ..Engine::default() },
     })
 }
@@ -134,15 +137,37 @@ fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Cont
     })
 }
 
+/// How long packets waited, by link and class, for plots.
+fn waits(scenario: &Scenario, measured: &Measured) -> Vec<Distribution> {
+    let mut found = Vec::new();
+    for (i, spec) in scenario.windows.iter().enumerate() {
+        // The first window of a link is the whole.
+        let of = |side: usize| measured.directions.get(side).and_then(|d| Some((&d.0, d.1.get(i + 1)?)));
+        for (name, window) in [0, 1].into_iter().filter_map(of).filter(|(name, _)| is_reported(scenario, name)) {
+            found.extend(stats::distribution(&spec.name, format!("links.{name}.queue_delay_ms"), &window.delay, 100));
+        }
+        let shares = of(0).into_iter().flat_map(|(_, window)| &window.classes);
+        for (name, share) in scenario.classes.iter().zip(shares) {
+            found.extend(stats::distribution(&spec.name, format!("classes.{name}.queue_delay_ms"), &share.delay, 100));
+        }
+    }
+    found
+}
+
+fn is_reported(scenario: &Scenario, link: &str) -> bool {
+    scenario.links.iter().any(|l| l.report && l.name == link)
+}
+
 /// The windows as far as the link knows.
 fn windows(scenario: &Scenario, setup: &LinkSetup, measured: &Measured) -> Vec<Window> {
     let origin = on_the_clock(scenario.origin).as_secs_f64();
-    let reported = |name: &str| scenario.links.iter().any(|l| l.report && l.name == name);
     let one = |(i, spec): (usize, &aqmkit_sim::scenario::WindowSpec)| {
         // The first window of a link is the whole.
         let sides = measured.directions.iter().zip([setup.down.rate, setup.up.rate]);
         let of = sides.filter_map(|((name, windows), rate)| Some((name, windows.get(i + 1)?, rate)));
-        let links = of.filter(|(name, ..)| reported(name)).map(|(name, w, rate)| (name.clone(), stats::link(w, rate)));
+        let links = of
+            .filter(|(name, ..)| is_reported(scenario, name))
+            .map(|(name, w, rate)| (name.clone(), stats::link(w, rate)));
         let down = measured.directions.first().and_then(|d| d.1.get(i + 1));
         let classes = scenario.classes.iter().enumerate();
         Window {

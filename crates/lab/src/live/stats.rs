@@ -5,13 +5,20 @@ use std::collections::BTreeMap;
 use aqmkit_aqm::Why;
 use aqmkit_base::BitRate;
 use aqmkit_live::meter::{self, Counters, Times, Window};
-use aqmkit_sim::output::{ClassStats, Length, LinkStats, Summary};
+use aqmkit_sim::output::{ClassStats, Distribution, Length, LinkStats, Summary};
 
 /// A distribution; nothing without samples.
 #[must_use]
 pub fn summary(times: &Times) -> Option<Summary> {
     let meter::Summary { mean, p50, p90, p99, max } = times.summary()?;
     Some(Summary { mean, p50, p90, p99, max })
+}
+
+/// A distribution for plots; nothing without samples.
+#[must_use]
+pub fn distribution(window: &str, quantity: String, times: &Times, steps: u32) -> Option<Distribution> {
+    let points = || Distribution::points(steps, |share| times.quantile(share), times.quantile(1.0));
+    (times.count() > 0).then(|| Distribution { window: window.to_owned(), quantity, points: points() })
 }
 
 /// Counts by reason, without reasons that did not occur.
@@ -21,7 +28,8 @@ pub fn by_reason(counts: &[u64; Why::COUNT]) -> BTreeMap<String, u64> {
     named.filter(|(_, n)| *n > 0).collect()
 }
 
-fn share(part: u64, whole: u64) -> f64 {
+/// A share; zero of nothing.
+pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 

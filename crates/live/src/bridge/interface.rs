@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use aqmkit_base::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::ring::{self, Ring};
+use super::ring::{self, Checksum, Ring};
 use super::sockopt::{ask, request, set, take_error};
+use super::xdp::{self, Xdp};
 use crate::error::LiveError;
 use crate::offload::{self, OFFLOADS, Offload};
 use crate::port::Port;
@@ -24,6 +25,7 @@ const FRAMING: usize = 14 + 8;
 #[derive(Debug)]
 pub struct Interface {
     name: String,
+    io: Io,
     open: Option<Open>,
     /// Never ready: what is polled while the interface is not there.
     nothing: OwnedFd,
@@ -44,11 +46,29 @@ pub struct Counts {
     pub vanished: u64,
 }
 
+/// How frames come from an interface and go to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// A ring of an `AF_PACKET` socket: any interface.
+    #[default]
+    Packet,
+    /// An `AF_XDP` socket, in front of the kernel's stack: interfaces with one receive queue.
+    Xdp,
+}
+
+/// What an [`Io`] needs.
+#[derive(Debug)]
+enum Way {
+    Packet(Ring),
+    Xdp(Box<Xdp>),
+}
+
 /// A socket at an interface that is there.
 #[derive(Debug)]
 struct Open {
+    /// A packet socket, which makes the interface promiscuous; frames go through it unless they have a way of their own.
     socket: OwnedFd,
-    ring: Ring,
+    way: Way,
     index: u32,
     name: String,
     /// What was switched off.
@@ -56,7 +76,7 @@ struct Open {
 }
 
 impl Open {
-    fn at(name: &str) -> io::Result<Open> {
+    fn at(name: &str, io: Io) -> io::Result<Open> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers. Protocol zero: nothing arrives before the socket is bound to the interface.
         let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
@@ -69,10 +89,17 @@ impl Open {
         let index = index(fd, name)?;
         let mtu = mtu(fd, name)?;
         let on: libc::c_int = 1;
-        set(fd, libc::PACKET_IGNORE_OUTGOING, &on)?;
-        set(fd, libc::PACKET_QDISC_BYPASS, &on)?;
-        let ring = Ring::new(fd, mtu + FRAMING)?;
-        bind(fd, index)?;
+        set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
+        set(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
+        let way = match io {
+            Io::Packet => {
+                let ring = Ring::new(fd, mtu + FRAMING)?;
+                bind(fd, index)?;
+                Way::Packet(ring)
+            }
+            // Not bound to a protocol, the packet socket sees nothing.
+            Io::Xdp => Way::Xdp(Box::new(Xdp::open(index)?)),
+        };
         // It ends with the socket, however that ends, and is counted: who else wants it keeps it.
         let membership = libc::packet_mreq {
             mr_ifindex: index as libc::c_int,
@@ -80,9 +107,9 @@ impl Open {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        set(fd, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-        let off = switch_off(name);
-        Ok(Open { socket, ring, index, name: name.to_owned(), off })
+        set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        let off = switch_off(name, io);
+        Ok(Open { socket, way, index, name: name.to_owned(), off })
     }
 
     /// Whether the interface of this name is still the one of the socket.
@@ -100,11 +127,13 @@ impl Drop for Open {
     }
 }
 
-/// Switches off what joins packets on their way in, where it is on. What leaves is never joined: frames are sent one
-/// by one.
-fn switch_off(name: &str) -> Vec<Offload> {
-    let joins = |o: &Offload| o.name == "gro" && offload::is_on(name, o).unwrap_or(false);
-    OFFLOADS.into_iter().filter(|o| joins(o) && offload::switch(name, o, false).is_ok()).collect()
+/// Switches off what joins packets on their way in, where it is on, and what takes tags out of them where no socket would tell
+/// of these. What leaves is never joined: frames are sent one by one.
+fn switch_off(name: &str, io: Io) -> Vec<Offload> {
+    let tags = (io == Io::Xdp).then_some(offload::TAGS);
+    let spoil = OFFLOADS.into_iter().filter(|o| ["gro", "lro"].contains(&o.name)).chain(tags);
+    let on = |o: &Offload| offload::is_on(name, o).unwrap_or(false);
+    spoil.filter(|o| on(o) && offload::switch(name, o, false).is_ok()).collect()
 }
 
 fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
@@ -150,8 +179,11 @@ impl Interface {
     /// # Errors
     /// When there is none, it is down or no Ethernet, or the process may not (it needs `CAP_NET_RAW`, and
     /// `CAP_NET_ADMIN` to switch offloads off).
-    pub fn open(name: &str, clock: Clock) -> Result<Self, LiveError> {
-        let open = Open::at(name).map_err(|error| refused(name, error))?;
+    pub fn open(name: &str, io: Io, clock: Clock) -> Result<Self, LiveError> {
+        if io == Io::Xdp {
+            suits_xdp(name)?;
+        }
+        let open = opened(name, io).map_err(|error| refused(name, io, error))?;
         let flags =
             flags(open.socket.as_fd(), name).map_err(LiveError::while_doing(format!("cannot look at {name}")))?;
         if flags & libc::IFF_LOOPBACK != 0 {
@@ -160,10 +192,11 @@ impl Interface {
         if flags & libc::IFF_UP == 0 {
             return Err(LiveError::lacks(format!("{name} is down"), format!("ip link set {name} up")));
         }
-        let nothing = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| refused(name, e.into()))?;
+        let nothing = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| refused(name, io, e.into()))?;
         let name = name.to_owned();
         Ok(Interface {
             name,
+            io,
             open: Some(open),
             nothing,
             clock,
@@ -186,9 +219,11 @@ impl Interface {
 
     /// What it has seen so far.
     pub fn counts(&mut self) -> Counts {
-        if let Some(open) = &self.open {
-            self.counts.overrun += ring::dropped(open.socket.as_fd());
-        }
+        self.counts.overrun += match &mut self.open {
+            Some(Open { way: Way::Xdp(xdp), .. }) => xdp.dropped(),
+            Some(open) => ring::dropped(open.socket.as_fd()),
+            None => 0,
+        };
         self.counts
     }
 
@@ -205,13 +240,61 @@ impl Interface {
                 self.counts.vanished += 1;
                 self.open = None;
             }
-            None => self.open = Open::at(&self.name).ok(),
+            None => self.open = Open::at(&self.name, self.io).ok(),
         }
     }
 }
 
-fn refused(name: &str, error: io::Error) -> LiveError {
+/// Opens an interface; a socket that has just gone leaves its queue to the next one after a while only.
+fn opened(name: &str, io: Io) -> io::Result<Open> {
+    const PATIENCE: [std::time::Duration; 15] = [std::time::Duration::from_millis(100); 15];
+    let mut result = Open::at(name, io);
+    for wait in PATIENCE {
+        match &result {
+            Err(e) if io == Io::Xdp && e.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(wait),
+            _ => break,
+        }
+        result = Open::at(name, io);
+    }
+    result
+}
+
+/// Refuses interfaces that `AF_XDP` would take a part of the frames of.
+fn suits_xdp(name: &str) -> Result<(), LiveError> {
+    // An interface that is not there, or does not count its queues, is told of elsewhere or has one.
+    if let Ok(queues @ 2..) = offload::receive_queues(name) {
+        let found = format!("{name} has {queues} receive queues, and AF_XDP takes the frames of one");
+        return Err(LiveError::lacks(
+            found,
+            format!("ethtool -L {name} combined 1 (or rx 1), or leave out --io af-xdp"),
+        ));
+    }
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None);
+    let mtu = socket.map_err(io::Error::from).and_then(|s| mtu(s.as_fd(), name));
+    match mtu {
+        Ok(mtu) if mtu + FRAMING > xdp::LONGEST => {
+            let most = xdp::LONGEST - FRAMING;
+            let found = format!("{name} has an MTU of {mtu}, and AF_XDP takes no more than {most}");
+            Err(LiveError::lacks(found, format!("ip link set {name} mtu {most}, or leave out --io af-xdp")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refused(name: &str, io: Io, error: io::Error) -> LiveError {
+    let xdp = io == Io::Xdp;
     match error.raw_os_error() {
+        Some(libc::EAFNOSUPPORT | libc::ENOSYS | libc::EOPNOTSUPP) if xdp => {
+            LiveError::lacks("this kernel has no AF_XDP sockets", "CONFIG_XDP_SOCKETS; or leave out --io af-xdp")
+        }
+        Some(libc::EBUSY | libc::EEXIST) if xdp => LiveError::lacks(
+            format!("somebody else has an XDP program or an AF_XDP socket at {name}"),
+            format!("ip link set {name} xdp off; or leave out --io af-xdp"),
+        ),
+        Some(libc::EPERM | libc::EACCES) if xdp => LiveError::lacks(
+            "the right to put a program at an interface is missing (CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF)",
+            "run it as root, such as with sudo",
+        ),
         Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
             "the right to take frames from interfaces is missing (CAP_NET_RAW, CAP_NET_ADMIN)",
             "run it as root, such as with sudo",
@@ -232,7 +315,11 @@ fn missing(name: &str) -> LiveError {
 impl Port for Interface {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            let Some(about) = self.open.as_mut().and_then(|open| open.ring.take(buffer)) else {
+            let taken = self.open.as_mut().and_then(|open| match &mut open.way {
+                Way::Packet(ring) => ring.take(buffer),
+                Way::Xdp(xdp) => xdp.take(buffer),
+            });
+            let Some(about) = taken else {
                 self.look();
                 return Err(io::ErrorKind::WouldBlock.into());
             };
@@ -241,24 +328,33 @@ impl Port for Interface {
                 continue;
             }
             let frame = &mut buffer[..about.captured];
-            if about.open_checksum
+            if about.checksum != Checksum::There
                 && let Some(network) = View::of(Encapsulation::Ethernet, frame).network
             {
-                checksum::complete(frame, network);
+                match about.checksum {
+                    Checksum::Open => checksum::complete(frame, network),
+                    _ => checksum::complete_where_open(frame, network),
+                };
             }
             return Ok(about.captured);
         }
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        let Some(open) = &self.open else { return Err(io::ErrorKind::NotConnected.into()) };
+        let Some(open) = &mut self.open else { return Err(io::ErrorKind::NotConnected.into()) };
+        if let Way::Xdp(xdp) = &mut open.way {
+            return xdp.send(packet);
+        }
         // SAFETY: the pointer is to as many bytes as the length says, and the kernel only reads them.
         let sent = unsafe { libc::send(open.socket.as_raw_fd(), packet.as_ptr().cast(), packet.len(), 0) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     fn poll_fd(&self) -> BorrowedFd<'_> {
-        self.open.as_ref().map_or(self.nothing.as_fd(), |open| open.socket.as_fd())
+        self.open.as_ref().map_or(self.nothing.as_fd(), |open| match &open.way {
+            Way::Packet(_) => open.socket.as_fd(),
+            Way::Xdp(xdp) => xdp.fd(),
+        })
     }
 
     /// An interface may come back, so it is never gone for good.
@@ -267,9 +363,9 @@ impl Port for Interface {
     }
 
     fn look_after(&mut self) -> bool {
-        if let Some(open) = &self.open {
+        if self.open.is_some() {
             // Polling goes on telling of an error that nobody takes.
-            take_error(open.socket.as_fd());
+            take_error(self.poll_fd());
         }
         self.next_look = Instant::ZERO;
         self.look();

@@ -8,9 +8,11 @@
 //! Every frame passes, whatever it carries: the kernel's own stack is not asked, and needs neither addresses nor
 //! forwarding. What an interface changes for it (promiscuous mode, receive offloads) is as it was when the bridge ends.
 
+mod bpf;
 mod interface;
 mod ring;
 mod sockopt;
+mod xdp;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -32,13 +34,15 @@ use crate::shaper::{Setup, Shaper};
 use crate::timing::{Clock, be_punctual};
 use crate::wire::{Classes, Encapsulation};
 
-pub use interface::{Counts, Interface};
+pub use interface::{Counts, Interface, Io};
 
 /// What bridge to make.
 #[derive(Clone, Debug)]
 pub struct BridgeSetup {
     /// Its interfaces.
     pub interfaces: [String; 2],
+    /// How frames come from them and go to them.
+    pub io: Io,
     /// From the first to the second, and back.
     pub directions: [Setup; 2],
     /// Which class each packet is in.
@@ -129,10 +133,7 @@ fn bottleneck(
 ) -> Result<Bottleneck<Interface>, LiveError> {
     let clock = Clock::start();
     let [forth, back] = &setup.directions;
-    let directions = [
-        direction(forth, &setup.interfaces[0], &setup.classes, clock)?,
-        direction(back, &setup.interfaces[1], &setup.classes, clock)?,
-    ];
+    let directions = [direction(forth, setup, 0, clock)?, direction(back, setup, 1, clock)?];
     let reader = Reader { encapsulation: Encapsulation::Ethernet, classes: setup.classes.clone(), salt: setup.salt };
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
@@ -142,14 +143,16 @@ fn bottleneck(
 
 fn direction(
     setup: &Setup,
-    interface: &str,
-    classes: &Classes,
+    bridge: &BridgeSetup,
+    side: usize,
     clock: Clock,
 ) -> Result<Direction<Interface>, LiveError> {
-    let setup = Setup { classes: classes.names().to_vec(), ..setup.clone() };
-    let shaper = Shaper::<Frame>::new(&setup, Meter::whole(classes.names()), Instant::ZERO)
+    let classes = bridge.classes.names();
+    let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
+    let shaper = Shaper::<Frame>::new(&setup, Meter::whole(classes), Instant::ZERO)
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
-    Ok(Direction { name: setup.name, device: Interface::open(interface, clock)?, shaper })
+    let device = Interface::open(&bridge.interfaces[side], bridge.io, clock)?;
+    Ok(Direction { name: setup.name, device, shaper })
 }
 
 fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {

@@ -44,14 +44,25 @@ pub(super) struct About {
     /// How much of it is in the buffer.
     pub captured: usize,
     /// Whether its checksum was left to the network card.
-    pub open_checksum: bool,
+    pub checksum: Checksum,
+}
+
+/// What is known of a frame's checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Checksum {
+    /// It was computed.
+    There,
+    /// Its sender left it to the network card.
+    Open,
+    /// The kernel does not say.
+    Unknown,
 }
 
 impl Ring {
     /// A ring for frames of at most `longest` bytes.
     pub(super) fn new(socket: BorrowedFd<'_>, longest: usize) -> io::Result<Ring> {
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        sockopt::set(socket, libc::PACKET_VERSION, &version)?;
+        sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         let slot = (longest + HEAD).next_power_of_two().clamp(2048, BLOCK);
         let size = slot * SLOTS;
         let request = libc::tpacket_req {
@@ -60,7 +71,7 @@ impl Ring {
             tp_frame_size: slot as u32,
             tp_frame_nr: SLOTS as u32,
         };
-        sockopt::set(socket, libc::PACKET_RX_RING, &request)?;
+        sockopt::set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         // SAFETY: a new mapping, of as many bytes as the kernel has just made a ring of.
         let memory = unsafe {
             mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, socket, 0)
@@ -96,7 +107,8 @@ impl Ring {
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % SLOTS;
         let length = header.tp_len as usize + copied - captured.min(copied);
-        Some(About { length, captured: copied, open_checksum: flags & CHECKSUM_OPEN != 0 })
+        let checksum = if flags & CHECKSUM_OPEN == 0 { Checksum::There } else { Checksum::Open };
+        Some(About { length, captured: copied, checksum })
     }
 }
 

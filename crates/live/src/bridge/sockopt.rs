@@ -1,16 +1,16 @@
-//! Options of packet sockets, and what the kernel tells of interfaces by `ioctl`.
+//! Options of sockets, and what the kernel tells of interfaces by `ioctl`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Sets an option of a packet socket.
-pub(super) fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
+/// Sets an option of a socket.
+pub(super) fn set<T>(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: the pointer is to a value that outlives the call, and the size is that of the value; the kernel reads
     // no more.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::SOL_PACKET,
+            level,
             option,
             std::ptr::from_ref(value).cast(),
             size_of::<T>() as libc::socklen_t,

@@ -13,7 +13,7 @@ mod packet;
 use std::cell::Cell;
 use std::io::Read;
 
-use aqmkit_aqm::{Backlog, ParamError, Why};
+use aqmkit_aqm::{Backlog, Packet, ParamError, Why};
 use aqmkit_base::{ClassId, Duration, Ecn, Instant};
 
 pub use capture::{CaptureError, Damage, Record, read};
@@ -23,7 +23,7 @@ pub use output::{OutputError, PcapWriter};
 use crate::meter::{Meter, Window};
 use crate::shaper::{Setup, Shaper, Watch};
 use crate::wire::{Classes, Flow, View};
-use packet::Captured;
+use packet::{Captured, Story};
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,19 +202,15 @@ impl<'a, F: Follow> Run<'a, F> {
         self.arrival(record.at);
         let view = View::of(record.encapsulation, record.bytes);
         self.not_ip += u64::from(view.network.is_none());
-        let packet = Captured {
+        let story = Story {
             number: record.number,
             arrived: self.now,
-            len: record.length,
-            key: view.flow.key(SALT),
-            class: self.classes.of(&view),
-            link_type: record.link_type,
-            ecn: view.ecn,
             view,
-            bytes,
+            link_type: record.link_type,
             waited: Cell::default(),
             marked: Cell::default(),
         };
+        let packet = Captured::new(&view, self.classes.of(&view), SALT, bytes, record.length, story);
         self.depart(self.now)?;
         self.shaper.arrive(packet, self.now);
         self.shaper.meter_mut().check()
@@ -281,25 +277,25 @@ impl<F: Follow> Watcher<'_, F> {
         self.error.take().map_or(Ok(()), Err)
     }
 
-    fn sent(&mut self, packet: Captured, left: Instant, first: u64) -> Result<(), F::Error> {
-        let end = End::Sent { waited: packet.waited.get(), left, marked: packet.marked.get() };
+    fn sent(&mut self, mut packet: Captured, left: Instant, first: u64) -> Result<(), F::Error> {
+        let end = End::Sent { waited: packet.story.waited.get(), left, marked: packet.story.marked.get() };
         self.follow.fate(&fate(&packet, end))?;
         let at = first.saturating_add(left.as_nanos());
-        let (link_type, length) = (packet.link_type, packet.len);
-        self.follow.sent(&Sent { at, link_type, length, bytes: &packet.bytes })?;
-        self.spare.push(packet.bytes);
+        let (link_type, length) = (packet.story.link_type, packet.len());
+        self.follow.sent(&Sent { at, link_type, length, bytes: packet.bytes() })?;
+        self.spare.push(packet.take_bytes());
         Ok(())
     }
 }
 
 fn fate(packet: &Captured, end: End) -> Fate<'_> {
     Fate {
-        number: packet.number,
-        arrived: packet.arrived,
-        length: packet.len,
-        class: packet.class,
-        flow: &packet.view.flow,
-        ecn: packet.view.ecn,
+        number: packet.story.number,
+        arrived: packet.story.arrived,
+        length: packet.len(),
+        class: packet.class(),
+        flow: &packet.story.view.flow,
+        ecn: packet.story.view.ecn,
         end,
     }
 }
@@ -307,25 +303,25 @@ fn fate(packet: &Captured, end: End) -> Fate<'_> {
 impl<F: Follow> Watch<Captured> for Watcher<'_, F> {
     fn offered(&mut self, packet: &Captured, now: Instant) {
         self.meter.offered(packet, now);
-        self.flows.came(packet.key, packet.view.flow, packet.len);
+        self.flows.came(packet.flow(), packet.story.view.flow, packet.len());
     }
 
     fn departed(&mut self, packet: &Captured, waited: Duration, now: Instant) {
-        packet.waited.set(waited);
+        packet.story.waited.set(waited);
         self.meter.departed(packet, waited, now);
     }
 
     fn dropped(&mut self, mut packet: Captured, why: Why, now: Instant) {
-        self.flows.dropped(packet.key);
+        self.flows.dropped(packet.flow());
         let told = self.follow.fate(&fate(&packet, End::Dropped { why, at: now }));
         self.error = self.error.take().or(told.err());
-        self.spare.push(std::mem::take(&mut packet.bytes));
+        self.spare.push(packet.take_bytes());
         self.meter.dropped(packet, why, now);
     }
 
     fn marked(&mut self, packet: &Captured, why: Why, now: Instant) {
-        packet.marked.set(Some(why));
-        self.flows.marked(packet.key);
+        packet.story.marked.set(Some(why));
+        self.flows.marked(packet.flow());
         self.meter.marked(packet, why, now);
     }
 

@@ -40,27 +40,54 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
 /// Computes the checksum of the TCP or UDP header of a packet that its sender left to the network card. The packet
 /// must be whole and not a fragment; else nothing changes and the answer is false.
 pub fn complete(frame: &mut [u8], network: Network) -> bool {
-    let start = network.offset();
-    let Some(length) = network.length(frame) else { return false };
-    let Some(packet) = frame.get_mut(start..start + length) else { return false };
-    let Some((at, protocol)) = transport(packet) else { return false };
-    let field = match protocol {
-        6 => at + 16,
-        17 => at + 6,
-        _ => return false,
-    };
-    let Some(place) = packet.get_mut(field..field + 2) else { return false };
-    place.fill(0);
-    let segment = &packet[at..];
-    // The pseudo-header: addresses, protocol, length (RFC 9293 section 3.1, RFC 8200 section 8.1).
-    let pseudo = sum(&packet[network.addresses()], u32::from(protocol) + segment.len() as u32);
-    let checksum = match finish(sum(segment, pseudo)) {
+    let Some(open) = Open::of(frame, network) else { return false };
+    let segment = &mut frame[open.segment.clone()];
+    segment[open.field..open.field + 2].fill(0);
+    let checksum = match finish(sum(segment, open.pseudo)) {
         // Zero means "none" in UDP (RFC 768).
-        0 if protocol == 17 => 0xffff,
+        0 if open.protocol == 17 => 0xffff,
         sum => sum,
     };
-    packet[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
+    segment[open.field..open.field + 2].copy_from_slice(&checksum.to_be_bytes());
     true
+}
+
+/// As [`complete`], where nobody says whether the checksum was left out: a sender that leaves it to the card puts the sum of the
+/// pseudo-header there. A right checksum that happens to be that number comes out as it was.
+pub fn complete_where_open(frame: &mut [u8], network: Network) -> bool {
+    let left_out = |open: &Open| {
+        let segment = &frame[open.segment.clone()];
+        segment[open.field..open.field + 2] == fold(open.pseudo.into()).to_be_bytes()
+    };
+    Open::of(frame, network).is_some_and(|open| left_out(&open)) && complete(frame, network)
+}
+
+/// A TCP or UDP header whose checksum can be computed.
+struct Open {
+    protocol: u8,
+    /// The header and what follows it.
+    segment: std::ops::Range<usize>,
+    /// Where the checksum stands in it: two bytes that are there.
+    field: usize,
+    /// The sum of the pseudo-header: addresses, protocol, length (RFC 9293 section 3.1, RFC 8200 section 8.1).
+    pseudo: u32,
+}
+
+impl Open {
+    fn of(frame: &[u8], network: Network) -> Option<Open> {
+        let start = network.offset();
+        let end = start + network.length(frame)?;
+        let packet = frame.get(start..end)?;
+        let (at, protocol) = transport(packet)?;
+        let field = match protocol {
+            6 => 16,
+            17 => 6,
+            _ => return None,
+        };
+        let segment = packet.get(at..).filter(|s| s.len() >= field + 2)?;
+        let pseudo = sum(&packet[network.addresses()], u32::from(protocol) + segment.len() as u32);
+        Some(Open { protocol, segment: start + at..end, field, pseudo })
+    }
 }
 
 #[cfg(test)]

@@ -72,6 +72,14 @@ pub struct Named {
     rules: Vec<Rule>,
 }
 
+impl Named {
+    /// A class that no packet is in: it keeps the place of a name.
+    #[must_use]
+    pub fn nothing(name: &str) -> Self {
+        Named { name: name.to_owned(), rules: Vec::new() }
+    }
+}
+
 /// What packets a rule wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {

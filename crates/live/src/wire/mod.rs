@@ -27,7 +27,7 @@ mod flow;
 mod link;
 mod network;
 
-pub use classes::Classes;
+pub use classes::{Classes, Named};
 pub use ecn::mark_ce;
 pub use flow::{FiveTuple, Flow, LinkFlow};
 pub use link::Encapsulation;

@@ -274,6 +274,20 @@ proptest! {
         left[field] ^= 0x5a;
         left[field + 1] ^= 0xa5;
         prop_assert!(checksum::complete(&mut left, network));
+        prop_assert_eq!(&left, &frame);
+        // Where nobody says whether it was left out: what is there is right, or just wrong, and stays.
+        checksum::complete_where_open(&mut left, network);
+        prop_assert_eq!(&left, &frame);
+        left[field] ^= 0x5a;
+        let wrong = left.clone();
+        prop_assume!(!checksum::complete_where_open(&mut left, network));
+        prop_assert_eq!(&left, &wrong);
+        // The sum of the pseudo-header (in full: addresses, zero and protocol, length) is what a sender puts there.
+        let segment = u32::try_from(network.offset() + network.length(&frame).unwrap() - (field - if protocol == 6 { 16 } else { 6 })).unwrap();
+        let addresses = &frame[network.offset()..][network.addresses()];
+        let pseudo = !checksum::finish(checksum::sum(addresses, u32::from(protocol) + segment));
+        left[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
+        prop_assert!(checksum::complete_where_open(&mut left, network));
         prop_assert_eq!(left, frame);
     }
 }

@@ -40,7 +40,7 @@ fn parameters_change_while_it_runs() {
     // A megabyte at 20 Mbit/s would take 0.4 s.
     client.change(Change { rate_bps: Some(4_000_000), ..Change::default() }).unwrap();
     let took = place.transfer(1_000_000).as_secs_f64();
-    assert!((1.9..20.0).contains(&took), "{took}");
+    assert!((1.9..60.0).contains(&took), "{took}");
     drop(server);
     assert!(matches!(client.report().unwrap_err(), CtlError::NotRunning(_)));
     assert!(running(directory.path()).is_empty());
@@ -68,7 +68,7 @@ fn the_page_of_metrics_counts_what_passed() {
     let control = bridge.control();
     let server = metrics::serve("127.0.0.1:0".parse().unwrap(), move || control.report()).unwrap();
     place.transfer(500_000);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    Place::settled(&bridge);
     let get = |path: &str| {
         let mut stream = TcpStream::connect(server.address()).unwrap();
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();

@@ -1,6 +1,6 @@
 use aqmkit_aqm::Why;
 use aqmkit_base::BitRate;
-use aqmkit_live::bridge::Interface;
+use aqmkit_live::bridge::{Interface, Io};
 use aqmkit_live::netns::Netns;
 use aqmkit_live::port::Port;
 use aqmkit_live::timing::Clock;
@@ -19,12 +19,19 @@ fn both_families_pass_both_ways() {
     }
 }
 
-/// Any frame goes through as it is: tagged once and twice, not IP at all, of the least length and the greatest.
 #[test]
 fn every_frame_passes_as_it_is() {
     let Some(place) = Place::new() else { return };
     let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
-    let open = |side: &Netns, name: &str| side.inside(|| Ok(Interface::open(name, Clock::start()))).unwrap().unwrap();
+    all_frames_pass(&place);
+    assert!(bridge.is_up());
+}
+
+/// Any frame goes through as it is: tagged once and twice, not IP at all, of the least length and the greatest.
+pub(super) fn all_frames_pass(place: &Place) {
+    let open = |side: &Netns, name: &str| {
+        side.inside(|| Ok(Interface::open(name, Io::Packet, Clock::start()))).unwrap().unwrap()
+    };
     let (mut a, mut b) = (open(&place.a, "a0"), open(&place.b, "b0"));
     let frame = |kinds: &[u8], length: usize| {
         let mut frame = [&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8], kinds].concat();
@@ -40,7 +47,7 @@ fn every_frame_passes_as_it_is() {
     ];
     frames.iter().for_each(|f| a.send(f).unwrap());
     let (mut buffer, mut came) = ([0; 2000], Vec::new());
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while came.len() < frames.len() && std::time::Instant::now() < end {
         match b.receive(&mut buffer) {
             Ok(n) if buffer[..6] == frames[0][..6] => came.push(buffer[..n].to_vec()),
@@ -49,7 +56,6 @@ fn every_frame_passes_as_it_is() {
         }
     }
     assert_eq!(came, frames);
-    assert!(bridge.is_up());
 }
 
 /// The receiving kernel drops what has a wrong checksum, and counts what carries CE.
@@ -58,6 +64,7 @@ fn marks_reach_the_receiver_with_right_checksums() {
     let Some(place) = Place::new() else { return };
     let bridge = place.bridge("step", r#"{ "threshold": 3, "not_ect": "pass" }"#, BitRate::from_mbps(20)).unwrap();
     let took = place.transfer(2_000_000).as_secs_f64();
+    Place::settled(&bridge);
     let measured = bridge.close().unwrap();
     let marked = measured.directions[0].1[0].total.marked[Why::Step as usize];
     let text = place.b.inside(|| std::fs::read_to_string("/proc/thread-self/net/netstat")).unwrap();
@@ -68,5 +75,5 @@ fn marks_reach_the_receiver_with_right_checksums() {
     assert!(marked > 10, "{marked}");
     assert_eq!(counted, marked);
     // 2 MB at 20 Mbit/s are 0.83 s with headers; a machine that is busy may need longer.
-    assert!((0.8..10.0).contains(&took), "{took}");
+    assert!((0.8..60.0).contains(&took), "{took}");
 }

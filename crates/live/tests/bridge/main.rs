@@ -7,6 +7,7 @@
 mod control;
 mod frames;
 mod trouble;
+mod xdp;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::BitRate;
-use aqmkit_live::bridge::{Bridge, BridgeSetup};
+use aqmkit_live::bridge::{Bridge, BridgeSetup, Io};
 use aqmkit_live::netns::{Netns, set_sysctl};
 use aqmkit_live::offload::{OFFLOADS, switch};
 use aqmkit_live::wire::Classes;
@@ -73,16 +74,21 @@ impl Place {
         side.inside(|| {
             set_sysctl("net.ipv4.tcp_ecn", "1")?;
             // What a network card would cut must be cut before the bridge.
-            OFFLOADS.iter().filter(|o| o.name != "gro").try_for_each(|o| switch(outer, o, false))
+            OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name)).try_for_each(|o| switch(outer, o, false))
         })
     }
 
     fn bridge(&self, aqm: &str, parameters: &str, rate: BitRate) -> Result<Bridge, LiveError> {
+        self.bridge_by(Io::Packet, aqm, parameters, rate)
+    }
+
+    fn bridge_by(&self, io: Io, aqm: &str, parameters: &str, rate: BitRate) -> Result<Bridge, LiveError> {
         let table: serde_json::Value = serde_json::from_str(parameters).unwrap();
         let spec = Spec::read(aqm, table).unwrap();
         let direction = |name| Setup::new(name, rate, aqmkit_base::Duration::ZERO, spec.clone());
         let setup = BridgeSetup {
             interfaces: ["m1".to_owned(), "m2".to_owned()],
+            io,
             directions: [direction("forth"), direction("back")],
             classes: Classes::default(),
             salt: 1,
@@ -90,7 +96,7 @@ impl Place {
         self.middle.inside(|| Ok(Bridge::open(&setup, "test"))).unwrap()
     }
 
-    /// Whether a datagram comes to `to` and an answer back, within two seconds.
+    /// Whether a datagram comes to `to` and an answer back, within ten seconds.
     fn reaches(&self, to: &str, from: &str) -> bool {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
         let server = self.b.inside(|| UdpSocket::bind(address(to))).unwrap();
@@ -98,7 +104,7 @@ impl Place {
         let patience = Duration::from_millis(100);
         server.set_read_timeout(Some(patience)).unwrap();
         client.set_read_timeout(Some(patience)).unwrap();
-        let end = Instant::now() + Duration::from_secs(2);
+        let end = Instant::now() + Duration::from_secs(10);
         while Instant::now() < end {
             // While the other end is being asked for its address, sending may fail.
             let _ = client.send_to(b"there", address(to));
@@ -113,13 +119,27 @@ impl Place {
         false
     }
 
+    /// Waits until nothing is in the bridge any more: what TCP sent twice may still be, when all has come.
+    fn settled(bridge: &Bridge) {
+        let end = Instant::now() + Duration::from_secs(10);
+        let control = bridge.control();
+        // Two looks of the bridge apart.
+        while Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(250));
+            if control.report().directions.iter().all(|d| d.backlog_packets == 0) {
+                return;
+            }
+        }
+        panic!("packets stay in the bridge");
+    }
+
     /// Sends so many bytes by TCP; how long it took.
     fn transfer(&self, bytes: usize) -> Duration {
         let listener = self.b.inside(|| TcpListener::bind("10.9.0.2:0")).unwrap();
         let to = listener.local_addr().unwrap();
-        let mut client = self.a.inside(|| TcpStream::connect_timeout(&to, Duration::from_secs(5))).unwrap();
+        let mut client = self.a.inside(|| TcpStream::connect_timeout(&to, Duration::from_secs(30))).unwrap();
         let mut server = listener.accept().unwrap().0;
-        server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let start = Instant::now();
         let sender = std::thread::spawn(move || client.write_all(&vec![7; bytes]));
         let mut received = Vec::new();

@@ -47,7 +47,10 @@ fn what_a_sender_left_to_its_card_is_told() {
     place
         .a
         .inside(|| {
-            OFFLOADS.iter().filter(|o| o.name != "gro").try_for_each(|o| aqmkit_live::offload::switch("a0", o, true))
+            OFFLOADS
+                .iter()
+                .filter(|o| ["tso", "gso"].contains(&o.name))
+                .try_for_each(|o| aqmkit_live::offload::switch("a0", o, true))
         })
         .unwrap();
     let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();

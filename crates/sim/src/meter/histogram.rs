@@ -3,7 +3,7 @@
 use aqmkit_base::Duration;
 use hdrhistogram::Histogram;
 
-use crate::output::Summary;
+use crate::output::{Distribution, Summary};
 
 /// Nanoseconds in a histogram's unit: a tenth of a microsecond.
 const UNIT: u64 = 100;
@@ -46,19 +46,7 @@ impl Times {
         if self.0.is_empty() {
             return Vec::new();
         }
-        // Even steps in the middle, finer ones towards the tail.
-        let body = (0..steps).map(|i| 0.99 * f64::from(i) / f64::from(steps));
-        let tail = (0..=100).map(|i| 1.0 - libm::exp10(-2.0 - f64::from(i) / 20.0));
         let ms = |v: u64| v as f64 * (UNIT as f64 / 1e6);
-        let mut points: Vec<(f64, f64)> = body.chain(tail).map(|q| (ms(self.0.value_at_quantile(q)), q)).collect();
-        points.push((ms(self.0.max()), 1.0));
-        // Of several shares at one value the largest is the share at or below it.
-        points.dedup_by(|later, kept| {
-            later.0 == kept.0 && {
-                kept.1 = later.1;
-                true
-            }
-        });
-        points
+        Distribution::points(steps, |q| ms(self.0.value_at_quantile(q)), ms(self.0.max()))
     }
 }

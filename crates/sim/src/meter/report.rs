@@ -252,23 +252,6 @@ fn flow_stats(w: &WindowMeter, seconds: f64) -> FlowStats {
     }
 }
 
-/// The model's counters per second and flow, and for frames of one type (`i_frames`, `i_bytes`, `i_packets`) what one frame has.
-fn counters(group: &GroupInfo, rates: &[f64]) -> BTreeMap<String, f64> {
-    let mut all: BTreeMap<String, f64> =
-        group.counters.iter().zip(rates).map(|(name, rate)| ((*name).to_owned(), *rate)).collect();
-    for kind in group.counters.iter().filter_map(|name| name.strip_suffix("_frames")) {
-        for what in ["bytes", "packets"] {
-            if let (Some(total), Some(frames)) =
-                (all.get(&format!("{kind}_{what}")), all.get(&format!("{kind}_frames")))
-            {
-                let mean = if *frames > 0.0 { total / frames } else { 0.0 };
-                all.insert(format!("{kind}_{what}_per_frame"), mean);
-            }
-        }
-    }
-    all
-}
-
 fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> AppStats {
     let sent = w.closed.groups[index].since(&w.opened.groups[index]);
     let per_flow = 1.0 / seconds / group.apps.len().max(1) as f64;
@@ -287,7 +270,7 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         response_time_ms: response,
         frame_rate,
         playable_frame_rate,
-        counters: counters(group, &rates),
+        counters: AppStats::name_counters(group.counters, &rates),
         connections: sent.connections.into(),
         retransmission_rate: share(sent.retransmissions.into(), sent.packets),
         timeouts_per_s: f64::from(sent.timeouts) / seconds,

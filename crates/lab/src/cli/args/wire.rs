@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use aqmkit_base::units::parse_rate;
 use aqmkit_base::{Amount, BitRate, units::parse_amount};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// `replay`.
 #[derive(Debug, Args)]
@@ -87,6 +87,9 @@ pub struct Bridge {
     /// Discipline from IF2 to IF1
     #[arg(long, value_name = "AQM")]
     pub back_aqm: Option<String>,
+    /// How frames come and go; af-xdp is in front of the kernel's stack, for interfaces with one receive queue
+    #[arg(long, default_value = "af-packet")]
+    pub io: Io,
     /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
@@ -96,6 +99,15 @@ pub struct Bridge {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How frames come from interfaces and go to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Io {
+    /// A ring of a packet socket.
+    AfPacket,
+    /// An `AF_XDP` socket.
+    AfXdp,
 }
 
 /// `ctl`.

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use aqmkit_base::{Duration, Instant};
 use aqmkit_flows::traffic::{Conn, ENDLESS, Event};
+use aqmkit_live::tcp_info::TcpInfo;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
@@ -49,6 +50,8 @@ struct Connection {
     serial: u64,
     client: TcpStream,
     server: Option<TcpStream>,
+    /// What of the server's sending has been counted.
+    counted: TcpInfo,
     open: bool,
     /// Bytes of requests that the client still has to write.
     to_ask: u64,
@@ -129,6 +132,7 @@ impl Connections {
             serial: self.serial,
             client,
             server: None,
+            counted: TcpInfo::default(),
             open: false,
             to_ask: 0,
             asked: VecDeque::new(),
@@ -203,15 +207,26 @@ impl Connections {
         self.ready(slot as u64, world);
     }
 
+    /// Counts what every connection has sent.
+    pub(super) fn count(&mut self, record: &mut Record) {
+        self.slots.iter_mut().flatten().for_each(|c| c.count(record));
+    }
+
     /// Drops everything that an application has open.
-    pub(super) fn drop_all_of(&mut self, app: usize) {
+    pub(super) fn drop_all_of(&mut self, app: usize, record: &mut Record) {
         for slot in 0..self.slots.len() {
             if self.slots[slot].as_ref().is_some_and(|c| c.app == app) {
-                self.slots[slot] = None;
-                self.expected.retain(|_, s| *s != slot);
-                self.free.push(slot);
+                self.forget(slot, record);
             }
         }
+    }
+
+    fn forget(&mut self, slot: usize, record: &mut Record) -> Option<Connection> {
+        let mut gone = self.slots[slot].take()?;
+        gone.count(record);
+        self.expected.retain(|_, s| *s != slot);
+        self.free.push(slot);
+        Some(gone)
     }
 
     /// The server has thought about the first request of those that it has read.
@@ -249,9 +264,7 @@ impl Connections {
     }
 
     fn end(&mut self, slot: usize, event: fn(Conn) -> Event, world: &mut World<'_>) {
-        if let Some(c) = self.slots[slot].take() {
-            self.expected.retain(|_, s| *s != slot);
-            self.free.push(slot);
+        if let Some(c) = self.forget(slot, world.record) {
             world.news.push_back((c.app, event(c.conn)));
         }
     }
@@ -298,6 +311,13 @@ fn pour(mut stream: &TcpStream, mut left: u64) -> io::Result<u64> {
 }
 
 impl Connection {
+    /// Counts what the server has sent since the last time, which is what the simulator counts too.
+    fn count(&mut self, record: &mut Record) {
+        let Some(now) = self.server.as_ref().and_then(|s| TcpInfo::of(s).ok()) else { return };
+        record.segments(self.app, now.since(self.counted));
+        self.counted = now;
+    }
+
     /// The client's end: writes requests, reads responses. True when the connection has ended.
     fn consume(&mut self, buffer: &mut [u8], world: &mut World<'_>) -> io::Result<bool> {
         if let Some(error) = self.client.take_error()? {
@@ -327,7 +347,6 @@ impl Connection {
     /// Bytes of responses have come.
     fn came(&mut self, bytes: u64, world: &mut World<'_>) {
         world.record.delivered(self.app, self.class, bytes);
-        world.record.sent(self.app).packets += bytes.div_ceil(1448);
         let mut left = bytes;
         while let Some(response) = self.awaited.front() {
             // One without an end has none; one without bytes is over when the server has the request.

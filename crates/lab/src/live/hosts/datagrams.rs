@@ -1,11 +1,12 @@
-//! Datagrams of applications: a socket for each on the server's side, so that each is a flow of its own, and one for
-//! each group on the client's.
+//! Datagrams of applications: a socket for each that sends any, on the server's side, so that each is a flow of its own, and
+//! one for each group on the client's.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use aqmkit_base::{Ecn, Instant};
 use aqmkit_live::link::Link;
+use aqmkit_live::netns::Netns;
 use rustix::event::epoll;
 use rustix::net::sockopt;
 
@@ -31,6 +32,14 @@ struct Sender {
 }
 
 impl Sender {
+    /// A socket between these two addresses, for packets that are not ECN-capable until others are asked for.
+    fn open(from: SocketAddr, to: SocketAddr) -> io::Result<Self> {
+        let socket = UdpSocket::bind(from)?;
+        socket.connect(to)?;
+        socket.set_nonblocking(true)?;
+        Ok(Sender { socket, ecn: Ecn::NotEct })
+    }
+
     /// The socket, set to this codepoint.
     fn with(&mut self, ecn: Ecn) -> &UdpSocket {
         if ecn != self.ecn && sockopt::set_ip_tos(&self.socket, ecn as u8).is_ok() {
@@ -42,10 +51,13 @@ impl Sender {
 
 /// The sockets.
 pub(super) struct Datagrams {
-    /// By application.
-    senders: Vec<Sender>,
+    /// By application: of which group it is, and its socket, opened with its first datagram.
+    senders: Vec<(usize, Option<Sender>)>,
     /// By group.
     receivers: Vec<UdpSocket>,
+    servers: Netns,
+    client: IpAddr,
+    server: IpAddr,
     buffer: Vec<u8>,
 }
 
@@ -56,19 +68,14 @@ impl Datagrams {
         let receivers = link.client.namespace.inside(|| {
             (0..count).map(|g| UdpSocket::bind(SocketAddr::new(client, port(g)))).collect::<io::Result<Vec<_>>>()
         })?;
-        let sender = |group: &usize| {
-            let socket = UdpSocket::bind(SocketAddr::new(server, 0))?;
-            socket.connect(SocketAddr::new(client, port(*group)))?;
-            socket.set_nonblocking(true)?;
-            Ok(Sender { socket, ecn: Ecn::NotEct })
-        };
-        let senders = link.server.namespace.inside(|| groups.iter().map(sender).collect::<io::Result<Vec<_>>>())?;
+        let senders = groups.iter().map(|group| (*group, None)).collect();
+        let servers = link.server.namespace.try_clone()?;
         for (group, socket) in receivers.iter().enumerate() {
             socket.set_nonblocking(true)?;
             let about = epoll::EventData::new_u64(DATAGRAM | group as u64);
             epoll::add(epoll, socket, about, epoll::EventFlags::IN)?;
         }
-        Ok(Datagrams { senders, receivers, buffer: vec![0; 65_536] })
+        Ok(Datagrams { senders, receivers, servers, client, server, buffer: vec![0; 65_536] })
     }
 
     pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn, now: Instant) {
@@ -76,8 +83,13 @@ impl Datagrams {
         self.buffer[..4].copy_from_slice(&(app as u32).to_be_bytes());
         self.buffer[4..12].copy_from_slice(&tag.to_be_bytes());
         self.buffer[12..20].copy_from_slice(&now.as_nanos().to_be_bytes());
+        let (group, sender) = &mut self.senders[app];
+        if sender.is_none() {
+            let (from, to) = (SocketAddr::new(self.server, 0), SocketAddr::new(self.client, port(*group)));
+            *sender = self.servers.inside(|| Sender::open(from, to)).ok();
+        }
         // A datagram that the kernel has no room for is lost, as it would be on the way.
-        let _ = self.senders[app].with(ecn).send(&self.buffer[..len]);
+        let _ = sender.as_mut().map(|s| s.with(ecn).send(&self.buffer[..len]));
     }
 
     pub(super) fn receive(&mut self, group: usize) -> Option<Arrived> {

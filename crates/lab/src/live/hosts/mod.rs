@@ -59,7 +59,10 @@ struct App {
 /// Applications, sockets and what is to be done.
 pub struct Hosts {
     clock: Clock,
+    /// The time that everybody is told.
     now: Instant,
+    /// What the clock said when it was read last.
+    clock_read: Instant,
     apps: Vec<App>,
     /// For each group its class, the servers it has, and its applications.
     groups: Vec<(usize, u32, std::ops::Range<usize>)>,
@@ -101,7 +104,8 @@ impl Hosts {
         let end = Instant::ZERO + scenario.duration;
         let clock = link.clock;
         let (now, news) = (Instant::ZERO, VecDeque::new());
-        Ok(Hosts { clock, now, apps, groups, agenda, news, connections, datagrams, epoll, record, end })
+        let clock_read = now;
+        Ok(Hosts { clock, now, clock_read, apps, groups, agenda, news, connections, datagrams, epoll, record, end })
     }
 
     /// Lets the applications live until the end of the scenario. The calling thread stands in the clients' namespace.
@@ -124,8 +128,7 @@ impl Hosts {
             while let Some(Reverse((at, due))) = self.agenda.peek().copied().filter(|Reverse((at, _))| *at <= self.now)
             {
                 self.agenda.pop();
-                self.happen(at, due);
-                self.tell_news();
+                self.punctually(at, due);
             }
         }
         // The last window ends with the run.
@@ -138,6 +141,7 @@ impl Hosts {
     fn read_clock(&mut self) -> Instant {
         let now = self.clock.now();
         self.now = Instant::from_nanos(now.as_nanos().saturating_sub(plan::START.as_nanos()));
+        self.clock_read = self.now;
         if now < Instant::ZERO + plan::START {
             std::thread::sleep(std::time::Duration::from_nanos((Instant::ZERO + plan::START).since(now).as_nanos()));
         }
@@ -175,9 +179,19 @@ impl Hosts {
         Ok(())
     }
 
+    /// Does what is due as if it were on time: a model that is woken late would reckon its next wish from then on, and offer less
+    /// than it should.
+    fn punctually(&mut self, at: Instant, due: Due) {
+        self.now = at;
+        self.happen(at, due);
+        self.tell_news();
+        self.now = self.clock_read;
+    }
+
     fn happen(&mut self, at: Instant, due: Due) {
         match due {
             Due::Window => {
+                self.connections.count(&mut self.record);
                 let counters: Vec<Vec<f64>> =
                     self.groups.iter().map(|(_, _, apps)| self.counters(apps.clone())).collect();
                 self.record.turn(at, &counters);
@@ -194,7 +208,7 @@ impl Hosts {
                 self.tell_group(group, traffic::Event::Stop);
                 for app in self.groups[group].2.clone() {
                     self.apps[app].stopped = true;
-                    self.connections.drop_all_of(app);
+                    self.connections.drop_all_of(app, &mut self.record);
                 }
             }
         }
@@ -250,7 +264,7 @@ impl Hosts {
             Action::Close { conn } => self.with_connections(|c, w| c.close(app, conn, w)),
             Action::Datagram { len, tag, ecn } => {
                 self.record.sent(app).packets += 1;
-                self.datagrams.send(app, len, tag, ecn, self.now);
+                self.datagrams.send(app, len, tag, ecn, self.clock_read);
             }
             Action::WakeAt(at) => {
                 self.apps[app].wake_at = Some(at);

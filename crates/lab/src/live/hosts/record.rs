@@ -1,22 +1,27 @@
 //! What the hosts of a live run measure: goodput, flows, exchanges, the models' own counters.
 
-use std::collections::BTreeMap;
-
 use aqmkit_base::{Duration, Instant};
 use aqmkit_flows::traffic::Exchange;
 use aqmkit_live::meter::Times;
+use aqmkit_live::tcp_info::TcpInfo;
 use aqmkit_sim::Scenario;
-use aqmkit_sim::output::{AppStats, ClassStats, ExchangeRecord, FlowRecord, FlowStats, Range, Window};
+use aqmkit_sim::output::{
+    AppStats, ClassStats, Distribution, ExchangeRecord, FlowRecord, FlowStats, Grid, Range, Responses, Window,
+};
 
-use crate::live::stats::summary;
+use crate::live::stats::{distribution, share, summary};
 
 /// What one application has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) delivered: u64,
     pub(super) connections: u64,
-    /// Datagrams, and full segments that its data fills.
+    /// Datagrams, and segments with data.
     pub(super) packets: u64,
+    /// Segments sent again.
+    pub(super) retransmissions: u64,
+    /// Retransmission timeouts.
+    pub(super) timeouts: u64,
 }
 
 /// A window and what was measured in it.
@@ -30,7 +35,7 @@ struct Open {
     counters: [Vec<Vec<f64>>; 2],
     latencies: Vec<Times>,
     /// By group and kind.
-    exchanges: Vec<Vec<Times>>,
+    exchanges: Vec<Vec<(Times, Grid)>>,
     completed: Vec<u64>,
 }
 
@@ -50,6 +55,8 @@ pub struct Record {
     groups: Vec<Group>,
     classes: Vec<String>,
     apps: Vec<Sent>,
+    /// Of the windows.
+    names: Vec<String>,
     windows: Vec<Open>,
     exchanges: Vec<ExchangeRecord>,
     max_exchanges: usize,
@@ -79,11 +86,12 @@ impl Record {
             after: Vec::new(),
             counters: Default::default(),
             latencies: vec![Times::default(); scenario.classes.len()],
-            exchanges: groups.iter().map(|g| vec![Times::default(); g.kinds.len()]).collect(),
+            exchanges: groups.iter().map(|g| vec![Default::default(); g.kinds.len()]).collect(),
             completed: vec![0; groups.len()],
         };
         Record {
             origin: scenario.origin,
+            names: scenario.windows.iter().map(|w| w.name.clone()).collect(),
             windows: scenario.windows.iter().map(window).collect(),
             classes: scenario.classes.clone(),
             apps: vec![Sent::default(); first],
@@ -100,6 +108,14 @@ impl Record {
 
     pub(super) fn sent(&mut self, app: usize) -> &mut Sent {
         &mut self.apps[app]
+    }
+
+    /// An application's connection has sent more.
+    pub(super) fn segments(&mut self, app: usize, more: TcpInfo) {
+        let sent = &mut self.apps[app];
+        sent.packets += u64::from(more.data_segments);
+        sent.retransmissions += u64::from(more.retransmissions);
+        sent.timeouts += u64::from(more.timeouts);
     }
 
     pub(super) fn delivered(&mut self, app: usize, _class: usize, bytes: u64) {
@@ -122,8 +138,9 @@ impl Record {
         let took = now.since(exchange.started);
         for window in self.open() {
             window.completed[group] += 1;
-            if let Some(times) = window.exchanges[group].get_mut(usize::from(exchange.kind)) {
+            if let Some((times, grid)) = window.exchanges[group].get_mut(usize::from(exchange.kind)) {
                 times.record(took);
+                grid.record(took.as_millis_f64(), exchange.bytes);
             }
         }
         if self.exchanges.len() >= self.max_exchanges {
@@ -213,9 +230,48 @@ impl Record {
             delivered_bytes: self.windows.iter().map(|w| delivered(w, app)).collect(),
             connections: self.apps[app].connections,
             packets: self.apps[app].packets,
-            ..FlowRecord::default()
+            retransmissions: self.apps[app].retransmissions,
+            timeouts: self.apps[app].timeouts,
+            // The link counts drops by class: which application a packet was of, it does not know.
+            drops: 0,
         };
         self.groups.iter().flat_map(|g| g.apps.clone().map(move |app| row(g, app))).collect()
+    }
+
+    /// The exchanges of every window by size and duration.
+    #[must_use]
+    pub fn responses(&self) -> Vec<Responses> {
+        let mut found = Vec::new();
+        for (spec, open) in self.names.iter().zip(&self.windows) {
+            for (kind, group, (_, grid)) in self.kinds(open) {
+                found.push(grid.responses(spec, &group.name, kind));
+            }
+        }
+        found.retain(|r| !r.counts.is_empty());
+        found
+    }
+
+    /// The distributions of every window that the hosts know.
+    #[must_use]
+    pub fn distributions(&self) -> Vec<Distribution> {
+        let mut found = Vec::new();
+        for (window, open) in self.names.iter().zip(&self.windows) {
+            for (class, times) in self.classes.iter().zip(&open.latencies) {
+                found.extend(distribution(window, format!("classes.{class}.latency_ms"), times, 100));
+            }
+            for (kind, group, (times, _)) in self.kinds(open) {
+                // Shares of responses are read from these points, to a tenth of a percent.
+                let quantity = format!("apps.{}.response_time_ms.{kind}", group.name);
+                found.extend(distribution(window, quantity, times, 1000));
+            }
+        }
+        found
+    }
+
+    /// Every kind of exchange with what was measured of it.
+    fn kinds<'a>(&'a self, open: &'a Open) -> impl Iterator<Item = (&'static str, &'a Group, &'a (Times, Grid))> {
+        let groups = self.groups.iter().zip(&open.exchanges);
+        groups.flat_map(|(g, found)| g.kinds.iter().zip(found).map(move |(kind, f)| (*kind, g, f)))
     }
 
     /// The exchanges, and how many more there were.
@@ -238,18 +294,30 @@ fn app(open: &Open, index: usize, group: &Group, seconds: f64) -> AppStats {
         let at = |list: &[Vec<f64>]| list.get(index).and_then(|c| c.get(i)).copied().unwrap_or(0.0);
         (at(after) - at(before)) * per_flow
     };
-    let counters: BTreeMap<String, f64> =
-        group.counters.iter().enumerate().map(|(i, name)| ((*name).to_owned(), rate(i))).collect();
-    let connections =
-        |list: &[Sent]| list.get(group.apps.clone()).into_iter().flatten().map(|s| s.connections).sum::<u64>();
+    let rates: Vec<f64> = (0..group.counters.len()).map(rate).collect();
+    let counters = AppStats::name_counters(group.counters, &rates);
+    let sent = |list: &[Sent]| {
+        let of_group = list.get(group.apps.clone()).into_iter().flatten();
+        of_group.fold(Sent::default(), |sum, s| Sent {
+            delivered: sum.delivered + s.delivered,
+            connections: sum.connections + s.connections,
+            packets: sum.packets + s.packets,
+            retransmissions: sum.retransmissions + s.retransmissions,
+            timeouts: sum.timeouts + s.timeouts,
+        })
+    };
+    let (first, last) = (sent(&open.before), sent(&open.after));
+    let more = |of: fn(&Sent) -> u64| of(&last).saturating_sub(of(&first));
     let times = group.kinds.iter().zip(&open.exchanges[index]);
     AppStats {
+        population: group.apps.len() as u64,
         completed: open.completed[index],
-        response_time_ms: times.filter_map(|(kind, t)| Some(((*kind).to_owned(), summary(t)?))).collect(),
+        response_time_ms: times.filter_map(|(kind, (t, _))| Some(((*kind).to_owned(), summary(t)?))).collect(),
         frame_rate: counters.get("frames_received").copied(),
         playable_frame_rate: counters.get("frames_playable").copied(),
         counters,
-        connections: connections(&open.after).saturating_sub(connections(&open.before)),
-        ..AppStats::default()
+        connections: more(|s| s.connections),
+        retransmission_rate: share(more(|s| s.retransmissions), more(|s| s.packets)),
+        timeouts_per_s: more(|s| s.timeouts) as f64 / seconds,
     }
 }

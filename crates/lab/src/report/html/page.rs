@@ -12,7 +12,7 @@ use super::sections::{Discipline, Extent, Mix, disciplines, extent, mixes};
 use crate::report::columns::{Term, columns};
 use crate::report::format::{significant, thousands};
 use crate::report::grid::Grid;
-use crate::results::{Entry, Results};
+use crate::results::{Agreement, Entry, Results};
 
 /// Columns of this rank and above stand at the end of a table.
 const RARE: u8 = 6;
@@ -35,6 +35,8 @@ pub(super) struct Page {
     groups: Vec<GlanceGroup>,
     terms: Vec<Term>,
     claims: Option<Claims>,
+    /// Simulated and live, side by side.
+    agreements: Vec<SideBySide>,
     /// What the rows and columns of the matrices are.
     sides: Option<(String, String, String)>,
     matrices: Vec<Matrix>,
@@ -44,6 +46,24 @@ pub(super) struct Page {
     mixes: Vec<Mix>,
     disciplines: Vec<Discipline>,
     extent: Extent,
+}
+
+/// One quantity, simulated and live.
+#[derive(Debug, Serialize)]
+struct SideBySide {
+    place: String,
+    what: String,
+    simulated: String,
+    live: String,
+    within: String,
+    holds: bool,
+}
+
+impl SideBySide {
+    fn of(a: &Agreement) -> Self {
+        let [simulated, live, within] = [a.simulated, a.live, a.within].map(|v| significant(v, 3));
+        SideBySide { place: a.place.clone(), what: a.what.clone(), simulated, live, within, holds: a.holds() }
+    }
 }
 
 /// A figure that the experiment asks for.
@@ -85,6 +105,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         groups: groups(&grid, &columns, &swatches),
         terms: terms(&columns),
         claims: claims(results),
+        agreements: results.agreements.iter().map(SideBySide::of).collect(),
         sides: results.overview.as_ref().map(|o| (o.rows.clone(), o.columns.clone(), markdown::to_html(&o.note))),
         matrices: matrices(input),
         figures: asked(input),

@@ -1,0 +1,296 @@
+//! `AF_XDP`: frames in memory that the kernel and this process share, handed over by four rings of addresses.
+//!
+//! The layout is that of `Documentation/networking/af_xdp.rst` of the Linux kernel. Each frame has a chunk of the memory; a chunk
+//! is on its way in, on its way out, or free.
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+
+use super::bpf::Redirect;
+use super::ring::{About, Checksum};
+use super::sockopt;
+
+/// Frames on their way in, and on their way out: slots of the rings.
+const SLOTS: u32 = 4096;
+/// Memory of one frame; the kernel allows no more than a page.
+const CHUNK: usize = 4096;
+/// What the kernel keeps of a chunk for itself (`XDP_PACKET_HEADROOM`).
+const HEADROOM: usize = 256;
+/// The longest frame.
+pub(super) const LONGEST: usize = CHUNK - HEADROOM;
+
+/// Memory that is mapped into this process.
+#[derive(Debug)]
+struct Mapping {
+    at: NonNull<c_void>,
+    size: usize,
+}
+
+// SAFETY: the memory belongs to the mapping alone, and goes where it goes.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(at: *mut c_void, size: usize) -> io::Result<Mapping> {
+        let at = NonNull::new(at).ok_or_else(|| io::Error::other("the kernel mapped memory at zero"))?;
+        Ok(Mapping { at, size })
+    }
+
+    /// Memory for chunks.
+    fn anonymous(size: usize) -> io::Result<Mapping> {
+        // SAFETY: new memory, which nobody else has.
+        let at = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        }?;
+        Mapping::new(at, size)
+    }
+
+    /// A ring of a socket.
+    fn of(socket: BorrowedFd<'_>, size: usize, page: u64) -> io::Result<Mapping> {
+        let how = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: a new mapping of a ring that the kernel has made; it refuses a size that is not the ring's.
+        let at = unsafe { mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, how, socket, page) }?;
+        Mapping::new(at, size)
+    }
+
+    /// The address of the byte at `offset`, which is inside.
+    fn byte(&self, offset: u64) -> *mut u8 {
+        assert!((offset as usize) < self.size, "the kernel told of a place outside of its memory");
+        // SAFETY: within the mapping, as was just made sure of.
+        unsafe { self.at.as_ptr().cast::<u8>().add(offset as usize) }
+    }
+
+    /// A number that the kernel reads and writes too.
+    fn number(&self, offset: u64) -> &AtomicU32 {
+        // SAFETY: it lies inside, at a place that is aligned as the kernel's own; both sides change it as an atomic number,
+        // and it lives as long as the mapping.
+        unsafe { AtomicU32::from_ptr(self.byte(offset).cast()) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping has this size, and nothing borrows from it any more.
+        let _ = unsafe { munmap(self.at.as_ptr(), self.size) };
+    }
+}
+
+/// One side of a ring of `T`: the producer's or the consumer's.
+#[derive(Debug)]
+struct Ring<T> {
+    memory: Mapping,
+    offsets: libc::xdp_ring_offset,
+    kind: std::marker::PhantomData<T>,
+}
+
+impl<T: Copy> Ring<T> {
+    fn new(socket: BorrowedFd<'_>, option: libc::c_int, page: u64, offsets: libc::xdp_ring_offset) -> io::Result<Self> {
+        set(socket, option, &SLOTS)?;
+        let size = offsets.desc as usize + SLOTS as usize * size_of::<T>();
+        Ok(Ring { memory: Mapping::of(socket, size, page)?, offsets, kind: std::marker::PhantomData })
+    }
+
+    fn slot(&self, number: u32) -> *mut T {
+        self.memory.byte(self.offsets.desc + u64::from(number % SLOTS) * size_of::<T>() as u64).cast()
+    }
+
+    /// As the consumer: takes the next one.
+    fn take(&mut self) -> Option<T> {
+        let consumer = self.memory.number(self.offsets.consumer);
+        let next = consumer.load(Ordering::Relaxed);
+        if self.memory.number(self.offsets.producer).load(Ordering::Acquire) == next {
+            return None;
+        }
+        // SAFETY: the producer has filled in this slot, and leaves it alone until the consumer has moved on.
+        let value = unsafe { self.slot(next).read() };
+        consumer.store(next.wrapping_add(1), Ordering::Release);
+        Some(value)
+    }
+
+    /// As the producer: puts one more. False where the ring is full.
+    fn put(&mut self, value: T) -> bool {
+        let producer = self.memory.number(self.offsets.producer);
+        let next = producer.load(Ordering::Relaxed);
+        let taken = self.memory.number(self.offsets.consumer).load(Ordering::Acquire);
+        if next.wrapping_sub(taken) >= SLOTS {
+            return false;
+        }
+        // SAFETY: the consumer is past this slot, and does not read it until the producer has moved on.
+        unsafe { self.slot(next).write(value) };
+        producer.store(next.wrapping_add(1), Ordering::Release);
+        true
+    }
+
+    /// Whether the kernel wants to be told of what was put.
+    fn wants_wakeup(&self) -> bool {
+        self.memory.number(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
+    }
+}
+
+/// A socket at queue 0 of an interface, and the program that hands frames to it.
+#[derive(Debug)]
+pub(super) struct Xdp {
+    // The program goes before the socket.
+    _redirect: Redirect,
+    incoming: Ring<libc::xdp_desc>,
+    outgoing: Ring<libc::xdp_desc>,
+    fill: Ring<u64>,
+    completion: Ring<u64>,
+    /// Chunks for frames on their way out.
+    free: Vec<u64>,
+    socket: OwnedFd,
+    chunks: Mapping,
+    overrun: u64,
+}
+
+impl Xdp {
+    /// A socket at the interface.
+    ///
+    /// # Errors
+    /// When the kernel has no such sockets, the process may not, or somebody else has the queue (`EBUSY`).
+    pub(super) fn open(index: u32) -> io::Result<Xdp> {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers.
+        let socket = unsafe { libc::socket(libc::AF_XDP, kind, 0) };
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was made just now, and nobody else has it.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let fd = socket.as_fd();
+        let size = 2 * SLOTS as usize * CHUNK;
+        let chunks = Mapping::anonymous(size)?;
+        // SAFETY: zeros are a valid registration: no flags, no headroom.
+        let mut register: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
+        register.addr = chunks.at.as_ptr().addr() as u64;
+        register.len = size as u64;
+        register.chunk_size = CHUNK as u32;
+        set(fd, libc::XDP_UMEM_REG, &register)?;
+        let places = offsets(fd)?;
+        let mut fill = Ring::new(fd, libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_PGOFF_FILL_RING, places.fr)?;
+        let completion =
+            Ring::new(fd, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_UMEM_PGOFF_COMPLETION_RING, places.cr)?;
+        let incoming = Ring::new(fd, libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING as u64, places.rx)?;
+        let outgoing = Ring::new(fd, libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING as u64, places.tx)?;
+        let chunk = |number: u32| u64::from(number) * CHUNK as u64;
+        (0..SLOTS).all(|number| fill.put(chunk(number)));
+        bind(fd, index)?;
+        let redirect = Redirect::attach(index, fd)?;
+        let free = (SLOTS..2 * SLOTS).map(chunk).collect();
+        Ok(Xdp { _redirect: redirect, incoming, outgoing, fill, completion, free, socket, chunks, overrun: 0 })
+    }
+
+    /// What becomes readable when a frame is there.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Copies the next frame into the buffer. Nothing where there is none.
+    pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<About> {
+        let Some(desc) = self.incoming.take() else {
+            if self.fill.wants_wakeup() {
+                // SAFETY: no bytes are asked for: the call only makes the kernel look at the ring.
+                unsafe { libc::recv(self.socket.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
+            }
+            return None;
+        };
+        let length = (desc.len as usize).min(LONGEST);
+        let captured = length.min(buffer.len());
+        let last = desc.addr + captured.max(1) as u64 - 1;
+        let from = self.chunks.byte(desc.addr.min(last));
+        self.chunks.byte(last);
+        // SAFETY: both ends lie in the chunks, as `byte` has made sure of, and the kernel leaves the chunk alone until it is
+        // put into the fill ring again.
+        let frame = unsafe { std::slice::from_raw_parts(from, captured) };
+        buffer[..captured].copy_from_slice(frame);
+        // There is room: no more chunks are about than the ring has slots.
+        self.fill.put(desc.addr - desc.addr % CHUNK as u64);
+        Some(About { length, captured, checksum: Checksum::Unknown })
+    }
+
+    /// Sends a frame.
+    ///
+    /// # Errors
+    /// When it is too long, or the interface takes no more.
+    pub(super) fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        while let Some(chunk) = self.completion.take() {
+            self.free.push(chunk - chunk % CHUNK as u64);
+        }
+        if frame.len() > LONGEST || frame.is_empty() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let Some(chunk) = self.free.pop() else {
+            // The kernel has all of them; it may have to be told to go on.
+            self.kick();
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        let to = self.chunks.byte(chunk);
+        // SAFETY: a chunk is longer than the frame, and this one is free: the kernel does not look at it.
+        unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), to, frame.len()) };
+        // There is room: no more chunks are about than the ring has slots.
+        self.outgoing.put(libc::xdp_desc { addr: chunk, len: frame.len() as u32, options: 0 });
+        if self.outgoing.wants_wakeup() {
+            self.kick();
+        }
+        Ok(())
+    }
+
+    /// Has the kernel send what was put. A queue that is full takes it with the next frame.
+    fn kick(&self) {
+        // SAFETY: no bytes are given: the call only makes the kernel look at the ring.
+        unsafe { libc::send(self.socket.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT) };
+    }
+
+    /// Frames that the kernel dropped because the rings were full, since the last call.
+    pub(super) fn dropped(&mut self) -> u64 {
+        // SAFETY: zeros are valid statistics: numbers.
+        let mut found: libc::xdp_statistics = unsafe { std::mem::zeroed() };
+        if get(self.socket.as_fd(), libc::XDP_STATISTICS, &mut found).is_err() {
+            return 0;
+        }
+        let all = found.rx_dropped + found.rx_ring_full;
+        let more = all.saturating_sub(self.overrun);
+        self.overrun = all;
+        more
+    }
+}
+
+fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<()> {
+    sockopt::set(socket, libc::SOL_XDP, option, value)
+}
+
+/// Reads an option that is of the form of `value`.
+fn get<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &mut T) -> io::Result<()> {
+    let mut size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: both pointers are to values that outlive the call, and the size is that of the value.
+    let done = unsafe {
+        let at = std::ptr::from_mut(value).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, option, at, &raw mut size)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
+    // SAFETY: zeros are valid offsets: numbers.
+    let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
+    get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets)?;
+    Ok(offsets)
+}
+
+fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let address = libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: libc::XDP_USE_NEED_WAKEUP,
+        sxdp_ifindex: index,
+        sxdp_queue_id: 0,
+        sxdp_shared_umem_fd: 0,
+    };
+    let size = size_of::<libc::sockaddr_xdp>() as libc::socklen_t;
+    // SAFETY: the address outlives the call, and the size is its own.
+    let done = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

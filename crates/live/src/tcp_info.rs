@@ -1,0 +1,86 @@
+//! What the kernel counts of a TCP connection (`TCP_INFO`).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// As much of `struct tcp_info` as is asked for; a kernel fills in what it has, and leaves the rest as it was.
+const SIZE: usize = 248;
+
+/// Where fields stand in `struct tcp_info` of `linux/tcp.h`, which only ever grows at its end.
+const TOTAL_RETRANS: usize = 100;
+const DATA_SEGS_OUT: usize = 156;
+/// Since Linux 6.7.
+const TOTAL_RTO: usize = 240;
+
+/// What one end of a connection has sent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Segments with data, those sent again among them.
+    pub data_segments: u32,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Retransmission timeouts; zero where the kernel does not count them (before 6.7).
+    pub timeouts: u32,
+}
+
+impl TcpInfo {
+    /// Asks the kernel about the connection of a socket.
+    ///
+    /// # Errors
+    /// When it is not a socket of TCP.
+    pub fn of(socket: &impl AsFd) -> io::Result<TcpInfo> {
+        let mut bytes = [0_u8; SIZE];
+        let mut size = SIZE as libc::socklen_t;
+        // SAFETY: both pointers are to values that outlive the call; the kernel writes no more than `size` bytes.
+        let done = unsafe {
+            let at = bytes.as_mut_ptr().cast();
+            libc::getsockopt(socket.as_fd().as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, at, &raw mut size)
+        };
+        if done != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        Ok(TcpInfo {
+            data_segments: word(DATA_SEGS_OUT),
+            retransmissions: word(TOTAL_RETRANS),
+            timeouts: u16::from_ne_bytes([bytes[TOTAL_RTO], bytes[TOTAL_RTO + 1]]).into(),
+        })
+    }
+
+    /// What was sent since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: TcpInfo) -> TcpInfo {
+        TcpInfo {
+            data_segments: self.data_segments.wrapping_sub(earlier.data_segments),
+            retransmissions: self.retransmissions.wrapping_sub(earlier.retransmissions),
+            // The kernel's counter has 16 bits.
+            timeouts: (self.timeouts as u16).wrapping_sub(earlier.timeouts as u16).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn segments_with_data_are_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        let before = TcpInfo::of(&client).unwrap();
+        assert_eq!(before, TcpInfo::default());
+        for _ in 0..3 {
+            client.write_all(b"x").unwrap();
+            server.read_exact(&mut [0]).unwrap();
+        }
+        let sent = TcpInfo::of(&client).unwrap().since(before);
+        // A machine that is held up may send a segment again.
+        assert_eq!(sent.data_segments - sent.retransmissions, 3, "{sent:?}");
+        assert_eq!(TcpInfo::of(&server).unwrap().data_segments, 0);
+        assert!(TcpInfo::of(&UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
+    }
+}
