@@ -280,4 +280,13 @@ mod tests {
         assert_eq!((to_client.from, to_client.to), (([10, 128, 0, 3], 8001), ([10, 0, 1, 5], 1024)));
         assert_eq!((to_client.from, to_client.to), (to_server.to, to_server.from));
     }
+
+    /// RFC 9768 figure 4: kind, length, fields of 24 bits; whole words.
+    #[test]
+    fn the_counters_of_accurate_ecn_are_whole_words() {
+        let counters = EcnCounters { ect0: 1, ce: 0x0203_0405, ect1: 6, ect1_first: false, fields: 1 };
+        assert_eq!(ecn_option(&counters), [172, 5, 0, 0, 1, 1, 1, 1]);
+        let all = EcnCounters { ect1_first: true, fields: 3, ..counters };
+        assert_eq!(ecn_option(&all), [174, 11, 0, 0, 6, 3, 4, 5, 0, 0, 1, 1]);
+    }
 }

@@ -73,11 +73,12 @@ struct Listed {
     /// Start and end relative to `ack`: no window is larger than 32 bits say.
     blocks: [(u32, u32); Options::MOST],
     /// How many there are.
-    count: usize,
-    /// What has come twice: how far above `ack` it begins, and its length. 0: nothing. Without blocks either: the option of a SYN.
-    duplicate: (i64, u32),
-    /// The counters of accurate ECN.
-    ecn: Option<EcnCounters>,
+    count: u32,
+    /// What has come twice: its length, and how far above `ack` it begins. 0: nothing. Without blocks either: the option of a SYN.
+    twice: u32,
+    twice_from: i64,
+    /// The counters of accurate ECN, which are seldom there with blocks.
+    ecn: Option<Box<EcnCounters>>,
 }
 
 /// The option of accurate ECN (RFC 9768 section 3.2.3): bytes of data that have come with each ECN field. The wire's 24 bits
@@ -125,7 +126,7 @@ impl Options {
     /// Whether this is [`Options::sack_permitted`].
     #[must_use]
     pub fn permits_sack(&self) -> bool {
-        self.0.as_ref().is_some_and(|listed| listed.count == 0 && listed.duplicate.1 == 0 && listed.ecn.is_none())
+        self.0.as_ref().is_some_and(|listed| listed.count == 0 && listed.twice == 0 && listed.ecn.is_none())
     }
 
     /// Adds the block from `start` to before `end` behind the others. Returns whether there was room, and the
@@ -137,7 +138,7 @@ impl Options {
             return false;
         }
         let listed = self.0.get_or_insert_default();
-        listed.blocks[listed.count] = (start, end);
+        listed.blocks[listed.count as usize] = (start, end);
         listed.count += 1;
         true
     }
@@ -148,16 +149,17 @@ impl Options {
         if len == 0 || self.block_count() == Self::MOST {
             return false;
         }
-        self.0.get_or_insert_default().duplicate = (start.wrapping_sub(ack) as i64, len);
+        let listed = self.0.get_or_insert_default();
+        (listed.twice, listed.twice_from) = (len, start.wrapping_sub(ack) as i64);
         true
     }
 
     /// What has come twice, if the acknowledgement of `ack` says so: first sequence number, and the one after the last.
     #[must_use]
     pub fn duplicate(&self, ack: u64) -> Option<(u64, u64)> {
-        let (above, len) = self.0.as_ref()?.duplicate;
-        let start = ack.checked_add_signed(above)?;
-        (len > 0).then_some((start, start + u64::from(len)))
+        let listed = self.0.as_ref().filter(|listed| listed.twice > 0)?;
+        let start = ack.checked_add_signed(listed.twice_from)?;
+        Some((start, start + u64::from(listed.twice)))
     }
 
     /// Takes the last block out.
@@ -166,10 +168,10 @@ impl Options {
         match &mut self.0 {
             Some(listed) if count > 1 || (count == 1 && listed.ecn.is_some()) => {
                 if listed.count == 0 {
-                    listed.duplicate = (0, 0);
+                    (listed.twice, listed.twice_from) = (0, 0);
                 } else {
                     listed.count -= 1;
-                    listed.blocks[listed.count] = (0, 0);
+                    listed.blocks[listed.count as usize] = (0, 0);
                 }
             }
             Some(_) if count == 1 => self.0 = None,
@@ -184,25 +186,25 @@ impl Options {
 
     /// The blocks of data that has come above `ack`.
     pub fn held(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let used = self.0.as_ref().map_or(&[][..], |listed| &listed.blocks[..listed.count]);
+        let used = self.0.as_ref().map_or(&[][..], |listed| &listed.blocks[..listed.count as usize]);
         used.iter().map(move |&(start, end)| (ack + u64::from(start), ack + u64::from(end)))
     }
 
     /// How many blocks there are.
     #[must_use]
     pub fn block_count(&self) -> usize {
-        self.0.as_ref().map_or(0, |listed| listed.count + usize::from(listed.duplicate.1 > 0))
+        self.0.as_ref().map_or(0, |listed| listed.count as usize + usize::from(listed.twice > 0))
     }
 
     /// Puts the counters of accurate ECN in.
     pub fn set_ecn(&mut self, counters: EcnCounters) {
-        self.0.get_or_insert_default().ecn = Some(counters);
+        self.0.get_or_insert_default().ecn = Some(Box::new(counters));
     }
 
     /// The counters of accurate ECN, if they are there.
     #[must_use]
     pub fn ecn(&self) -> Option<&EcnCounters> {
-        self.0.as_ref()?.ecn.as_ref()
+        self.0.as_ref()?.ecn.as_deref()
     }
 
     /// Bytes of the options in the header, padded to whole words.

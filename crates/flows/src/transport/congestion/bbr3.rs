@@ -49,7 +49,7 @@
 //! ## Evidence
 //!
 //! `bbr3/tests.rs`: each law worked by hand, and bbr3's own test cases that concern single decisions. `tests/bbr3.rs` of the
-//! simulator: utilisation, queue and losses on a bottleneck beside version 1, changes of rate, random losses, shares beside its kind and `cubic`.
+//! simulator: utilisation and queue on a bottleneck, losses at random, losses in a shallow queue beside version 1, shares beside `cubic`.
 //!
 //! ## References
 //!

@@ -75,6 +75,10 @@ pub trait CongestionControl {
     /// Whether it looks at each segment that is found to be lost ([`CongestionControl::on_losses`]).
     const WATCHES_LOSSES: bool = false;
 
+    /// Whether it follows fast recovery with SACK segment by segment ([`CongestionControl::on_delivered`],
+    /// [`CongestionControl::on_resent`]).
+    const FOLLOWS_RECOVERY: bool = false;
+
     /// Whether it spreads segments over time: whether it has a [`CongestionControl::pacer`].
     const PACES: bool = false;
 
@@ -127,10 +131,12 @@ pub trait CongestionControl {
         self.window_mut().deflate(acked, cx);
     }
 
-    /// An acknowledgement in fast recovery has delivered so many bytes, or the one that began it. With SACK only.
+    /// An acknowledgement in fast recovery has delivered so many bytes, or the one that began it. With SACK, and where it
+    /// [`CongestionControl::FOLLOWS_RECOVERY`].
     fn on_delivered(&mut self, _delivered: u64, _cx: &Cx<'_>) {}
 
-    /// So many bytes more than those with which fast recovery began were taken for lost, and sent again. With SACK only.
+    /// So many bytes more than those with which fast recovery began were taken for lost, and sent again. Where
+    /// [`CongestionControl::on_delivered`] is called.
     fn on_resent(&mut self, _bytes: u64, _cx: &Cx<'_>) {}
 
     /// `acked` new bytes were acknowledged, and fast recovery is over.
@@ -144,8 +150,8 @@ pub trait CongestionControl {
     /// What was in flight when the timer expired is acknowledged.
     fn on_timeout_mended(&mut self, _cx: &Cx<'_>) {}
 
-    /// Segments were found to be lost: those in the record of what is in flight. Comes before the recovery that they may
-    /// begin, and only where [`CongestionControl::WATCHES_LOSSES`] and the profile detects losses by time.
+    /// The record of what is in flight has found losses: before the recovery that they may begin, and only where
+    /// [`CongestionControl::WATCHES_LOSSES`] and the profile detects losses by time.
     fn on_losses(&mut self, _cx: &Cx<'_>) {}
 
     /// The reduction that came last, by a loss or a timeout, proves to have been needless: nothing was lost. `before` is the window
@@ -386,6 +392,10 @@ macro_rules! controls {
 
             pub(super) fn samples_delivery(&self) -> bool {
                 match self { $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+ }
+            }
+
+            pub(super) fn follows_recovery(&self) -> bool {
+                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::FOLLOWS_RECOVERY,)+ }
             }
 
             pub(super) fn watches_losses(&self) -> bool {

@@ -72,6 +72,8 @@ impl Relentless {
 }
 
 impl CongestionControl for Relentless {
+    const FOLLOWS_RECOVERY: bool = true;
+
     fn new(profile: &Profile) -> Self {
         Relentless { window: Window::new(profile), kept: 0 }
     }

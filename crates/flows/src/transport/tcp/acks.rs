@@ -73,7 +73,7 @@ impl Tcp {
             sent.begin_ack();
             sent.on_acked(seg.ack, call.now, |_| ());
         }
-        if self.recovery != Recovery::None {
+        if self.recovery != Recovery::None && self.may_be_undone() {
             self.judge_recovery(seg, acked, false, call);
         }
         match self.recovery {

@@ -41,7 +41,7 @@ impl Tcp {
             }
         };
         self.answer_probe(seg, call);
-        if self.recovery != Recovery::None {
+        if self.recovery != Recovery::None && self.may_be_undone() {
             let until = self.recovery_end();
             let sacked = brought.sacked > 0 && seg.options.held(seg.ack).next().is_some_and(|(start, _)| start < until);
             self.judge_recovery(seg, acked, sacked, call);
@@ -63,7 +63,9 @@ impl Tcp {
         self.find_late(call);
         self.enter_recovery_if_lost(call);
         if let Recovery::Fast { .. } = self.recovery {
-            control!(self, call, on_delivered, brought.delivered);
+            if self.control.follows_recovery() {
+                control!(self, call, on_delivered, brought.delivered);
+            }
             self.reduce_in_proportion(brought.delivered, call.p);
         }
         true
@@ -208,7 +210,7 @@ impl Tcp {
                 Next::Again(range) => {
                     let end = self.send_again(range, call);
                     self.outstanding.get_or_insert_default().high_rxt = end;
-                    if let Recovery::Fast { .. } = self.recovery {
+                    if self.control.follows_recovery() && matches!(self.recovery, Recovery::Fast { .. }) {
                         control!(self, call, on_resent, end - range.start);
                     }
                 }

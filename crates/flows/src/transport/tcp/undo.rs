@@ -67,6 +67,11 @@ impl Tcp {
         self.outstanding.as_deref_mut().and_then(|o| o.undo.as_deref_mut())
     }
 
+    /// Whether the last reduction is remembered.
+    pub(super) fn may_be_undone(&self) -> bool {
+        self.outstanding.as_deref().is_some_and(|o| o.undo.is_some())
+    }
+
     /// Something is sent again.
     #[inline(never)]
     pub(super) fn note_resent(&mut self, end: u64, call: &Call<'_, '_>) {
