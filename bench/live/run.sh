@@ -29,7 +29,7 @@ done
 for kind in tun packet xdp; do
     "$bare" $kind 'iperf3 -s' "$tcp" 2> "$work/cost" || true
     printf 'TCP over the bare loop, %s: %s Mbit/s received; %s\n' $kind \
-        "$(jq '.end.sum_received.bits_per_second / 1e6 | round' "$work/tcp.json")" "$(cat "$work/cost")"
+        "$(jq '.end.sum_received.bits_per_second / 1e6 | round' "$work/tcp.json")" "$(tail -n 1 "$work/cost")"
 done
 
 udp='iperf3 -u -b 0 -l 18 -J -c $AQMKIT_BASE -t '$seconds' > '$work'/udp.json'
@@ -38,5 +38,5 @@ pps='(.end.sum.packets - .end.sum.lost_packets) / .end.sum.seconds / 1000 | roun
 printf '46-byte packets over the link: %s kpps received; %s\n' "$(jq "$pps" "$work/udp.json")" "$(late "$work/link.json")"
 for kind in tun packet xdp; do
     "$bare" $kind 'iperf3 -s' "$udp" 2> "$work/cost" || true
-    printf '46-byte packets over the bare loop, %s: %s kpps received; %s\n' $kind "$(jq "$pps" "$work/udp.json")" "$(cat "$work/cost")"
+    printf '46-byte packets over the bare loop, %s: %s kpps received; %s\n' $kind "$(jq "$pps" "$work/udp.json")" "$(tail -n 1 "$work/cost")"
 done

@@ -11,7 +11,7 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -334,15 +334,38 @@ fn side(
             };
             match routes() {
                 // A kernel without IPv6 makes a link for IPv4.
-                Err(_) if own.is_ipv6() => {}
+                Err(_) if own.is_ipv6() => continue,
                 result => result?,
             }
+            await_address(own);
         }
         Ok(netlink)
     };
     let netlink = namespace.inside(configure).map_err(cannot("cannot set up a TUN device"))?;
     Ok((tun, Side { namespace, device, netlink }))
 }
+
+/// Waits until the calling thread's namespace can use its new address: the kernel makes ones of IPv6 ready in the background, and on a
+/// busy machine not at once. Who connected meanwhile would do so from another address, and never hear an answer.
+fn await_address(own: IpAddr) {
+    const TRIES: u32 = 100;
+    let round = || -> io::Result<()> {
+        let socket = UdpSocket::bind((own, 0))?;
+        socket.set_read_timeout(Some(PAUSE))?;
+        socket.send_to(&[0], socket.local_addr()?)?;
+        socket.recv(&mut [0]).map(|_| ())
+    };
+    for _ in 0..TRIES {
+        // A datagram to itself comes where the address is there and has its route.
+        if round().is_ok() {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Between two looks whether an address is ready.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// Starts the thread that moves packets, and waits until it does. A discipline is built where it runs, for it need not
 /// be one that can be moved between threads.

@@ -248,7 +248,8 @@ pub struct Calibrate {
 #[command(after_help = "Examples:
   aqmkit reproduce                       everything, shortened
   aqmkit reproduce cbt/blast             one experiment as published
-  aqmkit reproduce cbt/blast --scale quick")]
+  aqmkit reproduce cbt/blast --scale quick
+  aqmkit reproduce --live                the experiments of live/, simulated and over the kernel's TCP (root)")]
 pub struct Reproduce {
     /// Experiments; all of them, shortened, where none is named
     pub ids: Vec<String>,

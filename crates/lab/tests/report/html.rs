@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aqmkit_lab::report::html::skeleton;
 use aqmkit_lab::report::{ReportInput, write_html};
-use aqmkit_lab::results::{Overlay, Results, Table, TableCell};
+use aqmkit_lab::results::{Agreement, Overlay, Results, Table, TableCell};
 
 use crate::synthetic::{Study, study};
 
@@ -52,6 +52,27 @@ fn skeleton_of_a_study() {
     }
     study.results.axes[0].labels.iter_mut().for_each(|label| *label = format!("my-{label}"));
     insta::assert_snapshot!(bare(&page_of(&study)));
+}
+
+#[test]
+fn simulated_and_live_stand_side_by_side() {
+    let mut study = study(1, 2);
+    assert!(!page_of(&study).contains("Simulated and live"), "there is nothing to compare");
+    let row = |what: &str, live: f64| Agreement {
+        place: "codel".into(),
+        what: what.into(),
+        simulated: 10.0,
+        live,
+        within: 2.0,
+    };
+    study.results.agreements = vec![row("mean delay, ms", 11.9), row("used, %", 12.1)];
+    let page = page_of(&study);
+    assert!(page.contains("<b>1</b> of 2 values agree"), "{page}");
+    assert!(page.contains("<a href=\"#live\">Simulated and live</a>"));
+    let (_, section) = page.split_once("<section id=\"live\">").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    let rows: Vec<&str> = section.split("<tr data-state=\"").skip(1).map(|r| r.split('"').next().unwrap()).collect();
+    assert_eq!(rows, ["met", "missed"]);
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn keys_tell_flows_apart() {
 
 #[test]
 fn classes_are_rules_in_order() {
-    let named = |text: &str| text.parse::<classes::Named>();
+    let named = |text: &str| text.parse::<Named>();
     let list = ["voice=dscp:46", "web=tcp:80,tcp:2000-2010", "l4s=ecn:ect1", "tcp=tcp"];
     let classes = Classes::new(list.map(|t| named(t).unwrap()).to_vec());
     assert_eq!(classes.names(), ["voice", "web", "l4s", "tcp", "other"]);
