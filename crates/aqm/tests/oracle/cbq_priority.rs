@@ -159,15 +159,14 @@ impl Oracle for Cbq {
             c.undertime -= seconds(self.last_call, now);
         }
         self.last_call = now;
-        let now = 0.0;
-        let (i, counts) = self.eligible(now)?;
+        let (i, counts) = self.eligible(0.0)?;
         let p = self.c[i].queue.remove(0);
         if counts && self.c[i].bytes_alloc > 0.0 {
             self.c[i].bytes_alloc -= f64::from(p.len);
         }
         let goes_on = counts && self.c[i].bytes_alloc > 0.0;
         if counts {
-            self.update(i, f64::from(p.len), now);
+            self.update(i, f64::from(p.len), 0.0);
         }
         let peers = &mut self.active[self.c[i].pri];
         while peers[0] != i {
