@@ -167,7 +167,7 @@ fn wrong_parameters_are_told_what_would_be_right() {
     };
     says("fifo", r#"{"limit": 0}"#, &["limit = 0", "at least 1"]);
     says("erd", r#"{"probability": 1.5}"#, &["probability = 1.5", "from 0 to 1"]);
-    says("red", r#"{"min": 50}"#, &["min = 50", "max = 15", "Floyd"]);
+    says("red", r#"{"min": 50, "max": 15}"#, &["min = 50", "max = 15", "Floyd"]);
     says("red", r#"{"min": "5kb"}"#, &["min = 5120b", "number of packets"]);
     says("red", r#"{"weight": 0}"#, &["weight = 0"]);
     says("fred", r#"{"limit": "90kb"}"#, &["limit = 92160b", "number of packets"]);
@@ -181,6 +181,7 @@ fn wrong_parameters_are_told_what_would_be_right() {
         &["classes[0].class = video", "tcp, multimedia, other"],
     );
     says("cbq", r#"{"classes": [{"class": "tcp", "share": 0.9}, {"class": "*", "share": 0.2}]}"#, &["a sum of 1.1"]);
+    says("cbq", r#"{"classes": [{"share": 1, "priority": 9}]}"#, &["classes[0].priority = 9", "from 1 to 8"]);
     says("cbq", r#"{"classes": [{"class": "*"}]}"#, &["classes[0].share = nothing", "share or rate"]);
     says("cbq", r#"{"classes": [{"share": 0.5, "rate": "1mbit"}]}"#, &["classes[0].rate = 1mbit", "either"]);
     says("cbq", r#"{"classes": [{"class": "tcp", "share": 0.5}]}"#, &["classes = [tcp]", "missing: multimedia, other"]);

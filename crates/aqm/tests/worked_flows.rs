@@ -296,7 +296,7 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("sred", r#"{"zombies": 0}"#, &["zombies = 0"]);
     says("sred", r#"{"weight": 0}"#, &["weight = 0"]);
     says("choke", r#"{"candidates": 0}"#, &["candidates = 0", "Pan"]);
-    says("choke", r#"{"min": 250}"#, &["min = 250", "max = 200"]);
+    says("choke", r#"{"min": 250, "max": 200}"#, &["min = 250", "max = 200"]);
     says("afd", r#"{"alpha": 2}"#, &["beta = 1.8", "alpha < beta"]);
     says("afd", r#"{"q_target": 300}"#, &["q_target = 300", "from 0 to 240"]);
     says("afd", r#"{"interval": "0s"}"#, &["interval = 0ns"]);

@@ -104,7 +104,9 @@ pub enum Draw {
 
 params_with_red! {
     /// The parameters of CHOKe as a user writes them.
-    pub struct Params {
+    pub struct Params {}
+    red = RedParams { limit: Amount::Packets(300.0), max_p: 0.02, harddrop: false, ..RedParams::default() },
+    then {
         /// Packets drawn for each arrival.
         #[serde(alias = "m")]
         pub candidates: u32 = 1,
@@ -113,7 +115,6 @@ params_with_red! {
         /// Where the candidates come from.
         pub draw: Draw = Draw::Random,
     }
-    red = RedParams { limit: Amount::Packets(300.0), max_p: 0.02, harddrop: false, ..RedParams::default() }
 }
 
 impl Params {

@@ -110,14 +110,15 @@ use crate::registry::{Discipline, Link, discipline};
 
 params_with_red! {
     /// The parameters of RED as a user writes them.
-    pub struct Params {
+    pub struct Params {}
+    red = RedParams::default(),
+    then {
         /// Whether `max_p` moves, so that the average stays in the middle between the thresholds.
         #[serde(alias = "adaptative")]
         pub adaptive: bool = false,
         /// How often.
         pub interval: Duration = Adaptation::default().interval,
     }
-    red = RedParams::default()
 }
 
 impl Discipline for Params {

@@ -38,7 +38,8 @@ pub struct Rules {
     pub minburst: u32,
 }
 
-/// A node of the tree, with its estimator. Times are seconds since the start.
+/// A node of the tree, with its estimator. Times are seconds from that of the last call, so that they are as exact
+/// after years as at first.
 #[derive(Clone, Debug)]
 struct Node {
     parent: Option<usize>,
@@ -76,6 +77,7 @@ pub struct Priorities {
     rules: Rules,
     nodes: Vec<Node>,
     bands: Vec<Band>,
+    /// When the last call was.
     origin: Instant,
     /// Whether the leaf that was picked last may send only because nobody else would.
     unaccounted: bool,
@@ -140,10 +142,10 @@ impl Priorities {
 
     /// Who is to be served at `now`: the general scheduler.
     pub fn next(&mut self, now: Instant) -> Next {
-        let at = now.since(self.origin).as_secs_f64();
+        self.pass(now);
         self.unaccounted = false;
         for band in 0..self.bands.len() {
-            if let Some(leaf) = self.pick(band, at) {
+            if let Some(leaf) = self.pick(band) {
                 return Next::Leaf(leaf);
             }
         }
@@ -165,7 +167,18 @@ impl Priorities {
         let goes_on = accounted && node.bytes > 0.0;
         band.turn = if goes_on { turn } else { (turn + 1) % band.leaves.len() };
         if accounted {
-            self.estimate(leaf, f64::from(len), now.since(self.origin).as_secs_f64());
+            self.pass(now);
+            self.estimate(leaf, f64::from(len));
+        }
+    }
+
+    /// Time passes until `now`.
+    fn pass(&mut self, now: Instant) {
+        let seconds = now.since(self.origin).as_secs_f64();
+        self.origin = now;
+        for node in &mut self.nodes {
+            node.last -= seconds;
+            node.undertime -= seconds;
         }
     }
 
@@ -177,7 +190,7 @@ impl Priorities {
 
     /// Weighted round robin among the classes of a priority that may send. In the first round only those are
     /// looked for that have bytes left; where they have none, one in the second that may.
-    fn pick(&mut self, band: usize, at: f64) -> Option<usize> {
+    fn pick(&mut self, band: usize) -> Option<usize> {
         let mut deficit = false;
         for again in [false, true] {
             for _ in 0..self.bands[band].leaves.len() {
@@ -188,8 +201,8 @@ impl Priorities {
                     self.nodes[leaf].bytes += (self.nodes[leaf].share / share * round).trunc();
                 }
                 if self.nodes[leaf].demand {
-                    if !self.may_send(leaf, at) {
-                        self.hold(leaf, at);
+                    if !self.may_send(leaf) {
+                        self.hold(leaf);
                     } else if again || self.nodes[leaf].bytes > 0.0 {
                         return Some(leaf);
                     } else {
@@ -207,14 +220,14 @@ impl Priorities {
     }
 
     /// Below its share, or able to borrow by the guideline.
-    fn may_send(&mut self, leaf: usize, at: f64) -> bool {
-        if self.under(leaf, at) {
+    fn may_send(&mut self, leaf: usize) -> bool {
+        if self.under(leaf) {
             self.nodes[leaf].delayed = false;
             return true;
         }
         let mut lender = self.nodes[leaf].parent.filter(|_| self.nodes[leaf].borrows);
         while let Some(node) = lender {
-            if self.under(node, at) && self.lends(node, at) {
+            if self.under(node) && self.lends(node) {
                 return true;
             }
             lender = self.nodes[node].parent;
@@ -223,13 +236,13 @@ impl Priorities {
     }
 
     /// A clock of nanoseconds may see the end of a packet a little late, so more than the time of sixteen bytes counts.
-    fn under(&self, node: usize, at: f64) -> bool {
-        self.nodes[node].undertime + 16.0 / self.rules.link.bytes_per_sec() < at
+    fn under(&self, node: usize) -> bool {
+        self.nodes[node].undertime + 16.0 / self.rules.link.bytes_per_sec() < 0.0
     }
 
-    fn lends(&self, lender: usize, at: f64) -> bool {
+    fn lends(&self, lender: usize) -> bool {
         let level = self.nodes[lender].level;
-        let unsatisfied = |node: usize| self.nodes[node].level < level && self.under(node, at) && self.has_demand(node);
+        let unsatisfied = |node: usize| self.nodes[node].level < level && self.under(node) && self.has_demand(node);
         self.rules.guideline == Guideline::Ancestors || !(0..self.nodes.len()).any(unsatisfied)
     }
 
@@ -246,10 +259,10 @@ impl Priorities {
     }
 
     /// A class above its share that cannot borrow waits a little longer, so that it then sends `minburst` packets.
-    fn hold(&mut self, leaf: usize, at: f64) {
+    fn hold(&mut self, leaf: usize) {
         let extra = self.extradelay(leaf);
         let node = &mut self.nodes[leaf];
-        if !node.delayed && node.undertime - at + extra > 0.0 {
+        if !node.delayed && node.undertime + extra > 0.0 {
             node.undertime += extra + (SAMPLES - 1.0) * node.avgidle;
             node.delayed = true;
         }
@@ -262,13 +275,12 @@ impl Priorities {
             return Next::Nobody;
         }
         let seconds = (first + 16.0 / self.rules.link.bytes_per_sec()).max(0.0);
-        let until = self.origin + Duration::from_secs_f64(seconds) + Duration::from_nanos(1);
-        Next::Held(until.max(now + Duration::from_nanos(1)))
+        Next::Held(now + Duration::from_secs_f64(seconds) + Duration::from_nanos(1))
     }
 
-    fn estimate(&mut self, leaf: usize, len: f64, at: f64) {
+    fn estimate(&mut self, leaf: usize, len: f64) {
         let link = self.rules.link.bytes_per_sec();
-        let end = at + len / link;
+        let end = len / link;
         let mut next = Some(leaf);
         while let Some(i) = next {
             let (maxidle, minidle) = (self.maxidle(i), -self.rules.maxpkt / (self.nodes[i].share * link));

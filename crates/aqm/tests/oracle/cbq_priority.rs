@@ -1,4 +1,5 @@
-//! ns-2's weighted round robin CBQ, with the bounds of the estimator that ALTQ has. Times are seconds since the start.
+//! ns-2's weighted round robin CBQ, with the bounds of the estimator that ALTQ has. Times are seconds from the last
+//! call, where there is no more to rounding than there must be: who is above its share is a matter of nanoseconds.
 
 use aqmkit_aqm::Why;
 use aqmkit_base::{Instant, Rng};
@@ -35,6 +36,7 @@ struct Cbq {
     active: [Vec<usize>; 3],
     formal: bool,
     qlimit: usize,
+    last_call: Instant,
 }
 
 impl Cbq {
@@ -152,15 +154,19 @@ impl Oracle for Cbq {
     }
 
     fn departing(&mut self, now: Instant) -> Option<Pkt> {
-        let now = seconds(START, now);
-        let (i, counts) = self.eligible(now)?;
+        for c in &mut self.c {
+            c.last_time -= seconds(self.last_call, now);
+            c.undertime -= seconds(self.last_call, now);
+        }
+        self.last_call = now;
+        let (i, counts) = self.eligible(0.0)?;
         let p = self.c[i].queue.remove(0);
         if counts && self.c[i].bytes_alloc > 0.0 {
             self.c[i].bytes_alloc -= f64::from(p.len);
         }
         let goes_on = counts && self.c[i].bytes_alloc > 0.0;
         if counts {
-            self.update(i, f64::from(p.len), now);
+            self.update(i, f64::from(p.len), 0.0);
         }
         let peers = &mut self.active[self.c[i].pri];
         while peers[0] != i {
@@ -202,6 +208,7 @@ fn cbq_with_priorities_is_weighted_round_robin_with_an_estimator() {
             active: active.clone(),
             formal: link_sharing == "formal",
             qlimit: 30,
+            last_call: START,
         };
         assert_seen(&compare(&spec("cbq", &params), &link(), 9, oracle), &[Why::Overflow]);
     }

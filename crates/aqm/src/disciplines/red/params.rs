@@ -85,7 +85,8 @@ impl RedParams {
     }
 }
 
-/// Defines a discipline's `Params`: its own fields, each with its default, and RED's, with those of a [`RedParams`].
+/// Defines a discipline's `Params`: its own fields, each with its default, and RED's, with those of a [`RedParams`],
+/// in the order in which they are to be shown.
 macro_rules! params_with_red {
     (
         $(#[$about:meta])*
@@ -93,6 +94,7 @@ macro_rules! params_with_red {
             $($(#[$of_field:meta])* pub $field:ident: $type:ty = $default:expr,)*
         }
         red = $red:expr
+        $(, then { $($(#[$of_last:meta])* pub $last:ident: $last_type:ty = $last_default:expr,)* })?
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -133,6 +135,7 @@ macro_rules! params_with_red {
             pub harddrop: bool,
             /// With `ecn`: whether packets that cannot carry a mark are let in.
             pub nodrop: bool,
+            $($($(#[$of_last])* pub $last: $last_type,)*)?
         }
 
         impl Default for Params {
@@ -152,6 +155,7 @@ macro_rules! params_with_red {
                     ecn: false,
                     harddrop: false,
                     nodrop: false,
+                    $($($last: $last_default,)*)?
                 };
                 open.with_red($red)
             }
