@@ -173,6 +173,9 @@ impl Discipline for Params {
     }
 }
 
+/// The salts of four levels each. Sets that use one at another level are never in use together.
+const LEVELS: [u64; 4] = [salt(0), salt(4), salt(8), salt(12)];
+
 /// SFB's parameters, checked.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -185,10 +188,10 @@ impl Config {
     /// The flow's bin at each level, in set number `set`. One hash serves four levels.
     fn bins_of(&self, flow: FlowKey, set: u64) -> impl Iterator<Item = usize> + use<> {
         let bins = u64::from(self.params.bins);
-        let mut word = 0;
+        let (mut word, of_set) = (0, salt(set));
         (0..u64::from(self.params.levels)).map(move |level| {
             if level % 4 == 0 {
-                word = flow.hash(salt((set << 8) + level));
+                word = flow.hash(of_set ^ LEVELS[(level / 4) as usize]);
             }
             let bin = ((word & 0xffff) * bins) >> 16;
             word >>= 16;

@@ -209,8 +209,9 @@ pub struct Sfq<P> {
     /// What each queue may still send in this turn.
     allot: Vec<i64>,
     arrivals: u64,
-    /// How often the hash has changed.
+    /// How often the hash has changed, and the salt that it has now.
     perturbations: u64,
+    salt: u64,
     next_perturbation: Option<Instant>,
     /// Packets on their way to another queue.
     moving: Vec<(u64, P)>,
@@ -236,6 +237,7 @@ impl<P: Packet> Sfq<P> {
             allot: vec![0; divisor],
             arrivals: 0,
             perturbations: 0,
+            salt: salt(FIRST),
             next_perturbation: params.perturb.map(|period| now + period),
             moving: Vec::new(),
             stats: Stats::default(),
@@ -244,7 +246,7 @@ impl<P: Packet> Sfq<P> {
     }
 
     fn hash(&self, packet: &P) -> usize {
-        let hash = packet.flow().hash(salt(FIRST.wrapping_add(self.perturbations)));
+        let hash = packet.flow().hash(self.salt);
         (hash % u64::from(self.params.divisor)) as usize
     }
 
@@ -256,6 +258,7 @@ impl<P: Packet> Sfq<P> {
         };
         let times = now.since(due).whole(period) + 1;
         self.perturbations = self.perturbations.wrapping_add(times);
+        self.salt = salt(FIRST.wrapping_add(self.perturbations));
         self.next_perturbation = Some(due + period * times);
         if self.params.rehash {
             self.rehash();

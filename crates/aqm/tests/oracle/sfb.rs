@@ -42,7 +42,7 @@ struct Sfb {
 
 /// The independent hash functions of a set: sixteen bits for each level.
 fn h(flow: u64, set: u64) -> Vec<Place> {
-    let word = |i: u64| FlowKey(flow).hash(salt(set * 256 + i / 4 * 4)) >> (16 * (i % 4)) & 0xffff;
+    let word = |i: u64| FlowKey(flow).hash(salt(set) ^ salt(i / 4 * 4)) >> (16 * (i % 4)) & 0xffff;
     (0..L).map(|i| (set, i, word(i) * N / 65536)).collect()
 }
 
