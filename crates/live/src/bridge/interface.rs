@@ -247,16 +247,16 @@ impl Interface {
 
 /// Opens an interface; a socket that has just gone leaves its queue to the next one after a while only.
 fn opened(name: &str, io: Io) -> io::Result<Open> {
-    const PATIENCE: [std::time::Duration; 15] = [std::time::Duration::from_millis(100); 15];
-    let mut result = Open::at(name, io);
-    for wait in PATIENCE {
-        match &result {
-            Err(e) if io == Io::Xdp && e.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(wait),
-            _ => break,
+    const TRIES: u32 = 15;
+    for _ in 0..TRIES {
+        match Open::at(name, io) {
+            Err(e) if io == Io::Xdp && e.raw_os_error() == Some(libc::EBUSY) => {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+            result => return result,
         }
-        result = Open::at(name, io);
     }
-    result
+    Open::at(name, io)
 }
 
 /// Refuses interfaces that `AF_XDP` would take a part of the frames of.
@@ -284,9 +284,10 @@ fn suits_xdp(name: &str) -> Result<(), LiveError> {
 fn refused(name: &str, io: Io, error: io::Error) -> LiveError {
     let xdp = io == Io::Xdp;
     match error.raw_os_error() {
-        Some(libc::EAFNOSUPPORT | libc::ENOSYS | libc::EOPNOTSUPP) if xdp => {
-            LiveError::lacks("this kernel has no AF_XDP sockets", "CONFIG_XDP_SOCKETS; or leave out --io af-xdp")
-        }
+        Some(libc::EAFNOSUPPORT | libc::ENOSYS | libc::EOPNOTSUPP | libc::EINVAL) if xdp => LiveError::lacks(
+            format!("this kernel, or its driver of {name}, does not do AF_XDP"),
+            "Linux 5.9 or later with CONFIG_XDP_SOCKETS; or leave out --io af-xdp",
+        ),
         Some(libc::EBUSY | libc::EEXIST) if xdp => LiveError::lacks(
             format!("somebody else has an XDP program or an AF_XDP socket at {name}"),
             format!("ip link set {name} xdp off; or leave out --io af-xdp"),
