@@ -42,17 +42,18 @@ pub(super) fn framing(overhead: Bytes) -> u32 {
 
 /// A link that is not under study.
 pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -> Result<Link, Problem> {
-    let link = Link {
+    let mean_packet = Bytes(1000);
+    above_zero(name, rate, mean_packet, at)?;
+    Ok(Link {
         name: name.to_owned(),
         rate: LinkRate { mean: rate, trace: None },
         delay: Duration::ZERO,
         overhead: 0,
-        mean_packet: Bytes(1000),
+        mean_packet,
         aqm: plain()?,
         wire: Wire::default(),
         report,
-    };
-    above_zero(link, at)
+    })
 }
 
 /// A link of its own for each server.
@@ -66,15 +67,17 @@ pub(super) fn access_links(
     (0..servers).map(|s| plain_link(&format!("{name}.{s}"), rate, false, at).map(|l| push(links, l))).collect()
 }
 
-/// Checks that a link sends, and that its typical packet is one.
-pub(super) fn above_zero(link: Link, at: &Origin) -> Result<Link, Problem> {
-    if link.rate.mean.as_bps() > 0 && link.mean_packet > Bytes::ZERO {
-        return Ok(link);
+/// Checks that a link sends, and that its typical packet is one: disciplines take both for granted.
+pub(super) fn above_zero(name: &str, rate: BitRate, mean_packet: Bytes, at: &Origin) -> Result<(), Problem> {
+    if rate.as_bps() == 0 {
+        return Err(Problem::new(format!("the rate of {name} is zero"))
+            .right("write a rate such as \"10mbit\"")
+            .at(at));
     }
-    if link.rate.mean.as_bps() > 0 {
+    if mean_packet == Bytes::ZERO {
         return Err(Problem::new("a typical packet has no bytes")
             .right("write such as mean_packet = \"1000b\"")
             .at(at));
     }
-    Err(Problem::new(format!("the rate of {} is zero", link.name)).right("write a rate such as \"10mbit\"").at(at))
+    Ok(())
 }

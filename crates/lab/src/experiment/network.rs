@@ -115,6 +115,7 @@ impl Reader<'_> {
             Some(shared) => Some(push(&mut links, plain_link("inbound", shared, false, at(node, "inbound"))?)),
             None => None,
         };
+        above_zero("bottleneck", rate.mean, topology.mean_packet, at(node, "rate"))?;
         let aqm = self.queue(node.get("aqm"), rate.mean, topology.mean_packet)?;
         let mut bottleneck = self.link("bottleneck", rate.clone(), topology.delay, aqm);
         bottleneck.wire = wire(
@@ -127,7 +128,7 @@ impl Reader<'_> {
             },
             node,
         )?;
-        let bottleneck = push(&mut links, above_zero(bottleneck, at(node, "rate"))?);
+        let bottleneck = push(&mut links, bottleneck);
         let reverse = self.reverse(&rate)?.map(|link| push(&mut links, link));
         let dumbbell = Dumbbell { access, inbound, bottleneck, reverse, delay: topology.delay };
         Ok(self.network(links, bottleneck, Joined::Dumbbell(dumbbell)))
@@ -172,6 +173,7 @@ impl Reader<'_> {
             None => forward.clone(),
         };
         let mean_packet = reverse.mean_packet.unwrap_or(self.topology.mean_packet);
+        above_zero("reverse", rate.mean, mean_packet, at(node, "rate"))?;
         let aqm = self.queue(node.get("aqm"), rate.mean, mean_packet)?;
         let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
         link.mean_packet = mean_packet;
@@ -186,7 +188,7 @@ impl Reader<'_> {
             },
             node,
         )?;
-        above_zero(link, at(node, "rate")).map(Some)
+        Ok(Some(link))
     }
 
     fn listed(&self, list: &Node) -> Result<Network, Problem> {
@@ -213,6 +215,7 @@ impl Reader<'_> {
         let keys: shape::Link = read(node, Keys::of("a key of a link"))?;
         let mean_packet = keys.mean_packet.unwrap_or(self.topology.mean_packet);
         let rate = self.rate(&keys.rate, node)?;
+        above_zero(&keys.name, rate.mean, mean_packet, at(node, "rate"))?;
         let aqm = self.queue(node.get("aqm").or_else(|| self.node.get("aqm")), rate.mean, mean_packet)?;
         let mut link = self.link(&keys.name, rate, keys.delay, aqm);
         link.mean_packet = mean_packet;
@@ -228,7 +231,7 @@ impl Reader<'_> {
             node,
         )?;
         link.report = keys.report;
-        above_zero(link, at(node, "rate"))
+        Ok(link)
     }
 
     fn measured(&self, links: &[Link], list: &Node) -> Result<usize, Problem> {
