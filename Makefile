@@ -20,7 +20,7 @@ test-rust:
 test-python: $(VENV)/installed
 	@echo "Building the extension module of Python."
 	$(IN_VENV) maturin develop --release --locked --quiet
-	$(IN_VENV) pytest -c pyproject.toml python/tests
+	$(IN_VENV) python -m pytest -c pyproject.toml python/tests
 
 lint: lint-rust lint-python
 
@@ -29,15 +29,15 @@ lint-rust:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 lint-python: $(VENV)/installed
-	$(IN_VENV) ruff check
-	$(IN_VENV) ruff format --check
-	$(IN_VENV) mypy
+	$(IN_VENV) python -m ruff check
+	$(IN_VENV) python -m ruff format --check
+	$(IN_VENV) python -m mypy
 
 # What the Python tests and lints need, pinned with hashes, in an environment of its own.
 $(VENV)/installed: python/requirements.txt
 	@echo "Installing the Python packages that the tests need; they come from the Python package index."
 	$(PYTHON) -m venv $(VENV)
-	$(IN_VENV) pip install --quiet --require-hashes -r python/requirements.txt
+	$(IN_VENV) python -m pip install --quiet --require-hashes -r python/requirements.txt
 	touch $@
 
 # Pins newer Python packages; needs uv.
