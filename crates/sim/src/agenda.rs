@@ -135,6 +135,16 @@ impl<E: Copy + Ord> Agenda<E> {
         self.take_until(Instant::FAR_FUTURE)
     }
 
+    /// Goes on to the next slot with events if the one at hand is used up; whether it did.
+    pub fn turn(&mut self) -> bool {
+        self.current.is_empty() && self.advance().is_some()
+    }
+
+    /// The events of the slot at hand, latest first. What they cause may yet come between them.
+    pub fn at_hand(&self) -> impl ExactSizeIterator<Item = E> {
+        self.current.iter().map(|entry| entry.what)
+    }
+
     /// Takes the earliest event out, if it is not after `end`.
     pub fn take_until(&mut self, end: Instant) -> Option<(Instant, E)> {
         while self.current.is_empty() {

@@ -91,6 +91,14 @@ impl World<'_> {
         }
     }
 
+    /// Reads a word of each part of a connection that an event at this side of it needs; what, says nothing.
+    pub(super) fn read(&self, conn: u32, side: Side) -> u32 {
+        let c = &self.conns[conn as usize];
+        let end = &c.ends[side as usize];
+        let parts = [end.delivered(), end.known_delivered(Side::Server), u64::from(end.timeouts()), c.responded];
+        c.serial ^ parts.iter().fold(0, |seen, part| seen ^ *part as u32)
+    }
+
     /// Gives a connection's slot back. Packets and timers of the old connection find another generation.
     pub(super) fn free_connection(&mut self, conn: u32) {
         let connection = &mut self.conns[conn as usize];
