@@ -42,12 +42,12 @@
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, table 4.1, appendix A.3.2.
 //! * rfc7928: N. Kuhn et al., Characterization Guidelines for Active Queue Management, 2016, section 5.
 
-use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::datagrams::{RECEIVED, Received, payload_of};
+use super::Application;
+use super::datagrams::{Flow, Out, Sender, payload_of};
 use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
-use super::{Action, Application, Cx, Event};
 
 /// The rate of the UDP blast: 1270 packets of 1075 bytes in a second.
 const BLAST: BitRate = BitRate::from_bps(1270 * 1075 * 8);
@@ -142,7 +142,7 @@ impl Population for Flows {
     fn make(&self, _index: usize, rng: &mut Rng) -> Box<dyn Application> {
         let phase = self.gap.clone().next().mul_f64(rng.uniform());
         let Flows { payload, gap, jitter, .. } = *self;
-        Box::new(Flow { payload, gap, jitter, phase, sent: 0, received: Received::default(), over: false })
+        Flow::of(Even { payload, gap, jitter, phase })
     }
 
     fn mean_payload(&self) -> Option<f64> {
@@ -150,48 +150,29 @@ impl Population for Flows {
     }
 }
 
-/// One flow.
-struct Flow {
+/// The sender of one flow.
+struct Even {
     payload: u32,
     gap: Gap,
     jitter: f64,
     phase: Duration,
-    sent: u64,
-    received: Received,
-    over: bool,
 }
 
-impl Flow {
+impl Even {
     fn gap(&mut self, rng: &mut Rng) -> Duration {
         let gap = self.gap.next();
         if self.jitter == 0.0 { gap } else { gap.mul_f64(1.0 + self.jitter * (2.0 * rng.uniform() - 1.0)) }
     }
 }
 
-impl Application for Flow {
-    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
-        match event {
-            Event::Stop => self.over = true,
-            Event::Start => cx.want(Action::WakeAt(cx.now + self.phase)),
-            Event::Wake if !self.over => {
-                cx.want(Action::Datagram { len: self.payload, tag: self.sent, ecn: Ecn::NotEct });
-                self.sent += 1;
-                let gap = self.gap(cx.rng);
-                cx.want(Action::WakeAt(cx.now + gap));
-            }
-            _ => {}
-        }
+impl Sender for Even {
+    fn start(&mut self, out: &mut Out<'_, '_>) {
+        out.wake_at(out.cx.now + self.phase);
     }
 
-    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
-        self.received.packet(len, sent, now);
-    }
-
-    fn counters(&self) -> &'static [&'static str] {
-        RECEIVED
-    }
-
-    fn counter(&self, index: usize) -> f64 {
-        self.received.counter(index, self.sent)
+    fn wake(&mut self, out: &mut Out<'_, '_>) {
+        out.send(self.payload, Ecn::NotEct);
+        let gap = self.gap(out.cx.rng);
+        out.wake_at(out.cx.now + gap);
     }
 }

@@ -1,14 +1,15 @@
 //! What the models that send datagrams have in common.
 
-use aqmkit_base::{Bytes, Instant};
+use aqmkit_base::{Bytes, Ecn, Instant};
 
 use super::model::{TrafficError, UDP_HEADERS};
+use super::{Action, Application, Cx, Event};
 
 /// The largest payload of a UDP datagram over IPv4.
 pub(crate) const MAX_PAYLOAD: u64 = 65_507;
 
-/// The counters of a flow of datagrams without frames.
-pub(crate) const RECEIVED: &[&str] = &["packets_sent", "packets_received", "bytes_received", "delay_sum_s"];
+/// The counters of a [`Flow`].
+const RECEIVED: &[&str] = &["packets_sent", "packets_received", "bytes_received", "delay_sum_s"];
 
 /// What has arrived.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +37,79 @@ impl Received {
             3 => self.delay_sum,
             _ => 0.0,
         }
+    }
+}
+
+/// What a flow's sender sends with.
+pub(crate) struct Out<'a, 'c> {
+    pub(crate) cx: &'a mut Cx<'c>,
+    sent: &'a mut u64,
+}
+
+impl Out<'_, '_> {
+    /// Sends a datagram with this payload.
+    pub(crate) fn send(&mut self, len: u32, ecn: Ecn) {
+        self.cx.want(Action::Datagram { len, tag: *self.sent, ecn });
+        *self.sent += 1;
+    }
+
+    /// Datagrams sent so far.
+    pub(crate) fn sent(&self) -> u64 {
+        *self.sent
+    }
+
+    /// Asks for [`Sender::wake`] at this time.
+    pub(crate) fn wake_at(&mut self, at: Instant) {
+        self.cx.want(Action::WakeAt(at));
+    }
+}
+
+/// When a flow of datagrams sends, and what.
+pub(crate) trait Sender: Send {
+    /// The flow begins.
+    fn start(&mut self, out: &mut Out<'_, '_>);
+
+    /// The time that was asked for has come.
+    fn wake(&mut self, out: &mut Out<'_, '_>);
+}
+
+/// A flow of datagrams without frames: it sends until it is stopped, and counts what was sent and has arrived.
+pub(crate) struct Flow<S> {
+    sender: S,
+    sent: u64,
+    received: Received,
+    over: bool,
+}
+
+impl<S: Sender + 'static> Flow<S> {
+    /// The flow of this sender.
+    pub(crate) fn of(sender: S) -> Box<dyn Application> {
+        Box::new(Flow { sender, sent: 0, received: Received::default(), over: false })
+    }
+}
+
+impl<S: Sender> Application for Flow<S> {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        let out = &mut Out { cx, sent: &mut self.sent };
+        match event {
+            Event::Stop => self.over = true,
+            _ if self.over => {}
+            Event::Start => self.sender.start(out),
+            Event::Wake => self.sender.wake(out),
+            _ => {}
+        }
+    }
+
+    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
+        self.received.packet(len, sent, now);
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        RECEIVED
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        self.received.counter(index, self.sent)
     }
 }
 

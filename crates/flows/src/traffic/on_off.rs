@@ -48,13 +48,13 @@
 //! * willinger97: W. Willinger, M. Taqqu, R. Sherman, D. Wilson, Self-Similarity Through High-Variability, IEEE/ACM
 //!   Transactions on Networking 5(1), 1997.
 
-use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::datagrams::{RECEIVED, Received, payload_of};
+use super::Application;
+use super::datagrams::{Flow, Out, Sender, payload_of};
 use super::law::{Law, check_shape};
 use super::model::{Data, Knob, Model, Population, TrafficError, count, texts};
-use super::{Action, Application, Cx, Event};
 
 /// The parameters of on-off sources as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -130,15 +130,7 @@ impl Population for Sources {
 
     fn make(&self, _index: usize, _rng: &mut Rng) -> Box<dyn Application> {
         let params = self.params.clone();
-        Box::new(Source {
-            params,
-            payload: self.payload,
-            carry: 0,
-            left: 0,
-            sent: 0,
-            received: Received::default(),
-            over: false,
-        })
+        Flow::of(Source { params, payload: self.payload, carry: 0, left: 0 })
     }
 
     fn mean_payload(&self) -> Option<f64> {
@@ -154,9 +146,6 @@ struct Source {
     carry: u64,
     /// Packets of the burst that are still to be sent.
     left: u64,
-    sent: u64,
-    received: Received,
-    over: bool,
 }
 
 impl Source {
@@ -165,47 +154,26 @@ impl Source {
     }
 
     /// Draws a silence and the burst after it.
-    fn rest(&mut self, cx: &mut Cx<'_>) -> Duration {
+    fn rest(&mut self, out: &mut Out<'_, '_>) -> Duration {
         let gap = self.params.packet.0 as f64 * 8.0 / self.params.rate.as_bps() as f64;
-        self.left = ((self.draw(self.params.on, cx.rng) / gap + 0.5) as u64).max(1);
-        Duration::from_secs_f64(self.draw(self.params.off, cx.rng))
-    }
-
-    fn send(&mut self, cx: &mut Cx<'_>) {
-        cx.want(Action::Datagram { len: self.payload, tag: self.sent, ecn: Ecn::NotEct });
-        self.sent += 1;
-        self.left = self.left.saturating_sub(1);
-        let mut wait = self.params.rate.transmit(self.params.packet, &mut self.carry);
-        if self.left == 0 {
-            wait += self.rest(cx);
-        }
-        cx.want(Action::WakeAt(cx.now + wait));
+        self.left = ((self.draw(self.params.on, out.cx.rng) / gap + 0.5) as u64).max(1);
+        Duration::from_secs_f64(self.draw(self.params.off, out.cx.rng))
     }
 }
 
-impl Application for Source {
-    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
-        match event {
-            Event::Stop => self.over = true,
-            _ if self.over => {}
-            Event::Start => {
-                let silence = self.rest(cx);
-                cx.want(Action::WakeAt(cx.now + silence));
-            }
-            Event::Wake => self.send(cx),
-            _ => {}
+impl Sender for Source {
+    fn start(&mut self, out: &mut Out<'_, '_>) {
+        let silence = self.rest(out);
+        out.wake_at(out.cx.now + silence);
+    }
+
+    fn wake(&mut self, out: &mut Out<'_, '_>) {
+        out.send(self.payload, Ecn::NotEct);
+        self.left = self.left.saturating_sub(1);
+        let mut wait = self.params.rate.transmit(self.params.packet, &mut self.carry);
+        if self.left == 0 {
+            wait += self.rest(out);
         }
-    }
-
-    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
-        self.received.packet(len, sent, now);
-    }
-
-    fn counters(&self) -> &'static [&'static str] {
-        RECEIVED
-    }
-
-    fn counter(&self, index: usize) -> f64 {
-        self.received.counter(index, self.sent)
+        out.wake_at(out.cx.now + wait);
     }
 }

@@ -63,9 +63,9 @@ use aqmkit_base::{Duration, Instant, Rng};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::datagrams::{RECEIVED, Received};
+use super::Application;
+use super::datagrams::{Flow, Out, Sender};
 use super::model::{Data, Format, Knob, Model, Population, TrafficError, UDP_HEADERS, count, in_range};
-use super::{Action, Application, Cx, Event};
 pub use recording::{Ends, Full, Packet, Recorder, Recording};
 
 /// The parameters of a capture that is sent again, as a user writes them.
@@ -195,7 +195,7 @@ impl Population for Flows {
 
     fn make(&self, index: usize, _rng: &mut Rng) -> Box<dyn Application> {
         let first = self.recording.first(self.flows[index]);
-        Box::new(Flow {
+        Flow::of(Player {
             recording: Arc::clone(&self.recording),
             speed: self.speed,
             period: self.period,
@@ -203,9 +203,6 @@ impl Population for Flows {
             next: Some(first),
             round: 0,
             start: Instant::ZERO,
-            sent: 0,
-            received: Received::default(),
-            over: false,
         })
     }
 
@@ -215,7 +212,7 @@ impl Population for Flows {
 }
 
 /// One five-tuple.
-struct Flow {
+struct Player {
     recording: Arc<Recording>,
     speed: f64,
     period: Option<Duration>,
@@ -225,27 +222,23 @@ struct Flow {
     next: Option<u32>,
     round: u64,
     start: Instant,
-    sent: u64,
-    received: Received,
-    over: bool,
 }
 
-impl Flow {
+impl Player {
     fn due(&self, packet: &Packet) -> Instant {
         let at = packet.at + self.period.unwrap_or_default() * self.round;
         self.start + if self.speed == 1.0 { at } else { at.mul_f64(1.0 / self.speed) }
     }
 
     /// Sends what is due, and asks to be woken for what is next.
-    fn go_on(&mut self, cx: &mut Cx<'_>) {
+    fn go_on(&mut self, out: &mut Out<'_, '_>) {
         while let Some(packet) = self.next.map(|n| self.recording.packet(n)) {
             let due = self.due(packet);
-            if due > cx.now {
-                cx.want(Action::WakeAt(due));
+            if due > out.cx.now {
+                out.wake_at(due);
                 return;
             }
-            cx.want(Action::Datagram { len: payload(packet), tag: self.sent, ecn: packet.ecn });
-            self.sent += 1;
+            out.send(payload(packet), packet.ecn);
             self.next = packet.next();
             if self.next.is_none() && self.period.is_some() {
                 self.next = Some(self.first);
@@ -255,28 +248,13 @@ impl Flow {
     }
 }
 
-impl Application for Flow {
-    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
-        match event {
-            Event::Start => {
-                self.start = cx.now;
-                self.go_on(cx);
-            }
-            Event::Wake if !self.over => self.go_on(cx),
-            Event::Stop => self.over = true,
-            _ => {}
-        }
+impl Sender for Player {
+    fn start(&mut self, out: &mut Out<'_, '_>) {
+        self.start = out.cx.now;
+        self.go_on(out);
     }
 
-    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
-        self.received.packet(len, sent, now);
-    }
-
-    fn counters(&self) -> &'static [&'static str] {
-        RECEIVED
-    }
-
-    fn counter(&self, index: usize) -> f64 {
-        self.received.counter(index, self.sent)
+    fn wake(&mut self, out: &mut Out<'_, '_>) {
+        self.go_on(out);
     }
 }

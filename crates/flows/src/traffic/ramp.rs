@@ -48,9 +48,9 @@
 use aqmkit_base::{BitRate, Bytes, Duration, Ecn, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::datagrams::{RECEIVED, Received, payload_of};
+use super::Application;
+use super::datagrams::{Flow, Out, Sender, payload_of};
 use super::model::{Data, Model, Population, TrafficError, texts};
-use super::{Action, Application, Cx, Event};
 
 /// A time since the start of the traffic, and the rate then.
 pub type Point = (Duration, BitRate);
@@ -190,15 +190,12 @@ impl Population for One {
     }
 
     fn make(&self, _index: usize, rng: &mut Rng) -> Box<dyn Application> {
-        Box::new(Flow {
+        Flow::of(Climber {
             payload: self.payload,
             line: self.line.clone(),
             segment: 0,
             phase: rng.uniform_open(),
             start: Instant::ZERO,
-            sent: 0,
-            received: Received::default(),
-            over: false,
         })
     }
 
@@ -207,56 +204,35 @@ impl Population for One {
     }
 }
 
-/// The flow.
-struct Flow {
+/// The sender of the flow.
+struct Climber {
     payload: u32,
     line: Line,
     /// The segment in which the last packet was.
     segment: usize,
     phase: f64,
     start: Instant,
-    sent: u64,
-    received: Received,
-    over: bool,
 }
 
-impl Flow {
+impl Climber {
     /// Asks to be called for the next packet, if there is one.
-    fn schedule(&mut self, cx: &mut Cx<'_>) {
+    fn schedule(&mut self, out: &mut Out<'_, '_>) {
         let packet_bits = f64::from(self.payload + super::model::UDP_HEADERS) * 8.0;
-        let bits = (self.sent as f64 + self.phase) * packet_bits;
+        let bits = (out.sent() as f64 + self.phase) * packet_bits;
         if let Some(at) = self.line.time_of(bits, &mut self.segment) {
-            cx.want(Action::WakeAt(self.start + Duration::from_secs_f64(at)));
+            out.wake_at(self.start + Duration::from_secs_f64(at));
         }
     }
 }
 
-impl Application for Flow {
-    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
-        match event {
-            Event::Stop => self.over = true,
-            Event::Start => {
-                self.start = cx.now;
-                self.schedule(cx);
-            }
-            Event::Wake if !self.over => {
-                cx.want(Action::Datagram { len: self.payload, tag: self.sent, ecn: Ecn::NotEct });
-                self.sent += 1;
-                self.schedule(cx);
-            }
-            _ => {}
-        }
+impl Sender for Climber {
+    fn start(&mut self, out: &mut Out<'_, '_>) {
+        self.start = out.cx.now;
+        self.schedule(out);
     }
 
-    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
-        self.received.packet(len, sent, now);
-    }
-
-    fn counters(&self) -> &'static [&'static str] {
-        RECEIVED
-    }
-
-    fn counter(&self, index: usize) -> f64 {
-        self.received.counter(index, self.sent)
+    fn wake(&mut self, out: &mut Out<'_, '_>) {
+        out.send(self.payload, Ecn::NotEct);
+        self.schedule(out);
     }
 }

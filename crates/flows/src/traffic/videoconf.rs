@@ -56,10 +56,10 @@ use std::sync::Arc;
 use aqmkit_base::{Duration, Ecn, Instant, Rng, dist};
 use serde::{Deserialize, Serialize};
 
-use super::datagrams::{MAX_PAYLOAD, RECEIVED, Received};
+use super::Application;
+use super::datagrams::{Flow, MAX_PAYLOAD, Out, Sender};
 use super::empirical::skipped;
 use super::model::{Data, Model, Population, TrafficError, UDP_HEADERS, count, texts};
-use super::{Action, Application, Cx, Event};
 
 /// The parameters of video conferences as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -222,16 +222,7 @@ impl Population for Flows {
     fn make(&self, _index: usize, rng: &mut Rng) -> Box<dyn Application> {
         let offset = self.trace.length.mul_f64(rng.uniform());
         let next = self.trace.packets.partition_point(|p| p.at < offset);
-        Box::new(Flow {
-            trace: Arc::clone(&self.trace),
-            offset,
-            next,
-            rounds: 0,
-            start: Instant::ZERO,
-            sent: 0,
-            received: Received::default(),
-            over: false,
-        })
+        Flow::of(Player { trace: Arc::clone(&self.trace), offset, next, rounds: 0, start: Instant::ZERO })
     }
 
     fn mean_payload(&self) -> Option<f64> {
@@ -241,7 +232,7 @@ impl Population for Flows {
 }
 
 /// One conference, one way.
-struct Flow {
+struct Player {
     trace: Arc<Trace>,
     /// Where in the trace the flow began.
     offset: Duration,
@@ -250,12 +241,9 @@ struct Flow {
     /// How often the trace has ended.
     rounds: u64,
     start: Instant,
-    sent: u64,
-    received: Received,
-    over: bool,
 }
 
-impl Flow {
+impl Player {
     /// When the next packet is due; begins the trace again at its end.
     fn due(&mut self) -> Option<Instant> {
         if self.next == self.trace.packets.len() {
@@ -267,42 +255,26 @@ impl Flow {
     }
 
     /// Sends what is due, and asks to be called for the next packet.
-    fn go_on(&mut self, cx: &mut Cx<'_>) {
+    fn go_on(&mut self, out: &mut Out<'_, '_>) {
         while let Some(due) = self.due() {
-            if due > cx.now {
-                cx.want(Action::WakeAt(due));
+            if due > out.cx.now {
+                out.wake_at(due);
                 return;
             }
-            cx.want(Action::Datagram { len: self.trace.packets[self.next].len, tag: self.sent, ecn: Ecn::NotEct });
+            out.send(self.trace.packets[self.next].len, Ecn::NotEct);
             self.next += 1;
-            self.sent += 1;
         }
     }
 }
 
-impl Application for Flow {
-    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
-        match event {
-            Event::Stop => self.over = true,
-            Event::Start => {
-                self.start = cx.now;
-                self.go_on(cx);
-            }
-            Event::Wake if !self.over => self.go_on(cx),
-            _ => {}
-        }
+impl Sender for Player {
+    fn start(&mut self, out: &mut Out<'_, '_>) {
+        self.start = out.cx.now;
+        self.go_on(out);
     }
 
-    fn on_datagram(&mut self, _tag: u64, len: u32, sent: Instant, now: Instant) {
-        self.received.packet(len, sent, now);
-    }
-
-    fn counters(&self) -> &'static [&'static str] {
-        RECEIVED
-    }
-
-    fn counter(&self, index: usize) -> f64 {
-        self.received.counter(index, self.sent)
+    fn wake(&mut self, out: &mut Out<'_, '_>) {
+        self.go_on(out);
     }
 }
 
