@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::bottleneck::{LATEST, Look, loses_too_much};
 use crate::capabilities::may_make_links;
 use crate::cleanup::{Record, records};
-use crate::link::congestion_controls;
+use crate::congestion;
 use crate::meter::{Summary, Times};
 use crate::netlink::Netlink;
 use crate::netns::{Netns, set_sysctl, sysctl};
@@ -100,10 +100,12 @@ fn sockets() -> Vec<Check> {
 }
 
 fn congestion() -> Check {
-    let known = congestion_controls();
+    let known = congestion::controls();
     let default = sysctl("net.ipv4.tcp_congestion_control").unwrap_or_default();
     let state = if known.iter().any(|k| k == "cubic") { State::Good } else { State::Poor };
-    let found = format!("{}; {default} where none is named", known.join(", "));
+    let ours = congestion::ours().iter().filter(|name| !known.iter().any(|k| k == *name));
+    let added: String = ours.map(|name| format!("; {name} can be added")).collect();
+    let found = format!("{}{added}; {default} where none is named", known.join(", "));
     check("congestion control", state, found, "load modules, such as with modprobe tcp_cubic tcp_dctcp")
 }
 

@@ -4,10 +4,12 @@
 //! the kernel's own TCP crosses it.
 
 pub mod bottleneck;
+mod bpf;
 pub mod bridge;
 pub mod capabilities;
 pub mod children;
 pub mod cleanup;
+pub mod congestion;
 pub mod ctl;
 pub mod doctor;
 pub mod error;

@@ -23,12 +23,13 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
 use crate::capabilities::keep_none;
+use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
 use crate::frame::{Frame, Reader};
 use crate::meter::{Meter, Window};
 use crate::netlink::{Destination, Netlink};
-use crate::netns::{Netns, set_sysctl, sysctl};
+use crate::netns::{Netns, set_sysctl};
 use crate::shaper::{Setup, Shaper};
 use crate::timing::{Clock, be_punctual};
 use crate::tun::Tun;
@@ -212,7 +213,7 @@ impl Drop for Link {
 }
 
 fn check(setup: &LinkSetup) -> Result<(), LiveError> {
-    setup.cc.as_deref().map_or(Ok(()), has_control)?;
+    setup.cc.as_deref().map_or(Ok(()), congestion::provide)?;
     for direction in [&setup.down, &setup.up] {
         let in_flight = direction.rate.bytes_in(direction.delay).0;
         if in_flight > MOST_IN_FLIGHT {
@@ -222,29 +223,6 @@ fn check(setup: &LinkSetup) -> Result<(), LiveError> {
         }
     }
     Ok(())
-}
-
-/// Makes sure that the kernel has a congestion control: its own, a module's or a BPF program's.
-///
-/// # Errors
-/// When it has none of this name.
-pub fn has_control(name: &str) -> Result<(), LiveError> {
-    let known = congestion_controls();
-    if known.iter().any(|k| k == name) {
-        return Ok(());
-    }
-    let right = format!(
-        "it has {}. A module may provide it: modprobe tcp_{name}; or a BPF program: bpftool struct_ops register FILE",
-        known.join(", ")
-    );
-    Err(LiveError::lacks(format!("this kernel has no congestion control called {name}"), right))
-}
-
-/// The congestion controls that the kernel has loaded.
-#[must_use]
-pub fn congestion_controls() -> Vec<String> {
-    let text = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-    text.split_whitespace().map(str::to_owned).collect()
 }
 
 fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {

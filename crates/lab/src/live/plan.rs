@@ -3,7 +3,8 @@
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_flows::transport::Profile;
-use aqmkit_live::link::{LinkSetup, has_control};
+use aqmkit_live::congestion;
+use aqmkit_live::link::LinkSetup;
 use aqmkit_live::shaper::Setup;
 use aqmkit_live::wire::{Classes, Named};
 use aqmkit_sim::Scenario;
@@ -98,7 +99,7 @@ pub fn control(profile: &Profile) -> Result<String, NotLive> {
     let name = named.as_ref().and_then(|v| v.as_str()).unwrap_or("reno");
     // The kernel's reno recovers as NewReno and with SACK, as all of its controls do.
     let name = if ["newreno", "sack"].contains(&name) { "reno" } else { name };
-    has_control(name).map(|()| name.to_owned()).map_err(|e| NotLive::Lacks(e.to_string()))
+    congestion::provide(name).map(|()| name.to_owned()).map_err(|e| NotLive::Lacks(e.to_string()))
 }
 
 /// Whether connections use ECN: all of them or none, for it is a setting of the namespace.

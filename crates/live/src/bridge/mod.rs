@@ -8,8 +8,8 @@
 //! Every frame passes, whatever it carries: the kernel's own stack is not asked, and needs neither addresses nor
 //! forwarding. What an interface changes for it (promiscuous mode, receive offloads) is as it was when the bridge ends.
 
-mod bpf;
 mod interface;
+mod redirect;
 mod ring;
 mod sockopt;
 mod xdp;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
-use super::bpf::Redirect;
+use super::redirect::Redirect;
 use super::ring::{About, Checksum};
 use super::sockopt;
 

@@ -95,7 +95,7 @@ fn the_congestion_control_that_is_named_is_used() {
         return;
     }
     for cc in ["reno", "cubic"] {
-        if !aqmkit_live::link::congestion_controls().iter().any(|k| k == cc) {
+        if !aqmkit_live::congestion::controls().iter().any(|k| k == cc) {
             eprintln!("skipped: this kernel has no {cc}");
             continue;
         }
@@ -109,6 +109,33 @@ fn the_congestion_control_that_is_named_is_used() {
     let unknown = LinkSetup { cc: Some("nosuch".into()), ..setup(BitRate::from_mbps(10), Duration::ZERO, "fifo") };
     let error = Link::open(&unknown).unwrap_err().to_string();
     assert!(error.contains("no congestion control called nosuch") && error.contains("reno"), "{error}");
+}
+
+/// DCTCP, the kernel's or ours, answers to how many packets are marked: a few marks in every round trip are its normal state,
+/// while Reno halves its window at the first.
+#[test]
+fn dctcp_lives_with_many_marks() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let marked = |cc: &str| {
+        let plain = setup(BitRate::from_mbps(10), Duration::from_millis(5), "step");
+        let link = Link::open(&LinkSetup { ecn: Some(true), cc: Some(cc.into()), ..plain })?;
+        let (server, _client) = connect(&link, 0);
+        assert_eq!(rustix::net::sockopt::tcp_congestion(&server).unwrap(), cc);
+        transfer(&link, 0, 5_000_000);
+        let tcp = link.close()?.0.directions[0].1[0].classes[0].total;
+        assert!(tcp.drops() < tcp.marks(), "{cc}: {tcp:?}");
+        Ok::<_, aqmkit_live::LiveError>(tcp.marks() as f64 / tcp.sent_packets as f64)
+    };
+    match marked("dctcp") {
+        Err(error @ aqmkit_live::LiveError::Lacks { .. }) => eprintln!("skipped: {error}"),
+        dctcp => {
+            let (dctcp, reno) = (dctcp.unwrap(), marked("reno").unwrap());
+            assert!(dctcp > 2.0 * reno && reno > 0.0, "marked: {dctcp} of DCTCP, {reno} of Reno");
+        }
+    }
 }
 
 #[test]

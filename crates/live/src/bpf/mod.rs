@@ -1,0 +1,107 @@
+//! Programs for the kernel, put together here instruction by instruction and loaded by the system call `bpf`, so that
+//! neither a compiler nor a library is needed where aqmkit runs.
+//!
+//! Numbers are those of `linux/bpf.h`. What a program is attached to holds it by a link, which is a file: it goes with
+//! the process, however that ends, and the kernel is then as it was.
+
+pub(crate) mod code;
+mod dctcp;
+mod kernel_types;
+pub(crate) mod tcp;
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// The commands that are used.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(crate) enum Command {
+    MapCreate = 0,
+    MapUpdateElem = 2,
+    ProgLoad = 5,
+    BtfLoad = 18,
+    LinkCreate = 28,
+}
+
+/// The licence under which the kernel's functions are called; this one is open to any.
+const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
+
+/// Room for what the verifier says.
+const LOG: usize = 1 << 16;
+
+/// `union bpf_attr` in words: as long as any of the commands above needs; what is not set is zero.
+#[repr(C, align(8))]
+pub(crate) struct Attr([u32; 32]);
+
+impl Attr {
+    /// These words set.
+    pub(crate) fn new(words: &[(usize, u32)]) -> Attr {
+        let mut attr = Attr([0; 32]);
+        words.iter().for_each(|(at, value)| attr.0[*at] = *value);
+        attr
+    }
+
+    /// Puts an address, which takes two words.
+    pub(crate) fn point<T: ?Sized>(&mut self, at: usize, to: *const T) {
+        let address = (to.cast::<u8>().addr() as u64).to_ne_bytes();
+        let [a, b, c, d, e, f, g, h] = address;
+        self.0[at] = u32::from_ne_bytes([a, b, c, d]);
+        self.0[at + 1] = u32::from_ne_bytes([e, f, g, h]);
+    }
+}
+
+/// # Safety
+/// Every address in `attr` is of what `command` reads or writes there, and lives until the call is over.
+pub(crate) unsafe fn bpf(command: Command, attr: &Attr) -> io::Result<libc::c_long> {
+    // SAFETY: `attr` outlives the call and is as long as is said; the rest is the caller's promise. None of the commands
+    // of this file writes to it.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_long, std::ptr::from_ref(attr), size_of::<Attr>()) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+/// The file that a command made.
+///
+/// # Safety
+/// As [`bpf`]; and the command makes a file.
+pub(crate) unsafe fn make(command: Command, attr: &Attr) -> io::Result<OwnedFd> {
+    // SAFETY: the caller's promise.
+    let descriptor = unsafe { bpf(command, attr) }?;
+    // SAFETY: the kernel has just made it, and nobody else has it. Descriptors are small numbers.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as libc::c_int) })
+}
+
+/// Puts a value into a map.
+pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Result<()> {
+    let mut attr = Attr::new(&[(0, map.as_raw_fd() as u32)]);
+    attr.point(2, key.as_ptr());
+    attr.point(4, value.as_ptr());
+    // SAFETY: key and value are as long as those of the maps here, and outlive the call.
+    unsafe { bpf(Command::MapUpdateElem, &attr) }.map(drop)
+}
+
+/// Loads a program: `words` says its type and what that needs.
+///
+/// # Errors
+/// When the process may not, or the kernel's verifier refuses the program: the error then holds its last line.
+pub(crate) fn load(code: &[u64], words: &[(usize, u32)]) -> io::Result<OwnedFd> {
+    let mut attr = Attr::new(words);
+    attr.0[1] = code.len() as u32;
+    attr.point(2, code.as_ptr());
+    attr.point(4, LICENCE.as_ptr());
+    // SAFETY: the instructions, as many as is said, and the text with its zero outlive the call.
+    let first = unsafe { make(Command::ProgLoad, &attr) };
+    let Err(error) = first else { return first };
+    let mut log = vec![0_u8; LOG];
+    (attr.0[6], attr.0[7]) = (1, LOG as u32);
+    attr.point(8, log.as_mut_ptr());
+    // SAFETY: as above, and the log is as long as is said.
+    match unsafe { make(Command::ProgLoad, &attr) } {
+        Ok(program) => Ok(program),
+        Err(_) => {
+            let text = String::from_utf8_lossy(log.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
+            let said = text.lines().rev().find(|l| !l.is_empty() && !l.starts_with("processed"));
+            Err(said.map_or(error, |line| io::Error::other(format!("the kernel's verifier says: {line}"))))
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The program that hands the frames of an interface to an `AF_XDP` socket: five instructions.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use crate::bpf::code::{Code, Reg, Size};
+use crate::bpf::{Attr, Command, load, make, update};
+
+const MAP_TYPE_XSKMAP: u32 = 17;
+const PROG_TYPE_XDP: u32 = 6;
+const ATTACH_TYPE_XDP: u32 = 37;
+
+/// Redirects each frame to the socket that the map has for its queue; where there is none, the kernel has it as ever.
+fn program(map: BorrowedFd<'_>) -> Vec<u64> {
+    /// Where `struct xdp_md` has the queue that a frame came by.
+    const QUEUE: i16 = 16;
+    const PASS: i32 = 2;
+    const REDIRECT_MAP: i32 = 51;
+    let mut code = Code::default();
+    code.load(Size::U32, Reg::R2, Reg::R1, QUEUE);
+    code.map(Reg::R1, map.as_raw_fd());
+    code.set(Reg::R3, PASS);
+    code.call_helper(REDIRECT_MAP);
+    code.exit();
+    code.finish()
+}
+
+/// A program at an interface, which hands the frames of queue 0 to a socket. It ends with this value.
+#[derive(Debug)]
+pub(super) struct Redirect {
+    /// What holds the program and, by it, the map.
+    _link: OwnedFd,
+}
+
+impl Redirect {
+    /// Loads the program and attaches it: in the driver where that can, in front of the kernel's stack elsewhere.
+    ///
+    /// # Errors
+    /// When the process may not (it needs `CAP_BPF` and `CAP_NET_ADMIN`), or another program is there (`EBUSY`).
+    pub(super) fn attach(index: u32, socket: BorrowedFd<'_>) -> io::Result<Redirect> {
+        // SAFETY: no addresses. Keys and values of four bytes, one entry.
+        let map = unsafe { make(Command::MapCreate, &Attr::new(&[(0, MAP_TYPE_XSKMAP), (1, 4), (2, 4), (3, 1)])) }?;
+        update(map.as_fd(), &0_u32.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())?;
+        let program = load(&program(map.as_fd()), &[(0, PROG_TYPE_XDP)])?;
+        let link = Attr::new(&[(0, program.as_raw_fd() as u32), (1, index), (2, ATTACH_TYPE_XDP)]);
+        // SAFETY: no addresses.
+        let link = unsafe { make(Command::LinkCreate, &link) }?;
+        Ok(Redirect { _link: link })
+    }
+}
