@@ -96,6 +96,18 @@ impl Store {
         &self.dir
     }
 
+    /// Whether it has a run, going by its name.
+    #[must_use]
+    pub fn has(&self, hash: &str) -> bool {
+        self.run_file(hash).is_file()
+    }
+
+    /// A directory that may not be there yet, to look at and not to write to.
+    #[must_use]
+    pub fn perhaps(dir: &Path) -> Store {
+        Store { dir: dir.to_owned() }
+    }
+
     fn run_file(&self, hash: &str) -> PathBuf {
         self.dir.join("runs").join(format!("{hash}.cbor.zst"))
     }

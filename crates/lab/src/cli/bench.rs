@@ -141,6 +141,14 @@ fn engine(duration: Duration) -> Result<EngineSpeed, Failure> {
     })
 }
 
+/// The engine's speed on this thread, measured over so much of the scenario's time.
+///
+/// # Errors
+/// When the scenario cannot be run.
+pub(super) fn packets_per_cpu_second(duration: Duration) -> Result<f64, Failure> {
+    Ok(engine(duration)?.packets_per_cpu_s)
+}
+
 /// A packet of one of many flows.
 #[derive(Clone, Copy, Debug)]
 struct Frame {

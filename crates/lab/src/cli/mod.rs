@@ -10,6 +10,7 @@ pub mod ctl;
 pub mod dashboard;
 pub mod describe;
 pub mod doctor;
+mod estimate;
 pub mod fail;
 pub mod link;
 pub mod list;

@@ -1,8 +1,11 @@
 //! `reproduce`: published values beside measured ones.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use super::args;
+use super::estimate::{Effort, about};
 use super::fail::{Failure, wrong};
 use super::live;
 use super::perform::{self, Performed, failures, perform};
@@ -37,6 +40,7 @@ pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     if args.live {
         return live::reproduce(&experiments, args, talk);
     }
+    foretell(&experiments, args, talk)?;
     let mut done = Vec::new();
     for exp in &experiments {
         let performed = perform(exp, &args.out.join(&exp.id), perform::jobs(args.jobs), talk)?;
@@ -46,6 +50,30 @@ pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
         done.push(performed);
     }
     finish(args, done)
+}
+
+/// Says how long it will take, where that is long.
+fn foretell(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+    if talk == Talk::Quiet || experiments.iter().all(|exp| exp.scale == Scale::Quick) {
+        return Ok(());
+    }
+    say::tell("looking how long this will take …");
+    let jobs = perform::jobs(args.jobs);
+    let dirs: Vec<_> = experiments.iter().map(|exp| args.out.join(&exp.id)).collect();
+    let each: Vec<_> = experiments.iter().zip(dirs.iter().map(PathBuf::as_path)).collect();
+    let left = Effort::of(&each, jobs)?;
+    let number = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let loads = match left.loads {
+        0 => String::new(),
+        n => format!(", {} to find the population of", number(n, "load")),
+    };
+    say::tell(&format!(
+        "{}, {}{loads}: {}, {jobs} at a time. What is done is kept: stop with Ctrl-C, and the same command goes on from there.",
+        number(experiments.len(), "experiment"),
+        number(left.runs, "run"),
+        about(left.seconds(jobs))
+    ));
+    Ok(())
 }
 
 /// The verdicts on one experiment.

@@ -114,7 +114,7 @@ pub struct Sought {
     /// The link back whose load counts too.
     back: Option<usize>,
     /// The network of the trials, with the traffic alone.
-    network: Arc<Resolved>,
+    pub(super) network: Arc<Resolved>,
     /// What tells it from others.
     key: String,
 }

@@ -15,6 +15,7 @@
 
 mod catalogue;
 mod delays;
+mod effort;
 mod exchanges;
 mod expect;
 mod expect_table;

@@ -1,0 +1,147 @@
+//! How long runs will take, before they begin.
+
+use std::path::Path;
+use std::time::Duration;
+
+use aqmkit_sim::{Control, Progress};
+use rayon::prelude::*;
+
+use super::bench::packets_per_cpu_second;
+use super::clock::cpu;
+use super::fail::Failure;
+use crate::experiment::{Experiment, RunSpec, Sought};
+use crate::store::Store;
+
+/// So many runs of an experiment are looked at, and for so long.
+const LOOKED_AT: usize = 6;
+const LOOK: Duration = Duration::from_millis(60);
+
+/// Where a population is still to be found no run can begin. What a packet of such a run costs, in packets of the benchmark, which
+/// has neither requests nor connections that come and go (experiments/dcn/README.md has both).
+const DEARER: f64 = 4.0;
+/// Trials until a population is found, as a rule.
+const TRIALS: f64 = 5.0;
+/// How much of its scenario the benchmark runs.
+const BENCHMARK: aqmkit_base::Duration = aqmkit_base::Duration::from_secs(60);
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Effort {
+    /// Runs that are not in the store.
+    pub(super) runs: usize,
+    /// Loads for which a population is to be found first.
+    pub(super) loads: usize,
+    /// About how many seconds of computing.
+    cpu_s: f64,
+}
+
+impl Effort {
+    /// What is left of experiments, each with the directory that its results go to. A few runs of each are begun, as many at a time
+    /// as will run: they share memory and caches.
+    ///
+    /// # Errors
+    /// When a load contradicts its network, or threads cannot be started.
+    pub(super) fn of(experiments: &[(&Experiment, &Path)], jobs: usize) -> Result<Effort, Failure> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.max(1)).build().map_err(std::io::Error::other)?;
+        let each =
+            pool.install(|| experiments.par_iter().map(|(exp, dir)| Effort::of_one(exp, dir)).collect::<Vec<_>>());
+        each.into_iter().try_fold(Effort::default(), |sum, one| {
+            let one = one?;
+            Ok(Effort { runs: sum.runs + one.runs, loads: sum.loads + one.loads, cpu_s: sum.cpu_s + one.cpu_s })
+        })
+    }
+
+    fn of_one(exp: &Experiment, dir: &Path) -> Result<Effort, Failure> {
+        let store = Store::perhaps(dir);
+        let left: Vec<RunSpec> = exp.plan().into_iter().filter(|run| !store.has(&run.hash)).collect();
+        let sought = exp.sought()?;
+        let cpu_s = if sought.is_empty() { begun(&left) } else { counted(&left, &sought)? };
+        Ok(Effort { runs: left.len(), loads: sought.len(), cpu_s })
+    }
+
+    /// About how many seconds it takes with so many runs at a time.
+    pub(super) fn seconds(&self, jobs: usize) -> f64 {
+        self.cpu_s / jobs.max(1) as f64
+    }
+}
+
+/// What runs cost, from the beginnings of some that lie evenly among them.
+fn begun(runs: &[RunSpec]) -> f64 {
+    let looked_at = runs.len().min(LOOKED_AT);
+    let costs: f64 = (0..looked_at).map(|i| begin(&runs[(2 * i + 1) * runs.len() / (2 * looked_at)])).sum();
+    costs * runs.len() as f64 / looked_at.max(1) as f64
+}
+
+/// What a run costs, from its beginning; nothing where it cannot be run, which its turn will tell.
+fn begin(run: &RunSpec) -> f64 {
+    let Ok(scenario) = run.scenario() else { return 0.0 };
+    let start = cpu();
+    let mut done = 0.0;
+    let mut on_progress = |p: Progress| {
+        done = p.now.as_secs_f64() / p.end.as_secs_f64().max(1e-9);
+        if cpu().saturating_sub(start) < LOOK { Control::Continue } else { Control::Stop }
+    };
+    let whole = aqmkit_sim::run(scenario, &mut on_progress).is_ok();
+    let cost = cpu().saturating_sub(start).as_secs_f64();
+    if whole || done <= 0.0 { cost } else { cost / done }
+}
+
+/// What runs cost that cannot begin yet, from what their links carry.
+fn counted(runs: &[RunSpec], sought: &[Sought]) -> Result<f64, Failure> {
+    let trials: f64 = sought.iter().map(|s| s.packets() * TRIALS).sum();
+    let packets = trials + runs.iter().map(RunSpec::packets).sum::<f64>();
+    Ok(packets * DEARER / packets_per_cpu_second(BENCHMARK)?)
+}
+
+/// Seconds as one says them of what is not known closely.
+pub(super) fn about(seconds: f64) -> String {
+    let minutes = seconds / 60.0;
+    match minutes {
+        m if m < 1.5 => format!("about {:.0} s", (seconds / 10.0).ceil() * 10.0),
+        m if m < 90.0 => format!("about {m:.0} min"),
+        m => format!("about {:.1} h", m / 60.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Overrides;
+
+    fn experiment(more: &str) -> Experiment {
+        let text = format!(
+            "title = \"t\"\nduration = \"80s\"\nwarmup = \"20s\"\n{more}\n[topology]\nrate = \"10mbit\"\nmean_packet = \"1250b\"\n\
+             [[traffic]]\nkind = \"bulk\"\nflows = 2\n"
+        );
+        Experiment::parse("t", &text, &Overrides::default()).unwrap()
+    }
+
+    #[test]
+    fn a_full_link_carries_its_rate() {
+        // 10 Mbit/s are a thousand packets of 1250 bytes a second.
+        let packets: Vec<f64> = experiment("repeat = 2").plan().iter().map(RunSpec::packets).collect();
+        assert_eq!(packets, [100_000.0, 100_000.0]);
+    }
+
+    #[test]
+    fn runs_cost_as_much_as_their_beginnings_say_and_done_ones_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let exp = experiment("repeat = 10");
+        let all = Effort::of(&[(&exp, dir.path())], 1).unwrap();
+        assert!(all.runs == 10 && all.cpu_s > 0.0, "{all:?}");
+        for run in exp.plan() {
+            let output = aqmkit_sim::run(run.scenario().unwrap(), &mut |_| Control::Continue).unwrap();
+            store.save(&run.hash, &output).unwrap();
+        }
+        assert_eq!(Effort::of(&[(&exp, dir.path())], 1).unwrap(), Effort::default());
+    }
+
+    #[test]
+    fn times_are_rounded_as_they_are_known() {
+        assert_eq!(
+            [12.0, 89.0, 90.0, 5000.0, 9000.0].map(about),
+            ["about 20 s", "about 90 s", "about 2 min", "about 83 min", "about 2.5 h"]
+        );
+    }
+}
