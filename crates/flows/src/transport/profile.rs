@@ -88,6 +88,20 @@ pub enum EcnPackets {
     All,
 }
 
+/// Where the window grows by what an acknowledgement covers (RFC 3465, without its limit) and not by a segment for each
+/// acknowledgement, which is half as fast where they are delayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ByteCounting {
+    /// Nowhere (RFC 5681 equations 2 and 3).
+    #[default]
+    Never,
+    /// In slow start.
+    SlowStart,
+    /// In congestion avoidance too.
+    Always,
+}
+
 /// Declares [`Profile`] and [`Overrides`] with the same fields.
 macro_rules! profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
@@ -154,6 +168,9 @@ profile! {
     initial_ssthresh: Bytes,
     /// The congestion window does not grow beyond this.
     cwnd_limit: Bytes,
+    /// Whether what an acknowledgement covers decides how much the window grows. `cubic` and `prague` have rules of their own for
+    /// avoidance, which count bytes.
+    byte_counting: ByteCounting,
     /// Whether a window equal to the threshold grows as in slow start (4.4BSD) or as in avoidance.
     slow_start_when_equal: bool,
     /// Whether to go back to the initial window when nothing is in flight and nothing was received for a

@@ -1,6 +1,7 @@
 //! Slow start, windows, Nagle.
 
 use aqmkit_base::{Bytes, Duration};
+use aqmkit_flows::transport::profile::ByteCounting;
 use aqmkit_flows::transport::{DelayedAck, Flags, Profile};
 
 use crate::harness::{A, B, Pair, ms};
@@ -103,6 +104,35 @@ fn at_the_threshold_the_standard_avoids() {
     pair.run_until(ms(350));
     let first = 2 * 1448 + 724;
     assert_eq!(pair.ends[A].cwnd(), first + 2_096_704 / first);
+}
+
+/// Each second segment is acknowledged: by acknowledgements the window grows half as fast as by bytes.
+#[test]
+fn where_bytes_count_a_delayed_acknowledgement_is_worth_two_segments() {
+    let mss = 1448;
+    let grown = |byte_counting, ssthresh: u64| {
+        let p = Profile {
+            byte_counting,
+            initial_window: 4,
+            initial_ssthresh: Bytes(ssthresh * mss),
+            delayed_ack: DelayedAck::After(Duration::from_millis(100)),
+            ..Profile::rfc()
+        };
+        let mut pair = Pair::connected(&p, 100);
+        pair.write(A, u64::MAX);
+        // Four segments arrive at 200 and are acknowledged by two.
+        pair.run_until(ms(250));
+        pair.ends[A].cwnd()
+    };
+    let avoided = |counted: u64| (0..2).fold(4 * mss, |cwnd, _| cwnd + mss * counted / cwnd);
+    for (byte_counting, slow_start, avoidance) in [
+        (ByteCounting::Never, 6 * mss, avoided(mss)),
+        (ByteCounting::SlowStart, 8 * mss, avoided(mss)),
+        (ByteCounting::Always, 8 * mss, avoided(2 * mss)),
+    ] {
+        assert_eq!(grown(byte_counting, 100), slow_start, "{byte_counting:?}");
+        assert_eq!(grown(byte_counting, 4), avoidance, "{byte_counting:?}");
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@
 //! | `cubic.beta` | | 0.7 | what a reduction multiplies the window by, above 0 and below 1 |
 //! | `cubic.fast_convergence` | | true | whether a flow that loses before it is back gives way to newer ones |
 //! | `cubic.reno_friendly` | | true | whether to be as fast as Reno at least |
+//! | `cubic.catch_up` | | true | whether that Reno grows by a whole segment once it has reached the window before the reduction; not so in Linux |
 //! | `cubic.hystart` | | false | whether slow start ends when round trips grow longer by an eighth |
 //!
 //! ## Deviations
@@ -70,13 +71,16 @@ pub struct Params {
     pub fast_convergence: bool,
     /// Whether to be as fast as Reno at least.
     pub reno_friendly: bool,
+    /// Whether the Reno that it keeps up with grows by a whole segment in a round trip once it has reached the window before the
+    /// reduction (RFC 9438 section 4.3). Linux keeps the smaller growth.
+    pub catch_up: bool,
     /// Whether slow start ends when round trips grow longer.
     pub hystart: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true, hystart: false }
+        Params { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true, catch_up: true, hystart: false }
     }
 }
 
@@ -138,7 +142,8 @@ impl Cubic {
         let cwnd = self.segments(cx);
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(cwnd, cx));
         let acked = acked as f64 / cx.mss() as f64;
-        let alpha = if epoch.w_est < self.cwnd_prior { 3.0 * (1.0 - p.beta) / (1.0 + p.beta) } else { 1.0 };
+        let caught_up = p.catch_up && epoch.w_est >= self.cwnd_prior;
+        let alpha = if caught_up { 1.0 } else { 3.0 * (1.0 - p.beta) / (1.0 + p.beta) };
         epoch.w_est += alpha * acked / cwnd;
         self.epoch = Some(epoch);
         let t = cx.now.since(epoch.start);
@@ -192,8 +197,8 @@ impl CongestionControl for Cubic {
             return;
         }
         match self.hystart.as_mut().map(|h| h.on_ack(acked, cx)) {
-            None => self.window.grow(acked.min(cx.mss()), cx.profile),
-            Some(Step::Grow(bytes)) => self.window.grow(bytes, cx.profile),
+            None => self.window.grow(acked, cx.profile),
+            Some(Step::Grow(bytes)) => self.window.open(bytes, cx.profile),
             Some(Step::End) => {
                 self.window.ssthresh = self.window.cwnd;
                 self.hystart = None;

@@ -166,7 +166,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
-        self.window.grow(acked.min(cx.mss()), cx.profile);
+        self.window.grow(acked, cx.profile);
     }
 
     fn on_feedback(&mut self, delivered: u64, marked: u64, cx: &Cx<'_>) {

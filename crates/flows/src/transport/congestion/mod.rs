@@ -8,7 +8,7 @@
 use aqmkit_base::{Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::profile::{EcnFeedback, EcnPackets, Profile};
+use super::profile::{ByteCounting, EcnFeedback, EcnPackets, Profile};
 use super::rate;
 use super::tcp::{Rtt, Sent};
 use crate::page::Entry;
@@ -204,15 +204,25 @@ impl Window {
         self.cwnd < self.ssthresh || (p.slow_start_when_equal && self.cwnd == self.ssthresh)
     }
 
-    /// Slow start adds `step` for an acknowledgement, congestion avoidance one segment per window
-    /// (RFC 5681 equations 2 and 3).
+    /// New data was acknowledged, so many bytes of it: slow start adds a segment at most, congestion avoidance one segment per
+    /// window (RFC 5681 equations 2 and 3), and both what was acknowledged where the profile counts bytes (RFC 3465).
     ///
     /// Without the `mss / 8` that 4.4BSD-Lite added in avoidance, an error (RFC 2525 section 2.4) that
     /// FreeBSD had taken out by the time of 2.2.8.
-    pub(crate) fn grow(&mut self, step: u64, p: &Profile) {
+    pub(crate) fn grow(&mut self, acked: u64, p: &Profile) {
         let mss = p.mss.0;
-        let step = if self.in_slow_start(p) { step } else { (mss * mss / self.cwnd).max(1) };
-        self.cwnd = (self.cwnd + step).min(p.cwnd_limit.0);
+        let step = if self.in_slow_start(p) {
+            if p.byte_counting == ByteCounting::Never { acked.min(mss) } else { acked }
+        } else {
+            let counted = if p.byte_counting == ByteCounting::Always { acked } else { mss };
+            (mss * counted / self.cwnd).max(1)
+        };
+        self.open(step, p);
+    }
+
+    /// Opens by so many bytes.
+    fn open(&mut self, bytes: u64, p: &Profile) {
+        self.cwnd = (self.cwnd + bytes).min(p.cwnd_limit.0);
     }
 
     /// Adds bytes, or takes them away, to a window of at least `least`; the fraction of a byte is kept in `rest`.

@@ -53,7 +53,7 @@ impl CongestionControl for NewReno {
     }
 
     fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
-        self.0.grow(acked.min(cx.mss()), cx.profile);
+        self.0.grow(acked, cx.profile);
     }
 
     fn on_loss(&mut self, cx: &Cx<'_>) {

@@ -87,7 +87,7 @@ impl CongestionControl for Relentless {
     }
 
     fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
-        self.window.grow(acked.min(cx.mss()), cx.profile);
+        self.window.grow(acked, cx.profile);
     }
 
     fn on_loss(&mut self, cx: &Cx<'_>) {

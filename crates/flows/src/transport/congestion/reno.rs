@@ -69,8 +69,9 @@ impl CongestionControl for Reno {
         Leaves::FirstAck
     }
 
-    fn on_ack(&mut self, _acked: u64, cx: &Cx<'_>) {
-        self.0.grow(cx.mss(), cx.profile);
+    fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
+        // A segment, however small what was acknowledged.
+        self.0.grow(acked.max(cx.mss()), cx.profile);
     }
 
     fn on_loss(&mut self, cx: &Cx<'_>) {

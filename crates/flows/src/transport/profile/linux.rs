@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration};
 
-use super::{DelayedAck, LossDetection, Profile};
+use super::{ByteCounting, DelayedAck, LossDetection, Profile};
 use crate::transport::congestion::{Kind, cubic, dctcp};
 
 impl Profile {
@@ -24,9 +24,11 @@ impl Profile {
     pub fn linux_3_18() -> Self {
         Profile {
             congestion: Kind::Cubic,
-            cubic: cubic::Params { hystart: true, ..cubic::Params::default() },
+            cubic: cubic::Params { hystart: true, catch_up: false, ..cubic::Params::default() },
             // Right since 5.1.
             dctcp: dctcp::Params { loss: dctcp::OnLoss::Alpha, ..dctcp::Params::default() },
+            // Slow start since 3.13, avoidance since 4.0.
+            byte_counting: ByteCounting::SlowStart,
             receive_window: Bytes(3 << 20),
             sack: true,
             loss_detection: LossDetection::Fack,
@@ -46,14 +48,15 @@ impl Profile {
         }
     }
 
-    /// Linux 6 with its defaults: as 3.18, but RACK finds the losses, and forward acknowledgement and early
-    /// retransmit are gone. The same differences from the sources.
+    /// Linux 6 with its defaults: as 3.18, but RACK finds the losses, forward acknowledgement and early
+    /// retransmit are gone, and avoidance too counts what an acknowledgement covers. The same differences from the sources.
     #[must_use]
     pub fn linux_6() -> Self {
         Profile {
             loss_detection: LossDetection::Rack,
             early_retransmit: false,
             dctcp: dctcp::Params::default(),
+            byte_counting: ByteCounting::Always,
             ..Self::linux_3_18()
         }
     }

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration};
 
-use super::{DelayedAck, EcnFeedback, EcnPackets, LossDetection, Profile, Timer, seconds};
+use super::{ByteCounting, DelayedAck, EcnFeedback, EcnPackets, LossDetection, Profile, Timer, seconds};
 use crate::transport::congestion::{Kind, cubic, dctcp, prague};
 use crate::transport::rate::{lda, scp, tfrc};
 
@@ -25,6 +25,7 @@ impl Profile {
             syn_opens_window: false,
             initial_ssthresh: Bytes(1 << 30),
             cwnd_limit: Bytes(1 << 30),
+            byte_counting: ByteCounting::Never,
             slow_start_when_equal: false,
             slow_start_after_idle: true,
             receive_window: Bytes(1 << 20),
