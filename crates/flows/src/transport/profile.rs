@@ -102,6 +102,20 @@ pub enum ByteCounting {
     Always,
 }
 
+/// How fast recovery may send what replaces what was delivered: proportional rate reduction, or half a window of silence first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RateReduction {
+    /// Not in proportion.
+    #[default]
+    No,
+    /// RFC 6937 with its slow-start reduction bound: below the threshold a segment more than was delivered, always.
+    Rfc6937,
+    /// RFC 9937: only for acknowledgements that bring something new in order and tell of no further loss; for the others what was
+    /// delivered. So does Linux since 4.3: otherwise a sender that loses half of what it sends goes on for ever.
+    Rfc9937,
+}
+
 /// Declares [`Profile`] and [`Overrides`] with the same fields.
 macro_rules! profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
@@ -125,8 +139,8 @@ macro_rules! profile {
             /// # Errors
             /// When an endpoint could not work with the result ([`Profile::check`]).
             pub fn apply(&self, mut profile: Profile) -> Result<Profile, ProfileError> {
-                let ecn_is_open = self.ecn.is_none() && self.ecn_feedback.is_none() && self.ecn_packets.is_none();
-                if let Some(needs) = self.congestion.and_then(Kind::needs_ecn).filter(|_| ecn_is_open) {
+                // What is said of ECN itself comes after what the control brings along.
+                if let Some(needs) = self.congestion.and_then(Kind::needs_ecn) {
                     profile.ecn = true;
                     (profile.ecn_feedback, profile.ecn_packets) = needs;
                 }
@@ -196,9 +210,9 @@ profile! {
     /// Whether to probe with a segment when no acknowledgement has come for two round trips, well before
     /// the retransmission timer (RFC 8985 section 7). Needs SACK.
     tail_loss_probe: bool,
-    /// Whether recovery comes down to the threshold in proportion to what is delivered (RFC 6937, with its
-    /// slow-start reduction bound) instead of waiting for half a window. Needs SACK.
-    rate_reduction: bool,
+    /// Whether recovery comes down to the threshold in proportion to what is delivered instead of waiting for half a window. Needs
+    /// SACK.
+    rate_reduction: RateReduction,
     /// Whether to report what has come twice (RFC 2883), and to learn from such reports: RACK waits longer for what is late
     /// (RFC 8985 section 6.2 step 4), and a probe is known to have been needless. Needs SACK.
     dsack: bool,
@@ -210,7 +224,7 @@ profile! {
     /// Whether to negotiate ECN.
     ecn: bool,
     /// How congestion experienced is fed back, where ECN is on. A control that needs another way than RFC 3168's
-    /// (`dctcp`, `prague`) brings it along when [`Overrides`] name the control and leave the three fields of ECN alone.
+    /// (`dctcp`, `prague`) brings it along when [`Overrides`] name the control; what they say of ECN itself comes after.
     ecn_feedback: EcnFeedback,
     /// Whether accurate feedback also counts bytes, in an option on acknowledgements (RFC 9768 section 3.2.3). 8 to 12 bytes of header.
     ecn_option: bool,

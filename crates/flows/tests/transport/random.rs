@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Duration, Rng};
 use aqmkit_flows::transport::profile::NAMES;
-use aqmkit_flows::transport::{DelayedAck, Event, Kind, LossDetection, Profile};
+use aqmkit_flows::transport::{DelayedAck, Event, Kind, LossDetection, Profile, RateReduction};
 use proptest::prelude::*;
 
 use crate::harness::{A, B, Fate, Pair, ms};
@@ -102,7 +102,8 @@ fn profile(case: &Case) -> Profile {
         limited_transmit: limited,
         early_retransmit: early,
         tail_loss_probe: probe,
-        rate_reduction: reduction,
+        rate_reduction: [RateReduction::No, RateReduction::Rfc6937, RateReduction::Rfc9937]
+            [usize::from(reduction) * (1 + usize::from(case.seed & 8 > 0))],
         dsack: case.seed & 1 > 0,
         undo: case.seed & 2 > 0,
         frto: case.seed & 4 > 0,

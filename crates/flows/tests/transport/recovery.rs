@@ -1,7 +1,7 @@
 //! Recovery with SACK, RACK and probes, packet by packet.
 
 use aqmkit_base::{Bytes, Duration};
-use aqmkit_flows::transport::{DelayedAck, Event, Flags, Kind, LossDetection, Profile};
+use aqmkit_flows::transport::{DelayedAck, Event, Flags, Kind, LossDetection, Profile, RateReduction};
 
 use crate::harness::{A, B, Fate, Pair, lose_flag, ms};
 
@@ -43,7 +43,7 @@ fn again(pair: &Pair) -> Vec<(u64, u64)> {
 fn bursts_of_losses() {
     for losses in 1..=8 {
         let sack = profile(Kind::Sack, 16);
-        let reduced = Profile { rate_reduction: true, ..rack(16) };
+        let reduced = Profile { rate_reduction: RateReduction::Rfc6937, ..rack(16) };
         for p in [&sack, &rack(16), &reduced] {
             let mut pair = run(p, u64::MAX, 0..losses);
             pair.run_until(ms(299));

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration};
 
-use super::{ByteCounting, DelayedAck, LossDetection, Profile};
+use super::{ByteCounting, DelayedAck, LossDetection, Profile, RateReduction};
 use crate::transport::congestion::{Kind, cubic, dctcp};
 
 impl Profile {
@@ -35,7 +35,7 @@ impl Profile {
             limited_transmit: true,
             early_retransmit: true,
             tail_loss_probe: true,
-            rate_reduction: true,
+            rate_reduction: RateReduction::Rfc6937,
             dsack: true,
             undo: true,
             frto: true,
@@ -49,7 +49,8 @@ impl Profile {
     }
 
     /// Linux 6 with its defaults: as 3.18, but RACK finds the losses, forward acknowledgement and early
-    /// retransmit are gone, and avoidance too counts what an acknowledgement covers. The same differences from the sources.
+    /// retransmit are gone, avoidance too counts what an acknowledgement covers, and recovery sends no more than was delivered
+    /// while losses go on. The same differences from the sources.
     #[must_use]
     pub fn linux_6() -> Self {
         Profile {
@@ -57,6 +58,7 @@ impl Profile {
             early_retransmit: false,
             dctcp: dctcp::Params::default(),
             byte_counting: ByteCounting::Always,
+            rate_reduction: RateReduction::Rfc9937,
             ..Self::linux_3_18()
         }
     }

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration};
 
-use super::{ByteCounting, DelayedAck, EcnFeedback, EcnPackets, LossDetection, Profile, Timer, seconds};
+use super::{ByteCounting, DelayedAck, EcnFeedback, EcnPackets, LossDetection, Profile, RateReduction, Timer, seconds};
 use crate::transport::congestion::{Kind, cubic, dctcp, prague};
 use crate::transport::rate::{lda, scp, tfrc};
 
@@ -35,7 +35,7 @@ impl Profile {
             limited_transmit: false,
             early_retransmit: false,
             tail_loss_probe: false,
-            rate_reduction: false,
+            rate_reduction: RateReduction::No,
             dsack: false,
             undo: false,
             frto: false,

@@ -2,12 +2,12 @@
 
 use super::acks::{DUP_THRESHOLD, control};
 use super::outstanding::{Brought, Outstanding};
-use super::prr::Prr;
+use super::prr::{Delivery, Prr};
 use super::ranges::Range;
 use super::send::Cut;
 use super::{Call, Recovery, Sent, Tcp};
 use crate::transport::congestion::Cx;
-use crate::transport::profile::{Profile, Timer};
+use crate::transport::profile::{Profile, RateReduction, Timer};
 use crate::transport::segment::Segment;
 
 /// What `NextSeg` of RFC 6675 answers.
@@ -66,7 +66,7 @@ impl Tcp {
             if self.control.follows_recovery() {
                 control!(self, call, on_delivered, brought.delivered);
             }
-            self.reduce_in_proportion(brought.delivered, call.p);
+            self.reduce_in_proportion(brought.delivered, acked > 0, call.p);
         }
         true
     }
@@ -155,10 +155,10 @@ impl Tcp {
         self.timed = None;
         self.limited = 0;
         let (flight, una) = (self.flight(), self.una);
-        let reduces = call.p.rate_reduction && !self.control.samples_delivery();
+        let how = call.p.rate_reduction;
         let o = self.outstanding.get_or_insert_default();
         // A control that measures rates decides by itself, as in Linux.
-        o.prr = if reduces { Prr::begin(flight) } else { Prr::default() };
+        o.prr = if self.control.samples_delivery() { Prr::default() } else { Prr::begin(flight, how) };
         o.probe = None;
         let record = o.rack_record(call.p).and_then(Sent::next_lost);
         let first = record.unwrap_or(Range { start: una, end: o.sacked.gap(una).end.min(una + call.p.mss.0) });
@@ -169,11 +169,11 @@ impl Tcp {
         self.arm(call);
     }
 
-    fn reduce_in_proportion(&mut self, delivered: u64, p: &Profile) {
-        if p.rate_reduction {
+    fn reduce_in_proportion(&mut self, delivered: u64, advances: bool, p: &Profile) {
+        if p.rate_reduction != RateReduction::No {
             let (pipe, ssthresh) = (self.in_network(p), self.control.ssthresh());
             if let Some(o) = self.outstanding.as_deref_mut() {
-                o.prr.on_ack(delivered, pipe, ssthresh, p.mss.0);
+                o.prr.on_ack(Delivery { delivered, advances, pipe }, ssthresh, p.mss.0);
             }
         }
     }
