@@ -112,6 +112,9 @@ pub struct ClassStats {
     pub drop_rate: f64,
     /// Packets marked over packets that arrived.
     pub mark_rate: f64,
+    /// Packets dropped, by each reason for which the link dropped any.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drops: BTreeMap<String, u64>,
     /// Packets lost per second by one flow, in the mean over the class's flows.
     pub loss_rate_pps: f64,
     /// Mean size of an arriving packet in bytes, with headers.

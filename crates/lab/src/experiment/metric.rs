@@ -84,9 +84,9 @@ fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>>
 /// A window with every field that there can be.
 fn sample() -> Value {
     let any = || Some(Summary::default());
-    let link =
-        LinkStats { drops: BTreeMap::from([(ANY.to_owned(), 0)]), queue_delay_ms: any(), ..LinkStats::default() };
-    let class = ClassStats { queue_delay_ms: any(), latency_ms: any(), ..ClassStats::default() };
+    let drops = || BTreeMap::from([(ANY.to_owned(), 0)]);
+    let link = LinkStats { drops: drops(), queue_delay_ms: any(), ..LinkStats::default() };
+    let class = ClassStats { drops: drops(), queue_delay_ms: any(), latency_ms: any(), ..ClassStats::default() };
     let app = AppStats {
         response_time_ms: BTreeMap::from([(ANY.to_owned(), Summary::default())]),
         counters: BTreeMap::from([(ANY.to_owned(), 0.0)]),

@@ -66,6 +66,7 @@ pub fn class(window: &Window, number: usize) -> ClassStats {
         offered_bps: per_second(total.offered_bytes * 8, window),
         drop_rate: share(total.drops(), total.offered_packets),
         mark_rate: share(total.marks(), total.offered_packets),
+        drops: by_reason(&total.dropped),
         packet_bytes: share(total.offered_bytes, total.offered_packets),
         queue_delay_ms: summary(&share_of.delay),
         ..ClassStats::default()

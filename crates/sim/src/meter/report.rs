@@ -112,10 +112,11 @@ impl Meter {
             let stats = link_stats(&traffic, seconds, names.links[i].rate_bps(w.opened.when, w.closed.when));
             LinkStats { queue_packets: w.lengths[i], queue_delay_ms: w.times.links[i].summary(), ..stats }
         };
+        let measured = w.closed.links[self.measured].0.since(&w.opened.links[self.measured].0);
         let class = |i: usize| {
             let traffic = w.closed.classes[i].0.since(&w.opened.classes[i].0);
             let received = w.closed.classes[i].1.since(&w.opened.classes[i].1);
-            let stats = class_stats(&traffic, &received, seconds, names.flows_of_class(i));
+            let stats = class_stats(&traffic, &measured, &received, seconds, names.flows_of_class(i));
             ClassStats {
                 queue_delay_ms: w.times.waits[i].summary(),
                 latency_ms: w.times.latencies[i].summary(),
@@ -205,7 +206,6 @@ impl Meter {
 
 fn link_stats(t: &Traffic, seconds: f64, rate_bps: f64) -> LinkStats {
     let throughput_bps = bits_per_s(t.sent_bytes, seconds);
-    let drops = Why::ALL.iter().map(|&why| (why.name().to_owned(), t.dropped[why as usize])).filter(|(_, n)| *n > 0);
     LinkStats {
         throughput_bps,
         offered_bps: bits_per_s(t.offered_bytes, seconds),
@@ -213,18 +213,25 @@ fn link_stats(t: &Traffic, seconds: f64, rate_bps: f64) -> LinkStats {
         packets_per_s: t.sent_packets as f64 / seconds,
         drop_rate: share(t.drops(), t.offered_packets),
         mark_rate: share(t.marked, t.offered_packets),
-        drops: drops.collect(),
+        drops: by_reason(t, t),
         ..LinkStats::default()
     }
 }
 
-fn class_stats(t: &Traffic, received: &Received, seconds: f64, flows: usize) -> ClassStats {
+/// Drops by each reason for which there are any of `all`.
+fn by_reason(t: &Traffic, all: &Traffic) -> BTreeMap<String, u64> {
+    let reasons = Why::ALL.iter().filter(|why| all.dropped[**why as usize] > 0);
+    reasons.map(|why| (why.name().to_owned(), t.dropped[*why as usize])).collect()
+}
+
+fn class_stats(t: &Traffic, all: &Traffic, received: &Received, seconds: f64, flows: usize) -> ClassStats {
     ClassStats {
         throughput_bps: bits_per_s(t.sent_bytes, seconds),
         goodput_bps: bits_per_s(received.bytes, seconds),
         offered_bps: bits_per_s(t.offered_bytes, seconds),
         drop_rate: share(t.drops(), t.offered_packets),
         mark_rate: share(t.marked, t.offered_packets),
+        drops: by_reason(t, all),
         loss_rate_pps: if flows == 0 { 0.0 } else { t.drops() as f64 / seconds / flows as f64 },
         packet_bytes: share(t.offered_bytes, t.offered_packets),
         efficiency: share(received.bytes, t.offered_payload),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aqmkit_aqm::Why;
 use aqmkit_base::Duration;
 
 use super::report::{Names, frames};
@@ -63,6 +64,7 @@ impl SeriesBuilder {
             let traffic = this.classes[i].0.since(&last.classes[i].0);
             let received = this.classes[i].1.since(&last.classes[i].1);
             self.traffic(&path, &traffic, seconds);
+            self.drops(&path, &this.classes[i].0, &traffic);
             self.set(format!("{path}.goodput_bps"), received.bytes as f64 * 8.0 / seconds);
             self.set(format!("{path}.latency_ms.mean"), mean_ms(received.latency_ns, received.packets));
             let flows = names.flows_of_class(i) as f64;
@@ -76,6 +78,13 @@ impl SeriesBuilder {
         self.set(format!("{path}.drop_rate"), t.drops() as f64 / t.offered_packets as f64);
         self.set(format!("{path}.mark_rate"), t.marked as f64 / t.offered_packets as f64);
         self.set(format!("{path}.queue_delay_ms.mean"), mean_ms(t.waited_ns, t.sent_packets));
+    }
+
+    /// Drops by each reason that there has been so far.
+    fn drops(&mut self, path: &str, total: &Traffic, t: &Traffic) {
+        for why in Why::ALL.iter().filter(|why| total.dropped[**why as usize] > 0) {
+            self.set(format!("{path}.drops.{}", why.name()), t.dropped[*why as usize] as f64);
+        }
     }
 
     fn groups(&mut self, last: &Snapshot, this: &Snapshot, names: &Names, seconds: f64) {
