@@ -298,3 +298,6 @@ impl Dctcp {
         code.finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

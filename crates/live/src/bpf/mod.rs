@@ -23,6 +23,38 @@ pub(crate) enum Command {
     LinkCreate = 28,
 }
 
+/// Where `union bpf_attr` has what, in words, command by command. Addresses take two.
+pub(crate) mod word {
+    pub(crate) const MAP_TYPE: usize = 0;
+    pub(crate) const KEY_SIZE: usize = 1;
+    pub(crate) const VALUE_SIZE: usize = 2;
+    pub(crate) const MAX_ENTRIES: usize = 3;
+    pub(crate) const MAP_FLAGS: usize = 4;
+    pub(crate) const MAP_BTF_FILE: usize = 12;
+    pub(crate) const MAP_KERNEL_TYPE: usize = 15;
+
+    pub(super) const UPDATED_MAP: usize = 0;
+    pub(super) const KEY: usize = 2;
+    pub(super) const VALUE: usize = 4;
+
+    pub(crate) const PROG_TYPE: usize = 0;
+    pub(super) const INSTRUCTION_COUNT: usize = 1;
+    pub(super) const INSTRUCTIONS: usize = 2;
+    pub(super) const LICENCE: usize = 4;
+    pub(super) const LOG_LEVEL: usize = 6;
+    pub(super) const LOG_SIZE: usize = 7;
+    pub(super) const LOG: usize = 8;
+    pub(crate) const EXPECTED_ATTACH_TYPE: usize = 17;
+    pub(crate) const ATTACH_BTF_ID: usize = 27;
+
+    pub(crate) const BTF: usize = 0;
+    pub(crate) const BTF_SIZE: usize = 4;
+
+    pub(crate) const LINKED_FILE: usize = 0;
+    pub(crate) const LINK_TARGET: usize = 1;
+    pub(crate) const LINK_ATTACH_TYPE: usize = 2;
+}
+
 /// The licence under which the kernel's functions are called; this one is open to any.
 const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
 
@@ -73,9 +105,9 @@ pub(crate) unsafe fn make(command: Command, attr: &Attr) -> io::Result<OwnedFd> 
 
 /// Puts a value into a map.
 pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Result<()> {
-    let mut attr = Attr::new(&[(0, map.as_raw_fd() as u32)]);
-    attr.point(2, key.as_ptr());
-    attr.point(4, value.as_ptr());
+    let mut attr = Attr::new(&[(word::UPDATED_MAP, map.as_raw_fd() as u32)]);
+    attr.point(word::KEY, key.as_ptr());
+    attr.point(word::VALUE, value.as_ptr());
     // SAFETY: key and value are as long as those of the maps here, and outlive the call.
     unsafe { bpf(Command::MapUpdateElem, &attr) }.map(drop)
 }
@@ -86,15 +118,15 @@ pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Re
 /// When the process may not, or the kernel's verifier refuses the program: the error then holds its last line.
 pub(crate) fn load(code: &[u64], words: &[(usize, u32)]) -> io::Result<OwnedFd> {
     let mut attr = Attr::new(words);
-    attr.0[1] = code.len() as u32;
-    attr.point(2, code.as_ptr());
-    attr.point(4, LICENCE.as_ptr());
+    attr.0[word::INSTRUCTION_COUNT] = code.len() as u32;
+    attr.point(word::INSTRUCTIONS, code.as_ptr());
+    attr.point(word::LICENCE, LICENCE.as_ptr());
     // SAFETY: the instructions, as many as is said, and the text with its zero outlive the call.
     let first = unsafe { make(Command::ProgLoad, &attr) };
     let Err(error) = first else { return first };
     let mut log = vec![0_u8; LOG];
-    (attr.0[6], attr.0[7]) = (1, LOG as u32);
-    attr.point(8, log.as_mut_ptr());
+    (attr.0[word::LOG_LEVEL], attr.0[word::LOG_SIZE]) = (1, LOG as u32);
+    attr.point(word::LOG, log.as_mut_ptr());
     // SAFETY: as above, and the log is as long as is said.
     match unsafe { make(Command::ProgLoad, &attr) } {
         Ok(program) => Ok(program),

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use super::kernel_types::{Btf, Structure};
-use super::{Attr, Command, dctcp, load, make, update};
+use super::{Attr, Command, dctcp, load, make, update, word};
 
 const MAP_TYPE_STRUCT_OPS: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
@@ -102,26 +102,34 @@ pub(crate) fn register(name: &str) -> io::Result<OwnedFd> {
 fn load_operation(kernel: &Btf, table: Structure, member: &'static str, code: &[u64]) -> io::Result<OwnedFd> {
     let about = kernel.member(table, member);
     let index = about.ok_or_else(|| io::Error::other(format!("tcp_congestion_ops has no {member}")))?.index;
-    let loaded = load(code, &[(0, PROG_TYPE_STRUCT_OPS), (17, index), (27, table.id)]);
+    let loaded = load(
+        code,
+        &[
+            (word::PROG_TYPE, PROG_TYPE_STRUCT_OPS),
+            (word::EXPECTED_ATTACH_TYPE, index),
+            (word::ATTACH_BTF_ID, table.id),
+        ],
+    );
     loaded.map_err(|e| io::Error::new(e.kind(), format!("{member}: {e}")))
 }
 
 fn attach(value_type: Structure, value: &[u8]) -> io::Result<OwnedFd> {
     let types = own_types()?;
     let map = Attr::new(&[
-        (0, MAP_TYPE_STRUCT_OPS),
-        (1, 4),
-        (2, value_type.size as u32),
-        (3, 1),
-        (4, BY_LINK),
-        (12, types.as_raw_fd() as u32),
-        (15, value_type.id),
+        (word::MAP_TYPE, MAP_TYPE_STRUCT_OPS),
+        (word::KEY_SIZE, 4),
+        (word::VALUE_SIZE, value_type.size as u32),
+        (word::MAX_ENTRIES, 1),
+        (word::MAP_FLAGS, BY_LINK),
+        (word::MAP_BTF_FILE, types.as_raw_fd() as u32),
+        (word::MAP_KERNEL_TYPE, value_type.id),
     ]);
     // SAFETY: no addresses.
     let map = unsafe { make(Command::MapCreate, &map) }
         .map_err(|e| io::Error::new(e.kind(), format!("Linux 6.4 or newer is needed ({e})")))?;
     update(map.as_fd(), &[0; 4], value)?;
-    let link = Attr::new(&[(0, map.as_raw_fd() as u32), (2, ATTACH_TYPE_STRUCT_OPS)]);
+    let link =
+        Attr::new(&[(word::LINKED_FILE, map.as_raw_fd() as u32), (word::LINK_ATTACH_TYPE, ATTACH_TYPE_STRUCT_OPS)]);
     // SAFETY: no addresses.
     unsafe { make(Command::LinkCreate, &link) }
 }
@@ -134,8 +142,8 @@ fn own_types() -> io::Result<OwnedFd> {
     let header = [0x0001_eb9f, HEADER, 0, length, length, 1];
     let mut types: Vec<u8> = header.iter().chain(&INTEGER).flat_map(|w| w.to_ne_bytes()).collect();
     types.push(0);
-    let mut attr = Attr::new(&[(4, types.len() as u32)]);
-    attr.point(0, types.as_ptr());
+    let mut attr = Attr::new(&[(word::BTF_SIZE, types.len() as u32)]);
+    attr.point(word::BTF, types.as_ptr());
     // SAFETY: the types, as long as is said, outlive the call.
     unsafe { make(Command::BtfLoad, &attr) }
 }

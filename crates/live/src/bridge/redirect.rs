@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::bpf::code::{Code, Reg, Size};
-use crate::bpf::{Attr, Command, load, make, update};
+use crate::bpf::{Attr, Command, load, make, update, word};
 
 const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
@@ -38,11 +38,21 @@ impl Redirect {
     /// # Errors
     /// When the process may not (it needs `CAP_BPF` and `CAP_NET_ADMIN`), or another program is there (`EBUSY`).
     pub(super) fn attach(index: u32, socket: BorrowedFd<'_>) -> io::Result<Redirect> {
-        // SAFETY: no addresses. Keys and values of four bytes, one entry.
-        let map = unsafe { make(Command::MapCreate, &Attr::new(&[(0, MAP_TYPE_XSKMAP), (1, 4), (2, 4), (3, 1)])) }?;
+        let map = Attr::new(&[
+            (word::MAP_TYPE, MAP_TYPE_XSKMAP),
+            (word::KEY_SIZE, 4),
+            (word::VALUE_SIZE, 4),
+            (word::MAX_ENTRIES, 1),
+        ]);
+        // SAFETY: no addresses.
+        let map = unsafe { make(Command::MapCreate, &map) }?;
         update(map.as_fd(), &0_u32.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())?;
-        let program = load(&program(map.as_fd()), &[(0, PROG_TYPE_XDP)])?;
-        let link = Attr::new(&[(0, program.as_raw_fd() as u32), (1, index), (2, ATTACH_TYPE_XDP)]);
+        let program = load(&program(map.as_fd()), &[(word::PROG_TYPE, PROG_TYPE_XDP)])?;
+        let link = Attr::new(&[
+            (word::LINKED_FILE, program.as_raw_fd() as u32),
+            (word::LINK_TARGET, index),
+            (word::LINK_ATTACH_TYPE, ATTACH_TYPE_XDP),
+        ]);
         // SAFETY: no addresses.
         let link = unsafe { make(Command::LinkCreate, &link) }?;
         Ok(Redirect { _link: link })
