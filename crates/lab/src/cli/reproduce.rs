@@ -18,6 +18,11 @@ use crate::results::Results;
 /// Where the experiments are that `--live` is for.
 const LIVE: &str = "live/";
 
+/// What takes less than this is not announced.
+const WORTH_SAYING_S: f64 = 30.0;
+/// With so many experiments the look at them is over at once.
+const FEW: usize = 5;
+
 /// `aqmkit reproduce`.
 ///
 /// # Errors
@@ -57,11 +62,16 @@ fn foretell(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> R
     if talk == Talk::Quiet || experiments.iter().all(|exp| exp.scale == Scale::Quick) {
         return Ok(());
     }
-    say::tell("looking how long this will take …");
+    if experiments.len() > FEW {
+        say::tell("looking how long this will take …");
+    }
     let jobs = perform::jobs(args.jobs);
     let dirs: Vec<_> = experiments.iter().map(|exp| args.out.join(&exp.id)).collect();
     let each: Vec<_> = experiments.iter().zip(dirs.iter().map(PathBuf::as_path)).collect();
     let left = Effort::of(&each, jobs)?;
+    if left.seconds(jobs) < WORTH_SAYING_S {
+        return Ok(());
+    }
     let number = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let loads = match left.loads {
         0 => String::new(),

@@ -215,6 +215,11 @@ impl Meter {
         &mut self.apps[app as usize]
     }
 
+    /// Data segments and datagrams of an application so far.
+    pub(crate) fn packets_of(&self, app: u32) -> u64 {
+        self.apps[app as usize].packets
+    }
+
     /// An exchange has ended.
     pub(crate) fn exchange(
         &mut self,

@@ -34,7 +34,21 @@ impl World<'_> {
                 seen ^= self.read(conn, side);
             }
         }
+        // And a connection before it can say whose it is.
+        for happening in self.agenda.at_hand() {
+            if let Some(app) = self.whose(happening) {
+                seen ^= self.apps[app as usize].index ^ self.meter.packets_of(app) as u32;
+            }
+        }
         black_box(seen);
+    }
+
+    /// The application that an event is about.
+    fn whose(&self, happening: Happening) -> Option<u32> {
+        match happening {
+            Happening::Wake { app } => Some(app),
+            other => self.about(other).map(|(conn, _)| self.app_of(conn)),
+        }
     }
 
     /// The connection and the side of it that an event is about.

@@ -99,6 +99,11 @@ impl World<'_> {
         c.serial ^ parts.iter().fold(0, |seen, part| seen ^ *part as u32)
     }
 
+    /// Whose connection it is.
+    pub(super) fn app_of(&self, conn: u32) -> u32 {
+        self.conns[conn as usize].app
+    }
+
     /// Gives a connection's slot back. Packets and timers of the old connection find another generation.
     pub(super) fn free_connection(&mut self, conn: u32) {
         let connection = &mut self.conns[conn as usize];
