@@ -132,6 +132,13 @@ fn where_bytes_count_a_delayed_acknowledgement_is_worth_two_segments() {
     ] {
         assert_eq!(grown(byte_counting, 100), slow_start, "{byte_counting:?}");
         assert_eq!(grown(byte_counting, 4), avoidance, "{byte_counting:?}");
+        // Across the threshold: a segment at least, but not all that is covered.
+        let crossed = match byte_counting {
+            ByteCounting::Never => 5 * mss + mss / 5,
+            ByteCounting::SlowStart => 5 * mss + mss / 5,
+            ByteCounting::Always => 5 * mss + 2 * mss / 5,
+        };
+        assert_eq!(grown(byte_counting, 5), crossed, "{byte_counting:?}");
     }
 }
 

@@ -212,7 +212,10 @@ impl Window {
     pub(crate) fn grow(&mut self, acked: u64, p: &Profile) {
         let mss = p.mss.0;
         let step = if self.in_slow_start(p) {
-            if p.byte_counting == ByteCounting::Never { acked.min(mss) } else { acked }
+            // One acknowledgement may cover a whole window, where a hole was filled after a timeout: no further than the
+            // threshold, as in Linux.
+            let most = if p.byte_counting == ByteCounting::Never { mss } else { self.ssthresh - self.cwnd };
+            acked.min(most.max(mss))
         } else {
             let counted = if p.byte_counting == ByteCounting::Always { acked } else { mss };
             (mss * counted / self.cwnd).max(1)

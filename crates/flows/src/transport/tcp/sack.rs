@@ -7,7 +7,7 @@ use super::ranges::Range;
 use super::send::Cut;
 use super::{Call, Recovery, Sent, Tcp};
 use crate::transport::congestion::Cx;
-use crate::transport::profile::{Profile, RateReduction, Timer};
+use crate::transport::profile::{ByteCounting, Profile, RateReduction, Timer};
 use crate::transport::segment::Segment;
 
 /// What `NextSeg` of RFC 6675 answers.
@@ -50,7 +50,10 @@ impl Tcp {
             self.measure_with_record(seg, call);
             self.retries = 0;
             self.dup_acks = 0;
-            self.on_progress(seg.ack, acked, marked, call);
+            // Where bytes count, what was SACKed before has been counted: a hole that is filled may cover a whole window.
+            let counts = call.p.byte_counting != ByteCounting::Never;
+            let acked = if counts { acked.min(brought.delivered) } else { acked };
+            self.on_progress(seg.ack, acked, marked.min(acked), call);
             self.limited = 0;
             self.take_ack(seg.ack);
             self.rearm(call);
