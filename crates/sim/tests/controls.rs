@@ -6,8 +6,10 @@ mod common;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration};
+use aqmkit_flows::transport::congestion::dctcp::OnLoss;
 use aqmkit_flows::transport::congestion::prague;
-use aqmkit_flows::transport::{Kind, Profile};
+use aqmkit_flows::transport::profile::NAMES;
+use aqmkit_flows::transport::{Kind, Overrides, Profile};
 use aqmkit_sim::output::Output;
 use aqmkit_sim::scenario::{Delays, Loss};
 use common::{Bulk, dumbbell, finish, group, linux_with as profile, spec};
@@ -51,6 +53,31 @@ fn flows_of_one_kind_share_evenly() {
             let (jain, used) = (out.windows[0].flows.jain, out.windows[0].links["bottleneck"].utilization);
             assert!(jain > 0.9, "{flows} of {kind:?}: fairness {jain}, {:?}", rates(&out));
             assert!(used > 0.9, "{flows} of {kind:?}: utilisation {used}");
+        }
+    }
+}
+
+/// Whatever the profile, whoever answers to losses keeps a queue where its discipline wants it: no reaction that is lost, no recovery
+/// that feeds itself. (DCTCP of Linux 3.18 answers to marks only, and `bbr` to neither.)
+#[test]
+fn no_transport_runs_away() {
+    let pie = |ecn: bool| spec("pie", &format!(r#"{{"target": "20ms", "limit": 1000, "ecn": {ecn}}}"#));
+    for name in NAMES {
+        for kind in [Kind::Reno, Kind::NewReno, Kind::Sack, Kind::Cubic, Kind::Dctcp, Kind::Prague] {
+            let changes = Overrides { congestion: Some(kind), ..Overrides::default() };
+            let p = changes.apply(Profile::named(name).unwrap()).unwrap();
+            for ecn in [true, false] {
+                if kind == Kind::Dctcp && p.dctcp.loss == OnLoss::Alpha && !ecn {
+                    continue;
+                }
+                let apps = (0..10).map(|_| Box::new(Bulk) as _).collect();
+                let flows = group("flows", apps, Profile { ecn: ecn || p.ecn, ..p.clone() }, Delays::Each(vec![ms(7)]));
+                let out = finish(dumbbell(BitRate::from_mbps(40), pie(ecn), vec![flows], 10, 20));
+                let link = &out.windows[0].links["bottleneck"];
+                let delay = link.queue_delay_ms.unwrap().mean;
+                let what = format!("{kind:?} of {name}, ECN {ecn}: {delay} ms, drops {}", link.drop_rate);
+                assert!(delay < 50.0 && link.drop_rate < 0.1 && link.utilization > 0.8, "{what}");
+            }
         }
     }
 }
