@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 
 use crate::LiveError;
+use crate::bpf::kernel_types::tells_types;
 use crate::bpf::tcp::{OURS, register};
 use crate::netns::sysctl;
 
@@ -17,10 +18,12 @@ pub fn controls() -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Those that are loaded through BPF where the kernel lacks them.
+/// Those that the kernel lacks and that can be loaded through BPF, as far as its types tell: whether the process may is another thing.
 #[must_use]
-pub fn ours() -> &'static [&'static str] {
-    &OURS
+pub fn addable() -> Vec<&'static str> {
+    let known = controls();
+    let can = tells_types();
+    OURS.into_iter().filter(|name| can && !known.iter().any(|k| k == name)).collect()
 }
 
 /// Makes sure that the kernel has a congestion control: its own, a module's or a BPF program's, which is one of ours where

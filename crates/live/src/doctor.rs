@@ -103,8 +103,7 @@ fn congestion() -> Check {
     let known = congestion::controls();
     let default = sysctl("net.ipv4.tcp_congestion_control").unwrap_or_default();
     let state = if known.iter().any(|k| k == "cubic") { State::Good } else { State::Poor };
-    let ours = congestion::ours().iter().filter(|name| !known.iter().any(|k| k == *name));
-    let added: String = ours.map(|name| format!("; {name} can be added")).collect();
+    let added: String = congestion::addable().iter().map(|name| format!("; {name} can be added")).collect();
     let found = format!("{}{added}; {default} where none is named", known.join(", "));
     check("congestion control", state, found, "load modules, such as with modprobe tcp_cubic tcp_dctcp")
 }

@@ -5,6 +5,11 @@ use std::{fs, io};
 /// Where the kernel tells of its types.
 const FILE: &str = "/sys/kernel/btf/vmlinux";
 
+/// Whether the kernel that runs tells of its types.
+pub(crate) fn tells_types() -> bool {
+    fs::exists(FILE).unwrap_or(false)
+}
+
 const MAGIC: u16 = 0xeb9f;
 /// What every type begins with: its name, its kind with a count, and a size or another type.
 const HEAD: usize = 12;

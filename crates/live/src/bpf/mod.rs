@@ -6,7 +6,7 @@
 
 pub(crate) mod code;
 mod dctcp;
-mod kernel_types;
+pub(crate) mod kernel_types;
 pub(crate) mod tcp;
 
 use std::io;
