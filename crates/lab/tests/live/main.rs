@@ -160,7 +160,7 @@ fn a_live_run_agrees_with_the_simulated_one() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
     let experiment = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/live/agree.toml");
-    let one = ["--set", "aqm=codel", "--set", "control=reno", "--out", out];
+    let one = ["--set", "aqm=codel", "--set", "transport.congestion=reno", "--out", out];
     let output = aqmkit(&["-q", "run", experiment, "--live", "--scale", "quick"]).args(one).output().unwrap();
     let (said, told) = (text(&output.stdout), text(&output.stderr));
     if told.contains("could not keep up") {
