@@ -37,8 +37,9 @@ impl Side {
     }
 }
 
-/// A packet on its way.
+/// A packet on its way: two lines of cache, whole.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Flight {
     pub(crate) body: Body,
     /// When its sender sent it.

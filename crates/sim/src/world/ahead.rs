@@ -13,54 +13,52 @@ use crate::packet::{Body, Side};
 /// From so many connections on they do not fit into the caches near the processor: some 600 bytes each.
 const MANY: usize = 4096;
 /// Fewer events than this have too little to wait for together: reading twice then costs what waiting together saves
-/// (`examples/million`: nothing gained at 100,000 connections with some 10 events in a slot, a fifth at a million with some 100).
+/// (`examples/million`: with some 10 at hand nothing is gained).
 const SEVERAL: usize = 24;
+
+/// What the events at hand are about: reused from slot to slot.
+#[derive(Default)]
+pub(super) struct Ahead {
+    ends: Vec<(u32, Side)>,
+    apps: Vec<u32>,
+}
 
 impl World<'_> {
     /// Reads a little of what the events at hand are about.
-    pub(super) fn look_ahead(&self) {
+    ///
+    /// In three rounds of little else than reading, since the processor waits together only for what it finds within some hundred
+    /// instructions: a packet has to be there before it can say which connection it is for, and a connection before it
+    /// can say whose it is.
+    pub(super) fn look_ahead(&mut self) {
         if self.conns.len() < MANY || self.agenda.at_hand().len() < SEVERAL {
             return;
         }
+        let Ahead { mut ends, mut apps } = std::mem::take(&mut self.ahead);
         let mut seen = 0;
-        // A packet has to be there before it can say which connection it is for.
         for happening in self.agenda.at_hand() {
-            if let Happening::Arrival { packet } = happening {
-                seen ^= self.arena.get(packet).len;
+            match happening {
+                Happening::Arrival { packet } => {
+                    let flight = self.arena.get(packet);
+                    seen ^= u64::from(flight.len);
+                    if let Body::Segment { conn, to, .. } = flight.body {
+                        ends.push((conn, to));
+                    }
+                }
+                Happening::Timer { conn, side, .. } => ends.push((conn, side)),
+                Happening::Thought { conn, .. } => ends.push((conn, Side::Server)),
+                Happening::Wake { app } => apps.push(app),
+                _ => {}
             }
         }
-        for happening in self.agenda.at_hand() {
-            if let Some((conn, side)) = self.about(happening) {
-                seen ^= self.read(conn, side);
-            }
+        for (conn, side) in ends.drain(..) {
+            let (read, app) = self.read(conn, side);
+            seen ^= read;
+            apps.push(app);
         }
-        // And a connection before it can say whose it is.
-        for happening in self.agenda.at_hand() {
-            if let Some(app) = self.whose(happening) {
-                seen ^= self.apps[app as usize].index ^ self.meter.packets_of(app) as u32;
-            }
+        for app in apps.drain(..) {
+            seen ^= u64::from(self.apps[app as usize].index) ^ self.meter.packets_of(app);
         }
         black_box(seen);
-    }
-
-    /// The application that an event is about.
-    fn whose(&self, happening: Happening) -> Option<u32> {
-        match happening {
-            Happening::Wake { app } => Some(app),
-            other => self.about(other).map(|(conn, _)| self.app_of(conn)),
-        }
-    }
-
-    /// The connection and the side of it that an event is about.
-    fn about(&self, happening: Happening) -> Option<(u32, Side)> {
-        match happening {
-            Happening::Arrival { packet } => match self.arena.get(packet).body {
-                Body::Segment { conn, to, .. } => Some((conn, to)),
-                _ => None,
-            },
-            Happening::Timer { conn, side, .. } => Some((conn, side)),
-            Happening::Thought { conn, .. } => Some((conn, Side::Server)),
-            _ => None,
-        }
+        self.ahead = Ahead { ends, apps };
     }
 }

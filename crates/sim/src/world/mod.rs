@@ -11,6 +11,7 @@ mod ends;
 
 use std::collections::VecDeque;
 
+use ahead::Ahead;
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
@@ -118,6 +119,7 @@ pub(crate) struct World<'o> {
     #[allow(clippy::vec_box, reason = "a call takes one word out and puts it back, not nine")]
     says: Vec<Box<Says>>,
     actions: Vec<traffic::Action>,
+    ahead: Ahead,
 }
 
 impl<'o> World<'o> {
@@ -133,6 +135,7 @@ impl<'o> World<'o> {
             scenario.links.iter().map(|l| Link::new(l, &scenario, customs)).collect();
         let (ways, groups) = lay_out(&scenario);
         let watch = observer.map(|o| Watch::new(o, &scenario));
+        let apps = apps::of(&mut scenario);
         let mut world = World {
             now: Instant::ZERO,
             agenda: Agenda::default(),
@@ -140,8 +143,9 @@ impl<'o> World<'o> {
             links: links?,
             ways,
             groups,
-            apps: apps::of(&mut scenario),
-            conns: Vec::new(),
+            // Most have one connection at a time. Room that is not used takes no memory; to grow takes half as much again.
+            conns: Vec::with_capacity(apps.len()),
+            apps,
             free_conns: Vec::new(),
             serial: 0,
             names,
@@ -153,6 +157,7 @@ impl<'o> World<'o> {
             news: VecDeque::new(),
             says: Vec::new(),
             actions: Vec::new(),
+            ahead: Ahead::default(),
         };
         world.schedule(scenario.origin, &scenario.groups);
         Ok(world)
