@@ -213,6 +213,11 @@ profile! {
     /// Whether recovery comes down to the threshold in proportion to what is delivered instead of waiting for half a window. Needs
     /// SACK.
     rate_reduction: RateReduction,
+    /// Whether a mark brings the window down over the round trip after it, as `rate_reduction` says, and nothing grows until then
+    /// (Linux's `TCP_CA_CWR`). Otherwise the window comes down at once and goes on growing. Needs SACK and a rate reduction.
+    cwr_state: bool,
+    /// Whether reductions leave whole segments, rounded down, as where the window is counted in segments (Linux).
+    whole_segments: bool,
     /// Whether to report what has come twice (RFC 2883), and to learn from such reports: RACK waits longer for what is late
     /// (RFC 8985 section 6.2 step 4), and a probe is known to have been needless. Needs SACK.
     dsack: bool,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use aqmkit_base::{Bytes, Duration};
+use aqmkit_flows::transport::congestion::cubic::SlowStartEnd;
 use aqmkit_flows::transport::congestion::{cubic, dctcp, prague};
 use aqmkit_flows::transport::{DelayedAck, EcnFeedback, Kind, Overrides, Profile};
 
@@ -183,7 +184,9 @@ fn cubic_converges_fast() {
 /// segments times 1.25^5.
 #[test]
 fn hystart_leaves_slow_start_when_round_trips_grow() {
-    for (hystart, most) in [(true, 1_100_000), (false, u64::MAX)] {
+    for (hystart, most) in
+        [(SlowStartEnd::Rfc9406, 1_100_000), (SlowStartEnd::Linux, 500_000), (SlowStartEnd::No, u64::MAX)]
+    {
         let mut p = profile(Kind::Cubic);
         p.cubic.hystart = hystart;
         let mut pair = Pair::connected(&p, 100);
@@ -196,8 +199,31 @@ fn hystart_leaves_slow_start_when_round_trips_grow() {
         pair.write(A, u64::MAX);
         pair.run_until(ms(1600));
         let left = pair.ends[A].ssthresh() < p.initial_ssthresh.0;
-        assert_eq!((left, pair.ends[A].stats().retransmissions), (hystart, 0));
-        assert!(pair.ends[A].cwnd() < most, "{}", pair.ends[A].cwnd());
+        assert_eq!((left, pair.ends[A].stats().retransmissions), (hystart != SlowStartEnd::No, 0), "{hystart:?}");
+        assert!(pair.ends[A].cwnd() < most, "{hystart:?}: {}", pair.ends[A].cwnd());
+    }
+}
+
+/// Sixty segments and a round trip of 100 ms. A millisecond apart, their acknowledgements are a train: half of 100 ms and the one
+/// millisecond that offload may hold back are over with the 52nd, and each of them has opened the window by one. Three apart they are none.
+#[test]
+fn a_long_train_of_acknowledgements_ends_slow_start_as_in_linux() {
+    for (apart, hystart, ssthresh) in
+        [(1, SlowStartEnd::Linux, Some(111_000)), (3, SlowStartEnd::Linux, None), (1, SlowStartEnd::Rfc9406, None)]
+    {
+        let mut p = Profile { initial_window: 60, slow_start_when_equal: false, ..profile(Kind::Cubic) };
+        p.cubic.hystart = hystart;
+        let mut pair = Pair::connected(&p, 100);
+        let mut sent = 0_u64;
+        pair.script = Box::new(move |from, seg| {
+            let n = sent;
+            sent += u64::from(from == A && seg.len > 0);
+            if from == A && n < 60 { Fate::Late(Duration::from_millis(n * apart)) } else { Fate::Pass }
+        });
+        pair.write(A, u64::MAX);
+        pair.run_until(ms(349));
+        let left = Some(pair.ends[A].ssthresh()).filter(|s| *s < p.initial_ssthresh.0);
+        assert_eq!(left, ssthresh, "{hystart:?}, {apart} ms apart");
     }
 }
 

@@ -4,6 +4,7 @@
 mod accurate_ecn;
 mod close;
 mod controls;
+mod cwr;
 mod delay;
 mod ecn;
 mod harness;

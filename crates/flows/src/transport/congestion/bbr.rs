@@ -260,6 +260,7 @@ impl Bbr {
 impl CongestionControl for Bbr {
     const PACES: bool = true;
     const SAMPLES_DELIVERY: bool = true;
+    const HELD_AFTER_MARKS: bool = false;
 
     fn new(profile: &Profile) -> Self {
         Bbr {

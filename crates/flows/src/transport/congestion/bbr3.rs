@@ -322,6 +322,7 @@ impl Bbr3 {
 impl CongestionControl for Bbr3 {
     const PACES: bool = true;
     const SAMPLES_DELIVERY: bool = true;
+    const HELD_AFTER_MARKS: bool = false;
     const WATCHES_LOSSES: bool = true;
 
     fn new(profile: &Profile) -> Self {

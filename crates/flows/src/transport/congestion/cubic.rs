@@ -14,7 +14,7 @@
 //!   it has reached the window before the reduction; where `W_cubic(t) < W_est` the window is `W_est` [section 4.3].
 //! * A loss or a mark multiplies the window by `beta`. `W_max` is the window before, or that times `(1 + beta) / 2`
 //!   if it had not come back to the last `W_max`: fast convergence [sections 4.6, 4.7].
-//! * Slow start with `HyStart++` [rfc9406], where that is on.
+//! * Slow start with `HyStart++` [rfc9406] or Linux's `HyStart` [hystart11], where asked for.
 //!
 //! In the long run `(C (3 + beta) / (4 (1 - beta)))^(1/4) T^(3/4) / p^(3/4)` segments in a round trip `T` [equation 5]: with the
 //! defaults `1.054 (T / p)^(3/4)` [equation 6]. Where that is less than Reno has, Reno's.
@@ -28,7 +28,7 @@
 //! | `cubic.fast_convergence` | | true | whether a flow that loses before it is back gives way to newer ones |
 //! | `cubic.reno_friendly` | | true | whether to be as fast as Reno at least |
 //! | `cubic.catch_up` | | true | whether that Reno grows by a whole segment once it has reached the window before the reduction; not so in Linux |
-//! | `cubic.hystart` | | false | whether slow start ends when round trips grow longer by an eighth |
+//! | `cubic.hystart` | | `"no"` | what ends slow start before a loss: `"rfc9406"`, `HyStart++`: longer round trips; `"linux"`: those, or a train of acknowledgements of half a round trip |
 //!
 //! ## Deviations
 //!
@@ -41,17 +41,20 @@
 //!
 //! ## Evidence
 //!
-//! `tests/transport/controls.rs`: the window after a loss against equation 1, fast convergence by hand, `HyStart++`, the
+//! `tests/transport/controls.rs`: the window after a loss against equation 1, fast convergence by hand, both `HyStart`s, the
 //! law under even loss in both regions.
 //!
 //! ## References
 //!
 //! * rfc9438: L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, CUBIC for Fast and Long-Distance Networks, 2023.
+//! * hystart11: S. Ha, I. Rhee, Taming the Elephants: New TCP Slow Start, Computer Networks 55(9), 2011; Linux's
+//!   `net/ipv4/tcp_cubic.c`, 5.6 and later.
 //! * rfc9406: P. Balasubramanian, Y. Huang, M. Olson, `HyStart++`: Modified Slow Start for TCP, 2023.
 
 use aqmkit_base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+pub use super::hystart::SlowStartEnd;
 use super::hystart::{HyStart, Step};
 use super::{CongestionControl, Cx, Window};
 use crate::transport::profile::{Profile, ProfileError, range};
@@ -74,13 +77,13 @@ pub struct Params {
     /// Whether the Reno that it keeps up with grows by a whole segment in a round trip once it has reached the window before the
     /// reduction (RFC 9438 section 4.3). Linux keeps the smaller growth.
     pub catch_up: bool,
-    /// Whether slow start ends when round trips grow longer.
-    pub hystart: bool,
+    /// What ends slow start before a loss.
+    pub hystart: SlowStartEnd,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true, catch_up: true, hystart: false }
+        Params { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true, catch_up: true, hystart: SlowStartEnd::No }
     }
 }
 
@@ -160,13 +163,13 @@ impl Cubic {
     /// RFC 9438 sections 4.6 and 4.7. Returns the new threshold.
     fn reduce(&mut self, cx: &Cx<'_>) -> u64 {
         let p = &cx.profile.cubic;
-        let cwnd = self.segments(cx);
+        let cwnd = if cx.profile.whole_segments { self.segments(cx).floor() } else { self.segments(cx) };
         self.before = (self.w_max, self.cwnd_prior, self.epoch);
         let gives_way = p.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_way { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         (self.epoch, self.hystart, self.rest) = (None, None, 0.0);
-        ((cx.flight.min(self.window.cwnd) as f64 * p.beta) as u64).max(2 * cx.mss())
+        cx.whole((cx.flight.min(self.window.cwnd) as f64 * p.beta) as u64).max(2 * cx.mss())
     }
 }
 
@@ -178,7 +181,7 @@ impl CongestionControl for Cubic {
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
-            hystart: profile.cubic.hystart.then(HyStart::new),
+            hystart: HyStart::new(profile.cubic.hystart),
             before: (0.0, 0.0, None),
         }
     }
@@ -196,7 +199,7 @@ impl CongestionControl for Cubic {
             self.avoid(acked, cx);
             return;
         }
-        match self.hystart.as_mut().map(|h| h.on_ack(acked, cx)) {
+        match self.hystart.as_mut().map(|h| h.on_ack(acked, self.window.cwnd, cx)) {
             None => self.window.grow(acked, cx.profile),
             Some(Step::Grow(bytes)) => self.window.open(bytes, cx.profile),
             Some(Step::End) => {
@@ -220,6 +223,10 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
         let ssthresh = self.reduce(cx);
         self.w_max = 0.0;
+        if cx.profile.cubic.hystart == SlowStartEnd::Linux {
+            // `HyStart++` is for the first slow start only (RFC 9406 section 4.3); Linux looks again.
+            self.hystart = HyStart::new(SlowStartEnd::Linux);
+        }
         self.window.timed_out(again, ssthresh, cx);
     }
 

@@ -34,8 +34,9 @@
 //!
 //! ## Deviations
 //!
-//! 1. Linux does not grow in the round trip after a reduction; here, as rfc8257 leaves growth to RFC 5681, every
-//!    acknowledgement of unmarked data opens the window.
+//! 1. rfc8257 leaves growth to RFC 5681: every acknowledgement of unmarked data opens the window, that of the round trip after a
+//!    reduction too. Linux does not grow then, nor do its profiles here (`cwr_state`).
+//!    Linux also reduces by whole segments, rounded down: with a small alpha by none (`whole_segments` of the profile).
 //! 2. Linux before 4.1 keeps `alpha` in integers of 1/1024 and cannot bring it below 15/1024; here it is exact.
 //!
 //! ## Evidence
@@ -138,8 +139,9 @@ pub(in crate::transport) struct Dctcp {
 impl Dctcp {
     /// The window less half of alpha.
     fn reduced(&self, cx: &Cx<'_>) -> u64 {
-        let reduced = self.window.cwnd as f64 * (1.0 - self.marks.alpha / 2.0);
-        (reduced as u64).max(2 * cx.mss())
+        let cwnd = cx.whole(self.window.cwnd);
+        let share = (cwnd as f64 * self.marks.alpha / 2.0).ceil() as u64;
+        (cwnd - cx.whole(share)).max(2 * cx.mss())
     }
 
     fn after_loss(&self, cx: &Cx<'_>) -> u64 {

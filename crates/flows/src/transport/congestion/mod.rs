@@ -50,6 +50,11 @@ impl Cx<'_> {
         self.profile.mss.0
     }
 
+    /// So many bytes of window, or the whole segments of them where the profile counts those.
+    fn whole(&self, bytes: u64) -> u64 {
+        if self.profile.whole_segments { bytes - bytes % self.mss() } else { bytes }
+    }
+
     /// The smoothed round-trip time, where there is one.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
@@ -78,6 +83,10 @@ pub trait CongestionControl {
     /// Whether it follows fast recovery with SACK segment by segment ([`CongestionControl::on_delivered`],
     /// [`CongestionControl::on_resent`]).
     const FOLLOWS_RECOVERY: bool = false;
+
+    /// Whether the answer to a mark may be spread over a round trip in which nothing grows, where the profile has `cwr_state`: not
+    /// where the control decides by itself what each acknowledgement does.
+    const HELD_AFTER_MARKS: bool = true;
 
     /// Whether it spreads segments over time: whether it has a [`CongestionControl::pacer`].
     const PACES: bool = false;
@@ -237,7 +246,7 @@ impl Window {
 
     /// RFC 5681 equation 4: half of what is in flight, two segments at least.
     fn half(cx: &Cx<'_>) -> u64 {
-        (cx.flight / 2).max(2 * cx.mss())
+        cx.whole(cx.flight / 2).max(2 * cx.mss())
     }
 
     /// Fast recovery begins with this threshold: the three segments that the duplicate acknowledgements stand for
@@ -405,6 +414,10 @@ macro_rules! controls {
 
             pub(super) fn samples_delivery(&self) -> bool {
                 match self { $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+ }
+            }
+
+            pub(super) fn is_held_after_marks(&self) -> bool {
+                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::HELD_AFTER_MARKS,)+ }
             }
 
             pub(super) fn follows_recovery(&self) -> bool {

@@ -142,6 +142,8 @@ impl Prague {
 
 impl CongestionControl for Prague {
     const PACES: bool = true;
+    // Linux's Prague has a `cong_control` of its own, which grows by what is not marked.
+    const HELD_AFTER_MARKS: bool = false;
     const ECT: Ecn = Ecn::Ect1;
     const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = Some((EcnFeedback::Accurate, EcnPackets::All));
 

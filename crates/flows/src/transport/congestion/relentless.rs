@@ -73,6 +73,7 @@ impl Relentless {
 
 impl CongestionControl for Relentless {
     const FOLLOWS_RECOVERY: bool = true;
+    const HELD_AFTER_MARKS: bool = false;
 
     fn new(profile: &Profile) -> Self {
         Relentless { window: Window::new(profile), kept: 0 }

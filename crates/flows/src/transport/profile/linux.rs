@@ -16,7 +16,7 @@ impl Profile {
     /// Where it differs from the sources: the receive window is 3 MiB from the start, the data that Linux's
     /// 6 MB of buffer hold at most, where Linux lets it grow with the rate; forward acknowledgement stays on
     /// when segments are reordered; early retransmit is RFC 5827's, without Linux's quarter of a round trip
-    /// of delay; slow start ends as `HyStart++` says, which came later than Linux's `HyStart`; slow start
+    /// of delay; `HyStart` is that of 5.6 and later, which measures in microseconds; slow start
     /// after idle time goes back to the initial window at once and not by halves; quick acknowledgements do
     /// not come back after silence; F-RTO asks for the second acknowledgement, as RFC 5682 does, where Linux is content with the
     /// first that covers what was sent once; and hosts do not remember one connection for the next.
@@ -24,7 +24,7 @@ impl Profile {
     pub fn linux_3_18() -> Self {
         Profile {
             congestion: Kind::Cubic,
-            cubic: cubic::Params { hystart: true, catch_up: false, ..cubic::Params::default() },
+            cubic: cubic::Params { hystart: cubic::SlowStartEnd::Linux, catch_up: false, ..cubic::Params::default() },
             // Right since 5.1.
             dctcp: dctcp::Params { loss: dctcp::OnLoss::Alpha, ..dctcp::Params::default() },
             // Slow start since 3.13, avoidance since 4.0.
@@ -36,6 +36,8 @@ impl Profile {
             early_retransmit: true,
             tail_loss_probe: true,
             rate_reduction: RateReduction::Rfc6937,
+            cwr_state: true,
+            whole_segments: true,
             dsack: true,
             undo: true,
             frto: true,

@@ -36,6 +36,8 @@ impl Profile {
             early_retransmit: false,
             tail_loss_probe: false,
             rate_reduction: RateReduction::No,
+            cwr_state: false,
+            whole_segments: false,
             dsack: false,
             undo: false,
             frto: false,

@@ -102,7 +102,7 @@ impl Tcp {
 
     pub(super) fn open_window(&mut self, acked: u64, marked: u64, call: &Call<'_, '_>) {
         // RFC 3168 section 6.1.2: an echo of congestion never opens the window.
-        if marked < acked {
+        if marked < acked && !self.in_cwr() {
             control!(self, call, on_ack, acked - marked);
         }
     }
@@ -185,7 +185,7 @@ impl Tcp {
         // A timeout in fast recovery belongs to the loss that has halved the window already (as in Linux). To take
         // half of what is in flight again would be to raise the threshold: data beyond the holes counts as in flight
         // although the duplicate acknowledgements say that it has arrived.
-        let again = self.retries > 0 || matches!(self.recovery, Recovery::Fast { .. });
+        let again = self.leave_cwr() || self.retries > 0 || matches!(self.recovery, Recovery::Fast { .. });
         if self.retries >= call.p.max_retransmits {
             self.give_up(call);
             return;

@@ -149,6 +149,11 @@ impl EcnEnd {
         (self.answered, self.cwr) = (max, true);
     }
 
+    /// Whether something is acknowledged that was sent after the last reduction.
+    pub(super) fn is_past_reduction(&self, ack: u64) -> bool {
+        ack > self.answered
+    }
+
     /// The reduction was taken back: the peer need not be told, if it was not.
     pub(super) fn withdraw_reduction(&mut self) {
         self.cwr = false;
@@ -260,10 +265,11 @@ impl Tcp {
         let echo = marked > 0 || (seg.flags.has(Flags::ECE) && !self.ecn.is_accurate());
         control!(self, call, on_feedback, delivered, marked);
         // Once for each window of data (RFC 3168 section 6.1.2). In recovery the window has been reduced already.
-        if echo && seg.ack > self.ecn.answered && !matches!(self.recovery, Recovery::Fast { .. }) {
+        if echo && self.ecn.is_past_reduction(seg.ack) && !matches!(self.recovery, Recovery::Fast { .. }) {
             control!(self, call, on_ecn);
             self.stats.ecn_reductions += 1;
             self.ecn.note_reduction(self.max);
+            self.enter_cwr(call.p);
         }
         if echo && !self.ecn.is_accurate() { acked } else { marked.min(acked) }
     }

@@ -11,6 +11,7 @@
 //! | `sack.rs`, `outstanding.rs` | recovery with SACK (RFC 6675), and its scoreboard |
 //! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
 //! | `prr.rs` | proportional rate reduction |
+//! | `cwr.rs` | the answer to a mark over a round trip |
 //! | `undo.rs` | needless retransmissions: D-SACK, timestamps, F-RTO, and what is taken back |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
 //! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
@@ -24,6 +25,7 @@
 mod accurate;
 mod acks;
 mod clock;
+mod cwr;
 mod ecn;
 mod handshake;
 mod outstanding;

@@ -44,6 +44,8 @@ pub(super) struct Outstanding {
     /// Above this, a rescue retransmission is not due (`RescueRxt`).
     pub(super) rescue_rxt: u64,
     pub(super) prr: Prr,
+    /// Whether `prr` answers a mark, and nothing is known to be lost.
+    pub(super) cwr: bool,
     pub(super) rack: Rack,
     pub(super) probe: Option<Probe>,
     pub(super) waits_for: WaitsFor,
@@ -66,6 +68,7 @@ impl Default for Outstanding {
             high_rxt: 0,
             rescue_rxt: 0,
             prr: Prr::default(),
+            cwr: false,
             rack: Rack::default(),
             probe: None,
             waits_for: WaitsFor::default(),

@@ -53,6 +53,9 @@ impl Tcp {
             // Where bytes count, what was SACKed before has been counted: a hole that is filled may cover a whole window.
             let counts = call.p.byte_counting != ByteCounting::Never;
             let acked = if counts { acked.min(brought.delivered) } else { acked };
+            if self.ecn.is_past_reduction(seg.ack) {
+                self.leave_cwr();
+            }
             self.on_progress(seg.ack, acked, marked.min(acked), call);
             self.limited = 0;
             self.take_ack(seg.ack);
@@ -65,10 +68,11 @@ impl Tcp {
         }
         self.find_late(call);
         self.enter_recovery_if_lost(call);
-        if let Recovery::Fast { .. } = self.recovery {
-            if self.control.follows_recovery() {
-                control!(self, call, on_delivered, brought.delivered);
-            }
+        let fast = matches!(self.recovery, Recovery::Fast { .. });
+        if fast && self.control.follows_recovery() {
+            control!(self, call, on_delivered, brought.delivered);
+        }
+        if fast || self.in_cwr() {
             self.reduce_in_proportion(brought.delivered, acked > 0, call.p);
         }
         true
@@ -151,8 +155,11 @@ impl Tcp {
     /// RFC 6675 section 5 step 4.
     fn enter_recovery(&mut self, call: &mut Call<'_, '_>) {
         self.stats.fast_retransmits += 1;
-        self.remember_window(false, call);
-        control!(self, call, on_loss);
+        let answered = self.loss_was_answered();
+        if !answered {
+            self.remember_window(false, call);
+            control!(self, call, on_loss);
+        }
         self.recovery = Recovery::Fast { until: self.max, partial: false };
         self.ecn.note_reduction(self.max);
         self.timed = None;
@@ -161,7 +168,11 @@ impl Tcp {
         let how = call.p.rate_reduction;
         let o = self.outstanding.get_or_insert_default();
         // A control that measures rates decides by itself, as in Linux.
-        o.prr = if self.control.samples_delivery() { Prr::default() } else { Prr::begin(flight, how) };
+        if self.control.samples_delivery() {
+            o.prr = Prr::default();
+        } else if !answered {
+            o.prr = Prr::begin(flight, how);
+        }
         o.probe = None;
         let record = o.rack_record(call.p).and_then(Sent::next_lost);
         let first = record.unwrap_or(Range { start: una, end: o.sacked.gap(una).end.min(una + call.p.mss.0) });
@@ -197,7 +208,7 @@ impl Tcp {
     pub(super) fn sends_by_pipe(&self, p: &Profile) -> bool {
         self.sack
             && self.outstanding.as_deref().is_some_and(|o| {
-                !o.sacked.is_empty() || p.uses_rack() || matches!(self.recovery, Recovery::Fast { .. })
+                !o.sacked.is_empty() || o.cwr || p.uses_rack() || matches!(self.recovery, Recovery::Fast { .. })
             })
     }
 
@@ -251,7 +262,11 @@ impl Tcp {
         }
         let pipe = self.in_network(p);
         let fast = matches!(self.recovery, Recovery::Fast { .. });
-        let reduced = self.outstanding.as_deref().filter(|_| fast).and_then(|o| o.prr.window());
+        let reduced = self.outstanding.as_deref().and_then(|o| match o.prr.window() {
+            // Nothing may have been in flight when the window came down, as applications go: a segment always may.
+            Some(window) if o.cwr => Some(window.max(p.mss.0)),
+            window => window.filter(|_| fast),
+        });
         let room = reduced.unwrap_or(self.control.cwnd()).saturating_sub(pipe);
         if p.uses_rack() {
             if let Some(lost) = self.sent_mut().and_then(Sent::next_lost) {

@@ -169,7 +169,7 @@ impl Tcp {
         let Some(o) = self.outstanding.as_deref_mut() else { return };
         let Some(undo) = o.undo.take() else { return };
         o.undone += 1;
-        o.prr = Prr::default();
+        (o.prr, o.cwr) = (Prr::default(), false);
         if self.recovery != Recovery::None {
             if let Some(sent) = &mut o.sent {
                 sent.find_all();
