@@ -249,9 +249,10 @@ pub struct Calibrate {
   aqmkit reproduce                       everything, shortened
   aqmkit reproduce cbt/blast             one experiment as published
   aqmkit reproduce cbt/blast --scale quick
+  aqmkit reproduce dualq                 a study
   aqmkit reproduce --live                the experiments of live/, simulated and over the kernel's TCP (root)")]
 pub struct Reproduce {
-    /// Experiments; all of them, shortened, where none is named
+    /// Experiments, or studies with all of theirs; all of them, shortened, where none is named
     pub ids: Vec<String>,
     /// Run them on a live link too, and say where both agree; those of live/ where none is named
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! `reproduce`: published values beside measured ones.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -36,7 +37,7 @@ pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
         );
     }
     let all: Vec<String> = if args.live { all.into_iter().filter(|id| id.starts_with(LIVE)).collect() } else { all };
-    let ids = if args.ids.is_empty() { &all } else { &args.ids };
+    let ids = if args.ids.is_empty() { all } else { named(&args.ids, &all) };
     let shortened = if args.ids.is_empty() { Scale::Quick } else { Scale::Full };
     let scale = args.scale.map_or(shortened, Scale::from);
     // All are read before any is run: a wrong one is told at once.
@@ -55,6 +56,19 @@ pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
         done.push(performed);
     }
     finish(args, done)
+}
+
+/// The experiments of these names, each once. That of a study, `dualq`, stands for all below it.
+fn named(names: &[String], all: &[String]) -> Vec<String> {
+    let mut ids = Vec::new();
+    for name in names {
+        let study = format!("{}/", name.trim_end_matches('/'));
+        let below: Vec<_> = all.iter().filter(|id| id.starts_with(&study)).cloned().collect();
+        ids.extend(if below.is_empty() { vec![name.clone()] } else { below });
+    }
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    ids
 }
 
 /// Says how long it will take, where that is long.

@@ -172,6 +172,18 @@ fn reproduce_judges_what_was_published() {
     assert_eq!((told.code, told.err.as_str()), (1, ""), "{told:?}");
 }
 
+/// The name of a study stands for all of its experiments, each once.
+#[test]
+fn reproduce_takes_a_study() {
+    let desk = Desk::new();
+    for name in ["p/one", "p/two", "q/three"] {
+        desk.write(&format!("experiments/{name}.toml"), TINY);
+    }
+    let json: Value = serde_json::from_str(&desk.run("reproduce p/two p/ q/three --json").good()).unwrap();
+    let done: Vec<_> = json.as_array().unwrap().iter().map(|e| e["experiment"].as_str().unwrap()).collect();
+    assert_eq!(done, ["p/two", "p/one", "q/three"]);
+}
+
 #[test]
 fn list_names_everything() {
     let desk = Desk::new();
