@@ -7,8 +7,11 @@
 
 use std::io;
 
-use crate::experiment::{Experiment, Problem, Sought, Trial};
+use aqmkit_sim::Output;
+
+use crate::experiment::{Experiment, Problem, RunSpec, Sought, Trial};
 use crate::run::{self, How};
+use crate::store::{Kept, Store};
 
 /// A trial is good enough when it is so near to the load.
 const GOOD: f64 = 0.005;
@@ -78,6 +81,24 @@ struct Search {
 /// # Errors
 /// When one cannot be found, or a run fails or is stopped.
 pub fn calibrate(sought: Vec<Sought>, how: How<'_>) -> Result<Vec<Found>, Failed> {
+    let found = search(sought, |work| {
+        let outcome = run::execute(work, how)?;
+        if outcome.cancelled {
+            return Err(Failed::Cancelled);
+        }
+        match outcome.failed.first() {
+            Some(why) => Err(Problem::new(format!("a trial failed: {why}")).into()),
+            None => Ok(Some(outcome.done.into_iter().map(|done| done.output).collect())),
+        }
+    })?;
+    found.ok_or(Failed::Cancelled)
+}
+
+/// The search, with the outputs of each round of trials from `outputs`; nothing where that has none.
+fn search(
+    sought: Vec<Sought>,
+    mut outputs: impl FnMut(&[RunSpec]) -> Result<Option<Vec<Output>>, Failed>,
+) -> Result<Option<Vec<Found>>, Failed> {
     let mut searches: Vec<Search> =
         sought.into_iter().map(|sought| Search { sought, points: Vec::new(), done: false }).collect();
     loop {
@@ -88,18 +109,12 @@ pub fn calibrate(sought: Vec<Sought>, how: How<'_>) -> Result<Vec<Found>, Failed
             }
         }
         if trials.is_empty() {
-            return searches.into_iter().map(Search::found).collect();
+            return searches.into_iter().map(Search::found).collect::<Result<_, _>>().map(Some);
         }
         let work: Vec<_> = trials.iter().map(|(_, t)| t.run.clone()).collect();
-        let outcome = run::execute(&work, how)?;
-        if outcome.cancelled {
-            return Err(Failed::Cancelled);
-        }
-        if let Some(why) = outcome.failed.first() {
-            return Err(Problem::new(format!("a trial failed: {why}")).into());
-        }
-        for ((i, trial), done) in trials.iter().zip(&outcome.done) {
-            let links = done.output.windows.first().map(|w| &w.links);
+        let Some(outputs) = outputs(&work)? else { return Ok(None) };
+        for ((i, trial), output) in trials.iter().zip(&outputs) {
+            let links = output.windows.first().map(|w| &w.links);
             let of = |name: &String| links.and_then(|l| l.get(name)).map_or(0.0, |l| l.throughput_bps);
             let load = trial.links.iter().map(of).sum();
             searches[*i].points.push(Point { amount: trial.amount, value: trial.value, load });
@@ -113,8 +128,25 @@ pub fn calibrate(sought: Vec<Sought>, how: How<'_>) -> Result<Vec<Found>, Failed
 /// As [`calibrate`].
 pub fn calibrated(exp: &Experiment, how: How<'_>) -> Result<(Experiment, Vec<Found>), Failed> {
     let found = calibrate(exp.sought()?, how)?;
+    Ok((settled(exp, &found)?, found))
+}
+
+/// The same, if all trials that it takes are in a store.
+///
+/// # Errors
+/// As [`calibrate`].
+pub fn calibrated_before(exp: &Experiment, store: &Store) -> Result<Option<Experiment>, Failed> {
+    let load = |run: &RunSpec| match store.load(&run.hash) {
+        Kept::Found(output) => Some(*output),
+        Kept::Missing | Kept::Broken(_) => None,
+    };
+    let found = search(exp.sought()?, |work| Ok(work.iter().map(load).collect()))?;
+    found.map(|found| settled(exp, &found).map_err(Failed::from)).transpose()
+}
+
+fn settled(exp: &Experiment, found: &[Found]) -> Result<Experiment, Problem> {
     let amounts: Vec<_> = found.iter().map(|f| (f.sought.clone(), f.amount)).collect();
-    Ok((exp.settled(&amounts)?, found))
+    exp.settled(&amounts)
 }
 
 impl Search {

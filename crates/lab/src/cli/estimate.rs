@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::bench::packets_per_cpu_second;
 use super::clock::cpu;
 use super::fail::Failure;
+use crate::calibrate::calibrated_before;
 use crate::experiment::{Experiment, RunSpec, Sought};
 use crate::store::Store;
 
@@ -53,10 +54,15 @@ impl Effort {
 
     fn of_one(exp: &Experiment, dir: &Path) -> Result<Effort, Failure> {
         let store = Store::perhaps(dir);
-        let left: Vec<RunSpec> = exp.plan().into_iter().filter(|run| !store.has(&run.hash)).collect();
-        let sought = exp.sought()?;
-        let cpu_s = if sought.is_empty() { begun(&left) } else { counted(&left, &sought)? };
-        Ok(Effort { runs: left.len(), loads: sought.len(), cpu_s })
+        let left_of =
+            |it: &Experiment| -> Vec<RunSpec> { it.plan().into_iter().filter(|run| !store.has(&run.hash)).collect() };
+        // That no population can be found is told when its turn comes.
+        if let Ok(Some(settled)) = calibrated_before(exp, &store) {
+            let left = left_of(&settled);
+            return Ok(Effort { runs: left.len(), loads: 0, cpu_s: begun(&left) });
+        }
+        let (left, sought) = (left_of(exp), exp.sought()?);
+        Ok(Effort { runs: left.len(), loads: sought.len(), cpu_s: counted(&left, &sought)? })
     }
 
     /// About how many seconds it takes with so many runs at a time.
@@ -105,8 +111,21 @@ pub(super) fn about(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
+    use crate::calibrate::calibrated;
     use crate::experiment::Overrides;
+    use crate::run::{How, Watch};
+
+    struct Nobody;
+
+    impl Watch for Nobody {
+        fn advanced(&self, _thousandths: u64) {}
+        fn ended(&self, _labels: &BTreeMap<String, String>, _reused: bool) {}
+        fn note(&self, _text: &str) {}
+    }
 
     fn experiment(more: &str) -> Experiment {
         let text = format!(
@@ -135,6 +154,21 @@ mod tests {
             store.save(&run.hash, &output).unwrap();
         }
         assert_eq!(Effort::of(&[(&exp, dir.path())], 1).unwrap(), Effort::default());
+    }
+
+    #[test]
+    fn a_load_whose_population_was_found_is_not_sought_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let text = "title = \"t\"\nduration = \"20s\"\n[topology]\nrate = \"2mbit\"\n[[traffic]]\nkind = \"short-flows\"\n\
+                    size_max = \"20kb\"\ninterval = \"1s\"\nload = \"60%\"\n";
+        let exp = Experiment::parse("t", text, &Overrides::default()).unwrap();
+        let before = Effort::of(&[(&exp, dir.path())], 1).unwrap();
+        assert_eq!((before.runs, before.loads), (1, 1));
+        let cancel = AtomicBool::new(false);
+        calibrated(&exp, How { jobs: 1, store: &store, watch: &Nobody, cancel: &cancel }).unwrap();
+        let after = Effort::of(&[(&exp, dir.path())], 1).unwrap();
+        assert_eq!((after.runs, after.loads), (1, 0));
     }
 
     #[test]
