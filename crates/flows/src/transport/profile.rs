@@ -228,6 +228,9 @@ profile! {
     frto: bool,
     /// Whether to negotiate ECN.
     ecn: bool,
+    /// The fewest segments that a mark leaves of the window, where the control halves: one in RFC 3168 and in what BSD hosts had, two in
+    /// Linux. A window of one segment is not reduced further.
+    least_after_mark: u8,
     /// How congestion experienced is fed back, where ECN is on. A control that needs another way than RFC 3168's
     /// (`dctcp`, `prague`) brings it along when [`Overrides`] name the control; what they say of ECN itself comes after.
     ecn_feedback: EcnFeedback,

@@ -86,6 +86,22 @@ fn marks_in_the_next_window_halve_again() {
     assert_eq!(pair.ends[A].ssthresh(), 4_000);
 }
 
+/// RFC 3168 section 6.1.2: two segments come down to one, and one stays one. Linux stops at two.
+#[test]
+fn marks_leave_one_segment() {
+    for congestion in [Kind::Reno, Kind::NewReno] {
+        for (least_after_mark, left) in [(1, 1_000), (2, 2_000)] {
+            let p = Profile { congestion, least_after_mark, ..profile(4) };
+            let mut pair = Pair::connected(&p, 100);
+            mark_first_data(&mut pair, u32::MAX);
+            pair.write(A, 20_000);
+            pair.run_until(ms(800));
+            assert_eq!(pair.ends[A].cwnd(), left, "{congestion:?}");
+            assert_eq!(pair.ends[A].stats().timeouts, 0, "{congestion:?}");
+        }
+    }
+}
+
 /// A loss has halved the window already; its retransmission is not ECN-capable; CWR goes on the first new
 /// data.
 #[test]

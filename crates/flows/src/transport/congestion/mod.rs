@@ -55,6 +55,11 @@ impl Cx<'_> {
         if self.profile.whole_segments { bytes - bytes % self.mss() } else { bytes }
     }
 
+    /// The least window that a mark leaves.
+    fn least_after_mark(&self) -> u64 {
+        u64::from(self.profile.least_after_mark) * self.mss()
+    }
+
     /// The smoothed round-trip time, where there is one.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
@@ -254,6 +259,12 @@ impl Window {
     fn enter_recovery(&mut self, ssthresh: u64, cx: &Cx<'_>) {
         self.ssthresh = ssthresh;
         self.cwnd = ssthresh + if cx.sack { 0 } else { 3 * cx.mss() };
+    }
+
+    /// A mark takes half of what is in flight. Less than the two segments of RFC 5681 may be left: RFC 3168 section 6.1.2 has them come
+    /// down to one.
+    fn halve_for_mark(&mut self, cx: &Cx<'_>) {
+        self.reduce_to(cx.whole(cx.flight / 2).max(cx.least_after_mark()));
     }
 
     /// The window comes down to this at once, without a loss.

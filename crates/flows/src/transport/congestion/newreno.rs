@@ -8,7 +8,8 @@
 //! * Slow start adds what is acknowledged, a segment at most; avoidance `mss^2 / cwnd` [rfc5681 equations 2 and 3].
 //! * A loss halves the flight [rfc5681 equation 4]; a partial acknowledgement deflates the window [rfc6582 section 3.2].
 //! * A timeout halves, unless it is that of the same segment again, and goes back to one segment.
-//! * A mark halves [rfc3168 section 6.1.2].
+//! * A mark halves, down to one segment [rfc3168 section 6.1.2] or the profile's `least_after_mark`. Waiting for the timer at one segment, as
+//!   that section asks, is left out, as it was in BSD.
 //!
 //! In the long run as `reno`: `sqrt(3 / (2 b p))` segments in a round trip [mathis97].
 //!
@@ -65,6 +66,6 @@ impl CongestionControl for NewReno {
     }
 
     fn on_ecn(&mut self, cx: &Cx<'_>) {
-        self.0.reduce_to(Window::half(cx));
+        self.0.halve_for_mark(cx);
     }
 }

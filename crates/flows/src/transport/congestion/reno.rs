@@ -9,7 +9,7 @@
 //! * The third duplicate acknowledgement halves the smaller of the two *windows*, in whole segments, two at least [tcpip2
 //!   section 29.4]. Each further one opens the window by a segment until the hole is mended.
 //! * A timeout halves likewise and goes back to one segment [tcpip2 section 25.10].
-//! * A mark halves likewise [rfc3168 section 6.1.2].
+//! * A mark halves likewise, down to one segment [rfc3168 section 6.1.2] or the profile's `least_after_mark`.
 //!
 //! In the long run `sqrt(3 / (2 b p))` segments in a round trip, for an acknowledgement of every `b`-th segment: `1.22 /
 //! sqrt(p)`, or `0.87 / sqrt(p)` with delayed acknowledgements [mathis97].
@@ -94,7 +94,8 @@ impl CongestionControl for Reno {
     }
 
     fn on_ecn(&mut self, cx: &Cx<'_>) {
-        self.halve(cx);
-        self.0.cwnd = self.0.cwnd.min(self.0.ssthresh);
+        // As in the code for BSD of ALTQ's authors, which OpenBSD still had in 2019: whole segments, and one stays one.
+        let segments = self.0.cwnd.min(cx.peer_window) / cx.mss();
+        self.0.reduce_to((segments / 2 * cx.mss()).max(cx.least_after_mark()));
     }
 }

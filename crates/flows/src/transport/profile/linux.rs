@@ -37,6 +37,7 @@ impl Profile {
             tail_loss_probe: true,
             rate_reduction: RateReduction::Rfc6937,
             cwr_state: true,
+            least_after_mark: 2,
             whole_segments: true,
             dsack: true,
             undo: true,

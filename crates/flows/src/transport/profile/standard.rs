@@ -42,6 +42,7 @@ impl Profile {
             undo: false,
             frto: false,
             ecn: false,
+            least_after_mark: 1,
             ecn_feedback: EcnFeedback::Classic,
             ecn_option: true,
             ecn_packets: EcnPackets::Data,
