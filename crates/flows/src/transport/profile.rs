@@ -314,6 +314,9 @@ impl Profile {
         if self.initial_window == 0 {
             return err("initial_window", "0".to_owned(), "nothing could be sent");
         }
+        if self.least_after_mark == 0 {
+            return err("least_after_mark", "0".to_owned(), "a marked flow could never send again");
+        }
         if self.cwnd_limit < self.mss {
             return err("cwnd_limit", self.cwnd_limit.to_string(), "it must be at least one segment");
         }

@@ -102,6 +102,13 @@ fn marks_leave_one_segment() {
     }
 }
 
+/// Nothing could ever be sent again.
+#[test]
+fn marks_leave_something() {
+    let told = Profile { least_after_mark: 0, ..profile(4) }.check().unwrap_err().to_string();
+    assert!(told.contains("least_after_mark"), "{told}");
+}
+
 /// A loss has halved the window already; its retransmission is not ECN-capable; CWR goes on the first new
 /// data.
 #[test]
