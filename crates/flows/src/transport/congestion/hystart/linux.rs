@@ -42,16 +42,11 @@ impl Linux {
 
     /// `bictcp_acked` and `hystart_update`.
     pub(super) fn on_ack(&mut self, acked: u64, cwnd: u64, cx: &Cx<'_>) -> Step {
-        let Some(delay) = cx.sample else {
+        self.least = self.least.into_iter().chain(cx.sample).min();
+        let (Some(delay), Some(least), true) = (cx.sample, self.least, cwnd >= LOW_WINDOW * cx.mss()) else {
             self.left = self.left.saturating_sub(acked);
             return Step::Grow(acked);
         };
-        let least = self.least.map_or(delay, |least| least.min(delay));
-        self.least = Some(least);
-        if cwnd < LOW_WINDOW * cx.mss() {
-            self.left = self.left.saturating_sub(acked);
-            return Step::Grow(acked);
-        }
         self.count(acked, cx);
         let found = self.is_long_train(least, cwnd, cx) || self.is_slower(delay, least);
         if found { Step::End } else { Step::Grow(acked) }
