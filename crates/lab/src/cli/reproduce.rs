@@ -36,8 +36,11 @@ pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
             "name a file, or set AQMKIT_EXPERIMENTS to a directory of experiments",
         );
     }
-    let all: Vec<String> = if args.live { all.into_iter().filter(|id| id.starts_with(LIVE)).collect() } else { all };
-    let ids = if args.ids.is_empty() { all } else { named(&args.ids, &all) };
+    let ids = match (args.ids.is_empty(), args.live) {
+        (false, _) => named(&args.ids, &all),
+        (true, true) => all.into_iter().filter(|id| id.starts_with(LIVE)).collect(),
+        (true, false) => all,
+    };
     let shortened = if args.ids.is_empty() { Scale::Quick } else { Scale::Full };
     let scale = args.scale.map_or(shortened, Scale::from);
     // All are read before any is run: a wrong one is told at once.
