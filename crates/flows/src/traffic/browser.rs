@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aqmkit_base::{Duration, Instant, Rng};
 
-use super::http_mah::MahTables;
+use super::mah_tables::MahTables;
 use super::{Action, Application, Conn, Cx, Event, Exchange};
 
 /// Kinds of [`Exchange`].

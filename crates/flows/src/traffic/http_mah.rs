@@ -9,7 +9,7 @@
 //! think -> request, reply of the main document -> the page's other files, on up to `parallel` connections -> think
 //! ```
 //!
-//! Five distributions, measured by Mah, drive it (mah97; the counts and quantiles are in `http_mah/tables.rs`):
+//! Five distributions, measured by Mah, drive it (mah97; the counts and quantiles are in `mah_tables.rs`):
 //!
 //! | quantity | mean | median | 90 % | largest |
 //! |---|---|---|---|---|
@@ -60,7 +60,7 @@
 //!
 //! ## Evidence
 //!
-//! `http_mah/tables.rs`: means within 3 % of the published ones, tail of the replies. `tests/traffic/http.rs`: the
+//! `mah_tables.rs`: means within 3 % of the published ones, tail of the replies. `tests/traffic/http.rs`: the
 //! protocol against a host that answers after a delay, never more than `parallel` at a time, the load of 3000
 //! users, and a load that is level from the start.
 //!
@@ -70,17 +70,14 @@
 //! * parris01: M. Parris, Class-Based Thresholds, dissertation, UNC 2001, appendix A.3.4.1.
 //! * christiansen00: M. Christiansen, K. Jeffay, D. Ott, F. D. Smith, Tuning RED for Web Traffic, SIGCOMM 2000.
 
-pub mod tables;
-
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 
-pub use tables::MahTables;
-
 use super::Application;
 use super::browser::{Habits, User};
+use super::mah_tables::{FILES, MahTables};
 use super::model::{Data, Knob, Model, Population, TrafficError, count, texts};
 
 /// The parameters of Mah's web users as an experiment has them.
@@ -144,7 +141,7 @@ impl Model for Params {
 
     fn files(&self) -> Vec<String> {
         let dir = self.data.iter();
-        dir.flat_map(|d| tables::FILES.map(|f| format!("{}/{f}", d.trim_end_matches('/')))).collect()
+        dir.flat_map(|d| FILES.map(|f| format!("{}/{f}", d.trim_end_matches('/')))).collect()
     }
 
     fn knob(&mut self) -> Option<Knob<'_>> {

@@ -74,7 +74,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Application;
 use super::browser::{Habits, User};
-use super::http_mah::MahTables;
+use super::mah_tables::MahTables;
 use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
 
 /// The parameters of the web users as an experiment has them.

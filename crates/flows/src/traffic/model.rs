@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Application;
-use super::pcap::Recording;
+use super::recording::Recording;
 
 /// A parameter or a data file that cannot be used: which, what it was, what is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -54,8 +54,6 @@
 //! * pcap: G. Harris, M. Richardson, PCAP Capture File Format, draft-ietf-opsawg-pcap.
 //! * pcapng: M. Tuexen et al., PCAP Now Generic Capture File Format, draft-ietf-opsawg-pcapng.
 
-mod recording;
-
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -66,7 +64,7 @@ use serde::{Deserialize, Serialize};
 use super::Application;
 use super::datagrams::{Flow, Out, Sender};
 use super::model::{Data, Format, Knob, Model, Population, TrafficError, UDP_HEADERS, count, in_range};
-pub use recording::{Ends, Full, Packet, Recorder, Recording};
+use super::recording::{Ends, Packet, Recording};
 
 /// The parameters of a capture that is sent again, as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

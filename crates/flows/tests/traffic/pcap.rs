@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Ecn};
-use aqmkit_flows::traffic::pcap::{Ends, Recorder};
+use aqmkit_flows::traffic::recording::{Ends, Recorder};
 use aqmkit_flows::traffic::{Data, Population, TrafficError};
 
 use crate::harness::{Host, spec};

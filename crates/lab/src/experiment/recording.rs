@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use aqmkit_base::Duration;
-use aqmkit_flows::traffic::pcap::{Ends, Full, Recorder, Recording};
+use aqmkit_flows::traffic::recording::{Ends, Full, Recorder, Recording};
 use aqmkit_live::replay::{CaptureError, Record, read};
 use aqmkit_live::wire::{FiveTuple, Flow, View};
 

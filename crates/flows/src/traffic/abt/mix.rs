@@ -3,8 +3,8 @@
 use aqmkit_base::{Duration, Rng, dist};
 
 use super::super::empirical::Empirical;
-use super::super::http_mah::MahTables;
 use super::super::http_unc;
+use super::super::mah_tables::MahTables;
 use super::replay::{Script, Source};
 use super::vector::{After, Side, Step};
 

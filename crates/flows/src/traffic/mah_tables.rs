@@ -1,7 +1,7 @@
 //! Mah's measurements of web traffic (1995), as quantiles and counts.
 
-use super::super::empirical::Empirical;
-use super::super::model::TrafficError;
+use super::empirical::Empirical;
+use super::model::TrafficError;
 
 /// The five distributions of the model.
 #[derive(Clone, Debug, PartialEq)]
