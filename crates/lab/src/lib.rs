@@ -3,10 +3,12 @@
 pub mod calibrate;
 pub mod capture;
 pub mod cli;
+pub mod clock;
 pub mod experiment;
 pub mod export;
 pub mod formula;
 pub mod live;
+pub mod near;
 pub mod report;
 pub mod results;
 pub mod run;

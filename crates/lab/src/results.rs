@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats};
+use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats, Window};
 use serde::{Deserialize, Serialize};
 
 /// The results of an experiment.
@@ -224,6 +224,23 @@ pub struct Entry {
     pub apps: BTreeMap<String, AppStats>,
     /// What the run cost.
     pub engine: Engine,
+}
+
+impl Entry {
+    /// A window of a run with these labels.
+    #[must_use]
+    pub fn of(labels: &BTreeMap<String, String>, window: &Window, engine: Engine) -> Self {
+        let mut labels = labels.clone();
+        labels.insert("window".to_owned(), window.name.clone());
+        Entry {
+            labels,
+            links: window.links.clone(),
+            classes: window.classes.clone(),
+            flows: window.flows.clone(),
+            apps: window.apps.clone(),
+            engine,
+        }
+    }
 }
 
 /// A published value beside the measured one.

@@ -10,10 +10,10 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
-use aqmkit_sim::output::{Engine, Window};
+use aqmkit_sim::output::Engine;
 use aqmkit_sim::{Control, Error, Output, Progress};
 
-use crate::cli::clock::Meter;
+use crate::clock::Meter;
 use crate::experiment::{Experiment, RunSpec, Scale};
 use crate::live::agree::agreements;
 use crate::report::RunData;
@@ -236,21 +236,6 @@ fn words(info: &panic::PanicHookInfo<'_>) -> String {
     format!("{}{place}", text.unwrap_or("unknown"))
 }
 
-/// A window of a run as it stands in `results.json`.
-#[must_use]
-pub fn entry(labels: &BTreeMap<String, String>, window: &Window, engine: Engine) -> Entry {
-    let mut labels = labels.clone();
-    labels.insert("window".to_owned(), window.name.clone());
-    Entry {
-        labels,
-        links: window.links.clone(),
-        classes: window.classes.clone(),
-        flows: window.flows.clone(),
-        apps: window.apps.clone(),
-        engine,
-    }
-}
-
 /// Runs the plan of an experiment and judges its claims. `axes` are those that the plan has beyond the experiment's own.
 ///
 /// # Errors
@@ -266,7 +251,7 @@ pub fn run_all<W: Work>(
     let planned: Vec<_> = plan.iter().map(|s| s.labels().clone()).collect();
     let evidence = Evidence::new(&planned, &outcome.data())?;
     let entries =
-        outcome.done.iter().flat_map(|d| d.output.windows.iter().map(|w| entry(&d.labels, w, d.output.engine)));
+        outcome.done.iter().flat_map(|d| d.output.windows.iter().map(|w| Entry::of(&d.labels, w, d.output.engine)));
     let mut results = Results {
         experiment: exp.id.clone(),
         title: exp.title.clone(),

@@ -7,8 +7,8 @@ use aqmkit_lab::cli::fail::Failure;
 use aqmkit_lab::export::{self, Kind};
 use aqmkit_lab::report::RunData;
 use aqmkit_lab::report::terminal::{summary, verdicts};
-use aqmkit_lab::results::Results;
-use aqmkit_lab::run::{Done, entry};
+use aqmkit_lab::results::{Entry, Results};
+use aqmkit_lab::run::Done;
 use aqmkit_lab::store::Store;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -40,7 +40,7 @@ impl Outcome {
     /// One run by itself.
     pub(crate) fn of_run(dir: PathBuf, run: Done) -> Self {
         let output = &run.output;
-        let entries = output.windows.iter().map(|w| entry(&run.labels, w, output.engine)).collect();
+        let entries = output.windows.iter().map(|w| Entry::of(&run.labels, w, output.engine)).collect();
         Outcome::new(dir, Results { runs: entries, planned: 1, ..Results::default() }, vec![run])
     }
 

@@ -9,6 +9,8 @@ use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
 use aqmkit_base::{Amount, BitRate, Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::experiment;
+
 /// A laboratory for active queue management: simulate, compare, reproduce.
 #[derive(Debug, Parser)]
 #[command(name = "aqmkit", version, propagate_version = true, arg_required_else_help = true)]
@@ -213,6 +215,15 @@ pub enum Scale {
     Quick,
     /// As published.
     Full,
+}
+
+impl From<Scale> for experiment::Scale {
+    fn from(scale: Scale) -> Self {
+        match scale {
+            Scale::Quick => experiment::Scale::Quick,
+            Scale::Full => experiment::Scale::Full,
+        }
+    }
 }
 
 /// `calibrate`.

@@ -7,10 +7,10 @@ use aqmkit_sim::Control;
 use serde::Serialize;
 
 use super::args;
-use super::clock::cpu;
 use super::fail::Failure;
 use super::progress::Talk;
 use super::say;
+use crate::clock::cpu;
 use crate::experiment::{Experiment, Overrides};
 use crate::report::format::thousands;
 

@@ -16,11 +16,12 @@ use serde::Serialize;
 use super::args::wire;
 use super::dashboard;
 use super::fail::{Failure, wrong};
-use super::near::closest;
-use super::perform;
+
 use super::progress::Talk;
 use super::queue;
 use super::say;
+use super::stop;
+use crate::near::closest;
 
 /// How often to look whether it is time to end.
 const PULSE: Duration = Duration::from_millis(100);
@@ -32,7 +33,7 @@ const PULSE: Duration = Duration::from_millis(100);
 pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     let setup = setup(args)?;
     exist(&setup.interfaces)?;
-    perform::listen()?;
+    stop::listen()?;
     let bridge = Bridge::open(&setup, &args.name)?;
     let control = bridge.control();
     let directory = ctl::directory();
@@ -49,7 +50,7 @@ pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
         let page = served.as_ref().map(|s| format!(", metrics at http://{}/metrics", s.address())).unwrap_or_default();
         say::tell(&format!("bridging {a} and {b}{page}; Ctrl-C ends it, aqmkit ctl --to {} watch shows it", args.name));
     }
-    while bridge.is_up() && !perform::stopping() {
+    while bridge.is_up() && !stop::stopping() {
         std::thread::sleep(PULSE);
     }
     let interfaces = bridge.interfaces();

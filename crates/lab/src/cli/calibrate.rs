@@ -1,17 +1,15 @@
 //! `calibrate`: the populations that offer the loads of an experiment.
 
-use std::path::Path;
-
 use serde_json::json;
 
 use super::args;
 use super::fail::{Failure, wrong};
-use super::perform::{STOP, directory, jobs, listen};
-use super::progress::{Bar, Talk};
+use super::perform::{directory, jobs};
+use super::progress::Talk;
 use super::say;
-use crate::calibrate::{Failed, Found, calibrated};
+use super::settle::settle;
+use crate::calibrate::Found;
 use crate::experiment::{Experiment, Overrides};
-use crate::run::How;
 use crate::store::Store;
 
 /// `aqmkit calibrate`.
@@ -51,32 +49,4 @@ fn line(found: &Found) -> String {
         offered_bps / sought.bps as f64 * 100.0,
         sought.load,
     )
-}
-
-/// The experiment with all its populations found; trials that the store has are not made again.
-///
-/// # Errors
-/// When a population cannot be found, or Ctrl-C was pressed.
-pub(super) fn settle(
-    exp: &Experiment,
-    store: &Store,
-    jobs: usize,
-    talk: Talk,
-    dir: &Path,
-) -> Result<(Experiment, Vec<Found>), Failure> {
-    if exp.sought()?.is_empty() {
-        return Ok((exp.clone(), Vec::new()));
-    }
-    listen()?;
-    let bar = Bar::of_trials(talk);
-    let result = calibrated(exp, How { jobs, store, watch: &bar, cancel: &STOP });
-    bar.finish();
-    result.map_err(|e| match e {
-        Failed::Problem(problem) => Failure::Problem(problem),
-        Failed::Io(error) => error.into(),
-        Failed::Cancelled => Failure::Stopped(format!(
-            "Stopped while calibrating. What was measured is kept in {}; the same command goes on from there.",
-            dir.display()
-        )),
-    })
 }

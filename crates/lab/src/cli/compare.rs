@@ -6,10 +6,10 @@ use toml::{Table, Value};
 use super::args;
 use super::describe::literal;
 use super::fail::{Failure, wrong};
-use super::near::closest;
 use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
 use crate::experiment::{Experiment, Overrides};
+use crate::near::closest;
 
 /// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
 const USER_BPS: f64 = 2940.0;

@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::args::{self, Catalogue};
 use super::fail::{Failure, wrong};
 use super::list::items;
-use super::near::closest;
 use super::page::render;
 use super::say;
 use crate::experiment::{Experiment, Overrides};
 use crate::formula;
+use crate::near::closest;
 
 /// `aqmkit describe`.
 ///

@@ -7,9 +7,9 @@ use aqmkit_sim::{Control, Progress};
 use rayon::prelude::*;
 
 use super::bench::packets_per_cpu_second;
-use super::clock::cpu;
 use super::fail::Failure;
 use crate::calibrate::calibrated_before;
+use crate::clock::cpu;
 use crate::experiment::{Experiment, RunSpec, Sought};
 use crate::store::Store;
 

@@ -4,7 +4,6 @@ pub mod args;
 pub mod bench;
 pub mod bridge;
 pub mod calibrate;
-pub mod clock;
 pub mod compare;
 pub mod ctl;
 pub mod dashboard;
@@ -15,14 +14,17 @@ pub mod fail;
 pub mod link;
 pub mod list;
 pub mod live;
-pub mod near;
 pub mod page;
 pub mod perform;
 pub mod progress;
 pub mod queue;
 pub mod replay;
+pub mod report;
 pub mod reproduce;
+pub mod run;
 pub mod say;
+mod settle;
+pub mod stop;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -72,7 +74,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::List(args) => list::list(args),
         Command::Describe(args) => describe::describe(args),
         Command::Compare(args) => compare::compare(args, talk),
-        Command::Run(args) => perform::run(args, talk),
+        Command::Run(args) => run::run(args, talk),
         Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Link(args) => link::link(args, talk),
@@ -80,7 +82,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Replay(args) => replay::replay(args, talk),
         Command::Bridge(args) => bridge::bridge(args, talk),
         Command::Ctl(args) => ctl::ctl(args),
-        Command::Report(args) => perform::report(args, talk),
+        Command::Report(args) => report::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }
 }

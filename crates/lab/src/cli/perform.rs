@@ -1,22 +1,16 @@
-//! `run` and `report`, and what every command that runs something shares.
+//! An experiment from its plan to its files: what every command that runs something shares.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use aqmkit_aqm::registry::Link;
-use aqmkit_sim::{Control, Progress, Scenario};
+use aqmkit_sim::Scenario;
 
-use super::args;
-use super::calibrate::settle;
 use super::fail::{Failure, wrong};
-use super::live;
 use super::progress::{Bar, Talk};
 use super::say;
-use crate::capture::{CaptureError, capture};
-use crate::experiment::{Experiment, Overrides, Scale, library_file};
+use super::settle::settle;
+use super::stop::{STOP, listen};
+use crate::experiment::{Experiment, library_file};
 use crate::export;
 use crate::report::terminal::{Screen, summary, verdicts};
 use crate::report::{self, ReportInput, RunData};
@@ -24,41 +18,6 @@ use crate::results::{Axis, Results};
 use crate::run::{self, Outcome, Work};
 use crate::store::{Parameters, Store};
 use crate::verdict::{self, published::Published};
-
-/// Set by Ctrl-C.
-pub(super) static STOP: AtomicBool = AtomicBool::new(false);
-
-impl From<args::Scale> for Scale {
-    fn from(scale: args::Scale) -> Self {
-        match scale {
-            args::Scale::Quick => Scale::Quick,
-            args::Scale::Full => Scale::Full,
-        }
-    }
-}
-
-/// Whether Ctrl-C was pressed since [`listen`].
-#[must_use]
-pub fn stopping() -> bool {
-    STOP.load(Ordering::Relaxed)
-}
-
-/// Makes the first Ctrl-C a wish to stop; a second one ends the program at once.
-///
-/// # Errors
-/// When it cannot be caught.
-pub fn listen() -> Result<(), Failure> {
-    static ONCE: Once = Once::new();
-    let mut result = Ok(());
-    ONCE.call_once(|| {
-        result = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
-    });
-    result.map_err(|e| Failure::Environment(format!("Ctrl-C cannot be caught: {e}")))
-}
 
 /// How many runs at a time.
 pub fn jobs(asked: Option<u16>) -> usize {
@@ -161,7 +120,16 @@ fn of_measured(scenario: &Scenario) -> Option<Vec<(String, String)>> {
     Some(table.iter().map(|(k, v)| (k.clone(), text(v))).collect())
 }
 
-fn html(dir: &Path, results: &Results, data: &[RunData<'_>], parameters: &Parameters) -> Result<(), Failure> {
+/// Writes the report into `dir`.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn html(
+    dir: &Path,
+    results: &Results,
+    data: &[RunData<'_>],
+    parameters: &Parameters,
+) -> Result<(), Failure> {
     let input = ReportInput { parameters: parameters.clone(), ..ReportInput::new(results, data) };
     report::write_html(&dir.join("report.html"), &input)?;
     Ok(())
@@ -210,64 +178,4 @@ pub fn failures(failed: &[String]) -> Result<(), Failure> {
 #[must_use]
 pub fn directory(out: Option<&Path>, id: &str) -> PathBuf {
     out.map(Path::to_owned).unwrap_or_else(|| Path::new("results").join(id))
-}
-
-/// `aqmkit run`.
-///
-/// # Errors
-/// As [`perform`] and [`show`].
-pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
-    let overrides =
-        Overrides { set: args.set.clone(), seed: args.how.seed, repeat: args.how.repeat, scale: args.scale.into() };
-    let exp = Experiment::load(&args.experiment, &overrides)?;
-    if args.live {
-        return live::run(&exp, args, talk);
-    }
-    if let Some(file) = &args.pcap {
-        write_pcap(&exp, file, talk)?;
-    }
-    let dir = directory(args.how.out.as_deref(), &exp.id);
-    let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
-    show(&performed, &dir, args.how.json)
-}
-
-/// Simulates the first run of the plan, whether it is stored or not, and writes its packets.
-fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> {
-    let Some(spec) = exp.plan().into_iter().next() else {
-        return wrong("there are no packets to write", "leave out --pcap: this experiment only computes equations");
-    };
-    let file = match File::create(path) {
-        Ok(file) => BufWriter::new(file),
-        Err(e) => return wrong(format!("cannot write to {}: {e}", path.display()), "name another file with --pcap"),
-    };
-    listen()?;
-    let mut on_progress = |_: Progress| if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue };
-    let packets = capture(&spec, file, &mut on_progress).map_err(|e| match e {
-        CaptureError::Stopped => Failure::Stopped(format!("Stopped. {} is not complete.", path.display())),
-        other => Failure::Environment(format!("{}: {other}", path.display())),
-    })?;
-    if talk != Talk::Quiet {
-        say::tell(&format!("{packets} packets of run {} are in {}", run::name(&spec.labels), path.display()));
-    }
-    Ok(())
-}
-
-/// `aqmkit report`.
-///
-/// # Errors
-/// When the directory holds no results, or cannot be written to.
-pub fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
-    let store = Store::existing(&args.dir)?;
-    let results = store.results()?;
-    let runs = store.load_list()?;
-    let data: Vec<_> = runs.iter().map(|(l, output)| RunData { labels: &l.labels, output }).collect();
-    if data.len() < results.planned && talk != Talk::Quiet {
-        say::tell(&format!(
-            "note: {} of {} runs are there; run the experiment for the rest",
-            data.len(),
-            results.planned
-        ));
-    }
-    html(&args.dir, &results, &data, &store.parameters())?;
-    Ok(say::print(&format!("Report: {}", args.dir.join("report.html").display()))?)
 }

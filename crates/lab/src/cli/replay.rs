@@ -11,11 +11,11 @@ use aqmkit_live::replay::{self, CaptureError, Fate, Follow, OutputError, PcapWri
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::wire;
-use super::clock;
 use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::queue;
 use super::say;
+use crate::clock;
 use crate::experiment::Problem;
 use crate::export::{ExportError, Temporary};
 use fates::Fates;

@@ -2,9 +2,9 @@
 
 use aqmkit_base::BitRate;
 
-use super::load::Sought;
 use super::plan::RunSpec;
 use super::resolve::Resolved;
+use super::sought::Sought;
 
 impl Resolved {
     /// About how many packets its links carry, where traffic fills those that are reported. The others, such as those of the

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::exchanges::{Exchanges, Quantity};
-use super::metric::{Names, OVER, PLUS, check_metric};
+use super::metric::{OVER, PLUS, check_metric};
 use super::order::{Bound, OrderChain, Statistic};
-use super::problem::{Origin, Problem, suggest};
+use super::problem::{Origin, Problem};
 use super::read::{Keys, read};
 use super::response::Response;
+use super::scope::{Scope, any_of, no_label, one_of};
 use super::shape;
-use super::sweep::{Axis, Choice};
-use super::tree::{Entry, Node, Value};
+use super::tree::Node;
 
 /// A published value that the experiment claims, and where to look for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,36 +53,6 @@ pub struct Expect {
 
 /// What `along` is for an ordering of windows.
 const WINDOW: &str = "window";
-
-/// What there is to select from.
-#[derive(Debug, Default)]
-pub(super) struct Scope {
-    /// The labels of each axis.
-    pub(super) axes: Vec<(String, Vec<String>)>,
-    /// For each axis and label, the last parts of the keys that it changes, with their values.
-    pub(super) settings: Vec<Vec<BTreeMap<String, String>>>,
-    pub(super) windows: Vec<String>,
-    pub(super) names: Names,
-}
-
-impl Scope {
-    pub(super) fn of_axes(axes: &[Axis]) -> Self {
-        let labels = |a: &Axis| a.choices.iter().map(|c| c.label.clone()).collect();
-        let settings = axes.iter().map(|a| a.choices.iter().map(Choice::settings).collect()).collect();
-        Scope { axes: axes.iter().map(|a| (a.name.clone(), labels(a))).collect(), settings, ..Scope::default() }
-    }
-
-    pub(super) fn labels(&self, axis: &str) -> Option<&[String]> {
-        self.axes.iter().find(|(name, _)| name == axis).map(|(_, labels)| labels.as_slice())
-    }
-
-    /// Says that there is no such axis; `more` are names that would be right too.
-    pub(super) fn no_axis(&self, axis: &str, more: &[&str]) -> Problem {
-        let axes = self.axes.iter().map(|(name, _)| name.as_str());
-        Problem::new(format!("{axis} is not an axis of the sweep"))
-            .right(suggest(axis, axes.chain(more.iter().copied())))
-    }
-}
 
 /// Reads the list of claims.
 pub(super) fn read_expects(list: &Node, scope: &Scope) -> Result<Vec<Expect>, Problem> {
@@ -324,38 +294,4 @@ impl Reader<'_> {
 /// Whether the metric is a sum or a ratio.
 fn is_composed(expect: &Expect) -> bool {
     expect.metric.as_deref().is_some_and(|m| m.contains(PLUS) || m.contains(OVER))
-}
-
-fn no_label(axis: &str, label: &str, known: &[String]) -> Problem {
-    Problem::new(format!("{axis} has no value {label:?}")).right(suggest(label, known.iter().map(String::as_str)))
-}
-
-/// The text of a label: a number is its own.
-pub(super) fn label_text(node: &Node) -> Option<String> {
-    match &node.value {
-        Value::Scalar(toml::Value::String(s)) => Some(s.clone()),
-        Value::Scalar(other) => Some(other.to_string()),
-        _ => None,
-    }
-}
-
-fn one_of(entry: &Entry, known: &[String]) -> Result<String, Problem> {
-    let bad =
-        || Problem::new(format!("{} is not one name", entry.key)).right("write one name in quotes").at(&entry.node.at);
-    let name = label_text(&entry.node).ok_or_else(bad)?;
-    if known.contains(&name) { Ok(name) } else { Err(no_label(&entry.key, &name, known).at(&entry.node.at)) }
-}
-
-/// One label or a list of them, all known.
-pub(super) fn any_of(entry: &Entry, known: &[String]) -> Result<Vec<String>, Problem> {
-    let nodes = match &entry.node.value {
-        Value::Array(nodes) if !nodes.is_empty() => nodes.as_slice(),
-        _ => std::slice::from_ref(&entry.node),
-    };
-    let label = |node: &Node| {
-        let bad = || Problem::new(format!("{} is not a label or a list of them", entry.key)).at(&node.at);
-        let label = label_text(node).ok_or_else(bad)?;
-        if known.contains(&label) { Ok(label) } else { Err(no_label(&entry.key, &label, known).at(&node.at)) }
-    };
-    nodes.iter().map(label).collect()
 }

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::expect::{Expect, Scope, any_of, label_text, read_expect};
+use super::expect::{Expect, read_expect};
 use super::patch::merge;
 use super::problem::{Problem, suggest};
+use super::scope::{Scope, any_of, label_text};
 use super::tree::{Entry, Node, Value};
 use crate::results::{Table, TableCell};
 

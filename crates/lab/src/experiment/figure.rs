@@ -1,10 +1,10 @@
 //! `[[figure]]`: the figures of a paper, as its reader knows them, at the head of the report's plots.
 
-use super::expect::Scope;
 use super::metric::{OVER, PLUS, check_metric};
 use super::predict::selector;
 use super::problem::{Problem, suggest};
 use super::read::{Keys, read};
+use super::scope::Scope;
 use super::shape;
 use super::tree::Node;
 use crate::formula;

@@ -12,8 +12,8 @@ use aqmkit_flows::traffic::registry::Spec;
 
 use super::catalogue::embedded;
 use super::problem::Problem;
-use super::rate::{Varying, parse_trace};
 use super::recording::record;
+use super::varying::{Varying, parse_trace};
 
 /// Where data files lie, and what was read of them: the combinations of a sweep share it.
 pub(super) struct Files {

@@ -1,48 +1,27 @@
-//! `load`: what a traffic is to offer, and the runs that find the population that offers it.
-//!
-//! As the papers did it (le04 4.2, parris01 A.3.4.1): the load of a population is what it would put on the link on average if
-//! nothing were congested. So a trial runs the traffic alone, over the same network with ten times the rates and
-//! plain queues, with the same round trips.
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+//! `load`: what a traffic is to offer, as it is written.
 
 use aqmkit_base::units::parse_rate;
-use aqmkit_base::{BitRate, Duration};
 use aqmkit_flows::traffic::registry::Spec;
 use serde::Serialize;
 
-use super::Experiment;
-use super::group::Group;
-use super::link::Link;
 use super::network::{Network, Route};
-use super::plan::RunSpec;
 use super::problem::Problem;
-use super::queue::plain;
-use super::rate::LinkRate;
-use super::resolve::{Resolved, Window};
 use super::tree::{Node, Value};
 
 /// How much faster the links of a trial are: as the gigabit link beside the one of 100 Mb/s in le04.
-const FASTER: u64 = 10;
-/// The longest time over which a trial is measured: it bounds the cost where runs take hours.
-const LONGEST: Duration = Duration::from_secs(20 * 60);
-/// The seed of all trials: a population does not depend on the seed of the runs that use it.
-const SEED: u64 = 1;
-/// The amount of the first trial at most: small enough that few links of trials are congested by it.
-const FIRST: f64 = 100.0;
+pub(super) const FASTER: u64 = 10;
 
 /// What a traffic is to offer.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Load {
     /// As it is written.
-    written: String,
-    bps: u64,
+    pub(super) written: String,
+    pub(super) bps: u64,
     /// The link on which it is to be offered, by number.
-    link: usize,
+    pub(super) link: usize,
     /// The link back whose load counts too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    back: Option<usize>,
+    pub(super) back: Option<usize>,
 }
 
 /// Reads the `load` of a traffic.
@@ -96,142 +75,4 @@ fn crossed(routes: &[Route], network: &Network) -> usize {
         return network.measured;
     }
     way.iter().copied().min_by_key(|&l| network.links[l].rate.mean).unwrap_or(network.measured)
-}
-
-/// A traffic on a network whose population is to be found.
-#[derive(Clone, Debug)]
-pub struct Sought {
-    /// The traffic's name.
-    pub traffic: String,
-    /// The load as it is written.
-    pub load: String,
-    /// The load in bits per second.
-    pub bps: u64,
-    /// The parameter that is sought.
-    pub parameter: &'static str,
-    /// The amount to begin with.
-    pub first: f64,
-    /// The link back whose load counts too.
-    back: Option<usize>,
-    /// The network of the trials, with the traffic alone.
-    pub(super) network: Arc<Resolved>,
-    /// What tells it from others.
-    key: String,
-}
-
-/// A run that measures the load of a population.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    /// The run.
-    pub run: RunSpec,
-    /// The amount of which the load is measured.
-    pub amount: f64,
-    /// The value of the parameter that it stands for.
-    pub value: f64,
-    /// The names of the links on which the load is measured: it is the sum.
-    pub links: Vec<String>,
-}
-
-impl Sought {
-    fn of(group: &Group, load: &Load, run: &Resolved) -> Result<Sought, Problem> {
-        let mut spec = group.spec.clone();
-        let (parameter, first) = spec.knob().map_or(("population", 1.0), |k| (k.field(), k.amount()));
-        let duration = run.duration.min(LONGEST);
-        let mut alone = group.clone();
-        (alone.start, alone.stop, alone.class, alone.load) = (None, None, 0, None);
-        let network = Resolved {
-            duration,
-            warmup: run.warmup,
-            interval: duration,
-            classes: vec![group.name.clone()],
-            windows: vec![Window { name: "all".to_owned(), from: Duration::ZERO, to: duration }],
-            links: run.links.iter().map(reported).collect::<Result<_, _>>()?,
-            measured: load.link,
-            groups: vec![alone],
-            uncongested: false,
-        };
-        let key = serde_json::to_string(&(load, &network)).unwrap_or_else(|_| format!("{load:?} {network:?}"));
-        Ok(Sought {
-            traffic: group.name.clone(),
-            load: load.written.clone(),
-            bps: load.bps,
-            parameter,
-            first: first.min(FIRST),
-            back: load.back,
-            network: Arc::new(network),
-            key,
-        })
-    }
-
-    /// A trial with an amount, or as near to it as it can be; nothing where there can be no such population.
-    ///
-    /// # Errors
-    /// When the model cannot be prepared.
-    pub fn trial(&self, amount: f64) -> Result<Option<Trial>, Problem> {
-        let found = self.network.groups.iter().map(|g| g.with_amount(amount)).next().transpose();
-        let Some((group, became)) = found.map_err(|e| Problem::new(e.to_string()))?.flatten() else { return Ok(None) };
-        let value = group.spec.clone().knob().map_or(became, |k| k.value());
-        let labels = BTreeMap::from([
-            ("calibration".to_owned(), format!("{} at {}", self.traffic, self.load)),
-            (self.parameter.to_owned(), value.to_string()),
-        ]);
-        let links = [self.network.measured].into_iter().chain(self.back);
-        let links = links.map(|l| self.network.links[l].name.clone()).collect();
-        let network = Arc::new(Resolved { groups: vec![group], ..(*self.network).clone() });
-        Ok(Some(Trial { run: RunSpec::new(&labels, &network, SEED, 1), amount: became, value, links }))
-    }
-}
-
-/// A link of a trial: it is uncongested, and reported.
-fn reported(link: &Link) -> Result<Link, Problem> {
-    Ok(Link { report: true, ..uncongested(link)? })
-}
-
-/// A link on which nothing queues for long: where a trace varies the rate, its mean stands for it.
-pub(super) fn uncongested(link: &Link) -> Result<Link, Problem> {
-    let mean = BitRate::from_bps(link.rate.mean.as_bps().saturating_mul(FASTER));
-    let rate = LinkRate { mean, trace: None };
-    Ok(Link { rate, aqm: plain()?, ..link.clone() })
-}
-
-impl Experiment {
-    /// The populations that are to be found before it can be run, each once.
-    ///
-    /// # Errors
-    /// When the network of the trials cannot be made.
-    pub fn sought(&self) -> Result<Vec<Sought>, Problem> {
-        let mut all: Vec<Sought> = Vec::new();
-        for (_, run) in &self.runs {
-            for group in &run.groups {
-                let Some(load) = &group.load else { continue };
-                let sought = Sought::of(group, load, run)?;
-                if !all.iter().any(|s| s.key == sought.key) {
-                    all.push(sought);
-                }
-            }
-        }
-        Ok(all)
-    }
-
-    /// The experiment with the populations that were found, as amounts.
-    ///
-    /// # Errors
-    /// When a model cannot be prepared.
-    pub fn settled(&self, found: &[(Sought, f64)]) -> Result<Experiment, Problem> {
-        let mut settled = self.clone();
-        for (_, run) in &mut settled.runs {
-            let mut changed = (**run).clone();
-            for group in &mut changed.groups {
-                let Some(load) = group.load.clone() else { continue };
-                let key = Sought::of(group, &load, run)?.key;
-                let Some((_, amount)) = found.iter().find(|(s, _)| s.key == key) else { continue };
-                let with = group.with_amount(*amount).map_err(|e| Problem::new(e.to_string()))?;
-                if let Some((with, _)) = with {
-                    *group = with;
-                }
-            }
-            *run = Arc::new(changed);
-        }
-        Ok(settled)
-    }
 }

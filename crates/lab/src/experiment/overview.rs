@@ -3,9 +3,9 @@
 use aqmkit_base::{BitRate, Duration};
 use serde::Deserialize;
 
-use super::expect::Scope;
 use super::problem::{Problem, suggest};
 use super::read::{Keys, read};
+use super::scope::Scope;
 use super::tree::Node;
 use crate::results;
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use aqmkit_base::Duration;
 use serde::Deserialize;
 
-use super::expect::{Scope, any_of};
 use super::metric::Names;
 use super::problem::{Problem, nearest, suggest};
 use super::read::{Keys, read};
+use super::scope::{Scope, any_of};
 use super::shape;
 use super::tree::Node;
 use crate::formula;

@@ -1,14 +1,12 @@
 //! The rate of a link: a number, or a trace of delivery opportunities.
 
-use std::sync::Arc;
-
 use aqmkit_base::BitRate;
-use aqmkit_base::trace::Trace;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::files::Files;
 use super::problem::Problem;
+use super::varying::Varying;
 
 /// A value of `rate`.
 #[derive(Clone, Debug)]
@@ -44,14 +42,6 @@ pub(super) struct LinkRate {
     pub(super) trace: Option<Varying>,
 }
 
-/// A trace with the hash of its text, which stands for it where runs are told apart.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Varying {
-    pub(super) hash: String,
-    #[serde(skip)]
-    pub(super) trace: Arc<Trace>,
-}
-
 impl Rate {
     /// The rate, its trace read from beside the experiment.
     pub(super) fn resolve(&self, files: &Files) -> Result<LinkRate, Problem> {
@@ -63,10 +53,4 @@ impl Rate {
             }
         }
     }
-}
-
-/// Reads the text of a trace.
-pub(super) fn parse_trace(name: &str, text: &str) -> Result<Varying, Problem> {
-    let trace = Trace::parse(name, text).map_err(|e| Problem::new(e.to_string()).right(e.right))?;
-    Ok(Varying { hash: blake3::hash(text.as_bytes()).to_string(), trace: Arc::new(trace) })
 }

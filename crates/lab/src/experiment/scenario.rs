@@ -10,11 +10,11 @@ use aqmkit_sim::scenario::{self, Scenario};
 use super::delays::Delays;
 use super::group::Group;
 use super::link::Link;
-use super::load::uncongested;
 use super::network::Route;
 use super::plan::RunSpec;
 use super::problem::Problem;
 use super::resolve::{Resolved, Window};
+use super::sought::uncongested;
 
 /// Of more exchanges, only the counts by size and duration are kept: all runs of an experiment are in memory together.
 const MAX_EXCHANGES: usize = 50_000;

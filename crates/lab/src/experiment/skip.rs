@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::expect::{Scope, any_of};
 use super::problem::Problem;
-use super::sweep::Axis;
+use super::scope::{Scope, any_of};
+use super::sweep::{Axis, SKIP};
 use super::tree::Node;
-
-/// The key.
-pub(super) const SKIP: &str = "skip";
 
 /// Labels by axis, any of those listed: a combination that has them all is left out.
 #[derive(Debug, Default)]

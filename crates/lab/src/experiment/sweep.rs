@@ -6,7 +6,6 @@ use super::keys::{is_of_the_file, is_swept, swept};
 use super::patch::Patch;
 use super::path::Path;
 use super::problem::{Problem, suggest};
-use super::skip::SKIP;
 use super::tree::{Entry, Node, Value};
 
 /// One axis.
@@ -35,6 +34,9 @@ impl Choice {
         self.patches.iter().filter_map(named).chain(self.called.clone()).collect()
     }
 }
+
+/// The key of `[sweep]` that is no axis: combinations that are not run.
+pub(super) const SKIP: &str = "skip";
 
 /// Names that mean something else in labels, beside the keys of the file.
 const TAKEN: &[&str] = &["window", "class", "app", "link"];

@@ -4,23 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
 
-use super::columns::{floats, gather, row_each, texts};
+use super::columns::{Table, floats, gather, row_each, texts};
 use super::tables;
 use crate::report::RunData;
 use crate::report::metrics::flatten;
 use crate::results::{Expectation, Results};
-
-/// A table: batches of one schema.
-#[derive(Clone, Debug)]
-pub struct Table {
-    /// Its columns.
-    pub schema: SchemaRef,
-    /// Its rows.
-    pub batches: Vec<RecordBatch>,
-}
 
 /// Which table of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

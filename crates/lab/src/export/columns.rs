@@ -16,9 +16,17 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::atomic::write_atomically;
-use super::batches::Table;
 use super::error::{Cause, ExportError};
 use crate::report::RunData;
+
+/// A table: batches of one schema.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its columns.
+    pub schema: SchemaRef,
+    /// Its rows.
+    pub batches: Vec<RecordBatch>,
+}
 
 /// The columns that say which run a row belongs to.
 pub(super) struct LabelColumns {

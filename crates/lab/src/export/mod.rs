@@ -13,7 +13,8 @@ use std::io::Write;
 use std::path::Path;
 
 pub use atomic::{Temporary, write_atomically};
-pub use batches::{Kind, Table, runs, table, verdicts};
+pub use batches::{Kind, runs, table, verdicts};
+pub use columns::Table;
 pub use columns::settings as parquet_settings;
 pub use error::ExportError;
 

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::run::AXIS;
 use crate::results::{Agreement, Entry, Results};
 
+/// The axis that says where a run was done.
+pub const AXIS: &str = "on";
 /// Points of utilisation.
 const UTILIZATION: f64 = 3.0;
 /// Share of the larger delay, and milliseconds.

@@ -13,14 +13,12 @@ use aqmkit_live::timing::be_punctual;
 use aqmkit_sim::output::{Distribution, Engine, Series, Window};
 use aqmkit_sim::{Control, Output, Progress, Scenario};
 
+use super::agree::AXIS;
 use super::hosts::{Hosts, Record};
 use super::plan::{self, NotLive, on_the_clock};
 use super::stats;
 use crate::experiment::RunSpec;
 use crate::run::{Stop, Work};
-
-/// The axis that says where a run was done.
-pub const AXIS: &str = "on";
 
 /// A run of an experiment, in the simulator or on a live link.
 #[derive(Clone, Debug)]

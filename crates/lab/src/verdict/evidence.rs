@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::exchanges;
 use super::response::{Times, taken};
+use super::statistics::{mean, mean_of_known};
 use super::unit::{self, Quantity};
 use crate::experiment::{Expect, OVER, PLUS, Statistic};
 use crate::report::RunData;
@@ -53,7 +54,7 @@ impl<'a> Evidence<'a> {
         let mut seen = Vec::new();
         for run in runs {
             for w in &run.output.windows {
-                let entry = crate::run::entry(run.labels, w, run.output.engine);
+                let entry = Entry::of(run.labels, w, run.output.engine);
                 let values = serde_json::to_value(&entry)?;
                 let Entry { labels, .. } = entry;
                 seen.push(Seen { labels, values, from_s: w.from_s, to_s: w.to_s, output: run.output });
@@ -239,25 +240,6 @@ fn value_of(statistic: Statistic, mut seconds: Vec<f64>) -> Option<f64> {
     })
 }
 
-/// The mean of those that are numbers; NaN of none.
-fn mean_of_known(values: &[f64]) -> f64 {
-    let known: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
-    known.iter().sum::<f64>() / known.len() as f64
-}
-
-/// The arithmetic mean; NaN of nothing.
-pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// The standard deviation of a sample; none of fewer than two.
-pub fn deviation(values: &[f64]) -> Option<f64> {
-    let n = values.len();
-    let m = mean(values);
-    let squares: f64 = values.iter().map(|x| (x - m).powi(2)).sum();
-    (n > 1).then(|| (squares / (n - 1) as f64).sqrt())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,11 +278,5 @@ mod tests {
         assert_eq!((of("p0"), of("p10"), of("p90"), of("p91")), (Some(1.0), Some(1.0), Some(9.0), Some(10.0)));
         assert_eq!(of("share>=8"), Some(0.3));
         assert_eq!(value_of(Statistic::Mean, vec![f64::NAN]), None);
-    }
-
-    #[test]
-    fn deviation_is_of_a_sample() {
-        assert_eq!(deviation(&[1.0]), None);
-        assert_eq!(deviation(&[1.0, 3.0]), Some(2.0_f64.sqrt()));
     }
 }

@@ -2,7 +2,7 @@
 
 use aqmkit_sim::output::ExchangeRecord;
 
-use super::evidence::mean;
+use super::statistics::mean;
 use crate::experiment::{Exchanges, Expect, Quantity};
 
 /// The claim's quantity over the exchanges of its app that began in the window; none where it is a time and there are none.

@@ -8,17 +8,19 @@ pub mod evidence;
 mod exchanges;
 pub mod published;
 mod response;
+mod statistics;
 pub mod unit;
 
 use std::collections::BTreeMap;
 
-use evidence::{Combination, Evidence, Sample, deviation, mean};
+use evidence::{Combination, Evidence, Sample};
 use published::{Kind, Published, Row};
+use statistics::{deviation, mean};
 use unit::{Quantity, Unit};
 
-use crate::cli::near::closest;
 use crate::experiment::{Bound, Expect, OrderChain, Relation};
 use crate::formula;
+use crate::near::closest;
 use crate::results::Expectation;
 
 /// Finds the first thing that is wrong with claims beyond what the experiment's own check sees: rows of

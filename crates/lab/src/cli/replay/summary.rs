@@ -132,7 +132,7 @@ impl<'a> Told<'a> {
             engine: Engine {
                 wall_s: self.wall_s,
                 packets_per_s: if self.wall_s > 0.0 { total as f64 / self.wall_s } else { 0.0 },
-                peak_rss_bytes: crate::cli::clock::peak_rss().unwrap_or(0),
+                peak_rss_bytes: crate::clock::peak_rss().unwrap_or(0),
             },
         };
         Ok(serde_json::to_string_pretty(&json)?)

@@ -1,0 +1,58 @@
+//! `run`: one experiment, simulated or on real traffic, and its packets.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use aqmkit_sim::{Control, Progress};
+
+use super::args;
+use super::fail::{Failure, wrong};
+use super::live;
+use super::perform::{directory, jobs, perform, show};
+use super::progress::Talk;
+use super::say;
+use super::stop::{listen, stopping};
+use crate::capture::{CaptureError, capture};
+use crate::experiment::{Experiment, Overrides};
+use crate::run::name;
+
+/// `aqmkit run`.
+///
+/// # Errors
+/// As [`perform`] and [`show`].
+pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
+    let overrides =
+        Overrides { set: args.set.clone(), seed: args.how.seed, repeat: args.how.repeat, scale: args.scale.into() };
+    let exp = Experiment::load(&args.experiment, &overrides)?;
+    if args.live {
+        return live::run(&exp, args, talk);
+    }
+    if let Some(file) = &args.pcap {
+        write_pcap(&exp, file, talk)?;
+    }
+    let dir = directory(args.how.out.as_deref(), &exp.id);
+    let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
+    show(&performed, &dir, args.how.json)
+}
+
+/// Simulates the first run of the plan, whether it is stored or not, and writes its packets.
+fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> {
+    let Some(spec) = exp.plan().into_iter().next() else {
+        return wrong("there are no packets to write", "leave out --pcap: this experiment only computes equations");
+    };
+    let file = match File::create(path) {
+        Ok(file) => BufWriter::new(file),
+        Err(e) => return wrong(format!("cannot write to {}: {e}", path.display()), "name another file with --pcap"),
+    };
+    listen()?;
+    let mut on_progress = |_: Progress| if stopping() { Control::Stop } else { Control::Continue };
+    let packets = capture(&spec, file, &mut on_progress).map_err(|e| match e {
+        CaptureError::Stopped => Failure::Stopped(format!("Stopped. {} is not complete.", path.display())),
+        other => Failure::Environment(format!("{}: {other}", path.display())),
+    })?;
+    if talk != Talk::Quiet {
+        say::tell(&format!("{packets} packets of run {} are in {}", name(&spec.labels), path.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! Loads made into populations, before anything runs.
+
+use std::path::Path;
+
+use super::fail::Failure;
+use super::progress::{Bar, Talk};
+use super::stop::{STOP, listen};
+use crate::calibrate::{Failed, Found, calibrated};
+use crate::experiment::Experiment;
+use crate::run::How;
+use crate::store::Store;
+
+/// The experiment with all its populations found; trials that the store has are not made again.
+///
+/// # Errors
+/// When a population cannot be found, or Ctrl-C was pressed.
+pub(super) fn settle(
+    exp: &Experiment,
+    store: &Store,
+    jobs: usize,
+    talk: Talk,
+    dir: &Path,
+) -> Result<(Experiment, Vec<Found>), Failure> {
+    if exp.sought()?.is_empty() {
+        return Ok((exp.clone(), Vec::new()));
+    }
+    listen()?;
+    let bar = Bar::of_trials(talk);
+    let result = calibrated(exp, How { jobs, store, watch: &bar, cancel: &STOP });
+    bar.finish();
+    result.map_err(|e| match e {
+        Failed::Problem(problem) => Failure::Problem(problem),
+        Failed::Io(error) => error.into(),
+        Failed::Cancelled => Failure::Stopped(format!(
+            "Stopped while calibrating. What was measured is kept in {}; the same command goes on from there.",
+            dir.display()
+        )),
+    })
+}

@@ -1,0 +1,22 @@
+//! A trace of delivery opportunities, as an experiment holds it.
+
+use std::sync::Arc;
+
+use aqmkit_base::trace::Trace;
+use serde::Serialize;
+
+use super::problem::Problem;
+
+/// A trace with the hash of its text, which stands for it where runs are told apart.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Varying {
+    pub(super) hash: String,
+    #[serde(skip)]
+    pub(super) trace: Arc<Trace>,
+}
+
+/// Reads the text of a trace.
+pub(super) fn parse_trace(name: &str, text: &str) -> Result<Varying, Problem> {
+    let trace = Trace::parse(name, text).map_err(|e| Problem::new(e.to_string()).right(e.right))?;
+    Ok(Varying { hash: blake3::hash(text.as_bytes()).to_string(), trace: Arc::new(trace) })
+}
