@@ -1,6 +1,7 @@
 //! The one list of disciplines. A line here buys a name in experiment files and on the command line, a
 //! reference page, the conformance suite, a benchmark and a fuzz entry.
 
+pub use aqmkit_base::page::Entry;
 use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -76,34 +77,6 @@ pub trait Discipline: Clone + std::fmt::Debug + PartialEq + Default + Serialize 
     fn of(spec: &Spec) -> Result<&Self, ParamError>;
 }
 
-/// A discipline by name, with what its page says of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// The name in experiment files and on the command line.
-    pub name: &'static str,
-    /// The source of its file, whose opening doc comment is its reference page.
-    source: &'static str,
-}
-
-impl Entry {
-    /// The reference page in Markdown: the doc comment that opens the discipline's file.
-    #[must_use]
-    pub fn page(&self) -> String {
-        let doc = self.source.lines().take_while(|l| l.starts_with("//!"));
-        let mut page: String =
-            doc.map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n").collect();
-        page.truncate(page.trim_end().len());
-        page
-    }
-
-    /// What it is in one line: the title of its page after the name.
-    #[must_use]
-    pub fn summary(&self) -> &'static str {
-        let title = self.source.lines().next().unwrap_or("");
-        title.split_once(": ").map_or(title, |(_, rest)| rest)
-    }
-}
-
 macro_rules! registry {
     ($($variant:ident = $module:ident, $name:literal;)*) => {
         /// The parameters of one discipline of the catalogue.
@@ -120,7 +93,7 @@ macro_rules! registry {
 
         /// Every discipline, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry { name: $name, source: include_str!(concat!("disciplines/", stringify!($module), ".rs")) },)*
+            $(Entry::new($name, include_str!(concat!("disciplines/", stringify!($module), ".rs"))),)*
         ];
 
         impl Spec {

@@ -14,11 +14,13 @@
 //! | [`flow`] | [`FlowKey`], [`ClassId`]: who a packet belongs to |
 //! | [`rng`] | the one random generator, a stream for each named object |
 //! | [`dist`] | distributions, as inverse transforms with the same bits on every machine |
+//! | [`page`] | reference pages: a name, and the doc comment that opens a file |
 //! | [`units`] | reading and writing quantities as `tc` does: `10mbit`, `30ms`, `1500b` |
 
 pub mod dist;
 pub mod ecn;
 pub mod flow;
+pub mod page;
 pub mod rate;
 pub mod rng;
 pub mod size;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::model::{Data, Format, Knob, Model, Population, TrafficError};
-pub use crate::page::Entry;
+pub use aqmkit_base::page::Entry;
 
 macro_rules! registry {
     ($($variant:ident = $module:ident, $name:literal;)*) => {

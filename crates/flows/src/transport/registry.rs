@@ -1,7 +1,7 @@
 //! What there is of transports: profiles, congestion controls and rate-based transports, for those who list them.
 
 use super::{congestion, rate};
-use crate::page::Entry;
+use aqmkit_base::page::Entry;
 
 /// The profiles, each with what it is in one line.
 const PROFILES: &[(&str, &str)] = &[

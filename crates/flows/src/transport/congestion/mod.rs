@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::profile::{ByteCounting, EcnFeedback, EcnPackets, Profile};
 use super::rate;
 use super::tcp::{Rtt, Sent};
-use crate::page::Entry;
+use aqmkit_base::page::Entry;
 
 mod delivery;
 mod hystart;

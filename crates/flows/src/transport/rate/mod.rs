@@ -7,7 +7,7 @@
 use aqmkit_base::{Duration, Ecn, Instant};
 
 use super::profile::Profile;
-use crate::page::Entry;
+use aqmkit_base::page::Entry;
 
 mod endpoint;
 

@@ -10,7 +10,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(crate) const fn new(name: &'static str, source: &'static str) -> Self {
+    /// An entry with this name, whose page opens `source`.
+    #[must_use]
+    pub const fn new(name: &'static str, source: &'static str) -> Self {
         Entry { name, source }
     }
 
