@@ -116,6 +116,18 @@ pub enum RateReduction {
     Rfc9937,
 }
 
+/// From when on a connection counts as idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdleSince {
+    /// Since anything was received (4.4BSD's `t_idle`): what is asked for on a connection that was silent is answered with the old
+    /// window.
+    Received,
+    /// Since data was last sent (RFC 5681 section 4.1, Linux's `lsndtime`).
+    #[default]
+    Sent,
+}
+
 /// Declares [`Profile`] and [`Overrides`] with the same fields.
 macro_rules! profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
@@ -187,9 +199,15 @@ profile! {
     byte_counting: ByteCounting,
     /// Whether a window equal to the threshold grows as in slow start (4.4BSD) or as in avoidance.
     slow_start_when_equal: bool,
-    /// Whether to go back to the initial window when nothing is in flight and nothing was received for a
+    /// Whether to go back to the initial window when nothing is in flight and the connection was idle for a
     /// retransmission timeout.
     slow_start_after_idle: bool,
+    /// From when on it was idle.
+    idle_since: IdleSince,
+    /// Whether the window grows only while it is what limits: in avoidance where it was full in the last round trip, in slow start
+    /// also where half of it was in flight (RFC 9438 section 5.8, Linux's `tcp_is_cwnd_limited`). Not for controls that pace. Needs
+    /// SACK.
+    cwnd_validation: bool,
     /// Bytes that the peer may have in flight towards this endpoint. Its application always reads, so the
     /// window advertised never changes.
     receive_window: Bytes,
@@ -240,6 +258,8 @@ profile! {
     ecn_packets: EcnPackets,
     /// Whether less than a full segment waits while anything is in flight (RFC 896).
     nagle: bool,
+    /// Whether it waits only while another one that was not full is in flight (Minshall's variant of `nagle`, Linux's). Needs SACK.
+    minshall: bool,
     /// When to acknowledge.
     delayed_ack: DelayedAck,
     /// How many acknowledgements of the start of a connection are not delayed: each segment has its own.
@@ -258,6 +278,8 @@ profile! {
     /// Whether backoff multiplies the least timeout at least. FreeBSD 2.2 multiplied the estimate, which is
     /// 0 or 1 tick where round trips are far below a tick: such a connection hardly backs off.
     backoff_of_minimum: bool,
+    /// What backoff multiplies the timeout by at most, beside `max_rto`: 64 in BSD and in ns-2.
+    max_backoff: u32,
     /// Timeouts of one segment that are answered with a retransmission; the next one ends the connection.
     max_retransmits: u8,
     /// How long to wait after each SYN: one wait for each SYN sent, the connection is given up after the
@@ -310,6 +332,9 @@ impl Profile {
         }
         if self.receive_window == Bytes::ZERO || self.receive_window > short {
             return err("receive_window", self.receive_window.to_string(), "it must be from 1 byte to 4 GiB");
+        }
+        if self.max_backoff == 0 {
+            return err("max_backoff", "0".to_owned(), "it multiplies the timeout: 1 is no backoff");
         }
         if self.initial_window == 0 {
             return err("initial_window", "0".to_owned(), "nothing could be sent");

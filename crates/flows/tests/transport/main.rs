@@ -8,6 +8,7 @@ mod cwr;
 mod delay;
 mod ecn;
 mod harness;
+mod linux;
 mod loss;
 mod open;
 mod profiles;

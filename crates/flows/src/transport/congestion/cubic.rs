@@ -36,8 +36,8 @@
 //!    recommends it. Round trips are measured by timestamps of 1 ms.
 //! 2. The flight, not the window, is multiplied by `beta`, as section 4.6 allows; `W_max` is the window.
 //! 3. What a needless reduction changed is restored (section 4.9) where the profile finds it out: `undo`, `frto`.
-//! 4. Time without anything to send counts if it is shorter than the retransmission timeout; else a new epoch begins
-//!    (section 5.8).
+//! 4. Idle time does not count (section 4.2), and after a retransmission timeout of it a new epoch begins. That a window
+//!    which is not full does not grow either (section 5.8) is the profile's `cwnd_validation`.
 //!
 //! ## Evidence
 //!
@@ -114,6 +114,10 @@ pub(in crate::transport) struct Cubic {
     cwnd_prior: f64,
     epoch: Option<Epoch>,
     hystart: Option<HyStart>,
+    /// When data was last acknowledged in congestion avoidance.
+    heard: Instant,
+    /// Since when the window was not used, if it was not.
+    unused: Option<Instant>,
     /// What a reduction changed, for the case that it was needless: `w_max`, `cwnd_prior`, the epoch.
     before: (f64, f64, Option<Epoch>),
 }
@@ -144,6 +148,11 @@ impl Cubic {
         let p = &cx.profile.cubic;
         let cwnd = self.segments(cx);
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(cwnd, cx));
+        // RFC 9438 section 4.2: t leaves out the time in which the window did not grow because it was not used.
+        if let Some(since) = self.unused.take() {
+            epoch.start = epoch.start + cx.now.since(since.max(epoch.start));
+        }
+        self.heard = cx.now;
         let acked = acked as f64 / cx.mss() as f64;
         let caught_up = p.catch_up && epoch.w_est >= self.cwnd_prior;
         let alpha = if caught_up { 1.0 } else { 3.0 * (1.0 - p.beta) / (1.0 + p.beta) };
@@ -168,7 +177,7 @@ impl Cubic {
         let gives_way = p.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_way { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
-        (self.epoch, self.hystart, self.rest) = (None, None, 0.0);
+        (self.epoch, self.hystart, self.unused, self.rest) = (None, None, None, 0.0);
         cx.whole((cx.flight.min(self.window.cwnd) as f64 * p.beta) as u64).max(2 * cx.mss())
     }
 }
@@ -182,6 +191,8 @@ impl CongestionControl for Cubic {
             cwnd_prior: 0.0,
             epoch: None,
             hystart: HyStart::new(profile.cubic.hystart),
+            heard: Instant::ZERO,
+            unused: None,
             before: (0.0, 0.0, None),
         }
     }
@@ -201,12 +212,20 @@ impl CongestionControl for Cubic {
         }
         match self.hystart.as_mut().map(|h| h.on_ack(acked, self.window.cwnd, cx)) {
             None => self.window.grow(acked, cx.profile),
-            Some(Step::Grow(bytes)) => self.window.open(bytes, cx.profile),
+            Some(Step::Grow(bytes)) => self.window.open(self.window.within_threshold(bytes, cx.profile), cx.profile),
             Some(Step::End) => {
                 self.window.ssthresh = self.window.cwnd;
                 self.hystart = None;
             }
         }
+    }
+
+    fn on_unused(&mut self, cx: &Cx<'_>) {
+        self.unused.get_or_insert(cx.now);
+    }
+
+    fn on_restart(&mut self, _cx: &Cx<'_>) {
+        self.unused.get_or_insert(self.heard);
     }
 
     fn on_loss(&mut self, cx: &Cx<'_>) {
@@ -221,8 +240,9 @@ impl CongestionControl for Cubic {
 
     /// RFC 9438 section 4.8: congestion avoidance after a timeout begins at its plateau.
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
-        let ssthresh = self.reduce(cx);
-        self.w_max = 0.0;
+        // What timed out before has been answered: what is left of the window tells nothing more.
+        let ssthresh = if again { self.window.ssthresh } else { self.reduce(cx) };
+        (self.w_max, self.epoch, self.rest) = (0.0, None, 0.0);
         if cx.profile.cubic.hystart == SlowStartEnd::Linux {
             // `HyStart++` is for the first slow start only (RFC 9406 section 4.3); Linux looks again.
             self.hystart = HyStart::new(SlowStartEnd::Linux);

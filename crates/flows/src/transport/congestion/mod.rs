@@ -179,6 +179,9 @@ pub trait CongestionControl {
         self.window_mut().cwnd = cx.mss();
     }
 
+    /// New data was acknowledged, but the window was not full and does not grow (see `cwnd_validation` of profiles).
+    fn on_unused(&mut self, _cx: &Cx<'_>) {}
+
     /// The peer echoed congestion experienced: at most once for each window of data, and not in recovery.
     fn on_ecn(&mut self, cx: &Cx<'_>);
 
@@ -191,7 +194,7 @@ pub trait CongestionControl {
     /// where [`CongestionControl::SAMPLES_DELIVERY`].
     fn on_sample(&mut self, _cx: &Cx<'_>) {}
 
-    /// Data is about to be sent, and nothing is in flight. Only where [`CongestionControl::SAMPLES_DELIVERY`].
+    /// Data is about to be sent, and nothing is in flight.
     fn on_restart(&mut self, _cx: &Cx<'_>) {}
 
     /// Data is about to be sent after the connection was idle for longer than the retransmission timeout.
@@ -226,15 +229,18 @@ impl Window {
     pub(crate) fn grow(&mut self, acked: u64, p: &Profile) {
         let mss = p.mss.0;
         let step = if self.in_slow_start(p) {
-            // One acknowledgement may cover a whole window, where a hole was filled after a timeout: no further than the
-            // threshold, as in Linux.
-            let most = if p.byte_counting == ByteCounting::Never { mss } else { self.ssthresh - self.cwnd };
-            acked.min(most.max(mss))
+            if p.byte_counting == ByteCounting::Never { acked.min(mss) } else { self.within_threshold(acked, p) }
         } else {
             let counted = if p.byte_counting == ByteCounting::Always { acked } else { mss };
             (mss * counted / self.cwnd).max(1)
         };
         self.open(step, p);
+    }
+
+    /// Of what slow start adds, what does not go beyond the threshold, as in Linux: one acknowledgement may cover a whole window, where a
+    /// hole was filled after a timeout.
+    fn within_threshold(&self, bytes: u64, p: &Profile) -> u64 {
+        bytes.min(self.ssthresh.saturating_sub(self.cwnd).max(p.mss.0))
     }
 
     /// Opens by so many bytes.
@@ -406,6 +412,7 @@ macro_rules! controls {
             fn on_timeout_mended();
             fn on_losses();
             fn on_spurious(before: Window);
+            fn on_unused();
             fn on_handshake_timeout();
             fn on_ecn();
             fn on_feedback(delivered: u64, marked: u64);

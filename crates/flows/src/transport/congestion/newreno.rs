@@ -19,7 +19,8 @@
 //!
 //! ## Deviations
 //!
-//! None from rfc5681 and rfc6582. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no
+//! Duplicates after a recovery may begin another one although they acknowledge no more than `recover`, as in FreeBSD 4.5; rfc6582
+//! (section 3.2 step 2) leaves that to the timer. Of the choices of rfc6582: the impatient variant of the timer, and after recovery no
 //! more window than is in flight and one segment.
 //!
 //! ## Evidence

@@ -164,7 +164,7 @@ impl CongestionControl for Prague {
 
     fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
         if self.window.in_slow_start(cx.profile) {
-            self.window.open(acked, cx.profile);
+            self.window.open(self.window.within_threshold(acked, cx.profile), cx.profile);
         } else {
             let cwnd = self.window.cwnd as f64 + self.rest;
             let bytes = self.increase(cx) * cx.mss() as f64 * acked as f64 / cwnd;

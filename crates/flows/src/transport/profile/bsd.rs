@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration};
 
-use super::{DelayedAck, Profile, Timer, seconds};
+use super::{DelayedAck, IdleSince, Profile, Timer, seconds};
 use crate::transport::congestion::Kind;
 
 impl Profile {
@@ -25,11 +25,13 @@ impl Profile {
             // TCP_MAXWIN: nothing larger can be advertised without scaling.
             cwnd_limit: Bytes(65_535),
             slow_start_when_equal: true,
+            idle_since: IdleSince::Received,
             receive_window: Bytes(16_384),
             delayed_ack: DelayedAck::Tick(Duration::from_millis(200)),
             timer: Timer::Tick(Duration::from_millis(500)),
             initial_rto: Duration::from_secs(6),
             max_rto: Duration::from_secs(64),
+            max_backoff: 64,
             max_retransmits: 12,
             syn: seconds(&[6, 24, 45]),
             syn_ack: seconds(&[6, 24, 45]),

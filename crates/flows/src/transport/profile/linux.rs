@@ -30,6 +30,8 @@ impl Profile {
             // Slow start since 3.13, avoidance since 4.0.
             byte_counting: ByteCounting::SlowStart,
             receive_window: Bytes(3 << 20),
+            cwnd_validation: true,
+            minshall: true,
             sack: true,
             loss_detection: LossDetection::Fack,
             limited_transmit: true,

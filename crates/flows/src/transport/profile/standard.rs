@@ -2,7 +2,9 @@
 
 use aqmkit_base::{Bytes, Duration};
 
-use super::{ByteCounting, DelayedAck, EcnFeedback, EcnPackets, LossDetection, Profile, RateReduction, Timer, seconds};
+use super::{
+    ByteCounting, DelayedAck, EcnFeedback, EcnPackets, IdleSince, LossDetection, Profile, RateReduction, Timer, seconds,
+};
 use crate::transport::congestion::{Kind, cubic, dctcp, prague};
 use crate::transport::rate::{lda, scp, tfrc};
 
@@ -28,6 +30,8 @@ impl Profile {
             byte_counting: ByteCounting::Never,
             slow_start_when_equal: false,
             slow_start_after_idle: true,
+            idle_since: IdleSince::Sent,
+            cwnd_validation: false,
             receive_window: Bytes(1 << 20),
             timestamps: true,
             sack: false,
@@ -47,6 +51,7 @@ impl Profile {
             ecn_option: true,
             ecn_packets: EcnPackets::Data,
             nagle: true,
+            minshall: false,
             delayed_ack: DelayedAck::After(Duration::from_millis(40)),
             quick_acks: 0,
             timer: Timer::Exact,
@@ -55,6 +60,7 @@ impl Profile {
             min_variation: Duration::ZERO,
             max_rto: Duration::from_secs(60),
             backoff_of_minimum: true,
+            max_backoff: 1 << 16,
             max_retransmits: 15,
             syn: seconds(&[1, 2, 4, 8, 16, 32, 64]),
             syn_ack: seconds(&[1, 2, 4, 8, 16, 32]),
@@ -74,6 +80,7 @@ impl Profile {
             receive_window: Bytes(1 << 30),
             nagle: false,
             delayed_ack: DelayedAck::None,
+            max_backoff: 64,
             initial_rto: Duration::from_secs(3),
             min_rto: Duration::from_millis(200),
             syn: seconds(&[3, 6, 12, 24, 48]),

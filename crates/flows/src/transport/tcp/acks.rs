@@ -102,8 +102,13 @@ impl Tcp {
 
     pub(super) fn open_window(&mut self, acked: u64, marked: u64, call: &Call<'_, '_>) {
         // RFC 3168 section 6.1.2: an echo of congestion never opens the window.
-        if marked < acked && !self.in_cwr() {
+        if marked >= acked || self.in_cwr() {
+            return;
+        }
+        if self.uses_window(call.p) {
             control!(self, call, on_ack, acked - marked);
+        } else {
+            control!(self, call, on_unused);
         }
     }
 
@@ -192,8 +197,14 @@ impl Tcp {
         }
         self.retries += 1;
         self.rtt.back_off();
-        if !again {
+        if again {
+            self.try_frto_again(call.p);
+        } else {
             self.remember_window(true, call);
+        }
+        if let Some(o) = self.outstanding.as_deref_mut() {
+            // RFC 8985 section 7.1: what was probed for is lost, and no answer to the probe will tell more.
+            o.probe = None;
         }
         control!(self, call, on_timeout, again);
         self.recovery = Recovery::Timeout { until: self.max };

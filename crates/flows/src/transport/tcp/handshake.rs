@@ -12,7 +12,7 @@ impl Tcp {
         }
         self.state = State::SynSent;
         (self.nxt, self.max) = (1, 1);
-        self.heard = self.clock.number(call.p);
+        self.active = self.clock.number(call.p);
         self.start_timing(0, call.p);
         self.send_syn(false, call);
         self.wait_for_answer(call);
@@ -119,6 +119,7 @@ impl Tcp {
             control!(self, call, on_ack, 1);
         }
         self.una = self.max;
+        self.active = self.clock.number(call.p);
         self.disarm();
         self.state = State::Open;
         let rack = self.sack && call.p.uses_rack();

@@ -12,6 +12,7 @@
 //! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
 //! | `prr.rs` | proportional rate reduction |
 //! | `cwr.rs` | the answer to a mark over a round trip |
+//! | `usage.rs` | whether the window is what limits |
 //! | `undo.rs` | needless retransmissions: D-SACK, timestamps, F-RTO, and what is taken back |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
 //! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
@@ -38,6 +39,7 @@ mod sack;
 mod send;
 mod sent;
 mod undo;
+mod usage;
 
 use std::num::NonZeroU64;
 
@@ -51,7 +53,7 @@ use self::ecn::EcnEnd;
 use self::outstanding::{Outstanding, WaitsFor};
 use self::receive::Receiver;
 use super::congestion::{Control, Pacer};
-use super::profile::Profile;
+use super::profile::{IdleSince, Profile};
 use super::segment::{Flags, Segment};
 
 /// What has happened at an endpoint.
@@ -166,8 +168,8 @@ pub struct Tcp {
     end: u64,
     alarm: Alarm,
     clock: Clock,
-    /// The clock's number when anything was last received.
-    heard: u64,
+    /// The clock's number from which on the connection may count as idle: when anything was last received, or data sent.
+    active: u64,
     rtt: Rtt,
     timed: Option<Timed>,
     recovery: Recovery,
@@ -222,7 +224,7 @@ impl Tcp {
             end: 1,
             alarm: Alarm::OFF,
             clock: Clock::new(tick_phase),
-            heard: 0,
+            active: 0,
             rtt: Rtt::new(profile),
             timed: None,
             recovery: Recovery::None,
@@ -278,7 +280,9 @@ impl Tcp {
         } else {
             self.on_segment_otherwise(seg, &mut call);
         }
-        self.heard = self.clock.number(p);
+        if p.idle_since == IdleSince::Received {
+            self.active = self.clock.number(p);
+        }
     }
 
     /// The connection is open.

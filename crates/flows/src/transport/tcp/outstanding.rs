@@ -10,6 +10,7 @@ use super::rack::Rack;
 use super::ranges::{Range, Ranges};
 use super::sent::Sent;
 use super::undo::Undo;
+use super::usage::Usage;
 use crate::transport::profile::{LossDetection, Profile};
 use crate::transport::segment::Segment;
 
@@ -57,6 +58,10 @@ pub(super) struct Outstanding {
     pub(super) undo: Option<Box<Undo>>,
     /// The byte counters of accurate ECN.
     pub(super) counting: Option<Box<Counting>>,
+    /// How much of the window is used.
+    pub(super) usage: Usage,
+    /// Above the last segment that was not full (Linux's `snd_sml`).
+    pub(super) short_end: u64,
     /// How often a reduction was taken back.
     pub(super) undone: u32,
 }
@@ -76,6 +81,8 @@ impl Default for Outstanding {
             sent: None,
             undo: None,
             counting: None,
+            usage: Usage::default(),
+            short_end: 0,
             undone: 0,
         }
     }

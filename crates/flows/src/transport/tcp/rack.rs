@@ -163,7 +163,7 @@ impl Tcp {
             return;
         }
         self.find_late(call);
-        self.enter_recovery_if_lost(call);
+        self.enter_recovery_if_lost(0, call);
         self.output(call);
     }
 

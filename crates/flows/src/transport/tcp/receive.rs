@@ -209,7 +209,9 @@ impl Receiver {
         // 4.4BSD updates the window when the application has read two segments or half the buffer; that,
         // not a counter, makes it acknowledge every second segment (volume 2, section 26.5).
         let delay = self.adapt(p, now);
-        let enough = (2 * p.mss.0).min(p.receive_window.0.div_ceil(2));
+        // Linux acknowledges more than one full segment (`__tcp_ack_snd_check`).
+        let segments = if delay.is_some() { p.mss.0 + 1 } else { 2 * p.mss.0 };
+        let enough = segments.min(p.receive_window.0.div_ceil(2));
         let quick = self.quick < p.quick_acks;
         if quick || p.delayed_ack == DelayedAck::None || u64::from(self.fresh) >= enough {
             self.owed = Owed::AtOnce;

@@ -23,8 +23,8 @@ pub(in crate::transport) struct Rtt {
     shift: u8,
 }
 
-/// 1, 2, 4, 8, 16, 32, 64, 64, … times the timeout (4.4BSD's `tcp_backoff`).
-const MAX_SHIFT: u8 = 6;
+/// More doublings than this make no difference: the largest timeout was reached long before.
+const MAX_SHIFT: u8 = 16;
 
 /// After more timeouts than this the estimate is taken to be wrong, and the next measurement starts afresh
 /// (4.4BSD: a quarter of the retransmissions allowed; RFC 6298 section 5).
@@ -100,8 +100,8 @@ impl Rtt {
         let rto = match (self.shift, p.timer) {
             (0, Timer::Tick(tick)) => self.base.max(tick * u64::from(self.least)),
             (0, Timer::Exact) => self.base,
-            (n, _) if p.backoff_of_minimum => self.base.max(p.min_rto) * (1 << n.min(MAX_SHIFT)),
-            (n, _) => self.base * (1 << n.min(MAX_SHIFT)),
+            (n, _) if p.backoff_of_minimum => self.base.max(p.min_rto) * backoff(n, p),
+            (n, _) => self.base * backoff(n, p),
         };
         rto.clamp(p.min_rto, p.max_rto)
     }
@@ -131,6 +131,11 @@ impl Rtt {
         };
         self.known.then_some(srtt)
     }
+}
+
+/// 1, 2, 4, 8, … times the timeout (RFC 6298 (5.5); 4.4BSD's `tcp_backoff` ends at 64).
+fn backoff(timeouts: u8, p: &Profile) -> u64 {
+    (1 << timeouts.min(MAX_SHIFT)).min(u64::from(p.max_backoff))
 }
 
 fn nanos(ns: i64) -> Duration {

@@ -6,7 +6,7 @@ use super::outstanding::WaitsFor;
 use super::ranges::Range;
 use super::{Call, Recovery, State, Tcp};
 use crate::transport::congestion::Cx;
-use crate::transport::profile::Profile;
+use crate::transport::profile::{IdleSince, Profile};
 use crate::transport::segment::{Flags, Options, Segment};
 
 /// The next piece of the stream to send.
@@ -32,14 +32,16 @@ impl Tcp {
             let idle = self.una == self.max;
             if idle && self.end > self.nxt {
                 self.restart_if_idle_for_long(call);
-                if self.control.samples_delivery() {
-                    control!(self, call, on_restart);
-                }
+                control!(self, call, on_restart);
             }
+            let before = self.nxt;
             if self.sends_by_pipe(call.p) {
                 self.output_by_pipe(idle, call);
             } else {
                 self.output_by_window(idle, call);
+            }
+            if call.p.cwnd_validation && self.nxt != before {
+                self.note_usage(call.p);
             }
             if self.outstanding.is_some() {
                 self.note_app_limited(call.p);
@@ -67,7 +69,7 @@ impl Tcp {
     }
 
     fn restart_if_idle_for_long(&mut self, call: &Call<'_, '_>) {
-        let silence = Clock::length(call.p, self.clock.number(call.p) - self.heard);
+        let silence = Clock::length(call.p, self.clock.number(call.p) - self.active);
         if call.p.slow_start_after_idle && silence >= self.rtt.rto(call.p) {
             control!(self, call, on_idle);
         }
@@ -75,7 +77,7 @@ impl Tcp {
 
     /// 4.4BSD's decision (`tcp_output`; TCP/IP Illustrated volume 2, section 26.3): what of the stream goes
     /// now, if the windows end at `edge`. A full segment always goes. Less goes if it is the last there is
-    /// and nothing is in flight (RFC 896, Nagle), if it is half of the largest window that the peer has
+    /// and nothing is in flight that it has to wait for (RFC 896, Nagle), if it is half of the largest window that the peer has
     /// offered (RFC 1122 section 4.2.3.4, silly windows), or if it went before.
     pub(super) fn next_cut(&self, p: &Profile, edge: u64, idle: bool) -> Option<Cut> {
         let available = self.end.min(edge).saturating_sub(self.nxt);
@@ -92,10 +94,15 @@ impl Tcp {
             return None;
         }
         let go = len == full
-            || (last && (idle || !p.nagle))
+            || (last && (idle || !p.nagle || self.has_no_short_in_flight(p)))
             || len >= u64::from(self.largest_window / 2).max(1)
             || self.nxt < self.max;
         go.then_some(cut)
+    }
+
+    /// Minshall's variant of Nagle's rule, Linux's `tcp_minshall_check`: full segments do not hold back what follows them.
+    fn has_no_short_in_flight(&self, p: &Profile) -> bool {
+        p.minshall && self.outstanding.as_deref().is_some_and(|o| o.short_end <= self.una)
     }
 
     /// Bytes of data in a full segment that goes now: SACK blocks take their part, and after a timeout a piece
@@ -140,6 +147,9 @@ impl Tcp {
             self.limited = self.limited.saturating_add(1);
         }
         let again = cut.seq < self.max;
+        if call.p.minshall && cut.len < call.p.mss.0 && cut.len < self.full_segment(call.p) {
+            self.note_short(cut.end());
+        }
         self.build(cut, again, call);
         self.nxt = cut.end();
         if self.nxt > self.max {
@@ -152,6 +162,12 @@ impl Tcp {
         self.arm_if_off(call);
         if call.p.tail_loss_probe {
             self.await_probe(call);
+        }
+    }
+
+    fn note_short(&mut self, end: u64) {
+        if let Some(o) = self.outstanding.as_deref_mut() {
+            o.short_end = end;
         }
     }
 
@@ -202,6 +218,9 @@ impl Tcp {
             && let Some(pacer) = self.control.pacer_mut()
         {
             pacer.on_sent(call.p.header.0 + u64::from(len), call.now);
+        }
+        if len > 0 && call.p.idle_since == IdleSince::Sent {
+            self.active = self.clock.number(call.p);
         }
         self.receiver.on_sent();
         if self.outstanding.is_some() {

@@ -7,14 +7,15 @@
 //! | after a timeout the second acknowledgement is for what was sent once | RFC 5682 (F-RTO), with SACK its section 3 |
 //!
 //! What follows is Linux's (`tcp_undo_cwnd_reduction`): window and threshold are again what they were before, and what was taken for
-//! lost is in flight. A reduction is remembered until the next, so that a D-SACK may come after the recovery. F-RTO is tried for the
-//! first timeout of a segment outside of recovery.
+//! lost is in flight. A reduction is remembered until the next, so that a D-SACK may come after the recovery. F-RTO is tried for a
+//! timeout outside of recovery and the timeouts that follow it, as in Linux.
 
 use super::acks::control;
 use super::prr::Prr;
 use super::ranges::Range;
 use super::{Call, Recovery, Tcp};
 use crate::transport::congestion::{Cx, Window};
+use crate::transport::profile::Profile;
 use crate::transport::segment::Segment;
 
 /// The most that F-RTO leaves of the window when the timeout was right, in segments (RFC 5682 section 2.1 step 3a).
@@ -61,6 +62,13 @@ impl Tcp {
         let (before, from) = (self.control.window(), self.una);
         let undo = Undo { before, from, resent: 0, top: from, stamp: None, frto };
         self.outstanding.get_or_insert_default().undo = Some(Box::new(undo));
+    }
+
+    /// The timer has expired once more: back to step 1, with what the first timeout reduced.
+    pub(super) fn try_frto_again(&mut self, p: &Profile) {
+        if p.frto && self.retries > 1 {
+            self.set_frto(Frto::Resent);
+        }
     }
 
     fn undo_mut(&mut self) -> Option<&mut Undo> {
@@ -122,6 +130,8 @@ impl Tcp {
                 self.go_back(call);
                 return true;
             }
+            // With SACK duplicates before the retransmission is acknowledged are waited out (RFC 5682 section 3.1 step 2).
+            Frto::Resent if self.sack && acked == 0 => {}
             Frto::Resent => self.set_frto(Frto::Off),
         }
         false
