@@ -2,6 +2,7 @@
 //! lost.
 
 mod accurate_ecn;
+mod bbr;
 mod close;
 mod controls;
 mod cwr;

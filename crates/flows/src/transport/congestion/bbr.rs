@@ -6,7 +6,8 @@
 //!
 //! ## Law
 //!
-//! * `BtlBw` is the largest delivery rate of 10 round trips, `RTprop` the shortest round trip of 10 s [bbr00 section 4.1].
+//! * `BtlBw` is the largest delivery rate of 10 round trips, `RTprop` the shortest round trip of 10 s [bbr00 section 4.1]. A rate that tells
+//!   of the application, or of `ProbeRTT`, counts only where it is no smaller; until one counts, none is forgotten [linux].
 //! * Pacing at `gain x BtlBw`, and a window of `cwnd_gain x BtlBw x RTprop` plus three quanta, at least 4 segments [bbr00
 //!   sections 4.2.1, 4.2.3].
 //! * *Startup*, both gains `2 / ln 2`, until the rate has grown by less than 25 % in three round trips; *Drain*, gain `ln
@@ -34,8 +35,8 @@
 //!
 //! ## Evidence
 //!
-//! `delivery.rs`: its filters by hand. `tests/controls.rs` of the simulator: utilisation and queue on a bottleneck, the
-//! visits to four segments, indifference to losses, even shares.
+//! `delivery.rs`: its filters by hand. `tests/transport/bbr.rs`: what it remembers of the path. `tests/controls.rs` of the simulator:
+//! utilisation and queue on a bottleneck, the visits to four segments, indifference to losses, even shares.
 //!
 //! ## References
 //!
@@ -87,6 +88,10 @@ pub(in crate::transport) struct Bbr {
     mode: Mode,
     rounds: Rounds,
     rate: MaxFilter<RATE_ROUNDS>,
+    /// The newest round that `rate` holds.
+    rated: u64,
+    /// What was sent while between these bytes were delivered was held back by `ProbeRTT`.
+    quiet: (u64, u64),
     least: MinRtt,
     full_rate: f64,
     full_count: u32,
@@ -135,12 +140,20 @@ impl Bbr {
     fn update_rate(&mut self, sample: &Sample) {
         self.rounds.update(sample);
         if self.rounds.started {
-            self.rate.begin(self.rounds.count);
             self.conserving = false;
         }
         if let Some(rate) = sample.rate.filter(|&rate| !sample.app_limited || rate >= self.rate.max()) {
-            self.rate.add(self.rounds.count, rate);
+            self.admit(rate);
         }
+    }
+
+    /// Rounds leave the filter when a rate enters it, as in Linux: as long as nothing is learnt about the path, what is known of it stays.
+    fn admit(&mut self, rate: f64) {
+        let now = self.rounds.count;
+        let oldest = (now + 1).saturating_sub(RATE_ROUNDS as u64);
+        (oldest.max(self.rated + 1)..=now).for_each(|round| self.rate.begin(round));
+        self.rate.add(now, rate);
+        self.rated = now;
     }
 
     /// `BBRCheckCyclePhase`.
@@ -196,8 +209,10 @@ impl Bbr {
         if expired && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_cwnd();
             self.mode = Mode::ProbeRtt { until: None, round_done: false };
+            self.quiet.0 = sample.delivered;
         }
         let Mode::ProbeRtt { until, round_done } = &mut self.mode else { return };
+        self.quiet.1 = sample.delivered + sample.in_flight;
         match *until {
             None if sample.in_flight <= LEAST_SEGMENTS * cx.mss() => {
                 (*until, *round_done) = (Some(cx.now + PROBE_RTT_TIME), false);
@@ -269,6 +284,8 @@ impl CongestionControl for Bbr {
             mode: Mode::Startup,
             rounds: Rounds::default(),
             rate: MaxFilter::new(),
+            rated: 0,
+            quiet: (u64::MAX, 0),
             least: MinRtt::new(),
             full_rate: 0.0,
             full_count: 0,
@@ -281,7 +298,8 @@ impl CongestionControl for Bbr {
     window_and_pacer!();
 
     fn on_sample(&mut self, cx: &Cx<'_>) {
-        let Some(sample) = Sample::read(cx, self.least.rtt.unwrap_or(Duration::ZERO)) else { return };
+        let Some(mut sample) = Sample::read(cx, self.least.rtt.unwrap_or(Duration::ZERO)) else { return };
+        sample.app_limited |= (self.quiet.0..=self.quiet.1).contains(&sample.prior_delivered);
         self.update_rate(&sample);
         self.advance_phase(&sample, cx);
         self.check_full(&sample);

@@ -1,0 +1,81 @@
+//! The control `bbr` over a constant delay. What the peer's window lets through in a round trip stands for the bottleneck.
+
+use aqmkit_base::{Bytes, Duration, Instant};
+use aqmkit_flows::transport::{Kind, LossDetection, Profile};
+
+use crate::harness::{A, Pair, ms};
+
+const WINDOW: u64 = 200_000;
+
+fn profile() -> Profile {
+    Profile {
+        congestion: Kind::Bbr,
+        sack: true,
+        loss_detection: LossDetection::Rack,
+        mss: Bytes(1000),
+        receive_window: Bytes(WINDOW),
+        nagle: false,
+        ..Profile::rfc()
+    }
+}
+
+/// A flow that knows its path: it has sent without end until two seconds.
+fn established(rtt_ms: u64) -> Pair {
+    let mut pair = Pair::connected(&profile(), rtt_ms);
+    pair.keep = false;
+    pair.write(A, u64::MAX);
+    pair.run_until(ms(2_000));
+    pair
+}
+
+/// The same, and everything that it had to send is acknowledged.
+fn idle(rtt_ms: u64) -> Pair {
+    let mut pair = Pair::connected(&profile(), rtt_ms);
+    pair.keep = false;
+    pair.write(A, 40 * WINDOW);
+    pair.run_until(ms(6_000));
+    assert_eq!(pair.ends[A].acked(), 40 * WINDOW);
+    pair
+}
+
+/// Writes a segment every 10 ms.
+fn trickle(pair: &mut Pair, from_ms: u64, until_ms: u64) {
+    for at in (from_ms..until_ms).step_by(10) {
+        pair.run_until(ms(at));
+        pair.write(A, 1_000);
+    }
+}
+
+fn delivered(pair: &mut Pair, until: Instant) -> u64 {
+    let before = pair.ends[A].acked();
+    pair.run_until(until);
+    pair.ends[A].acked() - before
+}
+
+/// A path that is longer by a fifth from two seconds on brings no shorter round trip, and `ProbeRTT` comes after ten seconds. Its 200 ms are
+/// more than ten round trips of four segments, and say nothing of the rate: afterwards the flow is as fast as before.
+#[test]
+fn the_rate_outlasts_probe_rtt() {
+    let mut pair = established(10);
+    pair.delay = Duration::from_millis(6);
+    pair.run_until(ms(3_000));
+    let before = delivered(&mut pair, ms(3_400));
+    let mut at = ms(3_400);
+    while pair.ends[A].cwnd() > 4_000 {
+        at += Duration::from_millis(1);
+        pair.run_until(at);
+        assert!(at < ms(14_000), "no ProbeRTT");
+    }
+    pair.run_until(at + Duration::from_millis(300));
+    let after = delivered(&mut pair, at + Duration::from_millis(700));
+    assert!(after > before * 9 / 10, "{after} bytes in 400 ms, {before} before");
+}
+
+/// An application that has little to say for fifty round trips is no news of the path.
+#[test]
+fn the_rate_outlasts_an_application_with_little_to_send() {
+    let mut pair = idle(40);
+    let before = pair.ends[A].cwnd();
+    trickle(&mut pair, 6_000, 8_000);
+    assert!(pair.ends[A].cwnd() >= before, "{} of {before}", pair.ends[A].cwnd());
+}
