@@ -1,7 +1,7 @@
 //! The control `bbr` over a constant delay. What the peer's window lets through in a round trip stands for the bottleneck.
 
 use aqmkit_base::{Bytes, Duration, Instant};
-use aqmkit_flows::transport::{Kind, LossDetection, Profile};
+use aqmkit_flows::transport::{DelayedAck, Kind, LossDetection, Profile};
 
 use crate::harness::{A, Pair, ms};
 
@@ -15,6 +15,7 @@ fn profile() -> Profile {
         mss: Bytes(1000),
         receive_window: Bytes(WINDOW),
         nagle: false,
+        delayed_ack: DelayedAck::None,
         ..Profile::rfc()
     }
 }
@@ -78,4 +79,42 @@ fn the_rate_outlasts_an_application_with_little_to_send() {
     let before = pair.ends[A].cwnd();
     trickle(&mut pair, 6_000, 8_000);
     assert!(pair.ends[A].cwnd() >= before, "{} of {before}", pair.ends[A].cwnd());
+}
+
+/// Twelve seconds of silence have let any queue run empty: what follows goes at the known rate, 200 kB in each round trip of 40 ms, and
+/// not four segments at a time.
+#[test]
+fn silence_stands_for_probe_rtt() {
+    let mut pair = idle(40);
+    pair.run_until(ms(18_000));
+    pair.write(A, 5 * WINDOW);
+    let mut least = u64::MAX;
+    for at in 18_000..=18_260 {
+        pair.run_until(ms(at));
+        least = least.min(pair.ends[A].cwnd());
+    }
+    assert!(least > WINDOW, "a window of {least} bytes");
+    assert_eq!(pair.ends[A].acked(), 45 * WINDOW, "at 99 % five windows take 202 ms, and a round trip more");
+}
+
+/// The application ends while `ProbeRTT` lasts, and has more a second later: `ProbeRTT` is over.
+#[test]
+fn silence_ends_probe_rtt() {
+    let mut pair = Pair::connected(&profile(), 40);
+    pair.keep = false;
+    pair.write(A, 40 * WINDOW);
+    pair.run_until(ms(6_000));
+    // A path that is longer, so that ten seconds bring no shorter round trip.
+    pair.delay = Duration::from_millis(22);
+    let mut at = 6_000;
+    while pair.ends[A].cwnd() > 4_000 {
+        trickle(&mut pair, at, at + 10);
+        at += 10;
+        assert!(at < 16_000, "no ProbeRTT");
+    }
+    trickle(&mut pair, at, at + 100);
+    pair.run_until(ms(at + 1_000));
+    assert_eq!(pair.ends[A].cwnd(), 4_000);
+    pair.write(A, 1_000);
+    assert!(pair.ends[A].cwnd() > WINDOW, "{}", pair.ends[A].cwnd());
 }

@@ -14,7 +14,8 @@
 //!   2 / 2`, until no more than the product is in flight [bbr00 sections 4.3.2, 4.3.3].
 //! * *`ProbeBW`*: gains 1.25, 0.75 and six times 1, each for `RTprop`; 1.25 until as much is in flight or something
 //!   is lost, 0.75 no longer than until the product is in flight [bbr00 section 4.3.4].
-//! * *`ProbeRTT`*: where 10 s have brought no shorter round trip, 4 segments for 200 ms and a round trip [bbr00 section 4.3.5].
+//! * *`ProbeRTT`*: where 10 s have brought no shorter round trip, 4 segments for 200 ms and a round trip [bbr00 section 4.3.5]. Not
+//!   right after silence, which has emptied the queue already; and what goes then goes at `BtlBw` [bbr00 `BBRHandleRestartFromIdle`].
 //! * A loss: what arrives goes out again for one round trip; then the window returns to what it was [bbr00 section
 //!   4.2.3.4]. A timeout: one segment, and up from there.
 //!
@@ -93,6 +94,8 @@ pub(in crate::transport) struct Bbr {
     /// What was sent while between these bytes were delivered was held back by `ProbeRTT`.
     quiet: (u64, u64),
     least: MinRtt,
+    /// Nothing was delivered yet since sending began after silence.
+    idle_restart: bool,
     full_rate: f64,
     full_count: u32,
     /// The window before a loss or `ProbeRTT`.
@@ -206,35 +209,45 @@ impl Bbr {
     /// `BBRUpdateMinRTT` and `BBRCheckProbeRTT`.
     fn check_probe_rtt(&mut self, sample: &Sample, cx: &Cx<'_>) {
         let expired = self.least.update(sample.rtt, MIN_RTT_WINDOW, cx.now);
-        if expired && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+        let restarted = std::mem::take(&mut self.idle_restart);
+        if expired && !restarted && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_cwnd();
             self.mode = Mode::ProbeRtt { until: None, round_done: false };
             self.quiet.0 = sample.delivered;
         }
+        self.handle_probe_rtt(sample, cx);
+    }
+
+    /// `BBRHandleProbeRTT`.
+    fn handle_probe_rtt(&mut self, sample: &Sample, cx: &Cx<'_>) {
         let Mode::ProbeRtt { until, round_done } = &mut self.mode else { return };
         self.quiet.1 = sample.delivered + sample.in_flight;
-        match *until {
-            None if sample.in_flight <= LEAST_SEGMENTS * cx.mss() => {
-                (*until, *round_done) = (Some(cx.now + PROBE_RTT_TIME), false);
-                self.rounds.restart(sample.delivered);
-            }
-            None => {}
-            Some(end) => {
-                *round_done |= self.rounds.started;
-                if *round_done && cx.now > end {
-                    self.least.at = cx.now;
-                    self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
-                    self.mode = if self.full() { Self::probe_bw(cx.now) } else { Mode::Startup };
-                }
+        if until.is_none() && sample.in_flight <= LEAST_SEGMENTS * cx.mss() {
+            (*until, *round_done) = (Some(cx.now + PROBE_RTT_TIME), false);
+            self.rounds.restart(sample.delivered);
+        } else if until.is_some() {
+            *round_done |= self.rounds.started;
+            if *round_done {
+                self.check_probe_rtt_done(cx.now);
             }
         }
     }
 
+    /// `BBRExitProbeRTT`, when it is time.
+    fn check_probe_rtt_done(&mut self, now: Instant) {
+        let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
+        if now > until {
+            self.least.at = now;
+            self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
+            self.mode = if self.full() { Self::probe_bw(now) } else { Mode::Startup };
+        }
+    }
+
     /// `BBRSetPacingRate`.
-    fn pace(&mut self, cx: &Cx<'_>) {
+    fn pace(&mut self, gain: f64, cx: &Cx<'_>) {
         let p = cx.profile;
         let on_wire = (p.mss.0 + p.header.0) as f64 / p.mss.0 as f64;
-        let rate = self.gains().0 * self.rate.max() * on_wire * MARGIN;
+        let rate = gain * self.rate.max() * on_wire * MARGIN;
         let faster = self.pacer.rate().is_none_or(|now| rate > now.bytes_per_sec());
         if rate > 0.0 && (self.full() || faster) {
             self.pacer.set_rate(rate);
@@ -287,6 +300,7 @@ impl CongestionControl for Bbr {
             rated: 0,
             quiet: (u64::MAX, 0),
             least: MinRtt::new(),
+            idle_restart: false,
             full_rate: 0.0,
             full_count: 0,
             prior_cwnd: 0,
@@ -305,7 +319,7 @@ impl CongestionControl for Bbr {
         self.check_full(&sample);
         self.check_drain(&sample, cx);
         self.check_probe_rtt(&sample, cx);
-        self.pace(cx);
+        self.pace(self.gains().0, cx);
         self.set_cwnd(&sample, cx);
     }
 
@@ -341,6 +355,18 @@ impl CongestionControl for Bbr {
     }
 
     fn on_ecn(&mut self, _cx: &Cx<'_>) {}
+
+    /// `BBRHandleRestartFromIdle`; silence may also have outlasted `ProbeRTT`, as in Linux.
+    fn on_restart(&mut self, cx: &Cx<'_>) {
+        if cx.sent.is_none_or(|sent| sent.rate().app_limited == 0) {
+            return;
+        }
+        self.idle_restart = true;
+        match self.mode {
+            Mode::ProbeBw { .. } => self.pace(1.0, cx),
+            _ => self.check_probe_rtt_done(cx.now),
+        }
+    }
 
     /// It keeps its rate (as in Linux).
     fn on_idle(&mut self, _cx: &Cx<'_>) {}
