@@ -3,7 +3,7 @@
 use aqmkit_base::{Bytes, Duration, Instant};
 use aqmkit_flows::transport::{DelayedAck, Kind, LossDetection, Profile};
 
-use crate::harness::{A, Pair, ms};
+use crate::harness::{A, Fate, Pair, ms};
 
 const WINDOW: u64 = 200_000;
 
@@ -117,4 +117,48 @@ fn silence_ends_probe_rtt() {
     assert_eq!(pair.ends[A].cwnd(), 4_000);
     pair.write(A, 1_000);
     assert!(pair.ends[A].cwnd() > WINDOW, "{}", pair.ends[A].cwnd());
+}
+
+/// An application that leaves the window half empty loses one segment, at any time of a round trip of 40 ms: until a round trip has passed
+/// no more goes out than comes in, and the window stays where the loss has put it.
+#[test]
+fn conservation_lasts_a_round_trip_from_the_loss() {
+    for phase in (0..40).step_by(5) {
+        let mut pair = idle(40);
+        pair.lose_bytes(vec![40 * WINDOW + (100 + phase) * 2_000]);
+        let mut reduced = None;
+        for at in 6_000..6_300 {
+            pair.run_until(ms(at));
+            pair.write(A, 2_000);
+            let cwnd = pair.ends[A].cwnd();
+            if pair.ends[A].stats().fast_retransmits == 1 {
+                let (since, to) = *reduced.get_or_insert((at, cwnd));
+                assert!(to < WINDOW, "{to}");
+                assert!(at > since + 38 || cwnd <= to + 4_000, "{cwnd} from {to} after {} ms", at - since);
+            }
+        }
+        assert!(reduced.is_some() && pair.ends[A].cwnd() > WINDOW);
+    }
+}
+
+/// A whole flight is lost. When the timer has brought it back, the window is again what it was.
+#[test]
+fn a_timeout_that_is_mended_gives_the_window_back() {
+    let mut pair = idle(40);
+    let before = pair.ends[A].cwnd();
+    let mut left = WINDOW / 1_000;
+    pair.script = Box::new(move |from, seg| {
+        let lose = from == A && seg.len > 0 && left > 0;
+        left -= u64::from(lose);
+        if lose { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(A, 2 * WINDOW);
+    let mut at = 6_000;
+    while pair.ends[A].acked() < 41 * WINDOW {
+        at += 1;
+        pair.run_until(ms(at));
+        assert!(at < 10_000, "{} bytes", pair.ends[A].acked());
+    }
+    assert_eq!(pair.ends[A].stats().timeouts, 1);
+    assert!(pair.ends[A].cwnd() >= before, "{} of {before}", pair.ends[A].cwnd());
 }

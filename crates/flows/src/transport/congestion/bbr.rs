@@ -17,7 +17,7 @@
 //! * *`ProbeRTT`*: where 10 s have brought no shorter round trip, 4 segments for 200 ms and a round trip [bbr00 section 4.3.5]. Not
 //!   right after silence, which has emptied the queue already; and what goes then goes at `BtlBw` [bbr00 `BBRHandleRestartFromIdle`].
 //! * A loss: what arrives goes out again for one round trip; then the window returns to what it was [bbr00 section
-//!   4.2.3.4]. A timeout: one segment, and up from there.
+//!   4.2.3.4]. A timeout: one segment, and up from there, until what was in flight has come; then likewise.
 //!
 //! ## Parameters
 //!
@@ -36,7 +36,7 @@
 //!
 //! ## Evidence
 //!
-//! `delivery.rs`: its filters by hand. `tests/transport/bbr.rs`: what it remembers of the path. `tests/controls.rs` of the simulator:
+//! `delivery.rs`: its filters by hand. `tests/transport/bbr.rs`: what outlasts silence, `ProbeRTT` and losses. `tests/controls.rs` of the simulator:
 //! utilisation and queue on a bottleneck, the visits to four segments, indifference to losses, even shares.
 //!
 //! ## References
@@ -100,7 +100,7 @@ pub(in crate::transport) struct Bbr {
     full_count: u32,
     /// The window before a loss or `ProbeRTT`.
     prior_cwnd: u64,
-    /// In recovery; for its first round trip what arrives goes out again.
+    /// In fast recovery, or mending a timeout; for the first round trip of fast recovery what arrives goes out again.
     recovering: bool,
     conserving: bool,
 }
@@ -238,7 +238,7 @@ impl Bbr {
         let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
         if now > until {
             self.least.at = now;
-            self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
+            self.restore_cwnd();
             self.mode = if self.full() { Self::probe_bw(now) } else { Mode::Startup };
         }
     }
@@ -282,6 +282,16 @@ impl Bbr {
     fn save_cwnd(&mut self) {
         let reduced = self.recovering || matches!(self.mode, Mode::ProbeRtt { .. });
         self.prior_cwnd = if reduced { self.prior_cwnd.max(self.window.cwnd) } else { self.window.cwnd };
+    }
+
+    /// `BBRRestoreCwnd`.
+    fn restore_cwnd(&mut self) {
+        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
+    }
+
+    fn end_recovery(&mut self) {
+        (self.recovering, self.conserving) = (false, false);
+        self.restore_cwnd();
     }
 }
 
@@ -328,6 +338,10 @@ impl CongestionControl for Bbr {
     fn on_loss(&mut self, cx: &Cx<'_>) {
         self.save_cwnd();
         (self.recovering, self.conserving) = (true, true);
+        // The round trip of conservation begins now, as in Linux: the one that goes on may be almost over.
+        if let Some(sent) = cx.sent {
+            self.rounds.restart(sent.rate().delivered);
+        }
         let in_flight = cx.sent.map_or(cx.flight, Sent::in_flight);
         self.window.cwnd = in_flight + cx.mss();
     }
@@ -337,21 +351,23 @@ impl CongestionControl for Bbr {
     fn on_partial_ack(&mut self, _acked: u64, _cx: &Cx<'_>) {}
 
     fn on_recovered(&mut self, _acked: u64, _cx: &Cx<'_>) {
-        (self.recovering, self.conserving) = (false, false);
-        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
+        self.end_recovery();
     }
 
     fn on_timeout(&mut self, _again: bool, cx: &Cx<'_>) {
         self.save_cwnd();
-        (self.recovering, self.conserving) = (false, false);
+        (self.recovering, self.conserving) = (true, false);
         self.window.cwnd = cx.mss();
+    }
+
+    fn on_timeout_mended(&mut self, _cx: &Cx<'_>) {
+        self.end_recovery();
     }
 
     /// As in Linux.
     fn on_spurious(&mut self, _before: Window, _cx: &Cx<'_>) {
-        (self.recovering, self.conserving) = (false, false);
         (self.full_rate, self.full_count) = if self.full() { (self.full_rate, self.full_count) } else { (0.0, 0) };
-        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
+        self.end_recovery();
     }
 
     fn on_ecn(&mut self, _cx: &Cx<'_>) {}
