@@ -244,3 +244,84 @@ fn two_blocks_of_sack_go_first() {
     pair.run();
     assert_eq!(pair.ends[B].delivered(), 12_000);
 }
+
+/// The three bits alone, and every segment is acknowledged.
+fn three_bits() -> Profile {
+    Profile { ecn_option: false, nagle: false, ..profile(EcnFeedback::Accurate, DelayedAck::None) }
+}
+
+/// RFC 9768 section 3.2.2.1: the last acknowledgement of the handshake says how the SYN-ACK came through, and is no count. Where it is lost,
+/// data comes first, and what that counts is the SYN-ACK.
+#[test]
+fn the_handshake_counts_no_marks_of_data() {
+    for (packets, marked) in [(EcnPackets::Data, false), (EcnPackets::All, false), (EcnPackets::All, true)] {
+        for lost in [false, true] {
+            let mut pair = Pair::new(&Profile { ecn_packets: packets, ..three_bits() }, 100);
+            let mut left = u32::from(lost);
+            pair.script = Box::new(move |from, seg| {
+                let syn = seg.flags.has(Flags::SYN);
+                let lose = from == A && !syn && left > 0;
+                left -= u32::from(lose);
+                match (lose, syn && marked) {
+                    (true, _) => Fate::Drop,
+                    (false, true) => Fate::Mark,
+                    (false, false) => Fate::Pass,
+                }
+            });
+            pair.connect();
+            pair.run_until(ms(150));
+            if lost {
+                pair.write(A, 1_000);
+            }
+            pair.run_until(ms(300));
+            pair.write(B, 5_000);
+            pair.run_until(ms(450));
+            assert_eq!(pair.ends[B].acked(), 5_000);
+            assert_eq!(pair.ends[B].stats().ecn_reductions, 0, "{packets:?}, marked: {marked}, lost: {lost}");
+        }
+    }
+}
+
+/// The third of five acknowledgements is overtaken by the last, which has told of two marks: later ones do not tell of them again.
+#[test]
+fn an_old_acknowledgement_takes_no_count_back() {
+    let mut pair = Pair::connected(&three_bits(), 100);
+    let mut n = 0;
+    pair.script = Box::new(move |from, seg| {
+        n += u32::from(from == A && seg.len > 0);
+        match from {
+            A if seg.len > 0 && (n == 4 || n == 5) => Fate::Mark,
+            B if seg.ack == 3_001 => Fate::Late(Duration::from_millis(20)),
+            _ => Fate::Pass,
+        }
+    });
+    pair.write(A, 5_000);
+    pair.run_until(ms(300));
+    assert_eq!(pair.ends[A].stats().ecn_reductions, 1);
+    pair.write(A, 3_000);
+    pair.run_until(ms(600));
+    assert_eq!((pair.ends[A].acked(), pair.ends[A].stats().ecn_reductions), (8_000, 1));
+}
+
+/// Data of B says that a mark has come above a hole of A's, and acknowledges nothing. What acknowledges the hole says so again, and then
+/// the mark counts.
+#[test]
+fn data_that_acknowledges_nothing_hides_no_marks() {
+    let mut pair = Pair::connected(&three_bits(), 100);
+    let mut n = 0;
+    pair.script = Box::new(move |from, seg| {
+        n += u32::from(from == A && seg.len > 0);
+        match from {
+            A if seg.len > 0 && n == 1 => Fate::Late(Duration::from_millis(20)),
+            A if seg.len > 0 && n == 2 => Fate::Mark,
+            // The duplicate that says so, too.
+            B if seg.len == 0 && seg.ack == 1 => Fate::Drop,
+            _ => Fate::Pass,
+        }
+    });
+    pair.write(A, 2_000);
+    pair.run_until(ms(210));
+    pair.write(B, 500);
+    pair.run_until(ms(350));
+    assert_eq!((pair.ends[A].acked(), pair.ends[A].stats().ecn_reductions), (2_000, 1));
+}

@@ -130,11 +130,16 @@ impl EcnEnd {
         }
     }
 
-    /// The passive end hears how its SYN-ACK came through: only of a pure acknowledgement, data counts already.
+    /// The passive end hears how its SYN-ACK came through: of a pure acknowledgement in the encoding of the handshake (RFC 9768 table 4),
+    /// of data by the counter, which can have counted nothing else yet.
     pub(super) fn on_handshake_ack(&mut self, seg: &Segment) {
         self.end_handshake();
-        if self.is_accurate() && seg.len == 0 {
-            self.heard = if seg.flags.ace() == greeting(Ecn::Ce) { COUNT_FROM + 1 } else { COUNT_FROM };
+        if self.is_accurate() {
+            self.heard = match seg.flags.ace() {
+                ace if seg.len > 0 => ace,
+                ace if ace == greeting(Ecn::Ce) => COUNT_FROM + 1,
+                _ => COUNT_FROM,
+            };
         }
     }
 
@@ -204,8 +209,12 @@ impl EcnEnd {
     }
 
     /// Of the bytes `delivered`, those that were marked. Not more than were delivered.
+    ///
+    /// An acknowledgement that shows nothing to have arrived leaves the count as it was heard last: it may have been overtaken (RFC 9768
+    /// section 3.2.2.2), the field of the handshake's last is no count (section 3.2.2.1), and what is new in others the next one says too.
     fn marked(&mut self, flags: Flags, delivered: u64, mss: u64) -> u64 {
         match self.feedback {
+            Some(EcnFeedback::Accurate) if delivered == 0 => 0,
             Some(EcnFeedback::Accurate) => {
                 let packets = delivered.div_ceil(mss);
                 let rise = unwrap(flags.ace(), self.heard, packets);
