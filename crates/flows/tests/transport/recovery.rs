@@ -254,6 +254,24 @@ fn a_needless_probe_costs_nothing() {
     assert!(pair.ends[A].cwnd() >= cwnd);
 }
 
+/// RFC 8985 section 7.3. One segment at a time, and round trips that are longer than the probe's timeout from the second on: a probe goes for
+/// it, and what answers one of two copies measures nothing. No probe goes for the third, which is measured; then one may go again.
+#[test]
+fn no_probe_goes_before_a_round_trip_is_measured() {
+    let p = Profile { tail_loss_probe: true, timestamps: false, ..rack(10) };
+    let mut pair = Pair::connected(&p, 100);
+    let mut round_trips = Vec::new();
+    for at in [1_000, 3_000, 5_000, 7_000, 9_000] {
+        pair.run_until(ms(at));
+        pair.write(A, 1_000);
+        pair.run_until(ms(at + 1_900));
+        let (probes, timeouts) = (pair.ends[A].stats().tail_probes, pair.ends[A].stats().timeouts);
+        round_trips.push((pair.ends[A].srtt(&p).unwrap().as_nanos() / 1_000_000, probes, timeouts));
+        pair.delay = Duration::from_millis(300);
+    }
+    assert_eq!(round_trips, [(100, 0, 0), (100, 1, 0), (162, 1, 0), (162, 2, 0), (217, 2, 0)]);
+}
+
 /// Linux: SYNs after 1, 2, 4 s; a lost SYN-ACK is sent again by the timer, or sooner by the SYN; a lost FIN is
 /// probed for at the timeout, which is the round trip and 200 ms.
 #[test]

@@ -49,6 +49,8 @@ pub(super) struct Rack {
     /// Quarters of the shortest round trip added to the first (`RACK.reo_wnd_mult` less one), and for how many recoveries they stay.
     more: u32,
     persists: u8,
+    /// Whether a probe has gone since the last measurement of a round trip.
+    probed: bool,
 }
 
 impl Rack {
@@ -92,6 +94,11 @@ impl Rack {
         self.newest = self.newest.max(entry.number);
     }
 
+    /// Another probe may go once a round trip has been measured.
+    fn note_measurement(&mut self, call: &Call<'_, '_>) {
+        self.probed &= call.sample().is_none();
+    }
+
     /// The round trip that this acknowledgement ends, once.
     pub(super) fn take_measured(&mut self) -> Option<Duration> {
         self.measured.take()
@@ -120,6 +127,7 @@ impl Tcp {
     pub(super) fn find_late(&mut self, call: &Call<'_, '_>) {
         let patience = self.patience(call);
         let Some(o) = self.outstanding.as_deref_mut() else { return };
+        o.rack.note_measurement(call);
         let Some(sent) = &mut o.sent else { return };
         match sent.lose_before(o.rack.newest, patience, call.now) {
             Some(wait) => {
@@ -168,7 +176,8 @@ impl Tcp {
     }
 
     /// `TLP_calc_PTO` of section 7.2: sets the alarm for a probe, if one may be sent: nothing is out of
-    /// order or being mended, and no probe is under way. For profiles with probes.
+    /// order or being mended, no probe is under way, and a round trip was measured since the last (section 7.3: else probes, which end no
+    /// measurement, would keep the sender from learning that the path has become longer). For profiles with probes.
     #[inline(never)]
     pub(super) fn await_probe(&mut self, call: &Call<'_, '_>) {
         if !self.sack || self.recovery != Recovery::None || self.una == self.max {
@@ -180,7 +189,8 @@ impl Tcp {
             None => PROBE_WITHOUT_RTT,
         };
         let Some(o) = self.outstanding.as_deref_mut() else { return };
-        if o.probe.is_none() && o.sacked.is_empty() && o.waits_for != WaitsFor::Reordering {
+        o.rack.note_measurement(call);
+        if o.probe.is_none() && !o.rack.probed && o.sacked.is_empty() && o.waits_for != WaitsFor::Reordering {
             o.waits_for = WaitsFor::Probe;
             self.alarm = Alarm::at(call.now + pto.max(MIN_PROBE)).first(o.expires);
         }
@@ -196,13 +206,16 @@ impl Tcp {
             let last = self.sent_mut().and_then(|s| s.last()).map(|e| Range { start: e.seq, end: e.end() });
             let cut = self.cut_of(last.unwrap_or(whole));
             self.build(cut, true, call);
+            // Karn: nobody can tell which copy is answered.
+            self.timed = None;
         } else {
             let cut = self.cut_of(Range { start: self.nxt, end: self.nxt + room.min(mss) });
             self.send(cut, call);
         }
         self.stats.tail_probes += 1;
         let end = self.max;
-        self.outstanding.get_or_insert_default().probe = Some(Probe { end, resent });
+        let o = self.outstanding.get_or_insert_default();
+        (o.probe, o.rack.probed) = (Some(Probe { end, resent }), true);
         self.arm(call);
     }
 
