@@ -45,6 +45,8 @@ struct Open {
     /// Data units that were announced: in exchanges, or by side.
     announced: [u64; 2],
     steps: Vec<Step>,
+    /// Whether an end was read in the alternative form, by side.
+    over: [bool; 2],
     /// Waits of the original form that no data unit has followed yet, by side.
     pending: [Option<u64>; 2],
 }
@@ -127,8 +129,8 @@ impl Open {
             *slot = number(word, u64::from(u32::MAX))?;
         }
         let text = text.to_owned();
-        let (steps, pending) = (Vec::new(), [None; 2]);
-        Ok(Open { line, text, start_us: first, concurrent, alternative, announced, steps, pending })
+        let (steps, over, pending) = (Vec::new(), [false; 2], [None; 2]);
+        Ok(Open { line, text, start_us: first, concurrent, alternative, announced, steps, over, pending })
     }
 
     fn entry(&mut self, word: &str, rest: &[&str]) -> Result<(), Wanted> {
@@ -162,17 +164,14 @@ impl Open {
         self.not_over(from)?;
         let after = if send > 0 || self.concurrent { After::Send } else { self.after(from) };
         self.steps.push(Step { from, after, wait_us: send.max(receive), bytes });
+        self.over[from as usize] |= bytes == 0;
         Ok(())
     }
 
-    /// A side must not send after its end.
+    /// A side must not send after its end; of a sequential connection neither side after either's.
     fn not_over(&self, from: Side) -> Result<(), Wanted> {
-        let over = |s: &&Step| s.bytes == 0 && (s.from == from || !self.concurrent);
-        if self.steps.iter().any(|s| over(&s)) {
-            Err("nothing can follow the end (0 bytes)".to_owned())
-        } else {
-            Ok(())
-        }
+        let over = if self.concurrent { self.over[from as usize] } else { self.over.contains(&true) };
+        if over { Err("nothing can follow the end (0 bytes)".to_owned()) } else { Ok(()) }
     }
 
     /// From when a side waits that says nothing about it: from receipt where the other side sent last.
@@ -341,6 +340,25 @@ A 6000000 0 0
         let text: String = (0..200_000).map(|i| format!("S {i} 1 0 0\nI 0 0 300\nA 0 10 5000\n")).collect();
         let vectors = parse("x", &text).unwrap();
         assert_eq!((vectors.all.len(), vectors.steps(&vectors.all[199_999]).len()), (200_000, 2));
+    }
+
+    #[test]
+    fn many_units_load() {
+        for kind in ["S 0 500000 0 0", "C 0 500000 500000 0 0"] {
+            let text = format!("{kind}\n{}", "I 0 0 300\nA 0 0 5000\n".repeat(500_000));
+            let vectors = parse("x", &text).unwrap();
+            assert_eq!(vectors.steps(&vectors.all[0]).len(), 1_000_000);
+        }
+    }
+
+    /// Of a concurrent connection a side may end before the other.
+    #[test]
+    fn nothing_follows_the_end_of_a_side() {
+        let error = |text: &str| parse("x", text).err().map(|e| e.to_string());
+        assert_eq!(error("C 1 1 1 1\nI 0 0 5\nI 0 0 0\nA 0 0 5\nA 0 0 0\n"), None);
+        for text in ["C 1 1 1 1\nA 0 0 5\nI 0 0 0\nI 0 0 5\n", "S 1 1 1 1\nI 0 0 5\nI 0 0 0\nA 0 0 5\n"] {
+            assert!(error(text).is_some_and(|e| e.starts_with("x line 4") && e.contains("follow the end")), "{text}");
+        }
     }
 
     proptest! {

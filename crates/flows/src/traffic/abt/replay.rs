@@ -31,8 +31,10 @@ pub(super) trait Source: Send {
 struct Play {
     script: Script,
     started: Instant,
-    /// The next step; of a concurrent connection, that of each side.
+    /// Where in the script the next step is; of a concurrent connection, that of each side.
     at: [usize; 2],
+    /// Whether a side of a concurrent connection has come to its end.
+    over: [bool; 2],
     /// Receipts that nothing waits for: those of data units before which another is sent by the clock. They come first.
     unheeded: u32,
     /// When the answer that is waited for may begin, and its bytes.
@@ -107,16 +109,7 @@ impl Host {
             match self.number() {
                 Some(n) => {
                     self.serial += 1;
-                    let play = Play {
-                        script,
-                        started: cx.now,
-                        at: [0; 2],
-                        unheeded: 0,
-                        epoch: None,
-                        bytes: 0,
-                        closing: false,
-                    };
-                    self.plays[usize::from(n)] = Some((self.serial, play));
+                    self.plays[usize::from(n)] = Some((self.serial, Play::new(script, cx.now)));
                     let server = cx.rng.below(u64::from(cx.servers)) as u32;
                     cx.want(Action::Open { conn: Conn(n), server });
                 }
@@ -192,10 +185,28 @@ impl Host {
 }
 
 impl Play {
+    fn new(script: Script, started: Instant) -> Self {
+        let mut play =
+            Play { script, started, at: [0; 2], over: [false; 2], unheeded: 0, epoch: None, bytes: 0, closing: false };
+        [0, 1].into_iter().for_each(|side| play.skip(side));
+        play
+    }
+
     /// The next step of a side of a concurrent connection; of a sequential one, the next step of all.
     fn next(&self, side: usize) -> Option<Step> {
-        let of_side = |s: &&Step| !self.script.concurrent || (s.from == Side::Acceptor) == (side == 1);
-        self.script.steps.iter().filter(of_side).nth(self.at[side]).copied()
+        self.script.steps.get(self.at[side]).copied()
+    }
+
+    /// That step is done.
+    fn advance(&mut self, side: usize) {
+        self.at[side] += 1;
+        self.skip(side);
+    }
+
+    /// Passes over the steps of the other side of a concurrent connection. Each side passes every step once, however many there are.
+    fn skip(&mut self, side: usize) {
+        let of_side = |s: &Step| !self.script.concurrent || (s.from == Side::Acceptor) == (side == 1);
+        self.at[side] += self.script.steps[self.at[side]..].iter().take_while(|s| !of_side(s)).count();
     }
 
     fn ask(conn: u16, request: u64, response: u64, think: Duration, cx: &mut Cx<'_>) {
@@ -214,7 +225,7 @@ impl Play {
             self.close(conn, cx);
             return false;
         };
-        self.at[0] += 1;
+        self.advance(0);
         if step.from == Side::Acceptor {
             self.bytes += step.bytes;
             Play::ask(conn, 0, step.bytes, Duration::ZERO, cx);
@@ -223,7 +234,7 @@ impl Play {
         match self.next(0) {
             Some(answer) if answer.from == Side::Acceptor && answer.bytes > 0 => {
                 let think = Duration::from_micros(answer.wait_us);
-                self.at[0] += 1;
+                self.advance(0);
                 self.bytes += answer.bytes;
                 self.epoch = Some((cx.now + think, answer.bytes));
                 Play::ask(conn, step.bytes, answer.bytes, think, cx);
@@ -244,7 +255,7 @@ impl Play {
     /// Does the next step of a side of a concurrent connection. True where that side has more to do.
     fn send_alone(&mut self, conn: u16, side: usize, cx: &mut Cx<'_>) -> bool {
         if let Some(step) = self.next(side).filter(|s| s.bytes > 0) {
-            self.at[side] += 1;
+            self.advance(side);
             if step.from == Side::Initiator {
                 self.unheeded += 1;
                 Play::ask(conn, step.bytes, 0, Duration::ZERO, cx);
@@ -254,9 +265,8 @@ impl Play {
             }
             return true;
         }
-        // Past the end: a side is through when its number is beyond its steps.
-        self.at[side] = usize::MAX;
-        if self.at[1 - side] == usize::MAX {
+        self.over[side] = true;
+        if self.over[1 - side] {
             self.close(conn, cx);
         }
         false
@@ -295,5 +305,41 @@ impl Application for Host {
 
     fn counter(&self, index: usize) -> f64 {
         self.counted.get(index).map_or(0.0, |&n| n as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEPS: usize = 1_000_000;
+
+    /// Plays a connection to its close, every side in its turn; returns what was asked for and pushed.
+    fn played(script: Script) -> usize {
+        let (mut play, mut rng, mut actions) = (Play::new(script, Instant::ZERO), Rng::stream(1, "abt"), Vec::new());
+        let mut turn = 0;
+        while !play.closing {
+            let mut cx = Cx { now: Instant::ZERO, servers: 1, rng: &mut rng, actions: &mut actions };
+            let side = turn % 2;
+            if !play.script.concurrent {
+                play.send(0, &mut cx);
+            } else if !play.over[side] {
+                play.send_alone(0, side, &mut cx);
+            }
+            turn += 1;
+        }
+        assert!(play.next(0).is_none() && play.next(1).is_none_or(|s| !play.script.concurrent || s.bytes == 0));
+        actions.len() - 1
+    }
+
+    /// All that a side has may lie behind all that the other has.
+    #[test]
+    fn many_steps_play() {
+        let step = |from| Step { from, after: After::Send, wait_us: 0, bytes: 1 };
+        let (i, a) = (step(Side::Initiator), step(Side::Acceptor));
+        let apart = [vec![i; STEPS / 2], vec![a; STEPS / 2]].concat();
+        assert_eq!(played(Script { concurrent: true, steps: apart }), STEPS);
+        assert_eq!(played(Script { concurrent: true, steps: [i, a].repeat(STEPS / 2) }), STEPS);
+        assert_eq!(played(Script { concurrent: false, steps: [i, a].repeat(STEPS / 2) }), STEPS / 2);
     }
 }
