@@ -119,6 +119,8 @@ impl Tcp {
         match measured {
             Some(rtt) if call.p.timer == Timer::Exact => {
                 call.sample = self.rtt.sample(call.p, rtt.as_nanos());
+                // What was timed besides has ended with it: a later acknowledgement would measure too much.
+                self.timed = self.timed.filter(|timed| seg.ack < timed.until.get());
             }
             _ => self.measure(seg, call),
         }
