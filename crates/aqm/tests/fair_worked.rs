@@ -91,6 +91,21 @@ fn drr_makes_room_in_bytes() {
     assert_eq!(b.take_all(), [1, 4]);
 }
 
+/// A tenth of the link, 1 Mbit/s; for 16 s the link serves half of that, and is then as fast as it should be.
+#[test]
+fn cbq_holds_a_class_after_a_slow_link_too() {
+    let class = r#"{"class": "*", "share": 0.1, "borrow": false, "limit": 2000}"#;
+    let mut b = Bench::new("cbq", &format!(r#"{{"classes": [{class}]}}"#));
+    b.offer(1, &[1000; 2000]);
+    for _ in 0..1000 {
+        assert!(b.take().is_some());
+        b.now += Duration::from_millis(16);
+    }
+    assert_eq!(b.take_all(), [1001, 1002, 1003, 1004], "3000 bytes of credit, and the packet that is due");
+    b.now += Duration::from_millis(8);
+    assert_eq!(b.take_all(), [1005]);
+}
+
 #[test]
 fn sfq_step_by_step() {
     let mut b = Bench::new("sfq", r#"{"limit": 4}"#);

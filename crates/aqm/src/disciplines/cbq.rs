@@ -28,6 +28,9 @@
 //!
 //! `avgidle` stays between what `maxburst` packets back to back use up and one `maxpkt` too many.
 //!
+//! Without priorities, a class that may not borrow is held to `rate` packet by packet; what others' packets or a slow
+//! link kept it from sending it may catch up, at most two packets of 1500 bytes or of its own size.
+//!
 //! A parent's clock is the service time of the child it served last. Over any time in which two siblings
 //! always have packets, what each has sent over its share differs by less than a packet of each.
 //!
@@ -65,7 +68,8 @@
 //! 1. The experiments ran ALTQ's CBQ: an estimator per class (`avgidle`, `maxidle`, `offtime`) and weighted
 //!    round robin by priority, which is what a `priority` turns on. Without one it is the scheduler of the
 //!    dissertation's pseudo-code, by next service time: its shares are exact from the first packet, where the
-//!    estimator's hold over a second or so, and there are no bursts above the share.
+//!    estimator's hold over a second or so, and there are no bursts above the share but the two packets
+//!    that a class that may not borrow can catch up.
 //! 2. The pseudo-code does not say how service times of an idle class go on; a class that wakes up
 //!    starts at the clock, so that idleness earns no credit and costs nothing.
 //! 3. Admission control (Figure 3.17) is the check that the shares sum to no more than 1.

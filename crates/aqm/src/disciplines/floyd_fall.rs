@@ -288,8 +288,8 @@ impl<P: Packet> Qdisc<P> for FloydFall<P> {
         };
         let Some((packet, sojourn)) = self.lanes[at].ring.pop(cx.now) else { return Dequeued::Empty };
         self.left += u64::from(at == OPEN);
-        self.tree.charge(self.lanes[at].leaf, packet.len());
-        self.leave(at, PacketView::of(&packet, sojourn), cx.now);
+        self.tree.charge(self.lanes[at].leaf, packet.len(), cx.now);
+        self.leave(at, cx.now);
         self.stats.dequeued += 1;
         Dequeued::Packet(packet)
     }

@@ -6,7 +6,7 @@
 //! Figures 3.18 and 3.20, with start-time fair queueing's clock (Goyal, Vin, Cheng 1996) for nodes that
 //! come back from idleness.
 
-use aqmkit_base::{BitRate, Bytes, Instant};
+use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 
 /// A tree of nodes that share a link. Leaves hold work; what a node leaves unused goes to its siblings
 /// first, in proportion to their shares, and only then up the tree.
@@ -44,6 +44,12 @@ struct Node {
     held_until: Instant,
 }
 
+/// What a leaf held to a rate may catch up, in packets of this size or of its own where that is larger: as much as it may
+/// have been kept waiting by others' packets. A link that is slower than its rate says earns it no more, as `maxidle`
+/// bounds the credit of CBQ's estimator (Floyd and Jacobson 1995, appendix A).
+const CREDIT_PACKETS: u32 = 2;
+const CREDIT_PACKET: u32 = 1500;
+
 /// The root of every tree.
 pub const ROOT: usize = 0;
 
@@ -65,6 +71,14 @@ impl Node {
             held_to,
             held_until: Instant::ZERO,
         }
+    }
+
+    /// Holds a leaf to its rate, if it has one, after `len` bytes.
+    fn hold(&mut self, len: u32, now: Instant) {
+        let Some(rate) = self.held_to else { return };
+        let time = |bytes: u32| -> Duration { rate.time_to_send(Bytes(u64::from(bytes))) };
+        let credit = time(len.max(CREDIT_PACKET)) * u64::from(CREDIT_PACKETS);
+        self.held_until = self.held_until.max(now - credit) + time(len);
     }
 }
 
@@ -138,11 +152,9 @@ impl Sharing {
         Next::Leaf(at)
     }
 
-    /// The leaf has sent `len` bytes: Figure 3.20's update of the service times, up to the root.
-    pub fn charge(&mut self, leaf: usize, len: u32) {
-        if let Some(rate) = self.nodes[leaf].held_to {
-            self.nodes[leaf].held_until += rate.time_to_send(Bytes(u64::from(len)));
-        }
+    /// The leaf has sent `len` bytes at `now`: Figure 3.20's update of the service times, up to the root.
+    pub fn charge(&mut self, leaf: usize, len: u32, now: Instant) {
+        self.nodes[leaf].hold(len, now);
         let mut at = leaf;
         while at != ROOT {
             let (due, parent) = (self.due(at), self.nodes[at].parent);
@@ -184,7 +196,7 @@ mod tests {
         let mut served = vec![0; tree.nodes.len()];
         for _ in 0..packets {
             let Next::Leaf(leaf) = tree.next(NOW) else { panic!("nobody to serve") };
-            tree.charge(leaf, 1000);
+            tree.charge(leaf, 1000, NOW);
             served[leaf] += 1;
         }
         served
@@ -229,8 +241,47 @@ mod tests {
         let mut tree = Sharing::default();
         let leaf = tree.add(ROOT, 0.1, Some(BitRate::from_mbps(1)));
         tree.wake(leaf, NOW);
-        tree.charge(leaf, 1000);
-        let next = NOW + aqmkit_base::Duration::from_millis(8);
+        tree.charge(leaf, 1000, NOW);
+        let next = NOW + Duration::from_millis(8);
         assert_eq!((tree.next(NOW), tree.next(next)), (Next::Held(next), Next::Leaf(leaf)));
+    }
+
+    /// A leaf that always has work, on a link that serves half of what it is held to.
+    #[test]
+    fn a_slow_link_earns_little_credit() {
+        let mut tree = Sharing::default();
+        let leaf = tree.add(ROOT, 0.1, Some(BitRate::from_mbps(1)));
+        tree.wake(leaf, NOW);
+        let mut now = NOW;
+        for _ in 0..1000 {
+            assert_eq!(tree.next(now), Next::Leaf(leaf));
+            tree.charge(leaf, 1000, now);
+            now += Duration::from_millis(16);
+        }
+        let mut at_once = 0;
+        while tree.next(now) == Next::Leaf(leaf) {
+            tree.charge(leaf, 1000, now);
+            at_once += 1;
+        }
+        assert_eq!(at_once, 4, "what 3000 bytes are, and the one that is due");
+    }
+
+    /// A leaf whose packets are small waits for a large one of another at times: its rate is the same.
+    #[test]
+    fn who_was_kept_waiting_still_gets_its_rate() {
+        let mut tree = Sharing::default();
+        let leaf = tree.add(ROOT, 0.5, Some(BitRate::from_mbps(5)));
+        tree.wake(leaf, NOW);
+        let (mut now, mut sent) = (NOW, 0);
+        while now < NOW + Duration::from_secs(10) {
+            if tree.next(now) == Next::Leaf(leaf) {
+                tree.charge(leaf, 100, now);
+                sent += 100;
+                now += Duration::from_micros(80);
+            } else {
+                now += Duration::from_micros(1200);
+            }
+        }
+        assert!((6_249_000..=6_251_000).contains(&sent), "{sent} bytes in 10 s");
     }
 }

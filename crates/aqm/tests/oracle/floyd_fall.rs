@@ -194,7 +194,7 @@ impl FloydFall<'_> {
 
     fn take(&mut self, which: usize, now: Instant) -> Option<Pkt> {
         let p = self.red[which].departing(now)?;
-        self.tree.charge(self.leaves[which], p.len);
+        self.tree.charge(self.leaves[which], p.len, now);
         if self.red[which].queue.is_empty() {
             self.tree.sleep(self.leaves[which]);
         }

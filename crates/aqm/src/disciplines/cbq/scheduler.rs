@@ -66,7 +66,7 @@ impl Scheduler {
 
     pub(super) fn charge(&mut self, leaf: usize, len: u32, now: Instant) {
         match self {
-            Scheduler::Service(tree) => tree.charge(leaf, len),
+            Scheduler::Service(tree) => tree.charge(leaf, len, now),
             Scheduler::Priority(tree) => tree.charge(leaf, len, now),
         }
     }
