@@ -340,6 +340,60 @@ fn floyd_fall_restricts_a_blast_and_releases_it_when_it_ends() {
     assert_eq!(b.bench.gauge("restricted"), 0.0);
 }
 
+/// It blasts for 30 s and then always has a window of four packets underway, so that it never has none waiting. Fails
+/// where a released flow is to leave the class with its last packet.
+#[test]
+fn floyd_fall_releases_a_flow_that_goes_on_sending() {
+    let mut b = Bench::new(&spec("floyd-fall", "{}"));
+    for _ in 0..37_500 {
+        b.after(Duration::from_micros(800)).flow(1);
+        b.flow(1);
+        b.take();
+    }
+    assert_eq!(b.gauge("restricted"), 1.0);
+    for _ in 0..25_000 {
+        while b.queue.backlog().packets < 4 && b.flow(1) {}
+        b.after(Duration::from_micros(800)).take();
+    }
+    assert_eq!(b.gauge("restricted"), 0.0, "after 20 s");
+    let sent = (0..1250).filter(|_| {
+        while b.queue.backlog().packets < 4 && b.flow(1) {}
+        b.after(Duration::from_micros(800)).take().is_some()
+    });
+    assert_eq!(sent.count(), 1250, "all of the link");
+}
+
+/// Fails where the class's packets of a released flow are left behind, or put before what waits already.
+#[test]
+fn floyd_fall_takes_the_packets_of_a_released_flow_along() {
+    let mut b = Blast::new(10, "");
+    b.run(2);
+    assert_eq!(b.bench.gauge("restricted"), 1.0);
+    while b.bench.queue.backlog().packets > 0 {
+        b.bench.ms(10).take();
+    }
+    let (mut inside, mut last, mut released) = (0, [0_u64; 2], false);
+    for step in 0..5000 {
+        // The blast has ended: a window of four packets is left of it. The link stops for a while in each second.
+        b.bench.ms(1);
+        while inside < 4 && b.bench.flow(1) {
+            inside += 1;
+        }
+        if step % 5 == 0 {
+            b.bench.flow(2);
+        }
+        if step % 1000 < 900
+            && let Some(packet) = b.bench.take()
+        {
+            inside -= u64::from(packet.flow == 1);
+            let before = std::mem::replace(&mut last[packet.flow as usize - 1], packet.id);
+            assert!(packet.id > before, "packet {} of flow {} after {before}", packet.id, packet.flow);
+        }
+        released |= inside > 0 && b.bench.gauge("restricted") == 0.0;
+    }
+    assert!(released);
+}
+
 /// Each of the other tests alone finds the blast: for two flows ln(6)/2 = 90 % of the bytes is too much.
 #[test]
 fn floyd_falls_other_tests_find_it_too() {

@@ -60,7 +60,8 @@
 //! 3. Early drops count in packets where RED drops by size and in bytes where it does not: either way they
 //!    are in proportion to a flow's bytes.
 //! 4. To keep each flow's packets in order, those in the class wait until the flow's last packet in the
-//!    other queue has left; a flow is released when it has no packet waiting in the class.
+//!    other queue has left, and when the flow is released they go from there to the end of the other queue. In
+//!    ns-2 they stay, and what comes later may pass them.
 //!
 //! ## Limits
 //!
@@ -68,7 +69,8 @@
 //! have what RED gives them. A flow whose round trip is shorter than `rtt` may be restricted although it is
 //! TCP. Restricted flows are not protected from each other. Delay is RED's; in the class it can be
 //! `restricted_limit` packets at its small rate. Memory: all tables are allocated at the start. Per packet:
-//! one look-up (two for drops and restricted flows) and RED; per interval a scan of the tables.
+//! one look-up (two for drops and restricted flows) and RED; per interval a scan of the tables, and of the class's
+//! queue where a flow is released.
 //!
 //! ## Evidence
 //!
@@ -87,10 +89,10 @@ mod params;
 
 use aqmkit_base::{Amount, BitRate, Duration, Instant};
 
-use self::judge::{Drops, Judge, Restricted, Seen};
+use self::judge::{Drops, Judge, Seen};
 pub use self::params::{Config, Params};
 use super::red::Red;
-use crate::aqm::{Env, QueueView, Verdict};
+use crate::aqm::{Env, Verdict};
 use crate::law::sharing::{Next, ROOT, Sharing};
 use crate::packet::{Packet, PacketView};
 use crate::params::ParamError;
@@ -159,8 +161,12 @@ impl<P: Packet> FloydFall<P> {
             if let Some(rate) = self.judge.detect(&self.config, &seen[OPEN], self.entered) {
                 self.set_class_rate(rate);
             }
+            let restricted = self.judge.restricted.len();
             if let Some(factor) = self.judge.reward(&self.config, &seen[OPEN], &seen[CLASS]) {
                 self.set_class_rate(factor * self.class_rate);
+            }
+            if self.judge.restricted.len() < restricted {
+                self.bring_back(self.next_check);
             }
             self.judge.next_interval();
             self.next_check += self.config.params.interval;
@@ -169,6 +175,26 @@ impl<P: Packet> FloydFall<P> {
                 let interval = self.config.params.interval;
                 self.next_check += interval * (now.since(self.next_check).whole(interval) + 1);
             }
+        }
+    }
+
+    /// Released flows leave the class with the packets that they have there: those go to the end of the open lane, where
+    /// what comes from now on follows them. Left in the class, which has shrunk, they would hold the flow back.
+    fn bring_back(&mut self, now: Instant) {
+        let [was_empty, had_none] = [OPEN, CLASS].map(|at| self.lanes[at].ring.is_empty());
+        for _ in 0..self.lanes[CLASS].ring.len() {
+            let Some((packet, waited)) = self.lanes[CLASS].ring.pop(now) else { break };
+            let at = if self.judge.restricted.get(packet.flow()).is_some() { CLASS } else { OPEN };
+            self.entered += u64::from(at == OPEN);
+            self.lanes[at].ring.push(packet, now - waited);
+        }
+        let [open, class] = &mut self.lanes;
+        if was_empty && !open.ring.is_empty() {
+            self.tree.wake(open.leaf, now);
+        }
+        if !had_none && class.ring.is_empty() {
+            self.tree.sleep(class.leaf);
+            class.red.departure(class.ring.queue_view(false), now);
         }
     }
 
@@ -213,26 +239,21 @@ impl<P: Packet> FloydFall<P> {
     }
 
     /// Notes that a packet has left a lane, one way or another.
-    fn leave(&mut self, at: usize, pkt: PacketView, now: Instant) -> QueueView {
-        let lane = &self.lanes[at];
+    fn leave(&mut self, at: usize, now: Instant) {
+        let lane = &mut self.lanes[at];
         if lane.ring.is_empty() {
             self.tree.sleep(lane.leaf);
         }
-        if at == CLASS {
-            self.judge.restricted.change(pkt.flow, Restricted::packet_left);
-        }
-        let queue = self.lanes[at].ring.queue_view(false);
-        self.lanes[at].red.departure(queue, now);
-        queue
+        lane.red.departure(lane.ring.queue_view(false), now);
     }
 
     /// Drops what no longer fits: first of the class.
     fn shrink(&mut self, cx: &mut Cx<'_, P>) {
         while !self.within_limits() || self.lanes[CLASS].ring.over(self.config.restricted_limit) {
             let at = if self.lanes[CLASS].ring.is_empty() { OPEN } else { CLASS };
-            let Some((packet, sojourn)) = self.lanes[at].ring.pop_tail(cx.now) else { break };
+            let Some((packet, _)) = self.lanes[at].ring.pop_tail(cx.now) else { break };
             self.entered -= u64::from(at == OPEN);
-            self.leave(at, PacketView::of(&packet, sojourn), cx.now);
+            self.leave(at, cx.now);
             cx.discard(packet, Why::Reconfigured, &mut self.stats);
         }
         let entered = self.entered;
@@ -266,11 +287,7 @@ impl<P: Packet> Qdisc<P> for FloydFall<P> {
             Verdict::Mark(why) => cx.mark(&mut packet, why, &mut self.stats),
             Verdict::Pass => {}
         }
-        if let Some(flow) = self.judge.restricted.get_mut(pkt.flow) {
-            flow.waiting += 1;
-        } else {
-            self.entered += 1;
-        }
+        self.entered += u64::from(at == OPEN);
         let lane = &mut self.lanes[at];
         if lane.ring.is_empty() {
             self.tree.wake(lane.leaf, cx.now);
@@ -286,7 +303,7 @@ impl<P: Packet> Qdisc<P> for FloydFall<P> {
             Next::Held(until) => return Dequeued::NotBefore(until),
             Next::Nobody => return Dequeued::Empty,
         };
-        let Some((packet, sojourn)) = self.lanes[at].ring.pop(cx.now) else { return Dequeued::Empty };
+        let Some((packet, _)) = self.lanes[at].ring.pop(cx.now) else { return Dequeued::Empty };
         self.left += u64::from(at == OPEN);
         self.tree.charge(self.lanes[at].leaf, packet.len(), cx.now);
         self.leave(at, cx.now);

@@ -34,11 +34,9 @@ struct State {
     bandwidth: f64,
     droprate: f64,
     barrivals: u64,
-    waiting: usize,
-    /// The last packet in the other queue, if the flow had one there or might have.
-    after: Option<u64>,
+    /// Packets in the other queue that came before it was restricted.
+    ahead: usize,
     age: u32,
-    leaving: bool,
 }
 
 struct FloydFall<'a> {
@@ -79,7 +77,7 @@ impl FloydFall<'_> {
         while self.end.is_none_or(|end| end <= now) {
             if self.end.is_some() {
                 self.do_detect();
-                self.do_reward();
+                self.do_reward(self.end.unwrap());
                 (self.okbox, self.pbox) = (Monitor::default(), Monitor::default());
             } else {
                 self.allot(0.0);
@@ -149,25 +147,20 @@ impl FloydFall<'_> {
     }
 
     fn penalize(&mut self, flow: u64, reason: &'static str, bandwidth: f64, droprate: f64, guideline: f64) {
-        let after = self.red[0].queue.last().map(|p| p.id);
-        let state = State { reason, bandwidth, droprate, barrivals: 0, waiting: 0, after, age: 0, leaving: false };
+        let state = State { reason, bandwidth, droprate, barrivals: 0, ahead: self.red[0].queue.len(), age: 0 };
         self.reasons.borrow_mut().insert(reason);
         self.penalized.insert(flow, state);
         self.allot(0.5 * guideline * self.penalized.len() as f64);
     }
 
-    fn do_reward(&mut self) {
+    fn do_reward(&mut self, now: Instant) {
         if self.penalized.is_empty() {
             return;
         }
         let droprate_b = ratio(self.pbox.pdrops as f64, self.pbox.parrivals as f64);
         let droprate_g = ratio(self.okbox.pdrops as f64, self.okbox.parrivals as f64);
-        let (mut before, mut released) = (0, Vec::new());
+        let (before, mut released) = (self.penalized.len(), Vec::new());
         for (flow, state) in &self.penalized {
-            if state.leaving {
-                continue;
-            }
-            before += 1;
             let bw = state.barrivals as f64 / INTERVAL;
             let bad = match state.reason {
                 "UNRESPONSIVE2" => bw > 0.0 && bw >= 0.98 * state.bandwidth && droprate_b >= 0.98 * state.droprate,
@@ -179,17 +172,32 @@ impl FloydFall<'_> {
                 released.push(*flow);
             }
         }
-        for (flow, state) in &mut self.penalized {
-            state.leaving |= released.contains(flow);
+        for state in self.penalized.values_mut() {
             (state.barrivals, state.age) = (0, state.age + 1);
         }
-        self.penalized.retain(|_, state| !state.leaving || state.waiting > 0);
-        let mut bw = self.class_bw
-            * if before == 0 { 1.0 } else { f64::from(before - released.len() as u32) / f64::from(before) };
+        self.penalized.retain(|flow, _| !released.contains(flow));
+        self.unpenalize(&released, now);
+        let mut bw = self.class_bw * ((before - released.len()) as f64 / before as f64);
         if self.pbox.parrivals > 0 && droprate_b < 2.0 * droprate_g {
             bw *= 0.5;
         }
         self.allot(bw);
+    }
+
+    /// The flows' packets go to the end of the other queue, for those that follow.
+    fn unpenalize(&mut self, flows: &[u64], now: Instant) {
+        let busy = [0, 1].map(|which: usize| !self.red[which].queue.is_empty());
+        let (back, stay) = std::mem::take(&mut self.red[1].queue).into_iter().partition(|p| flows.contains(&p.flow));
+        let back: Vec<Pkt> = back;
+        self.red[0].queue.extend(back);
+        self.red[1].queue = stay;
+        if !busy[0] && !self.red[0].queue.is_empty() {
+            self.tree.wake(self.leaves[0], now);
+        }
+        if busy[1] && self.red[1].queue.is_empty() {
+            self.tree.sleep(self.leaves[1]);
+        }
+        self.red.iter_mut().for_each(|red| red.moved(now));
     }
 
     fn take(&mut self, which: usize, now: Instant) -> Option<Pkt> {
@@ -198,12 +206,8 @@ impl FloydFall<'_> {
         if self.red[which].queue.is_empty() {
             self.tree.sleep(self.leaves[which]);
         }
-        if which == 1 {
-            let state = self.penalized.get_mut(&p.flow).unwrap();
-            state.waiting -= 1;
-            if state.leaving && state.waiting == 0 {
-                self.penalized.remove(&p.flow);
-            }
+        if which == 0 {
+            self.penalized.values_mut().for_each(|state| state.ahead = state.ahead.saturating_sub(1));
         }
         Some(p)
     }
@@ -214,7 +218,7 @@ impl Oracle for FloydFall<'_> {
         self.until(now);
         let which = usize::from(self.penalized.contains_key(&p.flow));
         let full =
-            self.red[0].queue.len() + self.red[1].queue.len() >= 60 || (which == 1 && self.red[1].queue.len() >= 15);
+            self.red[0].queue.len() + self.red[1].queue.len() >= 60 || (which == 1 && self.red[1].queue.len() >= 10);
         self.red[which].q_limit = if full { 0 } else { usize::MAX };
         let was_empty = self.red[which].queue.is_empty();
         let enqueued = self.red[which].arriving(p, now, rng);
@@ -224,7 +228,6 @@ impl Oracle for FloydFall<'_> {
         monitor.barrivals += u64::from(p.len);
         if let Some(state) = self.penalized.get_mut(&p.flow) {
             state.barrivals += u64::from(p.len);
-            state.waiting += usize::from(enqueued);
         }
         if enqueued {
             if was_empty {
@@ -247,10 +250,7 @@ impl Oracle for FloydFall<'_> {
         let Next::Leaf(leaf) = self.tree.next(now) else {
             return None;
         };
-        let behind = self.red[1].queue.first().is_some_and(|p| {
-            let after = self.penalized[&p.flow].after;
-            after.is_some_and(|after| self.red[0].queue.first().is_some_and(|first| first.id <= after))
-        });
+        let behind = self.red[1].queue.first().is_some_and(|p| self.penalized[&p.flow].ahead > 0);
         self.take(usize::from(leaf == self.leaves[1] && !behind), now)
     }
 }
@@ -260,7 +260,7 @@ fn floyd_fall_is_the_scripts_detection_and_release() {
     let reasons = RefCell::new(BTreeSet::new());
     for (friendly, rtt, max) in [(true, 0.2, 12), (false, 0.01, 58)] {
         let params = format!(
-            r#"{{"interval": "50ms", "rtt": "{rtt}s", "limit": 60, "restricted_limit": 15, "min": 5, "max": {max}, "weight": 0.0625, "friendly": {friendly}}}"#
+            r#"{{"interval": "50ms", "rtt": "{rtt}s", "limit": 60, "restricted_limit": 10, "min": 5, "max": {max}, "weight": 0.0625, "friendly": {friendly}}}"#
         );
         let stats = compare(&spec("floyd-fall", &params), &link(), 7, || {
             let mut tree = Sharing::default();

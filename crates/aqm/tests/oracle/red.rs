@@ -43,6 +43,18 @@ impl Red {
         }
     }
 
+    /// Packets have left the queue, or were put there.
+    pub(crate) fn moved(&mut self, now: Instant) {
+        if self.queue.is_empty() {
+            if !self.idle {
+                self.idle = true;
+                self.last = now;
+            }
+        } else {
+            self.idle = false;
+        }
+    }
+
     fn drop_early(&self, rng: &mut Rng) -> bool {
         let pb = self.maxp * (self.q_avg - self.th_min) / (self.th_max - self.th_min);
         let room = 1.0 - self.count as f64 * pb;
@@ -82,14 +94,7 @@ impl Oracle for Red {
 
     fn departing(&mut self, now: Instant) -> Option<Pkt> {
         let p = if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) };
-        if self.queue.is_empty() {
-            if !self.idle {
-                self.idle = true;
-                self.last = now;
-            }
-        } else {
-            self.idle = false;
-        }
+        self.moved(now);
         p
     }
 }

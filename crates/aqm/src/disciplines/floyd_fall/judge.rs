@@ -56,26 +56,10 @@ pub(super) struct Restricted {
     then: Estimate,
     /// Arrivals of this interval.
     pub(super) bytes: u64,
-    /// Packets waiting in the class.
-    pub(super) waiting: u32,
     /// It may be served when so many packets have left the open lane.
     pub(super) after: u64,
     /// Not yet there for a whole interval.
     fresh: bool,
-    /// To be released with its last packet.
-    leaving: bool,
-}
-
-impl Restricted {
-    /// A packet has left the class; whether the flow stays.
-    pub(super) fn packet_left(&mut self) -> bool {
-        self.waiting -= 1;
-        self.stays()
-    }
-
-    fn stays(&self) -> bool {
-        !self.leaving || self.waiting > 0
-    }
 }
 
 type Past = VecDeque<(FlowKey, Estimate)>;
@@ -201,20 +185,15 @@ impl Judge {
         if self.restricted.is_empty() {
             return None;
         }
-        let (mut before, mut released) = (0_u32, 0_u32);
         let mut restricted = std::mem::take(&mut self.restricted);
+        let before = restricted.len();
         restricted.retain(|_, flow| {
             let now = Estimate { rate: flow.bytes as f64 / config.interval, loss: class.loss() };
             flow.bytes = 0;
-            if !flow.leaving {
-                before += 1;
-                flow.leaving = !std::mem::take(&mut flow.fresh) && self.behaves(config, open, flow, now);
-                released += u32::from(flow.leaving);
-            }
-            flow.stays()
+            std::mem::take(&mut flow.fresh) || !self.behaves(config, open, flow, now)
         });
         self.restricted = restricted;
-        let kept = if before > 0 { f64::from(before - released) / f64::from(before) } else { 1.0 };
+        let kept = self.restricted.len() as f64 / before as f64;
         let too_easy = class.packets > 0 && class.loss() < 2.0 * open.loss();
         Some(if too_easy { kept / 2.0 } else { kept })
     }
