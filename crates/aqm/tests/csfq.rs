@@ -40,13 +40,14 @@ impl Packet for Pkt {
     }
 }
 
-/// Counts by reason.
+/// Drops by reason, and how many of them were of marked packets.
 #[derive(Default)]
-struct Count([u64; Why::COUNT]);
+struct Count([u64; Why::COUNT], u64);
 
 impl Sink<Pkt> for Count {
-    fn dropped(&mut self, _packet: Pkt, why: Why, _now: Instant) {
+    fn dropped(&mut self, packet: Pkt, why: Why, _now: Instant) {
         self.0[why as usize] += 1;
+        self.1 += u64::from(packet.ecn == Ecn::Ce);
     }
 }
 
@@ -183,6 +184,17 @@ fn a_packet_that_can_is_marked_where_a_drop_is_due() {
     let marked = |flow| sent.iter().filter(|(_, p)| p.flow == flow && p.ecn == Ecn::Ce).count();
     assert!(marked(0) > 100 && marked(1) == 0, "{} marks", marked(0));
     assert!(dropped.0[Why::Unfair as usize] > 100);
+}
+
+/// Flows that ignore marks fill the buffer.
+#[test]
+fn what_does_not_fit_is_not_marked_first() {
+    let mut stream = flows(&[5.0 * MBIT; 4], 5.0);
+    stream.iter_mut().for_each(|(_, p)| p.ecn = Ecn::Ect0);
+    let (sent, dropped, _) = through(json!({ "ecn": true }), 10.0 * MBIT, &stream);
+    assert!(sent.iter().filter(|(_, p)| p.ecn == Ecn::Ce).count() > 100);
+    assert!(dropped.0[Why::Overflow as usize] > 100);
+    assert_eq!(dropped.1, 0, "marked and dropped");
 }
 
 /// K = 100 ms: a first packet counts as one after a silence of K; after 5 s it is 8000 bits in 5 s.

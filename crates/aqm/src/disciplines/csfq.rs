@@ -201,6 +201,14 @@ struct Labelled {
     label: f64,
 }
 
+/// What becomes of a packet that Figure 3 lets in, if the buffer has room for it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Admitted {
+    marked: bool,
+    /// Its new label.
+    label: Option<f64>,
+}
+
 /// The fair share of the link.
 #[derive(Clone, Debug)]
 struct FairShare {
@@ -343,12 +351,12 @@ impl<P: Packet> Csfq<P> {
         (self.unlabelled.get(), false)
     }
 
-    /// Figure 3 for one packet; false if it is to be dropped.
-    fn admit(&mut self, packet: &mut P, cx: &mut Cx<'_, P>) -> bool {
+    /// Figure 3 for one packet; nothing if it is to be dropped.
+    fn admit(&mut self, packet: &mut P, cx: &mut Cx<'_, P>) -> Option<Admitted> {
         let (label, labelled) = match self.config.params.role {
             Role::Edge => {
                 self.write_label(packet, cx.now);
-                return true;
+                return Some(Admitted::default());
             }
             Role::Core => self.read_label(packet, cx.now),
             Role::EdgeCore => (self.write_label(packet, cx.now), true),
@@ -360,16 +368,8 @@ impl<P: Packet> Csfq<P> {
         let marked = hit && self.config.params.ecn && packet.ecn().is_capable();
         let p = Labelled { bits: bits(packet), label };
         self.share.estimate(&self.config, p, hit && !marked, short, cx.now);
-        if hit && !marked {
-            return false;
-        }
-        if marked {
-            cx.mark(packet, Why::Unfair, &mut self.stats);
-        }
-        if prob > 0.0 && labelled {
-            packet.set_label(self.share.alpha as f32);
-        }
-        true
+        let relabelled = (prob > 0.0 && labelled).then_some(self.share.alpha);
+        (marked || !hit).then_some(Admitted { marked, label: relabelled })
     }
 }
 
@@ -380,12 +380,18 @@ fn bits<P: Packet>(packet: &P) -> f64 {
 impl<P: Packet> Qdisc<P> for Csfq<P> {
     fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
         self.stats.enqueued += 1;
-        if !self.admit(&mut packet, cx) {
+        let Some(Admitted { marked, label }) = self.admit(&mut packet, cx) else {
             return cx.discard(packet, Why::Unfair, &mut self.stats);
-        }
+        };
         if !self.ring.fits(packet.len(), self.config.params.limit) {
             self.share.cut();
             return cx.discard(packet, Why::Overflow, &mut self.stats);
+        }
+        if marked {
+            cx.mark(&mut packet, Why::Unfair, &mut self.stats);
+        }
+        if let Some(label) = label {
+            packet.set_label(label as f32);
         }
         self.ring.push(packet, cx.now);
     }
