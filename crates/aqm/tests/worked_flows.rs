@@ -125,6 +125,38 @@ fn sfb_knows_unresponsive_flows_after_a_rehash() {
     assert_eq!((after_rehash("50ms"), after_rehash("40ms"), after_rehash("0s")), (1.0, 0.0, 0.0));
 }
 
+/// What the second set has learnt of a flow of the penalty box that sends at `seen`, where `rehash` was changed from one
+/// to another at `changed`, and the sets change at `due`.
+fn sfb_learns([before, after]: [&str; 2], [changed, seen, due]: [u64; 3]) -> bool {
+    let params = |rehash: &str| {
+        let sizes = r#""levels": 1, "bins": 1, "target": 1, "max": 9, "d1": 0.5, "penalty_burst": 0"#;
+        spec("sfb", &format!(r#"{{{sizes}, "db": "60s", "rehash": "{rehash}"}}"#))
+    };
+    let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+    let mut b = Bench::new(&params(before));
+    b.now = at(changed);
+    b.queue.reconfigure(&params(after), &link(), &mut common::cx(b.now, &mut b.rng, &mut b.log)).unwrap();
+    b.now = at(seen);
+    for _ in 0..4 {
+        b.offer(ect(1));
+    }
+    assert_eq!([b.flow(1), b.flow(1), b.flow(1)].concat(), [Why::Penalty; 3]);
+    assert_eq!(b.queue.wakeup(), Some(at(due)));
+    b.now = at(due);
+    b.queue.on_wakeup(&mut common::cx(b.now, &mut b.rng, &mut b.log));
+    b.gauge("p.max") > 0.0
+}
+
+/// The last minute before the sets change is meant, whatever `rehash` was before.
+#[test]
+fn sfb_learns_at_the_right_time_after_a_change_of_rehash() {
+    assert!(!sfb_learns(["0s", "600s"], [3600, 4130, 4200]), "70 s before");
+    assert!(sfb_learns(["0s", "600s"], [3600, 4150, 4200]), "50 s before");
+    assert!(!sfb_learns(["600s", "100s"], [530, 531, 600]), "it stays due at 600 s");
+    assert!(!sfb_learns(["600s", "100s"], [200, 220, 300]), "80 s before");
+    assert!(sfb_learns(["600s", "1000s"], [500, 550, 600]), "it is not put off");
+}
+
 /// One zombie, a = 1/2.
 #[test]
 fn sred_step_by_step() {

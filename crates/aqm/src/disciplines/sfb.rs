@@ -233,8 +233,8 @@ pub struct Sfb {
     banks: [Vec<Bin>; 2],
     /// The number of the set in use.
     set: u64,
-    /// Since when.
-    since: Instant,
+    /// When the next takes over, if ever: when the timer is due.
+    until: Option<Instant>,
     /// For each packet in the queue, the set that was in use when it came.
     waiting: VecDeque<u64>,
     penalty: TokenBucket,
@@ -264,8 +264,7 @@ impl Sfb {
 
     /// Whether the second set is learning.
     fn warming(&self, config: &Config, now: Instant) -> bool {
-        let Params { rehash, db, .. } = config.params;
-        !rehash.is_zero() && now.since(self.since) + db > rehash
+        self.until.is_some_and(|until| now + config.params.db > until)
     }
 
     fn enter(&mut self, config: &Config, flow: FlowKey) {
@@ -340,7 +339,8 @@ impl Aqm for Sfb {
     fn new(config: &Config, now: Instant) -> Self {
         let bank = vec![Bin::default(); (config.params.levels * config.params.bins) as usize];
         let penalty = TokenBucket::full(config.params.penalty_burst.into(), now);
-        Sfb { banks: [bank.clone(), bank], set: 0, since: now, waiting: VecDeque::new(), penalty }
+        let until = Sfb::tick(config).map(|period| now + period);
+        Sfb { banks: [bank.clone(), bank], set: 0, until, waiting: VecDeque::new(), penalty }
     }
 
     /// The algorithm, once per arrival.
@@ -374,10 +374,10 @@ impl Aqm for Sfb {
     }
 
     /// The second set takes over, and the first becomes the next.
-    fn on_tick(&mut self, _config: &Config, _queue: QueueView, now: Instant) {
+    fn on_tick(&mut self, config: &Config, _queue: QueueView, now: Instant) {
         self.bank(self.set).fill(Bin::default());
         self.set += 1;
-        self.since = now;
+        self.until = Some(now + config.params.rehash);
     }
 
     /// Empty sets take turns and stay empty.
@@ -386,16 +386,18 @@ impl Aqm for Sfb {
             return false;
         }
         self.set += ticks;
-        self.since = first + config.params.rehash * ticks.saturating_sub(1);
+        self.until = Some(first + config.params.rehash * ticks);
         true
     }
 
-    fn on_change(&mut self, old: &Config, new: &Config, _now: Instant) -> Result<(), ParamError> {
+    /// The next set takes over when the timer is due under the new parameters: not later than it would have.
+    fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
         let shape = |config: &Config| (config.params.levels, config.params.bins);
         if shape(old) != shape(new) {
             let want = "levels and bins cannot change while packets wait";
             return Err(ParamError::new("bins", format!("{} levels of {}", new.params.levels, new.params.bins), want));
         }
+        self.until = Sfb::tick(new).map(|period| self.until.map_or(now + period, |until| until.min(now + period)));
         Ok(())
     }
 
