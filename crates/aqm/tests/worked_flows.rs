@@ -205,6 +205,17 @@ fn choke_draws_more_in_higher_regions() {
     assert_eq!(each[9..], [0., 0., 2., 4., 4., 6., 6., 8., 8., 10., 10., 10., 10., 10., 10., 10.]);
 }
 
+/// The average is billions of such regions above `min`.
+#[test]
+fn choke_has_regions_of_next_to_nothing() {
+    let mut b = Bench::new(&spec(
+        "choke",
+        r#"{"limit": 90, "min": 10, "max": 10.000000001, "weight": 1, "max_p": 0, "regions": 5}"#,
+    ));
+    (0..13).for_each(|flow| drop(b.flow(flow)));
+    assert_eq!(b.gauge("candidates"), 10.0);
+}
+
 #[test]
 fn choke_marks_above_max_unless_told_otherwise() {
     for (harddrop, marks) in [(false, 1), (true, 0)] {

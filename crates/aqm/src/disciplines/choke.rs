@@ -166,7 +166,7 @@ impl Config {
         let Ramp { min, max, .. } = *self.red.ramp();
         // Where min is max there is no region but the last.
         let into = f64::from(self.regions) * (avg - min) / (max - min);
-        2 * self.regions.min(if into.is_finite() { 1 + into as u32 } else { self.regions })
+        2 * self.regions.min(if into.is_finite() { (into as u32).saturating_add(1) } else { self.regions })
     }
 }
 
