@@ -83,6 +83,25 @@ pub fn usable_limit(field: &str, limit: Amount) -> Result<Amount, ParamError> {
     in_range(field, limit.value(), 1.0, f64::INFINITY).map(|()| limit)
 }
 
+/// The shortest period of a timer that fires again and again: a typing error must not stop a link.
+pub const SHORTEST_PERIOD: Duration = Duration::from_micros(100);
+
+/// Refuses a period below [`SHORTEST_PERIOD`] that is not 0, which means never; gives it.
+///
+/// # Errors
+/// When it is neither.
+pub fn period_or_none(field: &str, period: Duration) -> Result<Duration, ParamError> {
+    if period.is_zero() { Ok(period) } else { at_least(field, period, SHORTEST_PERIOD) }
+}
+
+/// Refuses a length of time that is too short, as the period of a timer that fires again and again; gives it.
+///
+/// # Errors
+/// When it is shorter than `least`.
+pub fn at_least(field: &str, time: Duration, least: Duration) -> Result<Duration, ParamError> {
+    if time >= least { Ok(time) } else { Err(ParamError::new(field, time, format!("it must be at least {least}"))) }
+}
+
 /// Refuses a length of time of zero.
 ///
 /// # Errors

@@ -433,6 +433,9 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("dualpi2", r#"{"classic_protection": 10}"#, &["classic_protection = 10", "0.1"]);
     says("dualpi2", r#"{"tupdate": "0s"}"#, &["tupdate = 0", "at least"]);
     says("dualpi2", r#"{"coupling_factor": 0}"#, &["coupling_factor = 0"]);
+    for name in ["pie", "pi2", "fq-pie"] {
+        says(name, r#"{"tupdate": "99us"}"#, &["tupdate = 99us", "at least 100us"]);
+    }
     says("pi", r#"{"b": 0.1}"#, &["b = 0.1", "Hollot"]);
     says("pi", r#"{"q_ref": "5kb"}"#, &["q_ref = 5120b", "packets"]);
     says("pi", r#"{"design": {"flows": 0, "rtt": "1s"}}"#, &["design.flows = 0"]);

@@ -342,7 +342,9 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("choke", r#"{"min": 250, "max": 200}"#, &["min = 250", "max = 200"]);
     says("afd", r#"{"alpha": 2}"#, &["beta = 1.8", "alpha < beta"]);
     says("afd", r#"{"q_target": 300}"#, &["q_target = 300", "from 0 to 240"]);
-    says("afd", r#"{"interval": "0s"}"#, &["interval = 0ns"]);
+    says("afd", r#"{"interval": "99us"}"#, &["interval = 99us", "at least 100us"]);
+    says("sfb", r#"{"rehash": "1ns", "db": "0s"}"#, &["rehash = 1ns", "at least 100us"]);
+    says("rio-ps", r#"{"t_c": "1ns"}"#, &["t_c = 1ns", "at least 100us"]);
     says("rio", r#"{"in": ["tcp", "gold"]}"#, &["in[1] = gold", "tcp, multimedia, other"]);
     says("rio", r#"{"out_min": 16}"#, &["out_min = 16", "max = 15"]);
     says("wred", r#"{"classes": [{"min": 50}]}"#, &["classes[0].min = 50", "max = 40"]);

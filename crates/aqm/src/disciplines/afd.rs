@@ -67,7 +67,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::packet::PacketView;
-use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 use crate::storage::FlowTable;
@@ -230,9 +230,7 @@ impl Aqm for Afd {
         in_range("beta", params.beta, params.alpha, f64::MAX).map_err(|e| e.cite("Pan et al. 2003: alpha < beta"))?;
         let q_target = in_unit("q_target", params.target(), unit)?;
         in_range("q_target", q_target, 0.0, params.limit.value())?;
-        if params.interval.is_zero() {
-            return Err(ParamError::new("interval", params.interval, "it must be longer than nothing"));
-        }
+        at_least("interval", params.interval, SHORTEST_PERIOD)?;
         let typical = if unit == Counting::Bytes { link.mean_packet.as_f64() } else { 1.0 };
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,

@@ -97,7 +97,7 @@ pub use self::params::{DropAt, Overload, Params, Threshold};
 use crate::aqm::Verdict;
 use crate::law::pi::PiController;
 use crate::packet::Packet;
-use crate::params::{ParamError, in_range, usable_limit};
+use crate::params::{ParamError, at_least, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
 use crate::registry::{Discipline, Link, Spec};
 use crate::storage::{Dual, Lane};
@@ -146,10 +146,6 @@ impl Config {
     fn first_credit(&self) -> f64 {
         self.params.mtu.as_f64() * (2.0 * self.params.classic_protection - 1.0)
     }
-}
-
-fn at_least(field: &str, time: Duration, least: Duration) -> Result<(), ParamError> {
-    if time >= least { Ok(()) } else { Err(ParamError::new(field, time, format!("it must be at least {least}"))) }
 }
 
 /// The likelihoods counted for one queue: the RFC's `recur`.

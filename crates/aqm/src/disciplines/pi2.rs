@@ -63,7 +63,7 @@ use serde::{Deserialize, Serialize};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::law::pi::PiController;
 use crate::packet::PacketView;
-use crate::params::{ParamError, in_range, positive_time, usable_limit};
+use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, positive_time, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 use crate::timer::unmoved;
@@ -151,7 +151,7 @@ impl Aqm for Pi2 {
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,
             target: positive_time("target", params.target)?,
-            tupdate: positive_time("tupdate", params.tupdate)?,
+            tupdate: at_least("tupdate", params.tupdate, SHORTEST_PERIOD)?,
             law: PiController { alpha_hz: params.alpha, beta_hz: params.beta },
             k: params.k,
             max_p,

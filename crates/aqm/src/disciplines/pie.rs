@@ -93,7 +93,7 @@ use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::law::dq_rate::DqRate;
 use crate::law::pi::{PiController, auto_tune};
 use crate::packet::PacketView;
-use crate::params::{ParamError, in_range, in_unit, positive_time, usable_limit};
+use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, positive_time, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 use crate::timer::unmoved;
@@ -277,7 +277,7 @@ impl Aqm for Pie {
         }
         usable_limit("limit", params.limit)?;
         positive_time("target", params.target)?;
-        positive_time("tupdate", params.tupdate)?;
+        at_least("tupdate", params.tupdate, SHORTEST_PERIOD)?;
         in_range("ecn_prob", params.ecn_prob, 0.0, 1.0).map_err(|e| e.cite("a probability; tc's is in percent"))?;
         in_range("dq_threshold", params.dq_threshold.as_f64(), 1.0, 65_536.0)
             .map_err(|e| e.cite("RFC 8033, section 5.2: its weight is dq_threshold / 2^16"))?;

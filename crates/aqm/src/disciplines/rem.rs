@@ -67,7 +67,7 @@ use serde::{Deserialize, Serialize};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::law::ewma::Ewma;
 use crate::packet::PacketView;
-use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 use crate::timer::unmoved;
@@ -201,9 +201,7 @@ impl Aqm for Rem {
         in_range("phi", params.phi, 1.0 + f64::EPSILON, 1e6)
             .map_err(|_| ParamError::new("phi", params.phi, "it must be above 1").cite("Athuraliya et al. 2001"))?;
         in_range("weight", params.weight, f64::MIN_POSITIVE, 1.0)?;
-        if params.interval < Duration::from_micros(100) {
-            return Err(ParamError::new("interval", params.interval, "it must be at least 100us"));
-        }
+        at_least("interval", params.interval, SHORTEST_PERIOD)?;
         let mean_packet = link.avpkt(params.avpkt)?;
         usable_limit("limit", params.limit)?;
         let unit = match params.limit {

@@ -75,7 +75,7 @@ use serde::{Deserialize, Serialize};
 use super::rio::{self, Core, CoreConfig};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::packet::PacketView;
-use crate::params::{ParamError, in_range};
+use crate::params::{ParamError, in_range, period_or_none};
 use crate::registry::{Discipline, Link, discipline};
 use crate::storage::RecentFlows;
 
@@ -230,7 +230,7 @@ impl Aqm for RioPs {
             core: CoreConfig::new(&params.core(), link)?,
             threshold: params.threshold,
             slr: params.slr,
-            t_c: params.t_c,
+            t_c: period_or_none("t_c", params.t_c)?,
             t_u: params.t_u,
             flows: params.flows as usize,
         })

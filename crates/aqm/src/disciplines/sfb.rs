@@ -89,7 +89,7 @@ use serde::{Deserialize, Serialize};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::law::token_bucket::TokenBucket;
 use crate::packet::PacketView;
-use crate::params::{ParamError, in_range, usable_limit};
+use crate::params::{ParamError, in_range, period_or_none, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 
@@ -320,6 +320,7 @@ impl Aqm for Sfb {
         in_range("increment", params.increment, 0.0, 1.0)?;
         in_range("decrement", params.decrement, 0.0, 1.0)?;
         in_range("penalty_rate", params.penalty_rate, 0.0, f64::MAX)?;
+        period_or_none("rehash", params.rehash)?;
         if !params.rehash.is_zero() && params.db > params.rehash {
             let want = format!("it must not be above rehash = {}", params.rehash);
             return Err(ParamError::new("db", params.db, want).cite("tc-sfb(8)"));

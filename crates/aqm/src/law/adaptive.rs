@@ -5,7 +5,7 @@
 use aqmkit_base::Duration;
 
 use super::early::Ramp;
-use crate::params::{ParamError, in_range};
+use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range};
 
 /// How `max_p` moves, so that the average stays in the middle between the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,9 +35,7 @@ impl Adaptation {
     /// # Errors
     /// When the interval is below 100 microseconds, a gain or bound is no fraction, or the bounds are in the wrong order.
     pub fn check(self) -> Result<Self, ParamError> {
-        if self.interval < Duration::from_micros(100) {
-            return Err(ParamError::new("interval", self.interval, "it must be at least 100us"));
-        }
+        at_least("interval", self.interval, SHORTEST_PERIOD)?;
         in_range("alpha", self.alpha, 0.0, 1.0)?;
         in_range("beta", self.beta, 0.0, 1.0)?;
         in_range("top", self.top, 0.0, 1.0)?;
