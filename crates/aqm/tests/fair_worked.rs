@@ -115,6 +115,24 @@ fn sfq_step_by_step() {
     assert_eq!(b.take_all(), [1, 4, 2, 6], "a packet each");
 }
 
+/// RED itself stays out of it: its average hardly moves.
+const REDFLOWLIMIT: &str = r#"{"redflowlimit": "3000b", "min": "2000b", "max": "3000b", "weight": 0.00001"#;
+
+#[test]
+fn sfq_makes_room_under_redflowlimit_at_the_head() {
+    let mut b = Bench::new("sfq", &format!(r#"{REDFLOWLIMIT}, "headdrop": true}}"#));
+    assert_eq!(b.offer(1, &[100; 30]), NONE);
+    let first: Vec<_> = (1..=15).map(|id| (id, Why::Unfair)).collect();
+    assert_eq!(b.offer(1, &[1500]), first);
+    assert_eq!(b.offer(1, &[3001]), [(32, Why::Unfair)], "none makes room for what cannot fit");
+    assert_eq!(b.offer(2, &[3001]), [(33, Why::Unfair)], "nor is an empty queue large enough");
+    assert_eq!(b.offer(1, &[3000]).len(), 16);
+    assert_eq!(b.take_all(), [34]);
+    let mut tail = Bench::new("sfq", &format!("{REDFLOWLIMIT}}}"));
+    assert_eq!(tail.offer(1, &[3000, 100]), [(2, Why::Unfair)]);
+    assert_eq!(tail.offer(2, &[3001]), [(3, Why::Unfair)]);
+}
+
 /// A queue goes on while anything of its quantum is left, and pays back what it took too much.
 #[test]
 fn sfq_has_the_turns_of_linux() {

@@ -157,6 +157,33 @@ fn sfb_learns_at_the_right_time_after_a_change_of_rehash() {
     assert!(sfb_learns(["600s", "1000s"], [500, 550, 600]), "it is not put off");
 }
 
+/// RED wants a mark for each packet from the third on. Nobody is marked who is then the one to make room.
+#[test]
+fn sfq_marks_no_packet_that_it_drops() {
+    for (headdrop, victim) in [(false, Why::Overflow), (true, Why::Evicted)] {
+        let params = format!(
+            r#"{{"limit": 6, "redflowlimit": "60000b", "min": "1000b", "max": "1001b", "weight": 1, "ecn": true, "headdrop": {headdrop}}}"#
+        );
+        let mut b = Bench::new(&spec("sfq", &params));
+        assert_eq!([b.offer(ect(1)), b.offer(ect(1))], [PASS; 2], "RED acts from two packets on");
+        assert_eq!([b.flow(2), b.flow(2)], [PASS; 2]);
+        assert_eq!([b.offer(ect(1)), b.offer(ect(1))], [[Why::Forced], [Why::Forced]]);
+        assert_eq!(b.offer(ect(1)), [victim], "its own queue is the longest");
+        assert_eq!(b.queue.stats().marks(), 2);
+    }
+}
+
+/// Flow 2 has the longest queue, so that it makes room and flow 1 is marked.
+#[test]
+fn sfq_marks_a_packet_for_which_another_made_room() {
+    let params = r#"{"limit": 6, "redflowlimit": "60000b", "min": "5000b", "max": "5001b", "weight": 1, "ecn": true}"#;
+    let mut b = Bench::new(&spec("sfq", params));
+    let large = Pkt { len: 3000, ..ect(1) };
+    assert_eq!([b.offer(large), b.offer(large)], [PASS; 2]);
+    (0..4).for_each(|_| assert_eq!(b.flow(2), PASS));
+    assert_eq!(b.offer(large), [Why::Evicted, Why::Forced]);
+}
+
 /// One zombie, a = 1/2.
 #[test]
 fn sred_step_by_step() {

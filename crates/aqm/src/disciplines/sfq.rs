@@ -52,11 +52,13 @@
 //!    defaults are 40 packets and 16 buckets. Its shares differ where queues fill.
 //! 4. When the hash changes, queues are refilled in the order in which packets came, and the round begins with
 //!    the oldest packet. Linux refills queue by queue, and drops what does not fit under `depth`; here a queue may
-//!    be longer than `depth` after that, until it has drained. `McKenney`'s packets stay where they are (`rehash =
-//!    false`), so that a flow may overtake itself.
+//!    hold more than `depth` or `redflowlimit` after that, until it has drained, or with `headdrop` until a packet
+//!    comes to it. `McKenney`'s packets stay where they are (`rehash = false`), so that a flow may overtake itself.
 //! 5. The hashes come one after the other, not at random: a live link's flow keys are salted hashes already.
 //! 6. Linux has 127 flows unless told otherwise. Its RED has no regard to `redflowlimit`, which its page calls the hard
-//!    limit of a queue; here it is. The queues' RED decides as `red` does here, so not below two packets.
+//!    limit of a queue; here it is: with `headdrop` as many first packets go as the arriving one needs, and none for
+//!    one that is larger. A packet that makes room for others is not marked first. The queues' RED decides as `red`
+//!    does here, so not below two packets.
 //! 7. With a limit in bytes the longest queue is the one with most bytes, as exactly as 256.
 //!
 //! ## Limits
@@ -79,7 +81,7 @@
 //! * mckenney90: P. `McKenney`, Stochastic Fairness Queueing, INFOCOM 1990.
 
 use aqmkit_base::flow::salt;
-use aqmkit_base::{Amount, Bytes, Duration, Instant};
+use aqmkit_base::{Amount, Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::Verdict;
@@ -306,27 +308,52 @@ impl<P: Packet> Sfq<P> {
         Some(taken)
     }
 
-    /// Why a packet may not come into queue `q`, if it may not: what the queue's RED says, or its limits. A mark is
-    /// the packet's, or with `headdrop` that of the queue's first if it can carry it.
-    fn refusal(&mut self, q: usize, packet: &mut P, cx: &mut Cx<'_, P>) -> Option<Why> {
+    /// Whether one more packet fits into queue `q` alone.
+    fn has_room(&self, q: usize, len: u32) -> bool {
+        let Backlog { packets, bytes } = self.queues.length(q);
+        self.queue_holds(Backlog { packets: packets + 1, bytes: bytes + u64::from(len) })
+    }
+
+    fn queue_holds(&self, Backlog { packets, bytes }: Backlog) -> bool {
+        packets <= u64::from(self.params.depth) && self.red.as_ref().is_none_or(|red| bytes <= red.limit)
+    }
+
+    /// What is to become of packet number `this` that comes to queue `q`, by the queue's RED and its limits; and the
+    /// number of the packet that a mark is for: this one, or with `headdrop` the queue's first if it can carry it.
+    fn decide(&mut self, q: usize, packet: &P, this: u64, rng: &mut Rng) -> (Verdict, u64) {
         let queue = self.queues.length(q);
-        let full = queue.packets >= u64::from(self.params.depth);
+        let full = !self.has_room(q, packet.len());
         let Some(red) = self.red.as_ref().filter(|_| queue.packets > 0) else {
-            return full.then_some(Why::Unfair);
+            return (if full { Verdict::Drop(Why::Unfair) } else { Verdict::Pass }, this);
         };
-        let decision = self.reds[q].decide(red, queue, cx.rng);
+        let decision = self.reds[q].decide(red, queue, rng);
         let verdict = |of: &P| PacketView::of(of, Duration::ZERO).early(decision, red.marks);
-        let full = full || queue.bytes + u64::from(packet.len()) > red.limit;
-        let head = self.queues.head_mut(q).filter(|_| self.params.headdrop).map(|(head, _)| head);
-        let marked = head.filter(|head| matches!(verdict(head), Verdict::Mark(_))).unwrap_or(packet);
-        match verdict(marked) {
-            Verdict::Drop(why) => Some(why),
-            _ if full => Some(Why::Unfair),
-            Verdict::Mark(why) => {
-                cx.mark(marked, why, &mut self.stats);
-                None
+        let head = self.queues.head(q).filter(|_| self.params.headdrop);
+        let head = head.filter(|(head, _)| matches!(verdict(head), Verdict::Mark(_)));
+        let (of, number) = head.map_or((packet, this), |(head, number)| (head, *number));
+        match verdict(of) {
+            Verdict::Pass | Verdict::Mark(_) if full => (Verdict::Drop(Why::Unfair), number),
+            verdict => (verdict, number),
+        }
+    }
+
+    /// Drops the first packet of queue `q`, and those after it until one of `len` bytes fits.
+    fn drop_first(&mut self, q: usize, len: u32, mut why: Why, cx: &mut Cx<'_, P>) {
+        while let Some((head, _)) = self.take(q, true) {
+            cx.discard(head, why, &mut self.stats);
+            if self.has_room(q, len) {
+                break;
             }
-            Verdict::Pass => None,
+            why = Why::Unfair;
+        }
+    }
+
+    /// Marks packet number `number`, the first or the last of queue `q`, unless it had to make room meanwhile.
+    fn mark(&mut self, q: usize, number: u64, why: Why, cx: &mut Cx<'_, P>) {
+        let first = self.queues.head(q).is_some_and(|(_, of)| *of == number);
+        let found = if first { self.queues.head_mut(q) } else { self.queues.tail_mut(q) };
+        if let Some((packet, _)) = found.filter(|(_, of)| *of == number) {
+            cx.mark(packet, why, &mut self.stats);
         }
     }
 
@@ -343,7 +370,7 @@ impl<P: Packet> Sfq<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Sfq<P> {
-    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         self.catch_up(cx.now);
         self.stats.enqueued += 1;
         let q = self.hash(&packet);
@@ -351,18 +378,24 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         if one_more_queue || !fits(Backlog::default(), packet.len(), self.params.limit) {
             return cx.discard(packet, Why::Overflow, &mut self.stats);
         }
-        if let Some(why) = self.refusal(q, &mut packet, cx) {
-            if !self.params.headdrop {
-                return cx.discard(packet, why, &mut self.stats);
-            }
-            if let Some((head, _)) = self.take(q, true) {
-                cx.discard(head, why, &mut self.stats);
-            }
+        // It could not come in even if its queue were empty, so nobody makes room for it.
+        if !self.queue_holds(Backlog { packets: 1, bytes: u64::from(packet.len()) }) {
+            return cx.discard(packet, Why::Unfair, &mut self.stats);
         }
         self.arrivals += 1;
         let this = self.arrivals;
+        let (verdict, number) = self.decide(q, &packet, this, cx.rng);
+        match verdict {
+            Verdict::Drop(why) if self.params.headdrop => self.drop_first(q, packet.len(), why, cx),
+            Verdict::Drop(why) => return cx.discard(packet, why, &mut self.stats),
+            Verdict::Pass | Verdict::Mark(_) => {}
+        }
         self.append(q, packet, this);
         self.shrink(|arrival| if arrival == this { Why::Overflow } else { Why::Evicted }, cx);
+        // Only now is it known who stays: a packet that is dropped is not marked before.
+        if let Verdict::Mark(why) = verdict {
+            self.mark(q, number, why, cx);
+        }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Dequeued<P> {

@@ -153,6 +153,11 @@ impl<P: Packet, T> FlowQueues<P, T> {
         self.pool.head_mut(self.queues.get(q)?.list)
     }
 
+    /// The packet at the tail of queue `q`, to be marked; its length must stay.
+    pub fn tail_mut(&mut self, q: usize) -> Option<&mut (P, T)> {
+        self.pool.tail_mut(self.queues.get(q)?.list)
+    }
+
     /// How much waits in queue `q`.
     #[must_use]
     pub fn length(&self, q: usize) -> Backlog {

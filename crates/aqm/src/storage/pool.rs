@@ -43,6 +43,11 @@ impl<T> Pool<T> {
         self.slots[queue.front()?].as_mut()
     }
 
+    /// What is at the tail of `queue`, to be changed.
+    pub fn tail_mut(&mut self, queue: List) -> Option<&mut T> {
+        self.slots[queue.back()?].as_mut()
+    }
+
     /// Takes what is at the head of `queue`.
     pub fn pop(&mut self, queue: &mut List) -> Option<T> {
         let slot = queue.front()?;
@@ -87,6 +92,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(pool.head(*queue), same.front());
+                prop_assert_eq!(pool.tail_mut(*queue), same.back_mut());
                 most = most.max(model.iter().map(VecDeque::len).sum());
                 prop_assert_eq!(pool.slots.len(), most, "a slot is used again");
             }

@@ -48,6 +48,10 @@ impl Literal for SfqRed {
                     return drop_packet(packet, seen);
                 }
                 drop_packet(self.queues.remove(i, 0), seen);
+                let waiting = |q: &[Pkt]| q.iter().map(|p| p.len as usize).sum::<usize>();
+                while waiting(&self.queues.q[i]) + packet.len as usize > self.redflowlimit {
+                    drop_packet(self.queues.remove(i, 0), seen);
+                }
                 if self.queues.q[i].is_empty() {
                     self.round.retain(|&other| other != i);
                 }
