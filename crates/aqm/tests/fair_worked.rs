@@ -143,6 +143,32 @@ fn sfq_has_the_turns_of_linux() {
     assert_eq!(b.take_all(), [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 3, 14, 15]);
 }
 
+/// What a lower limit of each queue leaves of three packets of flow 1 and one of flow 2: the numbers of those dropped.
+fn trimmed(name: &str, json: [&str; 2]) -> (Vec<u64>, Vec<u64>) {
+    let mut b = Bench::new(name, json[0]);
+    assert_eq!((b.offer(1, &[1000; 3]), b.offer(2, &[1000])), (NONE, NONE));
+    b.queue.reconfigure(&spec(name, json[1]), &link(), &mut cx(b.now, &mut b.rng, &mut b.log)).unwrap();
+    let drop = |e: &Event| match e {
+        Event::Dropped(p, Why::Reconfigured) => p.id,
+        _ => unreachable!("{e:?}"),
+    };
+    (b.log.0.iter().map(drop).collect(), b.take_all())
+}
+
+#[test]
+fn a_lower_limit_of_each_queue_is_applied() {
+    let two = (vec![3, 2], vec![1, 4]);
+    assert_eq!(trimmed("drr", [r#"{"flow_limit": 3}"#, r#"{"flow_limit": 1}"#]), two);
+    assert_eq!(trimmed("drr", ["{}", r#"{"flow_limit": "1999b"}"#]), two);
+    assert_eq!(trimmed("drr", ["{}", r#"{"flow_limit": 1, "headdrop": true}"#]), (vec![1, 2], vec![3, 4]));
+    let small = r#"{"buckets": 9, "flow_limit": "999b"}"#;
+    assert!(trimmed("drr", [r#"{"buckets": 9}"#, small]).1.is_empty(), "a queue may lose all");
+    assert_eq!(trimmed("sfq", ["{}", r#"{"depth": 1}"#]), two);
+    assert_eq!(trimmed("sfq", ["{}", r#"{"depth": 1, "headdrop": true}"#]), (vec![1, 2], vec![3, 4]));
+    let red = REDFLOWLIMIT.replace("3000b", "2500b") + "}";
+    assert_eq!(trimmed("sfq", ["{}", &red]), (vec![3], vec![1, 4, 2]));
+}
+
 /// 10 Mbit/s are 1250 bytes in a millisecond.
 #[test]
 fn fq_step_by_step() {

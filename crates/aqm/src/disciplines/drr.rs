@@ -285,14 +285,32 @@ impl<P: Packet> Drr<P> {
 
     /// `FreeBuffer`.
     fn steal(&mut self, why: Why, cx: &mut Cx<'_, P>) {
-        let Some(longest) = self.queues.longest() else {
-            return;
-        };
-        if let Some((packet, ())) = self.queues.steal(longest, self.config.headdrop) {
+        if let Some(longest) = self.queues.longest() {
+            self.steal_from(longest, why, cx);
+        }
+    }
+
+    /// Drops a packet of queue `i`, which has one.
+    fn steal_from(&mut self, i: usize, why: Why, cx: &mut Cx<'_, P>) {
+        if let Some((packet, ())) = self.queues.steal(i, self.config.headdrop) {
             cx.discard(packet, why, &mut self.stats);
         }
-        if self.queues.is_empty(longest) {
-            self.retire(longest);
+        if self.queues.is_empty(i) {
+            self.retire(i);
+        }
+    }
+
+    /// Drops what no longer fits: first of each queue, then of all.
+    fn shrink(&mut self, cx: &mut Cx<'_, P>) {
+        if let Some(limit) = self.config.flow_limit {
+            for i in 0..self.turns.len() {
+                while over(self.queues.length(i), limit) {
+                    self.steal_from(i, Why::Reconfigured, cx);
+                }
+            }
+        }
+        while over(self.queues.backlog(), self.config.limit) {
+            self.steal(Why::Reconfigured, cx);
         }
     }
 }
@@ -370,9 +388,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         }
         self.config = config;
         self.queues.set_counting(self.config.limit.unit());
-        while over(self.queues.backlog(), self.config.limit) {
-            self.steal(Why::Reconfigured, cx);
-        }
+        self.shrink(cx);
         Ok(())
     }
 

@@ -357,6 +357,16 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
+    /// Drops what each queue may no longer hold.
+    fn trim(&mut self, cx: &mut Cx<'_, P>) {
+        for q in 0..self.params.divisor as usize {
+            while !self.queue_holds(self.queues.length(q)) {
+                let Some((packet, _)) = self.take(q, self.params.headdrop) else { break };
+                cx.discard(packet, Why::Reconfigured, &mut self.stats);
+            }
+        }
+    }
+
     /// Drops from the longest queue until no more waits than the limit allows.
     fn shrink(&mut self, why: impl Fn(u64) -> Why, cx: &mut Cx<'_, P>) {
         while over(self.queues.backlog(), self.params.limit) {
@@ -447,6 +457,7 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         self.reds.resize(if self.red.is_some() { params.divisor as usize } else { 0 }, FlowRed::default());
         self.params = params;
         self.queues.set_counting(self.params.limit.unit());
+        self.trim(cx);
         self.shrink(|_| Why::Reconfigured, cx);
         Ok(())
     }
