@@ -1,6 +1,8 @@
 //! The rate at which packets leave a queue, and the delay that follows from it.
 //!
-//! RFC 8033, section 5.2.
+//! RFC 8033, section 5.2. A departure first starts a measurement and then counts, in that order, so that the packet that
+//! starts one after a pause counts although it took no time: as in Linux (`pie_process_dequeue`). The RFC's pseudo-code
+//! counts first and starts then. Where one measurement follows another there is no difference.
 
 use aqmkit_base::{Bytes, Duration, Instant};
 
