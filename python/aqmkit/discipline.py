@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-import types
 from typing import TYPE_CHECKING, Any
 
 from ._aqmkit import Verdict
+from ._identity import identity
 
 if TYPE_CHECKING:
     from ._aqmkit import Env, Link, Packet, Queue
@@ -27,8 +25,9 @@ class Aqm:
     discipline takes ten nanoseconds. It runs in the simulator only.
 
     Each queue of each run gets a copy (`copy.deepcopy`) of the object, then `on_start`. Results of runs are kept under
-    the code and the attributes of the object; functions and modules that the code calls are not looked at, so give
-    `version` another value when those change.
+    the code of its class, its attributes, and every function, closure and global of your own that these refer to, as they
+    are when the experiment is made; of installed packages the version counts. What is imported inside a hook, looked up
+    by a text, or read from a file is not looked at, so give `version` another value when that changes.
 
     Attributes
     ----------
@@ -89,13 +88,14 @@ class Aqm:
         return self.label or type(self).__name__
 
     def identity(self) -> str:
-        """A hash of its code and its attributes: what its results are kept under."""
-        digest = hashlib.blake2b(digest_size=16)
-        for cls in reversed(type(self).__mro__):
-            if cls not in (object, Aqm):
-                _add(digest, {k: v for k, v in vars(cls).items() if k not in _NOT_CODE})
-        _add(digest, vars(self))
-        return digest.hexdigest()
+        """A hash of everything that decides what it does: what its results are kept under.
+
+        Raises
+        ------
+        TypeError
+            When it refers to something whose state cannot be seen, such as a lock or an open file.
+        """
+        return identity(self)
 
     def as_table(self) -> dict[str, Any]:
         """What stands for it in the text of an experiment."""
@@ -103,47 +103,3 @@ class Aqm:
         if self.tick is not None:
             table["tick"] = self.tick
         return table
-
-
-#: Attributes of a class that do not decide what it does, or differ between processes.
-_NOT_CODE = frozenset(
-    {
-        "__dict__",
-        "__weakref__",
-        "__doc__",
-        "__module__",
-        "__qualname__",
-        "__firstlineno__",
-        "__static_attributes__",
-        "__annotations__",
-        "__annotate__",
-        "__annotate_func__",
-        "__annotations_cache__",
-    }
-)
-
-
-def _add(digest: hashlib.blake2b, value: object) -> None:
-    """Adds what decides a value to the digest: of functions the code, of everything else its content."""
-    if isinstance(value, types.FunctionType):
-        _add(digest, (value.__code__, value.__defaults__, value.__kwdefaults__))
-    elif isinstance(value, types.CodeType):
-        _add(digest, (value.co_code, value.co_names, value.co_consts, value.co_varnames))
-    elif isinstance(value, (staticmethod, classmethod)):
-        _add(digest, value.__func__)
-    elif isinstance(value, property):
-        _add(digest, (value.fget, value.fset))
-    elif isinstance(value, dict):
-        _add(digest, sorted(value.items(), key=lambda item: str(item[0])))
-    elif isinstance(value, (tuple, list)):
-        digest.update(f"{len(value)}[".encode())
-        for item in value:
-            _add(digest, item)
-    elif isinstance(value, (frozenset, set)):
-        _add(digest, sorted(repr(item) for item in value))
-    elif value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
-        digest.update(f"{type(value).__name__}:{value!r};".encode())
-    elif hasattr(value, "__dict__"):
-        _add(digest, (type(value).__qualname__, vars(value)))
-    else:
-        digest.update(pickle.dumps(value))

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+import collections
+import copy
+import enum
+import functools
+import os
+import random
+import subprocess
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import aqmkit
 import numpy as np
 import pyarrow as pa
@@ -161,6 +176,154 @@ def test_results_are_kept_under_the_code_and_the_parameters() -> None:
     assert Other().identity() != Red().identity()
     assert small(sweep={"aqm": [Red()]}).hash == small(sweep={"aqm": [Red()]}).hash
     assert small(sweep={"aqm": [Red()]}).hash != small(sweep={"aqm": [Red(max_p=0.2)]}).hash
+
+
+def capped(limit: int) -> aqmkit.Aqm:
+    class Cap(aqmkit.Aqm):
+        """Holds as many packets as the function says that made it."""
+
+        def on_arrival(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> aqmkit.Verdict:
+            return DROP if queue.packets > limit else PASS
+
+    return Cap()
+
+
+class Asking(aqmkit.Aqm):
+    """Asks whatever it was given."""
+
+    def __init__(self, ask: object) -> None:
+        self.ask = ask
+
+    def on_arrival(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> aqmkit.Verdict:
+        return PASS
+
+
+def above(limit: int) -> Callable[[int], bool]:
+    return lambda packets: packets > limit
+
+
+def test_a_closure_is_part_of_what_results_are_kept_under() -> None:
+    delays = [
+        aqmkit.compare([capped(n)], rate="5mbit", bulk=3, duration="4s", warmup="10s", out="one place", progress=False)
+        .runs["links.bottleneck.queue_delay_ms.mean"][0].as_py()
+        for n in (5, 40)
+    ]  # fmt: skip
+    assert delays[1] > 2 * delays[0]
+    assert capped(5).identity() == capped(5).identity()
+    assert Asking(above(1)).identity() == Asking(above(1)).identity()
+    assert Asking(above(1)).identity() != Asking(above(2)).identity()
+    assert Asking([{"deep": above(1)}]).identity() != Asking([{"deep": above(2)}]).identity()
+    assert Asking(functools.partial(above, 1)).identity() != Asking(functools.partial(above, 2)).identity()
+
+
+THRESHOLD = 10
+
+
+def over_threshold(packets: int) -> bool:
+    return packets > THRESHOLD
+
+
+def test_globals_and_what_they_lead_to_are_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = Asking(over_threshold)
+    before = asking.identity()
+    monkeypatch.setitem(globals(), "THRESHOLD", 20)
+    assert asking.identity() != before
+    helpers = types.ModuleType("helpers_of_mine")
+    vars(helpers)["threshold"] = 10
+    code: dict[str, Any] = {"helpers": helpers}
+    exec("def ask(packets): return packets > helpers.threshold", code)
+    before = Asking(code["ask"]).identity()
+    vars(helpers)["unused"] = 1
+    assert Asking(code["ask"]).identity() == before
+    vars(helpers)["threshold"] = 20
+    assert Asking(code["ask"]).identity() != before
+
+
+def test_code_that_claims_to_be_installed_is_looked_at_all_the_same() -> None:
+    found = []
+    for limit in (10, 20):
+        # Without a name, `exec` makes functions of the module builtins.
+        code: dict[str, Any] = {}
+        exec(f"class Ask:\n    def over(self, packets): return packets > {limit}", code)
+        assert code["Ask"].__module__ == "builtins"
+        found.append(Asking(code["Ask"]()).identity())
+    assert found[0] != found[1]
+
+
+class Slotted:
+    __slots__ = ("limit",)
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+
+class Level(enum.Enum):
+    LOW = 1
+    HIGH = 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [Slotted, random.Random, np.random.default_rng, np.arange, lambda n: {n, "a", "b"}, lambda n: frozenset({(n, Level.LOW)}),
+     Level, lambda n: Fraction(n, 7), lambda n: bytearray([n]), lambda n: collections.deque([1, 2, 3], maxlen=n + 2)],
+)  # fmt: skip
+def test_state_that_attributes_do_not_show_is_part_of_it(make: Callable[[int], object]) -> None:
+    assert Asking(make(1)).identity() == Asking(make(1)).identity()
+    assert Asking(make(1)).identity() != Asking(make(2)).identity()
+
+
+def test_cycles_and_empty_cells_end() -> None:
+    def knot(start: int) -> Callable[[int], int]:
+        def factorial(n: int) -> int:
+            return start if n < 2 else n * factorial(n - 1)
+
+        return factorial
+
+    def late() -> Callable[[], int]:
+        def ask() -> int:
+            return missing
+
+        if not TYPE_CHECKING:
+            return ask
+        missing = 1
+        return ask
+
+    around: list[object] = []
+    around.append(around)
+    for make in (lambda: knot(1), late, lambda: around):
+        assert Asking(make()).identity() == Asking(make()).identity()
+    assert Asking(knot(1)).identity() != Asking(knot(2)).identity()
+    asking = Asking(None)
+    asking.ask = asking
+    assert asking.identity() == asking.identity()
+
+
+def test_copying_and_other_processes_change_nothing() -> None:
+    code = "from tests.test_discipline import *; print(Asking([{'a', 'b'}, Level.LOW, above(1), Slotted(1)]).identity())"
+    found = set()
+    for seed in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1])}
+        found.add(subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True).stdout)
+    assert len(found) == 1
+    asking = Asking(Slotted(1))
+    assert copy.deepcopy(asking).identity() == asking.identity()
+
+
+def iter_of_nothing() -> Iterator[int]:
+    yield from ()
+
+
+def test_what_cannot_be_seen_is_refused() -> None:
+    for hidden in (threading.Lock(), iter_of_nothing()):
+        with pytest.raises(TypeError, match=r"Asking\.ask is a .*whose state cannot be seen.*identity\(\)"):
+            small(sweep={"aqm": [Asking(hidden)]})
+
+    def ask() -> bool:
+        return lock.locked()
+
+    lock = threading.Lock()
+    with pytest.raises(TypeError, match=r"lock in Asking\.ask is a lock"):
+        Asking(ask).identity()
 
 
 def test_it_stands_beside_built_in_ones() -> None:
