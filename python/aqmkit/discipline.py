@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from ._aqmkit import Verdict
 from ._identity import identity
+from ._warn import warn
 
 if TYPE_CHECKING:
     from ._aqmkit import Env, Link, Packet, Queue
@@ -16,6 +19,9 @@ PASS = Verdict.PASS
 MARK = Verdict.MARK
 DROP = Verdict.DROP
 
+#: What a queue calls. Another method whose name begins like these is a slip.
+_HOOKS = ("on_start", "on_arrival", "on_departure", "on_discard", "on_empty", "on_tick", "gauges")
+
 
 class Aqm:
     """An algorithm that decides which packets of one FIFO to drop or mark, written in Python.
@@ -23,6 +29,10 @@ class Aqm:
     Write a subclass with the hooks that the algorithm needs, and use an object of it wherever an experiment names a
     discipline, beside built-in ones. It is slow: a call into Python for each packet costs about a microsecond, where a built-in
     discipline takes ten nanoseconds. It runs in the simulator only.
+
+    `MARK` lets a packet through with Congestion Experienced set. A packet that cannot carry a mark is dropped in its
+    place, and endpoints do not use ECN unless the transport says so (``transport={"ecn": True}``, or
+    ``transport="dctcp"`` in `compare`): without it, a discipline that only marks is one that only drops.
 
     Each queue of each run gets a copy (`copy.deepcopy`) of the object, then `on_start`. Results of runs are kept under
     the code of its class, its attributes, and every function, closure and global of your own that these refer to, as they
@@ -58,15 +68,31 @@ class Aqm:
     label: str | None = None
     version: str = ""
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Warns of methods that look like hooks and are none: they would never be called."""
+        super().__init_subclass__(**keywords)
+        own = [base for base in cls.__mro__ if base is cls or not issubclass(base, Aqm)]
+        for name in dict.fromkeys(name for base in own for name in vars(base)):
+            if name.startswith("on_") and name not in _HOOKS and callable(getattr(cls, name)):
+                near = difflib.get_close_matches(name, _HOOKS, n=1)
+                meant = f"did you mean {near[0]}? " if near else ""
+                warn(f"{cls.__name__}.{name} is not a hook, and no queue calls it; {meant}Hooks are {', '.join(_HOOKS)}")
+
     def on_start(self, link: Link) -> None:
         """The queue is made, at this link. Derive here what depends on the link's rate."""
 
     def on_arrival(self, packet: Packet, queue: Queue, env: Env) -> Verdict | None:
-        """A packet arrives at a queue that looks like `queue` without it: `PASS` (or None), `MARK` or `DROP`."""
+        """A packet arrives at a queue that looks like `queue` without it: `PASS` (or None), `MARK` or `DROP`.
+
+        Anything else is a TypeError, which ends the run. After `MARK` a packet without ECN is dropped.
+        """
         return None
 
     def on_departure(self, packet: Packet, queue: Queue, env: Env) -> Verdict | None:
-        """The packet at the head has been taken out; `queue` is what remains. After `DROP` the next packet is taken."""
+        """The packet at the head has been taken out; `queue` is what remains. After `DROP` the next packet is taken.
+
+        The answers are those of `on_arrival`.
+        """
         return None
 
     def on_discard(self, packet: Packet, queue: Queue, now_ns: int) -> None:
@@ -98,8 +124,37 @@ class Aqm:
         return identity(self)
 
     def as_table(self) -> dict[str, Any]:
-        """What stands for it in the text of an experiment."""
-        table: dict[str, Any] = {"name": "custom", "label": self.name, "id": self.identity(), "limit": self.limit}
+        """What stands for it in the text of an experiment.
+
+        Raises
+        ------
+        TypeError
+            When `limit`, `tick` or `label` is of the wrong type, or `identity` cannot be had.
+        """
+        self._check()
+        table: dict[str, Any] = {"name": "custom", "label": self.name, "id": self.identity(), "limit": self._limit()}
         if self.tick is not None:
             table["tick"] = self.tick
         return table
+
+    def _limit(self) -> int | float | str:
+        """`limit` as an experiment takes it."""
+        limit: Any = self.limit
+        if isinstance(limit, bool) or not isinstance(limit, (Integral, float, str)):
+            raise TypeError(f'{type(self).__name__}: limit cannot be {limit!r}; it must be packets (60) or bytes ("90kb")')
+        # Whole numbers of numpy are not those that a file can be written of.
+        return int(limit) if isinstance(limit, Integral) else limit
+
+    def _check(self) -> None:
+        """Looks for attributes that no queue can use, and for what would make it a plain FIFO."""
+        who = type(self).__name__
+        if not isinstance(self.tick, (str, type(None))):
+            raise TypeError(f'{who}: tick cannot be {self.tick!r}; it must be a time with its unit ("10ms"), or None')
+        if not isinstance(self.label, (str, type(None))):
+            raise TypeError(f"{who}: label cannot be {self.label!r}; it must be a text, or None")
+        inherited = [hook for hook in _HOOKS if getattr(type(self), hook) is getattr(Aqm, hook)]
+        for hook in inherited:
+            if hook in vars(self):
+                warn(f"{who}: {hook} is an attribute of the object, and no queue calls it; define it in the class")
+        if len(inherited) == len(_HOOKS):
+            warn(f"{who} has no hook, and so is a plain FIFO; hooks are {', '.join(_HOOKS)}")

@@ -326,6 +326,54 @@ def test_what_cannot_be_seen_is_refused() -> None:
         Asking(ask).identity()
 
 
+def test_a_method_that_is_no_hook_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match=r"Slip\.on_arival is not a hook.*did you mean on_arrival\?") as caught:
+
+        class Slip(aqmkit.Aqm):
+            def on_arival(self, packet: aqmkit.Packet, queue: aqmkit.Queue, env: aqmkit.Env) -> aqmkit.Verdict:
+                return DROP
+
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="Slip has no hook, and so is a plain FIFO") as caught:
+        small(sweep={"aqm": [Slip()]})
+    assert caught[0].filename == __file__.replace("test_discipline", "conftest"), "where the experiment is made"
+    lone = Asking(None)
+    vars(lone)["on_departure"] = lambda packet, queue, env: DROP
+    with pytest.warns(UserWarning, match="on_departure is an attribute of the object"):
+        lone.as_table()
+
+
+def test_a_helper_and_an_heir_are_not_warned_of() -> None:
+    class Heir(Red):
+        ready = True
+
+        def off_peak(self) -> bool:
+            return True
+
+        def _on_peak(self) -> bool:
+            return False
+
+    assert small(sweep={"aqm": [Heir()]}).axes == {"aqm": ["Heir"]}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "right"),
+    [("limit", None, "packets"), ("limit", True, "packets"), ("tick", 0.01, "time with its unit"), ("label", 7, "a text")],
+)
+def test_attributes_that_no_queue_can_use_are_refused(attribute: str, value: object, right: str) -> None:
+    red = Red()
+    setattr(red, attribute, value)
+    with pytest.raises(TypeError, match=f"Red: {attribute} cannot be {value!r}; it must be .*{right}"):
+        small(sweep={"aqm": [red]})
+
+
+def test_a_limit_may_be_a_number_of_numpy() -> None:
+    red = Red()
+    vars(red)["limit"] = np.int64(30)
+    assert red.as_table()["limit"] == 30
+    assert len(small(sweep={"aqm": [red]}).plan) == 1
+
+
 def test_it_stands_beside_built_in_ones() -> None:
     results = aqmkit.compare(["fifo", Red(), "pie"], rate="5mbit", bulk=2, duration="3s", warmup="1s", progress=False)
     assert results.axes["aqm"] == ["fifo", "Red", "pie"]
