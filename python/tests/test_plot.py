@@ -79,3 +79,21 @@ def test_a_name_that_does_not_exist_is_told_with_those_that_do(five: aqmkit.Resu
         plot.series(five, by="rate")
     with pytest.raises(KeyError, match="which window"):
         plot.box(five, window="blast")
+
+
+def test_what_leaves_nothing_to_draw_is_refused(five: aqmkit.Results) -> None:
+    with pytest.raises(ValueError, match="quantities is empty"):
+        plot.series(five, [])
+    for draw in (plot.series, plot.overview, plot.box, plot.ellipses, plot.completion):
+        with pytest.raises(ValueError, match="where: repeat cannot be '9'; there are 1, 2"):
+            draw(five, where={"repeat": 9})
+    with pytest.raises(ValueError, match="where: aqm cannot be 'rde'; there are fifo, red"):
+        plot.cdf(five, where={"aqm": ["red", "rde"]})
+    with pytest.raises(ValueError, match="leaves nothing to draw"):
+        plot.series(five, where={"repeat": []})
+    with pytest.raises(ValueError, match="where: kind cannot be 'pgae'; there are"):
+        plot.completion(five, kind="pgae")
+
+
+def test_a_single_quantity_need_not_be_in_a_list(five: aqmkit.Results) -> None:
+    assert len(plot.series(five, "classes.tcp.throughput_bps").axes) == 1

@@ -73,16 +73,38 @@ def named(quantity: str, *, owner: bool = True) -> tuple[str, float]:
     return f"{who}{', '.join([word, *rest])} ({unit})", factor
 
 
-def select(table: pa.Table, where: Where | None) -> pa.Table:
-    """The rows that `where` leaves."""
+def select(measured: Measured, table: pa.Table, where: Where | None) -> pa.Table:
+    """The rows that `where` leaves.
+
+    Raises
+    ------
+    KeyError
+        When there is no such axis or column.
+    ValueError
+        When a label is none of its axis, or no row has all of them.
+    """
+    left = table
     for name, wanted in (where or {}).items():
         if name not in table.column_names:
             raise KeyError(f"there is no axis {name!r}; columns are {', '.join(table.column_names)}")
-        column = table.column(name)
         several = isinstance(wanted, Sequence) and not isinstance(wanted, str)
-        labels = pa.array([str(w) for w in (wanted if several else [wanted])])
-        table = table.filter(pc.is_in(column.cast(pa.string()), labels))
-    return table
+        labels = [str(w) for w in (wanted if several else [wanted])]
+        _check_labels(measured, table, name, labels)
+        left = left.filter(pc.is_in(left.column(name).cast(pa.string()), pa.array(labels, pa.string())))
+    if not left.num_rows:
+        raise ValueError(
+            f"where={dict(where)!r} leaves nothing to draw" if where else "there is nothing to draw: no run has a row"
+        )
+    return left
+
+
+def _check_labels(measured: Measured, table: pa.Table, name: str, labels: list[str]) -> None:
+    # A run of an axis may have no row in this table (no exchange, say), and yet its label is one.
+    there = pc.unique(table.column(name).cast(pa.string())).to_pylist()
+    known = dict.fromkeys([*measured.axes.get(name, []), *there])
+    for label in labels:
+        if label not in known:
+            raise ValueError(f"where: {name} cannot be {label!r}; there are {', '.join(map(str, known)) or 'none'}")
 
 
 def splits(measured: Measured, by: str | None) -> str | None:
@@ -96,7 +118,7 @@ def splits(measured: Measured, by: str | None) -> str | None:
 
 def groups(measured: Measured, table: pa.Table, by: str | None, where: Where | None) -> dict[str, pa.Table]:
     """The rows that `where` leaves, by the label of `by`, in the order of the axis."""
-    table = select(table, where)
+    table = select(measured, table, where)
     axis = splits(measured, by)
     if axis is None:
         return {"": table}

@@ -85,9 +85,9 @@ def completion(
     """
     table = measured.exchanges
     wanted = {**(where or {}), **({"kind": kind} if kind is not None else {})}
-    found = groups(measured, table, by, wanted)
-    if not found or sum(rows.num_rows for rows in found.values()) == 0:
+    if table.num_rows == 0:
         raise ValueError("there is no exchange to draw; web traffic (http=0.5) has them")
+    found = groups(measured, table, by, wanted)
     sizes = np.concatenate([values(rows, "bytes") for rows in found.values()])
     sizes = sizes[sizes > 0]
     edges = np.unique(np.quantile(sizes, np.linspace(0, 1, 13)))

@@ -37,7 +37,7 @@ def _shade(axes: Axes, windows: dict[str, tuple[float, float]], end: float) -> N
 @styled
 def series(
     measured: Measured,
-    quantities: Sequence[str] = ("links.bottleneck.throughput_bps", "links.bottleneck.queue_delay_ms.mean"),
+    quantities: str | Sequence[str] = ("links.bottleneck.throughput_bps", "links.bottleneck.queue_delay_ms.mean"),
     *,
     by: str | None = None,
     where: Where | None = None,
@@ -49,7 +49,14 @@ def series(
     Parameters
     ----------
     quantities
-        Columns of the series, from top to bottom.
+        Columns of the series, from top to bottom. A single one need not be in a list.
+
+    Raises
+    ------
+    ValueError
+        When there is no quantity, or nothing is left to draw.
+    KeyError
+        When there is no such column.
 
     Examples
     --------
@@ -59,6 +66,9 @@ def series(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['tcp throughput\n(Mbit/s)', 'queue delay\n(ms)']
     """
+    quantities = [quantities] if isinstance(quantities, str) else list(quantities)
+    if not quantities:
+        raise ValueError("quantities is empty; name columns of the series, such as links.bottleneck.queue_delay_ms.mean")
     made, axes = figure(len(quantities), 1, width, height or 0.5 + 1.1 * len(quantities), sharex=True)
     found = groups(measured, measured.series, by, where)
     for quantity, cell in zip(quantities, axes[:, 0], strict=True):
