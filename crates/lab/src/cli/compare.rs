@@ -1,5 +1,7 @@
 //! `compare`: an experiment from the command line. It is written as TOML and runs like any other.
 
+use std::collections::BTreeSet;
+
 use aqmkit_aqm::registry;
 use toml::{Table, Value};
 
@@ -8,8 +10,11 @@ use super::describe::literal;
 use super::fail::{Failure, wrong};
 use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
+use super::say;
 use crate::experiment::{Experiment, Overrides};
 use crate::near::closest;
+use crate::results::{Entry, Results};
+use crate::run;
 
 /// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
 const USER_BPS: f64 = 2940.0;
@@ -25,7 +30,34 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let dir = directory(args.how.out.as_deref(), "compare");
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     std::fs::write(dir.join("experiment.toml"), text)?;
+    if let Some(warning) = idle(&performed.results) {
+        say::tell(&format!("warning: {warning}"));
+    }
     show(&performed, &dir, args.how.json)
+}
+
+/// What to tell of runs in whose measured time no packet passed any link: their numbers are zeros that say nothing of the
+/// disciplines.
+#[must_use]
+pub fn idle(results: &Results) -> Option<String> {
+    let name = |entry: &Entry| {
+        let mut labels = entry.labels.clone();
+        labels.retain(|key, _| !["window", "seed"].contains(&key.as_str()));
+        run::name(&labels)
+    };
+    let passed = |entry: &Entry| entry.links.values().any(|link| link.packets_per_s > 0.0);
+    let all: BTreeSet<String> = results.runs.iter().map(name).collect();
+    // One window in which something passed is enough: another may be quiet on purpose.
+    let busy: BTreeSet<String> = results.runs.iter().filter(|entry| passed(entry)).map(name).collect();
+    let idle: Vec<&str> = all.difference(&busy).map(String::as_str).collect();
+    let first = idle.first()?;
+    let which = if idle.len() == 1 { (*first).to_owned() } else { format!("{first} and {} more", idle.len() - 1) };
+    Some(format!(
+        "no packet passed in the measured time of {} of {} runs ({which}): their numbers say nothing. Traffic may start \
+         later than that (bulk flows at random within 10 s), or all of it was dropped; try a longer warmup or duration",
+        idle.len(),
+        all.len()
+    ))
 }
 
 /// The experiment that the arguments ask for, as the text of its file.
@@ -157,6 +189,7 @@ fn users(fraction: f64, args: &args::Compare) -> Result<i64, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use aqmkit_sim::output::LinkStats;
     use clap::Parser as _;
 
     use super::*;
@@ -186,6 +219,28 @@ mod tests {
     fn parameters_may_hold_commas() {
         assert_eq!(split("a=1,b=[1, 2],c={ x = \"y,z\" }"), ["a=1", "b=[1, 2]", "c={ x = \"y,z\" }"]);
         assert!(split("").is_empty());
+    }
+
+    fn entry(aqm: &str, window: &str, packets_per_s: f64) -> Entry {
+        let link = LinkStats { packets_per_s, ..LinkStats::default() };
+        let labels = [("aqm", aqm), ("repeat", "1"), ("window", window)];
+        Entry {
+            labels: labels.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+            links: [("bottleneck".to_owned(), link)].into(),
+            ..Entry::default()
+        }
+    }
+
+    #[test]
+    fn runs_without_a_packet_are_told_of() {
+        let of = |runs: &[Entry]| idle(&Results { runs: runs.to_vec(), ..Results::default() });
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[entry("red", "all", 9.0)]), None);
+        assert_eq!(of(&[entry("red", "quiet", 0.0), entry("red", "blast", 9.0)]), None);
+        let one = of(&[entry("red", "all", 0.0), entry("fifo", "all", 9.0)]).unwrap();
+        assert!(one.contains("1 of 2 runs (aqm=red repeat=1)"), "{one}");
+        let both = of(&[entry("red", "all", 0.0), entry("fifo", "all", 0.0)]).unwrap();
+        assert!(both.contains("2 of 2 runs (aqm=fifo repeat=1 and 1 more)"), "{both}");
     }
 
     #[test]
