@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from . import _aqmkit, _toml
+from ._checks import check_whole
 from ._progress import Bar
+from ._warn import warn
 from .discipline import Aqm
 from .errors import RunError
 from .results import Results
@@ -18,6 +19,9 @@ from .results import Results
 __all__ = ["Experiment", "Run", "compare", "comparison", "experiments", "load"]
 
 Scale = Literal["quick", "full"]
+
+#: What the Rust part counts runs at a time with: 16 bits.
+_MOST_JOBS = 2**16 - 1
 
 
 class Run(NamedTuple):
@@ -69,6 +73,8 @@ class Experiment:
         return made
 
     def _setup(self, file: str, text: str, aqms: dict[str, Aqm], changes: _Changes) -> None:
+        check_whole(0, 2**64 - 1, seed=changes.seed)
+        check_whole(1, 2**32 - 1, repeat=changes.repeat)
         self._file = file
         self._text = text
         self._aqms = aqms
@@ -161,16 +167,24 @@ class Experiment:
 
         Raises
         ------
+        ExperimentError
+            When the directory cannot be written to.
         RunError
             When a run fails; the others are kept.
         Interrupted
             When Ctrl-C was pressed.
+
+        Warns
+        -----
+        UserWarning
+            When no packet passed in the measured time of a run, whose numbers then say nothing.
         """
+        check_whole(1, _MOST_JOBS, jobs=jobs)
         directory = Path("results") / self.id if out is None else Path(out)
         with Bar(len(self.plan), progress) as bar:
             outcome = self._plan.run(directory, jobs, bar.at)
         for note in outcome.notes:
-            warnings.warn(note, stacklevel=2)
+            warn(note)
         if outcome.failed:
             raise RunError("\n".join(outcome.failed))
         return Results(outcome)
@@ -280,7 +294,7 @@ def experiments() -> dict[str, str]:
 
 
 def comparison(
-    disciplines: Iterable[str | Aqm],
+    disciplines: str | Aqm | type[Aqm] | Iterable[str | Aqm | type[Aqm]],
     *,
     rate: str | None = None,
     rtt: str | None = None,
@@ -297,14 +311,15 @@ def comparison(
     repeat: int | None = None,
 ) -> Experiment:
     """The experiment that `compare` runs; the arguments are the same."""
-    wanted = list(disciplines)
+    wanted = _wanted(disciplines)
     named = [d for d in wanted if isinstance(d, str)]
     options = {
         "rate": rate, "rtt": rtt, "bulk": bulk, "http": http, "cbr": cbr, "mpeg": mpeg, "videoconf": videoconf,
         "duration": duration, "warmup": warmup, "limit": limit, "transport": transport,
     }  # fmt: skip
     words = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    text = _aqmkit.comparison([*(named or ["fifo"]), *words])
+    # Without a name the command does not write an experiment; the entry of this one is replaced below.
+    text = _aqmkit.comparison([*words, "--", *(named or ["fifo"])])
     aqms: dict[str, Aqm] = {}
     if len(named) < len(wanted):
         keys = tomllib.loads(text)
@@ -316,8 +331,36 @@ def comparison(
     return Experiment._of("compare", text, aqms, _Changes(seed=seed, repeat=repeat))
 
 
+def _wanted(disciplines: Any) -> list[str | Aqm | type[Aqm]]:
+    """The disciplines of a comparison, of which a single one need not be in a list.
+
+    Raises
+    ------
+    ValueError
+        When there is none.
+    TypeError
+        When something is not a discipline.
+    """
+    right = 'write names such as "red" or "red:min=5,max=40", or objects of subclasses of aqmkit.Aqm'
+    if _is_discipline(disciplines):
+        return [disciplines]
+    if not isinstance(disciplines, Iterable):
+        raise TypeError(f"disciplines cannot be {disciplines!r}; {right}")
+    wanted = list(disciplines)
+    if not wanted:
+        raise ValueError(f"disciplines is empty, and there is nothing to compare; {right}")
+    for place, one in enumerate(wanted):
+        if not _is_discipline(one):
+            raise TypeError(f"disciplines[{place}] cannot be {one!r}; {right}")
+    return wanted
+
+
+def _is_discipline(value: object) -> bool:
+    return isinstance(value, (str, Aqm)) or (isinstance(value, type) and issubclass(value, Aqm))
+
+
 def compare(
-    disciplines: Iterable[str | Aqm],
+    disciplines: str | Aqm | type[Aqm] | Iterable[str | Aqm | type[Aqm]],
     *,
     rate: str | None = None,
     rtt: str | None = None,
@@ -342,7 +385,7 @@ def compare(
     ----------
     disciplines
         Names, each with parameters after a colon where it has any (``"red:min=5,max=40"``), or objects of subclasses of
-        `aqmkit.Aqm`.
+        `aqmkit.Aqm`. A single one need not be in a list.
     rate
         Rate of the link (``"10mbit"``).
     rtt
@@ -365,6 +408,13 @@ def compare(
         The seed, and how often each discipline is run.
     out, jobs, progress
         As in `Experiment.run`.
+
+    Raises
+    ------
+    ValueError
+        When there is no discipline, or an argument is wrong (`ExperimentError`): which one, and what would be right.
+    TypeError
+        When something is not a discipline.
 
     Examples
     --------

@@ -27,9 +27,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import _aqmkit
+from ._checks import check_whole
 from ._progress import Bar
 from .errors import ExperimentError, Interrupted, RunError
-from .experiment import Experiment
+from .experiment import _MOST_JOBS, Experiment
 
 __all__ = ["Sweep", "read_sweep", "sweep"]
 
@@ -174,6 +175,7 @@ def sweep(
     >>> swept.runs.select(["aqm", "topology.rate"]).to_pylist()[1]
     {'aqm': 'fifo', 'topology.rate': '10mbit'}
     """
+    check_whole(1, _MOST_JOBS, jobs=jobs)
     whole = experiment.swept(grid) if grid else experiment
     directory = Path(out).absolute()
     directory.mkdir(parents=True, exist_ok=True)

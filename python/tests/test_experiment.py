@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .conftest import small
+from .red import Red
 
 
 def test_every_experiment_loads() -> None:
@@ -114,3 +115,77 @@ def test_values_arrive_as_they_are_written(rate: str, limit: int, max_p: float, 
     assert (experiment.title, experiment.seed) == (title, seed)
     other = small().swept({"aqm": [red]}).changed(set={"topology.rate": rate, "title": title}, seed=seed)
     assert (other.title, other.hash) == (title, experiment.hash)
+
+
+@pytest.mark.parametrize(
+    ("disciplines", "error", "message"),
+    [
+        ([], ValueError, "disciplines is empty.*write names"),
+        ([None], TypeError, r"disciplines\[0\] cannot be None; write names"),
+        (["fifo", {"name": "red"}], TypeError, r"disciplines\[1\] cannot be {'name': 'red'}"),
+        (None, TypeError, "disciplines cannot be None; write names"),
+        ("rde", aqmkit.ExperimentError, 'no discipline is called "rde"'),
+        (["--help"], aqmkit.ExperimentError, 'no discipline is called "--help"'),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(disciplines: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        aqmkit.compare(disciplines)
+
+
+def test_a_single_discipline_need_not_be_in_a_list() -> None:
+    assert aqmkit.comparison("red:max=40").hash == aqmkit.comparison(["red:max=40"]).hash
+    assert aqmkit.comparison(Red()).hash == aqmkit.comparison([Red()]).hash
+    assert aqmkit.comparison(Red).axes == {"aqm": ["Red"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what", "help"),
+    [
+        ({"rate": "10mb"}, 'rate cannot be "10mb"', "mbit"),
+        ({"rtt": 50}, 'rtt cannot be "50"', "needs a unit"),
+        ({"bulk": 2.5}, 'bulk cannot be "2.5"', "digit"),
+        ({"bulk": -1}, 'bulk cannot be "-1"', ""),
+        ({"limit": "many"}, 'limit cannot be "many"', "60p"),
+        ({"http": 90}, "http=90 is not a load", "fraction"),
+        ({"transport": "linux9"}, "linux9", "linux"),
+    ],
+)
+def test_arguments_are_called_as_in_python(arguments: dict[str, Any], what: str, help: str) -> None:
+    with pytest.raises(aqmkit.ExperimentError) as caught:
+        aqmkit.compare(["fifo"], **arguments)
+    error = caught.value
+    assert what in error.what
+    assert help in error.help
+    assert "--" not in str(error)
+
+
+def test_a_directory_that_cannot_be_written_to_is_called_as_in_python() -> None:
+    Path("taken").write_text("")
+    with pytest.raises(aqmkit.ExperimentError, match="taken") as caught:
+        small().run("taken", progress=False)
+    assert caught.value.help == "choose another directory with out="
+    assert "--" not in str(caught.value)
+
+
+def test_numbers_that_cannot_be_are_refused() -> None:
+    for jobs in (-1, 0, 70_000):
+        with pytest.raises(ValueError, match=f"jobs cannot be {jobs}; it must be a whole number from 1 to 65535"):
+            aqmkit.compare(["fifo"], jobs=jobs)
+        with pytest.raises(ValueError, match=f"jobs cannot be {jobs}"):
+            aqmkit.sweep(small(), out="out", jobs=jobs)
+    with pytest.raises(TypeError, match=r"jobs cannot be 1\.5"):
+        small().run(jobs=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="seed cannot be -1"):
+        aqmkit.load("cbt/blast", seed=-1)
+    with pytest.raises(ValueError, match="repeat cannot be 0"):
+        aqmkit.compare(["fifo"], repeat=0)
+
+
+def test_a_run_that_no_packet_passed_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match=r"no packet passed.* of 2 of 2 runs.*longer warmup") as caught:
+        aqmkit.compare(["fifo", Red()], bulk=1, duration="200ms", warmup="100ms", seed=3, progress=False)
+    assert caught[0].filename == __file__
+    line = "compare fifo --bulk 1 --duration 200ms --warmup 100ms --seed 3 --out told"
+    done = subprocess.run([sys.executable, "-m", "aqmkit", *line.split()], capture_output=True, text=True, check=True)
+    assert "warning: no packet passed" in done.stderr

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use aqmkit_aqm::custom::Customs;
 use aqmkit_lab::calibrate::{Failed, calibrated};
+use aqmkit_lab::cli::compare::idle;
 use aqmkit_lab::cli::fail::Failure;
 use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, published, write};
 use aqmkit_lab::experiment::{Experiment, Overrides, Problem, RunSpec, Scale};
@@ -102,7 +103,8 @@ impl Plan {
                 dir.display()
             )));
         }
-        Ok(Outcome::new(dir.to_owned(), results, outcome.done).with_news(outcome.failed, control.notes()))
+        let notes = control.notes().into_iter().chain(idle(&results)).collect();
+        Ok(Outcome::new(dir.to_owned(), results, outcome.done).with_news(outcome.failed, notes))
     }
 
     /// One run of the plan, unless the store has it; and whether it had.

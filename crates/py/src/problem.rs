@@ -1,7 +1,10 @@
 //! Errors as exceptions of `aqmkit.errors`.
 
+use std::error::Error as _;
+
 use aqmkit_lab::cli::fail::Failure;
 use aqmkit_lab::experiment::Problem;
+use clap::error::ContextKind;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -21,18 +24,32 @@ pub(crate) fn exception(problem: &Problem) -> PyErr {
     let at = problem.location();
     let (line, column) = at.as_ref().map_or((None, None), |at| (Some(at.line), Some(at.column)));
     ExperimentError::new_err((
-        problem.to_string(),
-        help,
+        spoken(&problem.to_string()),
+        spoken(&help),
         at.map(|at| at.file),
         line,
         column,
-        text.trim_end().to_owned(),
+        spoken(text.trim_end()),
     ))
 }
 
-/// Wrong arguments, in the words of the command.
+/// A message with the options of the command as the arguments that they are in Python.
+fn spoken(text: &str) -> String {
+    text.replace("--http ", "http=").replace("--out", "out=")
+}
+
+/// An argument that the command would not take: `rate cannot be "10mb"`, and why.
 pub(crate) fn usage(error: &clap::Error) -> PyErr {
-    exception(&Problem::new(error.to_string().trim().trim_start_matches("error: ")))
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    let why = error.source().map(ToString::to_string);
+    match (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue), why) {
+        (Some(option), Some(value), Some(why)) => {
+            // `--rate <RATE>`
+            let name = option.trim_start_matches('-').split(' ').next().unwrap_or_default().to_owned();
+            exception(&Problem::new(format!("{name} cannot be {value:?}")).right(why))
+        }
+        _ => exception(&Problem::new(error.kind().to_string())),
+    }
 }
 
 /// Why the command would have ended.
