@@ -31,8 +31,8 @@ class Aqm:
     discipline takes ten nanoseconds. It runs in the simulator only.
 
     `MARK` lets a packet through with Congestion Experienced set. A packet that cannot carry a mark is dropped in its
-    place, and endpoints do not use ECN unless the transport says so (``transport={"ecn": True}``, or
-    ``transport="dctcp"`` in `compare`): without it, a discipline that only marks is one that only drops.
+    place, and none can unless the transport uses ECN (``transport={"ecn": True}`` in `Experiment`): without it, a
+    discipline that only marks is one that only drops.
 
     Each queue of each run gets a copy (`copy.deepcopy`) of the object, then `on_start`. Results of runs are kept under
     the code of its class, its attributes, and every function, closure and global of your own that these refer to, as they

@@ -79,3 +79,29 @@ def test_the_ten_lines_of_the_guide() -> None:
     assert len(code.splitlines()) <= 10
     subprocess.run([sys.executable, "-c", code.replace("60s", "6s")], check=True, capture_output=True)
     assert Path("five.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_guide_runs_as_it_is_printed() -> None:
+    guide = (ROOT / "docs" / "guide" / "python.md").read_text()
+    blocks = [part.split("```", 1)[0] for part in guide.split("```python\n")[1:]]
+    here = [block for block in blocks if "Cluster" not in block and "Client" not in block]
+    assert len(here) == len(blocks) - 3, "three are for clusters"
+    code = "\n".join(here)
+    shorter = {
+        "60s": "6s",
+        "1gbit": "12mbit",
+        "100mbit": "11mbit",
+        "repeat=5": "repeat=2",
+        "http=0.9)": "http=0.9, duration='6s')",
+    }
+    for long, short in shorter.items():
+        code = code.replace(long, short)
+    check = """
+rows = [[row[k] for k in row if k.startswith("links.")] for row in results.runs.drop_columns(
+    [c for c in results.runs.column_names if ".drops." in c or ".aqm." in c]).to_pylist()]
+assert rows[0] == rows[1] != rows[2], "drop by drop"
+assert duckdb.sql("select count(*) from exchanges").fetchall()[0][0] > 0
+"""
+    done = subprocess.run([sys.executable, "-c", code + check], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "fq-codel" in done.stdout

@@ -11,13 +11,15 @@ use pyo3::types::{PyString, PyType};
 
 use crate::control::Control;
 
-/// What to do with a packet.
+/// What to do with a packet: `PASS`, `DROP`, or `MARK`, which drops a packet that cannot carry a mark; none can unless the
+/// transport uses ECN.
 #[pyclass(frozen, eq, eq_int, hash, module = "aqmkit._aqmkit", rename_all = "UPPERCASE")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
     /// Let it through.
     Pass,
-    /// Let it through with Congestion Experienced set; a packet that cannot carry a mark is dropped.
+    /// Let it through with Congestion Experienced set. A packet that cannot carry a mark is dropped, and none can unless
+    /// the transport uses ECN.
     Mark,
     /// Discard it.
     Drop,
