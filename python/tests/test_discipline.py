@@ -375,6 +375,6 @@ def test_a_limit_may_be_a_number_of_numpy() -> None:
 
 
 def test_it_stands_beside_built_in_ones() -> None:
-    results = aqmkit.compare(["fifo", Red(), "pie"], rate="5mbit", bulk=2, duration="3s", warmup="1s", progress=False)
+    results = aqmkit.compare(["fifo", Red(), "pie"], rate="5mbit", bulk=2, duration="3s", warmup="10s", progress=False)
     assert results.axes["aqm"] == ["fifo", "Red", "pie"]
     assert DROP != PASS
