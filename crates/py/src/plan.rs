@@ -87,7 +87,7 @@ impl Plan {
     }
 
     fn perform(&self, dir: &Path, jobs: usize, customs: &Customs, control: &Control) -> Result<Outcome, Failure> {
-        let published = published()?;
+        let published = published(&self.experiment)?;
         verdict::check(&self.experiment.expects, &published).map_err(Problem::new)?;
         let store = Store::open(dir)?;
         let how = How { jobs, store: &store, watch: control, cancel: &control.stop };

@@ -21,7 +21,7 @@ use crate::experiment;
   aqmkit describe red
 
 Rates, times and sizes take units as in tc: 10mbit, 30ms, 1500b.
-Exit codes: 0 good; 1 a published value was missed or a run failed; 2 wrong usage or a wrong file;
+Exit codes: 0 good; 1 a run failed, or with reproduce a published value was missed; 2 wrong usage or a wrong file;
 3 the environment lacks something; 130 stopped with Ctrl-C.")]
 pub struct Cli {
     /// What to do.

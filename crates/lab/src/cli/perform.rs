@@ -10,7 +10,7 @@ use super::progress::{Bar, Talk};
 use super::say;
 use super::settle::settle;
 use super::stop::{STOP, listen};
-use crate::experiment::{Experiment, library_file};
+use crate::experiment::{Experiment, library_files};
 use crate::export;
 use crate::report::terminal::{Screen, summary, verdicts};
 use crate::report::{self, ReportInput, RunData};
@@ -19,23 +19,30 @@ use crate::run::{self, Outcome, Work};
 use crate::store::{Parameters, Store};
 use crate::verdict::{self, published::Published};
 
+/// The file of published values.
+const PUBLISHED: &str = "published.csv";
+
 /// How many runs at a time.
 pub fn jobs(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// The published values, from beside the experiments.
+/// The published values that an experiment may claim: the program's, those of the directories of experiments, and those beside it.
 ///
 /// # Errors
-/// When the file is wrong.
-pub fn published() -> Result<Published, Failure> {
-    let text = library_file("published.csv").unwrap_or_default();
-    match Published::parse(&text) {
-        Ok(published) => Ok(published),
-        Err(e) => {
-            wrong(format!("published.csv: {e}"), "its columns are id, source, where, what, unit, low, high, kind")
+/// When a file of them is wrong.
+pub fn published(exp: &Experiment) -> Result<Published, Failure> {
+    let mut published = Published::default();
+    for (path, text) in library_files(PUBLISHED, &exp.file) {
+        match Published::parse(&text) {
+            Ok(rows) => published.extend(rows),
+            Err(e) => {
+                let help = "its columns are id, source, where, what, unit, low, high, kind";
+                return wrong(format!("{}: {e}", path.display()), help);
+            }
         }
     }
+    Ok(published)
 }
 
 /// An experiment that was run.
@@ -67,11 +74,15 @@ pub fn perform_plan<W: Work>(
     jobs: usize,
     talk: Talk,
 ) -> Result<Performed, Failure> {
-    let published = published()?;
+    let published = published(exp)?;
     if let Err(e) = verdict::check(&exp.expects, &published) {
-        return wrong(e, "docs/experiment-format.md says what a claim may hold");
+        return wrong(
+            e,
+            "a claim needs a row of published.csv: the program's, or one beside the experiment (docs/experiment-format.md)",
+        );
     }
     let store = Store::open(dir)?;
+    note_replaced(exp, &store, talk);
     let (exp, _) = &settle(exp, &store, jobs, talk, dir)?;
     listen()?;
     let plan = plan(exp)?;
@@ -84,6 +95,18 @@ pub fn perform_plan<W: Work>(
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
     Ok(Performed { results, failed: outcome.failed })
+}
+
+/// Says that a directory held the results of something else, whose tables and report are about to be replaced.
+fn note_replaced(exp: &Experiment, store: &Store, talk: Talk) {
+    let Ok(before) = store.results() else { return };
+    if talk != Talk::Quiet && (&before.title, &before.source) != (&exp.title, &exp.source) {
+        let dir = store.dir().display();
+        say::tell(&format!(
+            "note: {dir} held the results of {:?}: its tables and its report are replaced, its runs are kept; --out names another directory",
+            before.title
+        ));
+    }
 }
 
 /// Writes everything that an experiment leaves in its directory.

@@ -29,11 +29,22 @@ pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
         return live::run(&exp, args, talk);
     }
     if let Some(file) = &args.pcap {
+        is_not_the_experiment(file, &args.experiment)?;
         write_pcap(&exp, file, talk)?;
     }
     let dir = directory(args.how.out.as_deref(), &exp.id);
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     show(&performed, &dir, args.how.json)
+}
+
+/// Refuses to write packets over the experiment.
+fn is_not_the_experiment(pcap: &Path, experiment: &str) -> Result<(), Failure> {
+    match (pcap.canonicalize(), Path::new(experiment).canonicalize()) {
+        (Ok(pcap), Ok(file)) if pcap == file => {
+            wrong(format!("--pcap {experiment} is the experiment itself"), "name another file with --pcap")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Simulates the first run of the plan, whether it is stored or not, and writes its packets.

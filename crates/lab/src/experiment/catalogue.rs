@@ -50,11 +50,24 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
     found.into_values().collect()
 }
 
-/// A file that lies beside the experiments, by its path there: `published.csv`.
+/// Files of this name, such as `published.csv`, with what they hold: the program's, those of the directories of experiments, and the one
+/// beside the experiment in `file`. The nearest comes last.
 #[must_use]
-pub fn library_file(relative: &str) -> Option<String> {
-    let found = roots().into_iter().find_map(|root| std::fs::read_to_string(root.join(relative)).ok());
-    found.or_else(|| EMBEDDED.get_file(relative)?.contents_utf8().map(str::to_owned))
+pub fn library_files(name: &str, file: &str) -> Vec<(PathBuf, String)> {
+    let embedded = EMBEDDED.get_file(name).and_then(include_dir::File::contents_utf8);
+    let mut found: Vec<_> = embedded.map(|text| (Path::new(TREE).join(name), text.to_owned())).into_iter().collect();
+    let beside = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in roots().into_iter().rev().chain([beside]) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    found.extend(folders.into_iter().map(|f| f.join(name)).filter_map(|path| {
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some((path, text))
+    }));
+    found
 }
 
 /// The name under which an experiment is found, by its id or the path of its file, and its text.

@@ -56,7 +56,7 @@ use std::sync::Arc;
 
 use crate::results;
 
-pub use catalogue::{CatalogueEntry, catalogue, find, library_file};
+pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
 pub use metric::{OVER, PLUS};
@@ -110,6 +110,8 @@ pub struct Overrides {
 pub struct Experiment {
     /// Its path below `experiments/` without `.toml`, or the name of its file.
     pub id: String,
+    /// Its file, as it was named or found; `experiments/…` for one of the program's.
+    pub file: String,
     /// Its title.
     pub title: String,
     /// What it reproduces.
@@ -192,7 +194,7 @@ impl Experiment {
             variant = Variant::of(&variant.document, &settings, &files)?;
         }
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
-        Ok(Experiment { expects, tables, predictions, overview, figures, ..experiment })
+        Ok(Experiment { file: file_name.to_owned(), expects, tables, predictions, overview, figures, ..experiment })
     }
 
     /// Every combination and repeat; the repeats of a combination follow each other.
@@ -299,6 +301,7 @@ impl Variant {
         let labels = |a: &Axis| a.choices.iter().map(|c| c.label.clone()).collect();
         Ok(Experiment {
             id,
+            file: String::new(),
             title: self.root.title,
             source: self.root.source,
             about: self.root.about,

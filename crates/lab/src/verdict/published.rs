@@ -75,6 +75,11 @@ impl Published {
         Ok(Published(rows))
     }
 
+    /// These and more; of two rows with one id the new one counts.
+    pub fn extend(&mut self, more: Published) {
+        self.0.extend(more.0);
+    }
+
     /// The row of this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Row> {

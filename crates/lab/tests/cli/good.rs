@@ -172,6 +172,40 @@ fn reproduce_judges_what_was_published() {
     assert_eq!((told.code, told.err.as_str()), (1, ""), "{told:?}");
 }
 
+/// Rows of one's own beside an experiment, and the program's still there.
+#[test]
+fn published_values_may_lie_beside_an_experiment() {
+    let desk = Desk::new();
+    desk.write("mine/published.csv", PUBLISHED);
+    desk.write("mine/tiny.toml", &format!("{TINY}{CLAIMS}"));
+    let json: Value = serde_json::from_str(&desk.run("run mine/tiny.toml --json").good()).unwrap();
+    assert_eq!(json["expectations"].as_array().unwrap().len(), 3);
+    desk.write("experiments/published.csv", PUBLISHED);
+    desk.run("run cbt/equations").good();
+    desk.write("mine/published.csv", "id\nx\n");
+    let told = desk.run("run mine/tiny.toml");
+    assert!(told.code == 2 && told.err.contains("mine/published.csv: "), "{told:?}");
+}
+
+/// Two experiments of one name: the second says what it replaces.
+#[test]
+fn what_is_replaced_is_told() {
+    let desk = Desk::new();
+    desk.write("other/tiny.toml", &TINY.replace("Tiny", "Another"));
+    desk.run("run tiny.toml").good();
+    let told = desk.run("run other/tiny.toml");
+    assert!(told.code == 0 && told.err.contains("results/tiny held the results of \"Tiny\""), "{told:?}");
+    assert!(!desk.run("run other/tiny.toml").err.contains("held the results"));
+}
+
+#[test]
+fn packets_are_not_written_over_the_experiment() {
+    let desk = Desk::new();
+    let told = desk.run("run tiny.toml --pcap ./tiny.toml");
+    assert!(told.code == 2 && told.err.contains("is the experiment itself"), "{told:?}");
+    assert!(desk.read("tiny.toml").contains("Tiny"));
+}
+
 /// The name of a study stands for all of its experiments, each once.
 #[test]
 fn reproduce_takes_a_study() {
