@@ -116,7 +116,8 @@ fn histogram(times: &Buckets, mut encoder: prometheus_client::encoding::MetricEn
             (end, here)
         })
         .collect();
-    buckets.push((f64::MAX, times.count() - below));
+    // The last one has everything: `OpenMetrics` wants it, and `histogram_quantile` finds nothing without it.
+    buckets.push((f64::INFINITY, times.count() - below));
     encoder.encode_histogram::<NoLabelSet>(times.sum_s(), times.count(), &buckets, None)
 }
 
@@ -142,5 +143,34 @@ impl Collector for Page {
             }
         }
         self.distributions(e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use aqmkit_base::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_histogram_ends_with_everything() {
+        let mut times = Buckets::default();
+        [1, 100, 5000].into_iter().for_each(|ms| times.record(Duration::from_millis(ms)));
+        let counted = Counted { waited: times, ..Counted::default() };
+        let classes = BTreeMap::from([("tcp".to_owned(), counted)]);
+        let direction = DirectionReport { name: "forth".into(), classes, ..DirectionReport::default() };
+        let text = page(Report { directions: vec![direction], late: times, ..Report::default() }).unwrap();
+        for name in ["aqmkit_queue_delay_seconds", "aqmkit_lateness_seconds"] {
+            let of = |part: &str| text.lines().filter(|l| l.starts_with(&format!("{name}_{part}"))).collect::<Vec<_>>();
+            let buckets = of("bucket");
+            let last = buckets.last().unwrap();
+            assert!(last.contains("le=\"+Inf\"") && last.ends_with(" 3"), "{last}");
+            assert_eq!(buckets.iter().filter(|l| l.contains("+Inf")).count(), 1, "{buckets:?}");
+            assert!(buckets[..buckets.len() - 1].iter().all(|l| !l.contains("e308")), "{buckets:?}");
+            assert!(buckets[buckets.len() - 2].ends_with(" 2"), "5 s are above the others: {buckets:?}");
+            assert!(of("count")[0].ends_with(" 3"));
+        }
     }
 }
