@@ -113,6 +113,8 @@ struct Length {
     area: u128,
     /// Nanoseconds at each length.
     at: Histogram<u64>,
+    /// The longest it was for a while.
+    longest: u64,
 }
 
 /// One class, or all of them, in one window.
@@ -155,7 +157,7 @@ impl Window {
             total: Counters::default(),
             delay: Times::default(),
             classes: vec![Share::default(); classes],
-            length: Length { now: Backlog::default(), since: from, area: 0, at },
+            length: Length { now: Backlog::default(), since: from, area: 0, at, longest: 0 },
         }
     }
 
@@ -179,7 +181,8 @@ impl Window {
     /// How many packets the queue had at most for 99 % of the time.
     #[must_use]
     pub fn p99_packets(&self) -> u64 {
-        self.length.at.value_at_quantile(0.99)
+        // The histogram gives the end of a bucket, which no queue may have reached.
+        self.length.at.value_at_quantile(0.99).min(self.length.longest)
     }
 
     fn count(&mut self, class: ClassId, add: impl Fn(&mut Counters)) {
@@ -197,6 +200,7 @@ impl Window {
             self.length.area += u128::from(self.length.now.packets) * u128::from(ns);
             // A histogram that resizes itself takes every value. Weights in microseconds keep the sum within 64 bits.
             let _ = self.length.at.record_n(self.length.now.packets, ns.div_ceil(1000));
+            self.length.longest = self.length.longest.max(self.length.now.packets);
             self.length.since = now;
         }
     }
@@ -309,6 +313,14 @@ mod tests {
         let window = &meter.windows(at(1000))[0];
         assert_eq!(window.mean_packets(), 7.0);
         assert_eq!((window.p99_packets(), window.to), (10, at(200)));
+    }
+
+    #[test]
+    fn the_length_is_never_more_than_there_was() {
+        let mut meter = Meter::new(vec![Window::new("w", Instant::ZERO, Instant::FAR_FUTURE, 0)]);
+        meter.length_is(Backlog { packets: 1000, bytes: 0 }, Instant::ZERO);
+        let window = &meter.windows(Instant::ZERO + Duration::from_secs(1))[0];
+        assert_eq!(window.p99_packets(), 1000, "a bucket of the histogram ends at 1003");
     }
 
     #[test]
