@@ -52,6 +52,16 @@ pub enum CaptureError {
         /// The number of its kind of link.
         link_type: i32,
     },
+    /// A packet of an interface that the file does not describe, or not yet.
+    #[error("packet {number} is of interface {interface}, but the capture describes {described} before it")]
+    NoInterface {
+        /// The packet.
+        number: u64,
+        /// The interface that it names, from 0.
+        interface: u32,
+        /// How many are described before it.
+        described: usize,
+    },
     /// A packet without time.
     #[error("packet {number} has no time (a Simple Packet Block), so nobody knows when it came")]
     NoTime {
@@ -189,9 +199,12 @@ impl State {
                 offset: i.ts_offset(),
             }),
             Block::EnhancedPacket(packet) => {
-                // A packet of an interface that was never described is of none that is known.
-                let unknown = Interface { link_type: -1, resolution: 1, offset: 0 };
-                let interface = self.interfaces.get(packet.if_id as usize).copied().unwrap_or(unknown);
+                let interface = self.interfaces.get(packet.if_id as usize).copied();
+                let interface = interface.ok_or(CaptureError::NoInterface {
+                    number: self.packets + 1,
+                    interface: packet.if_id,
+                    described: self.interfaces.len(),
+                })?;
                 let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
                 let ns = u128::from(units) * NANOS / u128::from(interface.resolution);
                 let at = ns.saturating_add_signed(i128::from(interface.offset) * NANOS as i128);

@@ -139,6 +139,12 @@ fn what_is_no_capture_is_refused() {
     assert!(matches!(refused(&old(false, false)[..20]), CaptureError::NotACapture));
     let wlan = [section(false), interface(false, 105, 6), enhanced(false, 0, 1, &[0; 40])].concat();
     assert!(matches!(refused(&wlan), CaptureError::LinkType { number: 1, link_type: 105 }));
+    let astray =
+        [section(false), interface(false, 1, 6), enhanced(false, 0, 1, &[0; 40]), enhanced(false, 5, 1, &[0; 40])];
+    let told = refused(&astray.concat()).to_string();
+    assert_eq!(told, "packet 2 is of interface 5, but the capture describes 1 before it");
+    let bare = [section(false), enhanced(false, 0, 1, &[0; 40])].concat();
+    assert!(matches!(refused(&bare), CaptureError::NoInterface { number: 1, interface: 0, described: 0 }));
     let simple =
         [section(false), interface(false, 1, 6), block(false, 3, &[[60, 0, 0, 0].to_vec(), vec![0; 60]].concat())];
     assert!(matches!(refused(&simple.concat()), CaptureError::NoTime { number: 1 }));
