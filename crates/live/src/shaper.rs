@@ -133,6 +133,10 @@ pub struct Shaper<P, W = Meter> {
     /// When the transmitter looks at the queue next: it is sending until then, or the discipline holds its packets
     /// back until then. None where it waits for a packet.
     looks: Option<Instant>,
+    /// When the last bit of the packet that is being sent goes. None where none is.
+    sending: Option<Instant>,
+    /// The rates it has had, each with when it began.
+    rates: Vec<(Instant, BitRate)>,
     /// Packets that were sent, in order, with the time at which they are at the other end.
     line: VecDeque<Released<P>>,
 }
@@ -156,6 +160,8 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             rng: Rng::stream(setup.seed, &format!("link.{}", setup.name)),
             meter,
             looks: None,
+            sending: None,
+            rates: vec![(now, setup.rate)],
             line: VecDeque::new(),
         })
     }
@@ -183,6 +189,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     /// The transmitter is free at `now` and takes a packet from the queue.
     fn transmit(&mut self, now: Instant) {
         let resumed = self.looks.is_some();
+        self.sending = None;
         if let Some(at) = self.trace.as_mut().and_then(|trace| trace.wait(now, !resumed)) {
             self.looks = Some(at);
             return;
@@ -197,6 +204,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
                     Some(trace) => trace.send(size.0, now),
                 };
                 self.line.push_back(Released { packet, due: free + self.delay });
+                self.sending = Some(free);
                 Some(free)
             }
             Dequeued::Empty => None,
@@ -245,8 +253,14 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         &mut self.meter
     }
 
-    /// Changes the rate, the delay and the discipline's parameters while packets wait. A packet that is being sent
-    /// keeps the rate it began with, and packets on their way keep their order.
+    /// The rates it has had, each with when it began: the first is that of the start.
+    #[must_use]
+    pub fn rates(&self) -> &[(Instant, BitRate)] {
+        &self.rates
+    }
+
+    /// Changes the rate, the delay and the discipline's parameters while packets wait. What is left of a packet that is
+    /// being sent goes at the new rate, and packets on their way keep their order.
     ///
     /// # Errors
     /// When the discipline is another one, or a parameter cannot be used at this rate; nothing has changed then.
@@ -257,10 +271,28 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.advance(now);
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
         self.qdisc.reconfigure(&setup.aqm, &setup.link(), &mut cx)?;
-        (self.rate, self.carry) = (setup.rate, 0);
+        if setup.rate != self.rate {
+            self.send_the_rest_at(setup.rate, now);
+            self.rates.push((now, setup.rate));
+            (self.rate, self.carry) = (setup.rate, 0);
+        }
         (self.delay, self.overhead) = (setup.delay, u64::from(setup.overhead));
         self.meter.queue(self.qdisc.backlog(), now);
         Ok(())
+    }
+
+    /// Gives the rest of the packet that is being sent another rate. Else one that began at 1 bit/s would hold the link for
+    /// hours, whatever rate comes then. A trace goes its own way.
+    fn send_the_rest_at(&mut self, rate: BitRate, now: Instant) {
+        let Some(free) = self.sending.filter(|&free| free > now && self.trace.is_none()) else { return };
+        let old = u128::from(free.since(now).as_nanos());
+        let new = (old * u128::from(self.rate.as_bps())).div_ceil(u128::from(rate.as_bps()));
+        let new = now + Duration::from_nanos(u64::try_from(new).unwrap_or(u64::MAX));
+        (self.sending, self.looks) = (Some(new), Some(new));
+        // It is the last that was put there; its delay is the one with which it set out.
+        if let Some(last) = self.line.back_mut() {
+            last.due = new + last.due.since(free);
+        }
     }
 }
 

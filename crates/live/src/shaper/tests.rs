@@ -118,14 +118,34 @@ fn a_rate_of_zero_is_refused() {
 }
 
 #[test]
-fn a_new_rate_holds_from_the_next_packet() {
+fn a_new_rate_holds_at_once() {
     let mut s = shaper();
     for id in 0..3 {
         s.arrive(pkt(id), us(0));
     }
+    // Half of the first packet is sent by then.
     s.reconfigure(&Setup { rate: BitRate::from_mbps(4), ..setup() }, us(500)).unwrap();
-    assert_eq!(released(&mut s, us(90_000)), [(0, us(11_000)), (1, us(13_000)), (2, us(15_000))]);
+    assert_eq!(released(&mut s, us(90_000)), [(0, us(11_500)), (1, us(13_500)), (2, us(15_500))]);
     assert!(s.reconfigure(&Setup { aqm: Spec::named("red").unwrap(), ..setup() }, us(90_000)).is_err());
+    assert_eq!(s.rates(), [(us(0), BitRate::from_mbps(8)), (us(500), BitRate::from_mbps(4))]);
+}
+
+/// Seen to fail where the packet that is being sent keeps its rate: it would take more than two hours.
+#[test]
+fn a_packet_at_a_crawl_is_freed_by_a_higher_rate() {
+    let crawl = Setup { rate: BitRate::from_bps(1), ..setup() };
+    let mut s: Shaper<Pkt> = Shaper::new(&crawl, Meter::whole(&[]), Instant::ZERO).unwrap();
+    s.arrive(pkt(0), us(0));
+    s.arrive(pkt(1), us(0));
+    s.reconfigure(&setup(), us(2_000_000)).unwrap();
+    // 7998 bits are left of the first: 999.75 µs.
+    let second = Instant::from_nanos(2_011_999_750);
+    assert_eq!(released(&mut s, us(3_000_000)), [(0, Instant::from_nanos(2_010_999_750)), (1, second)]);
+    // Another delay is for those that set out later, and the packets keep their order.
+    s.arrive(pkt(2), us(4_000_000));
+    s.reconfigure(&Setup { delay: Duration::ZERO, rate: BitRate::from_mbps(16), ..setup() }, us(4_000_200)).unwrap();
+    s.arrive(pkt(3), us(4_000_300));
+    assert_eq!(released(&mut s, us(5_000_000)), [(2, us(4_010_600)), (3, us(4_001_100))]);
 }
 
 proptest! {
