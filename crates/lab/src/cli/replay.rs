@@ -1,6 +1,7 @@
 //! `replay`: a capture through a discipline.
 
 mod fates;
+mod places;
 mod summary;
 
 use std::fs::File;
@@ -29,6 +30,7 @@ use summary::Told;
 pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let classes = queue::classes(&args.queue.class)?;
     let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue)?;
+    places::are_apart(args)?;
     let (input, length) = open(&args.input)?;
     let mut outputs = Outputs::create(args, classes.names().to_vec(), length, talk)?;
     let start = clock::now();
@@ -99,8 +101,17 @@ impl Stopped {
                 Failure::Problem(Problem::new(format!("{}: {error}", input.display())).right(CAPTURE))
             }
             Stopped::Output(path, error) => unwritten(&path, &error),
-            Stopped::Export(error) => unwritten(&error.path, &error.cause),
+            Stopped::Export(error) => unwritten(&error.path, &reason(&error)),
         }
+    }
+}
+
+/// Why a file could not be written, without the name that it has while it is in the making: tempfile adds that.
+fn reason(error: &ExportError) -> String {
+    let text = error.cause.to_string();
+    match text.rsplit_once(" at path ") {
+        Some((why, draft)) if draft.contains(".aqmkit-") => why.to_owned(),
+        _ => text,
     }
 }
 
@@ -111,7 +122,7 @@ fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 
 impl Outputs {
     fn create(args: &wire::Replay, classes: Vec<String>, length: Option<u64>, talk: Talk) -> Result<Outputs, Failure> {
-        let temporary = |path: &Path| Temporary::beside(path).map_err(|e| unwritten(path, &e.cause));
+        let temporary = |path: &Path| Temporary::beside(path).map_err(|e| unwritten(path, &reason(&e)));
         let pcap = match &args.out {
             Some(path) => Some((path.clone(), PcapWriter::new(BufWriter::with_capacity(1 << 16, temporary(path)?)))),
             None => None,
@@ -133,10 +144,10 @@ impl Outputs {
         if let Some((path, writer)) = self.pcap {
             let out = writer.finish().map_err(|e| unwritten(&path, &e))?;
             let file = out.into_inner().map_err(|e| unwritten(&path, e.error()))?;
-            file.take_its_place().map_err(|e| unwritten(&path, &e.cause))?;
+            file.take_its_place().map_err(|e| unwritten(&path, &reason(&e)))?;
         }
         if let Some((path, fates)) = self.fates {
-            fates.finish(&path).map_err(|e| unwritten(&path, &e.cause))?;
+            fates.finish(&path).map_err(|e| unwritten(&path, &reason(&e)))?;
         }
         Ok(())
     }

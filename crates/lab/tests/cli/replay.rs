@@ -100,7 +100,32 @@ fn wrong_input_is_named() {
     wrong("replay in.pcap --rate 8mbit --aqm red:maxx=3", &["maxx"]);
     wrong("replay in.pcap --rate 8mbit --class web", &["\"web\" is no class"]);
     wrong("replay in.pcap --rate 8mbit --fates x.xlsx", &["x.xlsx", ".parquet or .csv"]);
-    wrong("replay in.pcap --rate 8mbit -o no/where.pcap", &["no/where.pcap cannot be written"]);
-    wrong("replay in.pcap --rate 8mbit --fates no/where.csv", &["no/where.csv cannot be written"]);
+    for line in ["-o no/where.pcap", "--fates no/where.csv"] {
+        let told = desk.run(&format!("replay in.pcap --rate 8mbit {line}"));
+        told.wrong(&["no/where.", "cannot be written: No such file"]);
+        assert!(!told.err.contains(".part"), "the name is the one that was given: {}", told.err);
+    }
     assert!(!desk.path().join("x.xlsx").exists());
+}
+
+#[test]
+fn nothing_is_written_over_what_is_read_or_written() {
+    let desk = desk();
+    std::fs::create_dir(desk.path().join("dir")).unwrap();
+    std::fs::hard_link(desk.path().join("in.pcap"), desk.path().join("hard.pcap")).unwrap();
+    std::os::unix::fs::symlink("in.pcap", desk.path().join("soft.pcap")).unwrap();
+    for out in ["in.pcap", "./dir/../in.pcap", "hard.pcap", "soft.pcap"] {
+        desk.run(&format!("replay in.pcap --rate 5mbit -o {out}"))
+            .wrong(&["over the capture", "another file with --out"]);
+    }
+    desk.run("replay in.pcap --rate 5mbit --fates both.csv -o ./both.csv").wrong(&["over --out", "with --fates"]);
+    desk.run("replay in.pcap --rate 5mbit -o -").wrong(&["--out - is no file"]);
+    desk.run("replay in.pcap --rate 5mbit -o dir").wrong(&["dir is a directory"]);
+    let own = std::fs::File::open(desk.path().join("in.pcap")).unwrap();
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("aqmkit"));
+    let told = command.args(["replay", "-", "--rate", "5mbit", "-o", "in.pcap"]).current_dir(desk.path()).stdin(own);
+    assert_eq!(told.output().unwrap().status.code(), Some(2));
+    assert_eq!(std::fs::read(desk.path().join("in.pcap")).unwrap(), capture());
+    assert!(!desk.path().join("-").exists());
+    desk.run("replay in.pcap --rate 5mbit -o /dev/null --fates a.csv").good();
 }
