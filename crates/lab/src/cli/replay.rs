@@ -1,12 +1,13 @@
 //! `replay`: a capture through a discipline.
 
 mod fates;
+mod input;
 mod places;
 mod summary;
 
-use std::fs::File;
-use std::io::{self, BufWriter, Read};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use aqmkit_live::replay::{self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Sent};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,6 +17,7 @@ use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::queue;
 use super::say;
+use super::stop;
 use crate::clock;
 use crate::experiment::Problem;
 use crate::export::{ExportError, Temporary};
@@ -25,46 +27,39 @@ use summary::Told;
 /// `aqmkit replay`.
 ///
 /// # Errors
-/// When an argument or the capture is wrong, a file cannot be written, or the capture is damaged: then after all that
-/// could be had from it.
+/// When an argument or the capture is wrong, a file cannot be written, or the capture is damaged or the command was
+/// stopped: then after all that could be had from it.
 pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let classes = queue::classes(&args.queue.class)?;
     let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue)?;
     places::are_apart(args)?;
-    let (input, length) = open(&args.input)?;
+    let (input, length) = input::open(&args.input)?;
+    let cut = input.cut();
+    // From here on there are files in the making.
+    stop::listen()?;
     let mut outputs = Outputs::create(args, classes.names().to_vec(), length, talk)?;
     let start = clock::now();
-    let replayed = match replay::replay(input, &setup, &classes, &mut outputs) {
+    let mut replayed = match replay::replay(input, &setup, &classes, &mut outputs) {
         Ok(replayed) => replayed,
         Err(ReplayError::Parameter(error)) => return Err(queue::misfit(&error)),
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.tell(&args.input)),
     };
     outputs.finish()?;
+    // Where reading was stopped, the middle of a packet is no damage.
+    let stopped = cut.load(Ordering::Relaxed);
+    replayed.damage = replayed.damage.filter(|_| !stopped);
     let wall_s = clock::now().duration_since(start).as_secs_f64();
     let name = args.input.display().to_string();
     let told = Told { input: name, setup: &setup, replayed: &replayed, top: args.top, wall_s };
     say::print(&if args.json { told.json()? } else { told.text() })?;
     match &replayed.damage {
+        None if stopped => Err(Failure::Stopped("Stopped: this is of what was read until then.".to_owned())),
         None => Ok(()),
         Some(damage) => wrong(
             format!("{}: byte {}: {}", args.input.display(), damage.offset, damage.what),
             format!("the {} packets before it were replayed; the rest is lost", replayed.window.total.offered_packets),
         ),
     }
-}
-
-/// The capture, and how long it is where that is known.
-fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
-    if path == Path::new("-") {
-        return Ok((Box::new(io::stdin()), None));
-    }
-    let cannot = |e: io::Error| Problem::new(format!("{} cannot be read: {e}", path.display())).right(CAPTURE);
-    let file = File::open(path).map_err(cannot)?;
-    let about = file.metadata().map_err(cannot)?;
-    if about.is_dir() {
-        return wrong(format!("{} is a directory", path.display()), CAPTURE);
-    }
-    Ok((Box::new(file), about.is_file().then_some(about.len())))
 }
 
 const CAPTURE: &str = "name a capture: a file of tcpdump, Wireshark or dumpcap (.pcap, .pcapng)";

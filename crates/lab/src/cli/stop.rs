@@ -1,5 +1,6 @@
 //! Ctrl-C: a wish to stop, which long work looks for.
 
+use std::path::PathBuf;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,19 +15,37 @@ pub fn stopping() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// Makes the first Ctrl-C a wish to stop; a second one ends the program at once.
+/// Makes the first Ctrl-C a wish to stop; a second one ends the program at once, without the files that it was about to
+/// write.
 ///
 /// # Errors
 /// When it cannot be caught.
 pub fn listen() -> Result<(), Failure> {
+    catch(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            remove_drafts();
+            std::process::exit(130);
+        }
+    })
+}
+
+fn catch(act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());
-    ONCE.call_once(|| {
-        result = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
-    });
+    ONCE.call_once(|| result = ctrlc::set_handler(act));
     result.map_err(|e| Failure::Environment(format!("Ctrl-C cannot be caught: {e}")))
+}
+
+/// Removes the files that grow beside their places ([`crate::export::Temporary`]): this process has them open. Whoever
+/// writes them may go on meanwhile; what has taken its place has another name by then, and stays.
+fn remove_drafts() {
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
+    let is_draft = |path: &PathBuf| {
+        let name = path.file_name().and_then(|n| n.to_str());
+        name.is_some_and(|n| n.starts_with(".aqmkit-") && n.ends_with(".part"))
+    };
+    for draft in open.flatten().filter_map(|e| std::fs::read_link(e.path()).ok()).filter(is_draft) {
+        // Gone already, or in its place.
+        let _ = std::fs::remove_file(draft);
+    }
 }

@@ -129,3 +129,61 @@ fn nothing_is_written_over_what_is_read_or_written() {
     assert!(!desk.path().join("-").exists());
     desk.run("replay in.pcap --rate 5mbit -o /dev/null --fates a.csv").good();
 }
+
+/// A replay of standard input, which stays open, once it has begun to write.
+fn under_way(desk: &Desk) -> std::process::Child {
+    use std::process::Stdio;
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("aqmkit"));
+    command.args(["replay", "-", "--rate", "8mbit", "-o", "out.pcap", "--fates", "out.csv"]).current_dir(desk.path());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let whole = capture();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), &whole[..whole.len() - 5]).unwrap();
+    while drafts(desk) < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // It reads what is in the pipe.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    child
+}
+
+/// Files in the making.
+fn drafts(desk: &Desk) -> usize {
+    let names = std::fs::read_dir(desk.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    names.filter(|n| n.ends_with(".part")).count()
+}
+
+fn signal(child: &std::process::Child, name: &str) {
+    let told = std::process::Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(told.unwrap().success());
+}
+
+#[test]
+fn a_signal_ends_the_capture_and_all_that_came_is_told() {
+    for name in ["-INT", "-TERM"] {
+        let desk = desk();
+        let mut child = under_way(&desk);
+        let open = child.stdin.take();
+        signal(&child, name);
+        let told = child.wait_with_output().unwrap();
+        drop(open);
+        let out = String::from_utf8(told.stdout).unwrap();
+        assert!(told.status.code() == Some(130) && out.starts_with("- through fifo at 8mbit: 20 packets"), "{out}");
+        // The packet that was cut off is no damage of the capture.
+        assert_eq!(String::from_utf8(told.stderr).unwrap(), "Stopped: this is of what was read until then.\n");
+        assert_eq!(std::fs::metadata(desk.path().join("out.pcap")).unwrap().len(), 20_344);
+        assert_eq!((desk.read("out.csv").lines().count(), drafts(&desk)), (21, 0));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_leaves_no_drafts() {
+    let desk = desk();
+    let mut child = under_way(&desk);
+    let open = child.stdin.take();
+    signal(&child, "-INT");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(open);
+    assert_eq!(drafts(&desk), 0);
+}

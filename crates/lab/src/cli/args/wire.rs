@@ -15,7 +15,7 @@ use clap::{Args, Subcommand, ValueEnum};
   tcpdump -i eth0 -w - | aqmkit replay - --aqm fq-codel --rate 50mbit --json
 
 The packets come as they were captured, whatever is dropped: a replay shows what a discipline does to given
-traffic. docs/guide/replay.md has more.")]
+traffic. Ctrl-C ends the capture there; what was read until then is replayed. docs/guide/replay.md has more.")]
 pub struct Replay {
     /// A capture, pcap or pcapng; - is standard input
     #[arg(value_name = "IN.pcap")]

@@ -1,0 +1,88 @@
+//! The capture as it is read: up to its end, or until somebody wants to stop.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::CAPTURE;
+use crate::cli::fail::{Failure, wrong};
+use crate::cli::stop::stopping;
+use crate::clock;
+use crate::experiment::Problem;
+
+/// How often it is looked whether somebody wants to stop, where nothing comes.
+const PULSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// How long a pipe is read on. Ctrl-C reaches the program at its other end too, which then hands over what it still has, as
+/// tcpdump does.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A capture that is read until somebody wants to stop.
+pub(super) struct Input {
+    file: File,
+    /// Whether what is in it is there already, however long nobody reads it.
+    lies: bool,
+    /// Until when it is read on.
+    until: Option<Instant>,
+    cut: Arc<AtomicBool>,
+}
+
+/// The capture, and how long it is where that is known.
+pub(super) fn open(path: &Path) -> Result<(Input, Option<u64>), Failure> {
+    let cannot = |e: io::Error| Problem::new(format!("{} cannot be read: {e}", path.display())).right(CAPTURE);
+    let file = match path == Path::new("-") {
+        true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        false => File::open(path),
+    };
+    let file = file.map_err(cannot)?;
+    let about = file.metadata().map_err(cannot)?;
+    if about.is_dir() {
+        return wrong(format!("{} is a directory", path.display()), CAPTURE);
+    }
+    let length = about.is_file().then_some(about.len());
+    Ok((Input { file, lies: about.is_file(), until: None, cut: Arc::default() }, length))
+}
+
+impl Input {
+    /// What is set once reading was stopped before the end.
+    pub(super) fn cut(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cut)
+    }
+
+    /// Waits until there is something to read, or its end. False where it is time to stop.
+    fn wait(&mut self) -> io::Result<bool> {
+        loop {
+            if stopping() {
+                let now = clock::now();
+                let until = *self.until.get_or_insert(now + PATIENCE);
+                if self.lies || now >= until {
+                    return Ok(false);
+                }
+            }
+            if self.lies {
+                return Ok(true);
+            }
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&PULSE)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(true),
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.wait()? {
+            self.cut.store(true, Ordering::Relaxed);
+            return Ok(0);
+        }
+        self.file.read(buffer)
+    }
+}
