@@ -8,6 +8,11 @@
 //!
 //! Nothing outside the namespaces it makes is changed: no sysctl, no route, no file but its record. Within a
 //! client namespace of another link the server's side is that namespace itself, which forwards: bottlenecks in a row.
+//!
+//! `N` is 0 for the outermost link. A link within link `N` has a number of the block that belongs to `N`: as many
+//! numbers from `N` on as its lowest bit that is set says, all 256 for 0. The first link within it has the upper half of
+//! the block, the next one beside that the upper half of the rest, and so on. So one route per family, to the block of
+//! the link, leads to all that stands behind it, however many links are in between.
 
 use std::fs::File;
 use std::io;
@@ -17,6 +22,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use aqmkit_aqm::ParamError;
 use aqmkit_base::Duration;
 use netlink_packet_route::AddressFamily;
 use rustix::event::{EventfdFlags, eventfd};
@@ -78,14 +84,23 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Those of the `n`th link in a row: out of the block for benchmarks of RFC 2544, and a unique local prefix
-    /// of RFC 4193.
+    /// Those of link `n`.
     #[must_use]
     pub fn of(n: u8) -> Self {
-        let v4 = |host| IpAddr::V4(Ipv4Addr::new(198, 18, n, host));
-        let v6 = |host| IpAddr::V6(Ipv6Addr::new(0xfd61, 0x716d, 0x6b69, n.into(), 0, 0, 0, host));
-        Addresses { server: [v4(1), v6(1)], client: [v4(2), v6(2)] }
+        Addresses { server: addresses_of(n, SERVER), client: addresses_of(n, CLIENT) }
     }
+}
+
+/// The last part of the addresses of the server's side, and of the client's.
+const SERVER: u8 = 1;
+const CLIENT: u8 = 2;
+
+/// The addresses of an end of link `n`: out of the block for benchmarks of RFC 2544, and a unique local prefix of RFC
+/// 4193.
+fn addresses_of(n: u8, host: u8) -> [IpAddr; 2] {
+    let v4 = Ipv4Addr::new(198, 18, n, host);
+    let v6 = Ipv6Addr::new(0xfd61, 0x716d, 0x6b69, n.into(), 0, 0, 0, host.into());
+    [v4.into(), v6.into()]
 }
 
 /// A side of the link.
@@ -133,8 +148,19 @@ impl Link {
     /// # Errors
     /// When a parameter cannot be used, or the machine or the user's rights lack something.
     pub fn open(setup: &LinkSetup) -> Result<Self, LiveError> {
+        Link::placed(setup, std::env::var_os(BASE).is_some())
+    }
+
+    /// The same within the calling thread's namespace, the client's of another link.
+    ///
+    /// # Errors
+    /// As [`Link::open`].
+    pub fn open_within(setup: &LinkSetup) -> Result<Self, LiveError> {
+        Link::placed(setup, true)
+    }
+
+    fn placed(setup: &LinkSetup, nested: bool) -> Result<Self, LiveError> {
         check(setup)?;
-        let nested = std::env::var_os(BASE).is_some();
         let place = if nested { Netns::current() } else { Netns::create() };
         let outer = place.map_err(no_namespace)?;
         let inner = Netns::create().map_err(no_namespace)?;
@@ -142,9 +168,11 @@ impl Link {
             outer.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the server's namespace"))?;
         }
         inner.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the client's namespace"))?;
-        let addresses = outer.inside(free_addresses).map_err(cannot("cannot read the addresses in use"))?;
-        let (down, server) = side(outer, "aqmkit%d", addresses.server, addresses.client, !nested, setup)?;
-        let (up, client) = side(inner, "aqmkit0", addresses.client, addresses.server, true, setup)?;
+        let number = outer.inside(free_number).map_err(cannot("cannot find addresses for the link"))?;
+        let addresses = Addresses::of(number);
+        let behind = if nested { Behind::Block(number) } else { Behind::Everything };
+        let (down, server) = side(outer, "aqmkit%d", addresses.server, addresses.client, behind, setup)?;
+        let (up, client) = side(inner, "aqmkit0", addresses.client, addresses.server, Behind::Everything, setup)?;
         let clock = Clock::start();
         let look = Arc::new(Mutex::new(Look::default()));
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?);
@@ -217,8 +245,9 @@ fn check(setup: &LinkSetup) -> Result<(), LiveError> {
     for direction in [&setup.down, &setup.up] {
         let in_flight = direction.rate.bytes_in(direction.delay).0;
         if in_flight > MOST_IN_FLIGHT {
-            let what = format!("{} at {} is {} MiB on its way", direction.delay, direction.rate, in_flight >> 20);
-            let error = aqmkit_aqm::ParamError::new("delay", what, "it must be below 1 GiB");
+            let many = format!("at {} that would be {} MiB on their way", direction.rate, in_flight >> 20);
+            let want = format!("{many}, and they must be below 1 GiB");
+            let error = ParamError::new("delay", direction.delay, want);
             return Err(LiveError::Parameter { direction: direction.name.clone(), error });
         }
     }
@@ -274,15 +303,54 @@ fn prepare(ecn: Option<bool>) -> io::Result<()> {
     Ok(())
 }
 
-/// The first addresses beyond those in the calling thread's namespace: links in a row count on.
-fn free_addresses() -> io::Result<Addresses> {
-    let taken = Netlink::open()?.addresses()?;
-    let numbers = taken.iter().filter_map(|ip| match ip {
-        IpAddr::V4(v4) if v4.octets()[..2] == [198, 18] => Some(v4.octets()[2]),
-        _ => None,
-    });
-    let next = numbers.max().map_or(Some(0), |n| n.checked_add(1));
-    next.map(Addresses::of).ok_or_else(|| io::Error::other("256 links stand in a row already"))
+/// The number of the next link in the calling thread's namespace.
+fn free_number() -> io::Result<u8> {
+    let here = Netlink::open()?.addresses()?;
+    let ends: Vec<(u8, u8)> = here
+        .iter()
+        .filter_map(|ip| match ip {
+            IpAddr::V4(v4) if v4.octets()[..2] == [198, 18] => Some((v4.octets()[2], v4.octets()[3])),
+            _ => None,
+        })
+        .collect();
+    let of = |host| ends.iter().filter(move |(_, h)| *h == host).map(|(number, _)| *number);
+    let within = of(CLIENT).next();
+    next_number(within, &of(SERVER).collect::<Vec<_>>()).ok_or_else(|| {
+        io::Error::other("no more links fit here: at most nine can stand in a row, and at most eight side by side")
+    })
+}
+
+/// The number of the next link within link `within`, where those with the numbers `taken` are already.
+fn next_number(within: Option<u8>, taken: &[u8]) -> Option<u8> {
+    let Some(outer) = within else { return (!taken.contains(&0)).then_some(0) };
+    // The largest half of its block that is free.
+    let halves = (0..outer.trailing_zeros()).rev().map(|bit| outer + (1 << bit));
+    halves.into_iter().find(|number| !taken.contains(number))
+}
+
+/// What is to be reached through a device, beside the other end.
+#[derive(Clone, Copy, Debug)]
+enum Behind {
+    /// Everything.
+    Everything,
+    /// The links within the link of this number.
+    Block(u8),
+}
+
+impl Behind {
+    /// The destination, in the family of an address of the link.
+    fn destination(self, of: IpAddr) -> Destination {
+        match (self, of) {
+            (Behind::Everything, IpAddr::V4(_)) => Destination::Everything(AddressFamily::Inet),
+            (Behind::Everything, IpAddr::V6(_)) => Destination::Everything(AddressFamily::Inet6),
+            (Behind::Block(number), _) => {
+                let [v4, v6] = addresses_of(number, 0);
+                // A block has as many numbers as the lowest bit of the first one says.
+                let free = number.trailing_zeros() as u8;
+                if of.is_ipv4() { Destination::Network(v4, 24 - free) } else { Destination::Network(v6, 64 - free) }
+            }
+        }
+    }
 }
 
 /// Makes the device of a side, with its addresses and routes.
@@ -291,7 +359,7 @@ fn side(
     name: &str,
     local: [IpAddr; 2],
     peer: [IpAddr; 2],
-    everything: bool,
+    behind: Behind,
     setup: &LinkSetup,
 ) -> Result<(Tun, Side), LiveError> {
     let tun = namespace.inside(|| Tun::create(name)).map_err(no_tun)?;
@@ -301,14 +369,10 @@ fn side(
         let index = netlink.interface(&device)?.index;
         netlink.set_up(index, Some(setup.mtu), Some(DEVICE_QUEUE))?;
         for (own, other) in local.into_iter().zip(peer) {
-            let family = if own.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
             let mut routes = || -> io::Result<()> {
                 netlink.add_address(index, own, other)?;
                 netlink.add_route(index, Destination::Host(other), setup.cc.as_deref())?;
-                if everything {
-                    netlink.add_route(index, Destination::Everything(family), setup.cc.as_deref())?;
-                }
-                Ok(())
+                netlink.add_route(index, behind.destination(own), setup.cc.as_deref())
             };
             match routes() {
                 // A kernel without IPv6 makes a link for IPv4.
@@ -392,4 +456,27 @@ fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, Liv
     let shaper = Shaper::<Frame>::new(&setup, Meter::new(windows.collect()), aqmkit_base::Instant::ZERO)
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
     Ok(Direction { name: setup.name, device: tun.into_file(), shaper })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_within_links_have_blocks_of_their_own() {
+        assert_eq!(next_number(None, &[]), Some(0));
+        assert_eq!(next_number(None, &[0]), None);
+        let row: Vec<u8> = std::iter::successors(Some(0), |n| next_number(Some(*n), &[])).collect();
+        assert_eq!(row, [0, 128, 192, 224, 240, 248, 252, 254, 255]);
+        let mut beside = Vec::new();
+        while let Some(next) = next_number(Some(128), &beside) {
+            beside.push(next);
+        }
+        assert_eq!(beside, [192, 160, 144, 136, 132, 130, 129]);
+        assert_eq!(next_number(Some(128), &[192, 144]), Some(160), "a place that became free is used again");
+        let block = |n| Behind::Block(n).destination(addresses_of(n, SERVER)[0]);
+        assert_eq!(block(160), Destination::Network(Ipv4Addr::new(198, 18, 160, 0).into(), 19), "160 to 191");
+        let v6 = Behind::Block(129).destination(addresses_of(129, SERVER)[1]);
+        assert_eq!(v6, Destination::Network("fd61:716d:6b69:81::".parse().unwrap(), 64));
+    }
 }

@@ -121,7 +121,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
-    /// Routes everything of `to`'s family, or only `to` itself, through an interface. Connections over the route
+    /// Routes a destination through an interface. Connections over the route
     /// use the congestion control `cc` where one is named.
     ///
     /// # Errors
@@ -131,6 +131,7 @@ impl Netlink {
             Destination::Everything(AddressFamily::Inet6) => (AddressFamily::Inet6, 0, None),
             Destination::Everything(f) => (f, 0, None),
             Destination::Host(ip) => (family(ip), bits(ip), Some(RouteAttribute::Destination(ip.into()))),
+            Destination::Network(ip, bits) => (family(ip), bits, Some(RouteAttribute::Destination(ip.into()))),
         };
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
@@ -197,6 +198,8 @@ pub enum Destination {
     Everything(AddressFamily),
     /// To one address.
     Host(IpAddr),
+    /// To every address that begins with so many bits of this one.
+    Network(IpAddr, u8),
 }
 
 fn interface(link: &LinkMessage) -> Interface {

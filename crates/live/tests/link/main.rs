@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
 
 mod abuse;
+mod row;
 mod traffic;
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
