@@ -4,6 +4,7 @@
 //! the kernel's own TCP crosses it.
 
 pub mod bottleneck;
+pub mod bounds;
 mod bpf;
 pub mod bridge;
 pub mod capabilities;

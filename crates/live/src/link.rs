@@ -28,6 +28,7 @@ use netlink_packet_route::AddressFamily;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
+use crate::bounds;
 use crate::capabilities::keep_none;
 use crate::congestion;
 use crate::ctl::Control;
@@ -243,6 +244,7 @@ impl Drop for Link {
 fn check(setup: &LinkSetup) -> Result<(), LiveError> {
     setup.cc.as_deref().map_or(Ok(()), congestion::provide)?;
     for direction in [&setup.down, &setup.up] {
+        bounds::check(direction).map_err(|error| LiveError::Parameter { direction: direction.name.clone(), error })?;
         let in_flight = direction.rate.bytes_in(direction.delay).0;
         if in_flight > MOST_IN_FLIGHT {
             let many = format!("at {} that would be {} MiB on their way", direction.rate, in_flight >> 20);

@@ -24,6 +24,7 @@ use aqmkit_base::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
+use crate::bounds;
 use crate::capabilities::keep_only_packets;
 use crate::ctl::Control;
 use crate::error::LiveError;
@@ -149,7 +150,8 @@ fn direction(
 ) -> Result<Direction<Interface>, LiveError> {
     let classes = bridge.classes.names();
     let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
-    let shaper = Shaper::<Frame>::new(&setup, Meter::whole(classes), Instant::ZERO)
+    let shaper = bounds::check(&setup)
+        .and_then(|()| Shaper::<Frame>::new(&setup, Meter::whole(classes), Instant::ZERO))
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
     let device = Interface::open(&bridge.interfaces[side], bridge.io, clock)?;
     Ok(Direction { name: setup.name, device, shaper })

@@ -10,6 +10,7 @@ use aqmkit_base::{BitRate, Instant};
 use super::report::Report;
 use super::{Answer, Change, Question};
 use crate::bottleneck::{Direction, Look, Request};
+use crate::bounds;
 use crate::shaper::Setup;
 
 /// The thread that moves packets looks for requests ten times a second.
@@ -130,7 +131,12 @@ fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
     if rate == BitRate::default() {
         return Err(wrong("the rate must be above zero".to_owned()));
     }
+    if setup.trace.is_some() && change.rate_bps.is_some() {
+        return Err(wrong("the rate is that of a trace".to_owned()));
+    }
     let link = Link { rate, mean_packet: setup.mean_packet, classes: setup.classes.clone() };
     aqm.effective(&link).map_err(|e| wrong(e.to_string()))?;
-    Ok(Setup { rate, aqm, ..setup.clone() })
+    let new = Setup { rate, aqm, ..setup.clone() };
+    bounds::check(&new).map_err(|e| wrong(e.to_string()))?;
+    Ok(new)
 }

@@ -31,7 +31,9 @@ fn parameters_change_while_it_runs() {
         (change(None, &json!({ "target": "fast" })), "\"fast\" is not a time"),
         (change(None, &json!({ "targt": "5ms" })), "targt"),
         (change(Some("up"), &json!({})), "there are forth and back"),
+        (change(None, &json!({ "limit": 99_999_999_999_999_u64 })), "at most 1000000 packets"),
         (Change { rate_bps: Some(0), ..Change::default() }, "above zero"),
+        (Change { rate_bps: Some(9_999_000_000_000), ..Change::default() }, "at most 1tbit"),
     ] {
         let CtlError::Refused(why) = client.change(bad).unwrap_err() else { panic!("not refused") };
         assert!(why.contains(part), "{why}");

@@ -148,6 +148,6 @@ fn a_wrong_parameter_is_told_with_its_direction() {
     wrong.up.rate = BitRate::default();
     let error = Link::open(&wrong).unwrap_err().to_string();
     assert!(error.starts_with("up: rate"), "{error}");
-    wrong = setup(BitRate::from_bps(1 << 40), Duration::from_secs(60), "fifo");
+    wrong = setup(BitRate::from_mbps(100_000), Duration::from_secs(60), "fifo");
     assert!(Link::open(&wrong).unwrap_err().to_string().contains("below 1 GiB"));
 }

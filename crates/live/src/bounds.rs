@@ -1,0 +1,58 @@
+//! What a live bottleneck may be asked for: its packets take the memory and the time of this machine.
+
+use aqmkit_aqm::ParamError;
+use aqmkit_base::{Amount, BitRate};
+
+use crate::shaper::Setup;
+
+/// Faster than any interface: a nanosecond, the unit of time here, is 125 bytes.
+pub const FASTEST: BitRate = BitRate::from_bps(1_000_000_000_000);
+
+/// The most packets that a queue may hold. Full ones take 1.5 GB.
+pub const MOST_PACKETS: f64 = 1e6;
+
+/// The most bytes that a queue may hold.
+pub const MOST_BYTES: u64 = 1 << 30;
+
+/// Refuses what no machine can hold or send.
+///
+/// # Errors
+/// When the rate or the limit is beyond the bounds.
+pub fn check(setup: &Setup) -> Result<(), ParamError> {
+    if setup.rate > FASTEST {
+        return Err(ParamError::new("rate", setup.rate, format!("it must be at most {FASTEST}")));
+    }
+    let limit = serde_json::to_value(&setup.aqm).ok().and_then(|mut table| table.get_mut("limit").map(std::mem::take));
+    // What cannot be read is refused elsewhere, and a discipline without a limit has bounds of its own.
+    let limit = limit.and_then(|value| serde_json::from_value::<Amount>(value).ok());
+    match limit {
+        Some(limit @ Amount::Packets(packets)) if packets > MOST_PACKETS => {
+            Err(ParamError::new("limit", limit, format!("it must be at most {MOST_PACKETS} packets")))
+        }
+        Some(limit @ Amount::Bytes(bytes)) if bytes > MOST_BYTES => {
+            Err(ParamError::new("limit", limit, format!("it must be at most {MOST_BYTES} bytes")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_aqm::registry::Spec;
+    use aqmkit_base::Duration;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_more_than_a_machine_holds() {
+        let with = |rate: u64, table: serde_json::Value| {
+            let spec = Spec::read("codel", table).unwrap();
+            check(&Setup::new("down", BitRate::from_bps(rate), Duration::ZERO, spec)).map_err(|e| e.field)
+        };
+        assert_eq!(with(1_000_000_000_000, json!({ "limit": 1_000_000 })), Ok(()));
+        assert_eq!(with(1, json!({})), Ok(()));
+        assert_eq!(with(9_999_000_000_000, json!({})), Err("rate".to_owned()));
+        assert_eq!(with(1, json!({ "limit": 99_999_999_999_999_u64 })), Err("limit".to_owned()));
+    }
+}
