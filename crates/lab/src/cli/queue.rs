@@ -4,7 +4,7 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{Amount, BitRate, Duration};
 use aqmkit_live::Setup;
 use aqmkit_live::wire::Classes;
-use aqmkit_live::wire::classes::Named;
+use aqmkit_live::wire::classes::{Named, NoClass};
 use toml::Value;
 
 use super::args::wire::Queue;
@@ -37,7 +37,7 @@ pub fn classes(list: &[String]) -> Result<Classes, Failure> {
     match named {
         Ok(named) if named.is_empty() => Ok(Classes::default()),
         Ok(named) => Ok(Classes::new(named)),
-        Err(e) => wrong("a class cannot be read", e.to_string()),
+        Err(e) => wrong(e.to_string(), NoClass::RIGHT),
     }
 }
 

@@ -113,45 +113,75 @@ impl Rule {
 
 /// A class that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no class: write a name and what belongs to it, such as web=tcp:80,tcp:443 or voice=dscp:46 or \
-     video=udp:5004-5010 or rest=*"
-)]
-pub struct NoClass(String);
+#[error("{text:?} is no class: {why}")]
+pub struct NoClass {
+    text: String,
+    why: String,
+}
+
+impl NoClass {
+    /// What a class looks like.
+    pub const RIGHT: &str = "write a name and what belongs to it, such as web=tcp:80,tcp:443 or voice=dscp:46 or \
+                             video=udp:5004-5010 or rest=*";
+}
 
 impl FromStr for Named {
     type Err = NoClass;
 
     fn from_str(text: &str) -> Result<Self, NoClass> {
-        let no_class = || NoClass(text.to_owned());
-        let (name, list) = text.split_once('=').ok_or_else(no_class)?;
-        let rules = list.split(',').map(|r| rule(r.trim())).collect::<Option<Vec<_>>>().ok_or_else(no_class)?;
+        let no_class = |why: String| NoClass { text: text.to_owned(), why };
+        let (name, list) = text.split_once('=').ok_or_else(|| no_class("it has no =".to_owned()))?;
         let name = name.trim();
         if name.is_empty() || name == "*" {
-            return Err(no_class());
+            return Err(no_class("it has no name".to_owned()));
         }
+        let rules = list.split(',').map(|r| rule(r.trim())).collect::<Result<Vec<_>, _>>().map_err(no_class)?;
         Ok(Named { name: name.to_owned(), rules })
     }
 }
 
-fn rule(text: &str) -> Option<Rule> {
+/// The protocols that a rule can name, and whether they have ports.
+const PROTOCOLS: [(&str, u8, bool); 6] = [
+    ("icmp", 1, false),
+    ("tcp", 6, true),
+    ("udp", 17, true),
+    ("esp", 50, false),
+    ("icmp6", 58, false),
+    ("sctp", 132, true),
+];
+
+/// Reads a rule, or says what is wrong with it.
+fn rule(text: &str) -> Result<Rule, String> {
     let (kind, value) = text.split_once(':').map_or((text, None), |(k, v)| (k, Some(v)));
-    let protocol = match kind {
-        "*" => return value.is_none().then_some(Rule::Any),
-        "dscp" => return value?.parse().ok().filter(|dscp| *dscp < 64).map(Rule::Dscp),
-        "ecn" => return codepoint(value?).map(Rule::Ecn),
-        "icmp" => 1,
-        "tcp" => 6,
-        "udp" => 17,
-        "esp" => 50,
-        "icmp6" => 58,
-        "sctp" => 132,
-        _ => return None,
+    match (kind, value) {
+        ("*", None) => return Ok(Rule::Any),
+        ("dscp", Some(value)) => {
+            let dscp = value.parse().ok().filter(|dscp| *dscp < 64);
+            return dscp.map(Rule::Dscp).ok_or_else(|| format!("{value:?} is no DSCP, which are 0 to 63"));
+        }
+        ("ecn", Some(value)) => {
+            let known = "not-ect, ect0, ect1 and ce";
+            return codepoint(value)
+                .map(Rule::Ecn)
+                .ok_or_else(|| format!("{value:?} is no ECN codepoint, which are {known}"));
+        }
+        _ => {}
+    }
+    let Some((name, protocol, has_ports)) = PROTOCOLS.into_iter().find(|(name, ..)| *name == kind) else {
+        let names = PROTOCOLS.map(|(name, ..)| name).join(", ");
+        return Err(format!("{text:?} is no rule, which begin with {names}, dscp: or ecn:, or are *"));
     };
-    let Some(value) = value else { return Some(Rule::Protocol(protocol, None)) };
+    let Some(value) = value else { return Ok(Rule::Protocol(protocol, None)) };
+    if !has_ports {
+        return Err(format!("{text:?} is no rule, for {name} has no ports"));
+    }
+    let port = |port: &str| port.parse().map_err(|_| format!("{port:?} is no port, which are 0 to 65535"));
     let (low, high) = value.split_once('-').unwrap_or((value, value));
-    let ports = (low.parse().ok()?, high.parse().ok()?);
-    (ports.0 <= ports.1 && matches!(protocol, 6 | 17 | 132)).then_some(Rule::Protocol(protocol, Some(ports)))
+    let ports = (port(low)?, port(high)?);
+    if ports.0 > ports.1 {
+        return Err(format!("the ports {value} end before they begin"));
+    }
+    Ok(Rule::Protocol(protocol, Some(ports)))
 }
 
 fn codepoint(text: &str) -> Option<Ecn> {
@@ -161,5 +191,26 @@ fn codepoint(text: &str) -> Option<Ecn> {
         "ect1" => Some(Ecn::Ect1),
         "ce" => Some(Ecn::Ce),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_class_is_named() {
+        let why = |text: &str| text.parse::<Named>().unwrap_err().why;
+        assert_eq!(why("web"), "it has no =");
+        assert_eq!(why("=tcp"), "it has no name");
+        assert_eq!(why("foo=tcp:80,tcp:99999"), "\"99999\" is no port, which are 0 to 65535");
+        assert_eq!(why("foo=tcp:10-5"), "the ports 10-5 end before they begin");
+        assert_eq!(why("foo=dscp:99"), "\"99\" is no DSCP, which are 0 to 63");
+        assert!(why("foo=ecn:ect2").starts_with("\"ect2\" is no ECN codepoint"));
+        assert!(why("foo=icmp:8").ends_with("icmp has no ports"));
+        for text in ["bar", "*:1", "dscp", "", "tcp80"] {
+            assert!(why(&format!("foo={text}")).starts_with(&format!("{text:?} is no rule")), "{text}");
+        }
+        assert!("foo=tcp:0-65535,udp,sctp:9,esp,dscp:63,ecn:ce,*".parse::<Named>().is_ok());
     }
 }
