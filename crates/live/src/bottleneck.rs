@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
 use aqmkit_aqm::Backlog;
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{BitRate, Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
@@ -70,6 +70,8 @@ pub struct Look {
 pub struct Measured {
     /// For each direction its name and its windows.
     pub directions: Vec<(String, Vec<Window>)>,
+    /// For each direction the rates it had, each with when it began.
+    pub rates: Vec<Vec<(Instant, BitRate)>>,
     /// How late packets were handed on.
     pub late: Times,
     /// What went wrong.
@@ -265,9 +267,11 @@ impl<D: Port> Bottleneck<D> {
     fn finish(mut self, run: Run) -> Measured {
         let end = self.clock.now();
         let vanished = run.vanished.map(|side| self.directions[side].name.clone());
+        let rates = self.directions.iter().map(|d| d.shaper.rates().to_vec()).collect();
         let directions = self.directions.iter_mut().map(|d| (d.name.clone(), d.shaper.meter_mut().windows(end)));
         Measured {
             directions: directions.collect(),
+            rates,
             late: run.late,
             trouble: run.trouble,
             granted: self.granted,
@@ -301,6 +305,21 @@ pub fn loses_too_much(dropped_before: u64, came: u64) -> bool {
 /// the delays that disciplines aim at, and above what a quiet virtual machine does.
 pub const LATEST: Duration = Duration::from_millis(1);
 
+/// The rate that gives the same capacity as those that a link had from `from` to `to`, each with when it began.
+#[must_use]
+pub fn mean_rate(rates: &[(Instant, BitRate)], from: Instant, to: Instant) -> BitRate {
+    let ends = rates.iter().skip(1).map(|(at, _)| *at).chain([to]);
+    let capacity = |((began, rate), ended): (&(Instant, BitRate), Instant)| {
+        u128::from(rate.as_bps()) * u128::from(ended.min(to).since((*began).max(from)).as_nanos())
+    };
+    let whole: u128 = rates.iter().zip(ends).map(capacity).sum();
+    match to.since(from).as_nanos() {
+        // Of no time, it is the one at the start.
+        0 => rates.first().map(|(_, rate)| *rate).unwrap_or_default(),
+        span => BitRate::from_bps(u64::try_from(whole / u128::from(span)).unwrap_or(u64::MAX)),
+    }
+}
+
 impl Measured {
     /// Why the numbers cannot be trusted; nothing where they can. `dropped_before` counts packets that the kernel
     /// dropped in front of the devices.
@@ -330,6 +349,17 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_capacity_is_that_of_all_rates_over_time() {
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        let rates = [(at(0), BitRate::from_mbps(20)), (at(2), BitRate::from_mbps(5)), (at(6), BitRate::from_mbps(40))];
+        assert_eq!(mean_rate(&rates, at(0), at(10)), BitRate::from_mbps(22));
+        assert_eq!(mean_rate(&rates, at(1), at(3)), BitRate::from_bps(12_500_000));
+        assert_eq!(mean_rate(&rates, at(3), at(5)), BitRate::from_mbps(5));
+        assert_eq!(mean_rate(&rates[..1], at(0), at(10)), BitRate::from_mbps(20));
+        assert_eq!(mean_rate(&rates, at(4), at(4)), BitRate::from_mbps(20));
+    }
 
     #[test]
     fn a_few_packets_lost_at_first_are_no_reason_to_doubt() {

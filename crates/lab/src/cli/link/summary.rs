@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_base::BitRate;
-use aqmkit_live::bottleneck::{Measured, Trouble};
+use aqmkit_base::{BitRate, Instant};
+use aqmkit_live::bottleneck::{Measured, Trouble, mean_rate};
 use aqmkit_live::link::LinkSetup;
 use aqmkit_live::meter::Window;
 use aqmkit_live::timing::Granted;
@@ -47,6 +47,17 @@ struct Link {
     #[serde(flatten)]
     stats: LinkStats,
     marks: BTreeMap<String, u64>,
+    /// The mean rate, which the utilization is against.
+    rate_bps: u64,
+    /// When the rate was changed, and to what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rate_changes: Vec<RateChange>,
+}
+
+#[derive(Serialize)]
+struct RateChange {
+    at_s: f64,
+    rate_bps: u64,
 }
 
 #[derive(Serialize)]
@@ -62,13 +73,20 @@ impl<'a> Told<'a> {
         self.measured.doubts(self.dropped_before)
     }
 
-    /// Each direction with its window and rate.
-    fn windows(&self) -> impl Iterator<Item = (&'a str, &'a Window, BitRate)> {
-        let rates = [self.setup.down.rate, self.setup.up.rate];
+    /// Each direction with its window and the rates it had.
+    fn windows(&self) -> impl Iterator<Item = (&'a str, &'a Window, &'a Rates)> {
         let first = |(name, windows): &'a (String, Vec<Window>)| windows.first().map(|w| (name.as_str(), w));
         let found = self.measured.directions.iter().filter_map(first);
-        found.zip(rates).map(|((name, window), rate)| (name, window, rate))
+        found.zip(&self.measured.rates).map(|((name, window), rates)| (name, window, rates))
     }
+}
+
+/// The rates of a direction, each with when it began.
+type Rates = Vec<(Instant, BitRate)>;
+
+/// The rate that the utilization is against: `aqmkit ctl` may have changed it.
+fn mean(window: &Window, rates: &Rates) -> BitRate {
+    mean_rate(rates, window.from, window.to)
 }
 
 /// Prints the summary, and writes it where it was asked for.
@@ -90,9 +108,12 @@ fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
     let names = told.setup.classes.names();
     let valid = doubts.is_empty();
     let windows: Vec<_> = if valid { told.windows().collect() } else { Vec::new() };
-    let link = |window: &Window, rate| Link {
-        stats: stats::link(window, rate),
+    let change = |(at, rate): &(Instant, BitRate)| RateChange { at_s: at.as_secs_f64(), rate_bps: rate.as_bps() };
+    let link = |window: &Window, rates: &Rates| Link {
+        stats: stats::link(window, mean(window, rates)),
         marks: stats::by_reason(&window.total.marked),
+        rate_bps: mean(window, rates).as_bps(),
+        rate_changes: rates.iter().skip(1).map(change).collect(),
     };
     let classes =
         |window: &Window| names.iter().enumerate().map(|(i, n)| (n.as_str(), stats::class(window, i))).collect();
@@ -102,7 +123,7 @@ fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
         valid,
         doubts,
         duration_s: told.measured.end.as_secs_f64(),
-        links: windows.iter().map(|(name, w, rate)| (*name, link(w, *rate))).collect(),
+        links: windows.iter().map(|(name, w, rates)| (*name, link(w, rates))).collect(),
         classes: windows.iter().map(|(name, w, _)| (*name, classes(w))).collect(),
         lateness_ms: stats::summary(&told.measured.late),
         machine: Machine {
@@ -118,7 +139,8 @@ fn text(told: &Told<'_>, doubts: &[String]) -> String {
     let mut text = format!("\n{}, {:.1} s\n", told.title, told.measured.end.as_secs_f64());
     if doubts.is_empty() {
         text += &table(told);
-        for (name, window, _) in told.windows() {
+        for (name, window, rates) in told.windows() {
+            text += &changes(name, window, rates);
             text += &reasons(name, "dropped", &stats::by_reason(&window.total.dropped));
             text += &reasons(name, "marked", &stats::by_reason(&window.total.marked));
         }
@@ -137,8 +159,8 @@ fn table(told: &Told<'_>) -> String {
     let first = head("\ndirection".to_owned(), CellAlignment::Left);
     let low = |h: &str| if h.contains('\n') { h.to_owned() } else { format!("\n{h}") };
     lines.set_header(std::iter::once(first).chain(heads.iter().map(|h| head(low(h), CellAlignment::Right))));
-    for (name, window, rate) in told.windows() {
-        let s = stats::link(window, rate);
+    for (name, window, rates) in told.windows() {
+        let s = stats::link(window, mean(window, rates));
         let delay = s.queue_delay_ms;
         let ms = |of: fn(&Summary) -> f64| fixed(delay.as_ref().map_or(f64::NAN, of), 2);
         let cells = [
@@ -156,6 +178,22 @@ fn table(told: &Told<'_>) -> String {
         lines.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(cells.into_iter().map(number)));
     }
     drawn(lines) + "\n"
+}
+
+/// More changes of the rate than these are counted, not listed.
+const LISTED: usize = 4;
+
+/// That the rate was another one than the title says.
+fn changes(direction: &str, window: &Window, rates: &Rates) -> String {
+    let changes = rates.get(1..).unwrap_or_default();
+    let became = |(at, rate): &(Instant, BitRate)| format!("{rate} after {:.1} s", at.as_secs_f64());
+    let what = match changes.len() {
+        0 => return String::new(),
+        1..=LISTED => format!("became {}", changes.iter().map(became).collect::<Vec<_>>().join(", ")),
+        many => format!("was changed {many} times"),
+    };
+    let mean = mean(window, rates).as_bps() as f64 / 1e6;
+    format!("{direction}: the rate {what}; {} Mbit/s in the mean, which the share is of\n", fixed(mean, 2))
 }
 
 fn reasons(direction: &str, what: &str, counts: &BTreeMap<String, u64>) -> String {
