@@ -37,7 +37,7 @@ struct Json<'a> {
     doubts: &'a [String],
     duration_s: f64,
     links: BTreeMap<&'a str, Link>,
-    classes: BTreeMap<&'a str, BTreeMap<&'a str, ClassStats>>,
+    classes: BTreeMap<&'a str, BTreeMap<&'a str, Class>>,
     lateness_ms: Option<Summary>,
     machine: Machine,
 }
@@ -58,6 +58,34 @@ struct Link {
 struct RateChange {
     at_s: f64,
     rate_bps: u64,
+}
+
+/// A class as far as the link can tell: what reaches the receivers, and how often a flow loses a packet, is not measured.
+#[derive(Serialize)]
+struct Class {
+    throughput_bps: f64,
+    offered_bps: f64,
+    drop_rate: f64,
+    mark_rate: f64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    drops: BTreeMap<String, u64>,
+    packet_bytes: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue_delay_ms: Option<Summary>,
+}
+
+impl From<ClassStats> for Class {
+    fn from(stats: ClassStats) -> Self {
+        Class {
+            throughput_bps: stats.throughput_bps,
+            offered_bps: stats.offered_bps,
+            drop_rate: stats.drop_rate,
+            mark_rate: stats.mark_rate,
+            drops: stats.drops,
+            packet_bytes: stats.packet_bytes,
+            queue_delay_ms: stats.queue_delay_ms,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -116,7 +144,7 @@ fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
         rate_changes: rates.iter().skip(1).map(change).collect(),
     };
     let classes =
-        |window: &Window| names.iter().enumerate().map(|(i, n)| (n.as_str(), stats::class(window, i))).collect();
+        |window: &Window| names.iter().enumerate().map(|(i, n)| (n.as_str(), stats::class(window, i).into())).collect();
     Json {
         title: &told.title,
         exit_code: told.exit_code,
