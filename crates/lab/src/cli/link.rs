@@ -1,6 +1,7 @@
 //! `link`: a command behind a live bottleneck.
 
 mod ask;
+mod output;
 mod summary;
 mod watch;
 
@@ -21,6 +22,7 @@ use super::args;
 use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::say;
+use output::Output;
 use summary::Told;
 use watch::Watch;
 
@@ -49,6 +51,7 @@ pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     if args.command.is_empty() {
         return wrong("there is no command to run", "write it after --, as in aqmkit link --rate 10mbit -- bash");
     }
+    let output = args.out.as_deref().map(Output::open).transpose()?;
     let signals = Signals::catch()?;
     let link = Link::open(&setup)?;
     let title = ask::title(&setup);
@@ -63,12 +66,12 @@ pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     // Without a socket the link is none the worse; it only cannot be changed from outside.
     let _socket = ctl::serve(&ctl::directory(), std::sync::Arc::clone(&link.control)).ok();
     let mut children = Children::adopt()?;
-    let run = run(args, &link, &mut children, &signals, held.as_ref(), talk == Talk::Verbose);
+    let run = run(args, &link, &mut children, &signals, held.as_ref(), talk);
     children.end();
     let (measured, dropped_before) = link.close()?;
     let ended = run?;
     let told = Told { title, setup: &setup, measured: &measured, dropped_before, exit_code: ended.code };
-    summary::tell(&told, args)?;
+    summary::tell(&told, args.json, output)?;
     match ended {
         Ended { interrupted: true, .. } => Err(Failure::Stopped("Stopped.".to_owned())),
         Ended { code: 0, .. } if told.doubts().is_empty() => Ok(()),
@@ -91,7 +94,7 @@ fn run(
     children: &mut Children,
     signals: &Signals,
     held: Option<&Held>,
-    loud: bool,
+    talk: Talk,
 ) -> Result<Ended, Failure> {
     let [base, base6] = link.base();
     let own = link.addresses.server.map(|a| a.to_string());
@@ -99,11 +102,13 @@ fn run(
         let command = ["sh", "-c", server].map(OsString::from);
         let [v4, v6] = own.clone();
         let env = [(BASE, v4), (BASE6, v6)];
-        children.start(&command, &link.server.namespace, &env, if loud { Stdio::inherit() } else { Stdio::null() })?;
+        let output = if talk == Talk::Verbose { Stdio::inherit() } else { Stdio::null() };
+        children.start(&command, &link.server.namespace, &env, output)?;
     }
     let env = if args.server.is_empty() { [(BASE, base), (BASE6, base6)] } else { own_base(own) };
     if !args.server.is_empty() {
         std::thread::sleep(HEAD_START);
+        children.reap();
     }
     // With --json, standard output is for the summary alone.
     let output =

@@ -11,7 +11,7 @@ use aqmkit_sim::output::{ClassStats, LinkStats, Summary};
 use comfy_table::CellAlignment;
 use serde::Serialize;
 
-use crate::cli::args;
+use super::output::Output;
 use crate::cli::fail::Failure;
 use crate::cli::say;
 use crate::live::stats;
@@ -118,18 +118,17 @@ fn mean(window: &Window, rates: &Rates) -> BitRate {
 }
 
 /// Prints the summary, and writes it where it was asked for.
-pub(super) fn tell(told: &Told<'_>, args: &args::Link) -> Result<(), Failure> {
+pub(super) fn tell(told: &Told<'_>, as_json: bool, output: Option<Output>) -> Result<(), Failure> {
     let doubts = told.doubts();
     let json = || serde_json::to_string_pretty(&json(told, &doubts));
-    if let Some(file) = &args.out {
-        std::fs::write(file, json()? + "\n")?;
+    if as_json {
+        say::print(&json()?)?;
+    } else {
+        // The command's own output is on standard output; the summary must not mix with it.
+        say::tell(&text(told, &doubts));
     }
-    if args.json {
-        return Ok(say::print(&json()?)?);
-    }
-    // The command's own output is on standard output; the summary must not mix with it.
-    say::tell(&text(told, &doubts));
-    Ok(())
+    // What was measured is told by then, whatever becomes of the file.
+    output.map_or(Ok(()), |output| output.write(&(json()? + "\n")))
 }
 
 fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
