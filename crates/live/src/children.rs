@@ -6,8 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+pub use rustix::process::Pid;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, set_parent_process_death_signal, waitpid,
+    Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, set_parent_process_death_signal, waitpid,
 };
 
 use crate::netns::Netns;

@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use aqmkit_live::capabilities::keep_only_kill;
-use aqmkit_live::children::Children;
+use aqmkit_live::children::{Children, Pid};
 use aqmkit_live::cleanup::{self, Held, Record};
 use aqmkit_live::ctl;
 use aqmkit_live::link::{BASE, BASE6, Link, LinkSetup};
@@ -98,29 +98,33 @@ fn run(
 ) -> Result<Ended, Failure> {
     let [base, base6] = link.base();
     let own = link.addresses.server.map(|a| a.to_string());
+    let mut servers = Servers { running: Vec::new(), talk };
     for server in &args.server {
         let command = ["sh", "-c", server].map(OsString::from);
         let [v4, v6] = own.clone();
         let env = [(BASE, v4), (BASE6, v6)];
         let output = if talk == Talk::Verbose { Stdio::inherit() } else { Stdio::null() };
-        children.start(&command, &link.server.namespace, &env, output)?;
+        let pid = children.start(&command, &link.server.namespace, &env, output)?;
+        servers.running.push((pid, server));
     }
     let env = if args.server.is_empty() { [(BASE, base), (BASE6, base6)] } else { own_base(own) };
     if !args.server.is_empty() {
         std::thread::sleep(HEAD_START);
         children.reap();
+        servers.look(children);
     }
     // With --json, standard output is for the summary alone.
     let output =
         if args.json { Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?) } else { Stdio::inherit() };
-    let Ok(pid) = children.start(&args.command, &link.client.namespace, &env, output) else {
-        let program = args.command[0].to_string_lossy();
-        return wrong(format!("{program:?} cannot be started"), "name a program that can be run, after --");
+    let pid = match children.start(&args.command, &link.client.namespace, &env, output) {
+        Ok(pid) => pid,
+        Err(error) => return not_started(&args.command[0].to_string_lossy(), &error),
     };
     keep_only_kill();
     let mut watch = Watch::new(link, held, args.watch);
     loop {
         children.reap();
+        servers.look(children);
         if let Some(code) = children.ended(pid) {
             return Ok(Ended { code, interrupted: false });
         }
@@ -139,6 +143,38 @@ fn run(
         }
         watch.beat();
     }
+}
+
+/// The commands of `--server` that run.
+struct Servers<'a> {
+    running: Vec<(Pid, &'a String)>,
+    talk: Talk,
+}
+
+impl Servers<'_> {
+    /// Tells of those that have failed. One that served once and ended well is none.
+    fn look(&mut self, children: &Children) {
+        let talk = self.talk;
+        self.running.retain(|(pid, command)| {
+            let ended = children.ended(*pid);
+            if let Some(code @ 1..) = ended
+                && talk != Talk::Quiet
+            {
+                let hint = if talk == Talk::Verbose { "" } else { "; -v shows what it says" };
+                say::tell(&format!("note: the server {command:?} has ended with exit code {code}{hint}"));
+            }
+            ended.is_none()
+        });
+    }
+}
+
+fn not_started<T>(program: &str, error: &std::io::Error) -> Result<T, Failure> {
+    let why = match error.kind() {
+        std::io::ErrorKind::NotFound => "it is not found".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied: it may be no program".to_owned(),
+        _ => error.to_string(),
+    };
+    wrong(format!("{program:?} cannot be started: {why}"), "name a program that can be run, after --")
 }
 
 fn own_base([v4, v6]: [String; 2]) -> [(&'static str, String); 2] {
