@@ -100,7 +100,7 @@ pub struct Describe {
     /// A discipline, a traffic model, a transport, a formula or an experiment
     pub name: String,
     /// The link whose rate parameters are derived from
-    #[arg(long, default_value = "10mbit", value_parser = parse_rate)]
+    #[arg(long, default_value = "10mbit", value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
     /// Change a parameter
     #[arg(long, value_name = "NAME=VALUE")]
@@ -121,10 +121,10 @@ pub struct Compare {
     #[arg(required = true)]
     pub disciplines: Vec<String>,
     /// Rate of the link
-    #[arg(long, default_value = "10mbit", value_parser = parse_rate)]
+    #[arg(long, default_value = "10mbit", value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
     /// Round trip without queues
-    #[arg(long, default_value = "50ms", value_parser = parse_duration)]
+    #[arg(long, default_value = "50ms", value_parser = parse_duration, allow_hyphen_values = true)]
     pub rtt: Duration,
     /// Endless TCP transfers (20 where no traffic at all is asked for)
     #[arg(long, value_name = "FLOWS")]
@@ -133,7 +133,7 @@ pub struct Compare {
     #[arg(long, value_name = "FRACTION")]
     pub http: Option<f64>,
     /// A stream of datagrams of this rate that answers to nothing
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
     pub cbr: Option<BitRate>,
     /// MPEG video streams
     #[arg(long, value_name = "FLOWS")]
@@ -142,10 +142,10 @@ pub struct Compare {
     #[arg(long, value_name = "FLOWS")]
     pub videoconf: Option<u32>,
     /// Measured time
-    #[arg(long, default_value = "60s", value_parser = parse_duration)]
+    #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Duration,
     /// Time before that, not measured
-    #[arg(long, default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub warmup: Duration,
     /// What every queue may hold: 100 (packets) or 90kb
     #[arg(long, value_parser = parse_amount)]
@@ -295,7 +295,7 @@ pub struct Report {
 #[command(after_help = "Examples:\n  aqmkit bench\n  aqmkit bench --flows 1,1000,1000000\n  aqmkit bench --json")]
 pub struct Bench {
     /// Simulated time of the engine's scenario
-    #[arg(long, default_value = "100s", value_parser = parse_duration)]
+    #[arg(long, default_value = "100s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Duration,
     /// Packets through each discipline
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -320,28 +320,28 @@ $AQMKIT_BASE (198.18.0.1; fd61:716d:6b69::1 in $AQMKIT_BASE6). Down is from the 
 is that of the command; 1 where the machine could not keep up. docs/guide/live.md has more.")]
 pub struct Link {
     /// Rate of both directions
-    #[arg(long, value_parser = parse_rate)]
+    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: Option<BitRate>,
     /// Delay of each direction
-    #[arg(long, value_parser = parse_duration, default_value = "0ms")]
+    #[arg(long, value_parser = parse_duration, allow_hyphen_values = true, default_value = "0ms")]
     pub delay: Duration,
     /// Discipline of both directions, a name or NAME:PARAMETER=VALUE,…
     #[arg(long, default_value = "fifo")]
     pub aqm: String,
     /// Rate from the server to the client
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
     pub down_rate: Option<BitRate>,
     /// Delay from the server to the client
-    #[arg(long, value_name = "DELAY", value_parser = parse_duration)]
+    #[arg(long, value_name = "DELAY", value_parser = parse_duration, allow_hyphen_values = true)]
     pub down_delay: Option<Duration>,
     /// Discipline from the server to the client
     #[arg(long, value_name = "AQM")]
     pub down_aqm: Option<String>,
     /// Rate from the client to the server
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
     pub up_rate: Option<BitRate>,
     /// Delay from the client to the server
-    #[arg(long, value_name = "DELAY", value_parser = parse_duration)]
+    #[arg(long, value_name = "DELAY", value_parser = parse_duration, allow_hyphen_values = true)]
     pub up_delay: Option<Duration>,
     /// Discipline from the client to the server
     #[arg(long, value_name = "AQM")]

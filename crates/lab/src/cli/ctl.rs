@@ -1,8 +1,10 @@
 //! `ctl`: shows and changes what runs.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use aqmkit_base::BitRate;
 use aqmkit_live::ctl::{self, Change, Client, CtlError, Report};
 use serde_json::{Map, Value};
 
@@ -10,6 +12,7 @@ use super::args::wire::{self, CtlCommand};
 use super::dashboard;
 use super::describe::settings;
 use super::fail::{Failure, wrong};
+use super::queue;
 use super::say;
 
 /// `aqmkit ctl`.
@@ -23,12 +26,18 @@ pub fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
         CtlCommand::Watch { count } => watch(&client(args)?, *count),
         CtlCommand::Set { parameters, direction, rate } => {
             let parameters = written(parameters)?;
+            if rate.is_some_and(|rate| rate == BitRate::default()) {
+                return wrong("the rate cannot be 0bit", "it must be above zero, such as 20mbit");
+            }
             if parameters.is_empty() && rate.is_none() {
                 return wrong("nothing is set", "write a name and a value, such as target=10ms, or --rate 20mbit");
             }
-            let change =
-                Change { direction: direction.clone(), rate_bps: rate.map(aqmkit_base::BitRate::as_bps), parameters };
-            let report = client(args)?.change(change)?;
+            let change = Change { direction: direction.clone(), rate_bps: rate.map(BitRate::as_bps), parameters };
+            let client = client(args)?;
+            if let Some(direction) = direction {
+                known(direction, &client.report()?)?;
+            }
+            let report = client.change(change)?;
             Ok(say::print(&report.directions.iter().map(in_effect).collect::<String>())?)
         }
     }
@@ -39,7 +48,7 @@ impl From<CtlError> for Failure {
         match error {
             CtlError::NotRunning(_) => not_running(&error.to_string()),
             CtlError::Refused(why) => {
-                let problem = crate::experiment::Problem::new(why);
+                let problem = crate::experiment::Problem::new(queue::plain(&why));
                 Failure::Problem(problem.right("aqmkit describe shows the parameters of a discipline"))
             }
             CtlError::Io { .. } => Failure::Environment(error.to_string()),
@@ -96,7 +105,7 @@ fn in_effect(direction: &ctl::DirectionReport) -> String {
         .filter(|(_, v)| !v.is_null())
         .map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_owned)));
     let set = set.collect::<Vec<_>>().join(" ");
-    let rate = aqmkit_base::BitRate::from_bps(direction.rate_bps);
+    let rate = BitRate::from_bps(direction.rate_bps);
     format!("{}: {} rate={rate} {set}\n", direction.name, direction.discipline)
 }
 
@@ -116,8 +125,25 @@ fn watch(client: &Client, count: Option<u64>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses a direction that is not there.
+fn known(direction: &str, report: &Report) -> Result<(), Failure> {
+    let names: Vec<&str> = report.directions.iter().map(|d| d.name.as_str()).collect();
+    if names.contains(&direction) {
+        return Ok(());
+    }
+    wrong(
+        format!("{} has no direction {direction:?}", report.name),
+        format!("its directions are {}", names.join(" and ")),
+    )
+}
+
 /// Settings as the other end reads them.
 fn written(set: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut names = BTreeSet::new();
+    let mut named = set.iter().filter_map(|text| Some(text.split_once('=')?.0.trim()));
+    if let Some(twice) = named.find(|name| !names.insert(*name)) {
+        return wrong(format!("{twice} is set twice"), "set it once");
+    }
     match serde_json::to_value(settings(set)?)? {
         Value::Object(table) => Ok(table),
         _ => Ok(Map::new()),

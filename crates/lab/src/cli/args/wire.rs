@@ -7,6 +7,8 @@ use aqmkit_base::units::parse_rate;
 use aqmkit_base::{Amount, BitRate, units::parse_amount};
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::cli::queue::plain;
+
 /// `replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -24,7 +26,7 @@ pub struct Replay {
     #[command(flatten)]
     pub queue: Queue,
     /// Rate of the link
-    #[arg(long, value_parser = parse_rate)]
+    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
     /// Write what leaves, with its marks and at its times of departure, as a pcap
     #[arg(short, long, value_name = "OUT.pcap")]
@@ -47,7 +49,7 @@ pub struct Queue {
     #[arg(long, default_value = "fifo")]
     pub aqm: String,
     /// What the queue may hold: 100 (packets) or 90kb
-    #[arg(long, value_parser = parse_amount)]
+    #[arg(long, value_parser = queue_length)]
     pub limit: Option<Amount>,
     /// A traffic class and what belongs to it: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
@@ -58,6 +60,10 @@ pub struct Queue {
     /// Seed of the discipline's random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+fn queue_length(text: &str) -> Result<Amount, String> {
+    parse_amount(text).map_err(|e| plain(&e.to_string()))
 }
 
 /// `bridge`.
@@ -79,10 +85,10 @@ pub struct Bridge {
     #[command(flatten)]
     pub queue: Queue,
     /// Rate of both directions
-    #[arg(long, value_parser = parse_rate)]
+    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
     /// Rate from IF2 to IF1
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
     pub back_rate: Option<BitRate>,
     /// Discipline from IF2 to IF1
     #[arg(long, value_name = "AQM")]
@@ -155,7 +161,7 @@ pub enum CtlCommand {
         #[arg(long)]
         direction: Option<String>,
         /// Another rate
-        #[arg(long, value_parser = parse_rate)]
+        #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
         rate: Option<BitRate>,
     },
 }
