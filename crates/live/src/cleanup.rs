@@ -1,11 +1,14 @@
-//! The record of a running link, and what is done about links that were killed.
+//! The record of a running link or bridge, and what is done about those that were killed.
 //!
-//! Namespaces and devices are held by file descriptors only, so they go with the process. What can stay behind is a
-//! process that a command had started in the background. The record says in which namespaces to look for it; it is
-//! locked while its link runs, so that a record without a lock is one of a link that was killed.
+//! Namespaces and devices of a link are held by file descriptors only, so they go with the last process that is in them. What can
+//! stay behind are processes that a command had started. A bridge leaves offloads of its interfaces switched off. The record says
+//! where to look for either; it is locked while its link or bridge runs, so that a record without a lock is one of a process that
+//! was killed.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::fs::{DirBuilder, File};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -14,18 +17,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::children::processes;
 use crate::netns::Netns;
+use crate::offload::SwitchedOff;
 
-/// Where records are.
-pub const DIRECTORY: &str = "/run/aqmkit";
-
-/// What is known of a link from outside.
+/// What is known of a link or a bridge from outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Record {
     /// The process.
     pub pid: u32,
     /// What it runs, in short.
     pub title: String,
-    /// The cookies of the namespaces that it made.
+    /// Of a link, the cookies of the namespaces that it made.
     pub cookies: Vec<u64>,
     /// Where the namespaces can be entered while it runs: the server's, the client's.
     pub paths: Vec<String>,
@@ -33,13 +35,37 @@ pub struct Record {
     pub devices: Vec<String>,
     /// The rates of the directions: down, up.
     pub rates_bps: Vec<u64>,
+    /// Of a bridge, what it has taken.
+    pub bridge: Option<Taken>,
 }
 
-/// A record that is held while a link runs, and removed with this value.
+/// What a bridge has taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// Its name.
+    pub name: String,
+    /// The cookie of the namespace of its interfaces; zero where the kernel gives none.
+    pub place: u64,
+    /// Its interfaces.
+    pub interfaces: Vec<String>,
+    /// What it has switched off at them.
+    pub off: Vec<SwitchedOff>,
+}
+
+impl Record {
+    /// Its name for `aqmkit ctl`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.bridge.as_ref().map_or_else(|| format!("link-{}", self.pid), |taken| taken.name.clone())
+    }
+}
+
+/// A record that is held while a link or a bridge runs, and removed with this value.
 #[derive(Debug)]
 pub struct Held {
     path: PathBuf,
-    _lock: File,
+    /// Locked.
+    file: File,
 }
 
 impl Held {
@@ -48,7 +74,7 @@ impl Held {
     /// # Errors
     /// When the directory cannot be written to.
     pub fn new(directory: &Path, record: &Record) -> io::Result<Self> {
-        std::fs::create_dir_all(directory)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let path = directory.join(format!("{}.json", record.pid));
         // Locked before it has a name, so that nobody takes it for one left behind.
         let draft = directory.join(format!("{}.draft", record.pid));
@@ -56,7 +82,18 @@ impl Held {
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         file.write_all(&serde_json::to_vec(record).map_err(io::Error::other)?)?;
         std::fs::rename(&draft, &path)?;
-        Ok(Held { path, _lock: file })
+        Ok(Held { path, file })
+    }
+
+    /// Writes another record in place of the one there is.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn update(&mut self, record: &Record) -> io::Result<()> {
+        let text = serde_json::to_vec(record).map_err(io::Error::other)?;
+        self.file.rewind()?;
+        self.file.set_len(0)?;
+        self.file.write_all(&text)
     }
 
     /// The file beside the record that holds the latest look at the link.
@@ -81,7 +118,7 @@ pub struct Found {
     pub record: Record,
     /// Its file.
     pub path: PathBuf,
-    /// Whether its link still runs.
+    /// Whether its process still runs.
     pub running: bool,
 }
 
@@ -101,39 +138,94 @@ fn found(path: PathBuf) -> io::Result<Found> {
     Ok(Found { record: serde_json::from_str(&text).unwrap_or_default(), path, running })
 }
 
+/// The bridge that runs at one of these interfaces of the namespace `place`.
+#[must_use]
+pub fn bridge_at(directory: &Path, place: u64, interfaces: &[String]) -> Option<(String, Record)> {
+    let running = records(directory).into_iter().filter(|f| f.running).map(|f| f.record);
+    running.filter(|r| r.bridge.as_ref().is_some_and(|taken| place != 0 && taken.place == place)).find_map(|record| {
+        let taken = |name: &&String| record.bridge.as_ref().is_some_and(|t| t.interfaces.contains(name));
+        interfaces.iter().find(taken).cloned().map(|name| (name, record))
+    })
+}
+
+/// What those that were killed have left behind, a sentence for each.
+#[must_use]
+pub fn leftovers(directory: &Path) -> Vec<String> {
+    let left = |record: &Record| match &record.bridge {
+        Some(taken) => {
+            let off = taken.off.iter().map(|o| format!("{} of {}", o.offload, o.interface)).collect::<Vec<_>>();
+            let off = if off.is_empty() { "nothing".to_owned() } else { format!("{} switched off", off.join(", ")) };
+            format!("the bridge {} was killed and left {off}", taken.name)
+        }
+        None => {
+            let many = inside(&record.cookies).len();
+            format!("link {} was killed and left {many} processes in its namespaces", record.pid)
+        }
+    };
+    records(directory).iter().filter(|f| !f.running).map(|f| left(&f.record)).collect()
+}
+
 /// What was cleaned up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Records of links that were killed.
+    /// Records of links and bridges that were killed.
     pub records: usize,
-    /// Processes that were left in their namespaces.
+    /// How many of them are of bridges.
+    pub bridges: usize,
+    /// Processes that were left in the namespaces of links.
     pub processes: usize,
+    /// Offloads that bridges had left switched off.
+    pub offloads: usize,
 }
 
-/// Ends what links that were killed have left behind. Running links are not touched.
+/// Ends what links that were killed have left behind, and puts back what bridges have. Running ones are not touched.
 #[must_use]
 pub fn clean(directory: &Path) -> Cleaned {
     let mut cleaned = Cleaned::default();
     for found in records(directory).into_iter().filter(|f| !f.running) {
         cleaned.processes += end_processes(&found.record.cookies);
+        cleaned.offloads += found.record.bridge.as_ref().map_or(0, switch_on_again);
         let _ = std::fs::remove_file(found.path.with_extension("look"));
-        // The socket by which it could be changed.
-        let _ = std::fs::remove_file(directory.join(format!("link-{}.sock", found.record.pid)));
-        cleaned.records += usize::from(std::fs::remove_file(&found.path).is_ok());
+        // The socket by which it could be changed, unless another has its name by now.
+        let socket = directory.join(format!("{}.sock", found.record.name()));
+        if UnixStream::connect(&socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+            let _ = std::fs::remove_file(socket);
+        }
+        if std::fs::remove_file(&found.path).is_ok() {
+            cleaned.records += 1;
+            cleaned.bridges += usize::from(found.record.bridge.is_some());
+        }
     }
     cleaned
 }
 
-/// Kills every process in one of these namespaces. A cookie is never given twice while the machine runs, so it
-/// cannot be another's namespace.
+/// Switches on what a bridge has switched off. An interface or a namespace that is gone needs nothing.
+fn switch_on_again(taken: &Taken) -> usize {
+    if taken.off.is_empty() {
+        return 0;
+    }
+    let place = Netns::find(taken.place);
+    let undone = place.and_then(|n| n.inside(|| Ok(taken.off.iter().filter(|o| o.undo().is_ok()).count())).ok());
+    undone.unwrap_or(0)
+}
+
+/// Kills every process in one of these namespaces.
 fn end_processes(cookies: &[u64]) -> usize {
+    inside(cookies).into_iter().filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count()
+}
+
+/// Every process in one of these namespaces. A cookie is never given twice while the machine runs, so it cannot be another's
+/// namespace.
+fn inside(cookies: &[u64]) -> Vec<Pid> {
     let own = Netns::current().map(|n| n.cookie()).unwrap_or_default();
-    let inside = |pid: &i32| {
+    let is_inside = |pid: &i32| {
         let cookie = Netns::at(&format!("/proc/{pid}/ns/net")).map(|n| n.cookie());
         cookie.is_ok_and(|c| c != own && cookies.contains(&c))
     };
-    let left = processes().into_iter().filter(inside).filter_map(Pid::from_raw);
-    left.filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count()
+    if cookies.is_empty() {
+        return Vec::new();
+    }
+    processes().into_iter().filter(is_inside).filter_map(Pid::from_raw).collect()
 }
 
 #[cfg(test)]
@@ -153,12 +245,41 @@ mod tests {
     }
 
     #[test]
+    fn a_bridge_is_found_by_its_interfaces_while_it_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut taken =
+            Taken { name: "wan".into(), place: 7, interfaces: vec!["a".into(), "b".into()], off: Vec::new() };
+        let record = |bridge: &Taken| Record { pid: 9, bridge: Some(bridge.clone()), ..Record::default() };
+        let mut held = Held::new(dir.path(), &record(&taken)).unwrap();
+        let at =
+            |place, names: [&str; 2]| bridge_at(dir.path(), place, &names.map(str::to_owned)).map(|(n, r)| (n, r.pid));
+        assert_eq!(at(7, ["c", "b"]), Some(("b".to_owned(), 9)));
+        assert_eq!((at(7, ["c", "d"]), at(8, ["a", "b"])), (None, None));
+        taken.off = vec![SwitchedOff { interface: "b".into(), index: 1, offload: "gro".into() }];
+        held.update(&record(&taken)).unwrap();
+        assert_eq!(records(dir.path())[0].record, record(&taken));
+        assert!(leftovers(dir.path()).is_empty());
+        // As a kill leaves it: there, and not locked.
+        let path = held.path.clone();
+        let text = std::fs::read(&path).unwrap();
+        drop(held);
+        std::fs::write(path, text).unwrap();
+        assert_eq!(at(7, ["a", "b"]), None);
+        assert_eq!(leftovers(dir.path()), ["the bridge wan was killed and left gro of b switched off"]);
+        assert_eq!(
+            clean(dir.path()),
+            Cleaned { records: 1, bridges: 1, ..Cleaned::default() },
+            "there is no namespace 7"
+        );
+    }
+
+    #[test]
     fn what_a_killed_link_left_is_cleaned_and_so_is_a_record_of_garbage() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("7.json"), serde_json::to_vec(&Record::default()).unwrap()).unwrap();
         std::fs::write(dir.path().join("8.json"), "not json").unwrap();
         assert!(records(dir.path()).iter().all(|f| !f.running));
-        assert_eq!(clean(dir.path()), Cleaned { records: 2, processes: 0 });
+        assert_eq!(clean(dir.path()), Cleaned { records: 2, ..Cleaned::default() });
         assert!(records(dir.path()).is_empty());
     }
 }

@@ -255,7 +255,7 @@ pub struct Patient {
 /// Every link that runs now.
 #[must_use]
 pub fn patients(directory: &Path) -> Vec<Patient> {
-    let running = records(directory).into_iter().filter(|f| f.running);
+    let running = records(directory).into_iter().filter(|f| f.running && f.record.bridge.is_none());
     let one = |found: crate::cleanup::Found| {
         let text = std::fs::read(found.path.with_extension("look")).ok();
         let pulse = text.and_then(|t| serde_json::from_slice::<Pulse>(&t).ok());

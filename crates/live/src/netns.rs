@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
+use crate::children::processes;
+
 /// A network namespace. It lives as long as this value, a process in it or a device's file does.
 #[derive(Debug)]
 pub struct Netns {
@@ -48,6 +50,16 @@ impl Netns {
             cookie()
         })?;
         Ok(Netns { fd, cookie })
+    }
+
+    /// The one with this cookie, of those that processes are in or that have names.
+    #[must_use]
+    pub fn find(cookie: u64) -> Option<Self> {
+        let named = std::fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|e| e.path());
+        let named = named.filter_map(|path| path.to_str().map(str::to_owned));
+        let held = processes().into_iter().map(|pid| format!("/proc/{pid}/ns/net"));
+        let own = std::iter::once("/proc/thread-self/ns/net".to_owned());
+        own.chain(named).chain(held).filter_map(|path| Netns::at(&path).ok()).find(|n| n.cookie == cookie)
     }
 
     /// A number that no other network namespace has had since the machine started.
@@ -97,8 +109,11 @@ fn on_own_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Re
     })
 }
 
-/// The cookie of the calling thread's network namespace.
-fn cookie() -> io::Result<u64> {
+/// The cookie of the calling thread's network namespace, for which no right is needed.
+///
+/// # Errors
+/// When the kernel does not tell it: it does since Linux 5.14.
+pub fn cookie() -> io::Result<u64> {
     let socket = rustix::net::socket(rustix::net::AddressFamily::UNIX, rustix::net::SocketType::DGRAM, None)?;
     let mut value = 0_u64;
     let mut length = size_of::<u64>() as libc::socklen_t;

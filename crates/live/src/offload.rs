@@ -4,6 +4,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketType, socket};
+use serde::{Deserialize, Serialize};
+
+use crate::netlink::Netlink;
 
 /// An offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,32 @@ pub const TAGS: Offload = Offload { name: "rxvlan", way: Way::Flag(1 << 8) };
 struct Value {
     command: u32,
     data: u32,
+}
+
+/// An offload that was switched off at an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchedOff {
+    /// The interface.
+    pub interface: String,
+    /// Its number: another interface may have the name later.
+    pub index: u32,
+    /// The offload, as `ethtool -K` calls it.
+    pub offload: String,
+}
+
+impl SwitchedOff {
+    /// Switches it on again, in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// When the interface is not there any more, or the process may not.
+    pub fn undo(&self) -> io::Result<()> {
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        if Netlink::open()?.interface(&self.interface)?.index != self.index {
+            return Err(gone());
+        }
+        let known = OFFLOADS.into_iter().chain([TAGS]).find(|o| o.name == self.offload);
+        switch(&self.interface, &known.ok_or_else(gone)?, true)
+    }
 }
 
 /// Whether an interface of the calling thread's namespace does it.

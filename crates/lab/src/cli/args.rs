@@ -388,7 +388,7 @@ pub struct Link {
     /// Write the summary as JSON into this file too
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// End what links that were killed have left behind, and nothing else
+    /// End and put back what links and bridges that were killed have left behind, and nothing else
     #[arg(long, exclusive = true)]
     pub cleanup: bool,
     /// The command, after --

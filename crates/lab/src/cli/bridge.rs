@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use aqmkit_live::LiveError;
 use aqmkit_live::bottleneck::Measured;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io};
+use aqmkit_live::cleanup::{self, Held, Record, Taken};
 use aqmkit_live::ctl::{self, Report};
 use aqmkit_live::meter::Summary;
 use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
+use aqmkit_live::netns::cookie;
 use serde::Serialize;
 
 use super::args::wire;
 use super::dashboard;
 use super::fail::{Failure, wrong};
-
+use super::link::{note, tidied};
 use super::progress::Talk;
 use super::queue;
 use super::say;
@@ -31,12 +34,19 @@ const PULSE: Duration = Duration::from_millis(100);
 /// # Errors
 /// When an argument is wrong, or the machine lacks something.
 pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
+    let directory = ctl::directory();
+    if args.cleanup {
+        return Ok(say::print(&tidied(cleanup::clean(&directory)))?);
+    }
     let setup = setup(args)?;
     exist(&setup.interfaces)?;
+    // What a bridge that was killed has switched off would pass for how the interface was.
+    note(cleanup::clean(&directory), talk);
+    // A kernel before 5.14 does not tell namespaces apart, and then nobody looks for bridges there.
+    let place = cookie().unwrap_or_default();
     stop::listen()?;
     let bridge = Bridge::open(&setup, &args.name)?;
     let control = bridge.control();
-    let directory = ctl::directory();
     let _socket = ctl::serve(&directory, control.clone()).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::Problem(
             crate::experiment::Problem::new(format!("something called {} runs already", args.name))
@@ -44,6 +54,7 @@ pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
         ),
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
     })?;
+    let mut ledger = Ledger::open(&directory, &setup, &bridge, &args.name, place);
     let served = args.metrics.map(|address| serve(address, control.clone())).transpose()?;
     if talk != Talk::Quiet {
         let [a, b] = &setup.interfaces;
@@ -52,6 +63,7 @@ pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     }
     while bridge.is_up() && !stop::stopping() {
         std::thread::sleep(PULSE);
+        ledger.renew(&bridge);
     }
     let interfaces = bridge.interfaces();
     let report = control.report();
@@ -60,9 +72,50 @@ pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     Ok(say::print(&if args.json { told.json()? } else { told.text() })?)
 }
 
+/// The record of a bridge, for who cleans up after it where it is killed.
+struct Ledger {
+    record: Record,
+    held: Option<Held>,
+    looks: u32,
+}
+
+impl Ledger {
+    fn open(directory: &Path, setup: &BridgeSetup, bridge: &Bridge, name: &str, place: u64) -> Self {
+        let (interfaces, off) = (setup.interfaces.to_vec(), bridge.switched_off().unwrap_or_default());
+        let title = format!("{} and {}", interfaces[0], interfaces[1]);
+        let taken = Taken { name: name.to_owned(), place, interfaces, off };
+        let record = Record { pid: std::process::id(), title, bridge: Some(taken), ..Record::default() };
+        let held = Held::new(directory, &record);
+        if let Err(e) = &held {
+            say::tell(&format!("note: no record can be kept in {}: {e}", directory.display()));
+        }
+        Ledger { record, held: held.ok(), looks: 0 }
+    }
+
+    /// Brings it up to date, once a second: an interface that went away and came back is another one.
+    fn renew(&mut self, bridge: &Bridge) {
+        self.looks += 1;
+        if !self.looks.is_multiple_of(10) {
+            return;
+        }
+        let (Some(held), Some(taken), Some(off)) = (&mut self.held, &mut self.record.bridge, bridge.switched_off())
+        else {
+            return;
+        };
+        if taken.off != off {
+            taken.off = off;
+            // Who cleans up then knows what it knew before.
+            let _ = held.update(&self.record);
+        }
+    }
+}
+
 fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
-    if args.first == args.second {
-        return wrong(format!("{} is both ends of the bridge", args.first), "name two interfaces");
+    let (Some(first), Some(second), Some(rate)) = (&args.first, &args.second, args.rate) else {
+        return wrong("there is nothing to bridge", "name two interfaces and a --rate");
+    };
+    if first == second {
+        return wrong(format!("{first} is both ends of the bridge"), "name two interfaces");
     }
     if !name_is_usable(&args.name) {
         return wrong(
@@ -70,14 +123,14 @@ fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
             "use letters, digits, - and _, at most 32 of them",
         );
     }
-    let forth = queue::setup("forth", args.rate, &args.queue.aqm, &args.queue)?;
+    let forth = queue::setup("forth", rate, &args.queue.aqm, &args.queue)?;
     let back_aqm = args.back_aqm.as_ref().unwrap_or(&args.queue.aqm);
-    let back = queue::setup("back", args.back_rate.unwrap_or(args.rate), back_aqm, &args.queue)?;
+    let back = queue::setup("back", args.back_rate.unwrap_or(rate), back_aqm, &args.queue)?;
     let mut salt = [0; 8];
     // A kernel that gives no random numbers this early leaves some zeros.
     let _ = rustix::rand::getrandom(&mut salt, rustix::rand::GetRandomFlags::NONBLOCK);
     Ok(BridgeSetup {
-        interfaces: [args.first.clone(), args.second.clone()],
+        interfaces: [first.clone(), second.clone()],
         io: match args.io {
             wire::Io::AfPacket => Io::Packet,
             wire::Io::AfXdp => Io::Xdp,

@@ -5,12 +5,14 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use aqmkit_base::BitRate;
+use aqmkit_live::cleanup;
 use aqmkit_live::ctl::{self, Change, Client, CtlError, Report};
 use serde_json::{Map, Value};
 
 use super::args::wire::{self, CtlCommand};
 use super::dashboard;
 use super::describe::settings;
+use super::doctor::to_clean;
 use super::fail::{Failure, wrong};
 use super::queue;
 use super::say;
@@ -86,7 +88,10 @@ fn list() -> Result<(), Failure> {
         let directions = report.directions.iter().map(one).collect::<Vec<_>>().join(", ");
         text.push_str(&format!("{name}: {} of process {}, {directions}\n", report.kind, report.pid));
     }
-    Ok(say::print(if text.is_empty() { "nothing runs" } else { &text })?)
+    say::print(if text.is_empty() { "nothing runs" } else { &text })?;
+    let left = cleanup::leftovers(&directory);
+    left.iter().for_each(|left| say::tell(&format!("note: {}", to_clean(left))));
+    Ok(())
 }
 
 fn show(report: &Report, json: bool) -> Result<(), Failure> {

@@ -1,8 +1,7 @@
 //! `doctor`: what this machine can do on live traffic.
 
-use std::path::Path;
-
 use aqmkit_live::cleanup;
+use aqmkit_live::ctl;
 use aqmkit_live::doctor::{Check, Patient, State, examine, patients};
 use serde::Serialize;
 
@@ -14,6 +13,8 @@ use super::say;
 struct Findings {
     checks: Vec<Check>,
     links: Vec<Patient>,
+    /// What links and bridges that were killed have left behind.
+    leftovers: Vec<String>,
 }
 
 /// `aqmkit doctor`.
@@ -21,7 +22,9 @@ struct Findings {
 /// # Errors
 /// When something is missing that a link needs.
 pub fn doctor(args: &args::Doctor) -> Result<(), Failure> {
-    let findings = Findings { checks: examine(), links: patients(Path::new(cleanup::DIRECTORY)) };
+    let directory = ctl::directory();
+    let findings =
+        Findings { checks: examine(), links: patients(&directory), leftovers: cleanup::leftovers(&directory) };
     if args.json {
         say::print(&serde_json::to_string_pretty(&findings)?)?;
     } else {
@@ -33,6 +36,11 @@ pub fn doctor(args: &args::Doctor) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Environment(format!("aqmkit link cannot run here: {} missing", missing.join(", "))))
+}
+
+/// A leftover, and what ends it.
+pub(super) fn to_clean(left: &str) -> String {
+    format!("{left}; aqmkit link --cleanup puts that right")
 }
 
 fn lacks(checks: &[Check], name: &str) -> bool {
@@ -56,5 +64,6 @@ fn text(findings: &Findings) -> String {
         text += &format!("\n{}: {}\n", say::bold(&format!("link {}", link.pid)), link.title);
         text.extend(link.findings.iter().map(|f| format!("  {f}\n")));
     }
+    text.extend(findings.leftovers.iter().map(|left| format!("\n{}\n", to_clean(left))));
     text
 }

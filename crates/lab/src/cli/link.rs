@@ -7,13 +7,12 @@ mod watch;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use aqmkit_live::capabilities::keep_only_kill;
 use aqmkit_live::children::{Children, Pid};
-use aqmkit_live::cleanup::{self, Held, Record};
+use aqmkit_live::cleanup::{self, Cleaned, Held, Record};
 use aqmkit_live::ctl;
 use aqmkit_live::link::{BASE, BASE6, Link, LinkSetup};
 use rustix::event::Timespec;
@@ -38,15 +37,12 @@ const HEAD_START: Duration = Duration::from_millis(300);
 /// When an argument is wrong, the machine lacks something or could not keep up, or the command ends with another exit
 /// code than 0.
 pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
-    let directory = Path::new(cleanup::DIRECTORY);
-    let cleaned = cleanup::clean(directory);
+    let directory = ctl::directory();
+    let cleaned = cleanup::clean(&directory);
     if args.cleanup {
-        let text = format!("{} killed links cleaned up, {} processes ended", cleaned.records, cleaned.processes);
-        return Ok(say::print(&text)?);
+        return Ok(say::print(&tidied(cleaned))?);
     }
-    if cleaned.records > 0 && talk != Talk::Quiet {
-        say::tell(&format!("note: cleaned up after {} killed links", cleaned.records));
-    }
+    note(cleaned, talk);
     let setup = ask::setup(args)?;
     if args.command.is_empty() {
         return wrong("there is no command to run", "write it after --, as in aqmkit link --rate 10mbit -- bash");
@@ -55,7 +51,7 @@ pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     let signals = Signals::catch()?;
     let link = Link::open(&setup)?;
     let title = ask::title(&setup);
-    let held = Held::new(directory, &record(&link, &setup));
+    let held = Held::new(&directory, &record(&link, &setup));
     if let Err(e) = &held {
         say::tell(&format!(
             "note: no record can be kept in {}: {e}; doctor will not see this link",
@@ -64,7 +60,7 @@ pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     }
     let held = held.ok();
     // Without a socket the link is none the worse; it only cannot be changed from outside.
-    let _socket = ctl::serve(&ctl::directory(), std::sync::Arc::clone(&link.control)).ok();
+    let _socket = ctl::serve(&directory, std::sync::Arc::clone(&link.control)).ok();
     let mut children = Children::adopt()?;
     let run = run(args, &link, &mut children, &signals, held.as_ref(), talk);
     children.end();
@@ -77,6 +73,24 @@ pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
         Ended { code: 0, .. } if told.doubts().is_empty() => Ok(()),
         Ended { code: 0, .. } => Err(Failure::Missed),
         Ended { code, .. } => Err(Failure::Command(code)),
+    }
+}
+
+/// What was cleaned up, in a sentence.
+#[must_use]
+pub fn tidied(cleaned: Cleaned) -> String {
+    let Cleaned { records, bridges, processes, offloads } = cleaned;
+    let links = format!("{} killed links cleaned up, {processes} processes ended", records - bridges);
+    match bridges {
+        0 => links,
+        _ => format!("{links}; {bridges} killed bridges, {offloads} offloads switched on again"),
+    }
+}
+
+/// Tells what was cleaned up at a start.
+pub(super) fn note(cleaned: Cleaned, talk: Talk) {
+    if cleaned.records > 0 && talk != Talk::Quiet {
+        say::tell(&format!("note: {}", tidied(cleaned)));
     }
 }
 
@@ -191,6 +205,7 @@ fn record(link: &Link, setup: &LinkSetup) -> Record {
         paths: sides.iter().map(|s| s.namespace.path()).collect(),
         devices: sides.iter().map(|s| s.device.clone()).collect(),
         rates_bps: [&setup.down, &setup.up].map(|s| s.rate.as_bps()).to_vec(),
+        bridge: None,
     }
 }
 

@@ -10,7 +10,7 @@ use super::ring::{self, Checksum, Ring};
 use super::sockopt::{ask, request, set, take_error};
 use super::xdp::{self, Xdp};
 use crate::error::LiveError;
-use crate::offload::{self, OFFLOADS, Offload};
+use crate::offload::{self, OFFLOADS, Offload, SwitchedOff};
 use crate::port::Port;
 use crate::timing::Clock;
 use crate::wire::{Encapsulation, View, checksum};
@@ -215,6 +215,17 @@ impl Interface {
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// What is switched off at it, to be switched on again at the end.
+    #[must_use]
+    pub fn switched_off(&self) -> Vec<SwitchedOff> {
+        let of = |open: &Open| {
+            let (interface, index) = (open.name.clone(), open.index);
+            let one = |o: &Offload| SwitchedOff { interface: interface.clone(), index, offload: o.name.to_owned() };
+            open.off.iter().map(one).collect()
+        };
+        self.open.as_ref().map(of).unwrap_or_default()
     }
 
     /// What it has seen so far.

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Every frame passes, whatever it carries: the kernel's own stack is not asked, and needs neither addresses nor
-//! forwarding. What an interface changes for it (promiscuous mode, receive offloads) is as it was when the bridge ends.
+//! forwarding. What an interface changes for it (promiscuous mode, receive offloads) is as it was when the bridge ends; where
+//! it is killed, [`crate::cleanup`] switches offloads on again.
 
 mod interface;
 mod redirect;
@@ -31,6 +32,7 @@ use crate::error::LiveError;
 use crate::frame::{Frame, Reader};
 use crate::link::start;
 use crate::meter::Meter;
+use crate::offload::SwitchedOff;
 use crate::shaper::{Setup, Shaper};
 use crate::timing::{Clock, be_punctual};
 use crate::wire::{Classes, Encapsulation};
@@ -98,6 +100,12 @@ impl Bridge {
                 (d.device.name().to_owned(), d.device.is_there(), counts)
             })
         })
+    }
+
+    /// What it has switched off at its interfaces, for a record that outlives it.
+    #[must_use]
+    pub fn switched_off(&self) -> Option<Vec<SwitchedOff>> {
+        self.control.ask(|directions, _| directions.iter().flat_map(|d| d.device.switched_off()).collect())
     }
 
     /// Whether it still runs.

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
-use aqmkit_live::offload::{OFFLOADS, is_on};
+use aqmkit_live::cleanup::{Record, Taken, clean};
+use aqmkit_live::offload::{OFFLOADS, SwitchedOff, is_on, switch};
 
 use super::{Place, ip};
 
@@ -29,7 +30,7 @@ fn an_interface_that_vanishes_and_returns_is_survived() {
 fn interfaces_are_left_as_they_were() {
     let Some(place) = Place::new() else { return };
     let gro = OFFLOADS.iter().find(|o| o.name == "gro").unwrap();
-    place.middle.inside(|| aqmkit_live::offload::switch("m1", gro, true)).unwrap();
+    place.middle.inside(|| switch("m1", gro, true)).unwrap();
     let state = || {
         let text = ip(&place.middle, "-d link show m1").unwrap();
         (text.contains("promiscuity 1"), place.middle.inside(|| is_on("m1", gro)).unwrap())
@@ -41,17 +42,46 @@ fn interfaces_are_left_as_they_were() {
     assert_eq!(state(), (false, true));
 }
 
+/// As where the bridge is killed: only its record tells what was on.
+#[test]
+fn what_a_killed_bridge_has_switched_off_is_switched_on_again() {
+    let Some(place) = Place::new() else { return };
+    let gro = OFFLOADS.iter().find(|o| o.name == "gro").unwrap();
+    let on = |name: &str| place.middle.inside(|| is_on(name, gro)).unwrap();
+    place.middle.inside(|| switch("m1", gro, true)).unwrap();
+    place.middle.inside(|| switch("m2", gro, false)).unwrap();
+    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
+    let off = bridge.switched_off().unwrap();
+    assert_eq!(off.iter().map(|o| (o.interface.as_str(), o.offload.as_str())).collect::<Vec<_>>(), [("m1", "gro")]);
+    drop(bridge);
+    place.middle.inside(|| switch("m1", gro, false)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let killed = |left: Vec<SwitchedOff>| {
+        let taken = Taken { name: "test".into(), place: place.middle.cookie(), interfaces: Vec::new(), off: left };
+        let record = Record { pid: 1, bridge: Some(taken), ..Record::default() };
+        std::fs::write(directory.path().join("1.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+    };
+    // A process holds the namespace, as the one does that ran the bridge there.
+    let holder = place.middle.inside(|| std::process::Command::new("sleep").arg("100").spawn());
+    let mut holder = holder.unwrap();
+    killed(off.clone());
+    let cleaned = clean(directory.path());
+    assert_eq!((cleaned.records, cleaned.offloads, on("m1"), on("m2")), (1, 1, true, false));
+    // Another interface of the name is left alone.
+    let other = off.into_iter().map(|o| SwitchedOff { index: o.index + 1000, ..o }).collect();
+    place.middle.inside(|| switch("m1", gro, false)).unwrap();
+    killed(other);
+    assert_eq!((clean(directory.path()).offloads, on("m1")), (0, false));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+}
+
 #[test]
 fn what_a_sender_left_to_its_card_is_told() {
     let Some(place) = Place::new() else { return };
     place
         .a
-        .inside(|| {
-            OFFLOADS
-                .iter()
-                .filter(|o| ["tso", "gso"].contains(&o.name))
-                .try_for_each(|o| aqmkit_live::offload::switch("a0", o, true))
-        })
+        .inside(|| OFFLOADS.iter().filter(|o| ["tso", "gso"].contains(&o.name)).try_for_each(|o| switch("a0", o, true)))
         .unwrap();
     let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
     place.transfer(100_000);

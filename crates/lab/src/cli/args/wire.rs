@@ -71,22 +71,23 @@ fn queue_length(text: &str) -> Result<Amount, String> {
 #[command(after_help = "Examples:
   aqmkit bridge eth1 eth2 --rate 50mbit --aqm fq-codel
   aqmkit bridge lan wan --rate 100mbit --back-rate 20mbit --aqm codel:target=5ms --metrics 127.0.0.1:9000
+  aqmkit bridge --cleanup
 
 What comes at IF1 leaves at IF2 through the queue, and the other way round. It runs until Ctrl-C; aqmkit ctl shows and
 changes it meanwhile. docs/guide/bridge.md has more.")]
 pub struct Bridge {
     /// An interface
-    #[arg(value_name = "IF1")]
-    pub first: String,
+    #[arg(value_name = "IF1", required_unless_present = "cleanup")]
+    pub first: Option<String>,
     /// Another interface
-    #[arg(value_name = "IF2")]
-    pub second: String,
+    #[arg(value_name = "IF2", required_unless_present = "cleanup")]
+    pub second: Option<String>,
     /// The queues
     #[command(flatten)]
     pub queue: Queue,
     /// Rate of both directions
-    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
-    pub rate: BitRate,
+    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true, required_unless_present = "cleanup")]
+    pub rate: Option<BitRate>,
     /// Rate from IF2 to IF1
     #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
     pub back_rate: Option<BitRate>,
@@ -105,6 +106,9 @@ pub struct Bridge {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+    /// Put back what links and bridges that were killed have left behind, and nothing else
+    #[arg(long, exclusive = true)]
+    pub cleanup: bool,
 }
 
 /// How frames come from interfaces and go to them.
