@@ -44,6 +44,7 @@ pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     note(cleanup::clean(&directory), talk);
     // A kernel before 5.14 does not tell namespaces apart, and then nobody looks for bridges there.
     let place = cookie().unwrap_or_default();
+    alone(&directory, place, &setup.interfaces)?;
     stop::listen()?;
     let bridge = Bridge::open(&setup, &args.name)?;
     let control = bridge.control();
@@ -107,6 +108,17 @@ impl Ledger {
             // Who cleans up then knows what it knew before.
             let _ = held.update(&self.record);
         }
+    }
+}
+
+/// Refuses an interface that has a bridge: every frame would pass twice.
+fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), Failure> {
+    match cleanup::bridge_at(directory, place, interfaces) {
+        None => Ok(()),
+        Some((interface, other)) => wrong(
+            format!("{interface} is bridged already, by {} (process {})", other.name(), other.pid),
+            "end that bridge first, or name other interfaces",
+        ),
     }
 }
 
