@@ -45,7 +45,8 @@ pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     // A kernel before 5.14 does not tell namespaces apart, and then nobody looks for bridges there.
     let place = cookie().unwrap_or_default();
     alone(&directory, place, &setup.interfaces)?;
-    stop::listen()?;
+    // Interfaces are put back as they were at the end; a second Ctrl-C must not keep the bridge from that.
+    stop::listen_once()?;
     let bridge = Bridge::open(&setup, &args.name)?;
     let control = bridge.control();
     let _socket = ctl::serve(&directory, control.clone()).map_err(|error| match error.kind() {

@@ -29,6 +29,14 @@ pub fn listen() -> Result<(), Failure> {
     })
 }
 
+/// Makes Ctrl-C a wish to stop, however often it is pressed: for what must put back what it has changed before it ends.
+///
+/// # Errors
+/// When it cannot be caught.
+pub fn listen_once() -> Result<(), Failure> {
+    catch(|| STOP.store(true, Ordering::Relaxed))
+}
+
 fn catch(act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());

@@ -1,6 +1,12 @@
 #![allow(clippy::print_stderr, reason = "it says why it was skipped")]
 
+use std::process::Command;
+
+use aqmkit_live::netns::Netns;
+use aqmkit_live::offload::{OFFLOADS, is_on, switch};
+
 use super::Desk;
+use super::link::{aqmkit, signal, text, until};
 
 #[test]
 fn wrong_arguments_are_named() {
@@ -28,7 +34,7 @@ fn without_the_right_the_environment_is_to_blame() {
         "ip link add x1 type veth peer name x2 && exec setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all {} bridge x1 x2 --rate 8mbit",
         copy.display()
     );
-    let told = std::process::Command::new("unshare").args(["-n", "sh", "-c", &script]).output();
+    let told = Command::new("unshare").args(["-n", "sh", "-c", &script]).output();
     let Ok(told) = told.map(|t| (t.status.code(), String::from_utf8_lossy(&t.stderr).into_owned())) else {
         return eprintln!("skipped: the program unshare is not here");
     };
@@ -61,4 +67,92 @@ fn nothing_to_control_is_said() {
     let (code, text) = run("ctl show --to wan");
     assert!(code == 2 && text.contains("nothing called wan runs"), "{text}");
     assert!(run("ctl set").1.contains("nothing is set"));
+    assert!(run("ctl set --rate 0bit").1.contains("above zero"));
+    let twice = run("ctl set target=20ms target=5ms");
+    assert!(twice.0 == 2 && twice.1.contains("target is set twice"), "{twice:?}");
+}
+
+/// A namespace with the interfaces `m1`, which has GRO on, and `m2`.
+fn place() -> Option<Netns> {
+    let place = Netns::create().ok()?;
+    let made = place.inside(|| {
+        for (name, far) in [("m1", "a0"), ("m2", "b0")] {
+            for line in [format!("link add {name} type veth peer name {far}"), format!("link set {name} up")] {
+                let told = Command::new("ip").args(line.split(' ')).output()?;
+                if !told.status.success() {
+                    return Err(std::io::Error::other(text(&told.stderr)));
+                }
+            }
+        }
+        switch("m1", &OFFLOADS[2], true)
+    });
+    if let Err(e) = &made {
+        eprintln!("skipped: veth interfaces cannot be made here ({e})");
+    }
+    made.is_ok().then_some(place)
+}
+
+fn joins(place: &Netns) -> bool {
+    assert_eq!(OFFLOADS[2].name, "gro");
+    place.inside(|| is_on("m1", &OFFLOADS[2])).unwrap()
+}
+
+#[test]
+fn a_bridge_puts_its_interfaces_back_however_often_it_is_told_to_end() {
+    let Some(place) = place() else { return };
+    let desk = Desk::new();
+    let bridge = |name: &str| {
+        let mut command = aqmkit(&desk);
+        command.args(["bridge", "m1", "m2", "--rate", "8mbit", "--name", name]);
+        command
+    };
+    let mut first = place.inside(|| bridge("one").stdout(std::process::Stdio::null()).spawn()).unwrap();
+    let files = || std::fs::read_dir(desk.path().join("run")).map_or(0, Iterator::count);
+    until("it runs", || files() == 2);
+    assert!(!joins(&place));
+    let told = place.inside(|| bridge("two").output()).unwrap();
+    let said = text(&told.stderr);
+    assert!(told.status.code() == Some(2) && said.contains("m1 is bridged already, by one (process "), "{said}");
+    let set = |rest: &[&str]| text(&aqmkit(&desk).args(["ctl", "set"]).args(rest).output().unwrap().stderr);
+    let wrong = set(&["--direction", "sideways", "--rate", "5mbit"]);
+    assert!(wrong.contains("one has no direction \"sideways\"") && wrong.contains("forth and back"), "{wrong}");
+    for _ in 0..20 {
+        signal(&first, "-INT");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+    assert_eq!((joins(&place), files()), (true, 0));
+}
+
+#[test]
+fn what_a_killed_bridge_switched_off_is_told_and_switched_on() {
+    let Some(place) = place() else { return };
+    let desk = Desk::new();
+    let start = || {
+        let mut command = aqmkit(&desk);
+        command.args(["bridge", "m1", "m2", "--rate", "8mbit"]).stdout(std::process::Stdio::null());
+        place.inside(|| command.stderr(std::process::Stdio::null()).spawn()).unwrap()
+    };
+    let record = |pid: u32| desk.path().join(format!("run/{pid}.json"));
+    let killed = || {
+        let mut bridge = start();
+        until("it runs", || record(bridge.id()).exists() && desk.path().join("run/bridge.sock").exists());
+        signal(&bridge, "-KILL");
+        bridge.wait().unwrap();
+        assert!(!joins(&place));
+        bridge.id()
+    };
+    let first = killed();
+    let said = text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr);
+    assert!(said.contains("the bridge bridge was killed and left gro of m1 switched off"), "{said}");
+    let told = place.inside(|| aqmkit(&desk).args(["bridge", "--cleanup"]).output()).unwrap();
+    assert!(text(&told.stdout).ends_with("1 offloads switched on again\n") && joins(&place), "{told:?}");
+    assert!(!record(first).exists() && !desk.path().join("run/bridge.sock").exists());
+    // The next bridge does not take what the killed one left for how the interface was.
+    killed();
+    let mut last = start();
+    until("it runs", || record(last.id()).exists() && desk.path().join("run/bridge.sock").exists());
+    signal(&last, "-TERM");
+    last.wait().unwrap();
+    assert!(joins(&place));
 }

@@ -15,6 +15,7 @@ fn every_command_has_help_with_an_example() {
         "bench",
         "replay",
         "bridge",
+        "link",
         "ctl",
     ] {
         let help = desk.run(&format!("{command} --help")).good();

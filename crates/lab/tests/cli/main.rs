@@ -7,6 +7,7 @@ mod bridge;
 mod calibrate;
 mod good;
 mod help;
+mod link;
 mod pcap;
 mod replay;
 mod wrong;

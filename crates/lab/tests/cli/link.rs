@@ -1,0 +1,162 @@
+//! Links as a user starts them. Where network namespaces or TUN devices cannot be made, a test says so and is skipped.
+
+#![allow(clippy::print_stderr, reason = "it says why it was skipped")]
+
+use std::process::{Child, Command, Output};
+use std::time::Duration;
+
+use aqmkit_live::netns::Netns;
+use aqmkit_live::tun::Tun;
+use serde_json::Value;
+
+use super::Desk;
+
+/// Whether links can be made here.
+fn ready() -> bool {
+    let tried = Netns::create().and_then(|n| n.inside(|| Tun::create("aqmkit0")));
+    if let Err(e) = &tried {
+        eprintln!("skipped: network namespaces or TUN devices cannot be made here ({e})");
+    }
+    tried.is_ok()
+}
+
+/// The command on a desk, with records and sockets of its own; `sh` finds the command as `$AQMKIT`.
+pub(super) fn aqmkit(desk: &Desk) -> Command {
+    let program = assert_cmd::cargo::cargo_bin("aqmkit");
+    let mut command = Command::new(&program);
+    command.current_dir(desk.path()).env("AQMKIT_RUNTIME_DIR", desk.path().join("run")).env("NO_COLOR", "1");
+    command.env("AQMKIT", program).env_remove("AQMKIT_BASE");
+    command
+}
+
+/// A link that runs a script.
+fn link(desk: &Desk, options: &[&str], script: &str) -> Output {
+    let options = [&["link", "--rate", "20mbit"], options, &["--", "sh", "-c", script]].concat();
+    aqmkit(desk).args(options).output().unwrap()
+}
+
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub(super) fn until(what: &str, so: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{what}: not in half a minute");
+}
+
+pub(super) fn signal(child: &Child, name: &str) {
+    let told = Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(told.unwrap().success());
+}
+
+#[test]
+fn a_summary_that_cannot_be_written_is_told_before_the_command_runs() {
+    let desk = Desk::new();
+    for (file, why) in [("no/x.json", "no/x.json cannot be written: No such file"), (".", "Is a directory")] {
+        let told = link(&desk, &["--out", file], "touch ran");
+        let flat = text(&told.stderr).split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
+        assert!(told.status.code() == Some(2) && flat.contains(why) && flat.contains("--out"), "{flat}");
+    }
+    assert!(!desk.path().join("ran").exists());
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    let desk = Desk::new();
+    desk.run("link --rate -5mbit -- true").wrong(&["\"-5mbit\" is not a rate", "negative"]);
+    desk.run("link --rate 5mbit --delay -5ms -- true").wrong(&["\"-5ms\" is not a time", "negative"]);
+    desk.run("link --rate 5mbit --class foo=tcp:99999 -- true").wrong(&["\"99999\" is no port"]);
+    desk.run("link --rate 5mbit --class foo=tcp:10-5 -- true").wrong(&["the ports 10-5 end before they begin"]);
+    desk.run("link --rate 5mbit --class foo=bar -- true").wrong(&["\"bar\" is no rule", "such as web=tcp:80"]);
+    desk.run("link --rate 5mbit --aqm codel:limit=foo -- true").wrong(&["such as \"60p\" or \"90kb\""]);
+    desk.run("replay x --rate 5mbit --limit foo").wrong(&["such as \"60p\" or \"90kb\""]);
+    desk.run("link --rate 10mbit --delay 1000000s -- true").wrong(&[
+        "down: delay cannot be",
+        "at 10mbit that would be 1192092 MiB on their way",
+        "below 1 GiB",
+    ]);
+    desk.run("link --rate 9999gbit -- true").wrong(&["rate cannot be", "at most 1tbit"]);
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_told_why() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let start = |program: &str| aqmkit(&desk).args(["link", "--rate", "5mbit", "--", program]).output().unwrap();
+    for (program, why) in [("nosuchcmd", "it is not found"), ("/etc/passwd", "permission denied")] {
+        let told = start(program);
+        let flat = text(&told.stderr).split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
+        assert!(told.status.code() == Some(2) && flat.contains(why), "{flat}");
+    }
+}
+
+#[test]
+fn a_server_that_fails_is_told_of() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let told = link(&desk, &["--server", "exit 7", "--server", "true"], "true");
+    let said = text(&told.stderr);
+    assert!(said.contains("the server \"exit 7\" has ended with exit code 7"), "{said}");
+    assert!(!said.contains("\"true\" has ended"), "one that served and ended well is no failure: {said}");
+}
+
+#[test]
+fn a_rate_that_was_changed_is_in_the_summary() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let script = "ping -q -c 2 -i 0.2 $AQMKIT_BASE; sleep 1; $AQMKIT ctl set --rate 5mbit; sleep 1";
+    let told = link(&desk, &["--out", "s.json"], script);
+    let said = text(&told.stderr);
+    let json: Value = serde_json::from_str(&desk.read("s.json")).unwrap();
+    if json["valid"] == false {
+        return eprintln!("skipped: this machine is too busy for a link: {said}");
+    }
+    assert!(said.contains("down: the rate became 5mbit after "), "{said}");
+    let down = &json["links"]["down"];
+    assert_eq!(down["rate_changes"][0]["rate_bps"], 5_000_000, "{down}");
+    let mean = down["rate_bps"].as_f64().unwrap();
+    assert!((5e6..20e6).contains(&mean), "{mean}");
+    let share = down["throughput_bps"].as_f64().unwrap() / mean;
+    assert!((down["utilization"].as_f64().unwrap() / share - 1.0).abs() < 1e-6, "{down}");
+    // What a link cannot measure is not said to be zero.
+    let class = json["classes"]["down"]["other"].as_object().unwrap();
+    for name in ["goodput_bps", "efficiency", "loss_rate_pps"] {
+        assert!(class.contains_key("drop_rate") && !class.contains_key(name), "{class:?}");
+    }
+}
+
+#[test]
+fn what_a_killed_link_leaves_is_told_and_ended() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let script = "sleep 300 & echo $! > pid; wait";
+    let mut started = aqmkit(&desk).args(["link", "--rate", "5mbit", "--", "sh", "-c", script]).spawn().unwrap();
+    until("the command runs", || desk.path().join("pid").exists() && desk.read("pid").ends_with('\n'));
+    let pid = desk.read("pid");
+    let alive = || std::path::Path::new("/proc").join(pid.trim()).exists();
+    signal(&started, "-KILL");
+    started.wait().unwrap();
+    assert!(alive(), "what the shell had started lives on");
+    let said = text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr);
+    let left = format!("link {} was killed and left 1 processes in its namespaces", started.id());
+    assert!(said.contains(&left) && said.contains("aqmkit link --cleanup"), "{said}");
+    let told = aqmkit(&desk).args(["link", "--cleanup"]).output().unwrap();
+    assert_eq!(text(&told.stdout), "1 killed links cleaned up, 1 processes ended\n");
+    until("it ends", || !alive());
+    assert_eq!(text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr), "");
+}
