@@ -373,7 +373,7 @@ pub struct Link {
     /// Bytes of framing that each packet takes beyond its own length
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub overhead: u32,
-    /// Largest packet
+    /// Largest packet; below 1280, the least that IPv6 lives with (RFC 8200), there is only IPv4
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_535))]
     pub mtu: u32,
     /// Seed of the disciplines' random numbers
