@@ -89,6 +89,52 @@ fn parse(text: &str, what: &'static str, units: &[Unit], example: &str) -> Resul
     Ok(value * scale)
 }
 
+/// A kind of quantity that has units of several sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `10mbit`
+    Rate,
+    /// `30ms`
+    Time,
+    /// `16kb`
+    Size,
+}
+
+impl Kind {
+    /// Every kind; `mbit` is a unit of rates before it is one of sizes.
+    pub const ALL: [Kind; 3] = [Kind::Rate, Kind::Time, Kind::Size];
+
+    /// How many base units (bits per second, nanoseconds, bytes) one of `unit` is; absent if it is no unit of this kind.
+    #[must_use]
+    pub fn scale(self, unit: &str) -> Option<f64> {
+        let units = match self {
+            Kind::Rate => RATE,
+            Kind::Time => TIME,
+            Kind::Size => SIZE,
+        };
+        units.iter().find(|u| u.0.eq_ignore_ascii_case(unit)).map(|u| u.1)
+    }
+}
+
+/// Splits a text that begins with a number into that and what follows, whatever it is: `98%`, `20ms`, `4 flows`, `0.01`.
+#[must_use]
+pub fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let digits = |from: usize| {
+        let end = text[from..].find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)));
+        end.map_or(text.len(), |n| from + n)
+    };
+    let mut end = digits(0);
+    if text[end..]
+        .strip_prefix(['e', 'E'])
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+    {
+        end = digits(end + 1);
+    }
+    let number = text[..end].parse().ok().filter(|n: &f64| n.is_finite())?;
+    Some((number, text[end..].trim_start()))
+}
+
 /// Reads a time such as `30ms`.
 ///
 /// # Errors
@@ -245,6 +291,15 @@ mod tests {
         assert!(text(parse_duration("soon")).contains("write a number and a unit"));
         assert!(text(parse_duration("-3ms")).contains("negative"));
         assert!(parse_amount("-3").is_err() && parse_amount("").is_err());
+    }
+
+    #[test]
+    fn a_number_is_told_from_what_follows_it() {
+        assert_eq!(split("500kbit"), Some((500.0, "kbit")));
+        assert_eq!(split(" 1e-3 s"), Some((1e-3, "s")));
+        assert_eq!((split("98%"), split("-0.5"), split("2e")), (Some((98.0, "%")), Some((-0.5, "")), Some((2.0, "e"))));
+        assert_eq!((split("5-40"), split("2+3"), split("none"), split("")), (None, None, None, None));
+        assert_eq!((Kind::Rate.scale("Mbit"), Kind::Time.scale("mbit")), (Some(1e6), None));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `[[figure]]`: the figures of a paper, as its reader knows them, at the head of the report's plots.
 
+use aqmkit_base::units::split;
+
 use super::metric::{OVER, PLUS, check_metric};
 use super::predict::selector;
 use super::problem::{Problem, suggest};
@@ -8,7 +10,7 @@ use super::scope::Scope;
 use super::shape;
 use super::tree::Node;
 use crate::formula;
-use crate::report::grid::leading_number;
+use crate::report::ruler::Ruler;
 use crate::results::{Curve, Figure, FigureKind, Law};
 use crate::verdict::unit::{Dimension, Quantity, of_field};
 
@@ -75,14 +77,27 @@ fn curve(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Curve, Prob
         return Err(Problem::new("a curve shows one quantity").right("leave out sums and ratios").at(at("metric")));
     }
     let labels = scope.labels(along).ok_or_else(|| scope.no_axis(along, &[]).at(at("along")))?;
-    if let Some(label) = labels.iter().find(|label| leading_number(label).is_none()) {
-        let problem = Problem::new(format!("{label:?} of {along} is no number"));
-        return Err(problem.right("a curve needs an axis whose labels begin with numbers").at(at("along")));
-    }
+    on_a_line(along, labels).map_err(|e| e.at(at("along")))?;
     let laws = node.get("law").map(Node::elements).unwrap_or_default();
     let law = |(law, place): (&shape::Law, &Node)| read_law(law, metric, labels).map_err(|e| e.at(&place.at));
     let laws = keys.law.iter().zip(laws).map(law).collect::<Result<_, _>>()?;
     Ok(Curve { metric: metric.to_owned(), along: along.to_owned(), laws })
+}
+
+/// Whether an axis is one of numbers that have one unit, or units of one kind.
+fn on_a_line(along: &str, labels: &[String]) -> Result<(), Problem> {
+    if Ruler::of(labels).is_some() {
+        return Ok(());
+    }
+    if let Some(label) = labels.iter().find(|label| split(label).is_none()) {
+        let problem = Problem::new(format!("{label:?} of {along} is no number"));
+        return Err(problem.right("a curve needs an axis whose labels begin with numbers"));
+    }
+    let first = labels.first().map_or("", String::as_str);
+    let pair = |label: &&String| Ruler::of(&[first.to_owned(), (*label).clone()]).is_none();
+    let other = labels.iter().find(pair).map_or("", String::as_str);
+    let problem = Problem::new(format!("{first:?} and {other:?} of {along} are not of one kind"));
+    Err(problem.right("a curve needs an axis of plain numbers, or of rates, times or sizes alone"))
 }
 
 /// What a law says at each label: its argument is the label.

@@ -107,13 +107,6 @@ impl Grid {
     }
 }
 
-/// The number that a label starts with.
-#[must_use]
-pub fn leading_number(label: &str) -> Option<f64> {
-    let end = label.find(|sign: char| !(sign.is_ascii_digit() || sign == '.' || sign == '-')).unwrap_or(label.len());
-    label[..end].parse().ok()
-}
-
 /// The entries of one combination by window and place on the compared axis.
 type Cells<'a> = BTreeMap<(usize, usize), Vec<&'a Entry>>;
 

@@ -5,6 +5,7 @@ pub mod format;
 pub mod grid;
 pub mod html;
 pub mod metrics;
+pub mod ruler;
 pub mod terminal;
 pub mod verdict;
 

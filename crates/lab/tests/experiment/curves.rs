@@ -55,6 +55,31 @@ fn a_law_is_computed_at_every_label() {
     assert!((many / 979_796.0 - 1.0).abs() < 1e-5 && (many / few - 2.0).abs() < 1e-9, "{many} {few}");
 }
 
+/// The law along the delays, of several units.
+fn along_delays(delays: &str) -> String {
+    LAW.replace("\"topology.loss\" = [0.01, 0.04]", &format!("\"topology.delays\" = {delays}"))
+        .replace("along = \"topology.loss\"", "along = \"topology.delays\"")
+        .replace("args = { rtt = \"100ms\" }", "args = { loss = 0.01 }")
+        .replace("argument = \"loss\"", "argument = \"rtt\"")
+}
+
+#[test]
+fn a_label_is_an_argument_with_its_unit() {
+    let exp = parse(&along_delays("[\"5ms\", \"1s\"]")).unwrap();
+    let [(short, fast), (long, slow)] = &exp.figures[0].curve.as_ref().unwrap().laws[0].points[..] else { panic!() };
+    assert_eq!((short.as_str(), long.as_str()), ("5ms", "1s"));
+    assert!((fast / slow - 200.0).abs() < 1e-6, "{fast} {slow}");
+}
+
+#[test]
+fn an_axis_of_several_kinds_has_no_curve() {
+    let text = along_delays("[\"5ms\", \"1s\"]").replace("spacing]]", "sizes]]").replace("spacing = ", "sizes = ");
+    let text = text.replace("\"random\"", "\"5ms\"").replace("\"even\"", "\"2kb\"");
+    let told = rendered(&parse(&text.replace("along = \"topology.delays\"", "along = \"sizes\"")).unwrap_err());
+    assert!(told.contains("\"5ms\" and \"2kb\" of sizes are not of one kind"), "{told}");
+    assert!(told.contains("rates, times or sizes alone"), "{told}");
+}
+
 #[test]
 fn even_losses_are_those_of_the_share() {
     let plan = parse(LAW).unwrap().plan();

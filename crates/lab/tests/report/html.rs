@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aqmkit_lab::report::html::skeleton;
 use aqmkit_lab::report::{ReportInput, write_html};
-use aqmkit_lab::results::{Agreement, Overlay, Results, Table, TableCell};
+use aqmkit_lab::results::{Agreement, Curve, Figure, FigureKind, Law, Overlay, Results, Table, TableCell};
 
 use crate::synthetic::{Study, study};
 
@@ -200,20 +200,21 @@ fn missing_runs_are_said() {
     assert!(page_of(&study).contains("Interrupted: 2 of the runs"));
 }
 
+/// A study whose axis `mix` has these labels.
+fn along(labels: [&str; 4]) -> Study {
+    let mut study = study(4, 2);
+    let old = std::mem::take(&mut study.results.axes[1].labels);
+    study.results.axes[1].labels = labels.iter().map(ToString::to_string).collect();
+    for entry in &mut study.results.runs {
+        let place = old.iter().position(|label| *label == entry.labels["mix"]).unwrap();
+        entry.labels.insert("mix".into(), labels[place].into());
+    }
+    study
+}
+
 #[test]
 fn an_axis_of_numbers_is_plotted_along() {
-    let mut study = study(4, 2);
-    let renamed = BTreeMap::from([
-        ("HTTP+Proshare", "20ms"),
-        ("HTTP+MPEG", "40ms"),
-        ("BULK+Proshare", "60ms"),
-        ("BULK+MPEG", "80ms"),
-    ]);
-    study.results.axes[1].labels = renamed.values().map(|label| (*label).to_owned()).collect();
-    for entry in &mut study.results.runs {
-        let label = renamed[entry.labels["mix"].as_str()];
-        entry.labels.insert("mix".into(), label.into());
-    }
+    let study = along(["20ms", "40ms", "60ms", "80ms"]);
     let page = page_of(&study);
     write_html(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep.html"), &ReportInput::new(&study.results, &[]))
         .unwrap();
@@ -222,6 +223,36 @@ fn an_axis_of_numbers_is_plotted_along() {
     let x: Vec<f64> = serde_json::from_value(sweep["data"][0]["x"].clone()).unwrap();
     assert_eq!(x, [20.0, 40.0, 60.0, 80.0]);
     assert_eq!(sweep["data"][0]["name"], "fifo");
+}
+
+#[test]
+fn an_axis_of_several_units_is_plotted_in_one() {
+    let mut study = along(["500kbit", "2mbit", "20mbit", "1gbit"]);
+    study.results.figures = vec![Figure {
+        title: "Law".into(),
+        kind: FigureKind::Curve,
+        curve: Some(Curve {
+            metric: "classes.tcp.goodput_bps".into(),
+            along: "mix".into(),
+            laws: vec![Law { label: "law".into(), points: vec![("1gbit".into(), 2.0), ("500kbit".into(), 1.0)] }],
+        }),
+        ..Figure::default()
+    }];
+    let plots = plots(&page_of(&study));
+    let found: Vec<_> = plots.iter().filter(|plot| plot["layout"]["xaxis"]["title"]["text"] == "mix, kbit").collect();
+    let x = |trace: &serde_json::Value| serde_json::from_value::<Vec<f64>>(trace["x"].clone()).unwrap();
+    // The figure that is asked for and the plot along the sweep, in each window.
+    assert_eq!(found.len(), 4);
+    for plot in &found {
+        assert_eq!(x(&plot["data"][0]), [500.0, 2e3, 20e3, 1e6]);
+    }
+    let law = found[0]["data"].as_array().unwrap().iter().find(|trace| trace["name"] == "law").unwrap();
+    assert_eq!((x(law), law["y"].clone()), (vec![500.0, 1e6], serde_json::json!([1.0, 2.0])));
+}
+
+#[test]
+fn an_axis_of_several_kinds_is_not_plotted_along() {
+    assert!(!page_of(&along(["500kbit", "2mbit", "20ms", "1gbit"])).contains("id=\"sweeps\""));
 }
 
 #[test]

@@ -8,33 +8,32 @@ use super::palette::{Swatch, swatches};
 use super::{Figure, MOST_PANELS, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
 use crate::report::columns::{Column, columns};
 use crate::report::format::rounded;
-use crate::report::grid::{Grid, Group, leading_number};
+use crate::report::grid::{Grid, Group};
 use crate::report::metrics::Stat;
-use crate::results::{Axis, Results};
+use crate::report::ruler::Ruler;
+use crate::results::Results;
 
-/// One figure for each window when an axis holds numbers (`20ms`, `0.1`): the means against them, with the spread
+/// One figure for each window when an axis holds numbers of one unit (`20ms`, `0.1`): the means against them, with the spread
 /// over the repeats, and a line for each combination of the other axes.
 pub(in crate::report::html) fn sweeps(results: &Results) -> Vec<(String, Figure)> {
-    let found = results.axes.iter().find_map(|axis| Some((axis, numbers(axis)?)));
-    let Some((axis, numbers)) = found else { return Vec::new() };
+    // Two points are no plot.
+    let long = results.axes.iter().filter(|axis| axis.labels.len() > 2);
+    let found = long.filter_map(|axis| Some((axis, Ruler::of(&axis.labels)?))).next();
+    let Some((axis, ruler)) = found else { return Vec::new() };
     let grid = Grid::along(results, axis.clone());
     let mut all = columns(&grid);
     all.sort_by_key(|column| column.kind.rank);
     all.truncate(MOST_PANELS);
-    grid.windows.iter().map(|window| (window.clone(), figure(&grid, window, &numbers, &all))).collect()
+    grid.windows.iter().map(|window| (window.clone(), figure(&grid, window, &ruler, &all))).collect()
 }
 
-/// The numbers of an axis that has several and nothing else.
-fn numbers(axis: &Axis) -> Option<Vec<f64>> {
-    let numbers: Option<Vec<f64>> = axis.labels.iter().map(|label| leading_number(label)).collect();
-    numbers.filter(|numbers| numbers.len() > 2)
-}
-
-fn figure(grid: &Grid, window: &str, numbers: &[f64], all: &[Column]) -> Figure {
+fn figure(grid: &Grid, window: &str, ruler: &Ruler, all: &[Column]) -> Figure {
     let names: Vec<String> = grid.groups.iter().map(Group::name).collect();
     let height = 80 + all.len() * 130;
     let last = reference('y', all.len().saturating_sub(1));
-    let mut arranged = layout(height).show_legend(names.len() > 1).x_axis(titled(&unit(grid)).anchor(&last));
+    let mut arranged = layout(height)
+        .show_legend(names.len() > 1)
+        .x_axis(titled(&literal(&ruler.title(&grid.focus.name))).anchor(&last));
     let mut notes = Vec::new();
     let mut plot = Plot::new();
     for (place, column) in all.iter().enumerate() {
@@ -43,7 +42,7 @@ fn figure(grid: &Grid, window: &str, numbers: &[f64], all: &[Column]) -> Figure 
         notes.push(heading(&literal(&format!("{}, {}", column.name, column.kind.unit)), domain[1]));
         for (group, swatch) in grid.groups.iter().zip(swatches(&names)) {
             let rows = group.tables.iter().filter(|table| table.window == window).flat_map(|table| &table.rows);
-            let found = rows.filter_map(|row| Some((*numbers.get(row.place)?, *row.metrics.get(&column.path)?)));
+            let found = rows.filter_map(|row| Some((ruler.at(&row.label)?, *row.metrics.get(&column.path)?)));
             plot.add_trace(line(found.collect(), column.kind.factor, &swatch, place));
         }
     }
@@ -65,13 +64,4 @@ fn line(mut points: Vec<(f64, Stat)>, factor: f64, swatch: &Swatch, place: usize
         .marker(Marker::new().size(6))
         .error_y(ErrorData::new(ErrorType::Data).array(spread).thickness(1.0).width(2))
         .y_axis(reference('y', place))
-}
-
-/// The name of the axis with the unit of its labels.
-fn unit(grid: &Grid) -> String {
-    let unit =
-        grid.focus.labels.first().map_or("", |label| {
-            label.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == '.' || sign == '-')
-        });
-    literal(&if unit.is_empty() { grid.focus.name.clone() } else { format!("{}, {unit}", grid.focus.name) })
 }
