@@ -79,7 +79,7 @@ use problem::Text;
 use resolve::{Resolved, read_root, resolve};
 use scope::Scope;
 use skip::Skip;
-use sweep::{Axis, Combination, combinations, narrow, read_axes};
+use sweep::{Axis, Combination, check_apart, combinations, narrow, read_axes};
 use tree::Node;
 
 /// Whether an experiment is run as published or shortened.
@@ -252,6 +252,7 @@ impl Variant {
         early.iter().try_for_each(|s| s.apply(&mut document))?;
         let root = read_root(&document)?;
         let mut axes = document.get("sweep").map_or(Ok(Vec::new()), read_axes)?;
+        check_apart(&document, &axes)?;
         let skip = document.get("sweep").map_or(Ok(Skip::default()), |sweep| Skip::read(sweep, &axes))?;
         let late = narrow(&mut axes, late)?;
         let mut all = combinations(&document, &axes, &late)?;

@@ -43,6 +43,14 @@ impl Patch {
             .collect()
     }
 
+    /// The keys that it replaces, by the one path that each has in `tree`: elements of lists by their numbers. A table
+    /// that is merged into another replaces what its own keys name.
+    pub(super) fn keys(&self, tree: &Node) -> Vec<Path> {
+        let mut found = Vec::new();
+        leaves(&self.path, &self.node, &mut found);
+        found.into_iter().map(|path| numbered(&path, tree)).collect()
+    }
+
     /// Puts the value where the path leads, making tables on the way.
     pub(super) fn apply(&self, tree: &mut Node) -> Result<(), Problem> {
         self.descend(tree, &self.path.0)
@@ -90,6 +98,34 @@ impl Patch {
             .right(suggest(part, nodes.iter().filter_map(Node::name)))
             .at(&self.at)
     }
+}
+
+/// The paths of what is not merged.
+fn leaves(path: &Path, node: &Node, found: &mut Vec<Path>) {
+    let whole = path.0.last().is_some_and(|key| WHOLE.contains(&key.as_str()));
+    if whole || !node.is_table() {
+        found.push(path.clone());
+    } else {
+        node.entries().iter().for_each(|entry| leaves(&path.below(&entry.key), &entry.node, found));
+    }
+}
+
+/// The path with the numbers of elements in place of their names.
+fn numbered(path: &Path, tree: &Node) -> Path {
+    let mut here = Some(tree);
+    let part = |part: &String| {
+        let node = here?;
+        if let Value::Array(nodes) = &node.value {
+            let index = Node::element(nodes, part);
+            here = index.map(|i| &nodes[i]);
+            return Some(index.map_or_else(|| part.clone(), |i| i.to_string()));
+        }
+        here = node.get(part);
+        Some(part.clone())
+    };
+    let known: Vec<String> = path.0.iter().map_while(part).collect();
+    let rest = path.0.iter().skip(known.len()).cloned();
+    Path(known.iter().cloned().chain(rest).collect())
 }
 
 /// A discipline that is only named becomes a table, so that it can have parameters.

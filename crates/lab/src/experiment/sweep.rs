@@ -60,6 +60,27 @@ pub(super) fn read_axes(sweep: &Node) -> Result<Vec<Axis>, Problem> {
     }
 }
 
+/// Refuses axes of which one undoes what another does: its labels would say what is not so.
+pub(super) fn check_apart(document: &Node, axes: &[Axis]) -> Result<(), Problem> {
+    let mut seen: Vec<(&Axis, Path)> = Vec::new();
+    for axis in axes {
+        let mut own: Vec<(&Axis, Path)> = Vec::new();
+        for patch in axis.choices.iter().flat_map(|choice| &choice.patches) {
+            for path in patch.keys(document) {
+                // A key below one that an axis before has changed is a change of that change.
+                if let Some((other, at)) = seen.iter().find(|(_, before)| before.0.starts_with(&path.0)) {
+                    let what = format!("the axes {} and {} both change {at}", other.name, axis.name);
+                    let help = "one of the two would have no effect; let each axis change keys of its own";
+                    return Err(Problem::new(what).right(help).at(&patch.at));
+                }
+                own.push((axis, path));
+            }
+        }
+        seen.extend(own);
+    }
+    Ok(())
+}
+
 /// Finds the lists in a table of tables: `[sweep.topology] rate = […]` is the axis `topology.rate`.
 fn collect(table: &Node, above: &Path, axes: &mut Vec<Axis>) -> Result<(), Problem> {
     for entry in table.entries() {

@@ -183,3 +183,56 @@ fn messages_about_settings() {
     }
     insta::assert_snapshot!(all);
 }
+
+/// The small experiment with these axes; the traffic `bulk` is the first.
+fn swept(axes: &str) -> String {
+    SMALL
+        .replacen("[sweep]\naqm = [\"fifo\", { name = \"red\", min = 10, max = 30 }]\n", axes, 1)
+        .replace("{ aqm = \"red\", ", "{ ")
+}
+
+#[test]
+fn two_axes_that_change_one_key_are_refused() {
+    for (axes, names, key) in [
+        (
+            "[sweep]\naqm = [\"fifo\", \"red\"]\n\"topology.aqm\" = [\"codel\", \"pie\"]\n",
+            "aqm and topology.aqm",
+            "topology.aqm",
+        ),
+        (
+            "[sweep]\naqm = [\"fifo\", \"red\"]\n[[sweep.scheme]]\nlabel = \"A\"\n\"topology.aqm\" = \"codel\"\n",
+            "aqm and scheme",
+            "topology.aqm",
+        ),
+        (
+            "[sweep]\n\"topology.rate\" = [\"5mbit\", \"9mbit\"]\n\"bottleneck.rate\" = [\"1mbit\", \"2mbit\"]\n",
+            "topology.rate and bottleneck.rate",
+            "topology.rate",
+        ),
+        (
+            "[sweep]\n\"traffic.bulk.flows\" = [1, 2]\n\"traffic[0].flows\" = [30, 40]\n",
+            "traffic.bulk.flows and traffic.0.flows",
+            "traffic.0.flows",
+        ),
+        (
+            "[sweep]\n\"topology.aqm.limit\" = [10, 20]\naqm = [\"fifo\", \"red\"]\n",
+            "topology.aqm.limit and aqm",
+            "topology.aqm.limit",
+        ),
+        (
+            "[sweep]\n\"params.red.limit\" = [10, 20]\n[[sweep.scheme]]\nlabel = \"A\"\nparams = { red = { limit = 5 } }\n",
+            "params.red.limit and scheme",
+            "params.red.limit",
+        ),
+    ] {
+        let told = rendered(&parse(&swept(axes)).expect_err(axes));
+        assert!(told.contains(&format!("the axes {names} both change {key}\n")), "{axes}:\n{told}");
+    }
+}
+
+#[test]
+fn an_axis_may_change_a_part_of_what_one_before_it_has_put() {
+    let text =
+        swept("[sweep]\naqm = [\"fifo\", \"red\"]\n\"topology.aqm.limit\" = [50, 90]\n\"params.red.min\" = [5, 6]\n");
+    assert_eq!(parse(&text).unwrap().plan().len(), 2 * 2 * 2 * 2 * 2);
+}
