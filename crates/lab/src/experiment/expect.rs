@@ -284,9 +284,16 @@ impl Reader<'_> {
             let key = if self.node.get("along").is_some() { "along" } else { "order" };
             self.scope.no_axis(along, &[]).at(self.at(key))
         })?;
-        match order.groups.iter().flatten().find(|l| !labels.contains(l)) {
+        if let Some(label) = order.groups.iter().flatten().find(|l| !labels.contains(l)) {
+            return Err(no_label(along, label, labels).at(self.at("order")));
+        }
+        let named: Vec<&String> = order.groups.iter().flatten().collect();
+        match named.iter().enumerate().find(|(i, label)| named[..*i].contains(label)) {
             None => Ok(()),
-            Some(label) => Err(no_label(along, label, labels).at(self.at("order"))),
+            Some((_, label)) => {
+                let problem = Problem::new(format!("the order names {label} twice"));
+                Err(problem.right("no value stands above itself: name each label once").at(self.at("order")))
+            }
         }
     }
 }

@@ -41,6 +41,12 @@ fn check_one(expect: &Expect, published: &Published) -> Result<(), String> {
     let claim = expect.order.is_some() || expect.every.is_some();
     match row.kind {
         Kind::Order if !claim => return Err("the published row is an ordering; give its order or every".to_owned()),
+        Kind::Equation | Kind::Value if expect.order.is_some() => {
+            let kind = row.kind.name();
+            let what =
+                format!("the published row is of kind {kind}, which an order does not compare with what was measured");
+            return Err(format!("{what}; leave out order, or name a row of kind order"));
+        }
         Kind::Equation | Kind::Value if !numbers && !claim => {
             return Err("the published row has neither low nor high; say what must hold with every".to_owned());
         }

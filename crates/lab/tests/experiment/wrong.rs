@@ -99,6 +99,11 @@ const WRONG: &[(&str, &str, &str)] = &[
         "metric = \"goodput_bps\"",
         "metric = \"goodput_bps\"\nalong = \"mx\"\norder = \"a > b\"",
     ),
+    (
+        "an ordering of a label with itself",
+        "metric = \"goodput_bps\"",
+        "metric = \"goodput_bps\"\norder = \"red > red\"",
+    ),
     ("a bound that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nevery = \"25\""),
     ("a statistic that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nseconds = \"median\""),
     (
