@@ -7,7 +7,8 @@
 //! | size | `b`, `kb mb gb` (powers of 1024, as in `tc`), `kib mib gib` (the same), `bit kbit mbit` | `1500b`, `16kb` |
 //! | queue length | a bare number or `p` for packets, or a size | `60`, `"60p"`, `"90kb"` |
 //!
-//! A bare number is refused for a time, a rate or a size: there is no telling what it means.
+//! A bare number is refused for a time, a rate or a size: there is no telling what it means. So is what nobody can mean:
+//! more than 1000000000s, 1000tbit or 1048576gb.
 
 use std::fmt;
 
@@ -29,6 +30,13 @@ pub struct UnitError {
 }
 
 type Unit = (&'static str, f64);
+
+/// What quantities are at most, in their base units and in words. More is a slip of the hand, and sums of what is less fit 64 bits.
+type Most = (f64, &'static str);
+
+const MOST_TIME: Most = (1e18, "1000000000s");
+const MOST_RATE: Most = (1e15, "1000tbit");
+const MOST_SIZE: Most = (1_125_899_906_842_624.0, "1048576gb");
 
 const TIME: &[Unit] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
 
@@ -63,7 +71,7 @@ const SIZE: &[Unit] = &[
 ];
 
 /// Splits `12.5ms` into 12.5 and the unit, and looks the unit up.
-fn parse(text: &str, what: &'static str, units: &[Unit], example: &str) -> Result<f64, UnitError> {
+fn parse(text: &str, what: &'static str, units: &[Unit], most: Most, example: &str) -> Result<f64, UnitError> {
     let error = |hint: String| UnitError { got: text.to_owned(), what, hint };
     let trimmed = text.trim();
     let cut = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
@@ -85,6 +93,9 @@ fn parse(text: &str, what: &'static str, units: &[Unit], example: &str) -> Resul
     let (_, scale) = known.ok_or_else(|| error(format!("the unit {unit:?} is not one of {}", names())))?;
     if !value.is_finite() || value < 0.0 {
         return Err(error(format!("a {what} cannot be negative or infinite")));
+    }
+    if value * scale > most.0 {
+        return Err(error(format!("the most is {}", most.1)));
     }
     Ok(value * scale)
 }
@@ -140,7 +151,7 @@ pub fn split(text: &str) -> Option<(f64, &str)> {
 /// # Errors
 /// When the text has no unit, an unknown unit, or is not a number, is negative or infinite.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
-    parse(text, "time", TIME, "30ms").map(|ns| Duration::from_nanos((ns + 0.5) as u64))
+    parse(text, "time", TIME, MOST_TIME, "30ms").map(|ns| Duration::from_nanos((ns + 0.5) as u64))
 }
 
 /// Reads a rate such as `10mbit`.
@@ -148,7 +159,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 /// # Errors
 /// As [`parse_duration`].
 pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
-    parse(text, "rate", RATE, "10mbit").map(|bps| BitRate::from_bps((bps + 0.5) as u64))
+    parse(text, "rate", RATE, MOST_RATE, "10mbit").map(|bps| BitRate::from_bps((bps + 0.5) as u64))
 }
 
 /// Reads a size such as `1500b`.
@@ -156,7 +167,7 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
 /// # Errors
 /// As [`parse_duration`].
 pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
-    parse(text, "size", SIZE, "1500b").map(|b| Bytes((b + 0.5) as u64))
+    parse(text, "size", SIZE, MOST_SIZE, "1500b").map(|b| Bytes((b + 0.5) as u64))
 }
 
 /// Reads a queue length: `60`, `60p` or `90kb`.
@@ -168,7 +179,7 @@ pub fn parse_amount(text: &str) -> Result<Amount, UnitError> {
     let packets = trimmed.strip_suffix(['p', 'P']).unwrap_or(trimmed);
     match packets.trim().parse::<f64>() {
         Ok(n) => check_packets(n).map(Amount::Packets),
-        Err(_) => match parse(trimmed, "queue length", SIZE, "60p\" or \"90kb") {
+        Err(_) => match parse(trimmed, "queue length", SIZE, MOST_SIZE, "60p\" or \"90kb") {
             Ok(b) => Ok(Amount::Bytes((b + 0.5) as u64)),
             Err(e) => Err(e),
         },
@@ -290,6 +301,13 @@ mod tests {
         );
         assert!(text(parse_duration("soon")).contains("write a number and a unit"));
         assert!(text(parse_duration("-3ms")).contains("negative"));
+        assert_eq!(text(parse_duration("1e20s")), "\"1e20s\" is not a time: the most is 1000000000s");
+        assert!(
+            parse_duration(MOST_TIME.1).is_ok() && parse_rate(MOST_RATE.1).is_ok() && parse_bytes(MOST_SIZE.1).is_ok()
+        );
+        assert!(
+            parse_rate("1e30gbit").is_err() && parse_bytes("1048577gb").is_err() && parse_amount("1e30kb").is_err()
+        );
         assert!(parse_amount("-3").is_err() && parse_amount("").is_err());
     }
 

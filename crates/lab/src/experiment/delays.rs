@@ -3,6 +3,7 @@
 use aqmkit_base::Duration;
 use serde::{Deserialize, Serialize};
 
+use super::link::not_too_long;
 use super::problem::{Problem, nearest};
 use super::read::{Keys, read};
 use super::tree::Node;
@@ -71,6 +72,13 @@ fn parris_table_a1() -> Delays {
 }
 
 fn check(delays: &Delays, servers: u32, clients: u32) -> Result<(), Problem> {
+    let longest = match delays {
+        Delays::None => None,
+        Delays::Uniform((_, high)) => Some(high),
+        Delays::Each(list) => list.iter().max(),
+        Delays::Matrix(rows) => rows.iter().flatten().max(),
+    };
+    longest.map_or(Ok(()), |d| not_too_long(*d))?;
     match delays {
         Delays::Uniform((low, high)) if low > high => {
             Err(Problem::new(format!("the range from {low} to {high} is reversed")).right("write the shorter first"))

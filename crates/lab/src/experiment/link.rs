@@ -67,12 +67,28 @@ pub(super) fn access_links(
     (0..servers).map(|s| plain_link(&format!("{name}.{s}"), rate, false, at).map(|l| push(links, l))).collect()
 }
 
+/// The fastest link, and the longest there can be: beyond these is a slip of the hand.
+const FASTEST: &str = "10tbit";
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Checks that a propagation delay is one.
+pub(super) fn not_too_long(delay: Duration) -> Result<(), Problem> {
+    if delay <= LONGEST {
+        return Ok(());
+    }
+    Err(Problem::new(format!("{delay} are no delay of a network")).right("the longest is 60min"))
+}
+
 /// Checks that a link sends, and that its typical packet is one: disciplines take both for granted.
 pub(super) fn above_zero(name: &str, rate: BitRate, mean_packet: Bytes, at: &Origin) -> Result<(), Problem> {
     if rate.as_bps() == 0 {
         return Err(Problem::new(format!("the rate of {name} is zero"))
             .right("write a rate such as \"10mbit\"")
             .at(at));
+    }
+    if FASTEST.parse().is_ok_and(|most: BitRate| rate > most) {
+        let problem = Problem::new(format!("{name} cannot send {rate}"));
+        return Err(problem.right(format!("the fastest link has {FASTEST}")).at(at));
     }
     if mean_packet == Bytes::ZERO {
         return Err(Problem::new("a typical packet has no bytes")

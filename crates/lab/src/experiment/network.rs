@@ -6,7 +6,7 @@ use aqmkit_sim::scenario::Wire;
 use serde::Serialize;
 
 use super::files::Files;
-use super::link::{Link, above_zero, access_links, framing, plain_link, push};
+use super::link::{Link, above_zero, access_links, framing, not_too_long, plain_link, push};
 use super::problem::{Problem, suggest};
 use super::queue::read_queue;
 use super::rate::{LinkRate, Rate};
@@ -116,6 +116,7 @@ impl Reader<'_> {
             None => None,
         };
         above_zero("bottleneck", rate.mean, topology.mean_packet, at(node, "rate"))?;
+        not_too_long(topology.delay).map_err(|e| e.at(at(node, "delay")))?;
         let aqm = self.queue(node.get("aqm"), rate.mean, topology.mean_packet)?;
         let mut bottleneck = self.link("bottleneck", rate.clone(), topology.delay, aqm);
         bottleneck.wire = wire(
@@ -174,6 +175,7 @@ impl Reader<'_> {
         };
         let mean_packet = reverse.mean_packet.unwrap_or(self.topology.mean_packet);
         above_zero("reverse", rate.mean, mean_packet, at(node, "rate"))?;
+        not_too_long(reverse.delay.unwrap_or_default()).map_err(|e| e.at(at(node, "delay")))?;
         let aqm = self.queue(node.get("aqm"), rate.mean, mean_packet)?;
         let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
         link.mean_packet = mean_packet;
@@ -216,6 +218,7 @@ impl Reader<'_> {
         let mean_packet = keys.mean_packet.unwrap_or(self.topology.mean_packet);
         let rate = self.rate(&keys.rate, node)?;
         above_zero(&keys.name, rate.mean, mean_packet, at(node, "rate"))?;
+        not_too_long(keys.delay).map_err(|e| e.at(at(node, "delay")))?;
         let aqm = self.queue(node.get("aqm").or_else(|| self.node.get("aqm")), rate.mean, mean_packet)?;
         let mut link = self.link(&keys.name, rate, keys.delay, aqm);
         link.mean_packet = mean_packet;
