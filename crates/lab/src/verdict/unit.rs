@@ -15,6 +15,8 @@ pub enum Dimension {
     PerSecond,
     /// A fraction of 1, or a ratio.
     Share,
+    /// A gauge of a discipline whose name does not say what it is: it is taken to be what it is compared with.
+    Gauge,
 }
 
 impl Dimension {
@@ -28,6 +30,7 @@ impl Dimension {
             Dimension::Count => "a number of packets or frames",
             Dimension::PerSecond => "a number per second",
             Dimension::Share => "a share or ratio",
+            Dimension::Gauge => "a gauge",
         }
     }
 }
@@ -87,8 +90,12 @@ impl Unit {
     /// A quantity in this unit.
     ///
     /// # Errors
-    /// When it is not of this unit's kind. A plain count may stand as a `ratio`.
+    /// When it is not of this unit's kind. A plain count may stand as a `ratio`. A gauge may stand in any unit and is not
+    /// converted, except from a fraction into `%`.
     pub fn express(&self, q: Quantity) -> Result<f64, String> {
+        if q.dimension == Dimension::Gauge {
+            return Ok(if self.dimension == Dimension::Share { q.value / self.scale } else { q.value });
+        }
         let plain = self.dimension == Dimension::Share && self.scale == 1.0 && q.dimension == Dimension::Count;
         if plain || q.dimension == self.dimension {
             return Ok(q.value / self.scale);
@@ -102,7 +109,9 @@ impl Unit {
 /// `path` is the path of the field; where the last part does not say (`p90`, `mean`), the part before it does.
 #[must_use]
 pub fn of_field(path: &str, value: f64) -> Quantity {
-    let (dimension, scale) = path.rsplit('.').find_map(suffix).unwrap_or((Dimension::Share, 1.0));
+    let gauge = path.starts_with("links.") && path.contains(".aqm.");
+    let unnamed = if gauge { Dimension::Gauge } else { Dimension::Share };
+    let (dimension, scale) = path.rsplit('.').find_map(suffix).unwrap_or((unnamed, 1.0));
     Quantity { value: value * scale, dimension }
 }
 
@@ -149,6 +158,16 @@ mod tests {
         assert_eq!(in_unit("classes.tcp.packet_bytes", 2048.0, "KB"), Ok(2.0));
         assert_eq!(in_unit("apps.mpeg.counters.i_bytes_per_frame", 6916.0, "bytes"), Ok(6916.0));
         assert_eq!(in_unit("apps.mpeg.counters.i_packets_per_frame", 5.26, "packets"), Ok(5.26));
+    }
+
+    #[test]
+    fn a_gauge_is_what_it_is_compared_with() {
+        assert_eq!(in_unit("links.b.aqm.avg", 12.0, "packets"), Ok(12.0));
+        assert_eq!(in_unit("links.b.aqm.avg.1", 12.0, "KB"), Ok(12.0));
+        assert_eq!(in_unit("links.b.aqm.avg", 12.0, "ratio"), Ok(12.0));
+        assert_eq!(in_unit("links.b.aqm.p", 0.25, "%"), Ok(25.0));
+        assert_eq!(in_unit("links.b.aqm.drop_rate", 0.25, "%"), Ok(25.0), "its name says what it is");
+        assert!(in_unit("links.b.aqm.drop_rate", 0.25, "ms").is_err());
     }
 
     #[test]
