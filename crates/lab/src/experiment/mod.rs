@@ -264,7 +264,14 @@ impl Variant {
             let run = resolve(&c.tree, files).map_err(|e| locate(e, c, &all, files))?;
             Ok(run.map(|run| (c.labels.clone(), Arc::new(run))))
         });
-        let runs = resolved.collect::<Result<Vec<_>, Problem>>()?.into_iter().flatten().collect();
+        let named = |(mut labels, run): (BTreeMap<String, String>, Arc<Resolved>)| {
+            // Without a sweep, tables and legends still say what the discipline is.
+            if axes.is_empty() {
+                labels.insert("aqm".to_owned(), run.links[run.measured].aqm.name().to_owned());
+            }
+            (labels, run)
+        };
+        let runs = resolved.collect::<Result<Vec<_>, Problem>>()?.into_iter().flatten().map(named).collect();
         Ok(Variant { document, root, axes, runs })
     }
 

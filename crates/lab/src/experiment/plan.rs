@@ -14,7 +14,7 @@ use super::resolve::Resolved;
 /// One run: what to simulate, and what to call it.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
-    /// The value of each axis by its label; and `repeat`, from 1, and `seed`.
+    /// The value of each axis by its label, or `aqm` without any; and `repeat`, from 1, and `seed`.
     pub labels: BTreeMap<String, String>,
     /// The run's seed.
     pub seed: u64,

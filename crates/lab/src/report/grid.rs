@@ -48,13 +48,19 @@ pub struct Row {
 }
 
 impl Group {
-    /// The combination in words: `BULK+MPEG`, or `mix BULK+MPEG, topology.rate 10mbit` when several axes make it.
+    /// The combination in words that tell what each is: `topology.delays 5ms`, `mix BULK+MPEG, topology.rate 10mbit`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        self.labels.iter().map(|(axis, label)| format!("{axis} {label}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The combination as legends have it: `BULK+MPEG`, or `mix BULK+MPEG, topology.rate 10mbit` when several axes make it.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.labels[..] {
             [] => String::new(),
             [(_, label)] => label.clone(),
-            labels => labels.iter().map(|(axis, label)| format!("{axis} {label}")).collect::<Vec<_>>().join(", "),
+            _ => self.title(),
         }
     }
 }

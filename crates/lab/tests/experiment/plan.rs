@@ -13,6 +13,14 @@ fn labels(runs: &[RunSpec]) -> Vec<String> {
 }
 
 #[test]
+fn a_run_without_axes_is_called_by_its_discipline() {
+    let text = "title = \"One\"\nduration = \"5s\"\n[topology]\nrate = \"10mbit\"\naqm = \"codel\"\n[[traffic]]\nkind = \"bulk\"\n";
+    assert_eq!(parse(text).unwrap().plan()[0].labels["aqm"], "codel");
+    let swept = text.to_owned() + "[sweep]\n\"topology.rate\" = [\"1mbit\"]\n";
+    assert!(!parse(&swept).unwrap().plan()[0].labels.contains_key("aqm"));
+}
+
+#[test]
 fn every_combination_is_run_as_often_as_asked() {
     let runs = parse(SMALL).unwrap().plan();
     let expected = [

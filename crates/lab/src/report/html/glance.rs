@@ -51,7 +51,7 @@ struct Cell {
 /// The tables of all combinations and windows. A column is in a table when some row there has a number for it.
 pub(super) fn groups(grid: &Grid, columns: &[Column], swatches: &[Swatch]) -> Vec<GlanceGroup> {
     let group = |group: &Group| GlanceGroup {
-        name: group.name(),
+        name: group.title(),
         tables: group.tables.iter().map(|found| table(found, columns, swatches)).collect(),
     };
     grid.groups.iter().map(group).collect()

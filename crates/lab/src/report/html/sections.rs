@@ -71,12 +71,12 @@ pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -
             grid.windows.iter().map(|window| Curves { window: window.clone(), figures: curves(window, &lines) });
         let shown: Vec<&str> = lines.iter().map(|line| line.swatch.label.as_str()).collect();
         let overlays = predicted(input, grid, group, &shown);
-        let label = format!("Time series of all disciplines {}", group.name());
+        let label = format!("Time series of all disciplines {}", group.title());
         let points = |table: &Table| Some((table.window.clone(), operating(grid, table, swatches)?));
         let mix = Mix {
             operating: group.tables.iter().filter_map(points).collect(),
             id: format!("mix-{}", place + 1),
-            name: group.name(),
+            name: group.title(),
             series: series(label, &lines, &Lines::Runs, &overlays, &input.results.plot),
             windows: windows.filter(|curves| !curves.figures.is_empty()).collect(),
         };
@@ -105,10 +105,10 @@ fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(St
     let mut figures = Vec::new();
     for group in grid.groups.iter().take(MOST_GROUPS) {
         let Some(run) = first_run(input.runs, grid, group, &swatch.label) else { continue };
-        let label = format!("Time series of {} by class {}", swatch.label, group.name());
+        let label = format!("Time series of {} by class {}", swatch.label, group.title());
         let line = Line { swatch, output: run.output };
         let overlays = predicted(input, grid, group, &[&swatch.label]);
-        figures.extend(series(label, &[line], &Lines::Classes, &overlays, &[]).map(|figure| (group.name(), figure)));
+        figures.extend(series(label, &[line], &Lines::Classes, &overlays, &[]).map(|figure| (group.title(), figure)));
     }
     figures
 }
