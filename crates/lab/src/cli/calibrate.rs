@@ -1,5 +1,7 @@
 //! `calibrate`: the populations that offer the loads of an experiment.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::args;
@@ -27,22 +29,25 @@ pub fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failure> {
     }
     let dir = directory(args.out.as_deref(), &exp.id);
     let (_, found) = settle(&exp, &Store::open(&dir)?, jobs(args.jobs), talk, &dir)?;
+    let places = found.iter().map(|f| exp.sought_where(&f.sought)).collect::<Result<Vec<_>, _>>()?;
     if args.json {
-        let list = found.iter().map(|f| {
+        let list = found.iter().zip(&places).map(|(f, place)| {
             json!({
-                "traffic": f.sought.traffic, "load": f.sought.load, "wanted_bps": f.sought.bps,
+                "traffic": f.sought.traffic, "where": place, "load": f.sought.load, "wanted_bps": f.sought.bps,
                 "parameter": f.sought.parameter, "value": f.value, "offered_bps": f.offered_bps, "trials": f.trials,
             })
         });
         return Ok(say::print(&serde_json::to_string_pretty(&list.collect::<Vec<_>>())?)?);
     }
-    Ok(say::print(&found.iter().map(line).collect::<String>())?)
+    Ok(say::print(&found.iter().zip(&places).map(|(f, place)| line(f, place)).collect::<String>())?)
 }
 
-fn line(found: &Found) -> String {
+fn line(found: &Found, place: &BTreeMap<String, Vec<String>>) -> String {
     let Found { sought, value, offered_bps, trials, .. } = found;
+    let place: Vec<String> = place.iter().map(|(axis, labels)| format!("{axis} {}", labels.join(" or "))).collect();
+    let place = if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
     format!(
-        "{}: {} = {value} offers {:.3} Mb/s, {:.2} % of the load {} ({trials} trials)\n",
+        "{}{place}: {} = {value} offers {:.3} Mb/s, {:.2} % of the load {} ({trials} trials)\n",
         sought.traffic,
         sought.parameter,
         offered_bps / 1e6,

@@ -141,6 +141,30 @@ impl Experiment {
         Ok(all)
     }
 
+    /// Where a population is sought: the labels of its combinations, by axis; of an axis that makes no difference, none.
+    ///
+    /// # Errors
+    /// When the network of the trials cannot be made.
+    pub fn sought_where(&self, sought: &Sought) -> Result<BTreeMap<String, Vec<String>>, Problem> {
+        let mut there: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (labels, run) in &self.runs {
+            let loads = run.groups.iter().filter_map(|group| Some((group, group.load.as_ref()?)));
+            let keys = loads.map(|(group, load)| Sought::of(group, load, run).map(|s| s.key));
+            if !keys.collect::<Result<Vec<_>, _>>()?.contains(&sought.key) {
+                continue;
+            }
+            for axis in &self.axes {
+                let (found, label) = (there.entry(axis.name.clone()).or_default(), &labels[&axis.name]);
+                if !found.contains(label) {
+                    found.push(label.clone());
+                }
+            }
+        }
+        let all = |name: &String| self.axes.iter().find(|axis| axis.name == *name).map_or(0, |axis| axis.labels.len());
+        there.retain(|name, labels| labels.len() < all(name));
+        Ok(there)
+    }
+
     /// The experiment with the populations that were found, as amounts.
     ///
     /// # Errors

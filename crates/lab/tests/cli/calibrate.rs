@@ -86,6 +86,22 @@ fn run_uses_what_calibrate_found_and_neither_does_it_twice() {
 }
 
 #[test]
+fn a_population_is_told_with_the_labels_on_which_it_depends() {
+    let desk = Desk::new();
+    let swept = LOADS.replace("[sweep]\n", "[sweep]\n\"traffic.there.load\" = [\"50%\", \"60%\"]\n");
+    desk.write("loads.toml", &swept);
+    let found = json(&desk.run("calibrate loads.toml --json").good());
+    let places: Vec<&Value> = found.as_array().unwrap().iter().map(|load| &load["where"]).collect();
+    let at = |load: &str| serde_json::json!({ "traffic.there.load": [load] });
+    assert_eq!(places, [&at("50%"), &serde_json::json!({}), &at("60%")]);
+    let text = desk.run("calibrate loads.toml").good();
+    assert!(
+        text.contains("there (traffic.there.load 50%): sources = ") && text.contains("\nback: sources = "),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_cannot_be_calibrated_is_told_with_its_place() {
     let wrong = |from: &str, to: &str| {
         let desk = Desk::new();
