@@ -7,7 +7,7 @@ use aqmkit_sim::Control;
 use serde::Serialize;
 
 use super::args;
-use super::fail::Failure;
+use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::say;
 use crate::clock::cpu;
@@ -75,8 +75,12 @@ impl DisciplineSpeed {
 /// `aqmkit bench`.
 ///
 /// # Errors
-/// When the scenario cannot be run.
+/// When there are more flows than packets, or the scenario cannot be run.
 pub fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
+    if let Some(flows) = args.flows.iter().find(|flows| **flows > args.packets) {
+        let what = format!("{} packets do not make {} flows", thousands(args.packets), thousands(*flows));
+        return wrong(what, "write fewer --flows or more --packets");
+    }
     let tell = |text: &str| {
         if talk != Talk::Quiet {
             say::tell(text);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use aqmkit_aqm::registry;
+use aqmkit_flows::transport::{Profile, profile, registry as transports};
 use toml::{Table, Value};
 
 use super::args;
@@ -11,7 +12,7 @@ use super::fail::{Failure, wrong};
 use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
 use super::say;
-use crate::experiment::{Experiment, Overrides};
+use crate::experiment::{Experiment, Overrides, Problem};
 use crate::near::closest;
 use crate::results::{Entry, Results};
 use crate::run;
@@ -26,7 +27,7 @@ const USER_BPS: f64 = 2940.0;
 pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let text = written_out(args)?;
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
-    let exp = Experiment::parse("compare", &text, &overrides)?;
+    let exp = Experiment::parse("compare", &text, &overrides).map_err(|problem| blamed(problem, args))?;
     let dir = directory(args.how.out.as_deref(), "compare");
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     std::fs::write(dir.join("experiment.toml"), text)?;
@@ -34,6 +35,22 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
         say::tell(&format!("warning: {warning}"));
     }
     show(&performed, &dir, args.how.json)
+}
+
+/// What is wrong in the words of who wrote the arguments: the text of the experiment is not theirs.
+fn blamed(problem: Problem, args: &args::Compare) -> Problem {
+    let alone = |discipline: &&String| {
+        let text = experiment(std::slice::from_ref(*discipline), args).map(|file| file.to_string());
+        text.is_ok_and(|text| Experiment::parse("compare", &text, &Overrides::default()).is_err())
+    };
+    let wrong: Vec<&String> = args.disciplines.iter().filter(alone).collect();
+    match wrong.first() {
+        // What is wrong with each is not the fault of one.
+        Some(discipline) if wrong.len() < args.disciplines.len() || discipline.contains(':') => {
+            problem.without_place(&format!("{discipline}: "))
+        }
+        _ => problem.without_place(""),
+    }
 }
 
 /// What to tell of runs in whose measured time no packet passed any link: their numbers are zeros that say nothing of the
@@ -65,7 +82,7 @@ pub fn idle(results: &Results) -> Option<String> {
 /// # Errors
 /// When a discipline or an amount of traffic is wrong.
 pub fn written_out(args: &args::Compare) -> Result<String, Failure> {
-    Ok(experiment(args)?.to_string())
+    Ok(experiment(&args.disciplines, args)?.to_string())
 }
 
 fn string(text: impl std::fmt::Display) -> Value {
@@ -76,14 +93,23 @@ fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
     entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }
 
-/// The experiment that the arguments ask for.
-fn experiment(args: &args::Compare) -> Result<Table, Failure> {
-    let queues = args.disciplines.iter().map(|d| discipline(d, args)).collect::<Result<Vec<_>, _>>()?;
+/// The experiment that the arguments ask for, with these disciplines.
+fn experiment(disciplines: &[String], args: &args::Compare) -> Result<Table, Failure> {
+    if let Some((_, twice)) = disciplines.iter().enumerate().find(|(i, d)| disciplines[..*i].contains(d)) {
+        return wrong(
+            format!("{twice} is there twice"),
+            format!("name it once, or with other parameters: {twice}:limit=50"),
+        );
+    }
+    if let Some(name) = args.transport.as_deref().filter(|name| Profile::named(name).is_none()) {
+        return no_profile(name);
+    }
+    let queues = disciplines.iter().map(|d| discipline(d, args)).collect::<Result<Vec<_>, _>>()?;
     let traffic = traffic(args)?;
     // A title is for a glance: of many names it tells how many.
-    let names = match args.disciplines.len() {
+    let names = match disciplines.len() {
         many if many > 8 => format!("{many} disciplines"),
-        _ => args.disciplines.join(", "),
+        _ => disciplines.join(", "),
     };
     let mut file = table([
         ("title", string(format!("{names} on a link of {}", args.rate))),
@@ -98,6 +124,20 @@ fn experiment(args: &args::Compare) -> Result<Table, Failure> {
         file.insert("transport".to_owned(), Value::Table(table([("profile", string(profile))])));
     }
     Ok(file)
+}
+
+/// Says that there is no such profile, and what else may have been meant.
+fn no_profile<T>(name: &str) -> Result<T, Failure> {
+    let known = profile::NAMES.join(", ");
+    if transports::find(name).is_some() {
+        let help = format!(
+            "profiles are {known}. A congestion control is transport.congestion of an experiment: aqmkit run \
+             results/compare/experiment.toml --set transport.congestion={name} runs the last comparison with it"
+        );
+        return wrong(format!("{name} is a congestion control, and --transport takes a profile"), help);
+    }
+    let near = closest(name, profile::NAMES.iter().copied()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+    wrong(format!("no profile of TCP is called {name:?}"), format!("{near}Known are {known}"))
 }
 
 /// `red:min=5,max=40` as an entry of the sweep.
@@ -198,7 +238,7 @@ mod tests {
     fn written(line: &str) -> Result<String, Failure> {
         let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
         let Command::Compare(args) = cli.command else { panic!("not compare") };
-        experiment(&args).map(|t| t.to_string())
+        experiment(&args.disciplines, &args).map(|t| t.to_string())
     }
 
     #[test]
@@ -249,5 +289,27 @@ mod tests {
         assert!(text("rde").contains("did you mean red?"));
         assert!(text("red:min").contains("sets nothing"));
         assert!(text("red --http 90").contains("not a load"));
+        assert!(text("red red").contains("red is there twice"));
+        assert!(text("red --transport cubic").contains("transport.congestion=cubic"));
+        assert!(text("red --transport bsd4").contains("did you mean bsd44?"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_of_the_argument() {
+        let told = |line: &str| {
+            let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
+            let Command::Compare(args) = cli.command else { panic!("not compare") };
+            let text = written_out(&args).unwrap();
+            let problem = Experiment::parse("compare", &text, &Overrides::default()).unwrap_err();
+            let problem = blamed(problem, &args);
+            assert_eq!(problem.location(), None);
+            problem.to_string()
+        };
+        assert!(
+            told("fifo red:minn=5").starts_with("red:minn=5: minn is not a parameter of red"),
+            "{}",
+            told("fifo red:minn=5")
+        );
+        assert!(told("fifo --bulk 9999999").starts_with("flows"), "{}", told("fifo --bulk 9999999"));
     }
 }

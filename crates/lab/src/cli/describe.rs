@@ -66,6 +66,9 @@ pub(super) fn literal(text: &str) -> toml::Value {
 }
 
 fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<String, Failure> {
+    if args.rate.as_bps() == 0 {
+        return wrong("a link of 0bit sends nothing", "write a rate such as --rate 10mbit");
+    }
     let page = render(&entry.page(), width());
     let table = settings(&args.set)?;
     let read = disciplines::Spec::read(entry.name, toml::Value::Table(table));
@@ -126,7 +129,8 @@ fn unknown<T>(name: &str, experiments: impl Iterator<Item = String>) -> Result<T
     known.extend(traffic::ALL.iter().map(|e| e.name.to_owned()));
     known.extend(profile::NAMES.iter().map(|n| (*n).to_owned()));
     known.extend(formula::all().iter().map(|e| e.name.to_owned()));
-    let right = match closest(name, known.iter().map(String::as_str)) {
+    // Names are in small letters.
+    let right = match closest(&name.to_lowercase(), known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near}? aqmkit list shows all names"),
         None => "aqmkit list shows all names".to_owned(),
     };

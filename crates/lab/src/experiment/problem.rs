@@ -86,6 +86,14 @@ impl Problem {
         self
     }
 
+    /// The problem by itself, for who has not seen the text; `before` stands before what is wrong.
+    #[must_use]
+    pub fn without_place(mut self, before: &str) -> Self {
+        self.0.what.insert_str(0, before);
+        self.0.at = None;
+        self
+    }
+
     /// Whether `other` says the same of the same place.
     pub(super) fn is_same(&self, other: &Problem) -> bool {
         let span = |p: &Problem| p.0.at.as_ref().map(|o| o.span.clone());

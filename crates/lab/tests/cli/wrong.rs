@@ -27,6 +27,7 @@ fn a_wrong_unit() {
 fn a_negative_rate() {
     changed("\"2mbit\"", "\"-2mbit\"").wrong(&["negative"]);
     Desk::new().run("compare fifo --rate=-2mbit").wrong(&["negative"]);
+    Desk::new().run("describe red --rate 0mbit").wrong(&["a link of 0bit sends nothing"]);
 }
 
 #[test]
@@ -51,6 +52,9 @@ fn what_does_not_exist() {
     desk.run("reproduce cbt/blats").wrong(&["no experiment is called"]);
     desk.run("compare fifo rde").wrong(&["no discipline is called \"rde\"", "did you mean red?"]);
     desk.run("describe rde").wrong(&["nothing is called \"rde\"", "did you mean red?"]);
+    desk.run("describe RED").wrong(&["nothing is called \"RED\"", "did you mean red?"]);
+    desk.run("compare fifo fifo").wrong(&["fifo is there twice"]);
+    desk.run("compare fifo --transport cubic").wrong(&["cubic is a congestion control", "transport.congestion"]);
     desk.run("compare fifo --transport linux9").wrong(&["linux9"]);
     desk.run("report .").wrong(&["results.json", "name a directory"]);
     desk.run("fly").wrong(&["'fly'"]);
