@@ -327,12 +327,15 @@ impl Network {
     }
 
     fn indices(&self, names: &[String], node: &Node, key: &str) -> Result<Vec<usize>, Problem> {
+        let list = node.get(key).unwrap_or(node);
+        let origin = |i: usize| &list.elements().get(i).unwrap_or(list).at;
         let find = |(i, name): (usize, &String)| {
-            index(&self.links, name).ok_or_else(|| {
-                let list = node.get(key).unwrap_or(node);
-                let origin = list.elements().get(i).map_or(&list.at, |n| &n.at);
-                no_link(name, self.links.iter().map(|l| l.name.as_str()).collect()).at(origin)
-            })
+            if names[..i].contains(name) {
+                let problem = Problem::new(format!("{key} crosses {name} twice"));
+                return Err(problem.right("name each link of the way once").at(origin(i)));
+            }
+            index(&self.links, name)
+                .ok_or_else(|| no_link(name, self.links.iter().map(|l| l.name.as_str()).collect()).at(origin(i)))
         };
         names.iter().enumerate().map(find).collect()
     }

@@ -66,9 +66,9 @@ fn explain(node: &Node, path: &Path, message: &str, keys: Keys<'_>) -> Problem {
     for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
         if let Some((got, want)) = message.strip_prefix(prefix).and_then(|m| m.split_once(", expected ")) {
             let got = if prefix.starts_with("invalid length") { format!("of length {got}") } else { plain_value(got) };
-            return Problem::new(format!("{subject} is {got}"))
-                .right(format!("it must be {}", plain_type(want)))
-                .at(at);
+            let right = if prefix.starts_with("invalid value") { in_range(&got, want) } else { None };
+            let right = right.unwrap_or_else(|| plain_type(want).to_owned());
+            return Problem::new(format!("{subject} is {got}")).right(format!("it must be {right}")).at(at);
         }
     }
     match message.split_once(": ") {
@@ -102,6 +102,18 @@ fn plain_value(got: &str) -> String {
         "map" => "a table".to_owned(),
         other => other.replace('`', ""),
     }
+}
+
+/// What is right in place of a whole number that is too large for its type.
+fn in_range(got: &str, want: &str) -> Option<String> {
+    let most = match want {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        _ => return None,
+    };
+    let too_large = got.rsplit(' ').next()?.parse::<u64>().is_ok();
+    too_large.then(|| format!("a whole number from 0 to {most}"))
 }
 
 /// The names that serde gives to types, in the words of the format.

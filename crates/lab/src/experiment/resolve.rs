@@ -113,7 +113,8 @@ fn check_times(root: &shape::Root, tree: &Node) -> Result<Duration, Problem> {
     }
     if (duration + root.warmup).whole(root.interval) > MAX_INTERVALS {
         let what = format!("{duration} at intervals of {} are more than {MAX_INTERVALS} values", root.interval);
-        return Err(Problem::new(what).right("write a longer interval or a shorter duration").at(at(tree, "duration")));
+        let key = if tree.get("interval").is_some() { "interval" } else { "duration" };
+        return Err(Problem::new(what).right("write a longer interval or a shorter duration").at(at(tree, key)));
     }
     Ok(duration)
 }
