@@ -130,6 +130,9 @@ fn within(row: &Row, value: f64) -> bool {
 
 fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Finding, String> {
     let samples = evidence.samples(expect)?;
+    if samples.is_empty() && expect.exchanges.is_some() && evidence.complete(expect) {
+        return Err("its runs had no such exchange".to_owned());
+    }
     if samples.is_empty() {
         return Err("no run that it is about was done".to_owned());
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aqmkit_sim::output::{ClassStats, Output, Series, Window};
 
 use super::*;
-use crate::experiment::{Bound, OrderChain, Statistic};
+use crate::experiment::{Bound, Exchanges, OrderChain, Statistic};
 use crate::report::RunData;
 
 const ROWS: &str = "id,source,where,what,unit,low,high,kind\n\
@@ -197,6 +197,20 @@ fn a_formula_needs_no_run() {
     assert_eq!(one(with("EQ", Some("> 40")), &[], &[]).pass, Some(false));
     let other: toml::Table = "bandwidth = '575kbps'\npacket = '1507b'\nlatency = '100ms'".parse().unwrap();
     assert_eq!(one(Expect { args: other, ..with("TH", None) }, &[], &[]).pass, Some(false));
+}
+
+#[test]
+fn runs_without_such_an_exchange_were_done_all_the_same() {
+    let claim = || Expect {
+        metric: Some("time_ms.mean".to_owned()),
+        class: None,
+        app: Some("bulk".to_owned()),
+        exchanges: Some(Exchanges { size: (0.0, f64::INFINITY), time_ms: (0.0, 1e3) }),
+        ..expect("TIME")
+    };
+    let runs = [(labels("red", "HTTP", 1), output(50.0))];
+    assert_eq!(done(claim(), &runs).detail, "its runs had no such exchange");
+    assert_eq!(one(claim(), &[], &[labels("red", "HTTP", 1)]).detail, "no run that it is about was done");
 }
 
 #[test]
