@@ -244,6 +244,13 @@ impl Reader<'_> {
             let problem = Problem::new("exchanges are those of an app, and not a time series");
             return Err(problem.right("write where = { app = … }, without seconds").at(self.at("exchanges")));
         }
+        let app = expect.app.as_deref().unwrap_or_default();
+        if self.scope.names.kinds.get(app).is_some_and(Vec::is_empty) {
+            let problem = Problem::new(format!("{app} makes no exchanges"));
+            return Err(problem
+                .right("endless and constant traffic has none; name an app with requests")
+                .at(self.at("where")));
+        }
         let unknown = || {
             let problem = Problem::new(format!("{metric:?} is not said of exchanges"));
             problem.right("write count, share, time_ms.mean, or a percentile such as time_ms.p50").at(self.at("metric"))

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use aqmkit_base::Duration;
+use aqmkit_base::{Duration, Rng};
 use aqmkit_flows::traffic::model::{Data, Population, TrafficError};
 use aqmkit_flows::traffic::registry::{ALL, Spec, find};
 use serde::{Serialize, Serializer};
@@ -65,6 +65,14 @@ struct Model {
 
 fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
     (spec.name(), spec).serialize(s)
+}
+
+impl Group {
+    /// The kinds of exchanges that its applications make; nothing where it has none of them.
+    pub(super) fn exchange_kinds(&self) -> Option<&'static [&'static str]> {
+        let some = self.population.instances() > 0;
+        some.then(|| self.population.make(0, &mut Rng::stream(0, "kinds")).exchange_kinds())
+    }
 }
 
 impl fmt::Debug for Group {

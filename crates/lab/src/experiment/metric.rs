@@ -17,6 +17,8 @@ pub(super) struct Names {
     pub(super) links: Vec<String>,
     pub(super) classes: Vec<String>,
     pub(super) apps: Vec<String>,
+    /// The kinds of exchanges of each app, as far as they are known.
+    pub(super) kinds: BTreeMap<String, Vec<String>>,
 }
 
 /// Stands between quantities that are added.
@@ -76,6 +78,10 @@ fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>>
         ["links"] => &names.links,
         ["classes"] => &names.classes,
         ["apps"] => &names.apps,
+        ["apps", app, "response_time_ms"] => match names.kinds.get(*app) {
+            Some(kinds) => kinds,
+            None => return Ok(()),
+        },
         _ => return Ok(()),
     };
     if known.iter().any(|n| n == part) { Ok(()) } else { Err(known.clone()) }
@@ -117,7 +123,8 @@ mod tests {
         Names {
             links: vec!["bottleneck".into()],
             classes: vec!["tcp".into(), "other".into()],
-            apps: vec!["web".into()],
+            apps: vec!["web".into(), "bulk".into(), "game".into()],
+            kinds: [("web".into(), vec!["request".into(), "page".into()]), ("bulk".into(), vec![])].into(),
         }
     }
 
@@ -127,6 +134,8 @@ mod tests {
         assert!(ok(&[], "classes.tcp.goodput_bps"));
         assert!(ok(&["classes", "tcp"], "queue_delay_ms.p90"));
         assert!(ok(&["apps", "web"], "response_time_ms.page.p50"));
+        assert!(!ok(&["apps", "web"], "response_time_ms.pages.p50") && !ok(&[], "apps.bulk.response_time_ms.page.p50"));
+        assert!(ok(&["apps", "game"], "response_time_ms.any.p50"), "its kinds are not known");
         assert!(ok(&["links", "bottleneck"], "drops.early"));
         assert!(ok(&[], "flows.throughput_bps.min") && ok(&[], "engine.packets"));
         assert!(!ok(&[], "classes.udp.goodput_bps"));

@@ -74,7 +74,7 @@ use files::Files;
 use keys::{is_of_the_file, is_of_the_results};
 use overview::read_overview;
 use patch::Patch;
-use predict::read_predictions;
+use predict::{check_plotted, read_predictions};
 use problem::Text;
 use resolve::{Resolved, read_root, resolve};
 use scope::Scope;
@@ -164,23 +164,24 @@ impl Experiment {
         let document = Node::document(&Text::new(file_name, text))?;
         let files = Files::beside(file_name);
         let full = Variant::of(&document, &[], &files)?;
+        let scope = full.scope();
         let mut expects = match document.get("expect") {
-            Some(list) => read_expects(list, &full.scope())?,
+            Some(list) => read_expects(list, &scope)?,
             None => Vec::new(),
         };
         let mut tables = Vec::new();
         if let Some(list) = document.get("expect_table") {
-            for (table, cells) in read_tables(list, &full.scope())? {
+            for (table, cells) in read_tables(list, &scope)? {
                 tables.push(table);
                 expects.extend(cells);
             }
         }
         let predictions = match document.get("predict") {
-            Some(list) => read_predictions(list, &full.scope())?,
+            Some(list) => read_predictions(list, &scope)?,
             None => Vec::new(),
         };
-        let overview = document.get("overview").map(|node| read_overview(node, &full.scope())).transpose()?;
-        let figures = document.get("figure").map_or(Ok(Vec::new()), |list| read_figures(list, &full.scope()))?;
+        let overview = document.get("overview").map(|node| read_overview(node, &scope)).transpose()?;
+        let figures = document.get("figure").map_or(Ok(Vec::new()), |list| read_figures(list, &scope))?;
         let quick = match document.get("quick") {
             Some(changes) => Some(Variant::of(&shortened(&document, changes)?, &[], &files)?),
             None => None,
@@ -193,6 +194,7 @@ impl Experiment {
             let settings = overrides.set.iter().map(|s| Patch::from_argument(s)).collect::<Result<Vec<_>, _>>()?;
             variant = Variant::of(&variant.document, &settings, &files)?;
         }
+        check_plot(&variant, &scope)?;
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
         Ok(Experiment { file: file_name.to_owned(), expects, tables, predictions, overview, figures, ..experiment })
     }
@@ -234,6 +236,21 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
         patch.apply(&mut tree)?;
     }
     Ok(tree)
+}
+
+/// Checks that the columns to plot can be there, in the experiment as it is run or as published.
+fn check_plot(variant: &Variant, published: &Scope) -> Result<(), Problem> {
+    let list = variant.document.get("plot");
+    let own = variant.scope();
+    let one = |(i, column): (usize, &String)| {
+        let found = check_plotted(column, &published.names);
+        let found = found.or_else(|e| check_plotted(column, &own.names).map_err(|_| e));
+        found.map_err(|e| match list {
+            Some(list) => e.at(&list.elements().get(i).unwrap_or(list).at),
+            None => e,
+        })
+    };
+    variant.root.plot.iter().enumerate().try_for_each(one)
 }
 
 /// The experiment with one set of changes, every combination resolved.
@@ -289,6 +306,18 @@ impl Variant {
             run.classes.iter().for_each(|c| add(|s| &mut s.names.classes, c));
             run.groups.iter().for_each(|g| add(|s| &mut s.names.apps, &g.name));
             run.links.iter().filter(|l| l.report).for_each(|l| add(|s| &mut s.names.links, &l.name));
+        }
+        for group in self.runs.iter().flat_map(|(_, run)| &run.groups) {
+            // Of a traffic that keeps silent, nothing is known; that is no empty list.
+            let Some(kinds) = group.exchange_kinds() else { continue };
+            let known = scope.names.kinds.entry(group.name.clone()).or_default();
+            known.extend(
+                kinds
+                    .iter()
+                    .filter(|kind| !known.iter().any(|k| k == *kind))
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>(),
+            );
         }
         scope
     }

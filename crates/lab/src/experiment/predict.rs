@@ -101,6 +101,20 @@ pub(super) fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Ve
     table.entries().iter().map(one).collect()
 }
 
+/// Checks that the time series can have a column that is to be plotted; `.mean` may be left out. Which gauges a discipline has,
+/// and for which reasons it drops, shows when it runs.
+pub(super) fn check_plotted(column: &str, names: &Names) -> Result<(), Problem> {
+    let below = |part: &str, owners: &[String], field: &str| {
+        owners
+            .iter()
+            .any(|owner| column.strip_prefix(&format!("{part}.{owner}.{field}.")).is_some_and(|c| !c.is_empty()))
+    };
+    if below("links", &names.links, "aqm") || below("classes", &names.classes, "drops") {
+        return Ok(());
+    }
+    check_column(column, names).or_else(|e| check_column(&format!("{column}.mean"), names).map_err(|_| e))
+}
+
 /// Checks that the time series have this column.
 fn check_column(quantity: &str, names: &Names) -> Result<(), Problem> {
     let of = |part: &str, owners: &[String], fields: &[&str]| -> Vec<String> {

@@ -92,6 +92,12 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("an order that ends with &", "red & fifo", "red &"),
     ("a figure of an unknown kind", "kind = \"tail\"", "kind = \"tale\""),
     ("a figure of an unknown traffic", "app = \"web\"\nresponse", "app = \"wab\"\nresponse"),
+    ("a figure of an unknown kind of exchanges", "response = \"request\"", "response = \"requests\""),
+    (
+        "a claim about an unknown kind of exchanges",
+        "metric = \"response_time_ms.request\"",
+        "metric = \"response_time_ms.requests\"",
+    ),
     ("a figure of an unknown label", "[\"fifo\", \"red\"]", "[\"fifo\", \"rad\"]"),
     ("a figure without a time", "upto = \"50s\"", "upto = \"0s\""),
     ("an unknown key of a figure", "upto =", "to ="),

@@ -24,6 +24,13 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("a delay beyond that of a link", "delay = \"1ms\"", "delay = \"61min\""),
     ("delays beyond those of a network", "[\"1ms\", \"2ms\"]", "[\"1ms\", \"2e6s\"]"),
     ("a duration beyond all", "duration = \"20s\"", "duration = \"1000000000000s\""),
+    ("a plot of an unknown column", "repeat = 2", "repeat = 2\nplot = [\"links.bottleneck.throughput\"]"),
+    ("a plot of an unknown link", "repeat = 2", "repeat = 2\nplot = [\"links.botleneck.aqm.avg\"]"),
+    (
+        "exchanges of traffic that has none",
+        ", class = \"tcp\" }\nmetric = \"goodput_bps\"",
+        ", app = \"blast\" }\nexchanges = { time = [\"0s\", \"2s\"] }\nmetric = \"count\"",
+    ),
     ("a list for a rate", "rate = \"10mbit\"", "rate = [\"10mbit\"]"),
     ("a duration of zero", "duration = \"20s\"", "duration = \"0s\""),
     ("no repeat at all", "repeat = 2", "repeat = 0"),

@@ -251,6 +251,22 @@ fn an_axis_of_several_units_is_plotted_in_one() {
 }
 
 #[test]
+fn what_cannot_be_drawn_is_told() {
+    let mut study = study(1, 1);
+    study.results.plot = vec!["links.bottleneck.aqm.nonsense".into(), "classes.tcp.queue_delay_ms".into()];
+    let curve = Curve { metric: "classes.tcp.goodput_bps".into(), along: "nowhere".into(), laws: Vec::new() };
+    study.results.figures = vec![
+        Figure { title: "Curve".into(), kind: FigureKind::Curve, curve: Some(curve), ..Figure::default() },
+        Figure { title: "Tail".into(), kind: FigureKind::Tail, app: "none".into(), ..Figure::default() },
+    ];
+    let page = page_of(&study);
+    assert_eq!(page.matches("No run that it is about was done.").count(), 2);
+    assert!(page.contains("No run has a time series of links.bottleneck.aqm.nonsense, which was to be plotted."));
+    let tables = skeleton(&ReportInput::new(&study.results, &[])).unwrap();
+    assert!(!tables.contains("No run"), "a page of tables has no plots to miss");
+}
+
+#[test]
 fn an_axis_of_several_kinds_is_not_plotted_along() {
     assert!(!page_of(&along(["500kbit", "2mbit", "20ms", "1gbit"])).contains("id=\"sweeps\""));
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ReportInput;
 use super::claims::{Claims, claims};
-use super::figure::{Figure, Swatch, laws, responses, swatches, sweeps};
+use super::figure::{Figure, Shown, Swatch, laws, responses, swatches, sweeps};
 use super::glance::{GlanceGroup, groups, terms};
 use super::markdown;
 use super::overview::{Matrix, matrices};
@@ -43,6 +43,8 @@ pub(super) struct Page {
     /// The figures that the experiment asks for.
     figures: Vec<Asked>,
     sweeps: Vec<(String, Figure)>,
+    /// Columns that were to be plotted, and that no run has.
+    absent: Vec<String>,
     mixes: Vec<Mix>,
     disciplines: Vec<Discipline>,
     extent: Extent,
@@ -78,11 +80,23 @@ struct Asked {
 
 fn asked(input: &ReportInput<'_>) -> Vec<Asked> {
     let one = |spec: &crate::results::Figure| {
-        let shown = laws(spec, input.results).or_else(|| responses(spec, input.runs))?;
+        let shown = laws(spec, input.results).or_else(|| responses(spec, input.runs));
+        // A page of tables alone has no plots to miss.
+        let shown = shown.or_else(|| (!input.runs.is_empty()).then(Shown::default))?;
         let note = markdown::to_html(&spec.note);
         Some(Asked { title: spec.title.clone(), note, swatches: shown.swatches, figures: shown.figures })
     };
     input.results.figures.iter().filter_map(one).collect()
+}
+
+/// The columns to plot that the series of no run have.
+fn absent(input: &ReportInput<'_>) -> Vec<String> {
+    let bare = |column: &str| column.trim_end_matches(".mean").to_owned();
+    let there = |column: &&String| {
+        let mut columns = input.runs.iter().flat_map(|run| run.output.series.columns.keys());
+        input.runs.is_empty() || columns.any(|found| bare(found) == bare(column))
+    };
+    input.results.plot.iter().filter(|column| !there(column)).cloned().collect()
 }
 
 /// Arranges `input` for the templates.
@@ -111,6 +125,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         figures: asked(input),
         // With two populations along two axes, lines along one of them are a tangle.
         sweeps: if results.overview.is_some() { Vec::new() } else { sweeps(results) },
+        absent: absent(input),
         mixes: mixes(input, &grid, &swatches),
         disciplines: disciplines(input, &grid, &swatches),
         extent: extent(&grid),

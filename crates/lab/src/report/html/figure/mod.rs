@@ -15,7 +15,7 @@ pub(super) use laws::laws;
 pub(super) use operating::operating;
 pub(super) use palette::{Swatch, class_swatches, swatches};
 pub(super) use ratio::ratios;
-pub(super) use responses::responses;
+pub(super) use responses::{Shown, responses};
 pub(super) use series::{Line, Lines, series};
 pub(super) use sweep::sweeps;
 

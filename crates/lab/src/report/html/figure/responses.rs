@@ -26,6 +26,7 @@ const MOST_MAPS: usize = 8;
 const RAREST: f64 = 1e-6;
 
 /// A figure of the paper, as far as its runs were done.
+#[derive(Default)]
 pub(in crate::report::html) struct Shown {
     pub(in crate::report::html) swatches: Vec<Swatch>,
     pub(in crate::report::html) figures: Vec<(String, Figure)>,
