@@ -112,7 +112,8 @@ pub enum RateReduction {
     /// RFC 6937 with its slow-start reduction bound: below the threshold a segment more than was delivered, always.
     Rfc6937,
     /// RFC 9937: only for acknowledgements that bring something new in order and tell of no further loss; for the others what was
-    /// delivered. So does Linux since 4.3: otherwise a sender that loses half of what it sends goes on for ever.
+    /// delivered. So does Linux since 4.3: otherwise a sender that loses half of what it sends goes on for ever. `RecoverFS` is all that
+    /// was in flight, as Linux has the window before, without what had been SACKed by then.
     Rfc9937,
 }
 

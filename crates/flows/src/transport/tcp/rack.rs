@@ -171,7 +171,7 @@ impl Tcp {
             return;
         }
         self.find_late(call);
-        self.enter_recovery_if_lost(0, call);
+        self.enter_recovery_if_lost(call);
         self.output(call);
     }
 

@@ -68,7 +68,7 @@ impl Tcp {
             return false;
         }
         self.find_late(call);
-        self.enter_recovery_if_lost(brought.delivered, call);
+        self.enter_recovery_if_lost(call);
         let fast = matches!(self.recovery, Recovery::Fast { .. });
         if fast && self.control.follows_recovery() {
             control!(self, call, on_delivered, brought.delivered);
@@ -127,8 +127,8 @@ impl Tcp {
     }
 
     /// RFC 6675 section 5 steps 1, 2 and 4, or what RACK has found. Not while a timeout is being mended
-    /// (section 5.1). `delivered` is what the acknowledgement that shows it has brought.
-    pub(super) fn enter_recovery_if_lost(&mut self, delivered: u64, call: &mut Call<'_, '_>) {
+    /// (section 5.1).
+    pub(super) fn enter_recovery_if_lost(&mut self, call: &mut Call<'_, '_>) {
         if self.recovery != Recovery::None || self.una == self.max {
             return;
         }
@@ -139,7 +139,7 @@ impl Tcp {
             None => !o.sacked.is_empty() && (u32::from(self.dup_acks) >= threshold || self.una < o.lost_below(call.p)),
         };
         if lost {
-            self.enter_recovery(delivered, call);
+            self.enter_recovery(call);
         }
     }
 
@@ -156,7 +156,7 @@ impl Tcp {
     }
 
     /// RFC 6675 section 5 step 4.
-    fn enter_recovery(&mut self, delivered: u64, call: &mut Call<'_, '_>) {
+    fn enter_recovery(&mut self, call: &mut Call<'_, '_>) {
         self.stats.fast_retransmits += 1;
         let answered = self.loss_was_answered();
         if !answered {
@@ -167,17 +167,14 @@ impl Tcp {
         self.ecn.note_reduction(self.max);
         self.timed = None;
         self.limited = 0;
-        let (flight, una, nxt) = (self.flight(), self.una, self.nxt);
+        let (flight, una) = (self.flight(), self.una);
         let how = call.p.rate_reduction;
         let o = self.outstanding.get_or_insert_default();
         // A control that measures rates decides by itself, as in Linux.
         if self.control.samples_delivery() {
             o.prr = Prr::default();
         } else if !answered {
-            // What was SACKed before does not count as delivered in recovery (RFC 9937 section 6.2, `RecoverFS`).
-            let sacked =
-                if how == RateReduction::Rfc9937 { o.sacked.within(una, nxt).saturating_sub(delivered) } else { 0 };
-            o.prr = Prr::begin(flight - sacked, how);
+            o.prr = Prr::begin(flight, how);
         }
         o.probe = None;
         let record = o.rack_record(call.p).and_then(Sent::next_lost);
