@@ -73,26 +73,15 @@ const SIZE: &[Unit] = &[
 /// Splits `12.5ms` into 12.5 and the unit, and looks the unit up.
 fn parse(text: &str, what: &'static str, units: &[Unit], most: Most, example: &str) -> Result<f64, UnitError> {
     let error = |hint: String| UnitError { got: text.to_owned(), what, hint };
-    let trimmed = text.trim();
-    let cut = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
-    // An exponent (1e3ms) is not a unit.
-    let (number, unit) = match trimmed[cut..].strip_prefix(['e', 'E']) {
-        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
-            let digits = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest.len());
-            trimmed.split_at(cut + 1 + digits)
-        }
-        _ => trimmed.split_at(cut),
-    };
     let names = || units.iter().map(|u| u.0).collect::<Vec<_>>().join(", ");
-    let value: f64 =
-        number.trim().parse().map_err(|_| error(format!("write a number and a unit, such as {example:?}")))?;
+    let (value, unit) = split(text).ok_or_else(|| error(format!("write a number and a unit, such as {example}")))?;
     if unit.is_empty() {
-        return Err(error(format!("a {what} needs a unit ({}), such as {example:?}", names())));
+        return Err(error(format!("a {what} needs a unit ({}), such as {example}", names())));
     }
     let known = units.iter().find(|u| u.0.eq_ignore_ascii_case(unit));
     let (_, scale) = known.ok_or_else(|| error(format!("the unit {unit:?} is not one of {}", names())))?;
-    if !value.is_finite() || value < 0.0 {
-        return Err(error(format!("a {what} cannot be negative or infinite")));
+    if value < 0.0 {
+        return Err(error(format!("a {what} cannot be negative")));
     }
     if value * scale > most.0 {
         return Err(error(format!("the most is {}", most.1)));
@@ -151,7 +140,7 @@ pub fn split(text: &str) -> Option<(f64, &str)> {
 /// # Errors
 /// When the text has no unit, an unknown unit, or is not a number, is negative or infinite.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
-    parse(text, "time", TIME, MOST_TIME, "30ms").map(|ns| Duration::from_nanos((ns + 0.5) as u64))
+    parse(text, "time", TIME, MOST_TIME, "\"30ms\"").map(|ns| Duration::from_nanos((ns + 0.5) as u64))
 }
 
 /// Reads a rate such as `10mbit`.
@@ -159,7 +148,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 /// # Errors
 /// As [`parse_duration`].
 pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
-    parse(text, "rate", RATE, MOST_RATE, "10mbit").map(|bps| BitRate::from_bps((bps + 0.5) as u64))
+    parse(text, "rate", RATE, MOST_RATE, "\"10mbit\"").map(|bps| BitRate::from_bps((bps + 0.5) as u64))
 }
 
 /// Reads a size such as `1500b`.
@@ -167,7 +156,7 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
 /// # Errors
 /// As [`parse_duration`].
 pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
-    parse(text, "size", SIZE, MOST_SIZE, "1500b").map(|b| Bytes((b + 0.5) as u64))
+    parse(text, "size", SIZE, MOST_SIZE, "\"1500b\"").map(|b| Bytes((b + 0.5) as u64))
 }
 
 /// Reads a queue length: `60`, `60p` or `90kb`.
@@ -179,7 +168,7 @@ pub fn parse_amount(text: &str) -> Result<Amount, UnitError> {
     let packets = trimmed.strip_suffix(['p', 'P']).unwrap_or(trimmed);
     match packets.trim().parse::<f64>() {
         Ok(n) => check_packets(n).map(Amount::Packets),
-        Err(_) => match parse(trimmed, "queue length", SIZE, MOST_SIZE, "60p\" or \"90kb") {
+        Err(_) => match parse(trimmed, "queue length", SIZE, MOST_SIZE, "\"60p\" or \"90kb\"") {
             Ok(b) => Ok(Amount::Bytes((b + 0.5) as u64)),
             Err(e) => Err(e),
         },

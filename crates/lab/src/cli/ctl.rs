@@ -14,7 +14,6 @@ use super::dashboard;
 use super::describe::settings;
 use super::doctor::to_clean;
 use super::fail::{Failure, wrong};
-use super::queue;
 use super::say;
 
 /// `aqmkit ctl`.
@@ -50,7 +49,7 @@ impl From<CtlError> for Failure {
         match error {
             CtlError::NotRunning(_) => not_running(&error.to_string()),
             CtlError::Refused(why) => {
-                let problem = crate::experiment::Problem::new(queue::plain(&why));
+                let problem = crate::experiment::Problem::new(why);
                 Failure::Problem(problem.right("aqmkit describe shows the parameters of a discipline"))
             }
             CtlError::Io { .. } => Failure::Environment(error.to_string()),

@@ -24,7 +24,7 @@ pub fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
     }
     match Spec::read(name, Value::Table(table)) {
         Ok(spec) => Ok(spec),
-        Err(e) => wrong(format!("{text}: {}", plain(e.message().trim())), format!("see aqmkit describe {name}")),
+        Err(e) => wrong(format!("{text}: {}", e.message().trim()), format!("see aqmkit describe {name}")),
     }
 }
 
@@ -39,12 +39,6 @@ pub fn classes(list: &[String]) -> Result<Classes, Failure> {
         Ok(named) => Ok(Classes::new(named)),
         Err(e) => wrong(e.to_string(), NoClass::RIGHT),
     }
-}
-
-/// A message without the signs that stand in front of quotes where text was quoted twice.
-#[must_use]
-pub fn plain(message: &str) -> String {
-    message.replace("\\\"", "\"")
 }
 
 /// A direction with this queue.

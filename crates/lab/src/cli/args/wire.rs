@@ -7,8 +7,6 @@ use aqmkit_base::units::parse_rate;
 use aqmkit_base::{Amount, BitRate, units::parse_amount};
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::queue::plain;
-
 /// `replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -49,7 +47,7 @@ pub struct Queue {
     #[arg(long, default_value = "fifo")]
     pub aqm: String,
     /// What the queue may hold: 100 (packets) or 90kb
-    #[arg(long, value_parser = queue_length)]
+    #[arg(long, value_parser = parse_amount)]
     pub limit: Option<Amount>,
     /// A traffic class and what belongs to it: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
@@ -61,11 +59,6 @@ pub struct Queue {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
-
-fn queue_length(text: &str) -> Result<Amount, String> {
-    parse_amount(text).map_err(|e| plain(&e.to_string()))
-}
-
 /// `bridge`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
