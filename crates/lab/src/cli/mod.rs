@@ -16,6 +16,7 @@ pub mod list;
 pub mod live;
 pub mod page;
 pub mod perform;
+mod places;
 pub mod progress;
 pub mod queue;
 pub mod replay;

@@ -10,6 +10,7 @@ use super::args;
 use super::fail::{Failure, wrong};
 use super::live;
 use super::perform::{directory, jobs, perform, show};
+use super::places::Place;
 use super::progress::Talk;
 use super::say;
 use super::stop::{listen, stopping};
@@ -39,12 +40,10 @@ pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
 
 /// Refuses to write packets over the experiment.
 fn is_not_the_experiment(pcap: &Path, experiment: &str) -> Result<(), Failure> {
-    match (pcap.canonicalize(), Path::new(experiment).canonicalize()) {
-        (Ok(pcap), Ok(file)) if pcap == file => {
-            wrong(format!("--pcap {experiment} is the experiment itself"), "name another file with --pcap")
-        }
-        _ => Ok(()),
+    if Place::of("--pcap", pcap).is(&Place::of("the experiment", Path::new(experiment))) {
+        return wrong(format!("--pcap {experiment} is the experiment itself"), "name another file with --pcap");
     }
+    Ok(())
 }
 
 /// Simulates the first run of the plan, whether it is stored or not, and writes its packets.
