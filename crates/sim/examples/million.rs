@@ -17,9 +17,9 @@ use aqmkit_flows::transport::Profile;
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Scenario, run};
 
-/// Data packets to send at least; and how long to run at least, so that every user has begun.
+/// Data packets to send at least; and how long to run at least: every user has begun within the first ten seconds.
 const PACKETS: f64 = 4e6;
-const AT_LEAST_S: f64 = 15.0;
+const AT_LEAST_S: f64 = 60.0;
 /// Seconds between pages.
 const READING_S: f64 = 10.0;
 const PAGE: u64 = 10_000;

@@ -1,9 +1,13 @@
 //! The agenda: what happens when.
 //!
-//! A wheel of 2^14 slots of 32.8 microseconds each holds what comes within the next 268 to 537 milliseconds: two blocks
-//! of slots. Later blocks, as far as 275 seconds, are lists of their own, and a block moves into the wheel as a whole when the one
-//! before it begins; only what lies beyond waits in a heap. The slot at hand is kept sorted. So putting an event in is a push to a
-//! list, and taking one out a step through a bitmap, whatever the number of events pending.
+//! Events wait in lists by when they are due, sorted only as far as is needed now: the next 8 microseconds have a list, and so has
+//! each 8 microseconds after that up to the next whole 2.1 milliseconds; each 2.1 milliseconds up to the next whole 537; and so on,
+//! 256 lists to a level. When the lists of a level are used up, the next list of the level above is dealt out to
+//! them. So putting an event in is a push to a list, taking one out a step through a bitmap, and each event is dealt out once for each
+//! level, whatever the number of events pending. Since there are few lists, their ends stay in the processor's
+//! caches.
+//!
+//! The events of the first list, or of several, are at hand: they are sorted. A list of few events need not be dealt out before.
 //!
 //! Events at one instant happen in the order in which they were put in: that is what makes a run
 //! repeatable.
@@ -11,26 +15,19 @@
 mod lists;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use aqmkit_base::Instant;
 
 use lists::{List, Pool};
 
-/// log2 of a slot's width in nanoseconds.
-const SLOT_BITS: u32 = 15;
-/// log2 of the number of slots.
-const WHEEL_BITS: u32 = 14;
-const SLOTS: usize = 1 << WHEEL_BITS;
-/// log2 of the number of slots of a block: half a wheel, so that two blocks always fit.
-const BLOCK_BITS: u32 = WHEEL_BITS - 1;
-/// How many blocks have a list.
-const BLOCKS: usize = 1 << 10;
-/// With so many events pending, what they are about is in no cache, and it pays to know several at a time: then so many slots are
-/// at hand together, until there are enough events in them. With fewer, a slot each is quicker by a fourteenth (`examples/dumbbell`).
-const MANY: usize = 1 << 15;
-const SPAN: u64 = 16;
-const ENOUGH: usize = 48;
+/// log2 of the nanoseconds that a list of the lowest level spans.
+const SPAN_BITS: u32 = 13;
+/// log2 of the number of lists of a level.
+const LEVEL_BITS: u32 = 8;
+const WIDTH: usize = 1 << LEVEL_BITS;
+const LEVELS: usize = (u64::BITS - SPAN_BITS).div_ceil(LEVEL_BITS) as usize;
+/// So few events are at hand without being dealt out further: among more, finding the place of one that is put in takes longer.
+const FEW: usize = 32;
 
 /// An event with its time and its place in the order of events at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,48 +37,66 @@ struct Entry<E> {
     what: E,
 }
 
+/// The lists of one level.
+#[derive(Clone, Debug)]
+struct Level {
+    lists: [List; WIDTH],
+    /// One bit for each list that has any events.
+    occupied: [u64; WIDTH / 64],
+}
+
+impl Level {
+    const EMPTY: Level = Level { lists: [List::EMPTY; WIDTH], occupied: [0; WIDTH / 64] };
+
+    /// The first list from `start` on that has any events.
+    fn first(&self, start: usize) -> Option<usize> {
+        let mut word = start / 64;
+        let mut bits = self.occupied.get(word)? & (u64::MAX << (start % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *self.occupied.get(word)?;
+        }
+        Some(word * 64 + bits.trailing_zeros() as usize)
+    }
+}
+
 /// A queue of events in time order. `E` is a small plain value.
 #[derive(Clone, Debug)]
 pub struct Agenda<E> {
-    /// Pending events of the slot at hand, latest first.
-    current: Vec<Entry<E>>,
-    /// The slot at hand, counted from time zero.
-    slot: u64,
-    /// The events of each later slot.
-    slots: Vec<List>,
-    /// One bit for each slot that has any.
-    occupied: Vec<u64>,
-    /// The events of each block that is not in the wheel.
-    blocks: Vec<List>,
+    /// The events at hand, latest first.
+    hand: Vec<Entry<E>>,
+    /// All pending events before this time are at hand.
+    hand_ends: u64,
+    /// The beginning of the last list that has come to hand or been dealt out, in spans of the lowest level. An event is on the level
+    /// of the highest digit (of 8 bits) in which its own place differs from this, in the list of its own digit.
+    place: u64,
+    levels: Vec<Level>,
     pool: Pool<E>,
-    /// Events on their way from a block into the wheel: empty between calls.
+    /// Events that are being dealt out: empty between calls.
     moving: Vec<Entry<E>>,
-    /// The first block that is not in the wheel.
-    next_block: u64,
-    /// Events beyond the last block that has a list.
-    far: BinaryHeap<Reverse<Entry<E>>>,
-    in_wheel: usize,
-    in_blocks: usize,
+    /// Events not at hand.
+    waiting: usize,
     order: u64,
 }
 
 impl<E: Copy + Ord> Default for Agenda<E> {
     fn default() -> Self {
         Agenda {
-            current: Vec::new(),
-            slot: 0,
-            slots: vec![List::EMPTY; SLOTS],
-            occupied: vec![0; SLOTS / 64],
-            blocks: vec![List::EMPTY; BLOCKS],
+            hand: Vec::new(),
+            hand_ends: 0,
+            place: 0,
+            levels: vec![Level::EMPTY; LEVELS],
             pool: Pool::default(),
             moving: Vec::new(),
-            next_block: 2,
-            far: BinaryHeap::new(),
-            in_wheel: 0,
-            in_blocks: 0,
+            waiting: 0,
             order: 0,
         }
     }
+}
+
+/// Where on its level a place is.
+fn digit(place: u64, level: usize) -> usize {
+    (place >> (level as u32 * LEVEL_BITS)) as usize % WIDTH
 }
 
 impl<E: Copy + Ord> Agenda<E> {
@@ -89,31 +104,26 @@ impl<E: Copy + Ord> Agenda<E> {
     pub fn put(&mut self, at: Instant, what: E) {
         self.order += 1;
         let (at, order) = (at.as_nanos(), self.order);
-        if at >> SLOT_BITS <= self.slot {
-            let place = self.current.partition_point(|e| (e.at, e.order) > (at, order));
-            self.current.insert(place, Entry { at, order, what });
+        if at < self.hand_ends {
+            // From the end: what is put in here is mostly that a link is free soon.
+            let sooner = self.hand.iter().rev().take_while(|e| e.at <= at).count();
+            self.hand.insert(self.hand.len() - sooner, Entry { at, order, what });
         } else {
             self.put_later(at, order, what);
+            self.waiting += 1;
         }
     }
 
-    /// Puts an event in that lies beyond the slot at hand, or in a slot that is about to be at hand.
+    /// Puts an event into the list that it belongs to.
     #[inline(always)]
     fn put_later(&mut self, at: u64, order: u64, what: E) {
-        let slot = at >> SLOT_BITS;
-        let block = slot >> BLOCK_BITS;
-        if block < self.next_block {
-            let place = slot as usize & (SLOTS - 1);
-            self.pool.put(&mut self.slots[place], at, order, what);
-            self.occupied[place / 64] |= 1 << (place % 64);
-            self.in_wheel += 1;
-        } else if block - self.next_block < BLOCKS as u64 {
-            let place = block as usize & (BLOCKS - 1);
-            self.pool.put(&mut self.blocks[place], at, order, what);
-            self.in_blocks += 1;
-        } else {
-            self.far.push(Reverse(Entry { at, order, what }));
-        }
+        let place = at >> SPAN_BITS;
+        let highest = ((place ^ self.place) | 1).ilog2();
+        let level = (highest / LEVEL_BITS) as usize;
+        let index = digit(place, level);
+        let level = &mut self.levels[level];
+        self.pool.put(&mut level.lists[index], at, order, what);
+        level.occupied[index / 64] |= 1 << (index % 64);
     }
 
     /// Takes the earliest event out.
@@ -121,29 +131,29 @@ impl<E: Copy + Ord> Agenda<E> {
         self.take_until(Instant::FAR_FUTURE)
     }
 
-    /// Goes on to the next slot with events if the one at hand is used up; whether it did.
-    pub fn turn(&mut self) -> bool {
-        self.current.is_empty() && self.advance().is_some()
+    /// Brings the next events to hand if there are none: one list, or several of up to so many events together. Whether it did.
+    pub fn turn(&mut self, together: usize) -> bool {
+        self.hand.is_empty() && self.advance(together).is_some()
     }
 
-    /// The events of the slot at hand, latest first. What they cause may yet come between them.
-    pub fn at_hand(&self) -> impl ExactSizeIterator<Item = E> {
-        self.current.iter().map(|entry| entry.what)
+    /// The events at hand, latest first. What they cause may yet come between them.
+    pub fn at_hand(&self) -> impl ExactSizeIterator<Item = (Instant, E)> {
+        self.hand.iter().map(|entry| (Instant::from_nanos(entry.at), entry.what))
     }
 
     /// Takes the earliest event out, if it is not after `end`.
     pub fn take_until(&mut self, end: Instant) -> Option<(Instant, E)> {
-        while self.current.is_empty() {
-            self.advance()?;
+        if self.hand.is_empty() {
+            self.advance(FEW)?;
         }
-        let entry = self.current.pop_if(|entry| entry.at <= end.as_nanos())?;
+        let entry = self.hand.pop_if(|entry| entry.at <= end.as_nanos())?;
         Some((Instant::from_nanos(entry.at), entry.what))
     }
 
     /// How many events are pending.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.current.len() + self.in_wheel + self.in_blocks + self.far.len()
+        self.hand.len() + self.waiting
     }
 
     /// Whether none is.
@@ -152,98 +162,57 @@ impl<E: Copy + Ord> Agenda<E> {
         self.len() == 0
     }
 
-    /// Goes on to the next slot that has events and sorts them.
-    fn advance(&mut self) -> Option<()> {
-        if self.in_wheel == 0 {
-            let block = self.first_block_with_events()?;
-            // The slot before the block, so that its first one is ahead.
-            self.slot = (block << BLOCK_BITS) - 1;
-            self.bring_blocks_before(block + 1);
-        }
-        let first = self.next_occupied()?;
-        self.collect(first);
-        if self.len() >= MANY {
-            while let Some(slot) = self.next_occupied()
-                && slot < first + SPAN
-                && self.current.len() < ENOUGH
-            {
-                self.collect(slot);
+    /// Brings the next events to hand: those of the first list, dealt out until there are no more than `together`, and of
+    /// lists after it as long as there are no more than that.
+    fn advance(&mut self, together: usize) -> Option<()> {
+        let (level, first) = loop {
+            let (level, index) = self.first()?;
+            if level == 0 || self.levels[level].lists[index].len() <= together {
+                break (level, index);
             }
+            self.deal_out(level, index);
+        };
+        let mut next = Some(first);
+        while let Some(index) = next {
+            self.turn_to(level, index);
+            while self.pool.take_piece(&mut self.levels[level].lists[index], &mut self.hand) {}
+            let room = together.saturating_sub(self.hand.len());
+            let level = &self.levels[level];
+            next = level.first(index).filter(|after| level.lists[*after].len() <= room);
         }
-        if self.current.len() > 1 {
-            self.current.sort_unstable_by_key(|e| Reverse((e.at, e.order)));
+        self.waiting -= self.hand.len();
+        let shift = level as u32 * LEVEL_BITS;
+        let ends = ((self.place >> shift) + 1) << shift;
+        // The very last list ends where times do.
+        self.hand_ends = ends.saturating_mul(1 << SPAN_BITS);
+        if self.hand.len() > 1 {
+            self.hand.sort_unstable_by_key(|e| Reverse((e.at, e.order)));
         }
         Some(())
     }
 
-    /// The first block outside of the wheel that has events.
-    fn first_block_with_events(&self) -> Option<u64> {
-        let mut listed = self.next_block..self.next_block + BLOCKS as u64;
-        let listed = if self.in_blocks == 0 {
-            None
-        } else {
-            listed.find(|block| !self.blocks[*block as usize & (BLOCKS - 1)].is_empty())
-        };
-        listed.or_else(|| self.far.peek().map(|Reverse(e)| e.at >> SLOT_BITS >> BLOCK_BITS))
+    /// The first list that has any events: its level and index. It is on the lowest level that has any, since the lists of a level
+    /// all lie within one of the level above.
+    fn first(&self) -> Option<(usize, usize)> {
+        self.levels.iter().enumerate().find_map(|(level, l)| Some((level, l.first(digit(self.place, level))?)))
     }
 
-    /// Moves the events of all blocks before `end` into the wheel, and from the heap what then has a list.
-    fn bring_blocks_before(&mut self, end: u64) {
-        if end <= self.next_block {
-            return;
-        }
-        // Beyond a whole turn of lists there is nothing in them.
-        for block in self.next_block..end.min(self.next_block + BLOCKS as u64) {
-            self.next_block = block + 1;
-            let mut list = std::mem::replace(&mut self.blocks[block as usize & (BLOCKS - 1)], List::EMPTY);
-            while self.pool.take_piece(&mut list, &mut self.moving) {
-                self.in_blocks -= self.moving.len();
-                while let Some(Entry { at, order, what }) = self.moving.pop() {
-                    self.put_later(at, order, what);
-                }
-            }
-        }
-        self.next_block = end;
-        let listed = (self.next_block + BLOCKS as u64) << BLOCK_BITS << SLOT_BITS;
-        while self.far.peek().is_some_and(|Reverse(e)| e.at < listed) {
-            if let Some(Reverse(entry)) = self.far.pop() {
-                self.put_later(entry.at, entry.order, entry.what);
-            }
-        }
+    /// Makes the beginning of a list that is about to be emptied the place.
+    fn turn_to(&mut self, level: usize, index: usize) {
+        let shift = level as u32 * LEVEL_BITS;
+        self.place = (self.place >> shift >> LEVEL_BITS << LEVEL_BITS | index as u64) << shift;
+        self.levels[level].occupied[index / 64] &= !(1 << (index % 64));
     }
 
-    /// Makes a slot of the wheel the one at hand: its events come to those in `current`.
-    fn collect(&mut self, slot: u64) {
-        self.slot = slot;
-        self.bring_blocks_before((slot >> BLOCK_BITS) + 2);
-        let place = slot as usize & (SLOTS - 1);
-        let before = self.current.len();
-        while self.pool.take_piece(&mut self.slots[place], &mut self.current) {}
-        self.in_wheel -= self.current.len() - before;
-        self.occupied[place / 64] &= !(1 << (place % 64));
-    }
-
-    /// The first slot after the one at hand that has a list.
-    fn next_occupied(&self) -> Option<u64> {
-        if self.in_wheel == 0 {
-            return None;
-        }
-        let start = (self.slot as usize + 1) & (SLOTS - 1);
-        let words = self.occupied.len();
-        let first = self.occupied[start / 64] & (u64::MAX << (start % 64));
-        let mut word = start / 64;
-        let mut bits = first;
-        // One word more than there are: the first one is looked at again for its lower bits.
-        for _ in 0..=words {
-            if bits != 0 {
-                let place = word * 64 + bits.trailing_zeros() as usize;
-                let ahead = place.wrapping_sub(start) & (SLOTS - 1);
-                return Some(self.slot + 1 + ahead as u64);
+    /// Deals the events of a list out to the levels below.
+    fn deal_out(&mut self, level: usize, index: usize) {
+        self.turn_to(level, index);
+        let mut list = std::mem::replace(&mut self.levels[level].lists[index], List::EMPTY);
+        while self.pool.take_piece(&mut list, &mut self.moving) {
+            while let Some(Entry { at, order, what }) = self.moving.pop() {
+                self.put_later(at, order, what);
             }
-            word = (word + 1) % words;
-            bits = self.occupied[word];
         }
-        None
     }
 }
 
@@ -264,25 +233,47 @@ mod tests {
         assert!(agenda.is_empty());
     }
 
-    /// So many that several slots are at hand together, and what the events cause comes between them.
+    /// So many that lists are dealt out and several are at hand together, and what the events cause comes between them.
     #[test]
     fn very_many_come_in_time_order() {
+        const MANY: usize = 1 << 16;
+        const TOGETHER: usize = 40;
         let mut agenda = Agenda::default();
         let mut rng = aqmkit_base::Rng::stream(1, "agenda");
         let mut due = || Instant::from_nanos((rng.uniform() * 1e9) as u64);
-        for n in 0..2 * MANY {
+        for n in 0..MANY {
             agenda.put(due(), n);
         }
         let (mut last, mut taken, mut together) = ((Instant::ZERO, 0), 0, 0);
-        while let Some((at, n)) = agenda.take() {
+        loop {
+            if agenda.turn(TOGETHER) {
+                together = together.max(agenda.at_hand().len());
+            }
+            let Some((at, n)) = agenda.take() else { break };
             assert!((at, n) > last, "{n} at {at:?} after {last:?}");
-            (last, taken, together) = ((at, n), taken + 1, together.max(agenda.at_hand().len()));
-            if n < 2 * MANY {
-                agenda.put(at + aqmkit_base::Duration::from_nanos(100_000), n + 2 * MANY);
+            (last, taken) = ((at, n), taken + 1);
+            if n < MANY {
+                agenda.put(at + aqmkit_base::Duration::from_nanos(100_000), n + MANY);
             }
         }
-        assert_eq!(taken, 4 * MANY);
-        assert!(together >= ENOUGH / 2, "never more than {together} at hand");
+        assert_eq!(taken, 2 * MANY);
+        assert!((TOGETHER / 2..=TOGETHER).contains(&together), "never more than {together} at hand");
+    }
+
+    /// The last list of the highest level ends where times do.
+    #[test]
+    fn the_end_of_time_comes_last() {
+        let mut agenda = Agenda::default();
+        let ends = [u64::MAX, u64::MAX - 1, 1 << 63, u64::MAX, 5];
+        for (n, at) in ends.into_iter().enumerate() {
+            agenda.put(Instant::from_nanos(at), n);
+        }
+        assert_eq!(agenda.take(), Some((Instant::from_nanos(5), 4)));
+        assert_eq!(agenda.take(), Some((Instant::from_nanos(1 << 63), 2)));
+        assert_eq!(agenda.take(), Some((Instant::from_nanos(u64::MAX - 1), 1)));
+        agenda.put(Instant::FAR_FUTURE, 5);
+        let rest: Vec<usize> = std::iter::from_fn(|| agenda.take()).map(|(_, n)| n).collect();
+        assert_eq!(rest, [0, 3, 5]);
     }
 
     proptest! {

@@ -5,6 +5,7 @@
 //! object that draws it: the same scenario gives the same [`Output`], bit by bit, on every machine.
 
 pub mod agenda;
+mod fetch;
 mod link;
 mod meter;
 pub mod observe;

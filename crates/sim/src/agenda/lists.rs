@@ -5,12 +5,14 @@
 //! was a third of all time.
 
 use super::Entry;
+use crate::fetch::fetch;
 
 /// Events in a piece: with those of 24 bytes that the world has, four lines of cache.
 const PIECE: usize = 10;
 const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Piece<E> {
     entries: [Entry<E>; PIECE],
     /// The next piece of the list, which is full, or of those that are free.
@@ -24,10 +26,15 @@ struct Piece<E> {
 pub(super) struct List {
     first: u32,
     filled: u32,
+    len: u32,
 }
 
 impl List {
-    pub(super) const EMPTY: List = List { first: NIL, filled: PIECE as u32 };
+    pub(super) const EMPTY: List = List { first: NIL, filled: PIECE as u32, len: 0 };
+
+    pub(super) fn len(self) -> usize {
+        self.len as usize
+    }
 
     pub(super) fn is_empty(self) -> bool {
         self.first == NIL
@@ -55,11 +62,12 @@ impl<E: Copy> Pool<E> {
     #[inline(always)]
     pub(super) fn put(&mut self, list: &mut List, at: u64, order: u64, what: E) {
         if list.filled as usize == PIECE {
-            *list = List { first: self.piece(list.first, Entry { at, order, what }), filled: 0 };
+            *list = List { first: self.piece(list.first, Entry { at, order, what }), filled: 0, len: list.len };
         }
         let entry = &mut self.pieces[list.first as usize].entries[list.filled as usize];
         (entry.at, entry.order, entry.what) = (at, order, what);
         list.filled += 1;
+        list.len += 1;
     }
 
     /// A piece before `next`. Whatever is in it is not part of the list yet.
@@ -81,8 +89,15 @@ impl<E: Copy> Pool<E> {
         let index = list.first;
         let piece = &mut self.pieces[index as usize];
         to.extend_from_slice(&piece.entries[..list.filled as usize]);
-        *list = List { first: std::mem::replace(&mut piece.next, self.free), filled: PIECE as u32 };
+        *list = List {
+            first: std::mem::replace(&mut piece.next, self.free),
+            filled: PIECE as u32,
+            len: list.len - list.filled,
+        };
         self.free = index;
+        if let Some(next) = self.pieces.get(list.first as usize) {
+            fetch(next);
+        }
         true
     }
 }

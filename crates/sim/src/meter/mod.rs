@@ -19,6 +19,7 @@ use queue::{QueueMark, QueueTime};
 pub(crate) use report::{GroupInfo, Names};
 use series::SeriesBuilder;
 
+use crate::fetch::fetch;
 use crate::output::{ExchangeRecord, Series};
 use crate::packet::Flight;
 use crate::responses::Grid;
@@ -215,9 +216,10 @@ impl Meter {
         &mut self.apps[app as usize]
     }
 
-    /// Data segments and datagrams of an application so far.
-    pub(crate) fn packets_of(&self, app: u32) -> u64 {
-        self.apps[app as usize].packets
+    /// Fetches an application's counters.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, app: u32) {
+        fetch(&self.apps[app as usize]);
     }
 
     /// An exchange has ended.

@@ -1,64 +1,111 @@
-//! Looking ahead: reading what the next events are about before they happen.
+//! Looking ahead: fetching what the next events are about before they happen.
 //!
-//! With many connections nothing that an event needs is in the processor's caches, and events that happen one after the other wait
-//! for memory one after the other. Reads that do not depend on each other wait together. So when a slot of the
-//! agenda comes to hand, a little of every packet, connection and application that its events are about is read. Nothing is
-//! changed, and nothing follows from what is read.
+//! When events come to hand, the packets, connections and applications that they are about are fetched into the caches
+//! all together, in rounds: a packet has to be there before it can say which connection it is for, and a
+//! connection before it can say whether a response is complete, which its application will want to know.
 
-use std::hint::black_box;
+use aqmkit_base::Instant;
 
 use super::{Happening, World};
+use crate::fetch::fetch;
 use crate::packet::{Body, Side};
 
 /// From so many connections on they do not fit into the caches near the processor: some 600 bytes each.
 const MANY: usize = 4096;
-/// Fewer events than this have too little to wait for together: reading twice then costs what waiting together saves
-/// (`examples/million`: with some 10 at hand nothing is gained).
-const SEVERAL: usize = 24;
+/// So many events are at hand together then: what they need has to fit into the caches as well.
+const TOGETHER: usize = 64;
 
-/// What the events at hand are about: reused from slot to slot.
+/// What the events at hand are about: reused from time to time.
 #[derive(Default)]
 pub(super) struct Ahead {
-    ends: Vec<(u32, Side)>,
-    apps: Vec<u32>,
+    packets: Vec<u32>,
+    timers: Vec<(Instant, u32, Side)>,
+    wakes: Vec<u32>,
+    /// Bytes that come for the client of a connection.
+    data: Vec<(u32, u32)>,
+    readers: Vec<u32>,
 }
 
 impl World<'_> {
-    /// Reads a little of what the events at hand are about.
-    ///
-    /// In three rounds of little else than reading, since the processor waits together only for what it finds within some hundred
-    /// instructions: a packet has to be there before it can say which connection it is for, and a connection before it
-    /// can say whose it is.
-    pub(super) fn look_ahead(&mut self) {
-        if self.conns.len() < MANY || self.agenda.at_hand().len() < SEVERAL {
-            return;
+    /// Brings the next events to hand if there are none.
+    #[inline]
+    pub(super) fn turn(&mut self) {
+        if self.conns.len() >= MANY && self.agenda.turn(TOGETHER) {
+            let mut ahead = std::mem::take(&mut self.ahead);
+            self.fetch_first(&mut ahead);
+            self.fetch_connections(&mut ahead);
+            self.fetch_applications(&mut ahead);
+            self.ahead = ahead;
         }
-        let Ahead { mut ends, mut apps } = std::mem::take(&mut self.ahead);
-        let mut seen = 0;
-        for happening in self.agenda.at_hand() {
+    }
+
+    /// What the events name themselves.
+    fn fetch_first(&self, ahead: &mut Ahead) {
+        for (at, happening) in self.agenda.at_hand() {
             match happening {
                 Happening::Arrival { packet } => {
-                    let flight = self.arena.get(packet);
-                    seen ^= u64::from(flight.len);
-                    if let Body::Segment { conn, to, .. } = flight.body {
-                        ends.push((conn, to));
-                    }
+                    fetch(self.arena.get(packet));
+                    ahead.packets.push(packet);
                 }
-                Happening::Timer { conn, side, .. } => ends.push((conn, side)),
-                Happening::Thought { conn, .. } => ends.push((conn, Side::Server)),
-                Happening::Wake { app } => apps.push(app),
+                Happening::Timer { conn, side, .. } => {
+                    self.conns[conn as usize].fetch_common();
+                    ahead.timers.push((at, conn, side));
+                }
+                Happening::Thought { conn, .. } => {
+                    self.conns[conn as usize].fetch_requests();
+                    self.conns[conn as usize].fetch(Side::Server);
+                }
+                Happening::Wake { app } => {
+                    fetch(&self.apps[app as usize]);
+                    ahead.wakes.push(app);
+                }
                 _ => {}
             }
         }
-        for (conn, side) in ends.drain(..) {
-            let (read, app) = self.read(conn, side);
-            seen ^= read;
-            apps.push(app);
+    }
+
+    /// What packets, timers and applications lead to.
+    fn fetch_connections(&self, ahead: &mut Ahead) {
+        while let Some(packet) = ahead.packets.pop() {
+            let flight = self.arena.get(packet);
+            let Body::Segment { conn, to, ref segment, .. } = flight.body else { continue };
+            let connection = &self.conns[conn as usize];
+            connection.fetch(to);
+            if segment.len > 0 {
+                connection.fetch_requests();
+            }
+            match to {
+                Side::Client => ahead.data.push((conn, segment.len)),
+                Side::Server => self.meter.fetch(flight.app),
+            }
         }
-        for app in apps.drain(..) {
-            seen ^= u64::from(self.apps[app as usize].index) ^ self.meter.packets_of(app);
+        while let Some((at, conn, side)) = ahead.timers.pop() {
+            let connection = &self.conns[conn as usize];
+            if connection.is_due(side, at) {
+                connection.fetch(side);
+            }
         }
-        black_box(seen);
-        self.ahead = Ahead { ends, apps };
+        while let Some(app) = ahead.wakes.pop() {
+            let app = &self.apps[app as usize];
+            app.fetch_model();
+            if let Some((_, conn)) = app.conns.iter().next() {
+                self.conns[conn as usize].fetch(Side::Client);
+                self.conns[conn as usize].fetch_requests();
+            }
+        }
+    }
+
+    /// Whom a response will reach.
+    fn fetch_applications(&self, ahead: &mut Ahead) {
+        while let Some((conn, bytes)) = ahead.data.pop() {
+            let connection = &self.conns[conn as usize];
+            if connection.will_respond(bytes) {
+                fetch(&self.apps[connection.app as usize]);
+                ahead.readers.push(connection.app);
+            }
+        }
+        while let Some(app) = ahead.readers.pop() {
+            self.apps[app as usize].fetch_model();
+        }
     }
 }

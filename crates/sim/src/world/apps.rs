@@ -4,6 +4,7 @@ use aqmkit_base::{Ecn, FlowKey, Instant, Rng};
 use aqmkit_flows::traffic::{self, Action, Application, Cx, Exchange};
 
 use super::{Happening, World};
+use crate::fetch::fetch;
 use crate::packet::{Body, Flight};
 use crate::scenario::Scenario;
 
@@ -20,6 +21,14 @@ pub(super) struct App {
     stopped: bool,
     /// Its open connections.
     pub(super) conns: Conns,
+}
+
+impl App {
+    /// Fetches the model.
+    #[inline(always)]
+    pub(super) fn fetch_model(&self) {
+        fetch(&*self.model);
+    }
 }
 
 /// The open connections of an application: its own numbers and the world's. Most have one at a time, which

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::ends::{End, Says};
 use super::{Happening, World};
+use crate::fetch::fetch;
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Delays;
 
@@ -23,19 +24,16 @@ pub(super) struct Request {
 /// A connection. Its slot is used again after it ends; `generation` tells its users apart.
 ///
 /// Of a million connections hardly any is in the processor's caches, and each line of 64 bytes that an event needs is a wait for
-/// memory. So a connection begins with a line, its ends take four each, and what every event needs shares the ninth.
+/// memory. So a connection begins with a line, its ends take four each, what every event needs shares the ninth, and
+/// the tenth has the requests.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Connection {
     ends: [End; 2],
-    /// When the pending timer event of each end is.
-    armed: [Instant; 2],
+    timers: [Timer; 2],
     /// The rest of the round trip, on the way to the server.
     extra: Duration,
-    /// Bytes of all requests that were answered, and of all responses that came.
-    requested: u64,
-    responded: u64,
-    app: u32,
+    pub(super) app: u32,
     /// The way to the client; the next one is that to the server.
     way: u32,
     serial: u32,
@@ -44,8 +42,57 @@ pub(super) struct Connection {
     local: traffic::Conn,
     generation: u16,
     group: u16,
+    /// Bytes of all requests that were answered, and of all responses that came.
+    requested: u64,
+    responded: u64,
     /// Most connections never have two.
     requests: SmallVec<[Request; 1]>,
+}
+
+/// When one end of a connection wants to be called.
+///
+/// It stands here beside being known to the end, so that an event that has come too early, as most do, does
+/// not need the end.
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    due: Instant,
+    /// When the pending event is.
+    armed: Instant,
+}
+
+impl Timer {
+    const OFF: Timer = Timer { due: Instant::FAR_FUTURE, armed: Instant::FAR_FUTURE };
+}
+
+impl Connection {
+    /// Fetches what every event at this side needs.
+    #[inline(always)]
+    pub(super) fn fetch(&self, side: Side) {
+        fetch(&self.ends[side as usize]);
+        self.fetch_common();
+    }
+
+    /// Fetches the line that the ends share.
+    #[inline(always)]
+    pub(super) fn fetch_common(&self) {
+        fetch(&self.timers);
+    }
+
+    #[inline(always)]
+    pub(super) fn fetch_requests(&self) {
+        fetch(&self.requests);
+    }
+
+    /// Whether an end wants to be called at this time.
+    pub(super) fn is_due(&self, side: Side, at: Instant) -> bool {
+        self.timers[side as usize].due <= at
+    }
+
+    /// Whether so many bytes more complete a response, if they are the next.
+    pub(super) fn will_respond(&self, bytes: u32) -> bool {
+        let delivered = self.ends[Side::Client as usize].delivered() + u64::from(bytes);
+        self.requests.first().is_some_and(|first| delivered >= self.responded.saturating_add(first.response))
+    }
 }
 
 impl World<'_> {
@@ -64,7 +111,7 @@ impl World<'_> {
         self.serial += 1;
         let connection = Connection {
             ends: [End::new(profile, group.client_phase[client]), End::new(profile, group.server_phase[server])],
-            armed: [Instant::FAR_FUTURE; 2],
+            timers: [Timer::OFF; 2],
             app,
             local,
             generation: 0,
@@ -95,15 +142,6 @@ impl World<'_> {
                 self.conns.len() as u32 - 1
             }
         }
-    }
-
-    /// Reads a word of each part of a connection that an event at this side of it needs; what, says nothing. And whose it is.
-    #[inline(always)]
-    pub(super) fn read(&self, conn: u32, side: Side) -> (u64, u32) {
-        let c = &self.conns[conn as usize];
-        let end = &c.ends[side as usize];
-        let parts = end.delivered() ^ end.known_delivered(Side::Server) ^ u64::from(end.timeouts());
-        (parts ^ c.requests.len() as u64, c.app)
     }
 
     /// Gives a connection's slot back. Packets and timers of the old connection find another generation.
@@ -163,9 +201,10 @@ impl World<'_> {
         if side == Side::Server {
             self.meter.sent(connection.app).timeouts += end.timeouts() - timeouts;
         }
-        for segment in out.segments.drain(..) {
+        for segment in &mut out.segments {
             self.send_segment(conn, side, segment);
         }
+        out.segments.clear();
         for packet in out.packets.drain(..) {
             self.send_packet(conn, side, packet);
         }
@@ -178,7 +217,8 @@ impl World<'_> {
         self.says.push(out);
     }
 
-    fn send_segment(&mut self, conn: u32, from: Side, segment: Segment) {
+    /// Sends a segment, whose options it takes.
+    fn send_segment(&mut self, conn: u32, from: Side, segment: &mut Segment) {
         let c = &self.conns[conn as usize];
         let profile = &self.groups[usize::from(c.group)].profile;
         if from == Side::Server && segment.len > 0 {
@@ -186,10 +226,13 @@ impl World<'_> {
             sent.packets += 1;
             sent.retransmissions += u32::from(segment.retransmission);
         }
-        let len = profile.wire_len(&segment).0 as u32;
+        let len = profile.wire_len(segment).0 as u32;
         let ecn = segment.ecn;
-        let body = Body::Segment { conn, generation: c.generation, to: from.other(), segment };
-        self.launch(conn, from, body, len, ecn);
+        let (generation, to) = (c.generation, from.other());
+        self.launch(conn, from, len, ecn, |body| {
+            let segment = Segment { options: std::mem::take(&mut segment.options), ..*segment };
+            *body = Body::Segment { conn, generation, to, segment };
+        });
     }
 
     fn send_packet(&mut self, conn: u32, from: Side, packet: Packet) {
@@ -198,16 +241,18 @@ impl World<'_> {
         if matches!(packet.content, Content::Data(_)) {
             self.meter.sent(c.app).packets += 1;
         }
-        let body = Body::Rate { conn, generation: c.generation, to: from.other(), packet };
-        self.launch(conn, from, body, header.0 as u32 + packet.len, packet.ecn);
+        let (generation, to) = (c.generation, from.other());
+        let (len, ecn) = (header.0 as u32 + packet.len, packet.ecn);
+        self.launch(conn, from, len, ecn, |body| *body = Body::Rate { conn, generation, to, packet });
     }
 
-    /// A packet of a connection begins its way.
+    /// A packet of a connection begins its way. Its body is written in place: to copy at once what was written a moment ago in
+    /// smaller pieces stalls the processor.
     #[inline(always)]
-    fn launch(&mut self, conn: u32, from: Side, body: Body, len: u32, ecn: Ecn) {
+    fn launch(&mut self, conn: u32, from: Side, len: u32, ecn: Ecn, load: impl FnOnce(&mut Body)) {
         let c = &self.conns[conn as usize];
         let (id, flight) = self.arena.claim();
-        flight.body = body;
+        load(&mut flight.body);
         (flight.sent, flight.queued) = (self.now, self.now);
         flight.flow = FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client));
         flight.way = c.way + u32::from(from == Side::Client);
@@ -258,31 +303,39 @@ impl World<'_> {
         }
     }
 
-    /// Puts an end's deadline on the agenda. An event that is pending for an earlier time will look again when it comes, so
-    /// a deadline that moves later costs nothing.
+    /// Takes note of when an end wants to be called.
     #[inline]
     fn arm(&mut self, conn: u32, side: Side) {
         let c = &mut self.conns[conn as usize];
         let profile = &self.groups[usize::from(c.group)].profile;
-        let Some(deadline) = c.ends[side as usize].deadline(profile, self.now) else { return };
-        if deadline < c.armed[side as usize] {
-            c.armed[side as usize] = deadline;
-            self.agenda.put(deadline.max(self.now), Happening::Timer { conn, generation: c.generation, side });
+        let deadline = c.ends[side as usize].deadline(profile, self.now);
+        c.timers[side as usize].due = deadline.unwrap_or(Instant::FAR_FUTURE);
+        self.wait(conn, side);
+    }
+
+    /// Puts an end's deadline on the agenda. An event that is pending for an earlier time will look again when it comes, so
+    /// a deadline that moves later costs nothing.
+    #[inline]
+    fn wait(&mut self, conn: u32, side: Side) {
+        let c = &mut self.conns[conn as usize];
+        let Timer { due, armed } = &mut c.timers[side as usize];
+        if due < armed {
+            *armed = *due;
+            self.agenda.put((*due).max(self.now), Happening::Timer { conn, generation: c.generation, side });
         }
     }
 
     pub(super) fn timer(&mut self, conn: u32, generation: u16, side: Side) {
         let c = &mut self.conns[conn as usize];
-        if c.generation != generation || c.armed[side as usize] > self.now {
+        let timer = &mut c.timers[side as usize];
+        if c.generation != generation || timer.armed > self.now {
             return;
         }
-        c.armed[side as usize] = Instant::FAR_FUTURE;
-        let profile = &self.groups[usize::from(c.group)].profile;
-        match c.ends[side as usize].deadline(profile, self.now) {
-            Some(deadline) if deadline <= self.now => {
-                self.with_end(conn, side, End::on_deadline);
-            }
-            _ => self.arm(conn, side),
+        timer.armed = Instant::FAR_FUTURE;
+        if timer.due <= self.now {
+            self.with_end(conn, side, End::on_deadline);
+        } else {
+            self.wait(conn, side);
         }
     }
 
@@ -376,7 +429,8 @@ mod tests {
     fn what_a_million_have_in_memory_is_ten_lines_each() {
         assert_eq!(size_of::<End>(), 4 * 64);
         assert_eq!(size_of::<Connection>(), 10 * 64);
-        assert_eq!(std::mem::offset_of!(Connection, requests) % 64, 0);
+        assert_eq!(std::mem::offset_of!(Connection, timers) % 64, 0);
+        assert_eq!(std::mem::offset_of!(Connection, requested) % 64, 0);
         assert_eq!(size_of::<Flight>(), 2 * 64);
         assert_eq!(size_of::<Happening>(), 8);
     }

@@ -2,7 +2,7 @@
 //!
 //! A packet's journey reads from top to bottom: an application wants something ([`apps`]), its connection
 //! makes segments ([`connections`]), a packet goes from link to link (here) and is delivered ([`connections`] again).
-//! What many connections have in memory is read a little ahead of when it is needed ([`ahead`]).
+//! What many connections have in memory is fetched a little before it is needed ([`ahead`]).
 
 mod ahead;
 mod apps;
@@ -179,9 +179,7 @@ impl<'o> World<'o> {
     /// Lets everything happen that is due up to `end`; then the world stands at `end`.
     pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
-            if self.agenda.turn() {
-                self.look_ahead();
-            }
+            self.turn();
             let Some((at, happening)) = self.agenda.take_until(end) else { break };
             debug_assert!(at >= self.now, "time went backwards");
             self.now = at;
