@@ -3,10 +3,11 @@
 mod common;
 
 use aqmkit_base::{BitRate, Duration};
-use aqmkit_flows::transport::Profile;
+use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event};
+use aqmkit_flows::transport::{Kind, Profile};
 use aqmkit_sim::scenario::Delays;
 use aqmkit_sim::{Control, Error, Output, Scenario, run};
-use common::{Bulk, Poisson, dumbbell, finish, group, spec};
+use common::{Bulk, Poisson, dumbbell, finish, group, linux_with, spec};
 
 fn mixed(seed: u64) -> Scenario {
     let bulk = (0..20).map(|_| Box::new(Bulk) as _).collect();
@@ -79,4 +80,46 @@ fn a_scenario_that_contradicts_itself_is_refused() {
     assert!(refused(|s| s.groups[0].routes[0].forward.push(9)));
     assert!(refused(|s| s.groups[0].delays = Delays::Matrix(vec![])));
     assert!(refused(|s| s.links[0].rate = BitRate::default()));
+}
+
+/// Gets one page after the other, each on a connection of its own.
+struct Visitor;
+
+const PAGE: u64 = 5_000;
+
+impl Application for Visitor {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        let pause = Duration::from_secs_f64(cx.rng.uniform());
+        match event {
+            Event::Start | Event::Closed(_) => cx.want(Action::WakeAt(cx.now + pause)),
+            Event::Wake => {
+                cx.want(Action::Open { conn: Conn(0), server: 0 });
+                let think = Duration::from_millis(5);
+                cx.want(Action::Request { conn: Conn(0), request: 300, response: PAGE, think, close: true });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// With so many connections what they have in memory is fetched ahead, and slots of those that have ended are used again.
+#[test]
+fn thousands_of_connections_get_each_page_once() {
+    const VISITORS: u64 = 6_000;
+    let crowd = || {
+        let visitors = (0..VISITORS).map(|_| Box::new(Visitor) as _).collect();
+        let delays = Delays::Uniform(Duration::from_millis(10), Duration::from_millis(50));
+        let web = group("web", visitors, Profile::rfc(), delays.clone());
+        let rate_based = group("rate-based", vec![Box::new(Bulk) as _], linux_with(Kind::Tfrc), delays);
+        let udp = Poisson { mean: Duration::from_millis(2), len: 1000 };
+        let udp = group("udp", vec![Box::new(udp) as _], Profile::rfc(), Delays::None);
+        dumbbell(BitRate::from_mbps(1000), spec("fifo", r#"{"limit": 500}"#), vec![web, rate_based, udp], 0, 3)
+    };
+    let out = finish(crowd());
+    assert_eq!(out, finish(crowd()));
+    let web = out.flows.iter().filter(|f| f.connections > 0 && f.traffic == "web");
+    let (pages, bytes) = web.fold((0, 0), |(n, b), f| (n + f.connections, b + f.delivered_bytes[0]));
+    assert!(pages > 3 * VISITORS, "{pages}");
+    let all_but_the_last = (pages - VISITORS) * PAGE..=pages * PAGE;
+    assert!(all_but_the_last.contains(&bytes), "{bytes} of {pages} pages");
 }
