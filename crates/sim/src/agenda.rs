@@ -15,6 +15,7 @@
 mod lists;
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use aqmkit_base::Instant;
 
@@ -28,6 +29,8 @@ const WIDTH: usize = 1 << LEVEL_BITS;
 const LEVELS: usize = (u64::BITS - SPAN_BITS).div_ceil(LEVEL_BITS) as usize;
 /// So few events are at hand without being dealt out further: among more, finding the place of one that is put in takes longer.
 const FEW: usize = 32;
+/// With more events at hand, as where very many come at one instant, what is put in between them waits in a heap.
+const CROWD: usize = 1024;
 
 /// An event with its time and its place in the order of events at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +68,9 @@ impl Level {
 pub struct Agenda<E> {
     /// The events at hand, latest first.
     hand: Vec<Entry<E>>,
-    /// All pending events before this time are at hand.
+    /// Events put in between those at hand while these were a crowd.
+    between: BinaryHeap<Reverse<Entry<E>>>,
+    /// All pending events before this time are at hand, or between those.
     hand_ends: u64,
     /// The beginning of the last list that has come to hand or been dealt out, in spans of the lowest level. An event is on the level
     /// of the highest digit (of 8 bits) in which its own place differs from this, in the list of its own digit.
@@ -83,6 +88,7 @@ impl<E: Copy + Ord> Default for Agenda<E> {
     fn default() -> Self {
         Agenda {
             hand: Vec::new(),
+            between: BinaryHeap::new(),
             hand_ends: 0,
             place: 0,
             levels: vec![Level::EMPTY; LEVELS],
@@ -104,14 +110,22 @@ impl<E: Copy + Ord> Agenda<E> {
     pub fn put(&mut self, at: Instant, what: E) {
         self.order += 1;
         let (at, order) = (at.as_nanos(), self.order);
-        if at < self.hand_ends {
+        if at >= self.hand_ends {
+            self.put_later(at, order, what);
+            self.waiting += 1;
+        } else if self.hand.len() <= CROWD {
             // From the end: what is put in here is mostly that a link is free soon.
             let sooner = self.hand.iter().rev().take_while(|e| e.at <= at).count();
             self.hand.insert(self.hand.len() - sooner, Entry { at, order, what });
         } else {
-            self.put_later(at, order, what);
-            self.waiting += 1;
+            self.put_between(Entry { at, order, what });
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_between(&mut self, entry: Entry<E>) {
+        self.between.push(Reverse(entry));
     }
 
     /// Puts an event into the list that it belongs to.
@@ -133,7 +147,7 @@ impl<E: Copy + Ord> Agenda<E> {
 
     /// Brings the next events to hand if there are none: one list, or several of up to so many events together. Whether it did.
     pub fn turn(&mut self, together: usize) -> bool {
-        self.hand.is_empty() && self.advance(together).is_some()
+        self.hand.is_empty() && self.between.is_empty() && self.advance(together).is_some()
     }
 
     /// The events at hand, latest first. What they cause may yet come between them.
@@ -143,6 +157,9 @@ impl<E: Copy + Ord> Agenda<E> {
 
     /// Takes the earliest event out, if it is not after `end`.
     pub fn take_until(&mut self, end: Instant) -> Option<(Instant, E)> {
+        if !self.between.is_empty() {
+            return self.take_of_crowd(end);
+        }
         if self.hand.is_empty() {
             self.advance(FEW)?;
         }
@@ -150,10 +167,27 @@ impl<E: Copy + Ord> Agenda<E> {
         Some((Instant::from_nanos(entry.at), entry.what))
     }
 
+    /// Takes the earliest event out of those at hand and those between them.
+    #[cold]
+    #[inline(never)]
+    fn take_of_crowd(&mut self, end: Instant) -> Option<(Instant, E)> {
+        let Reverse(between) = *self.between.peek()?;
+        let at_hand = self.hand.last().copied().filter(|entry| *entry < between);
+        let entry = at_hand.unwrap_or(between);
+        if entry.at > end.as_nanos() {
+            return None;
+        }
+        match at_hand {
+            Some(_) => self.hand.truncate(self.hand.len() - 1),
+            None => _ = self.between.pop(),
+        }
+        Some((Instant::from_nanos(entry.at), entry.what))
+    }
+
     /// How many events are pending.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.hand.len() + self.waiting
+        self.hand.len() + self.between.len() + self.waiting
     }
 
     /// Whether none is.
@@ -258,6 +292,26 @@ mod tests {
         }
         assert_eq!(taken, 2 * MANY);
         assert!((TOGETHER / 2..=TOGETHER).contains(&together), "never more than {together} at hand");
+    }
+
+    /// A crowd at one instant, each of which causes something at once, soon, and after the list that is at hand.
+    #[test]
+    fn a_crowd_at_one_instant_comes_in_order() {
+        const N: u64 = 3 * CROWD as u64;
+        let mut agenda = Agenda::default();
+        (0..N).for_each(|n| agenda.put(Instant::from_nanos(10), n));
+        let mut model: std::collections::BTreeSet<(u64, u64)> = (0..N).map(|n| (10, n)).collect();
+        for turn in 0.. {
+            let Some((at, n)) = agenda.take_until(Instant::from_nanos(2_000_000)) else { break };
+            assert_eq!(model.pop_first(), Some((at.as_nanos(), n)));
+            if turn < N {
+                let later = 10 + [0, 3 * turn % 5000, 1_000_000, 9_000_000][turn as usize % 4];
+                agenda.put(Instant::from_nanos(later), N + turn);
+                model.insert((later, N + turn));
+            }
+            assert_eq!(agenda.len(), model.len());
+        }
+        assert_eq!(agenda.len() as u64, N / 4, "what comes after the end stays");
     }
 
     /// The last list of the highest level ends where times do.
