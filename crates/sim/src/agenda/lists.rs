@@ -2,7 +2,7 @@
 //!
 //! A list is a chain of pieces of ten events each, and the pieces of all lists stand in one pool. Ten events at once take two or
 //! three waits for memory where a chain of single events takes ten, one after the other: with a million connections that
-//! was a third of all time.
+//! was a third of all time. The next piece is on its way while one is emptied.
 
 use super::Entry;
 use crate::fetch::fetch;
@@ -19,9 +19,10 @@ struct Piece<E> {
     next: u32,
 }
 
-/// A list: its first piece and how many events are in that.
+/// A list: its first piece, how many events are in that, and how many in all.
 ///
-/// The number stands here and not in the piece, so that an event is put in without reading what is far away.
+/// The numbers stand here and not in the piece, so that an event is put in without reading what is far away. The one
+/// follows from the other, but by a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct List {
     first: u32,
@@ -37,7 +38,7 @@ impl List {
     }
 
     pub(super) fn is_empty(self) -> bool {
-        self.first == NIL
+        self.len == 0
     }
 }
 

@@ -27,9 +27,9 @@ pub(super) struct Ahead {
 }
 
 impl World<'_> {
-    /// Brings the next events to hand if there are none.
+    /// With many connections, brings the next events to hand if there are none, and fetches what they are about.
     #[inline]
-    pub(super) fn turn(&mut self) {
+    pub(super) fn look_ahead(&mut self) {
         if self.conns.len() >= MANY && self.agenda.turn(TOGETHER) {
             let mut ahead = std::mem::take(&mut self.ahead);
             self.fetch_first(&mut ahead);
@@ -68,14 +68,21 @@ impl World<'_> {
     fn fetch_connections(&self, ahead: &mut Ahead) {
         while let Some(packet) = ahead.packets.pop() {
             let flight = self.arena.get(packet);
-            let Body::Segment { conn, to, ref segment, .. } = flight.body else { continue };
+            let (conn, to) = match flight.body {
+                Body::Segment { conn, to, .. } | Body::Rate { conn, to, .. } => (conn, to),
+                Body::Datagram { app, .. } => {
+                    self.meter.fetch(app);
+                    continue;
+                }
+            };
             let connection = &self.conns[conn as usize];
             connection.fetch(to);
-            if segment.len > 0 {
+            let bytes = flight.payload();
+            if bytes > 0 {
                 connection.fetch_requests();
             }
             match to {
-                Side::Client => ahead.data.push((conn, segment.len)),
+                Side::Client => ahead.data.push((conn, bytes)),
                 Side::Server => self.meter.fetch(flight.app),
             }
         }

@@ -179,7 +179,7 @@ impl<'o> World<'o> {
     /// Lets everything happen that is due up to `end`; then the world stands at `end`.
     pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
-            self.turn();
+            self.look_ahead();
             let Some((at, happening)) = self.agenda.take_until(end) else { break };
             debug_assert!(at >= self.now, "time went backwards");
             self.now = at;
