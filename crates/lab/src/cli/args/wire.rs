@@ -59,6 +59,7 @@ pub struct Queue {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
+
 /// `bridge`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
