@@ -83,7 +83,8 @@ impl Above {
 pub(super) struct Receiver {
     /// The next sequence number in order.
     next: u64,
-    /// Allocated when the first hole or the FIN appears, and kept for the next.
+    /// Allocated when a hole or the FIN appears, and gone with the hole: of many connections most have none, and where this
+    /// lay would be one more wait for memory with every segment.
     above: Option<Box<Above>>,
     /// When an acknowledgement goes that is owed later; when the last one was due, if none is.
     due: Instant,
@@ -260,6 +261,7 @@ impl Receiver {
                 self.advance(first.end);
             }
         }
+        self.release();
         let delivered = self.next > had;
         if self.fin().is_some_and(|fin| fin.get() == self.next) {
             self.advance(self.next + 1);
@@ -279,6 +281,7 @@ impl Receiver {
         let most = Options::MOST - usize::from(timestamps);
         if let Some(twice) = self.above.as_deref_mut().and_then(|a| a.duplicate.take()) {
             blocks.push_duplicate(self.next, twice.start, twice.end);
+            self.release();
         }
         for range in self.reported().take(most - blocks.block_count()) {
             blocks.push_block(self.next, range.start, range.end);
@@ -296,6 +299,13 @@ impl Receiver {
     fn reported(&self) -> impl Iterator<Item = Range> + '_ {
         let above = self.above.as_deref().filter(|a| !a.ranges.is_empty());
         above.map(Above::reported).into_iter().flatten()
+    }
+
+    /// Gives back what says nothing any more.
+    fn release(&mut self) {
+        if self.is_plain() {
+            self.above = self.above.take().filter(|a| a.duplicate.is_some());
+        }
     }
 
     /// Gives back what is not needed any more.
