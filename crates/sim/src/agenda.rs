@@ -197,7 +197,7 @@ impl<E: Copy + Ord> Agenda<E> {
     }
 
     /// Brings the next events to hand: those of the first list, dealt out until there are no more than `together`, and of
-    /// lists after it as long as there are no more than that.
+    /// lists after it as long as there are no more than that. Each list is sorted for itself: small sorts are quick ones.
     fn advance(&mut self, together: usize) -> Option<()> {
         let (level, first) = loop {
             let (level, index) = self.first()?;
@@ -209,7 +209,9 @@ impl<E: Copy + Ord> Agenda<E> {
         let mut next = Some(first);
         while let Some(index) = next {
             self.turn_to(level, index);
+            let earlier = self.hand.len();
             while self.pool.take_piece(&mut self.levels[level].lists[index], &mut self.hand) {}
+            self.hand[earlier..].sort_unstable_by_key(|e| (e.at, e.order));
             let room = together.saturating_sub(self.hand.len());
             let level = &self.levels[level];
             next = level.first(index).filter(|after| level.lists[*after].len() <= room);
@@ -219,9 +221,7 @@ impl<E: Copy + Ord> Agenda<E> {
         let ends = ((self.place >> shift) + 1) << shift;
         // The very last list ends where times do.
         self.hand_ends = ends.saturating_mul(1 << SPAN_BITS);
-        if self.hand.len() > 1 {
-            self.hand.sort_unstable_by_key(|e| Reverse((e.at, e.order)));
-        }
+        self.hand.reverse();
         Some(())
     }
 

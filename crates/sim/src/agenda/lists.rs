@@ -1,14 +1,14 @@
 //! Lists of events that grow and are emptied as a whole, many of them at once.
 //!
-//! A list is a chain of pieces of ten events each, and the pieces of all lists stand in one pool. Ten events at once take two or
-//! three waits for memory where a chain of single events takes ten, one after the other: with a million connections that
-//! was a third of all time. The next piece is on its way while one is emptied.
+//! A list is a chain of pieces of 42 events each, and the pieces of all lists stand in one pool. The events of a piece come from memory
+//! all together, where those of a chain of single events come one after the other: with a million connections that was a third
+//! of all time. The next piece is on its way while one is emptied.
 
 use super::Entry;
 use crate::fetch::fetch;
 
-/// Events in a piece: with those of 24 bytes that the world has, four lines of cache.
-const PIECE: usize = 10;
+/// Events in a piece: with those of 24 bytes that the world has, sixteen lines of cache.
+const PIECE: usize = 42;
 const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
