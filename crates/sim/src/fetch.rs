@@ -8,6 +8,12 @@ use branches::prefetch_read_data;
 /// Bytes of a line of cache.
 const LINE: usize = 64;
 
+/// Asks for the line that a value begins in, for one that is known to end there as well.
+#[inline(always)]
+pub(crate) fn fetch_line<T>(value: &T) {
+    prefetch_read_data::<u8, 0>(std::ptr::from_ref(value).cast());
+}
+
 /// Asks for a value: not for what it points to.
 #[inline(always)]
 pub(crate) fn fetch<T: ?Sized>(value: &T) {

@@ -18,6 +18,14 @@ pub(crate) enum Body {
 impl Body {
     /// What is left in a free slot.
     const NOTHING: Body = Body::Datagram { app: 0, tag: 0, len: 0 };
+
+    /// The sequence number above the data of a segment; where it is not known, one above all.
+    pub(crate) fn ends(&self) -> u64 {
+        match self {
+            Body::Segment { segment, .. } => segment.seq + u64::from(segment.len),
+            _ => u64::MAX,
+        }
+    }
 }
 
 /// A side of a connection.

@@ -58,8 +58,9 @@ impl Received {
 }
 
 /// What one application has done. There may be millions of them: what an application does not do billions of times is
-/// counted in 32 bits.
+/// counted in 32 bits. Two share a line of cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(align(32))]
 pub(crate) struct Sent {
     /// Bytes delivered to the receiver, each once.
     pub(crate) delivered: u64,

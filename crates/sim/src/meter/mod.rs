@@ -19,7 +19,7 @@ use queue::{QueueMark, QueueTime};
 pub(crate) use report::{GroupInfo, Names};
 use series::SeriesBuilder;
 
-use crate::fetch::fetch;
+use crate::fetch::fetch_line;
 use crate::output::{ExchangeRecord, Series};
 use crate::packet::Flight;
 use crate::responses::Grid;
@@ -219,7 +219,7 @@ impl Meter {
     /// Fetches an application's counters.
     #[inline(always)]
     pub(crate) fn fetch(&self, app: u32) {
-        fetch(&self.apps[app as usize]);
+        fetch_line(&self.apps[app as usize]);
     }
 
     /// An exchange has ended.

@@ -21,8 +21,8 @@ pub(super) struct Ahead {
     packets: Vec<u32>,
     timers: Vec<(Instant, u32, Side)>,
     wakes: Vec<u32>,
-    /// Bytes that come for the client of a connection.
-    data: Vec<(u32, u32)>,
+    /// Connections to whose client data come, and the sequence number above these.
+    data: Vec<(u32, u64)>,
     readers: Vec<u32>,
 }
 
@@ -77,12 +77,11 @@ impl World<'_> {
             };
             let connection = &self.conns[conn as usize];
             connection.fetch(to);
-            let bytes = flight.payload();
-            if bytes > 0 {
+            if flight.payload() > 0 {
                 connection.fetch_requests();
             }
             match to {
-                Side::Client => ahead.data.push((conn, bytes)),
+                Side::Client => ahead.data.push((conn, flight.body.ends())),
                 Side::Server => self.meter.fetch(flight.app),
             }
         }
@@ -104,9 +103,9 @@ impl World<'_> {
 
     /// Whom a response will reach.
     fn fetch_applications(&self, ahead: &mut Ahead) {
-        while let Some((conn, bytes)) = ahead.data.pop() {
+        while let Some((conn, end)) = ahead.data.pop() {
             let connection = &self.conns[conn as usize];
-            if connection.will_respond(bytes) {
+            if connection.will_respond(end) {
                 fetch(&self.apps[connection.app as usize]);
                 ahead.readers.push(connection.app);
             }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::ends::{End, Says};
 use super::{Happening, World};
-use crate::fetch::fetch;
+use crate::fetch::{fetch, fetch_line};
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Delays;
 
@@ -75,12 +75,12 @@ impl Connection {
     /// Fetches the line that the ends share.
     #[inline(always)]
     pub(super) fn fetch_common(&self) {
-        fetch(&self.timers);
+        fetch_line(&self.timers);
     }
 
     #[inline(always)]
     pub(super) fn fetch_requests(&self) {
-        fetch(&self.requests);
+        fetch_line(&self.requests);
     }
 
     /// Whether an end wants to be called at this time.
@@ -88,10 +88,9 @@ impl Connection {
         self.timers[side as usize].due <= at
     }
 
-    /// Whether so many bytes more complete a response, if they are the next.
-    pub(super) fn will_respond(&self, bytes: u32) -> bool {
-        let delivered = self.ends[Side::Client as usize].delivered() + u64::from(bytes);
-        self.requests.first().is_some_and(|first| delivered >= self.responded.saturating_add(first.response))
+    /// Whether a response is complete once all data below this sequence number have come: the first byte has number 1.
+    pub(super) fn will_respond(&self, end: u64) -> bool {
+        self.requests.first().is_some_and(|first| end > self.responded.saturating_add(first.response))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::packet::Side;
 
 /// An endpoint. Nearly all are TCP's; the others are boxed, so that they cost these nothing.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 #[allow(clippy::large_enum_variant, reason = "the large one is the usual one")]
 pub(super) enum End {
     Tcp(Tcp),
