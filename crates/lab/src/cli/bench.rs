@@ -155,7 +155,7 @@ pub(super) fn packets_per_cpu_second(duration: Duration) -> Result<f64, Failure>
 
 /// A packet of one of many flows.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+pub(super) struct Frame {
     flow: u64,
     ecn: Ecn,
 }

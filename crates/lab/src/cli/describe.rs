@@ -1,11 +1,13 @@
 //! `describe`: what something is.
 
 use aqmkit_aqm::registry::{self as disciplines, Link};
+use aqmkit_base::Instant;
 use aqmkit_flows::traffic::registry as traffic;
 use aqmkit_flows::transport::{Profile, profile, registry as transports};
 use serde::Serialize;
 
 use super::args::{self, Catalogue};
+use super::bench::Frame;
 use super::fail::{Failure, wrong};
 use super::list::items;
 use super::page::render;
@@ -76,12 +78,28 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
         Ok(spec) => spec,
         Err(e) => return wrong(format!("{}: {}", entry.name, e.message().trim()), "see the parameters of the page"),
     };
-    match spec.effective(&Link::new(args.rate)) {
-        Ok(effective) => Ok(page + &values(&format!("On a link of {}", args.rate), &effective)?),
+    let link = Link::new(args.rate);
+    match spec.effective(&link) {
+        Ok(effective) => {
+            Ok(page + &values(&format!("On a link of {}", args.rate), &effective)? + &gauges(&effective, &link))
+        }
         // What has no defaults, such as classes, is no fault of who asks for the page.
         Err(e) if args.set.is_empty() => Ok(format!("{page}\nIt needs parameters: {e}\n")),
         Err(e) => wrong(format!("{}: {e}", entry.name), "see the parameters of the page"),
     }
+}
+
+/// What of its state a discipline shows, by the names in the time series and in `ctl`.
+fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
+    let mut names = Vec::new();
+    if let Ok(queue) = spec.build::<Frame>(link, Instant::ZERO) {
+        queue.probe(&mut |name, _| names.push(name.to_owned()));
+    }
+    if names.is_empty() {
+        return String::new();
+    }
+    let columns = "columns links.LINK.aqm.GAUGE of series.parquet, metric = \"aqm.GAUGE\" of an expectation";
+    format!("\n{}: {}\n({columns})\n", say::bold("Gauges"), names.join(", "))
 }
 
 fn model(entry: &traffic::Entry, args: &args::Describe) -> Result<String, Failure> {

@@ -234,7 +234,11 @@ fn list_names_everything() {
 fn describe_knows_every_kind_of_thing() {
     let desk = Desk::new();
     let red = desk.run("describe red --set limit=99").good();
-    assert!(red.contains("On a link of 10mbit") && red.contains("limit = \"99p\""), "{red}");
+    assert!(
+        red.contains("On a link of 10mbit") && red.contains("limit = \"99p\"") && red.contains("Gauges: avg\n"),
+        "{red}"
+    );
+    assert!(desk.run("describe red --set adaptive=true").good().contains("Gauges: avg, max_p\n"));
     assert!(desk.run("describe bulk").good().contains("flows = 360"));
     assert!(desk.run("describe bsd44").good().contains("mss = \"1448b\""));
     assert!(desk.run("describe cbt-threshold").good().contains("Arguments: bandwidth, packet, latency"));
