@@ -10,7 +10,7 @@
 //! The events of the first list, or of several, are at hand: they are sorted. A list of few events need not be dealt out before.
 //!
 //! Events at one instant happen in the order in which they were put in: that is what makes a run
-//! repeatable.
+//! repeatable. Lists keep that order, they are dealt out in it, and sorting is stable.
 
 mod lists;
 
@@ -32,9 +32,16 @@ const FEW: usize = 32;
 /// With more events at hand, as where very many come at one instant, what is put in between them waits in a heap.
 const CROWD: usize = 1024;
 
-/// An event with its time and its place in the order of events at that time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// An event with its time.
+#[derive(Clone, Copy, Debug)]
 struct Entry<E> {
+    at: u64,
+    what: E,
+}
+
+/// An event among a crowd, with its time and its place in the order of those that were put in at that time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Late<E> {
     at: u64,
     order: u64,
     what: E,
@@ -69,7 +76,7 @@ pub struct Agenda<E> {
     /// The events at hand, latest first.
     hand: Vec<Entry<E>>,
     /// Events put in between those at hand while these were a crowd.
-    between: BinaryHeap<Reverse<Entry<E>>>,
+    between: BinaryHeap<Reverse<Late<E>>>,
     /// All pending events before this time are at hand, or between those.
     hand_ends: u64,
     /// The beginning of the last list that has come to hand or been dealt out, in spans of the lowest level. An event is on the level
@@ -81,7 +88,8 @@ pub struct Agenda<E> {
     moving: Vec<Entry<E>>,
     /// Events not at hand.
     waiting: usize,
-    order: u64,
+    /// How many events were ever put in between a crowd.
+    late: u64,
 }
 
 impl<E: Copy + Ord> Default for Agenda<E> {
@@ -95,7 +103,7 @@ impl<E: Copy + Ord> Default for Agenda<E> {
             pool: Pool::default(),
             moving: Vec::new(),
             waiting: 0,
-            order: 0,
+            late: 0,
         }
     }
 }
@@ -108,35 +116,35 @@ fn digit(place: u64, level: usize) -> usize {
 impl<E: Copy + Ord> Agenda<E> {
     /// Puts an event in. A time before the last event taken out counts as that event's time.
     pub fn put(&mut self, at: Instant, what: E) {
-        self.order += 1;
-        let (at, order) = (at.as_nanos(), self.order);
+        let at = at.as_nanos();
         if at >= self.hand_ends {
-            self.put_later(at, order, what);
+            self.put_later(at, what);
             self.waiting += 1;
-        } else if self.hand.len() <= CROWD {
+        } else if self.hand.len() <= CROWD && self.between.is_empty() {
             // From the end: what is put in here is mostly that a link is free soon.
             let sooner = self.hand.iter().rev().take_while(|e| e.at <= at).count();
-            self.hand.insert(self.hand.len() - sooner, Entry { at, order, what });
+            self.hand.insert(self.hand.len() - sooner, Entry { at, what });
         } else {
-            self.put_between(Entry { at, order, what });
+            self.put_between(at, what);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn put_between(&mut self, entry: Entry<E>) {
-        self.between.push(Reverse(entry));
+    fn put_between(&mut self, at: u64, what: E) {
+        self.late += 1;
+        self.between.push(Reverse(Late { at, order: self.late, what }));
     }
 
     /// Puts an event into the list that it belongs to.
     #[inline(always)]
-    fn put_later(&mut self, at: u64, order: u64, what: E) {
+    fn put_later(&mut self, at: u64, what: E) {
         let place = at >> SPAN_BITS;
         let highest = ((place ^ self.place) | 1).ilog2();
         let level = (highest / LEVEL_BITS) as usize;
         let index = digit(place, level);
         let level = &mut self.levels[level];
-        self.pool.put(&mut level.lists[index], at, order, what);
+        self.pool.put(&mut level.lists[index], at, what);
         level.occupied[index / 64] |= 1 << (index % 64);
     }
 
@@ -171,17 +179,18 @@ impl<E: Copy + Ord> Agenda<E> {
     #[cold]
     #[inline(never)]
     fn take_of_crowd(&mut self, end: Instant) -> Option<(Instant, E)> {
-        let Reverse(between) = *self.between.peek()?;
-        let at_hand = self.hand.last().copied().filter(|entry| *entry < between);
-        let entry = at_hand.unwrap_or(between);
-        if entry.at > end.as_nanos() {
+        let Reverse(Late { at, what, .. }) = *self.between.peek()?;
+        // What is at hand was there before what was put in between.
+        let at_hand = self.hand.last().copied().filter(|entry| entry.at <= at);
+        let Entry { at, what } = at_hand.unwrap_or(Entry { at, what });
+        if at > end.as_nanos() {
             return None;
         }
         match at_hand {
             Some(_) => self.hand.truncate(self.hand.len() - 1),
             None => _ = self.between.pop(),
         }
-        Some((Instant::from_nanos(entry.at), entry.what))
+        Some((Instant::from_nanos(at), what))
     }
 
     /// How many events are pending.
@@ -211,7 +220,7 @@ impl<E: Copy + Ord> Agenda<E> {
             self.turn_to(level, index);
             let earlier = self.hand.len();
             while self.pool.take_piece(&mut self.levels[level].lists[index], &mut self.hand) {}
-            self.hand[earlier..].sort_unstable_by_key(|e| (e.at, e.order));
+            self.hand[earlier..].sort_by_key(|e| e.at);
             let room = together.saturating_sub(self.hand.len());
             let level = &self.levels[level];
             next = level.first(index).filter(|after| level.lists[*after].len() <= room);
@@ -243,9 +252,11 @@ impl<E: Copy + Ord> Agenda<E> {
         self.turn_to(level, index);
         let mut list = std::mem::replace(&mut self.levels[level].lists[index], List::EMPTY);
         while self.pool.take_piece(&mut list, &mut self.moving) {
-            while let Some(Entry { at, order, what }) = self.moving.pop() {
-                self.put_later(at, order, what);
+            for i in 0..self.moving.len() {
+                let Entry { at, what } = self.moving[i];
+                self.put_later(at, what);
             }
+            self.moving.clear();
         }
     }
 }
