@@ -20,7 +20,7 @@ impl Body {
     const NOTHING: Body = Body::Datagram { app: 0, tag: 0, len: 0 };
 
     /// The sequence number above the data of a segment; where it is not known, one above all.
-    pub(crate) fn ends(&self) -> u64 {
+    pub(crate) fn data_end(&self) -> u64 {
         match self {
             Body::Segment { segment, .. } => segment.seq + u64::from(segment.len),
             _ => u64::MAX,

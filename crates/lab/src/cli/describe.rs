@@ -89,7 +89,7 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
     }
 }
 
-/// What of its state a discipline shows, by the names in the time series and in `ctl`.
+/// What of its state a discipline shows, by the names in the time series and on the dashboard.
 fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
     let mut names = Vec::new();
     if let Ok(queue) = spec.build::<Frame>(link, Instant::ZERO) {

@@ -21,8 +21,8 @@ struct Piece<E> {
 
 /// A list: its first and last piece, how many events are in the last one, and how many in all.
 ///
-/// The numbers stand here and not in the piece, so that an event is put in without reading what is far away. The one
-/// follows from the other, but by a division.
+/// The numbers stand here and not in the piece, so that an event is put in without reading what is far away. That
+/// of the last piece follows from the other, but by a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct List {
     first: u32,

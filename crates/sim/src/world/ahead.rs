@@ -81,7 +81,7 @@ impl World<'_> {
                 connection.fetch_requests();
             }
             match to {
-                Side::Client => ahead.data.push((conn, flight.body.ends())),
+                Side::Client => ahead.data.push((conn, flight.body.data_end())),
                 Side::Server => self.meter.fetch(flight.app),
             }
         }
