@@ -1,4 +1,4 @@
-//! A Markdown page on a terminal: tables drawn, headings bold, the rest as written.
+//! A Markdown page on a terminal: tables drawn, headings bold, paragraphs as wide as it is, code as written.
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
@@ -10,30 +10,85 @@ use super::say;
 pub fn render(page: &str, width: u16) -> String {
     let mut text = String::new();
     let mut table: Vec<&str> = Vec::new();
+    let mut paragraph = Paragraph::default();
     let mut in_code = false;
     for line in page.lines() {
-        if !in_code && line.starts_with('|') {
+        let is_row = !in_code && line.starts_with('|');
+        if is_row {
+            paragraph.flush(&mut text, width);
             table.push(line);
             continue;
         }
         flush(&mut text, &mut table, width);
         if line.starts_with("```") {
+            paragraph.flush(&mut text, width);
             in_code = !in_code;
         } else if in_code {
             text.push_str(&format!("    {line}\n"));
-        } else {
-            text.push_str(&prose(line));
+        } else if let Some(heading) = heading(line) {
+            paragraph.flush(&mut text, width);
+            text.push_str(&format!("{}\n", say::bold(&plain(heading))));
+        } else if line.trim().is_empty() {
+            paragraph.flush(&mut text, width);
             text.push('\n');
+        } else {
+            if mark(line).is_some() {
+                paragraph.flush(&mut text, width);
+            }
+            paragraph.add(line);
         }
     }
     flush(&mut text, &mut table, width);
+    paragraph.flush(&mut text, width);
     text
 }
 
-/// A line that is neither table nor code.
-fn prose(line: &str) -> String {
-    let heading = line.trim_start_matches('#');
-    if heading.len() < line.len() && heading.starts_with(' ') { say::bold(&plain(heading.trim())) } else { plain(line) }
+/// What a line is the heading of, if it is one.
+fn heading(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches('#');
+    (rest.len() < line.len() && rest.starts_with(' ')).then(|| rest.trim())
+}
+
+/// How many columns the mark of an item takes, `* `, `- ` or `12. `, if one begins with this line.
+fn mark(line: &str) -> Option<usize> {
+    let (mark, _) = line.trim_start().split_once(' ')?;
+    let number = mark.strip_suffix('.').is_some_and(|n| n.parse::<u8>().is_ok());
+    (mark == "*" || mark == "-" || number).then_some(mark.len() + 1)
+}
+
+/// Lines that belong together, whatever their length where they were written.
+#[derive(Default)]
+struct Paragraph {
+    indent: usize,
+    words: String,
+}
+
+impl Paragraph {
+    fn add(&mut self, line: &str) {
+        if self.words.is_empty() {
+            self.indent = line.len() - line.trim_start().len();
+        } else {
+            self.words.push(' ');
+        }
+        self.words.push_str(line.trim());
+    }
+
+    /// Breaks the lines anew; those of an item stand below its first word.
+    fn flush(&mut self, text: &mut String, width: u16) {
+        if self.words.is_empty() {
+            return;
+        }
+        let first = " ".repeat(self.indent);
+        let others = " ".repeat(self.indent + mark(&self.words).unwrap_or(0));
+        let options = textwrap::Options::new(width.into())
+            .initial_indent(&first)
+            .subsequent_indent(&others)
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
+        text.push_str(&textwrap::fill(&plain(&self.words), options));
+        text.push('\n');
+        self.words.clear();
+    }
 }
 
 /// Without the marks that only a renderer needs.
@@ -76,5 +131,12 @@ mod tests {
             text.contains("drop") && text.contains("a | b") && !text.contains("---") && !text.contains('`'),
             "{text}"
         );
+    }
+    #[test]
+    fn paragraphs_and_items_are_broken_anew() {
+        let page = "Of one `line`\nand another.\n\n* an item that is longer than\n  that\n12. b, c, d, e, f and g\n\n    x = 1\n";
+        let text = render(page, 20);
+        let broken = "Of one line and\nanother.\n\n* an item that is\n  longer than that\n12. b, c, d, e, f\n    and g\n\n    x = 1\n";
+        assert_eq!(text, broken);
     }
 }
