@@ -110,9 +110,9 @@
 //! | `coupling-shift` | constant, \[base\], \[queue\] | count | the whole `k` next to it |
 //! | `coupled-rate-ratio` | reno, dctcp (constants), drop, mark, `rtt_reno`, `rtt_dctcp` | ratio | DualQ eq 17 |
 //! | `bottleneck-penalty` | bottlenecks | ratio | DualQ 4: DCTCP beside Reno over several of them |
-//! | `dcn-drop-probability` | reference, count | share | DCN 3.1: `1 - p_ref / pktcount` |
+//! | `dcn-drop-probability` | reference, count | share | DCN 3.2: `1 - p_ref / pktcount` |
 //! | `dcn-decrement` | reference, count | packets | DCN 3.2: `pktcount - p_ref`, every `T_dec` |
-//! | `dcn-reference` | reference, a, b, queue, `queue_before`, target | packets | DCN 3.2 |
+//! | `dcn-reference` | reference, a, b, queue, `queue_before`, target, \[`as_printed` = false\] | packets | DCN 3.2, as the discipline has it or as printed |
 //! | `http-unc-size` | share | size | the size that this share of the responses of `http-unc` does not exceed |
 //! | `http-unc-share` | \[above\], \[upto\] (sizes), \[of = "responses"\] | share | of all responses, or of all `bytes`, what is in responses of such sizes |
 //!
