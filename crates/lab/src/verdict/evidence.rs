@@ -9,7 +9,7 @@ use super::exchanges;
 use super::response::{Times, taken};
 use super::statistics::{mean, mean_of_known};
 use super::unit::{self, Quantity};
-use crate::experiment::{Expect, OVER, PLUS, Statistic};
+use crate::experiment::{Expect, OVER, OrderChain, PLUS, Statistic};
 use crate::report::RunData;
 use crate::results::Entry;
 
@@ -129,6 +129,16 @@ fn repeats_of(labels: &BTreeMap<String, String>) -> Vec<(&String, &String)> {
 /// Whether a run with these labels is among those that the claim is about.
 pub fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
     expect.selector.iter().all(|(axis, any)| labels.get(axis).is_some_and(|l| any.contains(l)))
+}
+
+/// Whether a claim's verdict hangs on a run with these labels: it selects the run, and its order, if it has one, names it; or it compares with it.
+#[must_use]
+pub fn concerns(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
+    let named =
+        |order: &OrderChain| labels.get(&expect.along).is_none_or(|l| order.groups.iter().flatten().any(|g| g == l));
+    let beside =
+        !expect.against.is_empty() && expect.against.iter().all(|(axis, label)| labels.get(axis) == Some(label));
+    beside || (selects(expect, labels) && expect.order.as_ref().is_none_or(named))
 }
 
 /// The metric: a quantity, a sum, or one over another.

@@ -8,6 +8,7 @@ mod calibrate;
 mod good;
 mod help;
 mod link;
+mod null_test;
 mod pcap;
 mod replay;
 mod wrong;
