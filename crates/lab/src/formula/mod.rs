@@ -105,7 +105,7 @@
 //! | `cubic-switch-rate` | rtt, packet, bound | rate | DualQ eq 4: the rate where it ends |
 //! | `dctcp-rate` | rtt, marking, \[step = false\] | packets/s | DualQ eqs 8 and 9 |
 //! | `coupling-constant` | scalable, classic | ratio | DualQ eq 11: ratio of the two rate constants |
-//! | `coupled-probability` | p, k | share | DualQ eq 12 |
+//! | `coupled-probability` | p, \[k\] | share | DualQ eq 12, by `dualq` with its own slopes or the coupling `k` |
 //! | `coupling-factor` | constant, \[base\], \[queue\] (times) | ratio | DualQ 5: `2^k` for equal rates, with the queue's delay |
 //! | `coupling-shift` | constant, \[base\], \[queue\] | count | the whole `k` next to it |
 //! | `coupled-rate-ratio` | reno, dctcp (constants), drop, mark, `rtt_reno`, `rtt_dctcp` | ratio | DualQ eq 17 |
