@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use aqmkit_sim::output::{AppStats, ClassStats, Engine, FlowStats, LinkStats, Window};
 use serde::{Deserialize, Serialize};
 
+use crate::standing::{Basis, WithoutScheme};
+
 /// The results of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
@@ -243,6 +245,15 @@ impl Entry {
     }
 }
 
+/// The cells (combinations of the sweep) that a claim was judged in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cells {
+    /// Those in which it holds.
+    pub held: usize,
+    /// All.
+    pub of: usize,
+}
+
 /// A published value beside the measured one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Expectation {
@@ -268,6 +279,21 @@ pub struct Expectation {
     pub spread: Option<f64>,
     /// Whether it is met; absent when the runs it needs were not done.
     pub pass: Option<bool>,
+    /// Where its value comes from.
+    #[serde(default)]
+    pub basis: Basis,
+    /// What became of it without the scheme.
+    #[serde(default)]
+    pub without_scheme: WithoutScheme,
+    /// In how many of the cells it holds that it was judged in, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells: Option<Cells>,
+    /// Why its bound is not the paper's but ours; empty where it is the paper's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ours: String,
+    /// The number as printed, where it is one number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<f64>,
     /// What was found, for an ordering; and the experiment's note.
     pub detail: String,
 }

@@ -14,7 +14,7 @@ use aqmkit_sim::output::Engine;
 use aqmkit_sim::{Control, Error, Output, Progress};
 
 use crate::clock::Meter;
-use crate::experiment::{Experiment, RunSpec, Scale};
+use crate::experiment::{Experiment, RunSpec};
 use crate::live::agree::agreements;
 use crate::report::RunData;
 use crate::results::{Axis, Entry, Results};
@@ -259,11 +259,7 @@ pub fn run_all<W: Work>(
         about: exp.about.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hash: exp.hash(),
-        scale: match exp.scale {
-            Scale::Quick => "quick",
-            Scale::Full => "full",
-        }
-        .to_owned(),
+        scale: exp.scale.name().to_owned(),
         axes: exp.axes.iter().chain(axes).cloned().collect(),
         runs: entries.collect(),
         // What is published is claimed for the experiment as it stands, not for runs that are swept further.

@@ -8,6 +8,8 @@ mod format;
 mod mixes;
 #[path = "experiment/network.rs"]
 mod network;
+#[path = "experiment/null.rs"]
+mod null;
 #[path = "experiment/plan.rs"]
 mod plan;
 #[path = "experiment/predict.rs"]

@@ -118,7 +118,7 @@ pub fn options() -> Vec<Spec> {
         spec(
             "dcn",
             r#"{"limit": "60kb", "q_ref": "5kb", "a": 1.7, "b": 1.8, "as_printed": true, "counting": "bytes",
-                "t_dec": "7ms", "p_init": 3.0, "threshold": 2.0, "hb_limit": 100, "sb_slots": 50}"#,
+                "pktcount": "arrived", "t_dec": "7ms", "p_init": 3.0, "threshold": 2.0, "hb_limit": 100, "sb_slots": 50}"#,
         ),
         spec("cbt", &format!(r#"{{"limit": 60, "ecn": true, "classes": [{three}]}}"#)),
         spec("cbt", &format!(r#"{{"limit": "60kb", "counting": "bytes", "classes": [{bytes}]}}"#)),

@@ -50,6 +50,8 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Show published values beside measured ones, with a verdict for each
     Reproduce(Reproduce),
+    /// Count the verdicts that are kept beside the experiments, and write them into documents
+    Scoreboard(Scoreboard),
     /// Run a command behind a live bottleneck: real packets, the kernel's own TCP
     Link(Box<Link>),
     /// Say what this machine can do on live traffic, and how running links fare
@@ -261,6 +263,7 @@ pub struct Calibrate {
   aqmkit reproduce cbt/blast             one experiment as published
   aqmkit reproduce cbt/blast --scale quick
   aqmkit reproduce dualq                 a study
+  aqmkit reproduce --null                the null test: which claims are met without the scheme too
   aqmkit reproduce --live                the experiments of live/, simulated and over the kernel's TCP (root)")]
 pub struct Reproduce {
     /// Experiments, or studies with all of theirs; all of them, shortened, where none is named
@@ -268,6 +271,15 @@ pub struct Reproduce {
     /// Run them on a live link too, and say where both agree; those of live/ where none is named
     #[arg(long)]
     pub live: bool,
+    /// The null test: judge every measured claim once more with its scheme replaced by drop-tail or switched off, shortened
+    #[arg(long, conflicts_with_all = ["live", "scale"])]
+    pub null: bool,
+    /// Keep the verdicts (with --null, its outcomes) in this directory of experiments, for documents and later verdicts
+    #[arg(long, value_name = "DIR", conflicts_with = "live")]
+    pub record: Option<PathBuf>,
+    /// With --null: fail where an outcome is not the one that is kept
+    #[arg(long, requires = "null", conflicts_with = "record")]
+    pub check: bool,
     /// As published, or shortened
     #[arg(long)]
     pub scale: Option<Scale>,
@@ -278,6 +290,30 @@ pub struct Reproduce {
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub out: PathBuf,
     /// Print JSON: every published value with what was measured
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `scoreboard`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit scoreboard
+  aqmkit scoreboard --scale full
+  aqmkit scoreboard --update README.md experiments/*/README.md
+  aqmkit scoreboard --check README.md
+
+A document says with <!-- numbers: WHAT --> and <!-- end --> where numbers go: docs/experiment-format.md, \"Kept verdicts\".")]
+pub struct Scoreboard {
+    /// As published, or shortened
+    #[arg(long, default_value = "quick")]
+    pub scale: Scale,
+    /// Write the numbers of these documents anew
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "check")]
+    pub update: Vec<PathBuf>,
+    /// Fail where a number of these documents is not what is kept
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub check: Vec<PathBuf>,
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -9,11 +9,14 @@ pub mod ctl;
 pub mod dashboard;
 pub mod describe;
 pub mod doctor;
+mod documents;
 mod estimate;
 pub mod fail;
+pub mod library;
 pub mod link;
 pub mod list;
 pub mod live;
+mod null_test;
 pub mod page;
 pub mod perform;
 mod places;
@@ -24,6 +27,7 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod say;
+pub mod scoreboard;
 mod settle;
 pub mod stop;
 
@@ -78,6 +82,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Run(args) => run::run(args, talk),
         Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Scoreboard(args) => scoreboard::scoreboard(args),
         Command::Link(args) => link::link(args, talk),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Replay(args) => replay::replay(args, talk),

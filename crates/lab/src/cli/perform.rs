@@ -5,44 +5,23 @@ use std::path::{Path, PathBuf};
 use aqmkit_aqm::registry::Link;
 use aqmkit_sim::Scenario;
 
-use super::fail::{Failure, wrong};
+use super::fail::Failure;
+use super::library;
 use super::progress::{Bar, Talk};
 use super::say;
 use super::settle::settle;
 use super::stop::{STOP, listen};
-use crate::experiment::{Experiment, library_files};
+use crate::experiment::Experiment;
 use crate::export;
 use crate::report::terminal::{Screen, summary, verdicts};
 use crate::report::{self, ReportInput, RunData};
 use crate::results::{Axis, Results};
 use crate::run::{self, Outcome, Work};
 use crate::store::{Parameters, Store};
-use crate::verdict::{self, published::Published};
-
-/// The file of published values.
-const PUBLISHED: &str = "published.csv";
 
 /// How many runs at a time.
 pub fn jobs(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
-}
-
-/// The published values that an experiment may claim: the program's, those of the directories of experiments, and those beside it.
-///
-/// # Errors
-/// When a file of them is wrong.
-pub fn published(exp: &Experiment) -> Result<Published, Failure> {
-    let mut published = Published::default();
-    for (path, text) in library_files(PUBLISHED, &exp.file) {
-        match Published::parse(&text) {
-            Ok(rows) => published.extend(rows),
-            Err(e) => {
-                let help = "its columns are id, source, where, what, unit, low, high, kind";
-                return wrong(format!("{}: {e}", path.display()), help);
-            }
-        }
-    }
-    Ok(published)
 }
 
 /// An experiment that was run.
@@ -74,13 +53,8 @@ pub fn perform_plan<W: Work>(
     jobs: usize,
     talk: Talk,
 ) -> Result<Performed, Failure> {
-    let published = published(exp)?;
-    if let Err(e) = verdict::check(&exp.expects, &published) {
-        return wrong(
-            e,
-            "a claim needs a row of published.csv: the program's, or one beside the experiment (docs/experiment-format.md)",
-        );
-    }
+    let published = library::checked(exp)?;
+    let null_test = library::null_test(Some(&exp.file))?;
     let store = Store::open(dir)?;
     note_replaced(exp, &store, talk);
     let (exp, _) = &settle(exp, &store, jobs, talk, dir)?;
@@ -88,8 +62,9 @@ pub fn perform_plan<W: Work>(
     let plan = plan(exp)?;
     let bar = Bar::new(plan.len(), talk);
     let how = run::How { jobs, store: &store, watch: &bar, cancel: &STOP };
-    let (results, outcome) = run::run_all(exp, &plan, axes, &published, how)?;
+    let (mut results, outcome) = run::run_all(exp, &plan, axes, &published, how)?;
     bar.finish();
+    null_test.mark(&exp.id, &mut results.expectations);
     write(&store, &results, &outcome, &parameters(exp))?;
     if outcome.cancelled {
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));

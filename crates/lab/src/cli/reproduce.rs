@@ -8,7 +8,9 @@ use serde_json::json;
 use super::args;
 use super::estimate::{Effort, about};
 use super::fail::{Failure, wrong};
+use super::library;
 use super::live;
+use super::null_test;
 use super::perform::{self, Performed, failures, perform};
 use super::progress::Talk;
 use super::say;
@@ -41,7 +43,8 @@ pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
         (true, true) => all.into_iter().filter(|id| id.starts_with(LIVE)).collect(),
         (true, false) => all,
     };
-    let shortened = if args.ids.is_empty() { Scale::Quick } else { Scale::Full };
+    let record = args.record.as_deref().map(library::Directory::open).transpose()?;
+    let shortened = if args.ids.is_empty() || args.null { Scale::Quick } else { Scale::Full };
     let scale = args.scale.map_or(shortened, Scale::from);
     // All are read before any is run: a wrong one is told at once.
     let overrides = Overrides { scale, ..Overrides::default() };
@@ -49,12 +52,18 @@ pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     if args.live {
         return live::reproduce(&experiments, args, talk);
     }
+    if args.null {
+        return null_test::reproduce(&experiments, args, talk);
+    }
     foretell(&experiments, args, talk)?;
     let mut done = Vec::new();
     for exp in &experiments {
         let performed = perform(exp, &args.out.join(&exp.id), perform::jobs(args.jobs), talk)?;
         if !args.json {
             say::print(&one(&performed.results))?;
+        }
+        if let Some(directory) = &record {
+            directory.record(&performed.results)?;
         }
         done.push(performed);
     }

@@ -23,8 +23,13 @@ use crate::run::name;
 /// # Errors
 /// As [`perform`] and [`show`].
 pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
-    let overrides =
-        Overrides { set: args.set.clone(), seed: args.how.seed, repeat: args.how.repeat, scale: args.scale.into() };
+    let overrides = Overrides {
+        set: args.set.clone(),
+        seed: args.how.seed,
+        repeat: args.how.repeat,
+        scale: args.scale.into(),
+        ..Overrides::default()
+    };
     let exp = Experiment::load(&args.experiment, &overrides)?;
     if args.live {
         return live::run(&exp, args, talk);

@@ -51,14 +51,14 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
 }
 
 /// Files of this name, such as `published.csv`, with what they hold: the program's, those of the directories of experiments, and the one
-/// beside the experiment in `file`. The nearest comes last.
+/// beside the file of an experiment. The nearest comes last.
 #[must_use]
-pub fn library_files(name: &str, file: &str) -> Vec<(PathBuf, String)> {
+pub fn library_files(name: &str, experiment: Option<&str>) -> Vec<(PathBuf, String)> {
     let embedded = EMBEDDED.get_file(name).and_then(include_dir::File::contents_utf8);
     let mut found: Vec<_> = embedded.map(|text| (Path::new(TREE).join(name), text.to_owned())).into_iter().collect();
-    let beside = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
+    let beside = experiment.map(|file| Path::new(file).parent().unwrap_or(Path::new("")).to_owned());
     let mut folders: Vec<PathBuf> = Vec::new();
-    for folder in roots().into_iter().rev().chain([beside]) {
+    for folder in roots().into_iter().rev().chain(beside) {
         if !folders.contains(&folder) {
             folders.push(folder);
         }

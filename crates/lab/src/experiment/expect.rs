@@ -11,6 +11,7 @@ use super::response::Response;
 use super::scope::{Scope, any_of, no_label, one_of};
 use super::shape;
 use super::tree::Node;
+use crate::standing::Basis;
 
 /// A published value that the experiment claims, and where to look for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +50,12 @@ pub struct Expect {
     pub args: toml::Table,
     /// Why it misses, where that is known.
     pub note: String,
+    /// Where its value comes from.
+    pub basis: Basis,
+    /// Why the cells that `where` leaves are averaged before they are judged: the paper does so. Without it each is judged.
+    pub average: Option<String>,
+    /// Why the bound in `every` or `order` is not the paper's but ours.
+    pub ours: Option<String>,
 }
 
 /// What `along` is for an ordering of windows.
@@ -76,6 +83,7 @@ impl Reader<'_> {
     fn expect(&self) -> Result<Expect, Problem> {
         let keys: shape::Expect = read(self.node, Keys::of("a key of [[expect]]"))?;
         self.check_kind(&keys)?;
+        let computed = keys.formula.is_some();
         let mut expect = Expect {
             id: keys.id,
             selector: BTreeMap::new(),
@@ -94,6 +102,9 @@ impl Reader<'_> {
             formula: keys.formula,
             args: keys.args,
             note: keys.note,
+            basis: self.basis(keys.basis.as_deref(), computed)?,
+            average: self.reason("average", keys.average)?,
+            ours: self.reason("ours", keys.ours)?,
         };
         self.select(&mut expect)?;
         self.compare(&mut expect)?;
@@ -118,15 +129,44 @@ impl Reader<'_> {
         text.map(|t| parse(t).map_err(|e| e.at(self.at(key)))).transpose()
     }
 
+    /// What is computed says so by its formula; of what is measured, the file says where it was set or fitted.
+    fn basis(&self, given: Option<&str>, computed: bool) -> Result<Basis, Problem> {
+        match given {
+            None if computed => Ok(Basis::Calculation),
+            None => Ok(Basis::Measured),
+            Some("input") => Ok(Basis::Input),
+            Some(other) => Err(Problem::new(format!("basis cannot be {other:?}"))
+                .right(
+                    "write basis = \"input\" for what is set or fitted so that it holds, and leave it out for the rest",
+                )
+                .at(self.at("basis"))),
+        }
+    }
+
+    /// A reason that the file has to give in words.
+    fn reason(&self, key: &str, given: Option<String>) -> Result<Option<String>, Problem> {
+        let empty = given.as_ref().is_some_and(|why| why.trim().is_empty());
+        let help = match key {
+            "average" => {
+                "say why the cells are averaged before they are judged, such as \"the text gives the mean over all mixes\""
+            }
+            _ => "say where the bound comes from, since it is not the paper's",
+        };
+        if empty { Err(Problem::new(format!("{key} is empty")).right(help).at(self.at(key))) } else { Ok(given) }
+    }
+
     /// A claim is computed or measured, and then one number or an ordering.
     fn check_kind(&self, keys: &shape::Expect) -> Result<(), Problem> {
         let given = |key: &str| self.node.get(key).is_some();
         if keys.formula.is_some() {
-            let wrong = ["where", "metric", "seconds", "exchanges", "responses", "against", "along", "order"];
+            let wrong =
+                ["where", "metric", "seconds", "exchanges", "responses", "against", "along", "order", "average"];
             let wrong = wrong.into_iter().find(|k| given(k));
             return wrong.map_or(Ok(()), |key| {
                 let problem = Problem::new(format!("{key} does not go with formula"));
-                Err(problem.right("what is computed has id, formula, args, every and note").at(self.at(key)))
+                Err(problem
+                    .right("what is computed has id, formula, args, every, basis, ours and note")
+                    .at(self.at(key)))
             });
         }
         if given("args") {
@@ -183,8 +223,9 @@ impl Reader<'_> {
             let problem = Problem::new("nothing is there to compare the responses with").at(self.at("responses"));
             return if needed { Err(problem.right("write against = { aqm = \"fifo\" }")) } else { Ok(()) };
         };
-        if !needed || !table.is_table() {
-            let problem = Problem::new("against is not a table of labels for responses that compare");
+        let divides = expect.responses.is_none() && expect.exchanges.is_none();
+        if !(needed || divides) || !table.is_table() {
+            let problem = Problem::new("against is not a table of labels for a metric, or for responses that compare");
             return Err(problem.right("write responses = \"crossover\", against = { aqm = \"fifo\" }").at(&table.at));
         }
         for entry in table.entries() {

@@ -21,6 +21,7 @@ const KEYS: &[(&str, About)] = &[
     ("seed", About::Whole),
     ("sweep", About::Whole),
     ("quick", About::Results),
+    ("null", About::Results),
     ("expect", About::Results),
     ("expect_table", About::Results),
     ("predict", About::Results),

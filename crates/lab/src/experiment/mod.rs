@@ -7,6 +7,7 @@
 //! | `sweep`, `skip` | axes and combinations; those that are left out |
 //! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
 //! | `load` | populations that are found by simulation |
+//! | `without_scheme` | the same experiment for the null test |
 //! | `plan`, `scenario` | the runs, and what the simulator is told of each |
 //! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
 //! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
@@ -50,6 +51,7 @@ mod transport;
 mod tree;
 mod varying;
 mod wire;
+mod without_scheme;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -81,6 +83,7 @@ use scope::Scope;
 use skip::Skip;
 use sweep::{Axis, Combination, check_apart, combinations, narrow, read_axes};
 use tree::Node;
+use without_scheme::Without;
 
 /// Whether an experiment is run as published or shortened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +93,17 @@ pub enum Scale {
     /// As published.
     #[default]
     Full,
+}
+
+impl Scale {
+    /// As the command line and results have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::Quick => "quick",
+            Scale::Full => "full",
+        }
+    }
 }
 
 /// What the command line changes in an experiment.
@@ -103,6 +117,8 @@ pub struct Overrides {
     pub repeat: Option<u32>,
     /// Shortened or as published.
     pub scale: Scale,
+    /// Without its scheme: as the null test runs it.
+    pub without_scheme: bool,
 }
 
 /// An experiment, checked.
@@ -164,6 +180,8 @@ impl Experiment {
         let document = Node::document(&Text::new(file_name, text))?;
         let files = Files::beside(file_name);
         let full = Variant::of(&document, &[], &files)?;
+        let without = Without::of(&document)?;
+        full.check_without(&without, &files)?;
         let scope = full.scope();
         let mut expects = match document.get("expect") {
             Some(list) => read_expects(list, &scope)?,
@@ -193,6 +211,9 @@ impl Experiment {
         if !overrides.set.is_empty() {
             let settings = overrides.set.iter().map(|s| Patch::from_argument(s)).collect::<Result<Vec<_>, _>>()?;
             variant = Variant::of(&variant.document, &settings, &files)?;
+        }
+        if overrides.without_scheme {
+            variant = variant.without(&without, &files)?;
         }
         check_plot(&variant, &scope)?;
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
@@ -258,6 +279,8 @@ struct Variant {
     document: Node,
     root: shape::Root,
     axes: Vec<Axis>,
+    /// The tree of every combination, of which a run comes where there are topology and traffic.
+    combinations: Vec<Combination>,
     runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
 }
 
@@ -289,7 +312,30 @@ impl Variant {
             (labels, run)
         };
         let runs = resolved.collect::<Result<Vec<_>, Problem>>()?.into_iter().flatten().map(named).collect();
-        Ok(Variant { document, root, axes, runs })
+        Ok(Variant { document, root, axes, combinations: all, runs })
+    }
+
+    /// Checks what `[null]` changes, so that a mistake there is told before the null test.
+    fn check_without(&self, without: &Without, files: &Files) -> Result<(), Problem> {
+        let Without::Changes(_) = without else { return Ok(()) };
+        for combination in &self.combinations {
+            let mut tree = combination.tree.clone();
+            without.change(&mut tree)?;
+            resolve(&tree, files)?;
+        }
+        Ok(())
+    }
+
+    /// The same combinations, by the same labels, with the scheme taken away.
+    fn without(mut self, without: &Without, files: &Files) -> Result<Variant, Problem> {
+        for ((_, run), combination) in self.runs.iter_mut().zip(&mut self.combinations) {
+            without.change(&mut combination.tree)?;
+            if let Some(mut changed) = resolve(&combination.tree, files)? {
+                without.replace(&mut changed, &combination.tree)?;
+                *run = Arc::new(changed);
+            }
+        }
+        Ok(self)
     }
 
     /// What claims may select from.

@@ -49,6 +49,20 @@ pub(super) fn plain() -> Result<Spec, Problem> {
     Spec::read("fifo", table).map_err(|e| Problem::new(format!("a plain FIFO cannot be made: {}", e.message())))
 }
 
+/// Drop-tail in a discipline's place: with the file's parameters of `fifo`, or else with the discipline's own `limit`.
+pub(super) fn read_drop_tail(params: Option<&Node>, instead_of: &Spec) -> Result<Spec, Problem> {
+    let mut spec = match params.and_then(|p| p.get("fifo")) {
+        Some(table) => toml::Table::try_from(&read_params("fifo", table)?),
+        None => Ok(toml::Table::new()),
+    };
+    let own = toml::Table::try_from(instead_of).ok().and_then(|table| table.get("limit").cloned());
+    if let (Ok(table), Some(limit)) = (&mut spec, own) {
+        table.entry("limit").or_insert(limit);
+    }
+    let spec = spec.and_then(|table| Spec::read("fifo", table).map_err(serde::ser::Error::custom));
+    spec.map_err(|e| Problem::new(format!("drop-tail cannot stand in the place of {}: {e}", instead_of.name())))
+}
+
 fn known(name: &str, node: &Node) -> Result<(), Problem> {
     let there = name == custom::NAME || find(name).is_some();
     if there { Ok(()) } else { Err(unknown(name).at(&node.at)) }

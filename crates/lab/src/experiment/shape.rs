@@ -47,6 +47,7 @@ pub(super) struct Root {
     traffic: Elsewhere,
     sweep: Elsewhere,
     quick: Elsewhere,
+    null: Elsewhere,
     expect: Elsewhere,
     expect_table: Elsewhere,
     predict: Elsewhere,
@@ -207,6 +208,9 @@ pub(super) struct Expect {
     pub(super) args: toml::Table,
     #[serde(default)]
     pub(super) note: String,
+    pub(super) basis: Option<String>,
+    pub(super) average: Option<String>,
+    pub(super) ours: Option<String>,
     r#where: Elsewhere,
     exchanges: Elsewhere,
     against: Elsewhere,

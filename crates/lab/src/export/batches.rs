@@ -12,6 +12,7 @@ use super::tables;
 use crate::report::RunData;
 use crate::report::metrics::flatten;
 use crate::results::{Expectation, Results};
+use crate::standing::Standing;
 
 /// Which table of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,9 @@ pub fn verdicts(results: &Results) -> Result<Table, ArrowError> {
         text("unit", |row| &row.unit),
         number("spread", |row| row.spread),
         (Field::new("pass", DataType::Boolean, true), Arc::new(pass) as ArrayRef),
+        text("standing", |row| Standing::of(row).words()),
+        number("cells_held", |row| row.cells.map(|cells| cells.held as f64)),
+        number("cells", |row| row.cells.map(|cells| cells.of as f64)),
         text("detail", |row| &row.detail),
     ];
     let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = cells.into_iter().unzip();

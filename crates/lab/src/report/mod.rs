@@ -4,8 +4,10 @@ pub mod columns;
 pub mod format;
 pub mod grid;
 pub mod html;
+pub mod markdown;
 pub mod metrics;
 pub mod ruler;
+pub mod scoreboard;
 pub mod terminal;
 pub mod verdict;
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::format::significant;
 use crate::results::Expectation;
+use crate::standing::Standing;
 
 /// The measured value with its spread; what was found, for an ordering; a dash without either.
 #[must_use]
@@ -37,6 +38,19 @@ pub fn published(row: &Expectation) -> Option<f64> {
         (Some(low), Some(high)) => Some((low + high) / 2.0),
         (low, high) => low.or(high),
     }
+}
+
+/// What else is to be said of a row: in how many cells it holds, what it rests on, whose bound it is, and what was found.
+#[must_use]
+pub fn explained(row: &Expectation) -> String {
+    let cells = row.cells.map(|cells| format!("holds in {} of {}", cells.held, cells.of));
+    let standing = match Standing::of(row) {
+        Standing::Discriminates | Standing::NotTried => None,
+        other => Some(other.words().to_owned()),
+    };
+    let ours = (!row.ours.is_empty()).then(|| format!("our bound: {}", row.ours));
+    let detail = (!row.detail.is_empty()).then(|| row.detail.clone());
+    [cells, standing, ours, detail].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// How many published values were claimed, and what became of them.

@@ -8,7 +8,9 @@ pub mod evidence;
 mod exchanges;
 pub mod published;
 mod response;
+pub mod skill;
 mod statistics;
+mod tolerance;
 pub mod unit;
 
 use std::collections::BTreeMap;
@@ -21,7 +23,8 @@ use unit::{Quantity, Unit};
 use crate::experiment::{Bound, Expect, OrderChain, Relation};
 use crate::formula;
 use crate::near::closest;
-use crate::results::Expectation;
+use crate::results::{Cells, Expectation};
+use crate::standing::Basis;
 
 /// Finds the first thing that is wrong with claims beyond what the experiment's own check sees: rows of
 /// `published.csv` that do not exist, units that do not fit, formulas that cannot be computed.
@@ -74,31 +77,47 @@ struct Finding {
     measured: Option<f64>,
     spread: Option<f64>,
     pass: Option<bool>,
+    cells: Option<Cells>,
     detail: String,
 }
 
 fn judge_one(expect: &Expect, published: &Published, evidence: &Evidence<'_>) -> Expectation {
+    let open = unjudged(expect, published);
+    let Some(row) = published.get(&expect.id) else { return open };
+    let found = if expect.formula.is_some() { computed(expect, row) } else { measured(expect, row, evidence) };
+    let found = found.unwrap_or_else(|detail| Finding { detail, ..Finding::default() });
+    Expectation {
+        measured: found.measured,
+        spread: found.spread,
+        pass: found.pass,
+        cells: found.cells.filter(|cells| cells.of > 1),
+        detail: join(&found.detail, &expect.note),
+        ..open
+    }
+}
+
+/// A claim as it stands in its file and in `published.csv`, not judged.
+#[must_use]
+pub fn unjudged(expect: &Expect, published: &Published) -> Expectation {
     let Some(row) = published.get(&expect.id) else {
         return Expectation { id: expect.id.clone(), detail: "not in published.csv".to_owned(), ..Default::default() };
     };
-    let found = if expect.formula.is_some() { computed(expect, row) } else { measured(expect, row, evidence) };
-    let found = found.unwrap_or_else(|detail| Finding { detail, ..Finding::default() });
     let (low, high) = row.accepted();
     let text = row.text();
-    let words = [found.detail.as_str(), expect.note.as_str()].into_iter().filter(|t| !t.is_empty());
     Expectation {
         id: row.id.clone(),
         source: format!("{}, {}", row.source, row.place),
         what: row.what.clone(),
         kind: row.kind.name().to_owned(),
         published: if text.is_empty() { claim_text(expect, row) } else { text },
-        measured: found.measured,
         low,
         high,
         unit: row.unit.clone(),
-        spread: found.spread,
-        pass: found.pass,
-        detail: words.collect::<Vec<_>>().join("; "),
+        basis: if row.by_hand() && expect.basis == Basis::Calculation { Basis::WorkedByHand } else { expect.basis },
+        ours: expect.ours.clone().unwrap_or_default(),
+        printed: row.printed(),
+        detail: expect.note.clone(),
+        ..Expectation::default()
     }
 }
 
@@ -139,7 +158,7 @@ fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Findi
     let means = means(&samples, row)?;
     let mut finding = match &expect.order {
         Some(order) => ordering(order, &expect.along, &means),
-        None => number(&samples, row)?,
+        None => number(&samples, &means, expect.average.is_some(), row)?,
     };
     if let Some(bound) = expect.every {
         bounded(bound, &means, &mut finding);
@@ -164,8 +183,14 @@ fn means(samples: &[Sample], row: &Row) -> Result<BTreeMap<Combination, f64>, St
     Ok(groups.into_iter().map(|(c, values)| (c, mean(&values))).collect())
 }
 
-/// A published number: the mean over all, and the spread of the repeats' means.
-fn number(samples: &[Sample], row: &Row) -> Result<Finding, String> {
+/// A published number: each cell's mean is judged by itself, or, where the paper averages, the mean over all. What is shown is the mean over
+/// all, and the spread of the repeats' means.
+fn number(
+    samples: &[Sample],
+    cells: &BTreeMap<Combination, f64>,
+    averaged: bool,
+    row: &Row,
+) -> Result<Finding, String> {
     let mut repeats: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut all = Vec::new();
     for s in samples {
@@ -175,12 +200,24 @@ fn number(samples: &[Sample], row: &Row) -> Result<Finding, String> {
     }
     let of_repeats: Vec<f64> = repeats.values().map(|v| mean(v)).collect();
     let value = mean(&all);
-    Ok(Finding {
-        measured: Some(value),
-        spread: deviation(&of_repeats),
-        pass: Some(within(row, value)),
-        detail: String::new(),
-    })
+    let found = Finding { measured: Some(value), spread: deviation(&of_repeats), ..Finding::default() };
+    if averaged {
+        return Ok(Finding { pass: Some(within(row, value)), ..found });
+    }
+    let named = varying(cells);
+    let outside: Vec<_> = cells
+        .iter()
+        .filter(|(_, v)| !within(row, **v))
+        .map(|(c, v)| format!("{}{}", name(c, &named), short(*v)))
+        .collect();
+    let detail =
+        if cells.len() > 1 && !outside.is_empty() { format!("outside: {}", brief(&outside)) } else { String::new() };
+    Ok(Finding { pass: Some(outside.is_empty()), cells: held(cells.len(), outside.len()), detail, ..found })
+}
+
+/// In how many of the cells a claim holds.
+fn held(of: usize, broken: usize) -> Option<Cells> {
+    Some(Cells { held: of - broken, of })
 }
 
 /// Whether the ordering along an axis holds at every place of the other axes.
@@ -198,7 +235,9 @@ fn ordering(order: &OrderChain, along: &str, means: &BTreeMap<Combination, f64>)
     let broken: Vec<_> = verdicts.iter().filter(|v| v.0 != Some(true)).map(|v| v.1.clone()).collect();
     let shown = if broken.is_empty() { verdicts.iter().map(|v| v.1.clone()).collect() } else { broken };
     let pass = judged.then(|| verdicts.iter().all(|v| v.0 == Some(true)));
-    Finding { pass, detail: brief(&shown), ..Finding::default() }
+    let holds = verdicts.iter().filter(|v| v.0 == Some(true)).count();
+    let cells = held(verdicts.len(), verdicts.len() - holds);
+    Finding { pass, cells, detail: brief(&shown), ..Finding::default() }
 }
 
 /// The first few, and how many more.
@@ -274,7 +313,11 @@ fn bounded(bound: Bound, means: &BTreeMap<Combination, f64>, finding: &mut Findi
         .filter(|(_, v)| !bound.holds(**v))
         .map(|(c, v)| format!("{}{} is not {bound}", name(c, &named), short(*v)))
         .collect();
-    finding.pass = Some(finding.pass.unwrap_or(true) && broken.is_empty());
+    // An order that could not be judged stays open.
+    finding.pass = finding.pass.map(|holds| holds && broken.is_empty());
+    let fewer = |own: Cells| if own.of == means.len() { own.held } else { means.len() };
+    let own = finding.cells.map_or(means.len(), fewer);
+    finding.cells = Some(Cells { held: own.min(means.len() - broken.len()), of: means.len() });
     finding.detail = join(&finding.detail, &brief(&broken));
     if let ([value], None) = (means.values().collect::<Vec<_>>().as_slice(), finding.measured) {
         finding.measured = Some(**value);

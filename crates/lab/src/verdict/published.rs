@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::tolerance::{self, number};
 use super::unit::Unit;
 
 /// What kind of statement a published value is; tolerances come by kind.
@@ -13,7 +14,7 @@ pub enum Kind {
     /// A worked value of an equation: within 0.5 % or half a unit of its last printed digit, whichever is larger. A ratio of 2.06 that
     /// is printed as 2 was rounded, not missed.
     Equation,
-    /// A number of a testbed: within 20 % or two units of its last printed digit, whichever is larger.
+    /// A number of a testbed: as [`tolerance`](super::tolerance) has it.
     Value,
     /// An ordering: it must hold.
     Order,
@@ -119,8 +120,27 @@ impl Row {
     /// The lowest and highest values that meet it, in its unit.
     #[must_use]
     pub fn accepted(&self) -> (Option<f64>, Option<f64>) {
-        let widen = |text: &String, sign: f64| number(text).map(|x| x + sign * tolerance(self.kind, x, text));
+        let exact = self.low == self.high;
+        let tolerance = |text: &str| match self.kind {
+            Kind::Equation => tolerance::of_equation(text),
+            // What is printed as a bound or a range is taken at its word.
+            Kind::Value if exact => tolerance::of_measurement(text, self.unit().and_then(Unit::whole)),
+            Kind::Value | Kind::Order => 0.0,
+        };
+        let widen = |text: &String, sign: f64| number(text).map(|x| x + sign * tolerance(text));
         (widen(&self.low, -1.0), widen(&self.high, 1.0))
+    }
+
+    /// The printed number, where it is one number and not a bound, a range or an ordering.
+    #[must_use]
+    pub fn printed(&self) -> Option<f64> {
+        number(&self.low).filter(|_| self.low == self.high)
+    }
+
+    /// Whether the value was computed with the paper's equation for a case that the paper does not print.
+    #[must_use]
+    pub fn by_hand(&self) -> bool {
+        self.what.contains(BY_HAND)
     }
 
     /// The value as text with its unit: `39.07 packets`, `15 to 20 ms`, `at least 10 Mb/s`; empty for an ordering.
@@ -136,27 +156,8 @@ impl Row {
     }
 }
 
-/// A number as printed: `1,270` and `36.1` are numbers.
-fn number(text: &str) -> Option<f64> {
-    text.replace(',', "").parse().ok().filter(|x: &f64| x.is_finite())
-}
-
-/// How far a value may be from the printed number `x`, whose text is `printed`.
-fn tolerance(kind: Kind, x: f64, printed: &str) -> f64 {
-    match kind {
-        Kind::Equation => (0.005 * x.abs()).max(0.5 * last_digit(printed)),
-        Kind::Value => (0.2 * x.abs()).max(2.0 * last_digit(printed)),
-        Kind::Order => 0.0,
-    }
-}
-
-/// One unit of the last printed digit: 0.01 for `39.07`, 1 for `240`.
-fn last_digit(printed: &str) -> f64 {
-    let (mantissa, exponent) = printed.split_once(['e', 'E']).unwrap_or((printed, "0"));
-    let decimals = mantissa.split_once('.').map_or(0, |(_, d)| d.len());
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    10.0_f64.powi(exponent - i32::try_from(decimals).unwrap_or(0))
-}
+/// What the words of a row say where its value was worked by hand.
+const BY_HAND: &str = "worked by hand";
 
 #[cfg(test)]
 mod tests {
@@ -185,19 +186,15 @@ mod tests {
         accepts(&row("ratio", "2", "2", "equation"), Some(1.5), Some(2.5));
         accepts(&row("packets", "39.07", "39.07", "equation"), Some(38.87465), Some(39.26535));
         accepts(&row("ms", "100", "100", "value"), Some(80.0), Some(120.0));
-        accepts(&row("ms", "7", "7", "value"), Some(5.0), Some(9.0));
-        accepts(&row("%", "0.0", "0.0", "value"), Some(-0.2), Some(0.2));
-        accepts(&row("ms", "15", "20", "value"), Some(12.0), Some(24.0));
-        accepts(&row("Mb/s", "10", "", "value"), Some(8.0), None);
+        accepts(&row("ms", "7", "7", "value"), Some(5.6), Some(8.4));
+        accepts(&row("%", "95", "95", "value"), Some(94.0), Some(96.0));
+        accepts(&row("ratio", "0.95", "0.95", "value"), Some(0.76), Some(1.14));
+        accepts(&row("share", "0.95", "0.95", "value"), Some(0.94), Some(0.96));
+        accepts(&row("ms", "15", "20", "value"), Some(15.0), Some(20.0));
+        accepts(&row("Mb/s", "10", "", "value"), Some(10.0), None);
+        accepts(&row("ms", "", "1", "value"), None, Some(1.0));
         accepts(&row("frames", "", "0.833", "equation"), None, Some(0.837_165));
         accepts(&row("", "", "", "order"), None, None);
-    }
-
-    #[test]
-    fn the_last_printed_digit() {
-        assert_eq!(last_digit("39.07"), 0.01);
-        assert_eq!(last_digit("240"), 1.0);
-        assert_eq!(last_digit("1.5e3"), 100.0);
     }
 
     #[test]

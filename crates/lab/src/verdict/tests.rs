@@ -14,7 +14,8 @@ const ROWS: &str = "id,source,where,what,unit,low,high,kind\n\
     GOODPUT,CBT,Table 5,goodput,KB/s,100,100,value\n\
     ORDER,CBT,V,goodput,KB/s,,,order\n\
     TIME,CBT,V,until then,s,2,2,value\n\
-    SHARE,CBT,V,goodput over goodput,ratio,,,order\n";
+    SHARE,CBT,V,goodput over goodput,ratio,,,order\n\
+    HAND,CBT,eq 4.1,\"threshold, worked by hand for 575 KB/s\",packets,39.07,39.07,equation\n";
 
 type Labels = BTreeMap<String, String>;
 
@@ -56,6 +57,9 @@ fn expect(id: &str) -> Expect {
         formula: None,
         args: toml::Table::new(),
         note: String::new(),
+        basis: Basis::Measured,
+        average: None,
+        ours: None,
     }
 }
 
@@ -104,6 +108,72 @@ fn a_metric_may_be_a_sum_or_a_ratio() {
     let published = Published::parse(ROWS).unwrap();
     let error = check(&[with(&format!("{goodput} + classes.tcp.latency_ms.mean"))], &published).unwrap_err();
     assert!(error.contains("another kind of quantity"), "{error}");
+}
+
+#[test]
+fn a_metric_may_be_compared_with_that_of_another_run() {
+    let mut runs = sweep(&[("fred", "A", 260.0), ("fifo", "A", 65.0), ("fred", "B", 130.0), ("fifo", "B", 65.0)]);
+    let against: BTreeMap<_, _> = [("aqm".to_owned(), "fifo".to_owned())].into();
+    let claim = || Expect {
+        against: against.clone(),
+        selector: at("fred"),
+        every: Bound::parse("> 3").ok(),
+        ..expect("SHARE")
+    };
+    let both = done(claim(), &runs);
+    assert_eq!(both.pass, Some(false), "{}", both.detail);
+    assert!(both.detail.contains("B: 2.000 is not > 3"), "{}", both.detail);
+    runs.truncate(2);
+    assert_eq!((done(claim(), &runs).measured, done(claim(), &runs).pass), (Some(4.0), Some(true)));
+    assert!(done(claim(), &runs[..1]).detail.contains("was not done"));
+}
+
+#[test]
+fn every_cell_is_judged_unless_the_paper_averages() {
+    let runs = sweep(&[("cbt", "A", 90.0), ("red", "A", 130.0), ("fifo", "A", 85.0)]);
+    let e = done(expect("GOODPUT"), &runs);
+    assert_eq!((e.pass, e.cells), (Some(false), Some(Cells { held: 2, of: 3 })), "80 to 120 is not met by 130");
+    assert_eq!(e.detail, "outside: red: 130.0");
+    assert!((e.measured.unwrap() - 305.0 / 3.0).abs() < 1e-9);
+    let e = done(Expect { average: Some("the text has the mean".to_owned()), ..expect("GOODPUT") }, &runs);
+    assert_eq!((e.pass, e.cells), (Some(true), None), "errors of both signs cancel in a mean");
+}
+
+#[test]
+fn repeats_are_no_cells() {
+    let runs = [(labels("red", "A", 1), output(70.0)), (labels("red", "A", 2), output(130.0))];
+    let e = done(expect("GOODPUT"), &runs);
+    assert_eq!((e.measured, e.pass, e.cells), (Some(100.0), Some(true), None));
+}
+
+#[test]
+fn an_order_says_in_how_many_cells_it_holds() {
+    let runs = sweep(&[("cbt", "A", 90.0), ("red", "A", 40.0), ("cbt", "B", 20.0), ("red", "B", 30.0)]);
+    let e = done(Expect { order: OrderChain::parse("cbt > red").ok(), ..expect("ORDER") }, &runs);
+    assert_eq!((e.pass, e.cells), (Some(false), Some(Cells { held: 1, of: 2 })));
+}
+
+#[test]
+fn a_bound_does_not_close_an_order_that_is_open() {
+    let runs = sweep(&[("cbt", "A", 90.0)]);
+    let open =
+        Expect { order: OrderChain::parse("cbt > red").ok(), every: Bound::parse(">= 10").ok(), ..expect("ORDER") };
+    assert_eq!(done(open, &runs).pass, None);
+}
+
+#[test]
+fn a_row_says_what_it_rests_on() {
+    let runs = [(labels("red", "A", 1), output(100.0))];
+    assert_eq!(done(expect("GOODPUT"), &runs).basis, Basis::Measured);
+    let args: toml::Table = "bandwidth = '575kibps'\npacket = '1507b'\nlatency = '100ms'".parse().unwrap();
+    let computed = |id: &str| Expect {
+        formula: Some("cbt-threshold".to_owned()),
+        args: args.clone(),
+        basis: Basis::Calculation,
+        ..expect(id)
+    };
+    assert_eq!(one(computed("TH"), &[], &[]).basis, Basis::Calculation);
+    assert_eq!(one(computed("HAND"), &[], &[]).basis, Basis::WorkedByHand);
 }
 
 #[test]

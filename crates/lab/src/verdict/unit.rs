@@ -78,6 +78,7 @@ pub const UNITS: &[Unit] = &[
     unit("bytes", Dimension::Size, 1.0),
     unit("KB", Dimension::Size, 1024.0),
     unit("ratio", Dimension::Share, 1.0),
+    unit("share", Dimension::Share, 1.0),
 ];
 
 impl Unit {
@@ -85,6 +86,12 @@ impl Unit {
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Unit> {
         UNITS.iter().find(|u| u.name == name)
+    }
+
+    /// What all of something is in this unit; nothing where a number of it is no share of a whole (a ratio may be anything).
+    #[must_use]
+    pub fn whole(&self) -> Option<f64> {
+        (self.dimension == Dimension::Share && self.name != "ratio").then(|| 1.0 / self.scale)
     }
 
     /// A quantity in this unit.
@@ -96,7 +103,7 @@ impl Unit {
         if q.dimension == Dimension::Gauge {
             return Ok(if self.dimension == Dimension::Share { q.value / self.scale } else { q.value });
         }
-        let plain = self.dimension == Dimension::Share && self.scale == 1.0 && q.dimension == Dimension::Count;
+        let plain = self.name == "ratio" && q.dimension == Dimension::Count;
         if plain || q.dimension == self.dimension {
             return Ok(q.value / self.scale);
         }

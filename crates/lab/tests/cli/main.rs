@@ -5,9 +5,11 @@
 mod again;
 mod bridge;
 mod calibrate;
+mod documents;
 mod good;
 mod help;
 mod link;
+mod null_test;
 mod pcap;
 mod replay;
 mod wrong;

@@ -125,6 +125,13 @@ const WRONG: &[(&str, &str, &str)] = &[
         "metric = \"goodput_bps\"\norder = \"red > red\"",
     ),
     ("a bound that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nevery = \"25\""),
+    ("a basis that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nbasis = \"measured\""),
+    ("an average without a reason", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\naverage = \"\""),
+    ("a bound of ours without a reason", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nours = \" \""),
+    ("an average of a formula", "metric = \"goodput_bps\"", "formula = \"cbt-threshold\"\naverage = \"so\""),
+    ("a null test without changes", "[quick]", "[null]\n[quick]"),
+    ("a null test of a key that is no run's", "[quick]", "[null]\nrepeat = 3\n[quick]"),
+    ("a wrong change in the null test", "[quick]", "[null]\n\"params.red.max_q\" = 0.0\n[quick]"),
     ("a statistic that is none", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nseconds = \"median\""),
     (
         "a transport that loses data for who needs it all",

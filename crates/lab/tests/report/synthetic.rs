@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
 use aqmkit_lab::report::RunData;
-use aqmkit_lab::results::{Axis, Entry, Expectation, Results};
+use aqmkit_lab::results::{Axis, Cells, Entry, Expectation, Results};
+use aqmkit_lab::standing::{Basis, WithoutScheme};
 use aqmkit_sim::output::{
     AppStats, ClassStats, Distribution, Engine, ExchangeRecord, FlowRecord, FlowStats, Length, LinkStats, Output,
     Range, Series, Summary, Window,
@@ -313,7 +314,9 @@ fn expectations() -> Vec<Expectation> {
             unit: unit.into(),
             spread: measured.map(|value| value * 0.05),
             pass: measured.map(|value| value >= low && value <= high),
-            detail: String::new(),
+            printed: Some(published),
+            without_scheme: WithoutScheme::Missed,
+            ..Expectation::default()
         }
     };
     let order = |id: &str, text: &str, pass: bool, detail: &str| Expectation {
@@ -324,6 +327,8 @@ fn expectations() -> Vec<Expectation> {
         published: text.into(),
         pass: Some(pass),
         detail: detail.into(),
+        without_scheme: WithoutScheme::Missed,
+        cells: Some(Cells { held: if pass { 5 } else { 3 }, of: 5 }),
         ..Expectation::default()
     };
     let mut rows = vec![
@@ -336,8 +341,10 @@ fn expectations() -> Vec<Expectation> {
         order("CBT-VB-09", "cbq > cbt > fred", false, "cbt 1.42 < fred 1.44; the trace of the calls is another one"),
     ];
     rows[2].detail = "the traffic trace is not published".into();
+    rows[3].without_scheme = WithoutScheme::Met;
     rows.push(Expectation {
         kind: "equation".into(),
+        basis: Basis::Calculation,
         published: "39.07 packets".into(),
         low: Some(38.87),
         high: Some(39.27),

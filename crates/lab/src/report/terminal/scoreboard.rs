@@ -1,60 +1,63 @@
 //! How much of what was published is reproduced.
 
-use std::collections::BTreeMap;
-
 use comfy_table::{Cell, CellAlignment};
+use textwrap::{Options, fill};
 
 use super::screen::{Screen, drawn, head, number};
-use crate::report::verdict::Tally;
+use crate::report::scoreboard::{Line, lines, met_of};
 use crate::results::Results;
+use crate::standing::Standing;
 
-/// What the kinds of rows are called.
-const KINDS: [(&str, &str); 3] = [("equation", "equations"), ("value", "values"), ("order", "orderings")];
+/// What the standings mean, below the table.
+const LEGEND: &str = "\
+measured                a discipline was run, and the row is missed where the scheme is taken away (or missed anyhow)
+does not discriminate   met, but met without the scheme as well
+no scheme in it         measured, of drop-tail or of hosts and traffic alone
+input                   set or fitted so that it holds
+calculation             a formula evaluated; worked by hand: for a case that the paper does not print";
 
-/// One row for each source and kind of published value over these experiments, and a last one over all.
+/// One row for each source over these experiments, and a last one over all; then how their tables stand beside constants.
 #[must_use]
 pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String {
-    let mut tallies: BTreeMap<(&str, usize, &str), Tally> = BTreeMap::new();
-    for results in experiments {
-        for row in &results.expectations {
-            let place = KINDS.iter().position(|(kind, _)| *kind == row.kind).unwrap_or(KINDS.len());
-            tallies.entry((work(&results.source), place, &row.kind)).or_default().add(row);
-        }
-    }
-    if tallies.is_empty() {
+    let screen = screen.into();
+    let (sources, all) = lines(experiments);
+    if sources.is_empty() {
         return "No published value is claimed.\n".to_owned();
     }
-    let mut table = screen.into().table();
-    let columns = ["claimed", "met", "missed", "not measured", "met of measured"];
-    let heads = columns.map(|name| head(name, CellAlignment::Right));
-    table.set_header([head("source", CellAlignment::Left), head("kind", CellAlignment::Left)].into_iter().chain(heads));
-    let mut before = "";
-    for (&(source, place, kind), tally) in &tallies {
-        let shown = if source == before { "" } else { source };
-        before = source;
-        table.add_row(line(shown, KINDS.get(place).map_or(kind, |(_, name)| name), tally));
+    let several = sources.len() > 1;
+    let shown: Vec<&Line> = sources.iter().chain(several.then_some(&all)).collect();
+    let there: Vec<Standing> = Standing::ALL.into_iter().filter(|s| all.tallies.contains_key(s)).collect();
+    let mut table = screen.table();
+    let heads = there.iter().map(|standing| head(standing.words(), CellAlignment::Right));
+    table.set_header(std::iter::once(head("source", CellAlignment::Left)).chain(heads));
+    for line in &shown {
+        let cells = there.iter().map(|standing| number(met_of(line.tally(*standing))));
+        table.add_row(std::iter::once(Cell::new(&line.source)).chain(cells));
     }
-    let all = Tally::of(experiments.iter().flat_map(|results| &results.expectations));
-    if tallies.len() > 1 {
-        table.add_row(line("all", "", &all));
-    }
-    format!("{}\n", drawn(table))
+    format!("{}\n{}\n{}", drawn(table), legend(screen), skill(&shown, screen))
 }
 
-/// The work of a source, without the place in it: what stands before and up to the year.
-fn work(source: &str) -> &str {
-    let year =
-        |word: &str| word.len() == 4 && word.starts_with(['1', '2']) && word.bytes().all(|byte| byte.is_ascii_digit());
-    let word = source.split(|sign: char| !sign.is_ascii_alphanumeric()).find(|word| year(word));
-    let end = word.and_then(|word| source.find(word)).map(|start| start + 4);
-    end.map_or(source, |end| &source[..end])
+/// The legend in lines that fit.
+fn legend(screen: Screen) -> String {
+    let options = Options::new(screen.width).subsequent_indent("                        ");
+    LEGEND.lines().map(|line| fill(line, options.clone())).collect::<Vec<_>>().join("\n")
 }
 
-fn line(source: &str, kind: &str, tally: &Tally) -> Vec<Cell> {
-    let percent = tally.percent().map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0} %"));
-    let counts = [tally.claimed, tally.met, tally.missed, tally.unmeasured].map(number);
-    let mut cells = vec![Cell::new(source), Cell::new(kind)];
-    cells.extend(counts);
-    cells.push(number(percent));
-    cells
+/// How many cells of tables are met, and how many the best constant of each would meet.
+fn skill(lines: &[&Line], screen: Screen) -> String {
+    let with: Vec<&&Line> = lines.iter().filter(|line| line.skill.tables > 0).collect();
+    if with.is_empty() {
+        return String::new();
+    }
+    let mut table = screen.table();
+    let heads = ["tables", "cells", "met", "met by the best constants", "rank correlation"];
+    let heads = heads.map(|name| head(name, CellAlignment::Right));
+    table.set_header(std::iter::once(head("source", CellAlignment::Left)).chain(heads));
+    for line in with {
+        let skill = &line.skill;
+        let counts = [skill.tables, skill.cells, skill.met, skill.constant_meets].map(number);
+        let rank = number(skill.rank_correlation.map_or_else(|| "–".to_owned(), |r| format!("{r:.2}")));
+        table.add_row(std::iter::once(Cell::new(&line.source)).chain(counts).chain([rank]));
+    }
+    format!("\n{}\n", drawn(table))
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
+use textwrap::{Options, fill};
 
 use super::screen::{Screen, drawn, head, mark, number};
-use crate::report::verdict::{Tally, measured, tolerance};
+use crate::report::verdict::{Tally, explained, measured, tolerance};
 use crate::results::{Expectation, Results};
+use crate::standing::Standing;
 
 /// One row for each published value; the measured one is in the same unit. Below the table, a note for each that
 /// is not met. Of published tables, one row each.
@@ -63,15 +65,26 @@ fn rows(expectations: &[&Expectation], screen: Screen) -> String {
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(u16::try_from(width).unwrap_or(u16::MAX))));
         }
     }
-    format!("{}\n✓ met   ✗ missed   – not measured\n{}", drawn(table), notes(expectations))
+    format!("{}\n✓ met   ✗ missed   – not measured\n{}", drawn(table), notes(expectations, screen))
 }
 
-/// What is to be said about the values that are not met.
-fn notes(expectations: &[&Expectation]) -> String {
+/// What is to be said about the values that are not met, and about those that are met for another reason than the scheme.
+fn notes(expectations: &[&Expectation], screen: Screen) -> String {
     let mut text = String::new();
-    for row in expectations.iter().filter(|row| row.pass != Some(true) && !row.detail.is_empty()) {
-        let mark = if row.pass.is_some() { "✗" } else { "–" };
-        let _ = write!(text, "\n{mark} {}: {}", row.id, row.detail);
+    for row in expectations {
+        let (mark, note) = match row.pass {
+            Some(true) if Standing::of(row) == Standing::DoesNotDiscriminate => ("✓", MET_WITHOUT.to_owned()),
+            Some(true) => continue,
+            Some(false) => ("✗", explained(row)),
+            None => ("–", explained(row)),
+        };
+        if !note.is_empty() {
+            let note = format!("{mark} {}: {note}", row.id);
+            let _ = write!(text, "\n{}", fill(&note, Options::new(screen.width).subsequent_indent("  ")));
+        }
     }
     if text.is_empty() { text } else { format!("{text}\n") }
 }
+
+/// What is said of a row that does not discriminate.
+const MET_WITHOUT: &str = "does not discriminate: it is met without the scheme as well";

@@ -1,0 +1,130 @@
+//! What lies beside the experiments: published values, outcomes of the null test, verdicts.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::fail::{Failure, wrong};
+use crate::experiment::{Experiment, library_files};
+use crate::null_test::{self, Outcomes};
+use crate::recorded::{self, Records};
+use crate::results::Results;
+use crate::verdict;
+use crate::verdict::published::Published;
+
+/// The file of published values.
+const PUBLISHED: &str = "published.csv";
+
+/// The published values that an experiment may claim: the program's, those of the directories of experiments, and those beside it.
+///
+/// # Errors
+/// When a file of them is wrong.
+pub fn published(exp: &Experiment) -> Result<Published, Failure> {
+    let help = "its columns are id, source, where, what, unit, low, high, kind";
+    let mut all = Published::default();
+    gather(PUBLISHED, Some(&exp.file), help, |text| Published::parse(text).map(|rows| all.extend(rows)))?;
+    Ok(all)
+}
+
+/// The same, and the claims of the experiment checked against them.
+///
+/// # Errors
+/// When a file is wrong, or a claim.
+pub fn checked(exp: &Experiment) -> Result<Published, Failure> {
+    let published = published(exp)?;
+    if let Err(e) = verdict::check(&exp.expects, &published) {
+        return wrong(
+            e,
+            "a claim needs a row of published.csv: the program's, or one beside the experiment (docs/experiment-format.md)",
+        );
+    }
+    Ok(published)
+}
+
+/// What became of claims in the null test: the program's outcomes, those of the directories of experiments, and those beside the experiment in `file`, if one is given.
+///
+/// # Errors
+/// When a file of them is wrong.
+pub fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
+    let help = "aqmkit reproduce --null --record DIR writes it anew";
+    let mut all = Outcomes::default();
+    gather(null_test::FILE, file, help, |text| Outcomes::parse(text).map(|rows| all.extend(rows)))?;
+    Ok(all)
+}
+
+/// The verdicts that are kept, from the same places.
+///
+/// # Errors
+/// When a file of them is wrong.
+pub fn records() -> Result<Records, Failure> {
+    let help = "aqmkit reproduce --record DIR writes it anew";
+    let mut all = Records::default();
+    gather(recorded::FILE, None, help, |text| Records::parse(text).map(|rows| all.extend(rows)))?;
+    Ok(all)
+}
+
+/// A directory of experiments in which outcomes and verdicts are kept.
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// A directory that has published values.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn open(path: &Path) -> Result<Directory, Failure> {
+        if path.join(PUBLISHED).is_file() {
+            return Ok(Directory(path.to_owned()));
+        }
+        let what = format!("{} has no {PUBLISHED}", path.display());
+        wrong(what, "name the directory of the experiments: --record experiments")
+    }
+
+    /// Keeps the verdicts of an experiment in the place of those of the same scale.
+    ///
+    /// # Errors
+    /// When the file does not read, or cannot be written.
+    pub fn record(&self, results: &Results) -> Result<(), Failure> {
+        let mut kept = self.read(recorded::FILE, Records::parse)?;
+        kept.replace(Records::of([results]));
+        self.write(recorded::FILE, &kept.text()?)
+    }
+
+    /// Keeps the outcomes of the null test of these experiments.
+    ///
+    /// # Errors
+    /// When the file does not read, or cannot be written.
+    pub fn record_null_test(&self, experiments: &[&str], outcomes: Outcomes) -> Result<(), Failure> {
+        let mut kept = self.read(null_test::FILE, Outcomes::parse)?;
+        kept.replace(experiments, outcomes);
+        self.write(null_test::FILE, &kept.text()?)
+    }
+
+    fn read<T: Default>(&self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
+        let path = self.0.join(name);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => parse(&text).or_else(|e| wrong(format!("{}: {e}", path.display()), "delete it to begin anew")),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(T::default()),
+            Err(e) => wrong(format!("{} cannot be read: {e}", path.display()), "it is a file of text"),
+        }
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).or_else(|e| {
+            wrong(format!("{} cannot be written: {e}", path.display()), "name a directory that can be written to")
+        })
+    }
+}
+
+fn gather(
+    name: &str,
+    file: Option<&str>,
+    help: &str,
+    mut take: impl FnMut(&str) -> Result<(), String>,
+) -> Result<(), Failure> {
+    for (path, text) in library_files(name, file) {
+        if let Err(e) = take(&text) {
+            return wrong(format!("{}: {e}", path.display()), help);
+        }
+    }
+    Ok(())
+}

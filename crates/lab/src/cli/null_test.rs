@@ -1,0 +1,125 @@
+//! `reproduce --null`: which claims are met without the scheme that they are about.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use comfy_table::{Cell, CellAlignment};
+
+use super::args;
+use super::fail::Failure;
+use super::library::{self, Directory};
+use super::perform::jobs;
+use super::progress::{Bar, Talk};
+use super::say;
+use super::settle::settle;
+use super::stop::{STOP, listen, stopping};
+use crate::experiment::{Experiment, Overrides, Scale};
+use crate::null_test::{Outcome, Outcomes, test};
+use crate::report::terminal::{Screen, drawn, head, number};
+use crate::run::How;
+use crate::standing::WithoutScheme;
+use crate::store::Store;
+
+/// Where the runs without the scheme are kept, below the directory of an experiment.
+const FOLDER: &str = "without-scheme";
+
+/// Runs the null test over these experiments, at quick scale.
+///
+/// # Errors
+/// When an experiment is wrong, a run failed, or with `--check` an outcome is not the one that is kept.
+pub(super) fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+    let directory = args.record.as_deref().map(Directory::open).transpose()?;
+    listen()?;
+    let mut outcomes = Vec::new();
+    for exp in experiments.iter().filter(|exp| !exp.expects.is_empty()) {
+        outcomes.extend(one(exp, args, talk)?);
+    }
+    let ids: Vec<&str> = experiments.iter().map(|exp| exp.id.as_str()).collect();
+    let found = Outcomes::of(&outcomes);
+    if args.json {
+        say::print(&serde_json::to_string_pretty(&outcomes)?)?;
+    } else {
+        say::print(&table(&outcomes))?;
+    }
+    if let Some(directory) = directory {
+        return directory.record_null_test(&ids, found);
+    }
+    if args.check { compare(&library::null_test(None)?.only(&ids), &found) } else { Ok(()) }
+}
+
+/// The outcomes of one experiment.
+fn one(exp: &Experiment, args: &args::Reproduce, talk: Talk) -> Result<Vec<Outcome>, Failure> {
+    let published = library::checked(exp)?;
+    let overrides = Overrides { scale: Scale::Quick, without_scheme: true, ..Overrides::default() };
+    // The program's own experiments have no file.
+    let name = if Path::new(&exp.file).is_file() { &exp.file } else { &exp.id };
+    let without = Experiment::load(name, &overrides)?;
+    let dir = args.out.join(&exp.id);
+    let store = Store::open(&dir)?;
+    let jobs = jobs(args.jobs);
+    let (exp, _) = settle(exp, &store, jobs, talk, &dir)?;
+    let (without, _) = settle(&without, &store, jobs, talk, &dir)?;
+    let apart = Store::open(&dir.join(FOLDER))?;
+    let bar = Bar::new(without.plan().len(), talk);
+    let how = How { jobs, store: &apart, watch: &bar, cancel: &STOP };
+    let outcomes = test(&exp, &without, &published, how);
+    bar.finish();
+    if stopping() {
+        let text = "Stopped. What was run is kept; the same command goes on from there.";
+        return Err(Failure::Stopped(text.to_owned()));
+    }
+    Ok(outcomes?)
+}
+
+/// How many claims of each experiment are missed and met without the scheme, and which are met.
+fn table(outcomes: &[Outcome]) -> String {
+    let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+    let mut met: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for outcome in outcomes {
+        let place = match outcome.without_scheme {
+            WithoutScheme::Missed => 0,
+            WithoutScheme::Met => 1,
+            WithoutScheme::NoScheme | WithoutScheme::NotTried => 2,
+        };
+        counts.entry(&outcome.experiment).or_default()[place] += 1;
+        if outcome.without_scheme == WithoutScheme::Met {
+            met.entry(&outcome.experiment).or_default().push(&outcome.id);
+        }
+    }
+    let mut lines = Screen::of_stdout().table();
+    let right = ["missed without it", "met without it too", "no scheme in it"].map(|n| head(n, CellAlignment::Right));
+    lines.set_header(std::iter::once(head("claims of", CellAlignment::Left)).chain(right));
+    let mut all = [0; 3];
+    for (experiment, count) in &counts {
+        lines.add_row(std::iter::once(Cell::new(experiment)).chain(count.map(number)));
+        all.iter_mut().zip(count).for_each(|(sum, one)| *sum += one);
+    }
+    lines.add_row(std::iter::once(Cell::new("all")).chain(all.map(number)));
+    let listed: Vec<_> = met.iter().map(|(experiment, ids)| format!("{experiment}: {}", ids.join(", "))).collect();
+    let listed = if listed.is_empty() {
+        String::new()
+    } else {
+        format!("\nMet without the scheme too:\n{}\n", listed.join("\n"))
+    };
+    format!("{}\n{listed}", drawn(lines))
+}
+
+/// Holds what was found against what is kept.
+fn compare(kept: &Outcomes, found: &Outcomes) -> Result<(), Failure> {
+    let (kept, found) = (kept.list(), found.list());
+    let mut differ: Vec<String> = Vec::new();
+    let told = |o: &Outcome, which: &str| {
+        format!("{} {} (claim {}): {which} {:?}", o.experiment, o.id, o.claim, o.without_scheme)
+    };
+    differ.extend(found.iter().filter(|o| !kept.contains(o)).map(|o| told(o, "found")));
+    differ.extend(kept.iter().filter(|o| !found.contains(o)).map(|o| told(o, "kept ")));
+    if differ.is_empty() {
+        return Ok(());
+    }
+    differ.sort();
+    say::tell(&format!(
+        "{}\nerror: null-test.csv is not what the null test finds now\n  aqmkit reproduce --null --record experiments writes it anew",
+        differ.join("\n")
+    ));
+    Err(Failure::Missed)
+}

@@ -1,0 +1,88 @@
+//! `scoreboard`: the verdicts that are kept beside the experiments, counted, and written into documents.
+
+use std::path::Path;
+
+use super::args;
+use super::documents::renewed;
+use super::fail::{Failure, wrong};
+use super::library;
+use super::say;
+use crate::experiment::{Experiment, Overrides, Scale, catalogue};
+use crate::report::markdown;
+use crate::report::scoreboard::lines;
+use crate::report::terminal::{self, Screen};
+use crate::results::Results;
+use crate::verdict::unjudged;
+
+/// Experiments that are held against live runs, not against published values.
+const LIVE: &str = "live/";
+
+/// `aqmkit scoreboard`.
+///
+/// # Errors
+/// When an experiment or a file beside it is wrong, a document asks for a number that there is not, or with `--check` has another one.
+pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
+    let shown = kept(args.scale.into())?;
+    let refs: Vec<&Results> = shown.iter().collect();
+    let documents: Vec<&Path> = args.update.iter().chain(&args.check).map(AsRef::as_ref).collect();
+    if documents.is_empty() {
+        let text = if args.json {
+            let (sources, all) = lines(&refs);
+            serde_json::to_string_pretty(&serde_json::json!({ "sources": sources, "all": all }))?
+        } else {
+            terminal::scoreboard(&refs, Screen::of_stdout())
+        };
+        return Ok(say::print(&text)?);
+    }
+    let both = [kept(Scale::Quick)?, kept(Scale::Full)?];
+    let mut old = Vec::new();
+    for path in documents {
+        let text = std::fs::read_to_string(path)
+            .or_else(|e| wrong(format!("{} cannot be read: {e}", path.display()), "name a document"))?;
+        let new = renewed(&text, |name| markdown::number(name, &both[0], &both[1]));
+        let new = new.or_else(|e| wrong(format!("{}: {e}", path.display()), markdown::KNOWN))?;
+        if new == text {
+            continue;
+        }
+        old.push(path.display().to_string());
+        if args.check.is_empty() {
+            std::fs::write(path, new)
+                .or_else(|e| wrong(format!("{} cannot be written: {e}", path.display()), "it is a file"))?;
+        }
+    }
+    match (old.is_empty(), args.check.is_empty()) {
+        (true, _) => Ok(()),
+        (false, true) => Ok(say::print(&format!("Written anew: {}", old.join(", ")))?),
+        (false, false) => {
+            say::tell(&format!(
+                "error: {} has numbers that are not those kept beside the experiments\n  aqmkit scoreboard --update writes them anew",
+                old.join(", ")
+            ));
+            Err(Failure::Missed)
+        }
+    }
+}
+
+/// The claims of every experiment with what is kept of them at a scale.
+fn kept(scale: Scale) -> Result<Vec<Results>, Failure> {
+    let records = library::records()?;
+    let null_test = library::null_test(None)?;
+    let mut all = Vec::new();
+    for id in catalogue().into_iter().map(|e| e.id).filter(|id| !id.starts_with(LIVE)) {
+        let exp = Experiment::load(&id, &Overrides { scale, ..Overrides::default() })?;
+        let published = library::published(&exp)?;
+        let mut expectations: Vec<_> = exp.expects.iter().map(|e| unjudged(e, &published)).collect();
+        null_test.mark(&exp.id, &mut expectations);
+        records.tell(scale.name(), &exp.id, &mut expectations);
+        all.push(Results {
+            experiment: exp.id,
+            title: exp.title,
+            source: exp.source,
+            scale: scale.name().to_owned(),
+            expectations,
+            tables: exp.tables,
+            ..Results::default()
+        });
+    }
+    Ok(all)
+}

@@ -1,0 +1,86 @@
+//! How far a measured value may be from a printed one.
+
+/// How much of a testbed's number another testbed may be away from it.
+const OF_A_MEASUREMENT: f64 = 0.2;
+/// A share above this much of its whole is judged by what it lacks: 95 % of the responses are 5 % that were late.
+const NEARLY_ALL: f64 = 0.8;
+
+/// The tolerance of a worked value: 0.5 %, or half a unit of its last printed digit, which is what rounding means.
+pub(super) fn of_equation(printed: &str) -> f64 {
+    let x = number(printed).unwrap_or(0.0);
+    (0.005 * x.abs()).max(0.5 * last_digit(printed))
+}
+
+/// The tolerance of a number from a testbed: 20 %, or two units of its last printed digit where it is printed with two digits
+/// and more, or half a unit where it has but one. A share of a `whole` (1, or 100 where it is in percent) above 80 % of it has the
+/// tolerance of its complement.
+pub(super) fn of_measurement(printed: &str, whole: Option<f64>) -> f64 {
+    let x = number(printed).unwrap_or(0.0).abs();
+    let digit = last_digit(printed);
+    let nearly_all = whole.filter(|all| x > NEARLY_ALL * all && x <= *all);
+    let judged = nearly_all.map_or(x, |all| all - x);
+    let steps = if digits(judged, digit) > 1 { 2.0 } else { 0.5 };
+    (OF_A_MEASUREMENT * judged).max(steps * digit)
+}
+
+/// How many digits a number has that is printed down to this unit: two for 0.50 and for 0.0, one for 0.05 and for 0.
+fn digits(x: f64, unit: f64) -> usize {
+    let units = (x / unit).round();
+    if units > 0.0 { format!("{units:.0}").len() } else { format!("{:.0}", (1.0 / unit).max(1.0)).len() }
+}
+
+/// A number as printed: `1,270` and `36.1` are numbers.
+pub(super) fn number(text: &str) -> Option<f64> {
+    text.replace(',', "").parse().ok().filter(|x: &f64| x.is_finite())
+}
+
+/// One unit of the last printed digit: 0.01 for `39.07`, 1 for `240`.
+fn last_digit(printed: &str) -> f64 {
+    let (mantissa, exponent) = printed.split_once(['e', 'E']).unwrap_or((printed, "0"));
+    let decimals = mantissa.split_once('.').map_or(0, |(_, d)| d.len());
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    10.0_f64.powi(exponent - i32::try_from(decimals).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is(got: f64, wanted: f64) {
+        assert!((got - wanted).abs() < 1e-9, "{got} in place of {wanted}");
+    }
+
+    #[test]
+    fn the_last_printed_digit() {
+        assert_eq!(last_digit("39.07"), 0.01);
+        assert_eq!(last_digit("240"), 1.0);
+        assert_eq!(last_digit("1.5e3"), 100.0);
+    }
+
+    #[test]
+    fn a_number_of_one_digit_was_rounded_and_no_more() {
+        is(of_measurement("1", None), 0.5);
+        is(of_measurement("7", None), 1.4);
+        is(of_measurement("0", None), 0.5);
+        is(of_measurement("0.05", None), 0.01);
+        is(of_measurement("0.0", None), 0.2);
+        is(of_measurement("2.0", None), 0.4);
+        is(of_measurement("12", None), 2.4);
+        is(of_measurement("1.1", None), 0.22);
+        is(of_measurement("10", None), 2.0);
+    }
+
+    #[test]
+    fn a_share_near_its_whole_is_judged_by_what_it_lacks() {
+        is(of_measurement("95", Some(100.0)), 1.0);
+        is(of_measurement("90", Some(100.0)), 2.0);
+        is(of_measurement("99.5", Some(100.0)), 0.1);
+        is(of_measurement("80", Some(100.0)), 16.0);
+        is(of_measurement("120", Some(100.0)), 24.0);
+        is(of_measurement("0.97", Some(1.0)), 0.006);
+        is(of_measurement("0.88", Some(1.0)), 0.024);
+        is(of_measurement("100", Some(100.0)), 0.5);
+        is(of_measurement("1.00", Some(1.0)), 0.02);
+    }
+}
