@@ -39,7 +39,10 @@
 //! 2. Units are not printed: S turns seconds into probabilities and T is packets (Algorithm 1's `lq.len()`);
 //!    T may be in bytes too. Slopes and weights are floating point, not shifts of integers.
 //! 3. The paper says "buffer 1000 packets" and not of which queue: it is one limit for both here.
-//! 4. RFC 9332, appendix B, compares the L packet's own delay with a threshold in place of T packets, and
+//! 4. Section 5 says that `Q_C` is calculated each time a packet leaves any of the queues, Algorithm 1 does so
+//!    (line 8) for those that leave the Classic queue. The pseudo-code decides. By the text the average would
+//!    follow the delay faster, the more L traffic there is.
+//! 5. RFC 9332, appendix B, compares the L packet's own delay with a threshold in place of T packets, and
 //!    serves L by conditional priority; both are in `dualpi2`.
 //!
 //! ## Limits
@@ -53,7 +56,8 @@
 //!
 //! `tests/oracle/dualq.rs` is Algorithm 1, literally, with equal decisions and marks on random and bursty
 //! traces of all codepoints; the average in place of the head's delay for L, or L's length with the
-//! departing packet, fails it. `tests/worked_control.rs` has both rules by hand.
+//! departing packet, fails it. `tests/worked_control.rs` has both rules by hand, and that the share dropped is the
+//! square of an eighth of the share marked, at three delays.
 //!
 //! ## References
 //!
@@ -118,6 +122,19 @@ impl Discipline for Params {
 
     fn build<P: Packet + 'static>(&self, _link: &Link, _now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
         Ok(Box::new(Dualq::<P>::new(self)?))
+    }
+}
+
+impl Params {
+    /// The probability of a Classic drop where so large a share of the L packets is marked, while the Classic delay
+    /// stands still so that its average is the delay itself: `(p_L / 2^k)^2` with `k = s_l - s_c`, where `u_l` is 1 and
+    /// `u_c` is 2 (section 5, equations 12 to 16).
+    ///
+    /// # Errors
+    /// When a parameter cannot be used.
+    pub fn coupled_drop(&self, p_l: f64) -> Result<f64, ParamError> {
+        let config = Config::new(self)?;
+        Ok(config.c.probability(config.l.delay(p_l)))
     }
 }
 

@@ -41,6 +41,12 @@ impl Slope {
         libm::pow(self.scaled(delay).min(1.0), f64::from(self.u))
     }
 
+    /// The delay in seconds from which on the probability is this one.
+    #[must_use]
+    pub fn delay(&self, probability: f64) -> f64 {
+        libm::pow(probability, 1.0 / f64::from(self.u)) / self.scale
+    }
+
     /// Whether to act at this delay: `(delay << s) > max(rnd(), …)`, which has that probability without
     /// a multiplication. It always draws all its numbers.
     pub fn exceeds(&self, delay: f64, rng: &mut Rng) -> bool {
@@ -94,6 +100,7 @@ mod tests {
         assert!((c.probability(0.028) - 0.003_136).abs() < 1e-12);
         // Equations 12 and 16: p_C = (p_L / 2^k)^2 with k = S_L - S_C.
         assert!((c.probability(0.028) - (l.probability(0.028) / 8.0) * (l.probability(0.028) / 8.0)).abs() < 1e-15);
+        assert!((l.delay(0.448) - 0.028).abs() < 1e-15 && (c.delay(0.003_136) - 0.028).abs() < 1e-15);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Rates of TCP, and what couples them.
 
-use aqmkit_aqm::disciplines::dcn;
+use aqmkit_aqm::disciplines::{dcn, dualq};
 use aqmkit_base::{BitRate, Bytes, Duration};
 
 use super::{count, formula, per_second, probability, rate, share, table, time};
@@ -164,10 +164,15 @@ formula! {
 }
 
 formula! {
-    /// The Classic queue's probability: `(p_L / 2^k)^2`.
+    /// The probability of a Classic drop in `dualq` where L packets are marked with `p`, with the coupling `k` (the discipline's own where it is left out): `(p_L / 2^k)^2`.
     "coupled-probability", "De Schepper et al., eq 12",
-    CoupledProbability { p: f64, k: f64 },
-    |a| share((probability("p", a.p)? / a.k.exp2()).powi(2))
+    CoupledProbability { p: f64, k: Option<f64> },
+    |a| {
+        let dualq = dualq::Params::default();
+        let s_l = a.k.map_or(dualq.s_l, |k| dualq.s_c + k);
+        let drop = dualq::Params { s_l, ..dualq }.coupled_drop(probability("p", a.p)?);
+        share(drop.map_err(|e| e.to_string())?)
+    }
 }
 
 /// `constant`, stretched by the round trip that the queue adds to the Classic traffic only.

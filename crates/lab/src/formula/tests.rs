@@ -153,6 +153,7 @@ fn rates_of_tcp() {
     near(value("coupling-shift", "constant = 1.63\nbase = '7ms'\nqueue = '28ms'", "ratio"), 3.0);
     near(value("coupling-shift", "constant = 1.19", "ratio"), 0.0);
     near(value("coupled-probability", "p = 0.4\nk = 1", "ratio"), 0.04);
+    near(value("coupled-probability", "p = 0.4", "ratio"), 0.0025);
     near(value("dctcp-rate", "rtt = '10ms'\nmarking = 0.1\nstep = true", "packets/s"), 20_000.0);
     near(value("dcn-drop-probability", "reference = 3\ncount = 4", "ratio"), 0.25);
     near(value("dcn-decrement", "reference = 3\ncount = 4", "ratio"), 1.0);
