@@ -90,8 +90,8 @@ fn dcn_gives_unresponsive_flows_their_fair_share() {
     let [slow, fast] = slow_and_fast(&spec("dcn", "{}"));
     assert!(near(&fast, FAIR, 0.1), "{fast:?}");
     assert!(near(&slow, 0.25e6, 0.08), "{slow:?}");
-    let [_, fast] = slow_and_fast(&spec("dcn", r#"{"pktcount": "arrived"}"#));
-    assert!(!near(&fast, FAIR, 0.1) && fast[7] < 0.25 * FAIR, "{fast:?}");
+    let [_, starved] = slow_and_fast(&spec("dcn", r#"{"pktcount": "arrived"}"#));
+    assert!(!near(&starved, FAIR, 0.1) && starved[7] < 0.25 * FAIR, "{starved:?}");
 }
 
 /// Beside TCP too the share of a flow is `p_ref` packets in `T_dec`, neither more nor less.
@@ -143,8 +143,8 @@ fn afd_gives_unresponsive_flows_their_fair_share() {
     let [slow, fast] = slow_and_fast(&spec("afd", r#"{"limit": 500, "q_target": 50}"#));
     assert!(near(&fast, FAIR, 0.15), "{fast:?}");
     assert!(near(&slow, 0.25e6, 0.08), "{slow:?}");
-    let [_, fast] = slow_and_fast(&spec("red", r#"{"limit": 500, "min": 20, "max": 80}"#));
-    assert!(!near(&fast, FAIR, 0.3), "{fast:?}");
+    let [_, alike] = slow_and_fast(&spec("red", r#"{"limit": 500, "min": 20, "max": 80}"#));
+    assert!(!near(&alike, FAIR, 0.3), "{alike:?}");
 }
 
 /// Parris 2001, equations 4.1 and 4.3: with thresholds of B L / P, classes that all send twice what they are to have get B. The
@@ -241,12 +241,12 @@ fn pi_and_rem_hold_the_queue_at_its_target() {
         let queues = [20, 40].map(|flows| queue(&spec(name, params), flows));
         assert!(near(&queues, 50.0, 0.1), "{name} {params}: {queues:?}");
     }
-    let red = spec("red", r#"{"min": 20, "max": 80, "limit": 1000, "gentle": true}"#);
-    let queues = [20, 40].map(|flows| queue(&red, flows));
-    assert!(!near(&queues, 50.0, 0.1), "RED: {queues:?}");
-    let proportional = spec("pi", r#"{"q_ref": 50, "limit": 1000, "a": 0.001, "b": 0.0009999999}"#);
-    let queues = [20, 40].map(|flows| queue(&proportional, flows));
-    assert!(!near(&queues, 50.0, 0.1), "PI without its integral part: {queues:?}");
+    let red = r#"{"min": 20, "max": 80, "limit": 1000, "gentle": true}"#;
+    let proportional = r#"{"q_ref": 50, "limit": 1000, "a": 0.001, "b": 0.0009999999}"#;
+    for (name, params) in [("red", red), ("pi", proportional)] {
+        let queues = [20, 40].map(|flows| queue(&spec(name, params), flows));
+        assert!(!near(&queues, 50.0, 0.1), "{name} {params}: {queues:?}");
+    }
 }
 
 /// Floyd et al. 2001: the average is kept in the band from 0.4 to 0.6 of the way between the thresholds, whatever the load. RED with its `max_p`

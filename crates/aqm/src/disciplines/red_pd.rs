@@ -69,6 +69,7 @@
 //! | `gentle` | | | true | RED's ramp from `max` to twice `max` |
 //! | `byte_mode` (`bytemode`) | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
 //! | `ecn`, `harddrop`, `nodrop` | | | false, true, false | as RED; the filter always drops |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!
