@@ -32,6 +32,7 @@
 //! | `tfrc.intervals` | | 8 | how many loss intervals count, 2 to 32; fewer and the rate is less smooth, more and it follows late |
 //! | `tfrc.discounting` | | true | whether a long time without loss makes the past count less |
 //! | `tfrc.oscillation_prevention` | | false | whether the round trip of the moment changes the distance of packets |
+//! | `tfrc.timeout` | time | 4 `R` | the retransmission timeout of the TCP in the equation; too long and TFRC gets less than TCP at high loss |
 //! | `mss`, `header` | size | of the profile | `s`, and the bytes of the headers of each packet |
 //! | `ecn` | | of the profile | whether data is ECN-capable; a mark counts as a loss |
 //! | `syn` | time | of the profile | how long to wait before a request is sent again |
@@ -44,6 +45,8 @@
 //! 3. Packets lost before the first that came are taken to have been lost with it.
 //! 4. A mark counts when it comes, also where packets before it are missing.
 //! 5. Reports and requests carry the profile's header and no ECN.
+//! 6. `tfrc.timeout` is for the sender of ns-2, which takes the timeout in steps of 100 ms: 300 ms for every round trip below 150. The interval
+//!    before the first loss is by 4 `R` in any case.
 //!
 //! ## Evidence
 //!
@@ -67,7 +70,7 @@ mod intervals;
 mod losses;
 mod receiver;
 
-pub use equation::throughput;
+pub use equation::{throughput, throughput_with_timeout};
 pub use receiver::Receiver;
 
 /// [rfc5348 4.3] The longest distance between packets, in seconds.
@@ -89,16 +92,21 @@ pub struct Params {
     pub discounting: bool,
     /// Whether the round trip of the moment changes the distance of packets.
     pub oscillation_prevention: bool,
+    /// The retransmission timeout of the TCP in the equation; four round trips where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { intervals: 8, discounting: true, oscillation_prevention: false }
+        Params { intervals: 8, discounting: true, oscillation_prevention: false, timeout: None }
     }
 }
 
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
+        let timeout = self.timeout.unwrap_or(FIRST_WAIT);
+        range(!timeout.is_zero(), "tfrc.timeout", &timeout, "it must be above zero")?;
         range((2..=32).contains(&self.intervals), "tfrc.intervals", &self.intervals, "it must be from 2 to 32")
     }
 }
@@ -164,6 +172,8 @@ pub struct Sender {
     last: Option<Instant>,
     busy: Busy,
     oscillation_prevention: bool,
+    /// Of the TCP in the equation, where it is not four round trips.
+    timeout: Option<f64>,
 }
 
 impl Sender {
@@ -211,7 +221,7 @@ impl Sender {
         let s = cx.segment();
         let Some(r) = self.rtt else { return };
         if self.p > 0.0 {
-            self.x_bps = throughput(s, r.mean, self.p);
+            self.x_bps = throughput_with_timeout(s, r.mean, self.timeout.unwrap_or(4.0 * r.mean), self.p);
             self.x = self.x_bps.min(recv_limit).max(s / T_MBI);
         } else if cx.now.since(self.doubled).as_secs_f64() >= r.mean {
             let initial = self.initial_rate(cx).unwrap_or(0.0);
@@ -262,6 +272,7 @@ impl Sending for Sender {
             last: None,
             busy: Busy::default(),
             oscillation_prevention: cx.profile.tfrc.oscillation_prevention,
+            timeout: cx.profile.tfrc.timeout.map(|time| time.as_secs_f64()),
         }
     }
 

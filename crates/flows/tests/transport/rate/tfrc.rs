@@ -2,7 +2,7 @@
 
 use aqmkit_base::Rng;
 use aqmkit_flows::transport::Kind;
-use aqmkit_flows::transport::rate::tfrc::throughput;
+use aqmkit_flows::transport::rate::tfrc::{throughput, throughput_with_timeout};
 
 use super::*;
 
@@ -121,6 +121,16 @@ fn throughput_under_random_loss_is_the_equations() {
         let seen = measured(&tfrc(), loss, rtt, 2_000);
         assert!((low..high).contains(&(seen / law)), "p {loss}: {seen:.1} packets/s, the equation says {law:.1}");
     }
+}
+
+/// A timeout of 300 ms where four round trips are 120 ms: at 5 % loss the equation says 67 % of what it says with those.
+#[test]
+fn a_given_timeout_is_the_equations() {
+    let mut slow = tfrc();
+    slow.tfrc.timeout = Some(Duration::from_millis(300));
+    let (law, usual) = (throughput_with_timeout(1000.0, 0.03, 0.3, 0.05), throughput(1000.0, 0.03, 0.05));
+    let ratio = measured(&slow, 0.05, 30, 1_000) / measured(&tfrc(), 0.05, 30, 1_000);
+    assert!((ratio / (law / usual) - 1.0).abs() < 0.1, "{ratio}, the equations {}", law / usual);
 }
 
 /// Marks count as losses, so ECN gives the same rate.
