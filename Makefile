@@ -1,10 +1,11 @@
-# demo: the main job. test: every test. The rest is for those who change the code; pages writes docs/disciplines/ anew.
+# demo: the main job. test: every test. The rest is for those who change the code; pages writes docs/disciplines/ anew, numbers the
+# verdicts at quick scale and what documents quote of them.
 CARGO  ?= cargo
 PYTHON ?= python3
 VENV   := target/venv
 IN_VENV := . $(VENV)/bin/activate &&
 
-.PHONY: demo test test-rust test-python lint lint-rust lint-python bench docs pages python-requirements
+.PHONY: demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers python-requirements
 
 demo:
 	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
@@ -53,3 +54,9 @@ docs:
 
 pages:
 	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --locked
+
+numbers:
+	$(CARGO) build --release --locked
+	./target/release/aqmkit reproduce --scale quick --record experiments || [ $$? -eq 1 ]
+	./target/release/aqmkit reproduce --null --record experiments
+	./target/release/aqmkit scoreboard --update README.md experiments/*/README.md

@@ -89,21 +89,58 @@ fn dcn_follows_a_flow_through_both_tables() {
     assert_eq!(b.gauge("flows"), 1.0);
 }
 
-/// With a share of 2, the n-th packet of a period (the fifth is the first in HB) is dropped with 1 - 2/n:
-/// of the 5th to 20th, 16 - 2 (1/5 + ... + 1/20) = 16 - 2.969 on average. Counting after the decision would
-/// give 16 - 2 (1/4 + ... + 1/19) = 12.63.
-#[test]
-fn dcn_drops_in_proportion_to_the_excess() {
+/// How many packets of a flow are dropped on average, of `packets` at once, where its share is 2.
+fn dcn_drops(packets: u32, more: &str) -> f64 {
     let runs = 4000;
-    let mut b = Bench::new(&spec("dcn", &DCN.replace('{', r#"{"sb_slots": 100000, "hb_limit": 4000, "#)));
+    let more = format!(r#"{{"sb_slots": 100000, "hb_limit": 4000, {more} "#);
+    let mut b = Bench::new(&spec("dcn", &DCN.replace('{', &more)));
     for flow in 0..runs {
-        for _ in 0..20 {
+        for _ in 0..packets {
             b.flow(flow);
             b.take();
         }
     }
-    let mean = b.dropped(Why::Unfair) as f64 / runs as f64;
+    b.dropped(Why::Unfair) as f64 / runs as f64
+}
+
+/// With a share of 2 and a count of 4, the fifth packet is dropped with 1 - 2/5 = 0.6. The count is then 4 with 0.6
+/// and 5 with 0.4, so the sixth is dropped with 0.6 * 3/5 + 0.4 * 4/6 = 0.6267. Then it is 4 with 0.36,
+/// 5 with 0.24 + 0.2667 and 6 with 0.1333, so the seventh is dropped with 0.36 * 3/5 + 0.5067 * 4/6 + 0.1333 * 5/7 =
+/// 0.6490: 1.876 in all. Testing without the present packet would give 1/2 + 0.55 + 0.5825 = 1.63.
+#[test]
+fn dcn_counts_what_it_forwards() {
+    let mean = dcn_drops(7, "");
+    assert!((mean - 1.876).abs() < 0.04, "{mean}");
+}
+
+/// Where every arrival counts, the n-th packet of a period (the fifth is the first in HB) is dropped with 1 - 2/n:
+/// of the 5th to 20th, 16 - 2 (1/5 + ... + 1/20) = 16 - 2.969 on average. Testing without the present packet would
+/// give 16 - 2 (1/4 + ... + 1/19) = 12.63.
+#[test]
+fn dcn_can_count_what_arrives() {
+    let mean = dcn_drops(20, r#""pktcount": "arrived","#);
     assert!((mean - 13.031).abs() < 0.06, "{mean}");
+}
+
+/// A flow that ignores its drops sends 50 packets in each period of 800 ms, with a share of 10. It is forwarded ten
+/// in each, so that it is "not subject to undue starvation" (section 3). Where every arrival counts, its count
+/// rises by 40 in each period, and in the hundredth it is forwarded 50 * 10 / 4000.
+#[test]
+fn dcn_forwards_its_share_of_a_flow_that_ignores_drops() {
+    let forwarded = |more: &str| {
+        let params = format!(r#"{{"q_ref": 100, "p_init": 10.0, "p_max": 10.0, "p_min": 10.0{more}}}"#);
+        let mut b = Bench::new(&spec("dcn", &params));
+        let mut through = 0;
+        for packet in 0..50 * 200 {
+            b.ms(16);
+            through += u32::from(b.flow(1) && packet >= 50 * 100);
+            b.take();
+        }
+        f64::from(through) / 100.0
+    };
+    let (share, starved) = (forwarded(""), forwarded(r#", "pktcount": "arrived""#));
+    assert!((share - 10.0).abs() < 0.3, "{share} of 10 in T_dec");
+    assert!(starved < 0.2, "{starved} in T_dec");
 }
 
 #[test]

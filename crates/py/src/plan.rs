@@ -10,11 +10,11 @@ use aqmkit_aqm::custom::Customs;
 use aqmkit_lab::calibrate::{Failed, calibrated};
 use aqmkit_lab::cli::compare::idle;
 use aqmkit_lab::cli::fail::Failure;
-use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, published, write};
+use aqmkit_lab::cli::library;
+use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, write};
 use aqmkit_lab::experiment::{Experiment, Overrides, Problem, RunSpec, Scale};
 use aqmkit_lab::run::{self, Done, How, Stop, Work, run_all};
 use aqmkit_lab::store::{Kept, Store};
-use aqmkit_lab::verdict;
 use aqmkit_sim::{Control as Next, Error, Output, Progress};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -87,13 +87,14 @@ impl Plan {
     }
 
     fn perform(&self, dir: &Path, jobs: usize, customs: &Customs, control: &Control) -> Result<Outcome, Failure> {
-        let published = published(&self.experiment)?;
-        verdict::check(&self.experiment.expects, &published).map_err(Problem::new)?;
+        let published = library::checked(&self.experiment)?;
+        let null_test = library::null_test(Some(&self.experiment.file))?;
         let store = Store::open(dir)?;
         let how = How { jobs, store: &store, watch: control, cancel: &control.stop };
         let experiment = self.settled(how)?;
         let plan: Vec<Job<'_>> = experiment.plan().into_iter().map(|spec| Job { spec, customs, control }).collect();
-        let (results, outcome) = run_all(&experiment, &plan, &[], &published, how)?;
+        let (mut results, outcome) = run_all(&experiment, &plan, &[], &published, how)?;
+        null_test.mark(&experiment.id, &mut results.expectations);
         write(&store, &results, &outcome, &parameters(&experiment))?;
         if outcome.cancelled {
             return Err(Failure::Stopped(format!(
@@ -162,7 +163,7 @@ impl Plan {
                 return Err(exception(&problem.right("it must be quick or full")));
             }
         };
-        let overrides = Overrides { set, seed, repeat, scale };
+        let overrides = Overrides { set, seed, repeat, scale, without_scheme: false };
         let experiment = Experiment::parse(file, text, &overrides).map_err(|e| exception(&e))?;
         Ok(Plan { experiment, customs })
     }

@@ -85,6 +85,25 @@ use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 
+/// The threshold, in packets, that holds a class to `bandwidth` at this latency: `Th = B L / P`. With a `packet_size` of one
+/// byte it is the threshold in bytes.
+///
+/// Parris 2001, equations 4.1, 4.9 and 4.25.
+#[must_use]
+pub fn threshold(bandwidth: BitRate, latency: Duration, packet_size: Bytes) -> f64 {
+    bandwidth.bytes_per_sec() * latency.as_secs_f64() / packet_size.as_f64()
+}
+
+/// The bandwidth, in bytes per second, of a class that may keep `queued` bytes waiting where all classes together may keep
+/// `all`: `B_i = P_i Th_i / sum(P_j Th_j) C`. Where nothing may wait, the whole capacity.
+///
+/// Parris 2001, equation 4.3.
+#[must_use]
+pub fn bandwidth(queued: f64, all: f64, capacity: BitRate) -> f64 {
+    let share = if all > 0.0 { queued / all } else { 1.0 };
+    share * capacity.bytes_per_sec()
+}
+
 /// The parameters of CBT as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -193,8 +212,7 @@ impl Params {
     fn set_rates(&mut self, link: &Link) {
         let total: f64 = self.classes.iter().map(ClassParams::bytes_at_threshold).sum();
         for class in &mut self.classes {
-            let share = if total > 0.0 { class.bytes_at_threshold() / total } else { 1.0 };
-            let fair = share * link.rate.bytes_per_sec();
+            let fair = bandwidth(class.bytes_at_threshold(), total, link.rate);
             // The rate that is shown is rounded to a bit; the one that is used is not.
             let rate = class.bandwidth.map_or(fair, BitRate::bytes_per_sec);
             class.bandwidth = Some(class.bandwidth.unwrap_or(BitRate::from_bytes_per_sec(fair)));
@@ -225,10 +243,9 @@ impl ClassParams {
         };
         let bandwidth = self.bandwidth.ok_or_else(|| missing("max"))?;
         let latency = all.latency.ok_or_else(|| missing("latency"))?;
-        let bytes = bandwidth.bytes_per_sec() * latency.as_secs_f64();
         Ok(match all.counting {
-            Counting::Packets => Amount::Packets(bytes / size.as_f64()),
-            Counting::Bytes => Amount::Bytes((bytes + 0.5) as u64),
+            Counting::Packets => Amount::Packets(threshold(bandwidth, latency, size)),
+            Counting::Bytes => Amount::Bytes((threshold(bandwidth, latency, Bytes(1)) + 0.5) as u64),
         })
     }
 

@@ -9,10 +9,15 @@
 //! A flow in HB (the table of high-bandwidth flows), on arrival of one of its packets:
 //!
 //! ```text
-//! pktcount <- pktcount + 1                                                       [le04 3.1]
-//! mark or drop with 1 - p_ref / pktcount, never below zero                       [le04 3.2]
+//! m <- pktcount + 1: what it has if this packet is forwarded
+//! mark or drop with 1 - p_ref / m, never below zero                              [le04 3.2]
+//! pktcount <- m, unless the packet is dropped: a marked one is forwarded         [le04 3.1]
 //! each T_dec since it came into HB: pktcount <- pktcount - p_ref; below zero it leaves
 //! ```
+//!
+//! A flow that sends `r` packets in `T_dec`, above `p_ref` and whatever is dropped, is forwarded
+//! `r p_ref / pktcount`; as its count falls by `p_ref` in the same time, it settles where both are equal: at
+//! a count of `r`, with `p_ref` packets forwarded. So it gets its fair share, neither more nor less.
 //!
 //! Any other flow, in its slot of SB (the scoreboard); its packets are never dropped:
 //!
@@ -48,10 +53,12 @@
 //! | `p_max` | | packets | what the link sends in `t_dec` | the share never rises above it |
 //! | `sb_slots` | | 1 | 8192 | slots of the scoreboard; too few and slow flows push fast ones out before they are seen |
 //! | `hb_limit` | | flows | 4096 | the most high-bandwidth flows; the paper saw 2000 |
+//! | `pktcount` | | | `"forwarded"` | the packets of a flow that its count has: those `"forwarded"`, or all that `"arrived"`, dropped ones too, which starves a flow that ignores its drops |
 //! | `counting` | | | `"packets"` | `"bytes"` counts bytes, in units of `avpkt`, so that a flow's share does not depend on its packets' size |
 //! | `avpkt` | | size | the link's mean | typical packet: the unit of shares in bytes, and of gains where `limit` is in bytes |
 //! | `as_printed` | | | false | the controller as the paper prints it: `a` with the new sample, `b` with the old one |
 //! | `ecn` | | | false | mark ECN-capable packets instead of dropping them |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!
@@ -65,27 +72,36 @@
 //! 3. The chart tests on a packet's arrival whether `T_dec` has passed; the text counts it after each
 //!    interval. Here each flow in HB has a timer of its own from when it came in, so that one that has
 //!    stopped sending leaves too, and a new one is not removed at once.
-//! 4. The text says both that the count decides on arrivals "within `T_dec`" and that it counts forwarded
-//!    packets: every arrival counts, the present one included, dropped or not. A count of exactly zero
-//!    stays.
-//! 5. A flow that takes over a slot has sent one packet. One that comes back after a pause starts from
+//! 4. Of HB, section 3.1 says that it has "the count of the number of forwarded packets", and of SB "'recent'
+//!    forwarded packet count"; 3.2 says that `pktcount` is "the number of packets from that flow that have
+//!    arrived at the router within a period of `T_dec`". Forwarded packets are counted, because section 3 wants
+//!    no flow in "undue starvation", and because the count then *is* what arrives in `T_dec`, in the mean (see
+//!    Law): both sentences hold. `pktcount = "arrived"` takes 3.2 by the letter: the count of a flow that sends more
+//!    than `p_ref` grows for ever, and its drop probability goes to one.
+//! 5. Whether the drop test's count has the packet that it tests is open. It has it here, in `m` above: so
+//!    `p_ref` packets pass in `T_dec`, and the next is the first at risk; without it one more would pass. What is
+//!    kept changes only after the test, as in the chart. A count of exactly zero stays.
+//! 6. A flow that takes over a slot has sent one packet. One that comes back after a pause starts from
 //!    zero, as text and chart have it, so it needs one packet more.
-//! 6. "Exceeds a threshold" in the text is `pktcount >= 4` in the chart: the chart's.
-//! 7. HB is an open hash here, with the chart's chaining replaced by probing, and bounded.
+//! 7. "Exceeds a threshold" in the text is `pktcount >= 4` in the chart: the chart's.
+//! 8. HB is an open hash here, with the chart's chaining replaced by probing, and bounded.
 //!
 //! ## Limits
 //!
 //! It bounds neither the delay nor the queue when congestion comes from flows too short to be seen, or from
 //! more than `hb_limit` flows: a flow that finds HB full passes freely and is tried again with its next
 //! packet. Many slow flows can hide a fast one in the scoreboard, by taking its slot again and again. A flow that
-//! ignores its drops keeps sending `p_ref` packets in `T_dec`. Memory: both tables are allocated at the
-//! start. Per packet: one look-up in each, at most one draw; each flow in HB costs a step every `t_dec`.
+//! ignores its drops gets `p_ref` packets in `T_dec`; one that ignores its marks gets all that it sends.
+//! Memory: both tables are allocated at the start. Per packet: one look-up in each, at most one draw; each
+//! flow in HB costs a step every `t_dec`.
 //!
 //! ## Evidence
 //!
 //! `tests/oracle/dcn.rs` is Figure 3 and the text, literally, with equal decisions on random and bursty
-//! traces; `tests/history.rs` works a flow's way through both tables by hand, and shows that the controller
-//! as printed goes the wrong way first.
+//! traces; `tests/history.rs` works a flow's way through both tables and its first drops by hand, shows that
+//! a flow which ignores its drops is forwarded `p_ref` packets in `T_dec` (and nearly none where arrivals count),
+//! and that the controller as printed goes the wrong way first. `experiments/dcn/unresponsive.toml` has such a
+//! flow among 20 of TCP.
 //!
 //! ## References
 //!
@@ -104,6 +120,17 @@ use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 use crate::storage::FlowTable;
+
+/// Which packets of a flow its count has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pktcount {
+    /// Those that were forwarded, marked ones too: section 3.1.
+    #[default]
+    Forwarded,
+    /// All that arrived, dropped ones too: section 3.2 by the letter.
+    Arrived,
+}
 
 /// The parameters of DCN as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,7 +171,9 @@ pub struct Params {
     pub sb_slots: u32,
     /// The most high-bandwidth flows.
     pub hb_limit: u32,
-    /// What a flow's count counts.
+    /// Which packets of a flow its count has.
+    pub pktcount: Pktcount,
+    /// Whether the count is of packets or of bytes.
     pub counting: Counting,
     /// Size of a typical packet; the link's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,6 +201,7 @@ impl Default for Params {
             p_max: None,
             sb_slots: 8192,
             hb_limit: 4096,
+            pktcount: Pktcount::Forwarded,
             counting: Counting::Packets,
             avpkt: None,
             as_printed: false,
@@ -186,8 +216,8 @@ impl Discipline for Params {
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Dcn::config(self, link)?;
         Ok(Params {
-            a: Some(config.a),
-            b: Some(config.b),
+            a: Some(config.controller.a),
+            b: Some(config.controller.b),
             p_init: Some(config.p_init),
             p_max: Some(config.p_max),
             avpkt: Some(link.avpkt(self.avpkt)?),
@@ -196,13 +226,47 @@ impl Discipline for Params {
     }
 }
 
+/// The chance that a packet of a high-bandwidth flow is marked or dropped, where `pktcount` packets of it count, this one
+/// included, and its share is `p_ref`: Le et al. 2004, section 3.2.
+#[must_use]
+pub fn drop_probability(p_ref: f64, pktcount: f64) -> f64 {
+    (1.0 - p_ref / pktcount).max(0.0)
+}
+
+/// What is left of a high-bandwidth flow's count after `T_dec`; below zero the flow leaves HB: Le et al. 2004,
+/// section 3.2.
+#[must_use]
+pub fn after_t_dec(pktcount: f64, p_ref: f64) -> f64 {
+    pktcount - p_ref
+}
+
+/// The controller of the share: Le et al. 2004, section 3.2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Controller {
+    /// Gain of the older sample (of the newer one where `as_printed`).
+    pub a: f64,
+    /// Gain of the newer sample (of the older one where `as_printed`).
+    pub b: f64,
+    /// Whether the terms stand as the paper prints them.
+    pub as_printed: bool,
+}
+
+impl Controller {
+    /// The share after a sample of the queue that is `error` packets above the target, where the one before was
+    /// `old_error` above it; not yet within its bounds.
+    #[must_use]
+    pub fn next_share(&self, p_ref: f64, error: f64, old_error: f64) -> f64 {
+        let (with_a, with_b) = if self.as_printed { (error, old_error) } else { (old_error, error) };
+        p_ref + self.a * with_a - self.b * with_b
+    }
+}
+
 /// DCN's parameters, checked.
 #[derive(Clone, Debug)]
 pub struct Config {
     limit: Amount,
     q_ref: f64,
-    a: f64,
-    b: f64,
+    controller: Controller,
     t_update: Duration,
     t_dec: Duration,
     clearing: Duration,
@@ -216,7 +280,7 @@ pub struct Config {
     queue_unit: f64,
     /// The bytes that count as one packet; none where packets count.
     count_unit: Option<f64>,
-    as_printed: bool,
+    pktcount: Pktcount,
     ecn: bool,
 }
 
@@ -224,6 +288,12 @@ impl Config {
     /// What a packet adds to its flow's count.
     fn count(&self, len: u32) -> f64 {
         self.count_unit.map_or(1.0, |unit| f64::from(len) / unit)
+    }
+
+    /// Whether a packet counts that met this verdict, at a queue that was full or not.
+    fn counts(&self, verdict: Verdict, full: bool) -> bool {
+        let forwarded = !full && !matches!(verdict, Verdict::Drop(_));
+        forwarded || self.pktcount == Pktcount::Arrived
     }
 
     /// How far the queue is above its target, in packets.
@@ -262,8 +332,7 @@ pub struct Dcn {
 impl Dcn {
     /// The share after a sample with this error.
     fn next_share(&self, config: &Config, error: f64) -> f64 {
-        let (with_a, with_b) = if config.as_printed { (error, self.old_error) } else { (self.old_error, error) };
-        (self.p_ref + config.a * with_a - config.b * with_b).clamp(config.p_min, config.p_max)
+        config.controller.next_share(self.p_ref, error, self.old_error).clamp(config.p_min, config.p_max)
     }
 
     /// Decreases every count whose time has come, and forgets the flows that fall below zero.
@@ -271,7 +340,7 @@ impl Dcn {
         while let Some((at, flow)) = self.due.pop_front_if(|(at, _)| *at <= now) {
             let mut stays = false;
             self.hb.change(flow, |count| {
-                *count -= self.p_ref;
+                *count = after_t_dec(*count, self.p_ref);
                 stays = *count >= 0.0;
                 stays
             });
@@ -331,8 +400,7 @@ impl Aqm for Dcn {
         Ok(Config {
             limit,
             q_ref: in_unit("q_ref", params.q_ref, limit.unit())?,
-            a,
-            b,
+            controller: Controller { a, b, as_printed: params.as_printed },
             t_update: params.t_update,
             t_dec: params.t_dec,
             clearing: params.clearing,
@@ -344,7 +412,7 @@ impl Aqm for Dcn {
             hb_limit: params.hb_limit as usize,
             queue_unit: in_bytes(limit.unit()).unwrap_or(1.0),
             count_unit: in_bytes(params.counting),
-            as_printed: params.as_printed,
+            pktcount: params.pktcount,
             ecn: params.ecn,
         })
     }
@@ -368,11 +436,15 @@ impl Aqm for Dcn {
     fn on_arrival(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {
         self.decrease(config, env.now);
         if let Some(count) = self.hb.get_mut(pkt.flow) {
-            *count += config.count(pkt.len);
-            if env.rng.chance(1.0 - self.p_ref / *count) {
-                return pkt.signal(config.ecn, Why::Unfair);
+            let with_this = *count + config.count(pkt.len);
+            let signalled = env.rng.chance(drop_probability(self.p_ref, with_this));
+            let verdict = if signalled { pkt.signal(config.ecn, Why::Unfair) } else { Verdict::Pass };
+            if config.counts(verdict, queue.full) {
+                *count = with_this;
             }
-        } else if !queue.full {
+            return verdict;
+        }
+        if config.counts(Verdict::Pass, queue.full) {
             self.score(config, pkt, env.now);
         }
         Verdict::Pass

@@ -12,6 +12,12 @@ use crate::registry::Link;
 pub struct Ewma(f64);
 
 impl Ewma {
+    /// An average that stands at `start`.
+    #[must_use]
+    pub fn at(start: f64) -> Self {
+        Ewma(start)
+    }
+
     /// The average.
     #[must_use]
     pub fn get(self) -> f64 {

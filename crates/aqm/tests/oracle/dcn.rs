@@ -1,6 +1,6 @@
 //! Figure 3 and the text of section 3, with a punctual timer for every flow. Corrected: the controller's
-//! terms stand as in AFD. Chosen where the text is open: an arrival is counted before it is judged; a slot
-//! that is taken over starts at one, a flow that pauses at zero; a count of zero stays.
+//! terms stand as in AFD. Chosen where the text is open: a packet is judged by the count that its flow would have
+//! with it; a slot that is taken over starts at one, a flow that pauses at zero; a count of zero stays.
 
 use std::collections::BTreeMap;
 
@@ -33,6 +33,8 @@ struct Dcn {
     t_dec: Duration,
     clearing: Duration,
     as_printed: bool,
+    /// Section 3.2's sentence in place of 3.1's.
+    count_all_arrivals: bool,
     hb_limit: usize,
     sb_slots: u64,
     q_limit: usize,
@@ -85,12 +87,16 @@ impl Oracle for Dcn {
         self.until(now);
         let full = self.queue.len() >= self.q_limit;
         if let Some(entry) = self.hb.get_mut(&p.flow) {
-            entry.pktcount += 1.0;
-            let probability = 1.0 - self.p_ref / entry.pktcount;
-            if probability > 0.0 && rng.uniform() < probability {
+            let probability = 1.0 - self.p_ref / (entry.pktcount + 1.0);
+            let dropped = probability > 0.0 && rng.uniform() < probability;
+            let forwarded = !dropped && !full;
+            if forwarded || self.count_all_arrivals {
+                entry.pktcount += 1.0;
+            }
+            if dropped {
                 return false;
             }
-        } else if !full {
+        } else if !full || self.count_all_arrivals {
             let slot = FlowKey(p.flow).hash(0x6463_6e5f_7362_0001) % self.sb_slots;
             let score = self.sb.entry(slot).or_insert(Score { flow: p.flow, pktcount: 0.0, last_update: now });
             if score.flow != p.flow {
@@ -119,12 +125,19 @@ impl Oracle for Dcn {
 
 #[test]
 fn dcn_is_figure_3_and_its_text() {
-    for (as_printed, flows, hb_limit) in [(false, 30, 1000), (true, 30, 1000), (false, 30, 5)] {
+    for (as_printed, pktcount, hb_limit) in [
+        (false, "forwarded", 1000),
+        (true, "forwarded", 1000),
+        (false, "forwarded", 5),
+        (false, "arrived", 1000),
+        (false, "arrived", 5),
+    ] {
         let params = format!(
             r#"{{"limit": 100, "q_ref": 10, "a": 0.17, "b": 0.18, "t_update": "3ms", "t_dec": "40ms", "clearing": "20ms",
-                "p_init": 3.0, "p_max": 20.0, "sb_slots": 40, "hb_limit": {hb_limit}, "as_printed": {as_printed}}}"#
+                "p_init": 3.0, "p_max": 20.0, "sb_slots": 40, "hb_limit": {hb_limit}, "as_printed": {as_printed},
+                "pktcount": "{pktcount}"}}"#
         );
-        let stats = compare(&spec("dcn", &params), &link(), flows, || Dcn {
+        let stats = compare(&spec("dcn", &params), &link(), 30, || Dcn {
             a: 0.17,
             b: 0.18,
             q_ref: 10.0,
@@ -134,6 +147,7 @@ fn dcn_is_figure_3_and_its_text() {
             t_dec: Duration::from_millis(40),
             clearing: Duration::from_millis(20),
             as_printed,
+            count_all_arrivals: pktcount == "arrived",
             hb_limit,
             sb_slots: 40,
             q_limit: 100,

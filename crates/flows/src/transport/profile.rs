@@ -188,8 +188,8 @@ profile! {
     header: Bytes,
     /// Initial congestion window in full segments.
     initial_window: u32,
-    /// Whether the acknowledgement of a SYN-ACK opens the window, so that the passive end starts with one
-    /// segment more. BSD did, before RFC 2581 section 3.1 forbade it.
+    /// Whether the acknowledgement of a SYN-ACK opens the window as that of data does, under every control, so that the passive
+    /// end starts with one segment more. BSD did so; RFC 2581 section 3.1 forbids it.
     syn_opens_window: bool,
     /// Initial slow-start threshold.
     initial_ssthresh: Bytes,

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration};
 use aqmkit_flows::transport::profile::ByteCounting;
-use aqmkit_flows::transport::{DelayedAck, Flags, Profile};
+use aqmkit_flows::transport::{DelayedAck, Flags, Profile, congestion};
 
 use crate::harness::{A, B, Pair, ms};
 
@@ -35,11 +35,34 @@ fn slow_start_doubles_every_round_trip() {
 /// The acknowledgement of the SYN-ACK opens the window of FreeBSD's servers, not of its clients.
 #[test]
 fn freebsd_servers_start_with_two_segments() {
-    let mut pair = Pair::connected(&Profile::freebsd22(), 100);
-    assert_eq!((pair.ends[A].cwnd(), pair.ends[B].cwnd()), (1448, 2 * 1448));
-    pair.write(B, u64::MAX);
-    assert_eq!(pair.data(B).len(), 2);
+    for profile in [Profile::freebsd22(), Profile::freebsd45()] {
+        let mut pair = Pair::connected(&profile, 100);
+        assert_eq!((pair.ends[A].cwnd(), pair.ends[B].cwnd()), (1448, 2 * 1448));
+        pair.write(B, u64::MAX);
+        assert_eq!(pair.data(B).len(), 2);
+    }
     assert_eq!(Pair::connected(&Profile::bsd44(), 100).ends[B].cwnd(), 1448);
+}
+
+/// Whatever the control counts: the acknowledgement of a SYN-ACK covers no data.
+#[test]
+fn a_syn_opens_the_window_under_every_control() {
+    for entry in congestion::ALL {
+        let kind = serde_json::from_str(&format!("{:?}", entry.name)).unwrap();
+        for byte_counting in [ByteCounting::Never, ByteCounting::SlowStart, ByteCounting::Always] {
+            let plain = Profile { congestion: kind, initial_window: 1, byte_counting, ..Profile::rfc() };
+            let opening = Profile { syn_opens_window: true, ..plain.clone() };
+            for (profile, segments) in [(plain, 1), (opening, 2)] {
+                let mut pair = Pair::connected(&profile, 100);
+                let (client, server) = (pair.ends[A].cwnd(), pair.ends[B].cwnd());
+                assert_eq!((client, server), (1448, segments * 1448), "{} {byte_counting:?}", entry.name);
+                pair.write(B, u64::MAX);
+                // Paced segments have until the first of them is acknowledged.
+                pair.run_until(ms(240));
+                assert_eq!(pair.data(B).len() as u64, segments, "{} {byte_counting:?}", entry.name);
+            }
+        }
+    }
 }
 
 /// Acknowledgements of two segments open the window by one: 1.5 times a round trip; the first waits

@@ -18,7 +18,7 @@ const PUBLISHED: &str = "published.csv";
 ///
 /// # Errors
 /// When a file of them is wrong.
-pub(super) fn published(exp: &Experiment) -> Result<Published, Failure> {
+pub fn published(exp: &Experiment) -> Result<Published, Failure> {
     let help = "its columns are id, source, where, what, unit, low, high, kind";
     let mut all = Published::default();
     gather(PUBLISHED, Some(&exp.file), help, |text| Published::parse(text).map(|rows| all.extend(rows)))?;
@@ -29,7 +29,7 @@ pub(super) fn published(exp: &Experiment) -> Result<Published, Failure> {
 ///
 /// # Errors
 /// When a file is wrong, or a claim.
-pub(super) fn checked(exp: &Experiment) -> Result<Published, Failure> {
+pub fn checked(exp: &Experiment) -> Result<Published, Failure> {
     let published = published(exp)?;
     if let Err(e) = verdict::check(&exp.expects, &published) {
         return wrong(
@@ -44,7 +44,7 @@ pub(super) fn checked(exp: &Experiment) -> Result<Published, Failure> {
 ///
 /// # Errors
 /// When a file of them is wrong.
-pub(super) fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
+pub fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
     let help = "aqmkit reproduce --null --record DIR writes it anew";
     let mut all = Outcomes::default();
     gather(null_test::FILE, file, help, |text| Outcomes::parse(text).map(|rows| all.extend(rows)))?;
@@ -55,7 +55,7 @@ pub(super) fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
 ///
 /// # Errors
 /// When a file of them is wrong.
-pub(super) fn records() -> Result<Records, Failure> {
+pub fn records() -> Result<Records, Failure> {
     let help = "aqmkit reproduce --record DIR writes it anew";
     let mut all = Records::default();
     gather(recorded::FILE, None, help, |text| Records::parse(text).map(|rows| all.extend(rows)))?;
@@ -63,14 +63,14 @@ pub(super) fn records() -> Result<Records, Failure> {
 }
 
 /// A directory of experiments in which outcomes and verdicts are kept.
-pub(super) struct Directory(PathBuf);
+pub struct Directory(PathBuf);
 
 impl Directory {
     /// A directory that has published values.
     ///
     /// # Errors
     /// When it has none.
-    pub(super) fn open(path: &Path) -> Result<Directory, Failure> {
+    pub fn open(path: &Path) -> Result<Directory, Failure> {
         if path.join(PUBLISHED).is_file() {
             return Ok(Directory(path.to_owned()));
         }
@@ -82,7 +82,7 @@ impl Directory {
     ///
     /// # Errors
     /// When the file does not read, or cannot be written.
-    pub(super) fn record(&self, results: &Results) -> Result<(), Failure> {
+    pub fn record(&self, results: &Results) -> Result<(), Failure> {
         let mut kept = self.read(recorded::FILE, Records::parse)?;
         kept.replace(Records::of([results]));
         self.write(recorded::FILE, &kept.text()?)
@@ -92,7 +92,7 @@ impl Directory {
     ///
     /// # Errors
     /// When the file does not read, or cannot be written.
-    pub(super) fn record_null_test(&self, experiments: &[&str], outcomes: Outcomes) -> Result<(), Failure> {
+    pub fn record_null_test(&self, experiments: &[&str], outcomes: Outcomes) -> Result<(), Failure> {
         let mut kept = self.read(null_test::FILE, Outcomes::parse)?;
         kept.replace(experiments, outcomes);
         self.write(null_test::FILE, &kept.text()?)

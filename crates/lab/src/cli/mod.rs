@@ -12,7 +12,7 @@ pub mod doctor;
 mod documents;
 mod estimate;
 pub mod fail;
-mod library;
+pub mod library;
 pub mod link;
 pub mod list;
 pub mod live;

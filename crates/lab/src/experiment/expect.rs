@@ -223,8 +223,9 @@ impl Reader<'_> {
             let problem = Problem::new("nothing is there to compare the responses with").at(self.at("responses"));
             return if needed { Err(problem.right("write against = { aqm = \"fifo\" }")) } else { Ok(()) };
         };
-        if !needed || !table.is_table() {
-            let problem = Problem::new("against is not a table of labels for responses that compare");
+        let divides = expect.responses.is_none() && expect.exchanges.is_none();
+        if !(needed || divides) || !table.is_table() {
+            let problem = Problem::new("against is not a table of labels for a metric, or for responses that compare");
             return Err(problem.right("write responses = \"crossover\", against = { aqm = \"fifo\" }").at(&table.at));
         }
         for entry in table.entries() {

@@ -174,6 +174,8 @@ pub enum Statistic {
     Max,
     /// The arithmetic mean.
     Mean,
+    /// The standard deviation over the mean.
+    Variation,
     /// A percentile, from 0 to 100.
     Percentile(f64),
     /// The share of the values that keep a bound.
@@ -195,6 +197,7 @@ impl Statistic {
             "min" => Some(Statistic::Min),
             "max" => Some(Statistic::Max),
             "mean" => Some(Statistic::Mean),
+            "variation" => Some(Statistic::Variation),
             _ => percentile()
                 .map(Statistic::Percentile)
                 .or_else(|| share().map(Statistic::Share))
@@ -202,7 +205,7 @@ impl Statistic {
         }
         .ok_or_else(|| {
             Problem::new(format!("{text:?} is not a statistic of seconds"))
-                .right("write min, max, mean, a percentile such as p10, a share such as share>=20, or a time such as until>=20")
+                .right("write min, max, mean, variation, a percentile such as p10, a share such as share>=20, or a time such as until>=20")
         })
     }
 }
@@ -213,6 +216,7 @@ impl fmt::Display for Statistic {
             Statistic::Min => f.write_str("min"),
             Statistic::Max => f.write_str("max"),
             Statistic::Mean => f.write_str("mean"),
+            Statistic::Variation => f.write_str("variation"),
             Statistic::Percentile(p) => write!(f, "p{p}"),
             Statistic::Share(bound) => write!(f, "share {bound}"),
             Statistic::Until(bound) => write!(f, "until {bound}"),

@@ -1,7 +1,11 @@
 //! Class-based thresholds: Parris 2001, chapters IV and VI.
+//!
+//! Thresholds and the bandwidths that follow from them are those of the discipline. Who borrows how much, and the latency
+//! that follows, are what the dissertation expects of the queue: the discipline computes neither, so they stand only here.
 
 use std::collections::BTreeMap;
 
+use aqmkit_aqm::disciplines::cbt as discipline;
 use aqmkit_base::{BitRate, Bytes, Duration};
 
 use super::{count, formula, rate, share, table, time};
@@ -63,7 +67,7 @@ formula! {
     /// The threshold that holds a class to its bandwidth at this latency: `Th = B L / P`.
     "cbt-threshold", "Parris 2001, eqs 4.1, 4.9, 4.25, B.5",
     Threshold { bandwidth: BitRate, packet: Bytes, latency: Duration },
-    |a| count(bps(a.bandwidth) * a.latency.as_secs_f64() / bits(1.0, a.packet))
+    |a| count(discipline::threshold(a.bandwidth, a.latency, a.packet))
 }
 
 formula! {
@@ -79,7 +83,8 @@ formula! {
     Bandwidth { thresholds: PerClass<f64>, packets: PerClass<Bytes>, capacity: BitRate, class: String },
     |a| {
         let queued = products(&a.thresholds, &a.packets)?;
-        rate(of(&queued, &a.class, "thresholds")? / total(queued.values()) * bps(a.capacity))
+        let own = of(&queued, &a.class, "thresholds")?;
+        rate(discipline::bandwidth(own / 8.0, total(queued.values()) / 8.0, a.capacity) * 8.0)
     }
 }
 
@@ -152,7 +157,8 @@ formula! {
     ThresholdOccupancyShare { thresholds: PerClass<f64>, packets: PerClass<Bytes>, class: String },
     |a| {
         let queued = products(&a.thresholds, &a.packets)?;
-        share(of(&queued, &a.class, "thresholds")? / total(queued.values()))
+        let own = of(&queued, &a.class, "thresholds")?;
+        share(discipline::bandwidth(own, total(queued.values()), BitRate::from_bps(8)))
     }
 }
 

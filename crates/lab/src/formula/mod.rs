@@ -5,13 +5,16 @@
 //! queue lengths in packets, probabilities, weights and counts are bare numbers. *{rates}* below stands for one
 //! value for each class, such as `{ tcp = "575kibps", multimedia = "150kibps" }`. Arguments in brackets may be left out.
 //!
+//! A formula with a * is computed by the functions that the discipline itself runs on. Every other stands only here: that it gives the
+//! printed value says that the equation was understood, and nothing of the discipline.
+//!
 //! ## Class-based thresholds (Parris 2001, chapters IV and VI; `cbt.rs`)
 //!
 //! | name | arguments | result | equation |
 //! |---|---|---|---|
-//! | `cbt-threshold` | bandwidth, packet, latency | packets | 4.1, 4.9, 4.25, B.5: `B L / P` |
+//! | `cbt-threshold` * | bandwidth, packet, latency | packets | 4.1, 4.9, 4.25, B.5: `B L / P` |
 //! | `cbt-latency` | thresholds *{packets}*, packets *{sizes}*, capacity | time | 4.2, 4.26, 6.1: `sum(P Th) / C` |
-//! | `cbt-bandwidth` | thresholds, packets, capacity, class | rate | 4.3, 6.2 |
+//! | `cbt-bandwidth` * | thresholds, packets, capacity, class | rate | 4.3, 6.2 |
 //! | `cbt-capacity` | allocations *{rates}* | rate | 4.4: `sum(B)` |
 //! | `cbt-bandwidth-ratio` | threshold, packet, `other_threshold`, `other_packet` | ratio | 4.5 |
 //! | `cbt-threshold-from` | bandwidth, packet, `other_bandwidth`, `other_packet`, `other_threshold` | packets | 4.6 |
@@ -19,7 +22,7 @@
 //! | `cbt-threshold-share` | allocations, class, packet, latency, capacity | packets | 4.8 |
 //! | `cbt-share` | allocations, class | share | 4.10: `B / sum(B)` |
 //! | `cbt-occupancy-share` | occupancies *{sizes}*, class, \[idle = \[names\]\] | share | 4.10 on bytes queued, idle classes left out |
-//! | `cbt-threshold-occupancy-share` | thresholds, packets, class | share | 4.10: `P Th / sum(P Th)` |
+//! | `cbt-threshold-occupancy-share` * | thresholds, packets, class | share | 4.10: `P Th / sum(P Th)` |
 //! | `cbt-excess` | allocations, loads *{rates}*, \[class\], \[iteration = 0\] | rate | 4.12; 4.14 without `class`: the sum |
 //! | `cbt-excess-share` | allocations, loads, class | share | 4.15 |
 //! | `cbt-reallocation` | allocations, loads, class, \[iteration\] | rate | 4.13, 4.16, 4.17 with 4.18: `B'`; at the end without `iteration` |
@@ -33,14 +36,14 @@
 //!
 //! | name | arguments | result | equation |
 //! |---|---|---|---|
-//! | `red-base-probability` | average, min, max, `max_p`, \[gentle = false\] | share | 3.1 |
-//! | `red-probability` | average, min, max, `max_p`, count | share | 3.2 |
-//! | `red-guaranteed-gap` | `max_p` | packets | III 3.2.1: `1 / max_p - 1` |
-//! | `ewma` | start, sample, weight, \[samples = 1\] | packets | fig 3.7: the average after so many equal samples |
-//! | `ewma-sample-weight` | weight, \[later = 0\] | share | `w (1 - w)^later`: what a sample counts after `later` more |
-//! | `red-idle-average` | average, weight, idle, rate, packet | packets | fig 3.7 |
-//! | `red-burst-average` | burst, weight | packets | B.2 |
-//! | `red-burst` | average, weight | packets | B.2 turned round: the smallest burst whose average reaches `average` |
+//! | `red-base-probability` * | average, min, max, `max_p`, \[gentle = false\] | share | 3.1 |
+//! | `red-probability` * | average, min, max, `max_p`, count | share | 3.2 |
+//! | `red-guaranteed-gap` * | `max_p` | packets | III 3.2.1: `1 / max_p - 1` |
+//! | `ewma` * | start, sample, weight, \[samples = 1\] | packets | fig 3.7: the average after so many equal samples |
+//! | `ewma-sample-weight` * | weight, \[later = 0\] | share | `w (1 - w)^later`: what a sample counts after `later` more |
+//! | `red-idle-average` * | average, weight, idle, rate, packet | packets | fig 3.7 |
+//! | `red-burst-average` * | burst, weight | packets | B.2 |
+//! | `red-burst` * | average, weight | packets | B.2 turned round: the smallest burst whose average reaches `average` |
 //! | `fred-fair-share` | average, active | packets | fig 3.14: `max(q_avg / Nactive, 1)` |
 //! | `fred-forced` | queued, average, active, strikes, min, max | 1 or 0 | fig 3.14: whether the flow loses its packet surely |
 //! | `fred-early` | queued, average, active, min, max, minq | 1 or 0 | fig 3.14: whether an early drop may hit it |
@@ -107,9 +110,9 @@
 //! | `coupling-shift` | constant, \[base\], \[queue\] | count | the whole `k` next to it |
 //! | `coupled-rate-ratio` | reno, dctcp (constants), drop, mark, `rtt_reno`, `rtt_dctcp` | ratio | DualQ eq 17 |
 //! | `bottleneck-penalty` | bottlenecks | ratio | DualQ 4: DCTCP beside Reno over several of them |
-//! | `dcn-drop-probability` | reference, count | share | DCN 3.1: `1 - p_ref / pktcount` |
+//! | `dcn-drop-probability` | reference, count | share | DCN 3.2: `1 - p_ref / pktcount` |
 //! | `dcn-decrement` | reference, count | packets | DCN 3.2: `pktcount - p_ref`, every `T_dec` |
-//! | `dcn-reference` | reference, a, b, queue, `queue_before`, target | packets | DCN 3.2 |
+//! | `dcn-reference` | reference, a, b, queue, `queue_before`, target, \[`as_printed` = false\] | packets | DCN 3.2, as the discipline has it or as printed |
 //! | `http-unc-size` | share | size | the size that this share of the responses of `http-unc` does not exceed |
 //! | `http-unc-share` | \[above\], \[upto\] (sizes), \[of = "responses"\] | share | of all responses, or of all `bytes`, what is in responses of such sizes |
 //!

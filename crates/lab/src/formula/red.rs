@@ -1,5 +1,10 @@
 //! RED and FRED: Parris 2001, chapter III and appendix B.
+//!
+//! RED's probabilities and averages are those that its discipline computes with. FRED's shares and tests stand only here:
+//! its discipline has them inside, on the flows that are queued.
 
+use aqmkit_aqm::law::early::{Ramp, spread};
+use aqmkit_aqm::law::ewma;
 use aqmkit_base::{BitRate, Bytes, Duration};
 
 use super::{count, formula, probability, share, table};
@@ -19,15 +24,15 @@ table![
     FredShare,
 ];
 
-/// Equation 3.1 between the thresholds, with the ramp to 1 at twice `max` where it is gentle.
-fn base(average: f64, min: f64, max: f64, max_p: f64, gentle: bool) -> Result<f64, String> {
-    if max <= min {
-        return Err(format!("max = {max} must be above min = {min}"));
+/// Equation 3.1, as the discipline takes it: nothing up to `min`, everything above the end of the ramp.
+fn base(average: f64, ramp: Ramp) -> Result<f64, String> {
+    if ramp.max <= ramp.min {
+        return Err(format!("max = {} must be above min = {}", ramp.max, ramp.min));
     }
+    let ramp = ramp.check().map_err(|e| e.to_string())?;
     Ok(match average {
-        a if a < min => 0.0,
-        a if a <= max => max_p * (a - min) / (max - min),
-        a if gentle => (max_p + (1.0 - max_p) * (a - max) / max).min(1.0),
+        a if a <= ramp.min => 0.0,
+        a if a <= ramp.ceiling() => ramp.base_probability(a),
         _ => 1.0,
     })
 }
@@ -36,7 +41,10 @@ formula! {
     /// RED's drop probability before it is spread: `max_p (avg - min) / (max - min)`.
     "red-base-probability", "Parris 2001, eq 3.1; section III 2.2.4",
     BaseProbability { average: f64, min: f64, max: f64, max_p: f64, #[serde(default)] gentle: bool },
-    |a| share(base(a.average, a.min, a.max, probability("max_p", a.max_p)?, a.gentle)?)
+    |a| {
+        let ramp = Ramp { min: a.min, max: a.max, max_p: probability("max_p", a.max_p)?, gentle: a.gentle };
+        share(base(a.average, ramp)?)
+    }
 }
 
 formula! {
@@ -44,17 +52,21 @@ formula! {
     "red-probability", "Parris 2001, eq 3.2",
     Probability { average: f64, min: f64, max: f64, max_p: f64, count: u32 },
     |a| {
-        let p = base(a.average, a.min, a.max, probability("max_p", a.max_p)?, false)?;
-        let left = 1.0 - f64::from(a.count) * p;
-        share(if left <= 0.0 { 1.0 } else { (p / left).min(1.0) })
+        let ramp = Ramp { min: a.min, max: a.max, max_p: probability("max_p", a.max_p)?, gentle: false };
+        share(spread(base(a.average, ramp)?, f64::from(a.count)))
     }
 }
 
 formula! {
-    /// How many packets can pass between two drops as the average reaches the maximum: `1 / max_p - 1`.
+    /// How many packets can pass between two drops as the average reaches the maximum: the count, `1 / max_p - 1`, at which a
+    /// drop is certain.
     "red-guaranteed-gap", "Parris 2001, section III 3.2.1",
     GuaranteedGap { max_p: f64 },
-    |a| count(1.0 / probability("max_p", a.max_p)? - 1.0)
+    |a| {
+        let p = probability("max_p", a.max_p)?;
+        let certain = (0..10_000_000_u32).map(f64::from).find(|n| spread(p, *n) >= 1.0);
+        certain.map_or_else(|| Err(format!("max_p = {p} is too small")), count)
+    }
 }
 
 fn one() -> u32 {
@@ -65,7 +77,13 @@ formula! {
     /// A weighted average after so many equal samples: `q + (avg - q) (1 - w)^n`.
     "ewma", "Parris 2001, fig 3.7",
     Ewma { start: f64, sample: f64, weight: f64, #[serde(default = "one")] samples: u32 },
-    |a| count(a.sample + (a.start - a.sample) * (1.0 - probability("weight", a.weight)?).powf(f64::from(a.samples)))
+    |a| {
+        let (w, mut average) = (probability("weight", a.weight)?, ewma::Ewma::at(a.start));
+        for _ in 0..a.samples.min(10_000_000) {
+            average.sample(w, a.sample);
+        }
+        count(average.get())
+    }
 }
 
 formula! {
@@ -73,8 +91,10 @@ formula! {
     "ewma-sample-weight", "Parris 2001, fig 3.7; section VI 5.1.1",
     SampleWeight { weight: f64, #[serde(default)] later: u32 },
     |a| {
-        let w = probability("weight", a.weight)?;
-        share(w * (1.0 - w).powf(f64::from(a.later)))
+        let (w, mut average) = (probability("weight", a.weight)?, ewma::Ewma::default());
+        average.sample(w, 1.0);
+        average.decay(w, f64::from(a.later));
+        share(average.get())
     }
 }
 
@@ -84,20 +104,30 @@ formula! {
     IdleAverage { average: f64, weight: f64, idle: Duration, rate: BitRate, packet: Bytes },
     |a| {
         let drained = a.idle.as_secs_f64() * a.rate.bytes_per_sec() / a.packet.as_f64();
-        count(a.average * (1.0 - probability("weight", a.weight)?).powf((drained - 1.0).max(0.0)))
+        let mut average = ewma::Ewma::at(a.average);
+        average.decay(probability("weight", a.weight)?, drained - 1.0);
+        count(average.get())
     }
 }
 
-/// Equation B.2.
-fn burst_average(burst: f64, weight: f64) -> f64 {
-    burst + 1.0 + ((1.0 - weight).powf(burst + 1.0) - 1.0) / weight
+/// The averages after each packet of a burst into an empty queue, the first being that of one packet.
+fn burst_averages(weight: f64) -> impl Iterator<Item = f64> {
+    let mut average = ewma::Ewma::default();
+    (1..=10_000_000_u32).map(move |length| {
+        average.sample(weight, f64::from(length));
+        average.get()
+    })
 }
 
 formula! {
     /// RED's average after a burst into an empty queue: `L + 1 + ((1 - w)^(L+1) - 1) / w`.
     "red-burst-average", "Parris 2001, eq B.2",
     BurstAverage { burst: u32, weight: f64 },
-    |a| count(burst_average(f64::from(a.burst), probability("weight", a.weight)?))
+    |a| {
+        let w = probability("weight", a.weight)?;
+        let Some(before) = a.burst.checked_sub(1) else { return count(0.0) };
+        burst_averages(w).nth(before as usize).map_or_else(|| Err("this burst is too long".to_owned()), count)
+    }
 }
 
 formula! {
@@ -105,9 +135,8 @@ formula! {
     "red-burst", "Parris 2001, eq B.2",
     Burst { average: f64, weight: f64 },
     |a| {
-        let w = probability("weight", a.weight)?;
-        let reached = (0..10_000_000_u32).find(|l| burst_average(f64::from(*l), w) >= a.average);
-        reached.map_or_else(|| Err("no burst reaches this average".to_owned()), |l| count(f64::from(l)))
+        let reached = burst_averages(probability("weight", a.weight)?).position(|average| average >= a.average);
+        reached.map_or_else(|| Err("no burst reaches this average".to_owned()), |before| count((before + 1) as f64))
     }
 }
 

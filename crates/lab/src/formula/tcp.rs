@@ -1,6 +1,6 @@
 //! Rates of TCP, and what couples them.
 
-use aqmkit_aqm::disciplines::dualq;
+use aqmkit_aqm::disciplines::{dcn, dualq};
 use aqmkit_base::{BitRate, Bytes, Duration};
 
 use super::{count, formula, per_second, probability, rate, share, table, time};
@@ -219,21 +219,34 @@ formula! {
 
 formula! {
     /// The drop probability of a flow's packet: `1 - p_ref / pktcount`.
-    "dcn-drop-probability", "Le et al. 2004, section 3.1",
+    "dcn-drop-probability", "Le et al. 2004, section 3.2",
     DcnDropProbability { reference: f64, count: f64 },
-    |a| share((1.0 - a.reference / a.count).max(0.0))
+    |a| share(dcn::drop_probability(a.reference, a.count))
 }
 
 formula! {
     /// What is left of a flow's count after `T_dec`; below zero the flow leaves the table: `pktcount - p_ref`.
-    "dcn-decrement", "Le, Aikat, Jeffay and Smith 2004, section 3.2",
+    "dcn-decrement", "Le et al. 2004, section 3.2",
     DcnDecrement { reference: f64, count: f64 },
-    |a| count(a.count - a.reference)
+    |a| count(dcn::after_t_dec(a.count, a.reference))
 }
 
 formula! {
-    /// The fair share after a measurement of the queue: `p_ref + a (q - q_ref) - b (q_before - q_ref)`.
+    /// The fair share after a sample of the queue, as the discipline takes it: `p_ref + a (q_before - q_ref) - b (q - q_ref)`;
+    /// with `as_printed`, `a` with the new sample and `b` with the old one.
     "dcn-reference", "Le et al. 2004, section 3.2",
-    DcnReference { reference: f64, a: f64, b: f64, queue: f64, queue_before: f64, target: f64 },
-    |x| count(x.reference + x.a * (x.queue - x.target) - x.b * (x.queue_before - x.target))
+    DcnReference {
+        reference: f64,
+        a: f64,
+        b: f64,
+        queue: f64,
+        queue_before: f64,
+        target: f64,
+        #[serde(default)]
+        as_printed: bool,
+    },
+    |x| {
+        let controller = dcn::Controller { a: x.a, b: x.b, as_printed: x.as_printed };
+        count(controller.next_share(x.reference, x.queue - x.target, x.queue_before - x.target))
+    }
 }

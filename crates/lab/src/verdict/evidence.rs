@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::exchanges;
 use super::response::{Times, taken};
-use super::statistics::{mean, mean_of_known};
+use super::statistics::{deviation, mean, mean_of_known};
 use super::unit::{self, Quantity};
 use crate::experiment::{Expect, OVER, OrderChain, PLUS, Statistic};
 use crate::report::RunData;
@@ -95,7 +95,11 @@ impl<'a> Evidence<'a> {
                     None => return Ok(None),
                 }
             }
-            (None, None) => measured(expect, seen)?,
+            (None, None) => {
+                let own = measured(expect, seen)?;
+                self.beside(expect, seen)?
+                    .map_or(Ok(own), |other| measured(expect, other).map(|of_other| own / of_other))?
+            }
         };
         let combination = seen.labels.iter().filter(|(k, _)| !REPEATS.contains(&k.as_str()));
         Ok(Some(Sample {
@@ -109,15 +113,19 @@ impl<'a> Evidence<'a> {
     fn of_responses(&self, expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
         let quantity = paths(expect).concat().into_iter().next().unwrap_or_default();
         let own = times(&quantity, seen)?;
-        let mut other = None;
-        if !expect.against.is_empty() {
-            let mut labels = seen.labels.clone();
-            labels.extend(expect.against.clone());
-            let beside = self.seen.iter().find(|s| s.labels == labels);
-            let beside = beside.ok_or_else(|| format!("the run to compare with was not done: {:?}", expect.against))?;
-            other = Some(times(&quantity, beside)?);
-        }
+        let other = self.beside(expect, seen)?.map(|beside| times(&quantity, beside)).transpose()?;
         expect.responses.and_then(|what| taken(what, own, other)).ok_or_else(|| missing(&quantity, seen))
+    }
+
+    /// The same window of the run that the claim compares this one with, if it names one.
+    fn beside(&self, expect: &Expect, seen: &Seen<'_>) -> Result<Option<&Seen<'a>>, String> {
+        if expect.against.is_empty() {
+            return Ok(None);
+        }
+        let mut labels = seen.labels.clone();
+        labels.extend(expect.against.clone());
+        let beside = self.seen.iter().find(|s| s.labels == labels);
+        beside.map(Some).ok_or_else(|| format!("the run to compare with was not done: {:?}", expect.against))
     }
 }
 
@@ -188,7 +196,8 @@ pub fn field(expect: &Expect) -> String {
     match expect.seconds {
         Some(Statistic::Share(_)) => "share".to_owned(),
         Some(Statistic::Until(_)) => "until_s".to_owned(),
-        _ if paths.len() > 1 => "ratio".to_owned(),
+        Some(Statistic::Variation) => "share".to_owned(),
+        _ if paths.len() > 1 || !expect.against.is_empty() => "ratio".to_owned(),
         _ => paths.into_iter().flatten().next().unwrap_or_default(),
     }
 }
@@ -243,6 +252,7 @@ fn value_of(statistic: Statistic, mut seconds: Vec<f64>) -> Option<f64> {
         Statistic::Min => seconds[0],
         Statistic::Max => seconds[last],
         Statistic::Mean => mean(&seconds),
+        Statistic::Variation => deviation(&seconds)? / mean(&seconds),
         // The smallest value that this share of them does not exceed.
         Statistic::Percentile(p) => seconds[((p / 100.0 * n as f64).ceil() as usize).saturating_sub(1).min(last)],
         Statistic::Until(_) => return None,
@@ -287,6 +297,8 @@ mod tests {
         assert_eq!((of("min"), of("max"), of("mean")), (Some(1.0), Some(10.0), Some(5.5)));
         assert_eq!((of("p0"), of("p10"), of("p90"), of("p91")), (Some(1.0), Some(1.0), Some(9.0), Some(10.0)));
         assert_eq!(of("share>=8"), Some(0.3));
+        let varies = of("variation").unwrap();
+        assert!((varies - 3.027_650 / 5.5).abs() < 1e-6, "{varies}");
         assert_eq!(value_of(Statistic::Mean, vec![f64::NAN]), None);
     }
 }

@@ -111,6 +111,24 @@ fn a_metric_may_be_a_sum_or_a_ratio() {
 }
 
 #[test]
+fn a_metric_may_be_compared_with_that_of_another_run() {
+    let mut runs = sweep(&[("fred", "A", 260.0), ("fifo", "A", 65.0), ("fred", "B", 130.0), ("fifo", "B", 65.0)]);
+    let against: BTreeMap<_, _> = [("aqm".to_owned(), "fifo".to_owned())].into();
+    let claim = || Expect {
+        against: against.clone(),
+        selector: at("fred"),
+        every: Bound::parse("> 3").ok(),
+        ..expect("SHARE")
+    };
+    let both = done(claim(), &runs);
+    assert_eq!(both.pass, Some(false), "{}", both.detail);
+    assert!(both.detail.contains("B: 2.000 is not > 3"), "{}", both.detail);
+    runs.truncate(2);
+    assert_eq!((done(claim(), &runs).measured, done(claim(), &runs).pass), (Some(4.0), Some(true)));
+    assert!(done(claim(), &runs[..1]).detail.contains("was not done"));
+}
+
+#[test]
 fn every_cell_is_judged_unless_the_paper_averages() {
     let runs = sweep(&[("cbt", "A", 90.0), ("red", "A", 130.0), ("fifo", "A", 85.0)]);
     let e = done(expect("GOODPUT"), &runs);

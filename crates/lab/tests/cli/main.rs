@@ -5,6 +5,7 @@
 mod again;
 mod bridge;
 mod calibrate;
+mod documents;
 mod good;
 mod help;
 mod link;

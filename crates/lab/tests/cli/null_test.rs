@@ -57,8 +57,8 @@ fn a_row_that_is_met_without_its_scheme_leaves_the_headline() {
     }
     assert!(!kept.contains("TH"), "a calculation has no scheme");
     desk.run("-q reproduce --null p/tiny --check").good();
-    let told = desk.run("-q reproduce p/tiny --scale quick --record experiments").good();
-    assert!(told.contains("does not discriminate: it is met without the scheme as well"), "{told}");
+    let shown = desk.run("-q reproduce p/tiny --scale quick --record experiments").good();
+    assert!(shown.contains("does not discriminate: it is met without the scheme as well"), "{shown}");
     assert!(desk.run("scoreboard").good().contains("Paper 2001"));
     let score: serde_json::Value = serde_json::from_str(&desk.run("scoreboard --json").good()).unwrap();
     let line = score["sources"].as_array().unwrap().iter().find(|l| l["source"] == "Paper 2001").unwrap();

@@ -55,12 +55,20 @@ impl Profile {
         }
     }
 
-    /// FreeBSD 4.5: `NewReno`, timers in ticks of 10 ms, acknowledgements delayed by 100 ms, and
-    /// the SYNs of August 2001, at 0, 3, 6, 9, 12, 15, 21, 33 and 57 s.
+    /// FreeBSD 4.5: `NewReno`, timers in ticks of 10 ms, acknowledgements delayed by 100 ms,
+    /// the SYNs of August 2001, at 0, 3, 6, 9, 12, 15, 21, 33 and 57 s, and two segments for a server to start with.
+    ///
+    /// The two segments, from its source: a connection made from the SYN cache begins in SYN-RECEIVED with `snd_una` at the
+    /// initial sequence number (`syncache_socket`, `tcp_sendseqinit`), and `tcp_input` then sets `snd_max` and `snd_nxt` one
+    /// beyond it, but not `snd_una`. The acknowledgement of the SYN-ACK passes on to the processing of acknowledgements on open
+    /// connections, covers one byte there, and opens the window by `t_maxseg`, with `NewReno` as without. Read in two files of
+    /// the 4.x branch that bear no revision, `tcp_syncache.c` and a `tcp_input.c` that calls it; that 4.5, the first release with
+    /// a SYN cache, is the same is inferred. A SYN-ACK that was sent again leaves one segment before the acknowledgement, so two as well.
     #[must_use]
     pub fn freebsd45() -> Self {
         Profile {
             congestion: Kind::NewReno,
+            syn_opens_window: true,
             delayed_ack: DelayedAck::After(Duration::from_millis(100)),
             timer: Timer::Tick(Duration::from_millis(10)),
             initial_rto: Duration::from_secs(3),

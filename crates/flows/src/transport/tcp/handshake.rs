@@ -116,7 +116,9 @@ impl Tcp {
             self.rtt.after_handshake_timeout(call.p, waited);
         }
         if self.state == State::SynReceived && call.p.syn_opens_window {
-            control!(self, call, on_ack, 1);
+            // Whatever the control counts, the SYN is no data: BSD opened the window by a segment for any acknowledgement
+            // of something new.
+            self.control.window_mut().grow(call.p.mss.0, call.p);
         }
         self.una = self.max;
         self.active = self.clock.number(call.p);
