@@ -10,7 +10,7 @@ use crate::qdisc::Why;
 pub trait Packet {
     /// Length on the wire in bytes.
     fn len(&self) -> u32;
-    /// The flow it belongs to.
+    /// The flow it belongs to, of the kind that its queue tells apart ([`crate::registry::Spec::flow`]).
     fn flow(&self) -> FlowKey;
     /// The traffic class it belongs to.
     fn class(&self) -> ClassId;

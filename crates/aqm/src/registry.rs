@@ -2,7 +2,7 @@
 //! reference page, the conformance suite, a benchmark and a fuzz entry.
 
 pub use aqmkit_base::page::Entry;
-use aqmkit_base::{BitRate, Bytes, Duration, Instant};
+use aqmkit_base::{BitRate, Bytes, Duration, FlowKind, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -11,6 +11,8 @@ use crate::disciplines;
 use crate::packet::Packet;
 use crate::params::{ParamError, in_range};
 use crate::qdisc::Qdisc;
+
+mod table;
 
 /// The link a queue stands at: what parameters left open are derived from.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,12 +79,103 @@ pub trait Discipline: Clone + std::fmt::Debug + PartialEq + Default + Serialize 
     fn of(spec: &Spec) -> Result<&Self, ParamError>;
 }
 
+/// A discipline of the catalogue with its parameters, and what it takes for one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    parameters: Parameters,
+    /// The key `flow` that all disciplines share that tell flows apart. Nothing where it is left out.
+    flow: Option<FlowKind>,
+}
+
+impl Spec {
+    /// The discipline of this name with its default parameters.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Spec> {
+        Parameters::named(name).map(Spec::from)
+    }
+
+    /// Reads the parameters of the discipline `name` (without the key `name` itself).
+    ///
+    /// # Errors
+    /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
+    pub fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Result<Spec, D::Error> {
+        let mut flow = None;
+        Parameters::read(name, table, &mut flow).map(|parameters| Spec { parameters, flow })
+    }
+
+    /// The discipline's own parameters.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// What the discipline takes for one flow. The keys of the packets that it is offered have to be of this kind: who
+    /// offers them sees to that, since nobody else knows their ends.
+    #[must_use]
+    pub fn flow(&self) -> FlowKind {
+        self.flow.unwrap_or_default()
+    }
+
+    /// The name of the discipline.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.parameters.name()
+    }
+
+    /// Whether it tells flows apart, by the keys of packets. One that is not in the catalogue may.
+    #[must_use]
+    pub fn tells_flows(&self) -> bool {
+        self.parameters.tells_flows()
+    }
+
+    /// The parameters with everything that was left open filled in.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    pub fn effective(&self, link: &Link) -> Result<Spec, ParamError> {
+        let parameters = self.parameters.effective(link)?;
+        Ok(Spec { parameters, flow: self.tells_flows().then(|| self.flow()) })
+    }
+
+    /// An empty queue at `now`.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    pub fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
+        self.parameters.build(link, now)
+    }
+}
+
+impl From<Parameters> for Spec {
+    fn from(parameters: Parameters) -> Spec {
+        Spec { parameters, flow: None }
+    }
+}
+
+impl Serialize for Spec {
+    /// Only the parameters: the name is [`Spec::name`].
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct WithFlow<'a> {
+            #[serde(flatten)]
+            parameters: &'a Parameters,
+            flow: FlowKind,
+        }
+        match self.flow {
+            None => self.parameters.serialize(s),
+            Some(flow) => WithFlow { parameters: &self.parameters, flow }.serialize(s),
+        }
+    }
+}
+
 macro_rules! registry {
-    ($($variant:ident = $module:ident, $name:literal;)*) => {
+    (@tells) => { false };
+    (@tells flows) => { true };
+    ($($variant:ident = $module:ident, $name:literal $(, $flows:ident)?;)*) => {
         /// The parameters of one discipline of the catalogue.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
-        pub enum Spec {
+        pub enum Parameters {
             $(
                 #[doc = concat!("`", $name, "`")]
                 $variant(disciplines::$module::Params),
@@ -96,58 +189,58 @@ macro_rules! registry {
             $(Entry::new($name, include_str!(concat!("disciplines/", stringify!($module), ".rs"))),)*
         ];
 
-        impl Spec {
-            /// The discipline of this name with its default parameters.
-            #[must_use]
-            pub fn named(name: &str) -> Option<Spec> {
+        impl Parameters {
+            fn named(name: &str) -> Option<Self> {
                 match canonical(name).as_str() {
-                    $($name => Some(Spec::$variant(Default::default())),)*
+                    $($name => Some(Self::$variant(Default::default())),)*
                     _ => None,
                 }
             }
 
-            /// Reads the parameters of the discipline `name` (without the key `name` itself).
-            ///
-            /// # Errors
-            /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
-            pub fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Result<Spec, D::Error> {
+            fn read<'de, D: Deserializer<'de>>(
+                name: &str,
+                table: D,
+                flow: &mut Option<FlowKind>,
+            ) -> Result<Self, D::Error> {
                 match canonical(name).as_str() {
-                    $($name => disciplines::$module::Params::deserialize(table).map(Spec::$variant),)*
-                    custom::NAME => custom::Params::deserialize(table).map(Spec::Custom),
+                    $($name => {
+                        let table = table::Table::new(table, $name, registry!(@tells $($flows)?), flow);
+                        disciplines::$module::Params::deserialize(table).map(Self::$variant)
+                    })*
+                    custom::NAME => {
+                        let table = table::Table::new(table, custom::NAME, true, flow);
+                        custom::Params::deserialize(table).map(Self::Custom)
+                    }
                     _ => Err(serde::de::Error::custom(unknown(name))),
                 }
             }
 
-            /// The name of the discipline.
-            #[must_use]
-            pub fn name(&self) -> &'static str {
-                match self { $(Spec::$variant(_) => $name,)* Spec::Custom(_) => custom::NAME }
+            fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)* Self::Custom(_) => custom::NAME }
             }
 
-            /// The parameters with everything that was left open filled in.
-            ///
-            /// # Errors
-            /// When a parameter cannot be used on this link.
-            pub fn effective(&self, link: &Link) -> Result<Spec, ParamError> {
+            fn tells_flows(&self) -> bool {
                 match self {
-                    $(Spec::$variant(p) => p.effective(link).map(Spec::$variant),)*
-                    Spec::Custom(p) => p.effective(link).map(Spec::Custom),
+                    $(Self::$variant(_) => registry!(@tells $($flows)?),)*
+                    Self::Custom(_) => true,
                 }
             }
 
-            /// An empty queue at `now`.
-            ///
-            /// # Errors
-            /// When a parameter cannot be used on this link.
-            pub fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
-                match self { $(Spec::$variant(p) => p.build(link, now),)* Spec::Custom(p) => p.build(link, now) }
+            fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+                match self {
+                    $(Self::$variant(p) => p.effective(link).map(Self::$variant),)*
+                    Self::Custom(p) => p.effective(link).map(Self::Custom),
+                }
+            }
+
+            fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
+                match self { $(Self::$variant(p) => p.build(link, now),)* Self::Custom(p) => p.build(link, now) }
             }
         }
 
-        impl Serialize for Spec {
-            /// Only the parameters: the name is [`Spec::name`].
+        impl Serialize for Parameters {
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                match self { $(Spec::$variant(p) => p.serialize(s),)* Spec::Custom(p) => p.serialize(s) }
+                match self { $(Self::$variant(p) => p.serialize(s),)* Self::Custom(p) => p.serialize(s) }
             }
         }
     };
@@ -160,11 +253,11 @@ macro_rules! discipline {
         const NAME: &'static str = $name;
 
         fn of(spec: &$crate::registry::Spec) -> Result<&Self, $crate::ParamError> {
-            match spec {
-                $crate::registry::Spec::$variant(params) => Ok(params),
-                other => Err($crate::ParamError::new(
+            match spec.parameters() {
+                $crate::registry::Parameters::$variant(params) => Ok(params),
+                _ => Err($crate::ParamError::new(
                     "name",
-                    other.name(),
+                    spec.name(),
                     concat!("the queue is a ", $name, "; another discipline needs a new queue"),
                 )),
             }
@@ -201,6 +294,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)
 }
 
+// Those that tell flows apart say so: they take the key `flow`.
 registry! {
     Fifo = fifo, "fifo";
     Erd = erd, "erd";
@@ -209,27 +303,27 @@ registry! {
     Pi = pi, "pi";
     Rem = rem, "rem";
     Blue = blue, "blue";
-    Sfb = sfb, "sfb";
-    Sred = sred, "sred";
-    Choke = choke, "choke";
-    Fred = fred, "fred";
-    Afd = afd, "afd";
-    RedPd = red_pd, "red-pd";
-    FloydFall = floyd_fall, "floyd-fall";
+    Sfb = sfb, "sfb", flows;
+    Sred = sred, "sred", flows;
+    Choke = choke, "choke", flows;
+    Fred = fred, "fred", flows;
+    Afd = afd, "afd", flows;
+    RedPd = red_pd, "red-pd", flows;
+    FloydFall = floyd_fall, "floyd-fall", flows;
     Rio = rio, "rio";
     Wred = wred, "wred";
-    RioPs = rio_ps, "rio-ps";
-    Dcn = dcn, "dcn";
+    RioPs = rio_ps, "rio-ps", flows;
+    Dcn = dcn, "dcn", flows;
     Cbt = cbt, "cbt";
     Cbq = cbq, "cbq";
-    Drr = drr, "drr";
-    Sfq = sfq, "sfq";
-    Fq = fq, "fq";
-    Csfq = csfq, "csfq";
+    Drr = drr, "drr", flows;
+    Sfq = sfq, "sfq", flows;
+    Fq = fq, "fq", flows;
+    Csfq = csfq, "csfq", flows;
     Codel = codel, "codel";
-    FqCodel = fq_codel, "fq-codel";
+    FqCodel = fq_codel, "fq-codel", flows;
     Pie = pie, "pie";
-    FqPie = fq_pie, "fq-pie";
+    FqPie = fq_pie, "fq-pie", flows;
     Pi2 = pi2, "pi2";
     Step = step, "step";
     CurvyRed = curvy_red, "curvy-red";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aqmkit_aqm::custom::{Customs, Decide, Make, Params};
-use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_aqm::registry::{Link, Parameters, Spec};
 use aqmkit_aqm::{Cx, Dequeued, Discard, Env, Packet, PacketView, Qdisc, QueueView, Verdict, Why};
 use aqmkit_base::{Amount, BitRate, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
 
@@ -112,6 +112,6 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(&Params { limit: Amount::Packets(0.0), ..params("third") }).as_deref(), Some("limit"));
     assert_eq!(refused(&Params { tick: Some(Duration::ZERO), ..params("third") }).as_deref(), Some("tick"));
     assert_eq!(refused(&params("third")), None);
-    let spec = Spec::Custom(params("third"));
+    let spec = Spec::from(Parameters::Custom(params("third")));
     assert_eq!(spec.build::<Pkt>(&link(), Instant::ZERO).err().map(|e| e.field).as_deref(), Some("id"));
 }

@@ -39,6 +39,8 @@ fn a_page_explains_every_parameter() {
             names.extend(fields(entry.name, json!({ "classes": [{ "no such field": 1 }] })));
         }
         assert!(names.len() > 1);
+        let tells_flows = Spec::named(entry.name).unwrap().tells_flows();
+        assert_eq!(names.iter().any(|n| n == "flow"), tells_flows, "{}", entry.name);
         for name in names {
             assert!(table.contains(&format!("`{name}`")), "{}: {name} is not on the page", entry.name);
         }

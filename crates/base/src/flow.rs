@@ -1,9 +1,38 @@
 //! Who a packet belongs to.
 
-/// The identity of a flow: one direction of one transport connection.
+use serde::{Deserialize, Serialize};
+
+/// What the packets of one flow have in common: what a discipline that tells flows apart takes for one flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowKind {
+    /// Addresses, ports and protocol: one direction of a transport connection.
+    #[default]
+    Connection,
+    /// Source and destination address: everything that one host sends to another.
+    Hosts,
+    /// The source address: everything that a host sends.
+    Source,
+    /// The destination address: everything that is sent to a host.
+    Destination,
+}
+
+impl FlowKind {
+    /// What of a source and a destination such a flow has in common. Of a connection both; its ports and protocol come on top.
+    #[must_use]
+    pub fn ends<T>(self, source: T, destination: T) -> (Option<T>, Option<T>) {
+        match self {
+            FlowKind::Connection | FlowKind::Hosts => (Some(source), Some(destination)),
+            FlowKind::Source => (Some(source), None),
+            FlowKind::Destination => (None, Some(destination)),
+        }
+    }
+}
+
+/// The identity of a flow of some [`FlowKind`]: one direction of one transport connection, where nothing else is asked for.
 ///
-/// On a live link it is a 64-bit hash of the five-tuple, in the simulator the number of the flow. Two
-/// flows with one key are one flow to every discipline.
+/// On a live link it is a 64-bit hash of what the kind names, in the simulator a number. Two flows with one key are
+/// one flow to every discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(pub u64);
 

@@ -11,7 +11,7 @@
 //! | [`size`] | [`Bytes`], and [`Amount`]: a queue length in packets or in bytes |
 //! | [`rate`] | [`BitRate`], and how long it takes to send so many bytes |
 //! | [`ecn`] | the two ECN bits of the IP header |
-//! | [`flow`] | [`FlowKey`], [`ClassId`]: who a packet belongs to |
+//! | [`flow`] | [`FlowKey`], [`FlowKind`], [`ClassId`]: who a packet belongs to |
 //! | [`rng`] | the one random generator, a stream for each named object |
 //! | [`dist`] | distributions, as inverse transforms with the same bits on every machine |
 //! | [`page`] | reference pages: a name, and the doc comment that opens a file |
@@ -29,7 +29,7 @@ pub mod trace;
 pub mod units;
 
 pub use ecn::Ecn;
-pub use flow::{ClassId, FlowKey};
+pub use flow::{ClassId, FlowKey, FlowKind};
 pub use rate::BitRate;
 pub use rng::Rng;
 pub use size::{Amount, Bytes};

@@ -181,7 +181,7 @@ impl<D: Port> Bottleneck<D> {
                 match direction.device.receive(&mut run.buffer) {
                     Ok(0) => break,
                     Ok(len) => {
-                        let frame = self.reader.read(&run.buffer[..len]);
+                        let frame = self.reader.read(&run.buffer[..len], direction.shaper.flow());
                         direction.shaper.arrive(frame, self.clock.now());
                         came = true;
                     }

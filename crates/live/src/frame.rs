@@ -1,7 +1,7 @@
 //! A packet of a live link or of a capture: its bytes, and what disciplines may know of them.
 
 use aqmkit_aqm::Packet;
-use aqmkit_base::{ClassId, Ecn, FlowKey};
+use aqmkit_base::{ClassId, Ecn, FlowKey, FlowKind};
 
 use crate::wire::{Classes, Encapsulation, Network, View, mark_ce};
 
@@ -32,19 +32,20 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads a packet; whatever the bytes are, there is one. It takes as much memory as it has bytes.
+    /// Reads a packet for a queue that takes this for one flow; whatever the bytes are, there is one. It takes as much memory
+    /// as it has bytes.
     #[must_use]
-    pub fn read(&self, bytes: &[u8]) -> Frame {
+    pub fn read(&self, bytes: &[u8], flow: FlowKind) -> Frame {
         let view = View::of(self.encapsulation, bytes);
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        Frame::new(&view, self.classes.of(&view), self.salt, bytes.to_vec(), len, ())
+        Frame::new(&view, view.flow.key_as(flow, self.salt), self.classes.of(&view), bytes.to_vec(), len, ())
     }
 }
 
 impl<S> Frame<S> {
-    /// A packet that `view` has been taken of, `len` bytes long on the wire.
-    pub fn new(view: &View, class: ClassId, salt: u64, bytes: Vec<u8>, len: u32, story: S) -> Self {
-        Frame { bytes, len, flow: view.flow.key(salt), network: view.network, class, ecn: view.ecn, story }
+    /// A packet of this flow that `view` has been taken of, `len` bytes long on the wire.
+    pub fn new(view: &View, flow: FlowKey, class: ClassId, bytes: Vec<u8>, len: u32, story: S) -> Self {
+        Frame { bytes, len, flow, network: view.network, class, ecn: view.ecn, story }
     }
 
     /// Takes its bytes out, for their memory to be used again.
@@ -95,7 +96,7 @@ mod tests {
             for first in [0x00, 0x45, 0x4f, 0x60, 0xff] {
                 let mut bytes = vec![0xff; len];
                 bytes.first_mut().into_iter().for_each(|b| *b = first);
-                let mut frame = reader.read(&bytes);
+                let mut frame = reader.read(&bytes, FlowKind::Connection);
                 frame.set_ce();
                 assert_eq!(frame.bytes().len(), len);
             }

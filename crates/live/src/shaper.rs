@@ -12,7 +12,7 @@ use std::sync::Arc;
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Backlog, Cx, Dequeued, Packet, ParamError, Qdisc, Sink, Stats, Why};
 use aqmkit_base::trace::{Opportunities, Trace};
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 
 use crate::meter::Meter;
 
@@ -128,6 +128,7 @@ pub struct Shaper<P, W = Meter> {
     delay: Duration,
     overhead: u64,
     qdisc: Box<dyn Qdisc<Waiting<P>>>,
+    flow: FlowKind,
     rng: Rng,
     meter: W,
     /// When the transmitter looks at the queue next: it is sending until then, or the discipline holds its packets
@@ -157,6 +158,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             delay: setup.delay,
             overhead: u64::from(setup.overhead),
             qdisc: setup.aqm.build(&setup.link(), now)?,
+            flow: setup.aqm.flow(),
             rng: Rng::stream(setup.seed, &format!("link.{}", setup.name)),
             meter,
             looks: None,
@@ -164,6 +166,12 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             rates: vec![(now, setup.rate)],
             line: VecDeque::new(),
         })
+    }
+
+    /// What the discipline takes for one flow: the kind of the keys that packets should come with.
+    #[must_use]
+    pub fn flow(&self) -> FlowKind {
+        self.flow
     }
 
     /// A packet comes. What was due before it departs first.
@@ -271,6 +279,8 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.advance(now);
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
         self.qdisc.reconfigure(&setup.aqm, &setup.link(), &mut cx)?;
+        // What waits keeps the key with which it came.
+        self.flow = setup.aqm.flow();
         if setup.rate != self.rate {
             self.send_the_rest_at(setup.rate, now);
             self.rates.push((now, setup.rate));

@@ -4,9 +4,9 @@
 //! the same results.
 
 use aqmkit_aqm::custom::Customs;
-use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_aqm::registry::{self, Parameters, Spec};
 use aqmkit_aqm::{Cx, Dequeued, ParamError, Qdisc, Sink, Why};
-use aqmkit_base::{BitRate, Bytes, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, FlowKind, Instant, Rng};
 
 use crate::packet::Queued;
 use crate::scenario::{self, Scenario};
@@ -63,6 +63,8 @@ pub(crate) struct Link {
     overhead: u64,
     wire: Propagation,
     qdisc: Box<dyn Qdisc<Queued>>,
+    /// What the queue takes for one flow.
+    pub(crate) flow: FlowKind,
     rng: Rng,
     carry: u64,
     fates: Fates,
@@ -80,6 +82,7 @@ impl Link {
             overhead: u64::from(link.overhead),
             wire: Propagation::new(link, seed),
             qdisc: build(&link.aqm, &at, customs)?,
+            flow: link.aqm.flow(),
             rng: Rng::stream(seed, &format!("link.{}", link.name)),
             carry: 0,
             fates: Fates::default(),
@@ -143,8 +146,8 @@ impl Link {
 }
 
 fn build(aqm: &Spec, at: &registry::Link, customs: &Customs) -> Result<Box<dyn Qdisc<Queued>>, ParamError> {
-    match aqm {
-        Spec::Custom(params) => customs.build(params, at, Instant::ZERO),
-        known => known.build(at, Instant::ZERO),
+    match aqm.parameters() {
+        Parameters::Custom(params) => customs.build(params, at, Instant::ZERO),
+        _ => aqm.build(at, Instant::ZERO),
     }
 }

@@ -176,7 +176,7 @@ pub struct Group {
     pub name: String,
     /// The class of its packets.
     pub class: ClassId,
-    /// The applications. Number `i` is at client `i % clients`.
+    /// The applications. Number `i` is at client `i % clients`. Clients of one number are one host, in all groups; so are servers.
     pub apps: Vec<Box<dyn Application>>,
     /// How both ends of its connections behave.
     pub profile: Profile,

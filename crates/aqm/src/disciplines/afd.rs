@@ -30,6 +30,7 @@
 //! | `interval` | | time | 6.25ms | time between updates of `m_fair` |
 //! | `replace` | | | `"random"` | whose place a new sample takes: `"random"` or the `"oldest"` |
 //! | `ecn` | | | false | mark ECN-capable packets where a drop is due |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

@@ -39,6 +39,7 @@
 //! | `ecn` | | | false | mark ECN-capable packets where RED's part says drop; matched packets are dropped |
 //! | `harddrop` | | | false | with `ecn`: drop even ECN-capable packets above `max` |
 //! | `nodrop` | | | false | with `ecn`: let in what a mark is due for but cannot carry one |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

@@ -31,6 +31,7 @@
 //! | `threshold` | | queue length | half of `limit` | below it the link does not become congested; 0 is the paper's Figure 3 |
 //! | `flows` | | | 4096 | flows whose rate an edge remembers, rounded up to a power of two |
 //! | `ecn` | | | false | mark ECN-capable packets where a drop is due; who ignores marks is held by the buffer alone |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //! | `classes` | | | | weights at the edge, with the fields below; without any, every flow weighs 1 |
 //! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
 //! | `weight` | w | 1 | 1 | what a flow of the class gets, compared with a flow of another |

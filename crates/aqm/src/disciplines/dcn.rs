@@ -58,6 +58,7 @@
 //! | `avpkt` | | size | the link's mean | typical packet: the unit of shares in bytes, and of gains where `limit` is in bytes |
 //! | `as_printed` | | | false | the controller as the paper prints it: `a` with the new sample, `b` with the old one |
 //! | `ecn` | | | false | mark ECN-capable packets instead of dropping them |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

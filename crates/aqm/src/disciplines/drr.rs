@@ -36,6 +36,7 @@
 //! | `contract` | x | size | 1500b | what such a flow may send in a `period` |
 //! | `period` | T | time | | of the contract; must be given with `latency_critical`. Longer than a turn of all others with a packet of each such flow |
 //! | `contracts` | | | 1024 | flows whose contract is watched; the one that was silent longest is forgotten, as if it had sent nothing |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //! | `classes` | | | | weights, with the fields below; without any, every flow weighs 1 |
 //! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
 //! | `weight` | | 1 | 1 | what a flow of the class gets, compared with a flow of another |

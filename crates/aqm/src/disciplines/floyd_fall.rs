@@ -49,6 +49,7 @@
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
 //! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet, and the rate that drains an idle queue's average |
 //! | `gentle`, `byte_mode` (`bytemode`), `ecn`, `harddrop`, `nodrop` | | | false, false, false, true, false | as RED; marks count as drops |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

@@ -31,6 +31,7 @@
 //! | `delta` (`promptness`) | delta | size | 0b | how far a conversation that was idle is put ahead, in bytes of a round: less delay for who sends little, more bursts for the others |
 //! | `clock` | R(t) | | `"rounds"` | `"rounds"` follows R(t) in real time, `"self"` takes the finish number of the packet in service: cheaper, needs no rate, but a packet may wait for one of every other conversation |
 //! | `flows` | | | 1024 | conversations that are remembered; see *Limits* |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //! | `classes` | | | | weights, with the fields below; without any, every conversation weighs 1 |
 //! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
 //! | `weight` | w | 1 | 1 | what a conversation of the class gets, compared with one of another |

@@ -35,6 +35,7 @@
 //! | `mtu` (`min_bytes`) | maxpacket | size | 1500b | with no more than this behind a packet in its queue nothing is dropped |
 //! | `reentry` | | | rfc8289 | as CoDel's |
 //! | `max_drops` | | packets | 64 | as CoDel's |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

@@ -33,6 +33,7 @@
 //! | `decay` | | | idle | as PIE's |
 //! | `dq_rate_estimator` | | | false | as PIE's; a queue's rate is its share of the link, which changes with the others |
 //! | `dq_threshold` | `DQ_THRESHOLD` | size | 16kb | as PIE's |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

@@ -42,6 +42,7 @@
 //! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
 //! | `many_flows` | | | true | two packets for every flow above `max`, for when flows outnumber buffers |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due; the fair-share and two-packet rules always drop |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

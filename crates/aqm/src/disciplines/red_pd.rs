@@ -54,9 +54,12 @@
 //! | `max_monitored` | | 1 | 256 | flows with a probability of their own; 0 only identifies |
 //! | `beta`, `p_d`, `p_min`, `l` | beta, `p_d`, `P_minThresh`, l | | 2, 0.05, 0.005, 3 | how the probability of a flow falls |
 //! | `u_beta`, `u_p_d`, `u_p_min`, `u_l` | the same | | 1.5, 0.05, 0.0025, 5 | of an unresponsive flow |
-//! | `unresponsive_test` | | | true | look for unresponsive flows |
+//! | `unresponsive_test` | | | true | look for unresponsive flows; it punishes TCP as well, see Limits |
 //! | `unresponsive_penalty` | | 1 | 1 | factor on their probability; above 1 they get less than their share |
 //! | `noidle` | | | true | the filter also passes what finds fewer than two packets waiting, so that it cannot idle the link |
+//! | `ns2_spacing` | | | false | the filter's drops of a flow are spaced by a count of its packets: the authors' code |
+//! | `ns2_below_min` | | | false | unresponsive flows are filtered below `min` too: the authors' code |
+//! | `ns2_last_interval` | | | false | the test for unresponsive flows looks at the last interval alone: the authors' code |
 //! | `drop_rate` (`P_testFRp`) | p | 1 | | drop every packet with this probability instead of RED's, and filter whatever waits: the paper's controlled experiments |
 //! | `limit` | | queue length | 50 | what the queue may hold |
 //! | `min`, `max` | | queue length | 10, 33 | RED's thresholds; below `min` the filter rests |
@@ -66,6 +69,7 @@
 //! | `gentle` | | | true | RED's ramp from `max` to twice `max` |
 //! | `byte_mode` (`bytemode`) | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
 //! | `ecn`, `harddrop`, `nodrop` | | | false, true, false | as RED; the filter always drops |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!
@@ -76,15 +80,20 @@
 //! 3. The bounds of the interval are those of the authors' ns-2 scripts (80 and 400 ms at 40 ms). Above 6 %
 //!    loss the lower one makes intervals longer than equation 3, and identification likelier than
 //!    equation 4 says; set `interval_min` lower for the equation alone.
-//! 4. The paper gives no numbers for the unresponsiveness test nor for its "bigger quanta": those are the
-//!    scripts'. Responses are measured from one increase to the next; the scripts take the last interval alone.
-//! 5. ns-2 also wants 0.4 s between changes, an interval's drop rate above 0.1 %, and a drop in the last
-//!    interval; it spreads the filter's drops evenly; and it filters unresponsive flows below `min` too.
-//!    `noidle` for all flows is from there.
-//! 6. The rules before Figure 8's are K out of M "loss events"; `"single"` counts packets, looks at the end of
+//! 4. The paper gives no numbers for the unresponsiveness test nor for its "bigger quanta": those are the scripts'.
+//! 5. Where the text and the authors' code for ns-2 differ, the text holds, and three rules of the code are options:
+//!    * `ns2_spacing`. Text (section 5): each packet is dropped "with a certain probability". Code: a count per flow spaces the drops
+//!      as RED's, which makes them even and their rate `2P / (1 + P)`; it goes on while the filter rests, so that an overdue drop falls at once.
+//!    * `ns2_below_min`. Text (1.2): below `min` nothing is filtered. Code: unresponsive flows are, and without `noidle` from an
+//!      empty queue; the others never find the filter at work with fewer than two packets waiting.
+//!    * `ns2_last_interval`. Text (6.2): rates and losses over "several congestion epochs", here from one increase to the next.
+//!      Code: those of the last interval.
+//! 6. Not options: ns-2 also wants 0.4 s between changes, an interval's drop rate above 0.1 % and a drop in the last interval; its
+//!    count of `ns2_spacing` outlives a flow's monitoring. `noidle` for all flows is from there.
+//! 7. The rules before Figure 8's are K out of M "loss events"; `"single"` counts packets, looks at the end of
 //!    each interval, and in byte mode counts `avpkt` bytes as one.
-//! 7. For evasive flows the paper proposes such a rule as `burst_drops` (section 6.3), without numbers: it is off.
-//! 8. The paper has no parameters for RED: the defaults are the scripts'. A drop rate below 1e-9 is zero.
+//! 8. For evasive flows the paper proposes such a rule as `burst_drops` (section 6.3), without numbers: it is off.
+//! 9. The paper has no parameters for RED: the defaults are the scripts'. A drop rate below 1e-9 is zero.
 //!
 //! ## Limits
 //!
@@ -97,7 +106,8 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/red_pd.rs` is sections 4 and 5, literally, with equal decisions on random and bursty traces.
+//! `tests/oracle/red_pd.rs` is sections 4 and 5, literally, with equal decisions on random and bursty traces, with the text's
+//! rules and with each of the authors'. `tests/red_pd.rs`: a flow above `f(R, p)` gets about that; the authors' rules by hand.
 //! `tests/history.rs` measures equation 4 at 1, 5 and 10 %, and the times of equations 6 and 7 (10.58 s).
 //!
 //! ## References
@@ -106,11 +116,12 @@
 
 mod params;
 
-use aqmkit_base::{Amount, Duration, FlowKey, Instant};
+use aqmkit_base::{Amount, Duration, FlowKey, Instant, Rng};
 
 pub use self::params::{Identify, Params};
 use super::red::{self, Red};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::law::early;
 use crate::law::preferential::{Pace, Response, Responses};
 use crate::law::tcp;
 use crate::packet::PacketView;
@@ -119,6 +130,17 @@ use crate::qdisc::Why;
 use crate::registry::Link;
 use crate::storage::drop_history::MAX_LISTS;
 use crate::storage::{DropHistory, FlowTable};
+
+/// Rules of the authors' code for ns-2 that stand where the text says something else.
+#[derive(Clone, Copy, Debug)]
+struct Ns2Rules {
+    /// The filter's drops of a flow are as far apart as RED's own would be.
+    spacing: bool,
+    /// Unresponsive flows are filtered whatever RED's average is.
+    below_min: bool,
+    /// A flow's rate and loss are those of the last interval, not those since its probability last rose.
+    last_interval: bool,
+}
 
 /// RED-PD's parameters, checked.
 #[derive(Clone, Debug)]
@@ -140,6 +162,7 @@ pub struct Config {
     unresponsive_test: bool,
     unresponsive_penalty: f64,
     noidle: bool,
+    ns2: Ns2Rules,
     drop_rate: Option<f64>,
     /// The bytes that count as one packet; none where packets count.
     byte_unit: Option<f64>,
@@ -162,6 +185,21 @@ impl Config {
         &self.paces[usize::from(unresponsive)]
     }
 
+    /// Whether the filter is at work or rests, so that the link does not idle, as RED's average and the packets
+    /// waiting are.
+    fn filters(&self, unresponsive: bool, avg: f64, waiting: u32) -> bool {
+        let enough = waiting > 1;
+        if self.drop_rate.is_some() {
+            true
+        } else if !self.ns2.below_min {
+            avg >= self.min && (enough || !self.noidle)
+        } else if unresponsive {
+            enough || !self.noidle
+        } else {
+            avg >= self.min && enough
+        }
+    }
+
     fn identifies(&self, lists: usize, drops: u64) -> bool {
         let dropped = |packets: f64| drops as f64 >= packets * self.byte_unit.unwrap_or(1.0);
         match self.identify {
@@ -178,6 +216,8 @@ struct Monitored {
     p: f64,
     /// The interval after which it last changed.
     changed: u64,
+    /// Its packets that the filter let by since it last dropped one.
+    passed: u32,
     unresponsive: bool,
     /// Since when arrivals and drops, those of the filter and of the queue, are counted.
     since: Instant,
@@ -187,6 +227,17 @@ struct Monitored {
 }
 
 impl Monitored {
+    /// Counts arrivals and drops afresh.
+    fn count_from(&mut self, now: Instant) {
+        (self.since, self.arrivals, self.drops) = (now, 0, 0);
+    }
+
+    /// Draws whether the filter drops its next packet.
+    fn unlucky(&self, config: &Config, rng: &mut Rng) -> bool {
+        let p = if self.unresponsive { self.p * config.unresponsive_penalty } else { self.p };
+        if config.ns2.spacing { early::drop_early(p, f64::from(self.passed), rng) } else { rng.chance(p) }
+    }
+
     /// Takes the response to the last change, and starts counting afresh.
     fn respond(&mut self, now: Instant) {
         let time = now.since(self.since).as_secs_f64();
@@ -194,7 +245,7 @@ impl Monitored {
             let arrivals = self.arrivals as f64;
             self.responses.push(Response { rate: arrivals / time, loss: self.drops as f64 / arrivals });
         }
-        (self.since, self.arrivals, self.drops) = (now, 0, 0);
+        self.count_from(now);
     }
 }
 
@@ -247,6 +298,13 @@ impl RedPd {
         self.identify(config);
         self.raise(config);
         self.lower(config);
+        if config.ns2.last_interval {
+            let now = self.start;
+            self.monitored.retain(|_, flow| {
+                flow.count_from(now);
+                true
+            });
+        }
         self.history.advance();
         self.interval = config.interval(self.p(config));
     }
@@ -299,15 +357,16 @@ impl RedPd {
 
     /// Section 5: the filter in front of the queue.
     fn filter(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Option<Why> {
-        let congested = self.red.avg() >= config.min && (!config.noidle || queue.packets > 1);
+        let avg = self.red.avg();
         let flow = self.monitored.get_mut(pkt.flow)?;
         let count = u64::from(config.count(pkt));
         flow.arrivals += count;
-        let p = if flow.unresponsive { flow.p * config.unresponsive_penalty } else { flow.p };
-        if (congested || config.drop_rate.is_some()) && env.rng.chance(p) {
+        if config.filters(flow.unresponsive, avg, queue.packets) && flow.unlucky(config, env.rng) {
             flow.drops += count;
+            flow.passed = 0;
             return Some(if flow.unresponsive { Why::Penalty } else { Why::Unfair });
         }
+        flow.passed = flow.passed.saturating_add(1);
         None
     }
 
@@ -364,6 +423,7 @@ impl Aqm for RedPd {
             unresponsive_test: params.unresponsive_test,
             unresponsive_penalty: params.unresponsive_penalty,
             noidle: params.noidle,
+            ns2: params.ns2_rules(),
             drop_rate: params.drop_rate,
             ecn: params.ecn,
         })

@@ -37,6 +37,7 @@
 //! | `gentle` | | | false | both ramps from their maximum to twice that |
 //! | `ecn` | | | true | mark ECN-capable packets where an early drop is due |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above the maximum |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

@@ -45,6 +45,7 @@
 //! | `penalty_rate` | | packets/s | 10 | what all flows of the penalty box may send together |
 //! | `penalty_burst` | | packets | 20 | so many of them at once |
 //! | `ecn` | | | true | mark ECN-capable packets where an early drop is due |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

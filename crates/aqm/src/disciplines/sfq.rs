@@ -39,6 +39,7 @@
 //! | `probability` (`max_p`) | | 1 | 0.02 | drop probability as the average reaches `max` |
 //! | `ecn` | | | false | RED marks ECN-capable packets |
 //! | `harddrop` | | | false | RED drops them above `max` |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

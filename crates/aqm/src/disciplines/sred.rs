@@ -36,6 +36,7 @@
 //! | `max_p` (`probability`) | `p_max` | 1 | 0.15 | drop probability above B/3 with many flows |
 //! | `full` | | | true | full SRED; else simple |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
 //!
 //! ## Deviations
 //!

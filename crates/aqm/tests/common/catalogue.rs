@@ -78,6 +78,11 @@ pub fn options() -> Vec<Spec> {
         ),
         spec(
             "red-pd",
+            r#"{"limit": 60, "min": 2, "max": 8, "weight": 0.1, "rtt": "1ms", "noidle": false, "max_flows": 2, "max_monitored": 3,
+                "ns2_spacing": true, "ns2_below_min": true, "ns2_last_interval": true}"#,
+        ),
+        spec(
+            "red-pd",
             r#"{"limit": "60kb", "min": "5kb", "max": "15kb", "byte_mode": true, "identify": "single", "rtt": "3ms",
                 "drop_rate": 0.1, "interval_min": "1ms", "max_flows": 5, "unresponsive_test": false}"#,
         ),

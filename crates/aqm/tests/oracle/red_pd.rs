@@ -2,10 +2,13 @@
 //! the text is open: an increase is by the "existing drop rate" at most, half-way to one where it would
 //! pass it; the intervals' bounds and the unresponsiveness test are those of the authors' scripts; twice
 //! the quantum for unresponsive flows; nothing is filtered from a queue of fewer than two packets.
+//!
+//! Three rules of the authors' code for ns-2 (`queue/red-pd.cc`, `tcl/ex/red-pd/monitoring.tcl`), each by itself and all
+//! together, in the place of the text's.
 
 use std::collections::BTreeMap;
 
-use aqmkit_aqm::Why;
+use aqmkit_aqm::{Stats, Why};
 use aqmkit_base::{Duration, Instant, Rng};
 
 use crate::common::{Pkt, link, spec};
@@ -18,8 +21,22 @@ const R: f64 = 0.004;
 const MAX_FLOWS: usize = 3;
 const MAX_MONITORED: usize = 4;
 
+/// The rules of the authors' code.
+#[derive(Clone, Copy, Default)]
+struct Authors {
+    /// `modify_p` with the flow's `count`.
+    spacing: bool,
+    /// `flow->unresponsive_ && (qlen > 1 || !noidle_)`, and for the others `qlen > 1` in any case.
+    below_min: bool,
+    noidle: bool,
+    /// The pairs are over `elapsed`, one interval.
+    last_interval: bool,
+}
+
 struct Flow {
     p: f64,
+    /// Packets let by since the filter's last drop.
+    count: i64,
     /// Intervals since the last change.
     unchanged: usize,
     unresponsive: bool,
@@ -37,6 +54,7 @@ struct RedPd {
     single: bool,
     /// Section 6.3: so many drops identify a flow that is in fewer lists.
     bursty: Option<u64>,
+    authors: Authors,
     arrivals: u64,
     drops: u64,
     p: Option<f64>,
@@ -112,6 +130,11 @@ impl RedPd {
         }
         self.increase(&identified, now);
         self.decrease(&seen);
+        if self.authors.last_interval {
+            for flow in self.monitored.values_mut() {
+                (flow.arrivals, flow.drops, flow.since) = (0, 0, now);
+            }
+        }
         self.lists.push(BTreeMap::new());
         if self.lists.len() > M {
             self.lists.remove(0);
@@ -150,6 +173,7 @@ impl RedPd {
                 let first = if first >= 1.0 { 0.5 } else { first };
                 let flow = Flow {
                     p: first,
+                    count: 0,
                     unchanged: 0,
                     unresponsive: false,
                     arrivals: 0,
@@ -195,13 +219,26 @@ impl RedPd {
 impl Oracle for RedPd {
     fn arriving(&mut self, packet: Pkt, now: Instant, rng: &mut Rng) -> bool {
         self.until(now);
-        let congested = self.fixed.is_some() || (self.red.q_avg >= 5.0 && self.red.queue.len() > 1);
+        let (above_min, waiting) = (self.red.q_avg >= 5.0, self.red.queue.len() > 1);
         if let Some(flow) = self.monitored.get_mut(&packet.flow) {
             flow.arrivals += 1;
-            if congested && rng.uniform() < flow.p {
+            let may = match self.authors {
+                _ if self.fixed.is_some() => true,
+                Authors { below_min: true, noidle, .. } if flow.unresponsive => waiting || !noidle,
+                _ => above_min && waiting,
+            };
+            let room = 1.0 - flow.count as f64 * flow.p;
+            let p = match self.authors.spacing {
+                true if room <= 0.0 => 1.0,
+                true => flow.p / room,
+                false => flow.p,
+            };
+            if may && rng.uniform() < p {
                 flow.drops += 1;
+                flow.count = 0;
                 return false;
             }
+            flow.count += 1;
         }
         let enqueued = self.output(packet, now, rng);
         self.arrivals += 1;
@@ -221,12 +258,13 @@ impl Oracle for RedPd {
     }
 }
 
-fn oracle(fixed: Option<f64>, single: bool, bursty: Option<u64>) -> RedPd {
+fn oracle(fixed: Option<f64>, single: bool, bursty: Option<u64>, authors: Authors) -> RedPd {
     RedPd {
         red: red::oracle(1.0 / 16.0, 5.0, 15.0, 60),
         fixed,
         single,
         bursty,
+        authors,
         arrivals: 0,
         drops: 0,
         p: None,
@@ -237,16 +275,43 @@ fn oracle(fixed: Option<f64>, single: bool, bursty: Option<u64>) -> RedPd {
     }
 }
 
+const COMMON: &str = r#""rtt": "4ms", "limit": 60, "min": 5, "max": 15, "weight": 0.0625, "gentle": false, "max_flows": 3, "max_monitored": 4"#;
+
 #[test]
 fn red_pd_is_sections_4_and_5() {
-    let common = r#""rtt": "4ms", "limit": 60, "min": 5, "max": 15, "weight": 0.0625, "gentle": false, "max_flows": 3, "max_monitored": 4"#;
     for (options, fixed, single, bursty, reasons) in [
         ("", None, false, None, &[Why::Unfair, Why::Penalty, Why::Early, Why::Forced][..]),
         (r#", "identify": "single""#, None, true, None, &[Why::Unfair, Why::Early]),
         (r#", "drop_rate": 0.05"#, Some(0.05), false, None, &[Why::Unfair, Why::Penalty, Why::Early, Why::Overflow]),
         (r#", "burst_drops": 6"#, None, false, Some(6), &[Why::Unfair, Why::Early]),
     ] {
-        let spec = spec("red-pd", &format!("{{{common}{options}}}"));
-        assert_seen(&compare(&spec, &link(), 6, || oracle(fixed, single, bursty)), reasons);
+        let spec = spec("red-pd", &format!("{{{COMMON}{options}}}"));
+        assert_seen(&compare(&spec, &link(), 6, || oracle(fixed, single, bursty, Authors::default())), reasons);
+    }
+}
+
+#[test]
+fn red_pd_has_the_rules_of_the_authors_code() {
+    let rules = |spacing, below_min, last_interval| Authors { spacing, below_min, last_interval, noidle: true };
+    for authors in [
+        rules(true, false, false),
+        rules(false, true, false),
+        rules(false, false, true),
+        rules(true, true, true),
+        Authors { noidle: false, ..rules(true, true, true) },
+    ] {
+        let Authors { spacing, below_min, noidle, last_interval } = authors;
+        let options = format!(
+            r#", "ns2_spacing": {spacing}, "ns2_below_min": {below_min}, "ns2_last_interval": {last_interval}, "noidle": {noidle}"#
+        );
+        let mut seen = Stats::default();
+        for (fixed, more) in [(None, ""), (Some(0.05), r#", "drop_rate": 0.05"#)] {
+            let spec = spec("red-pd", &format!("{{{COMMON}{options}{more}}}"));
+            let stats = compare(&spec, &link(), 6, || oracle(fixed, false, None, authors));
+            for why in Why::ALL {
+                seen.dropped[why as usize] += stats.dropped[why as usize];
+            }
+        }
+        assert_seen(&seen, &[Why::Unfair, Why::Penalty, Why::Early]);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use aqmkit_base::FlowKey;
+use aqmkit_base::{FlowKey, FlowKind};
 
 /// Who a frame belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,10 +65,21 @@ impl Flow {
                 let words = [t.source, t.destination].map(bits).into_iter().flatten();
                 FlowKey(words.chain([rest]).fold(4, mix))
             }
-            Flow::Link(l) => {
-                let word = |a: [u8; 6]| a.iter().fold(0, |w, b| w << 8 | u64::from(*b));
-                FlowKey([word(l.source), word(l.destination), l.kind.into()].into_iter().fold(2, mix))
-            }
+            Flow::Link(l) => FlowKey([word(l.source), word(l.destination), l.kind.into()].into_iter().fold(2, mix)),
+        }
+    }
+
+    /// The key of the flow of this kind that it is part of.
+    #[must_use]
+    pub fn key_as(&self, kind: FlowKind, salt: u64) -> FlowKey {
+        fn fold(ends: (Option<[u64; 2]>, Option<[u64; 2]>), salt: u64) -> FlowKey {
+            let words = [ends.0, ends.1].into_iter().flatten().flatten();
+            FlowKey(words.fold(0, |h, word| FlowKey(h ^ word).hash(salt)))
+        }
+        match self {
+            _ if kind == FlowKind::Connection => self.key(salt),
+            Flow::Ip(t) => fold(kind.ends(bits(t.source), bits(t.destination)), salt),
+            Flow::Link(l) => fold(kind.ends([2, word(l.source)], [2, word(l.destination)]), salt),
         }
     }
 
@@ -80,6 +91,11 @@ impl Flow {
             Flow::Link(_) => None,
         }
     }
+}
+
+/// A link address as a word.
+fn word(address: [u8; 6]) -> u64 {
+    address.iter().fold(0, |w, b| w << 8 | u64::from(*b))
 }
 
 /// An address as two words.

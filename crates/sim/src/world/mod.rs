@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use ahead::Ahead;
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::custom::Customs;
-use aqmkit_base::{Duration, Ecn, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 use aqmkit_flows::traffic;
 use aqmkit_flows::transport::Profile;
 
@@ -23,7 +23,7 @@ use crate::link::{Fate, Link, Next};
 use crate::meter::{Meter, Names};
 use crate::observe::{Observer, Place, Watch};
 use crate::output::Output;
-use crate::packet::{Arena, Queued, Side};
+use crate::packet::{Arena, Flight, Queued, Side};
 use crate::scenario::{Delays, Scenario, WindowSpec};
 use apps::App;
 use connections::Connection;
@@ -78,6 +78,9 @@ pub(crate) enum Happening {
 struct Way {
     links: Box<[u32]>,
     delay: Duration,
+    /// The server that it leads to or away from, by its number.
+    server: u32,
+    to_client: bool,
 }
 
 /// What the applications of a group share.
@@ -233,7 +236,7 @@ impl<'o> World<'o> {
         };
         flight.hop += 1;
         flight.queued = self.now;
-        let handle = Queued {
+        let mut handle = Queued {
             flow: flight.flow,
             id,
             len: flight.len,
@@ -243,12 +246,28 @@ impl<'o> World<'o> {
         };
         let link = link as usize;
         self.meter.offered(link, flight);
+        let kind = self.links[link].flow;
+        if kind != FlowKind::Connection {
+            handle.flow = self.flow_by_ends(self.arena.get(id), kind);
+        }
         self.links[link].enqueue(handle, self.now);
         if self.links[link].busy_until.is_none() {
             self.transmit(link);
         } else {
             self.account(link);
         }
+    }
+
+    /// The flow of a packet for a queue to which its source, its destination, or both are the flow. The hosts are those of the
+    /// topology: client 3 is one host, whatever the traffic.
+    fn flow_by_ends(&self, flight: &Flight, kind: FlowKind) -> FlowKey {
+        let app = &self.apps[flight.app as usize];
+        let way = &self.ways[flight.way as usize];
+        let client = 2 * u64::from(app.index % self.groups[usize::from(app.group)].clients);
+        let server = 2 * u64::from(way.server) + 1;
+        let (source, destination) = if way.to_client { (server, client) } else { (client, server) };
+        let (source, destination) = kind.ends(source, destination);
+        FlowKey(source.unwrap_or(0) << 32 | destination.unwrap_or(0))
     }
 
     /// A transmitter is done, or was told to wait until now.
@@ -337,8 +356,9 @@ impl<'o> World<'o> {
 /// The ways of every group's servers, and the groups.
 fn lay_out(scenario: &Scenario) -> (Vec<Way>, Vec<Group>) {
     let mut ways = Vec::new();
-    let mut way = |links: &[usize], delay| {
-        ways.push(Way { links: links.iter().map(|&l| l as u32).collect(), delay });
+    let mut way = |server: usize, to_client, links: &[usize], delay| {
+        let links = links.iter().map(|&l| l as u32).collect();
+        ways.push(Way { links, delay, server: server as u32, to_client });
         ways.len() as u32 - 1
     };
     let groups = scenario.groups.iter().map(|g| {
@@ -353,7 +373,8 @@ fn lay_out(scenario: &Scenario) -> (Vec<Way>, Vec<Group>) {
             ways: g
                 .routes
                 .iter()
-                .map(|r| [way(&r.forward, r.forward_delay), way(&r.reverse, r.reverse_delay)])
+                .enumerate()
+                .map(|(s, r)| [way(s, true, &r.forward, r.forward_delay), way(s, false, &r.reverse, r.reverse_delay)])
                 .collect(),
             clients: g.clients,
             delays: g.delays.clone(),

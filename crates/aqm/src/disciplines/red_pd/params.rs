@@ -3,7 +3,7 @@
 use aqmkit_base::{Amount, Duration};
 use serde::{Deserialize, Serialize};
 
-use super::RedPd;
+use super::{Ns2Rules, RedPd};
 use crate::aqm::Aqm;
 use crate::disciplines::red::{self, RedParams, params_with_red};
 use crate::law::preferential::Pace;
@@ -72,6 +72,12 @@ params_with_red! {
         pub unresponsive_penalty: f64 = 1.0,
         /// Whether the filter passes what finds fewer than two packets waiting.
         pub noidle: bool = true,
+        /// As in the authors' code for ns-2: whether the filter's drops of a flow are spaced by a count of its packets.
+        pub ns2_spacing: bool = false,
+        /// As in the authors' code for ns-2: whether unresponsive flows are filtered below `min` too.
+        pub ns2_below_min: bool = false,
+        /// As in the authors' code for ns-2: whether the test for unresponsive flows looks at the last interval alone.
+        pub ns2_last_interval: bool = false,
         /// Drop probability of the queue in the place of RED's.
         #[serde(alias = "P_testFRp", skip_serializing_if = "Option::is_none")]
         pub drop_rate: Option<f64> = None,
@@ -100,6 +106,11 @@ impl Params {
     /// RED's part of them, checked.
     pub(super) fn red_config(&self, link: &Link) -> Result<red::Config, ParamError> {
         red::Config::new(&self.red(), link)
+    }
+
+    /// The rules that are those of the authors' code in the place of the text's.
+    pub(super) fn ns2_rules(&self) -> Ns2Rules {
+        Ns2Rules { spacing: self.ns2_spacing, below_min: self.ns2_below_min, last_interval: self.ns2_last_interval }
     }
 
     /// The rules for responsive flows and for unresponsive ones.
