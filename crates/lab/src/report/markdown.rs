@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::format::significant;
-use super::scoreboard::{Line, lines, met_of};
+use super::scoreboard::{Line, lines, met_of, open};
 use super::verdict::{Tally, measured};
 use crate::results::{Expectation, Results, Table};
 use crate::standing::Standing;
@@ -52,7 +52,12 @@ fn counted(results: &[&Results]) -> Tally {
 
 fn scoreboard(results: &[Results]) -> String {
     let (sources, all) = lines(&results.iter().collect::<Vec<_>>());
-    standings("source", sources.iter().chain([&all]))
+    with_open(standings("source", sources.iter().chain([&all])), &all)
+}
+
+/// A table, and below it what was not measured.
+fn with_open(table: String, all: &Line) -> String {
+    open(all).map_or(table.clone(), |text| format!("{table}\n{text}\n"))
 }
 
 fn study(results: &[&Results]) -> String {
@@ -62,7 +67,7 @@ fn study(results: &[&Results]) -> String {
     };
     let claiming: Vec<Line> = results.iter().filter(|r| !r.expectations.is_empty()).map(line).collect();
     let (_, all) = lines(results);
-    standings("experiment", claiming.iter().chain([&all]))
+    with_open(standings("experiment", claiming.iter().chain([&all])), &all)
 }
 
 fn standings<'a>(first: &str, lines: impl Iterator<Item = &'a Line> + Clone) -> String {
