@@ -89,11 +89,11 @@ impl Standing {
         match self {
             Standing::Discriminates => "measured",
             Standing::DoesNotDiscriminate => "does not discriminate",
-            Standing::NoScheme => "no scheme in it",
-            Standing::NotTried => "not tried without",
+            Standing::NoScheme => "no scheme",
+            Standing::NotTried => "not null-tested",
             Standing::Input => "input",
             Standing::Calculation => "calculation",
-            Standing::WorkedByHand => "worked by hand",
+            Standing::WorkedByHand => "by hand",
         }
     }
 }

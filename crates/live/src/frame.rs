@@ -90,6 +90,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_frame_belongs_to_the_flow_that_its_queue_wants() {
+        let reader = Reader { encapsulation: Encapsulation::Ip, classes: Classes::default(), salt: 1 };
+        let from_port = |port: u8| {
+            let header = [0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            [&header[..], &[0, port, 0, 9, 0, 8, 0, 0]].concat()
+        };
+        let same = |kind| reader.read(&from_port(7), kind).flow() == reader.read(&from_port(8), kind).flow();
+        let kinds = [FlowKind::Connection, FlowKind::Hosts, FlowKind::Source, FlowKind::Destination];
+        assert_eq!(kinds.map(same), [false, true, true, true]);
+    }
+
+    #[test]
     fn whatever_comes_is_a_packet() {
         let reader = Reader { encapsulation: Encapsulation::Ip, classes: Classes::default(), salt: 1 };
         for len in [0, 1, 7, 19, 20, 39, 1500, 65_535] {

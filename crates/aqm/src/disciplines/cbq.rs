@@ -73,8 +73,8 @@
 //! 2. The pseudo-code does not say how service times of an idle class go on; a class that wakes up
 //!    starts at the clock, so that idleness earns no credit and costs nothing.
 //! 3. Admission control (Figure 3.17) is the check that the shares sum to no more than 1.
-//! 4. The dissertation prints no queue limits, only that multimedia lost nothing; 240 packets is the limit
-//!    of its other queues.
+//! 4. The dissertation prints no queue limits. 240 packets is the limit of its other queues; the laboratory's own CBQ was ALTQ's, which
+//!    takes 30 where no delay is given, and so the experiments of that study set `limit` to 30 for each class.
 //! 5. With priorities: the paper's top-level link sharing, a cheaper form of the formal, is not here. The weight of a
 //!    sample is 1/16 as in ns-2 (ALTQ: 1/32, and it forgets `avgidle` after two seconds), `avgidle` is bounded below as in ALTQ
 //!    (ns-2: not), a class that is held waits the time of `minburst - 1` packets beyond its own, and the time of sixteen bytes

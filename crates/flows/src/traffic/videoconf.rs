@@ -32,6 +32,7 @@
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
 //! | `flows` | | 6 | conferences |
+//! | `frame` | size | 13.3 kb (1662.5 bytes) | a frame of video in the mean, with the headers of IP and UDP; 1626 bytes make six conferences 160,000 bytes a second |
 //! | `trace` | file | none | a packet trace to replay instead: lines `seconds bytes` (of payload), in order of time |
 //!
 //! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the
@@ -53,7 +54,7 @@
 
 use std::sync::Arc;
 
-use aqmkit_base::{Duration, Ecn, Instant, Rng, dist};
+use aqmkit_base::{Bytes, Duration, Ecn, Instant, Rng, dist};
 use serde::{Deserialize, Serialize};
 
 use super::Application;
@@ -67,6 +68,9 @@ use super::model::{Data, Model, Population, TrafficError, UDP_HEADERS, count, te
 pub struct Params {
     /// How many conferences.
     pub flows: usize,
+    /// A frame of video in the mean, with headers, in place of the published one. Its packets stay as many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Bytes>,
     /// A packet trace to replay instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
@@ -74,7 +78,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Params { flows: 6, trace: None }
+        Params { flows: 6, frame: None, trace: None }
     }
 }
 
@@ -82,7 +86,15 @@ impl Model for Params {
     const NAME: &'static str = "videoconf";
 
     fn check(&self) -> Result<(), TrafficError> {
-        count("flows", self.flows)
+        count("flows", self.flows)?;
+        match self.frame {
+            Some(frame) if !(LEAST_FRAME..=LARGEST_FRAME).contains(&frame.0) => {
+                let want =
+                    format!("it must be from {LEAST_FRAME} to {LARGEST_FRAME} bytes, so that its packets stay as many");
+                Err(TrafficError::new("frame", frame, want))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn files(&self) -> Vec<String> {
@@ -94,7 +106,7 @@ impl Model for Params {
         let texts = texts(data, self.files().len())?;
         let trace = match (&self.trace, texts.first()) {
             (Some(name), Some(text)) => Trace::parse(name, text)?,
-            _ => Trace::proshare(),
+            _ => Trace::proshare(self.frame.map_or(FRAME, |frame| frame.0 as f64)),
         };
         Ok(Box::new(Flows { flows: self.flows, trace: Arc::new(trace) }))
     }
@@ -124,19 +136,22 @@ const LENGTH: u64 = 294;
 const SOUND: u32 = 200;
 /// Payload of a full packet: an MTU of 1500 less the headers.
 const FULL: u32 = 1500 - UDP_HEADERS;
-/// Bytes of a frame of video with headers: 13.3 kb.
-const VIDEO: f64 = 13_300.0 / 8.0;
+/// Bytes of a frame of video with headers in the mean, as published: 13.3 kb.
+pub const FRAME: f64 = 13_300.0 / 8.0;
+/// Frames in the mean of which none has more packets, or fewer, than the published 26 a second.
+const LEAST_FRAME: u64 = 1590;
+const LARGEST_FRAME: u64 = 1690;
 /// Packets of a frame of video in the mean.
 const PER_FRAME: f64 = 26.0 / 15.0;
 
 impl Trace {
-    /// The synthetic trace of a ProShare conference: always the same.
+    /// The synthetic trace of a ProShare conference whose frames of video have this mean size in bytes, headers counted: always the same.
     #[must_use]
-    pub fn proshare() -> Self {
+    pub fn proshare(frame: f64) -> Self {
         let mut rng = Rng::stream(1, "proshare");
         let sound = (0..LENGTH * 10).map(|n| Packet { at: Duration::from_millis(n * 100), len: SOUND });
         let mut packets: Vec<Packet> = sound.collect();
-        let frames = video(&mut rng, (LENGTH * 15) as usize);
+        let frames = video(&mut rng, (LENGTH * 15) as usize, frame);
         for (n, &size) in frames.iter().enumerate() {
             // A third of a frame after the sound, so that the two never leave at one instant.
             let at = Duration::from_secs_f64((n as f64 + 1.0 / 3.0) / 15.0);
@@ -196,16 +211,16 @@ impl Trace {
     }
 }
 
-/// The sizes of frames of video: payload, at most two packets each, with the published mean.
-fn video(rng: &mut Rng, frames: usize) -> Vec<u32> {
+/// The sizes of frames of video: payload, at most two packets each, of which `mean` is the mean with headers.
+fn video(rng: &mut Rng, frames: usize, mean: f64) -> Vec<u32> {
     let full = f64::from(FULL);
     let mut draw = || match rng.chance(PER_FRAME - 1.0) {
         true => full + dist::uniform(rng, 100.0, 632.0),
         false => dist::uniform(rng, 600.0, 1440.0),
     };
     let sizes: Vec<f64> = (0..frames).map(|_| draw()).collect();
-    // A few bytes to the published mean: no frame gains or loses a packet by them.
-    let shift = VIDEO - PER_FRAME * f64::from(UDP_HEADERS) - sizes.iter().sum::<f64>() / frames as f64;
+    // A few bytes to the mean: no frame gains or loses a packet by them.
+    let shift = mean - PER_FRAME * f64::from(UDP_HEADERS) - sizes.iter().sum::<f64>() / frames as f64;
     sizes.into_iter().map(|s| (s + shift + 0.5) as u32).collect()
 }
 

@@ -1,5 +1,5 @@
 use aqmkit_base::Duration;
-use aqmkit_flows::traffic::videoconf::Trace;
+use aqmkit_flows::traffic::videoconf::{FRAME, Trace};
 
 use crate::harness::{Host, population, spec};
 
@@ -15,7 +15,7 @@ fn flows(secs: u64) -> Vec<Host> {
 
 #[test]
 fn a_flow_has_the_published_rates_and_sizes() {
-    let trace = Trace::proshare();
+    let trace = Trace::proshare(FRAME);
     assert_eq!(trace.length(), Duration::from_secs(294));
     let packets = trace.packets();
     let sound = packets.iter().filter(|p| p.len == 200 && p.at.as_nanos() % 100_000_000 == 0).count();
@@ -31,6 +31,25 @@ fn a_flow_has_the_published_rates_and_sizes() {
     let video = wire - 10.0 * 228.0;
     assert!((video * 8.0 / 200_000.0 - 1.0).abs() < 0.01, "{video}");
     assert!(packets.iter().all(|p| p.len <= 1472));
+}
+
+/// Bytes a second with headers of the one conference of this trace.
+fn rate(trace: &Trace) -> f64 {
+    trace.packets().iter().map(|p| f64::from(p.len + 28)).sum::<f64>() / 294.0
+}
+
+#[test]
+fn another_frame_changes_the_rate_and_no_packet() {
+    let smaller = Trace::proshare(1626.0);
+    assert!((6.0 * rate(&smaller) - 160_000.0).abs() < 100.0, "{}", 6.0 * rate(&smaller));
+    let times = |trace: &Trace| trace.packets().iter().map(|p| p.at).collect::<Vec<_>>();
+    for frame in [1590.0, 1626.0, 1690.0] {
+        assert!(times(&Trace::proshare(frame)) == times(&Trace::proshare(FRAME)), "{frame}");
+    }
+    let told =
+        |frame: u32| spec("videoconf", &format!(r#"{{"frame": "{frame}b"}}"#)).check().map_err(|e| e.to_string());
+    assert_eq!((told(1590), told(1690)), (Ok(()), Ok(())));
+    assert!(told(1589).unwrap_err().contains("from 1590 to 1690 bytes") && told(1691).is_err());
 }
 
 #[test]
@@ -58,7 +77,7 @@ fn six_flows_are_level_and_not_in_step() {
 fn the_trace_goes_round() {
     let hosts = flows(600);
     let sent = &hosts[0].sent;
-    let n = Trace::proshare().packets().len();
+    let n = Trace::proshare(FRAME).packets().len();
     for i in 0..n {
         assert_eq!(sent[i].len, sent[i + n].len);
         assert_eq!(sent[i + n].at.since(sent[i].at), Duration::from_secs(294));

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::format::significant;
-use super::scoreboard::{Line, lines, met_of};
+use super::scoreboard::{Line, lines, met_of, open};
 use super::verdict::{Tally, measured};
-use crate::results::{Expectation, Results, Table};
+use crate::results::{Expectation, Results};
 use crate::standing::Standing;
 
 /// What a document may ask for.
 pub const KNOWN: &str = "numbers are: scoreboard SCALE, skill SCALE, study NAME SCALE, met NAME SCALE, rows PREFIX SCALE, \
-     table EXPERIMENT TITLE SCALE; SCALE is quick or full, NAME a study or an experiment";
+     cells PREFIX SCALE; SCALE is quick or full, NAME a study or an experiment";
 
 /// The number that a document asks for by name, of results at both scales.
 ///
@@ -31,7 +31,7 @@ pub fn number(name: &str, quick: &[Results], full: &[Results]) -> Result<String,
         "study" => named(of, results).map(|these| study(&these)),
         "met" => named(of, results).map(|these| met_of(counted(&these))),
         "rows" => rows(of, results),
-        "table" => table(of, results),
+        "cells" => cells(of, results),
         _ => Err(format!("{what:?} is no number of the verdicts")),
     }
 }
@@ -52,7 +52,12 @@ fn counted(results: &[&Results]) -> Tally {
 
 fn scoreboard(results: &[Results]) -> String {
     let (sources, all) = lines(&results.iter().collect::<Vec<_>>());
-    standings("source", sources.iter().chain([&all]))
+    with_open(standings("source", sources.iter().chain([&all])), &all)
+}
+
+/// A table, and below it what was not measured.
+fn with_open(table: String, all: &Line) -> String {
+    open(all).map_or(table.clone(), |text| format!("{table}\n{text}\n"))
 }
 
 fn study(results: &[&Results]) -> String {
@@ -62,7 +67,7 @@ fn study(results: &[&Results]) -> String {
     };
     let claiming: Vec<Line> = results.iter().filter(|r| !r.expectations.is_empty()).map(line).collect();
     let (_, all) = lines(results);
-    standings("experiment", claiming.iter().chain([&all]))
+    with_open(standings("experiment", claiming.iter().chain([&all])), &all)
 }
 
 fn standings<'a>(first: &str, lines: impl Iterator<Item = &'a Line> + Clone) -> String {
@@ -115,40 +120,33 @@ fn rows(prefix: &str, results: &[Results]) -> Result<String, String> {
     Ok(grid(&["row", "what", "printed", "here", ""], lines.into_iter()))
 }
 
-/// A published table, `printed / here` in each cell; a miss in bold type.
-fn table(of: &str, results: &[Results]) -> Result<String, String> {
-    let (experiment, title) = of.split_once(' ').ok_or_else(|| format!("table {of:?} names no title"))?;
-    let one = named(experiment, results)?[0];
-    let found = one.tables.iter().find(|t| t.title.starts_with(title));
-    let table = found.ok_or_else(|| {
-        let titles: Vec<&str> = one.tables.iter().map(|t| t.title.as_str()).collect();
-        format!("no table of {experiment} begins with {title:?}; there are {}", titles.join("; "))
-    })?;
-    Ok(pivot(table, one))
-}
-
-fn pivot(table: &Table, results: &Results) -> String {
-    let by_id: BTreeMap<&str, &Expectation> = results.expectations.iter().map(|row| (row.id.as_str(), row)).collect();
-    let mut columns: Vec<&str> = Vec::new();
+/// The rows whose ids begin so as a table, `printed / here` in each cell and misses in bold type: what follows in the id is the name of the line and,
+/// behind the last hyphen, of the column.
+fn cells(prefix: &str, results: &[Results]) -> Result<String, String> {
+    let mut columns: Vec<(&str, &str)> = Vec::new();
     let mut lines: Vec<(&str, BTreeMap<&str, String>)> = Vec::new();
-    for cell in &table.cells {
-        if !columns.contains(&cell.column.as_str()) {
-            columns.push(&cell.column);
+    for row in results.iter().flat_map(|r| &r.expectations) {
+        let Some((line, column)) = row.id.strip_prefix(prefix).and_then(|rest| rest.rsplit_once('-')) else { continue };
+        if !columns.iter().any(|(name, _)| *name == column) {
+            columns.push((column, &row.unit));
         }
-        if lines.last().is_none_or(|(row, _)| *row != cell.row) && !lines.iter().any(|(row, _)| *row == cell.row) {
-            lines.push((&cell.row, BTreeMap::new()));
+        if !lines.iter().any(|(name, _)| *name == line) {
+            lines.push((line, BTreeMap::new()));
         }
-        let line = lines.iter_mut().find(|(row, _)| *row == cell.row);
-        if let (Some((_, line)), Some(row)) = (line, by_id.get(cell.id.as_str())) {
-            line.insert(&cell.column, beside(row));
+        if let Some((_, own)) = lines.iter_mut().find(|(name, _)| *name == line) {
+            own.insert(column, beside(row));
         }
     }
-    let heads: Vec<&str> = std::iter::once(table.rows.as_str()).chain(columns.iter().copied()).collect();
-    let cells = |(name, cells): &(&str, BTreeMap<&str, String>)| {
-        let own = columns.iter().map(|column| cells.get(column).cloned().unwrap_or_default());
-        std::iter::once((*name).to_owned()).chain(own).collect::<Vec<_>>()
+    let Some((_, unit)) = columns.first() else { return Err(format!("no claimed row is called {prefix}LINE-COLUMN")) };
+    let alike = columns.iter().all(|(_, other)| other == unit);
+    let head = |(name, unit): &(&str, &str)| if alike { (*name).to_owned() } else { format!("{name}, {unit}") };
+    let corner = if alike { (*unit).to_owned() } else { String::new() };
+    let heads: Vec<String> = std::iter::once(corner).chain(columns.iter().map(head)).collect();
+    let line = |(name, own): &(&str, BTreeMap<&str, String>)| {
+        let cells = columns.iter().map(|(column, _)| own.get(column).cloned().unwrap_or_default());
+        std::iter::once((*name).to_owned()).chain(cells).collect::<Vec<_>>()
     };
-    grid(&heads, lines.iter().map(cells))
+    Ok(grid(&heads.iter().map(String::as_str).collect::<Vec<_>>(), lines.iter().map(line)))
 }
 
 /// `printed / here`.
@@ -166,4 +164,55 @@ fn grid(heads: &[&str], lines: impl Iterator<Item = Vec<String>>) -> String {
         let _ = writeln!(text, "| {} |", line.iter().map(|c| escaped(c)).collect::<Vec<_>>().join(" | "));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results() -> [Results; 1] {
+        let row = |id: &str, unit: &str, printed: f64, measured: f64, pass: bool| Expectation {
+            id: id.to_owned(),
+            what: format!("the row {id}"),
+            unit: unit.to_owned(),
+            published: format!("{printed} {unit}"),
+            measured: Some(measured),
+            pass: Some(pass),
+            ..Expectation::default()
+        };
+        let expectations = vec![
+            row("T-HTTP+MPEG-FIFO", "ms", 60.0, 58.1, true),
+            row("T-HTTP+MPEG-RED", "ms", 33.0, 21.0, false),
+            row("T-BULK-RED", "ms", 30.0, 31.0, true),
+            row("U-FIFO-drop", "%", 32.0, 30.0, true),
+            row("U-FIFO-latency", "ms", 60.0, 55.0, true),
+        ];
+        [Results { experiment: "a/b".to_owned(), source: "Paper 2001".to_owned(), expectations, ..Results::default() }]
+    }
+
+    #[test]
+    fn cells_stand_in_lines_and_columns_by_their_ids() {
+        let text = number("cells T- quick", &results(), &[]).unwrap();
+        let wanted =
+            "| ms | FIFO | RED |\n|---|---|---|\n| HTTP+MPEG | 60 / 58.1 | 33 / **21** |\n| BULK |  | 30 / 31 |\n";
+        assert_eq!(text, wanted);
+        let text = number("cells U- quick", &results(), &[]).unwrap();
+        assert!(text.starts_with("|  | drop, % | latency, ms |\n"), "{text}");
+    }
+
+    #[test]
+    fn rows_are_listed_with_what_they_say() {
+        let text = number("rows T-BULK quick", &results(), &[]).unwrap();
+        assert!(text.contains("| T-BULK-RED | the row T-BULK-RED | 30 ms | 31 | met |"), "{text}");
+    }
+
+    #[test]
+    fn what_there_is_not_is_told() {
+        let told = |name: &str| number(name, &results(), &results()).unwrap_err();
+        assert!(told("met a/b").contains("does not end with quick or full"));
+        assert!(told("mett a/b quick").contains("\"mett\" is no number"));
+        assert!(told("met b quick").contains("no experiment or study is called"));
+        assert!(told("rows X full").contains("no claimed row begins with"));
+        assert!(told("cells X- full").contains("X-LINE-COLUMN"));
+    }
 }

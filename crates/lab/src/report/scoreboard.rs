@@ -58,13 +58,18 @@ fn work(source: &str) -> &str {
     end.map_or(source, |end| &source[..end])
 }
 
-/// `16 of 43`, with what was not measured said; a dash for none.
+/// `16 of 43`, of those that were measured or computed; a dash where none was.
 #[must_use]
 pub fn met_of(tally: Tally) -> String {
-    match tally {
-        Tally { claimed: 0, .. } => "–".to_owned(),
-        Tally { claimed, met, unmeasured: 0, .. } => format!("{met} of {claimed}"),
-        Tally { claimed, unmeasured, .. } if claimed == unmeasured => format!("{claimed} not measured"),
-        Tally { claimed, met, unmeasured, .. } => format!("{met} of {claimed} ({unmeasured} not measured)"),
-    }
+    let judged = tally.met + tally.missed;
+    if judged == 0 { "–".to_owned() } else { format!("{} of {judged}", tally.met) }
+}
+
+/// What is to be said of rows whose runs were not done, if there are any.
+#[must_use]
+pub fn open(line: &Line) -> Option<String> {
+    let count: usize = line.tallies.values().map(|tally| tally.unmeasured).sum();
+    (count > 0).then(|| {
+        format!("{count} more rows are claimed whose runs were not done, or in which nothing could be measured.")
+    })
 }

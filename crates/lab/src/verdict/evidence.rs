@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aqmkit_aqm::Why;
 use aqmkit_sim::Output;
 use serde_json::Value;
 
@@ -160,7 +161,7 @@ fn total(expect: &Expect, paths: &[String], seen: &Seen<'_>) -> Result<f64, Stri
     let value = |path: &String| {
         let found = match expect.seconds {
             Some(statistic) => over_seconds(statistic, path, seen),
-            None => lookup(&seen.values, path).and_then(Value::as_f64),
+            None => lookup(&seen.values, path).and_then(Value::as_f64).or_else(|| none_dropped(&seen.values, path)),
         };
         found.ok_or_else(|| missing(path, seen))
     };
@@ -218,6 +219,13 @@ fn lookup<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let ends = path.match_indices('.').map(|(i, _)| i).chain([path.len()]);
     let mut found = ends.filter_map(|end| lookup(value.get(&path[..end])?, path.get(end + 1..).unwrap_or("")));
     found.next()
+}
+
+/// A link or class does not list the reasons for which it dropped nothing.
+fn none_dropped(values: &Value, path: &str) -> Option<f64> {
+    let (place, reason) = path.rsplit_once(".drops.")?;
+    let known = Why::ALL.iter().any(|why| why.name() == reason);
+    (known && lookup(values, place).is_some()).then_some(0.0)
 }
 
 /// The statistic over the one-second values inside the window.

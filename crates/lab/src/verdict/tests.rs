@@ -14,6 +14,7 @@ const ROWS: &str = "id,source,where,what,unit,low,high,kind\n\
     GOODPUT,CBT,Table 5,goodput,KB/s,100,100,value\n\
     ORDER,CBT,V,goodput,KB/s,,,order\n\
     TIME,CBT,V,until then,s,2,2,value\n\
+    LOST,CBT,V,nothing overflows,,,,order\n\
     SHARE,CBT,V,goodput over goodput,ratio,,,order\n\
     HAND,CBT,eq 4.1,\"threshold, worked by hand for 575 KB/s\",packets,39.07,39.07,equation\n";
 
@@ -210,6 +211,17 @@ fn a_claim_without_its_runs_is_open() {
     let e = done(Expect { metric: Some("goodness".to_owned()), ..expect("GOODPUT") }, &runs);
     assert_eq!(e.pass, None);
     assert!(e.detail.contains("there is no classes.tcp.goodness in aqm=red"), "{}", e.detail);
+}
+
+#[test]
+fn a_reason_for_which_nothing_was_dropped_counts_none() {
+    let runs = [(labels("red", "HTTP", 1), output(100.0))];
+    let lost = |reason: &str| {
+        let metric = Some(format!("drops.{reason}"));
+        done(Expect { metric, every: Bound::parse("<= 0").ok(), ..expect("LOST") }, &runs)
+    };
+    assert_eq!((lost("overflow").measured, lost("overflow").pass), (Some(0.0), Some(true)));
+    assert!(lost("overflowing").detail.contains("there is no classes.tcp.drops.overflowing"));
 }
 
 #[test]

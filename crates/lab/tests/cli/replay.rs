@@ -38,6 +38,35 @@ fn a_capture_is_replayed_and_told() {
     assert!((link["queue_delay_ms"]["mean"].as_f64().unwrap() - 45.0 / 11.0).abs() < 0.01, "{link}");
 }
 
+/// Two conversations between two hosts: a queue for each of them, or one for both. The summary counts conversations.
+#[test]
+fn what_a_flow_is_can_be_chosen() {
+    let desk = Desk::new();
+    let mut writer = PcapWriter::new(Vec::new());
+    for i in 0..40_u8 {
+        let mut frame = [&[0; 12][..], &[8, 0, 0x45, 2, 3, 0xda, 0, 0, 0, 0, 64, 17, 0x63, 0x8d]].concat();
+        // Of four packets three are of the first.
+        frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 3, u8::from(i % 4 == 3), 7, 0xd0, 3, 0xc6, 0, 0]);
+        frame.resize(1000, 0);
+        writer.write(1_767_225_600_000_000_000, 1, 1000, &frame).unwrap();
+    }
+    std::fs::write(desk.path().join("two.pcap"), writer.finish().unwrap()).unwrap();
+    let dropped = |flow: &str| {
+        let line = format!("replay two.pcap --aqm drr:limit=20,flow={flow} --rate 8mbit --json");
+        let json: Value = serde_json::from_str(&desk.run(&line).good()).unwrap();
+        let top = json["flows"]["top"].as_array().unwrap();
+        [0, 1].map(|i| (top[i]["packets"].as_u64().unwrap(), top[i]["dropped"].as_u64().unwrap()))
+    };
+    // All comes at once, and the queue holds 20 packets: where it has two parts it is the longer one that is cut.
+    assert_eq!(dropped("connection"), [(30, 19), (10, 0)]);
+    // One queue: each packet that comes takes the place of the last.
+    for flow in ["hosts", "source", "destination"] {
+        assert_eq!(dropped(flow), [(30, 15), (10, 4)], "{flow}");
+    }
+    let wrong = desk.run("replay two.pcap --aqm fifo:flow=hosts --rate 8mbit");
+    wrong.wrong(&["fifo is not a discipline that tells flows apart: leave flow out"]);
+}
+
 #[test]
 fn fates_and_what_leaves_are_files() {
     let desk = desk();

@@ -46,6 +46,13 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("an unknown discipline", "\"fifo\"", "\"fifi\""),
     ("a discipline without a name", "name = \"red\", ", ""),
     ("an unknown parameter of a discipline", "min = 10", "minimum = 10"),
+    ("what a flow is to a discipline that knows none", "min = 10", "flow = \"hosts\""),
+    ("an unknown kind of flow", "name = \"red\", min = 10, max = 30", "name = \"fred\", flow = \"host\""),
+    (
+        "an unknown parameter beside what a flow is",
+        "name = \"red\", min = 10, max = 30",
+        "name = \"fred\", flo = \"hosts\"",
+    ),
     ("an unknown parameter in params", "limit = 100", "limmit = 100"),
     ("parameters of an unknown discipline", "[params.red]", "[params.rad]"),
     ("a parameter of the wrong type", "min = 10", "min = true"),

@@ -59,6 +59,19 @@ fn a_packet_takes_its_transmission_and_the_delay() {
     assert_eq!(s.backlog(), Backlog::default());
 }
 
+/// Packets that wait keep their keys; those that come are to have the new kind.
+#[test]
+fn what_a_flow_is_follows_the_discipline() {
+    let fred = |table: serde_json::Value| Setup { aqm: Spec::read("fred", table).unwrap(), ..setup() };
+    let mut s = Shaper::<Pkt>::new(&fred(serde_json::json!({})), Meter::whole(&[]), Instant::ZERO).unwrap();
+    assert_eq!(s.flow(), FlowKind::Connection);
+    s.arrive(pkt(1), us(0));
+    s.reconfigure(&fred(serde_json::json!({ "flow": "source" })), us(10)).unwrap();
+    assert_eq!((s.flow(), s.backlog().packets), (FlowKind::Source, 0));
+    assert!(s.reconfigure(&setup(), us(20)).is_err());
+    assert_eq!(s.flow(), FlowKind::Source);
+}
+
 /// The trap: after a stall, admitting what was read before running what was due would let the late
 /// packet depart at a time at which it was not there yet.
 #[test]

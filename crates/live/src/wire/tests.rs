@@ -1,4 +1,4 @@
-use aqmkit_base::{ClassId, Ecn};
+use aqmkit_base::{ClassId, Ecn, FlowKind};
 use etherparse::{IpFragOffset, Ipv4Header, Ipv4Options, Ipv6Header, PacketBuilder, VlanId};
 use proptest::prelude::*;
 
@@ -165,6 +165,37 @@ fn keys_tell_flows_apart() {
     assert_eq!(keys.len(), frames.len());
     assert_ne!(key(&here, 1), key(&here, 2));
     assert_eq!(key(&here, 1), key(&framed(&[0x81, 0, 0, 3, 8, 0], &v4(6, &PORTS)), 1), "a tag is no flow");
+}
+
+/// Frames that differ from the first in ports, in the source, in the destination, and in both: which have its key.
+#[test]
+fn a_flow_is_what_is_asked_for() {
+    let v4 = |from: u8, to: u8, port: u8| {
+        let mut packet = v4(6, &[port, 0xe8, 0x07, 0xd0, 0, 0, 0, 0]);
+        (packet[15], packet[19]) = (from, to);
+        framed(&[8, 0], &packet)
+    };
+    let v6 = |from: u8, to: u8, port: u8| {
+        let mut packet = v6(17, &[port, 0xe8, 0x07, 0xd0, 0, 0, 0, 0]);
+        (packet[23], packet[39]) = (from, to);
+        framed(&[0x86, 0xdd], &packet)
+    };
+    let arp = |from: u8, to: u8, kind: u8| {
+        let mut frame = framed(&[8, kind], &[0; 28]);
+        (frame[11], frame[5]) = (from, to);
+        frame
+    };
+    let kinds = [FlowKind::Connection, FlowKind::Hosts, FlowKind::Source, FlowKind::Destination];
+    let like_the_first =
+        [[false; 4], [true, false, false, false], [true, false, true, false], [true, true, false, false]];
+    for frame in [&v4 as &dyn Fn(u8, u8, u8) -> Vec<u8>, &v6, &arp] {
+        for (kind, expected) in kinds.into_iter().zip(like_the_first) {
+            let key = |from, to, port| View::of(Encapsulation::Ethernet, &frame(from, to, port)).flow.key_as(kind, 7);
+            let others = [key(1, 2, 5), key(9, 2, 4), key(1, 9, 4), key(2, 1, 4)];
+            assert_eq!(others.map(|other| other == key(1, 2, 4)), expected, "{kind:?}");
+            assert_ne!(key(1, 2, 4), View::of(Encapsulation::Ethernet, &frame(1, 2, 4)).flow.key_as(kind, 8), "salted");
+        }
+    }
 }
 
 #[test]

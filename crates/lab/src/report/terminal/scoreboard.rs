@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment};
 use textwrap::{Options, fill};
 
 use super::screen::{Screen, drawn, head, number};
-use crate::report::scoreboard::{Line, lines, met_of};
+use crate::report::scoreboard::{Line, lines, met_of, open};
 use crate::results::Results;
 use crate::standing::Standing;
 
@@ -12,9 +12,9 @@ use crate::standing::Standing;
 const LEGEND: &str = "\
 measured                a discipline was run, and the row is missed where the scheme is taken away (or missed anyhow)
 does not discriminate   met, but met without the scheme as well
-no scheme in it         measured, of drop-tail or of hosts and traffic alone
+no scheme               measured, of drop-tail or of hosts and traffic alone
 input                   set or fitted so that it holds
-calculation             a formula evaluated; worked by hand: for a case that the paper does not print";
+calculation, by hand    a formula evaluated; by hand: worked for a case that the paper does not print";
 
 /// One row for each source over these experiments, and a last one over all; then how their tables stand beside constants.
 #[must_use]
@@ -28,13 +28,19 @@ pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String
     let shown: Vec<&Line> = sources.iter().chain(several.then_some(&all)).collect();
     let there: Vec<Standing> = Standing::ALL.into_iter().filter(|s| all.tallies.contains_key(s)).collect();
     let mut table = screen.table();
-    let heads = there.iter().map(|standing| head(standing.words(), CellAlignment::Right));
+    let heads = there.iter().map(|standing| head(stacked(*standing), CellAlignment::Right));
     table.set_header(std::iter::once(head("source", CellAlignment::Left)).chain(heads));
     for line in &shown {
         let cells = there.iter().map(|standing| number(met_of(line.tally(*standing))));
         table.add_row(std::iter::once(Cell::new(&line.source)).chain(cells));
     }
-    format!("{}\n{}\n{}", drawn(table), legend(screen), skill(&shown, screen))
+    let open = open(&all).map_or_else(String::new, |text| format!("{text}\n"));
+    format!("{}\n{}\n{open}{}", drawn(table), legend(screen), skill(&shown, screen))
+}
+
+/// The name of a column, in two lines where it is long.
+fn stacked(standing: Standing) -> String {
+    standing.words().replacen(" discriminate", "\ndiscriminate", 1).replacen("not null", "not\nnull", 1)
 }
 
 /// The legend in lines that fit.
