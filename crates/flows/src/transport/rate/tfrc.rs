@@ -272,7 +272,7 @@ impl Sending for Sender {
             last: None,
             busy: Busy::default(),
             oscillation_prevention: cx.profile.tfrc.oscillation_prevention,
-            timeout: cx.profile.tfrc.timeout.map(|time| time.as_secs_f64()),
+            timeout: cx.profile.tfrc.timeout.map(Duration::as_secs_f64),
         }
     }
 
