@@ -52,7 +52,10 @@
 //!    counts once, and an idle time under one packet counts as none.
 //! 3. The text has `avg <= Th_min` and `avg > Th_max` where the figure has `<` and `>=`: the figure's.
 //! 4. Figure 3.14 closes one brace too many before `Nactive++`; `Nactive` is the size of the table here.
-//! 5. A flow is one key of the packet (a connection), not a pair of hosts as Parris's words could be read.
+//! 5. "A flow is the set of packets sharing a common source-destination address tuple" [parris01 III.3.3.1] can be read as a pair
+//!    of hosts. Here it is a connection, unless `flow` says otherwise: taking the addresses for those of sockets, ports
+//!    included, is the one reading with flows that "outnumber the number of buffers" (III.3.3), "hundreds" of them (III.3.3.2), and a
+//!    queue of 240 filled by two packets of each (with Figure 5.12). `experiments/cbt/README.md` has both readings measured.
 //! 6. An early drop that is overdue happens at once (see RED, deviation 3). Marking is not in the sources.
 //!
 //! ## Limits
