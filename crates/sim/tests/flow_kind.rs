@@ -42,7 +42,7 @@ fn one_and_nine(aqm: &str, parameters: &str, server: u32, client: usize) -> Outp
 fn share(aqm: &str, flow: &str, server: u32, client: usize) -> f64 {
     let out = one_and_nine(aqm, &format!(r#"{{"limit": 200, "flow": "{flow}"}}"#), server, client);
     let delivered = |group: &str| -> u64 {
-        out.flows.iter().filter(|flow| flow.traffic == group).map(|flow| flow.delivered_bytes[0]).sum()
+        out.flows.iter().filter(|one| one.traffic == group).map(|one| one.delivered_bytes[0]).sum()
     };
     delivered("one") as f64 / (delivered("one") + delivered("nine")) as f64
 }
@@ -56,14 +56,16 @@ fn a_share_goes_to_each_flow_of_the_kind() {
         // One TCP alone does not always have something to send after CoDel's drops.
         let half = |share: f64| (0.45..0.55).contains(&share);
         let tenth = |share: f64| (0.09..0.11).contains(&share);
-        // From another server to the same client.
-        let [connection, hosts, source, destination] = shares(1, 0);
-        assert!(tenth(connection) && half(hosts) && half(source), "{aqm}: {connection} {hosts} {source}");
-        assert!(destination < 0.3, "{aqm}: both are one flow, and have {destination} of it");
-        // From the same server to another client.
-        let [connection, hosts, source, destination] = shares(0, 1);
-        assert!(tenth(connection) && half(hosts) && half(destination), "{aqm}: {connection} {hosts} {destination}");
-        assert!(source < 0.3, "{aqm}: both are one flow, and have {source} of it");
+        let another_server = shares(1, 0);
+        let [connection, hosts, source, destination] = another_server;
+        assert!(tenth(connection) && half(hosts) && half(source), "{aqm}: {another_server:?}");
+        assert!(destination < 0.3, "{aqm}: both are one flow: {another_server:?}");
+        let another_client = shares(0, 1);
+        assert!(
+            tenth(another_client[0]) && half(another_client[1]) && half(another_client[3]),
+            "{aqm}: {another_client:?}"
+        );
+        assert!(another_client[2] < 0.3, "{aqm}: both are one flow: {another_client:?}");
     }
 }
 

@@ -52,12 +52,12 @@ fn counted(results: &[&Results]) -> Tally {
 
 fn scoreboard(results: &[Results]) -> String {
     let (sources, all) = lines(&results.iter().collect::<Vec<_>>());
-    with_open(standings("source", sources.iter().chain([&all])), &all)
+    with_open(&standings("source", sources.iter().chain([&all])), &all)
 }
 
 /// A table, and below it what was not measured.
-fn with_open(table: String, all: &Line) -> String {
-    open(all).map_or(table.clone(), |text| format!("{table}\n{text}\n"))
+fn with_open(table: &str, all: &Line) -> String {
+    open(all).map_or_else(|| table.to_owned(), |text| format!("{table}\n{text}\n"))
 }
 
 fn study(results: &[&Results]) -> String {
@@ -67,7 +67,7 @@ fn study(results: &[&Results]) -> String {
     };
     let claiming: Vec<Line> = results.iter().filter(|r| !r.expectations.is_empty()).map(line).collect();
     let (_, all) = lines(results);
-    with_open(standings("experiment", claiming.iter().chain([&all])), &all)
+    with_open(&standings("experiment", claiming.iter().chain([&all])), &all)
 }
 
 fn standings<'a>(first: &str, lines: impl Iterator<Item = &'a Line> + Clone) -> String {
@@ -139,7 +139,7 @@ fn cells(prefix: &str, results: &[Results]) -> Result<String, String> {
     }
     let Some((_, unit)) = columns.first() else { return Err(format!("no claimed row is called {prefix}LINE-COLUMN")) };
     let alike = columns.iter().all(|(_, other)| other == unit);
-    let head = |(name, unit): &(&str, &str)| if alike { (*name).to_owned() } else { format!("{name}, {unit}") };
+    let head = |(name, own): &(&str, &str)| if alike { (*name).to_owned() } else { format!("{name}, {own}") };
     let corner = if alike { (*unit).to_owned() } else { String::new() };
     let heads: Vec<String> = std::iter::once(corner).chain(columns.iter().map(head)).collect();
     let line = |(name, own): &(&str, BTreeMap<&str, String>)| {
@@ -196,8 +196,8 @@ mod tests {
         let wanted =
             "| ms | FIFO | RED |\n|---|---|---|\n| HTTP+MPEG | 60 / 58.1 | 33 / **21** |\n| BULK |  | 30 / 31 |\n";
         assert_eq!(text, wanted);
-        let text = number("cells U- quick", &results(), &[]).unwrap();
-        assert!(text.starts_with("|  | drop, % | latency, ms |\n"), "{text}");
+        let mixed = number("cells U- quick", &results(), &[]).unwrap();
+        assert!(mixed.starts_with("|  | drop, % | latency, ms |\n"), "{mixed}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The null test's plans: the same runs without their scheme.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use aqmkit_lab::experiment::{Experiment, Overrides};
 
 use super::{SMALL, parse};
