@@ -88,9 +88,10 @@ class Results:
     @cached_property
     def verdicts(self) -> pa.Table:
         """A row for each published value that the experiment claims: ``id``, ``source``, ``what``, ``kind``, ``published``,
-        ``measured``, ``low``, ``high``, ``unit``, ``spread`` (standard deviation over the repeats), ``pass``, ``standing`` (what the row is worth:
-        ``measured``, ``does not discriminate``, ``no scheme``, ``not null-tested``, ``input``, ``calculation``,
-        ``by hand``), ``cells_held`` of ``cells`` (null where it is judged in one), ``detail``.
+        ``measured``, ``low``, ``high``, ``unit``, ``spread`` (standard deviation over the repeats), ``pass``,
+        ``standing`` (what the row is worth: ``measured``, ``does not discriminate``, ``no scheme``,
+        ``not null-tested``, ``input``, ``calculation``, ``by hand``), ``cells_held`` of ``cells`` (null where it is
+        judged in one), ``detail``.
 
         Shape (values, 15). ``measured`` is null for an ordering, ``pass`` where the runs were not done.
         """

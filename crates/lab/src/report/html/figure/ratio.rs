@@ -44,7 +44,7 @@ pub(in crate::report::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>,
     });
     let range = vec![(least * 0.9).log10(), (most * 1.1).log10()];
     let across = titled("measured / published").type_(AxisType::Log).range(range);
-    let across = across.tick_values(TICKS.to_vec()).tick_text(TICKS.iter().map(|tick| significant(*tick, 2)).collect());
+    let across = across.tick_values(TICKS.to_vec()).tick_text(TICKS.iter().map(|tick| significant(*tick, 3)).collect());
     let names = found.iter().map(|ratio| literal(&ratio.row.id)).collect::<Vec<_>>();
     let range_down = vec![found.len() as f64 - 0.5, -0.5];
     let down = axis().category_order(CategoryOrder::Array).category_array(names).range(range_down).auto_margin(true);
