@@ -12,7 +12,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Expect, Experiment};
-use crate::results::Expectation;
+use crate::results::{Expectation, claim_numbers};
 use crate::run::{How, Work, execute};
 use crate::standing::{Basis, WithoutScheme};
 use crate::verdict::evidence::{Evidence, concerns};
@@ -98,23 +98,12 @@ impl Outcomes {
 
     /// Tells the rows of an experiment what became of them.
     pub fn mark(&self, experiment: &str, rows: &mut [Expectation]) {
-        let places = places(rows.iter().map(|row| row.id.as_str()));
-        for (row, claim) in rows.iter_mut().zip(places) {
+        let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
+        for (row, claim) in rows.iter_mut().zip(claims) {
             let key = (experiment.to_owned(), row.id.clone(), claim);
             row.without_scheme = self.0.get(&key).copied().unwrap_or_default();
         }
     }
-}
-
-/// Which claim of its row each is, from 1.
-fn places<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<usize> {
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    ids.map(|id| {
-        let claim = seen.entry(id).or_default();
-        *claim += 1;
-        *claim
-    })
-    .collect()
 }
 
 /// Runs an experiment without its scheme and says what becomes of its measured claims. `exp` is the experiment as it is and `without` the same without the scheme.
@@ -133,7 +122,7 @@ pub fn test(exp: &Experiment, without: &Experiment, published: &Published, how: 
     let planned: Vec<_> = changed.iter().map(|run| run.labels().clone()).collect();
     let evidence = Evidence::new(&planned, &done.data())?;
     let verdicts = judge(&without.expects, published, &evidence);
-    let claims = places(exp.expects.iter().map(|e| e.id.as_str()));
+    let claims = claim_numbers(exp.expects.iter().map(|e| e.id.as_str()));
     let outcome = |((expect, verdict), claim): ((&Expect, Expectation), usize)| {
         let there_is_one = own.iter().zip(&changed).any(|(a, b)| a.hash() != b.hash() && concerns(expect, &a.labels));
         (expect.basis == Basis::Measured).then(|| Outcome {

@@ -8,7 +8,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Cells, Expectation, Results};
+use crate::results::{Cells, Expectation, Results, claim_numbers};
 
 /// The file, beside `published.csv`.
 pub const FILE: &str = "verdicts.csv";
@@ -46,12 +46,8 @@ impl Records {
     #[must_use]
     pub fn of<'a>(results: impl IntoIterator<Item = &'a Results>) -> Records {
         let rows = results.into_iter().flat_map(|one| {
-            let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-            one.expectations.iter().map(move |row| {
-                let claim = seen.entry(&row.id).or_default();
-                *claim += 1;
-                record(one, row, *claim)
-            })
+            let claims = claim_numbers(one.expectations.iter().map(|row| row.id.as_str()));
+            one.expectations.iter().zip(claims).map(move |(row, claim)| record(one, row, claim))
         });
         Records(rows.map(|row| (key(&row), row)).collect())
     }
@@ -93,12 +89,10 @@ impl Records {
 
     /// Tells the claims of an experiment what is kept of them at a scale; whether anything is.
     pub fn tell(&self, scale: &str, experiment: &str, rows: &mut [Expectation]) -> bool {
-        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
         let mut any = false;
-        for row in rows {
-            let claim = seen.entry(row.id.clone()).or_default();
-            *claim += 1;
-            let kept = self.0.get(&(scale.to_owned(), experiment.to_owned(), row.id.clone(), *claim));
+        for (row, claim) in rows.iter_mut().zip(claims) {
+            let kept = self.0.get(&(scale.to_owned(), experiment.to_owned(), row.id.clone(), claim));
             any |= kept.is_some();
             row.measured = kept.and_then(|r| r.measured);
             row.pass = kept.and_then(|r| r.met);

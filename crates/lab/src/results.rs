@@ -245,6 +245,17 @@ impl Entry {
     }
 }
 
+/// Which of an experiment's claims of its row each is, from 1: a row may be claimed more than once.
+pub fn claim_numbers<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<usize> {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    ids.map(|id| {
+        let claim = seen.entry(id).or_default();
+        *claim += 1;
+        *claim
+    })
+    .collect()
+}
+
 /// The cells (combinations of the sweep) that a claim was judged in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cells {
