@@ -6,7 +6,7 @@ mod common;
 
 use aqmkit_aqm::registry::{self, Spec};
 use common::link;
-use common::page::{Row, plain, rows};
+use common::page::{Row, in_its_place, plain, rows};
 use serde_json::{Value, json};
 
 /// What a page's cell says as a value that an experiment could give: `1024`, `1/256`, `true`, `"rate"`, `5ms`. Nothing where it is
@@ -29,22 +29,6 @@ fn read(discipline: &str, table: Value) -> Result<Spec, String> {
     spec.effective(&link()).map_err(|e| e.to_string())
 }
 
-/// Where a row's parameter belongs: the table with this value in it, and without. A class needs what is not left open.
-fn tables(discipline: &str, row: &Row, value: &Value) -> (Value, Value) {
-    let alone = json!({ &row.name: value });
-    if Spec::read(discipline, alone.clone()).is_ok() {
-        return (alone, json!({}));
-    }
-    let needed = match discipline {
-        "cbt" => json!({ "max": 10 }),
-        "cbq" => json!({ "share": 0.5 }),
-        _ => json!({}),
-    };
-    let mut class = needed.clone();
-    class[&row.name] = value.clone();
-    (json!({ "classes": [class] }), json!({ "classes": [needed] }))
-}
-
 #[test]
 fn a_default_on_a_page_is_the_default_in_the_code() {
     let (mut checked, mut words, mut wrong) = (0, Vec::new(), Vec::new());
@@ -55,7 +39,7 @@ fn a_default_on_a_page_is_the_default_in_the_code() {
                 words.push((name, row));
                 continue;
             };
-            let (with, without) = tables(name, &row, &value);
+            let (with, without) = in_its_place(name, &row.name, &value);
             let (with, without) = (read(name, with), read(name, without));
             if with != without || with.is_err() {
                 wrong.push(format!("{name}: {} = {}: {with:?} in place of {without:?}", row.name, row.default));

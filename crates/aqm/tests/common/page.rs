@@ -2,7 +2,7 @@
 
 use aqmkit_aqm::registry;
 use aqmkit_aqm::registry::Spec;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// One parameter of it.
 pub struct Row {
@@ -43,4 +43,22 @@ pub fn plain(spec: &Spec) -> Map<String, Value> {
         Value::Object(fields) => fields,
         other => panic!("parameters are a table, not {other}"),
     }
+}
+
+/// The table with this value where the parameter belongs, at the top or in a class, and the table without it. A class needs what is not left
+/// open.
+pub fn in_its_place(discipline: &str, parameter: &str, value: &Value) -> (Value, Value) {
+    let alone = json!({ parameter: value });
+    let of_class = |e: serde_json::Error| e.to_string().contains("unknown field");
+    if !Spec::read(discipline, alone.clone()).is_err_and(of_class) {
+        return (alone, json!({}));
+    }
+    let needed = match discipline {
+        "cbt" => json!({ "max": 10 }),
+        "cbq" => json!({ "share": 0.5 }),
+        _ => json!({}),
+    };
+    let mut class = needed.clone();
+    class[parameter] = value.clone();
+    (json!({ "classes": [class] }), json!({ "classes": [needed] }))
 }
