@@ -124,6 +124,23 @@ fn impossible_chances_are_refused() {
         change(&mut scenario);
         matches!(run(scenario, &mut |_| Control::Continue), Err(Error::Scenario(_)))
     };
+    let burst = |p, r, bad, good| Loss::GilbertElliott { p, r, bad, good };
+    assert!(!refused(|_| ()) && !refused(|s| s.links[0].wire.loss = Loss::Random(1.0)));
+    assert!(refused(|s| s.links[0].wire.loss = Loss::Random(1.1)));
+    assert!(refused(|s| s.links[0].wire.mark = Loss::Random(-0.1)));
+    assert!([1.1, -0.1].iter().all(|wrong| {
+        let places = [
+            burst(*wrong, 0.5, 1.0, 0.0),
+            burst(0.5, *wrong, 1.0, 0.0),
+            burst(0.5, 0.5, *wrong, 0.0),
+            burst(0.5, 0.5, 1.0, *wrong),
+        ];
+        places.iter().all(|loss| {
+            let (mut scenario, _) = scripted(&[]);
+            scenario.links[0].wire.loss = *loss;
+            matches!(run(scenario, &mut |_| Control::Continue), Err(Error::Scenario(_)))
+        })
+    }));
     assert!(refused(|s| s.links[0].wire.loss = Loss::Random(-0.1)));
     assert!(refused(|s| s.links[0].wire.loss = Loss::GilbertElliott { p: 0.1, r: 1.1, bad: 1.0, good: 0.0 }));
     assert!(refused(|s| s.links[0].wire.reorder = Some(Reorder { chance: f64::NAN, delay: Duration::ZERO })));
