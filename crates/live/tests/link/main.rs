@@ -13,11 +13,11 @@ use std::sync::Mutex;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
-use aqmkit_live::Setup;
 use aqmkit_live::link::{Link, LinkSetup};
 use aqmkit_live::netns::Netns;
 use aqmkit_live::tun::Tun;
-use aqmkit_live::wire::Classes;
+use aqmkit_packets::Setup;
+use aqmkit_packets::wire::Classes;
 
 /// One link at a time, or they would compete for the processor.
 static ALONE: Mutex<()> = Mutex::new(());

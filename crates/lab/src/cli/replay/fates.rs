@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aqmkit_base::Ecn;
-use aqmkit_live::replay::{End, Fate};
+use aqmkit_packets::replay::{End, Fate};
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
