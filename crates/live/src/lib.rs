@@ -5,6 +5,9 @@
 //!
 //! Linux only. What needs no kernel (headers, the shaper, captures) is in `aqmkit_packets`.
 
+#![allow(unsafe_code, reason = "some system calls need it; each block says why it is sound")]
+#![deny(unsafe_op_in_unsafe_fn)]
+
 pub mod bottleneck;
 pub mod bounds;
 mod bpf;

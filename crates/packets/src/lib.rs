@@ -4,6 +4,8 @@
 //! Nothing here makes a system call or reads a clock: time is an argument. The live path moves packets of the kernel through the same
 //! [`Shaper`] that [`replay`] sends those of a capture through, so that both treat a packet alike, and a capture can be replayed on any system.
 
+#![forbid(unsafe_code)]
+
 pub mod buckets;
 pub mod frame;
 pub mod meter;

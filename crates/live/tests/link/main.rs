@@ -1,6 +1,7 @@
 //! A live link as its users meet it. Each test needs the right to make network namespaces and TUN devices; where that
 //! is missing it says so and is skipped.
 
+#![allow(unsafe_code, reason = "a test may make system calls")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
 
