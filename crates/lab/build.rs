@@ -13,6 +13,11 @@ fn main() -> io::Result<()> {
     }
     fs::create_dir_all(&target)?;
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(live)");
+    if env::var_os("CARGO_FEATURE_LIVE").is_some() && env::var_os("CARGO_CFG_TARGET_OS").is_some_and(|os| os == "linux")
+    {
+        println!("cargo::rustc-cfg=live");
+    }
     if source.is_dir() {
         println!("cargo::rerun-if-changed={}", source.display());
         copy(source, &target)?;

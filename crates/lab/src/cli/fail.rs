@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+#[cfg(live)]
 use aqmkit_live::LiveError;
 
 use crate::experiment::Problem;
@@ -85,6 +86,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+#[cfg(live)]
 impl From<LiveError> for Failure {
     fn from(error: LiveError) -> Self {
         match error {

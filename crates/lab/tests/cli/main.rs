@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod again;
+#[cfg(live)]
 mod bridge;
 mod calibrate;
 mod documents;
 mod good;
 mod help;
+#[cfg(live)]
 mod link;
 mod null_test;
 mod pcap;
