@@ -66,6 +66,9 @@ fn the_summary_names_every_page_and_the_gallery_every_picture() {
     let gallery = std::fs::read_to_string(docs.join("gallery.md")).unwrap();
     for entry in std::fs::read_dir(&docs).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(!name.ends_with(".png") || gallery.contains(&format!("]({name})")), "docs/gallery.md leaves out {name}");
+        assert!(
+            !name.ends_with(".png") || gallery.contains(&format!("]({name})")),
+            "docs/gallery.md leaves out {name}"
+        );
     }
 }

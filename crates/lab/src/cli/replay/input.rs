@@ -15,6 +15,7 @@ use crate::clock;
 use crate::experiment::Problem;
 
 /// How often it is looked whether somebody wants to stop, where nothing comes.
+#[cfg(unix)]
 const PULSE: Duration = Duration::from_millis(50);
 
 /// How long a pipe is read on. Ctrl-C reaches the program at its other end too, which then hands over what it still has, as
