@@ -36,17 +36,17 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | `q_limit` | queue length | 240 | what the queue may hold; its unit, packets or bytes, is the unit of the average |
-//! | `min` | `Th_min` | queue length | `max`/3, or 5 | below it nothing is dropped; too small and the link idles |
+//! | `limit` | `q_limit` | queue length | 240 | capacity of the queue; its unit, packets or bytes, is the unit of the average |
+//! | `min` | `Th_min` | queue length | `max`/3, or 5 | below it nothing is dropped; too small: the link idles |
 //! | `max` | `Th_max` | queue length | 3 `min`, or 15 | above it everything is dropped; keep it at two or three times `min`. Where `limit` is in bytes and neither is given they are a quarter and a twelfth of it |
-//! | `burst` | L | packets | | in the place of `weight`: so long a burst passes; at least `min` |
-//! | `weight` | w | 1 | 1/512, or by `burst` | weight of the newest sample; too large and bursts are punished |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | drop probability as the average reaches `max`; too small for many flows |
-//! | `avpkt` | s | size | the link's mean | typical packet: with `bandwidth` it sets how fast the average of an idle queue decays; the scale of byte mode |
+//! | `burst` | L | packets | | instead of `weight`: so long a burst passes; at least `min` |
+//! | `weight` | w | 1 | 1/512, or by `burst` | weight of the newest sample; too large: bursts are punished |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | drop probability when the average reaches `max`; too small for many flows |
+//! | `avpkt` | s | size | the link's mean | typical packet size: with `bandwidth` it sets how fast the average of an idle queue decays; the scale of byte mode |
 //! | `bandwidth` | | rate | the link's | the rate at which that queue would have been sent |
 //! | `gentle` | | | false | the ramp from `max` to twice `max` |
 //! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` (twice `max` if gentle) |
 //! | `nodrop` | | | false | with `ecn`: let in packets that a mark is due for but that cannot carry one |
 //! | `adaptive` (`adaptative`) | | | false | `max_p` moves, so that the average settles in the middle between the thresholds |
@@ -79,10 +79,10 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/red.rs` is Figures 3.6 to 3.10, literally, with equal decisions on random and bursty
+//! `tests/oracle/red.rs` transcribes Figures 3.6 to 3.10 literally, with equal decisions on random and bursty
 //! traces, with a slower `bandwidth` and with `nodrop` too; `tests/oracle/ared.rs` has `adaptive`. The weights of bursts
 //! are held to the table in Linux's `net/red.h`, derived values to `tc`'s in `tests/tc.rs`. `tests/closed_forms.rs` checks the uniform gaps; drawing with `p_b` alone, or with
-//! `2 - count p_b`, fails it.
+//! `2 - count p_b`, fails the test.
 //!
 //! ## References
 //!

@@ -43,7 +43,7 @@
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `rtt` (`target_rtt`, `R`) | R | time | 40ms | round trip of the reference TCP: the larger, the more flows are held back, up to max-min fairness |
-//! | `k` (`K`) | K | 1 | 3 | lists a flow must be in; too few and unlucky flows are caught |
+//! | `k` (`K`) | K | 1 | 3 | lists a flow must be in; too few: unlucky flows are caught |
 //! | `m` (`M`) | M | 1 | 5 | lists that count; at most 16 |
 //! | `identify` | | | `"multiple"` | `"single"`: `k` or more dropped packets in all `m` lists together, Figure 8's worse rule |
 //! | `burst_drops` | | packets | | also identifies a flow in fewer than `k` lists that has so many drops in all `m` together: who bursts to stay out of the lists |
@@ -61,15 +61,15 @@
 //! | `ns2_below_min` | | | false | unresponsive flows are filtered below `min` too: the authors' code |
 //! | `ns2_last_interval` | | | false | the test for unresponsive flows looks at the last interval alone: the authors' code |
 //! | `drop_rate` (`P_testFRp`) | p | 1 | | drop every packet with this probability instead of RED's, and filter whatever waits: the paper's controlled experiments |
-//! | `limit` | | queue length | 50 | what the queue may hold |
+//! | `limit` | | queue length | 50 | capacity of the queue |
 //! | `min`, `max` | | queue length | 10, 33 | RED's thresholds; below `min` the filter rests |
 //! | `burst`, `weight` | w | packets; 1 | none, 1/512 | RED's weight of the newest sample, or the burst that it follows from |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
-//! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet, and the rate that drains an idle queue's average |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability when the average reaches `max` |
+//! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet size, and the rate that drains an idle queue's average |
 //! | `gentle` | | | true | RED's ramp from `max` to twice `max` |
 //! | `byte_mode` (`bytemode`) | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
 //! | `ecn`, `harddrop`, `nodrop` | | | false, true, false | as RED; the filter always drops |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
@@ -112,7 +112,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/red_pd.rs` is sections 4 and 5, literally, with equal decisions on random and bursty traces, with the text's
+//! `tests/oracle/red_pd.rs` transcribes sections 4 and 5 literally, with equal decisions on random and bursty traces, with the text's
 //! rules and with each of the authors'. `tests/red_pd.rs`: a flow above `f(R, p)` gets about that; the authors' rules by hand.
 //! `tests/history.rs` measures equation 4 at 1, 5 and 10 %, and the times of equations 6 and 7 (10.58 s).
 //!

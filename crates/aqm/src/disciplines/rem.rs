@@ -23,15 +23,15 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | buffer | queue length | 240 | what the queue may hold, in packets or bytes |
+//! | `limit` | buffer | queue length | 240 | capacity of the queue, in packets or bytes |
 //! | `target` (`pbo`) | b* | queue length | 20 | where the queue is to settle, in the unit of `limit` |
-//! | `gamma` | γ | 1 | 0.001 | step of the price; too large and it oscillates, too small and the queue is full before it moves |
+//! | `gamma` | γ | 1 | 0.001 | step of the price; too large: it oscillates, too small: the queue is full before it moves |
 //! | `alpha` | α | 1 | 0.1 | weight of the queue against the rate: small favours utilisation, large a short queue |
 //! | `phi` | φ | 1 | 1.001 | base of the probability; above 1 |
 //! | `interval` (`pupdtime`) | | time | 2ms | time between updates of the price, at least 100us; gamma belongs to it |
 //! | `weight` (`inw`) | | 1 | 1 | weight of the newest interval in the rate x: 1 is no smoothing |
 //! | `price` | | | `"rate"` | `"rate"`: counts arrivals; `"backlog"`: needs only the queue |
-//! | `avpkt` (`pktsize`) | | size | the link's mean | typical packet: what the price counts in |
+//! | `avpkt` (`pktsize`) | | size | the link's mean | typical packet size: what the price counts in |
 //! | `byte_mode` (`bytemode`) | | | false | count bytes over `avpkt` instead of packets, and scale p with the packet's size |
 //! | `ecn` (`markpkts`) | | | false | mark ECN-capable packets in place of dropping them |
 //! | `mark_at` | | | `"arrival"` | where marks are decided: `"arrival"`, or `"departure"` as ns-2 has it; drops always on arrival |
@@ -51,7 +51,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rem.rs` is the law, literally, with equal decisions on random and bursty traces.
+//! `tests/oracle/rem.rs` transcribes the law literally, with equal decisions on random and bursty traces.
 //! `tests/worked_control.rs` has the price by hand, the agreement of its two forms, and that the probabilities of a path add
 //! as prices.
 //!

@@ -23,19 +23,19 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what the queue may hold; its unit is the unit of the averages |
+//! | `limit` | | queue length | 240 | capacity of the queue; its unit is the unit of the averages |
 //! | `in` | | class names | none | which classes are IN, `"*"` for all; with none every packet is OUT, and this is RED |
 //! | `in_min` (`in_thresh_`) | `min_in` | queue length | 15 | average of IN below which no IN packet is dropped |
 //! | `in_max` (`in_maxthresh_`) | `max_in` | queue length | 30 | average of IN above which every IN packet is dropped |
-//! | `in_max_p` | `P_max_in` | 1 | 1/50 | drop probability of IN as its average reaches `in_max` |
+//! | `in_max_p` | `P_max_in` | 1 | 1/50 | drop probability of IN when its average reaches `in_max` |
 //! | `out_min` (`out_thresh_`) | `min_out` | queue length | 5 | the same for OUT: below `in_min`, or OUT is not dropped first |
 //! | `out_max` (`out_maxthresh_`) | `max_out` | queue length | 15 | likewise, well below `in_max` |
 //! | `out_max_p` | `P_max_out` | 1 | 1/5 | likewise, above `in_max_p` |
 //! | `weight` | w | 1 | 0.002 | weight of the newest sample, for both |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `avpkt` | | size | the link's mean | typical packet size: sets the drain rate |
 //! | `coupled` | | | true | whether OUT is judged by the whole queue (RIO-C) or by OUT alone (RIO-D) |
 //! | `gentle` | | | false | both ramps from their maximum to twice that |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above the maximum |
 //!
 //! ## Deviations
@@ -58,7 +58,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rio.rs` is the paper's algorithm, literally, with equal decisions on random and bursty
+//! `tests/oracle/rio.rs` transcribes the paper's algorithm literally, with equal decisions on random and bursty
 //! traces; `tests/published_flows.rs` has IN unharmed while OUT sends twice what the link has, which RED
 //! would make both pay for.
 //!

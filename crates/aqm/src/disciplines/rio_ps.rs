@@ -20,7 +20,7 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | B | queue length | 240 | what the queue may hold; its unit is the unit of the averages |
+//! | `limit` | B | queue length | 240 | capacity of the queue; its unit is the unit of the averages |
 //! | `threshold` (`lt`) | `L_t` | packets | 8 | packets of a flow that are IN, at the start; large, and long flows are IN too |
 //! | `slr` | SLR | 1 | 3 | short flows for each long one that `L_t` is steered to |
 //! | `t_c` | `T_c` | time | 10s | how often `L_t` moves; 0 never |
@@ -28,16 +28,16 @@
 //! | `flows` | | | 4096 | flows that are remembered at most |
 //! | `in_min` (`short_min`) | `min_in` | queue length | 0.15 B | average of short flows' packets below which none of them is dropped |
 //! | `in_max` (`short_max`) | `max_in` | queue length | 0.5 B | above which all of them are |
-//! | `in_max_p` (`short_max_p`) | `P_max_in` | 1 | 1/20 | drop probability as that average reaches `in_max` |
+//! | `in_max_p` (`short_max_p`) | `P_max_in` | 1 | 1/20 | drop probability when that average reaches `in_max` |
 //! | `out_min` (`long_min`) | `min_out` | queue length | 0.15 B | the same for long flows, with the average of the whole queue |
 //! | `out_max` (`long_max`) | `max_out` | queue length | 0.5 B | likewise |
 //! | `out_max_p` (`long_max_p`) | `P_max_out` | 1 | 1/10 | likewise |
 //! | `weight` | w | 1 | 1/512 | weight of the newest sample, for both |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `avpkt` | | size | the link's mean | typical packet size: sets the drain rate |
 //! | `gentle` | | | false | both ramps from their maximum to twice that |
-//! | `ecn` | | | true | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | true | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above the maximum |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
@@ -60,7 +60,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rio.rs` is the paper's rule over RIO's algorithm, literally, with equal decisions on random
+//! `tests/oracle/rio.rs` transcribes the paper's rule over RIO's algorithm literally, with equal decisions on random
 //! and bursty traces; `tests/worked_flows.rs` has the first packets and the steps of `L_t` by hand,
 //! `tests/published_flows.rs` short flows without loss beside long ones.
 //!

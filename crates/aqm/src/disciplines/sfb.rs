@@ -32,10 +32,10 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 1000 | what the queue may hold |
+//! | `limit` | | queue length | 1000 | capacity of the queue |
 //! | `levels` | L | | 8 | bins that each flow has; few, and innocent flows share all of a bad one's |
 //! | `bins` | N | | 16 | bins of each level; as above |
-//! | `target` (`bin_size`) | `bin_size` | packets | 4/5 of `max`, or 20 | a bin with more steps up; too small and flows with a large window suffer |
+//! | `target` (`bin_size`) | `bin_size` | packets | 4/5 of `max`, or 20 | a bin with more steps up; too small: flows with a large window suffer |
 //! | `max` | | packets | 5/4 of `target`, or 25 | a flow whose every bin holds as many is dropped |
 //! | `increment` (`d1`) | d1 | 1 | 0.0005 | step up |
 //! | `decrement` (`d2`) | d2 | 1 | 0.00005 | step down |
@@ -44,8 +44,8 @@
 //! | `db` | | time | 60s | how long before its turn the second set learns; 0 never |
 //! | `penalty_rate` | | packets/s | 10 | what all flows of the penalty box may send together |
 //! | `penalty_burst` | | packets | 20 | so many of them at once |
-//! | `ecn` | | | true | mark ECN-capable packets where an early drop is due |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `ecn` | | | true | mark ECN-capable packets instead of dropping them early |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
@@ -70,7 +70,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/sfb.rs` is the algorithm with deviation 1, literally and with sets of its own, with equal
+//! `tests/oracle/sfb.rs` transcribes the algorithm with deviation 1 literally and with sets of its own, with equal
 //! decisions on random and bursty traces; `tests/worked_flows.rs` has the box and the change of sets by hand,
 //! `tests/published_flows.rs` an unresponsive flow driven to `p = 1` while the others lose next to nothing. They
 //! fail with the maximum of a flow's bins for the minimum, with one hash for all levels or both sets, and

@@ -22,7 +22,7 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 127 | what all queues together may hold, in packets or bytes |
+//! | `limit` | | queue length | 127 | capacity of all queues together, in packets or bytes |
 //! | `divisor` | | | 1024 | number of queues: take several times the number of busy flows, or they share |
 //! | `depth` | | packets | 127 | what a single queue may hold |
 //! | `flows` | | | `divisor` | how many queues may have packets at once; a packet that would need another is dropped |
@@ -33,13 +33,13 @@
 //! | `redflowlimit` | | size | | gives each queue a RED, and is what it may hold in bytes |
 //! | `min` | | size | `max`/3 | average of a queue below which nothing is dropped early |
 //! | `max` | | size | `redflowlimit`/4 | average above which everything is; above it a flow loses all it sends |
-//! | `avpkt` | | size | the link's mean | typical packet: with `burst` it sets the weight |
+//! | `avpkt` | | size | the link's mean | typical packet size: with `burst` it sets the weight |
 //! | `burst` | | packets | `(2 min + max)/(3 avpkt)` | so long a burst passes; at least `min` |
 //! | `weight` | w | 1 | by `burst` | weight of the newest sample, in the place of `burst` |
-//! | `probability` (`max_p`) | | 1 | 0.02 | drop probability as the average reaches `max` |
+//! | `probability` (`max_p`) | | 1 | 0.02 | drop probability when the average reaches `max` |
 //! | `ecn` | | | false | RED marks ECN-capable packets |
 //! | `harddrop` | | | false | RED drops them above `max` |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
@@ -72,7 +72,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/sfq.rs` is the law above, literally, for both kinds of turn, with equal decisions on random and
+//! `tests/oracle/sfq.rs` transcribes the law above literally, for both kinds of turn, with equal decisions on random and
 //! bursty traces, and of the RED of each queue; `tests/tc.rs` has what `tc` derives; `tests/fair.rs` has the shares, and flows that part when the hash changes; `tests/fair_worked.rs` has
 //! rounds and stealing step by step.
 //!

@@ -29,14 +29,14 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | B | queue length | 500000b | what the queue may hold; its unit is that of `q`. The paper's is 0.5 MB at 45 Mb/s: set it to about 90 ms of the link |
+//! | `limit` | B | queue length | 500000b | capacity of the queue; its unit is that of `q`. The paper's is 0.5 MB at 45 Mb/s: set it to about 90 ms of the link |
 //! | `zombies` | M | | 1000 | length of the list; it remembers M/p packets, some round-trip times of traffic |
 //! | `overwrite` | p | 1 | 0.25 | chance that a packet without a hit takes the zombie's place |
 //! | `weight` (`a`) | a | 1 | 1/M | weight of the newest comparison; p/M follows the list itself, more is noise |
 //! | `max_p` (`probability`) | `p_max` | 1 | 0.15 | drop probability above B/3 with many flows |
 //! | `full` | | | true | full SRED; else simple |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
@@ -55,7 +55,7 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/sred.rs` is the law above, literally, with equal decisions on random and bursty
+//! `tests/oracle/sred.rs` transcribes the law above literally, with equal decisions on random and bursty
 //! traces, for both variants; `tests/published_flows.rs` has the three levels of `p_zap` and 1/P against
 //! the number of flows. They fail without the factor of a hit, with 1/P for its square, and with a level
 //! that begins above its threshold.

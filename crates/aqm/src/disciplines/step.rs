@@ -14,7 +14,7 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 1000 | what the queue may hold |
+//! | `limit` | | queue length | 1000 | capacity of the queue |
 //! | `threshold` | K | queue length | 20 | marks above this much waiting; below a seventh of the path's bandwidth times delay the link idles |
 //! | `sojourn` (`step_thresh`) | | time | | instead of `threshold`: marks what has waited longer |
 //! | `not_ect` | | | drop | what becomes of packets above the threshold that cannot carry a mark: `drop`, as a switch with RED at `min = max = K` does, or `pass` |
@@ -34,8 +34,8 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/step.rs` has both rules, literally, with equal decisions on random and bursty traces;
-//! `tests/worked.rs` counts packets at the threshold: `>=` for `>` fails it.
+//! `tests/oracle/step.rs` transcribes both rules literally, with equal decisions on random and bursty traces;
+//! `tests/worked.rs` counts packets at the threshold: `>=` for `>` fails the test.
 //!
 //! ## References
 //!

@@ -20,19 +20,19 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what the queue may hold; its unit is the unit of the average |
+//! | `limit` | | queue length | 240 | capacity of the queue; its unit is the unit of the average |
 //! | `weight` | w | 1 | 1/512 | weight of the newest sample; "exponential weighting constant" 9 |
-//! | `burst` | | packets | | in the place of `weight`, as RED's: what the lowest `min` of the classes lets pass |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `burst` | | packets | | instead of `weight`, as RED's: what the lowest `min` of the classes lets pass |
+//! | `avpkt` | | size | the link's mean | typical packet size: sets the drain rate |
 //! | `bandwidth` | | rate | the link's | how fast an idle queue's average decays |
 //! | `gentle` | | | false | the ramps from `max` to twice `max` |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` |
 //! | `classes` | | | one class `*` | an entry for each class, least important first |
-//! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
+//! | `class` | | | `"*"` | name of a class, or `"*"` for all classes without an entry |
 //! | `min` | `min_c` | queue length | by the place in the list | average below which none of the class is dropped; the further apart, the stricter the preference |
 //! | `max` | `max_c` | queue length | 40 | average above which all of the class is dropped |
-//! | `max_p` (`probability`) | `max_p_c` | 1 | 0.1 | drop probability as the average reaches `max`; "mark probability denominator" 10 |
+//! | `max_p` (`probability`) | `max_p_c` | 1 | 0.1 | drop probability when the average reaches `max`; "mark probability denominator" 10 |
 //!
 //! ## Deviations
 //!
