@@ -27,7 +27,7 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `rtt` (`R`) | R | time | 60ms | smallest round trip of the flows; too small: nobody is unfriendly, too large: short TCPs are |
+//! | `rtt` (`R`) | R | time | 60ms | smallest round-trip time of the flows; too small: no flow fails the test, too large: TCP flows with short round trips fail it |
 //! | `mtu` (`B`) | B | size | 1500b | largest packet |
 //! | `interval` | | time | 5s | interval between tests; several congestion epochs |
 //! | `friendly`, `unresponsive`, `disproportionate` | | | true | which tests are run |

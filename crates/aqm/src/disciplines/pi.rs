@@ -51,8 +51,9 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/pi.rs` transcribes the law literally, with equal decisions on random and bursty traces; `a` and `b`
-//! exchanged fail the test. `tests/worked_control.rs` has the design numbers and the steps by hand.
+//! `tests/oracle/pi.rs` transcribes the law literally, with equal decisions on random and bursty traces;
+//! `a` and `b` exchanged fail the test. `tests/worked_control.rs` checks the design numbers and the steps
+//! by hand.
 //!
 //! ## References
 //!

@@ -26,7 +26,7 @@
 //! | `tupdate` | T | time | 32ms | time between updates; if halved, halve `alpha` |
 //! | `alpha` | alpha | 1/s | 0.3125 | weight of the error; too large: the queue oscillates |
 //! | `beta` | beta | 1/s | 3.125 | weight of the change |
-//! | `k` (`coupling_factor`) | k | 1 | 2 | how much more often Scalable packets are marked; too small: they starve Classic flows |
+//! | `k` (`coupling_factor`) | k | 1 | 2 | ratio of the Scalable marking probability to `p'`; too small: Scalable flows starve Classic flows |
 //! | `max_p` | | 1 | 1 / k | the largest `p'`: with k = 2, Classic packets are dropped at most every fourth time |
 //! | `ecn` | | | true | mark packets; without it every packet is Classic and dropped |
 //!
