@@ -389,13 +389,13 @@ def compare(
     rate
         Rate of the link (``"10mbit"``).
     rtt
-        Round trip without queues (``"50ms"``).
+        Round-trip time without queueing (``"50ms"``).
     bulk
-        Endless TCP transfers (20 where no traffic at all is asked for).
+        Endless TCP transfers (default 20 if no other traffic is given).
     http
-        Web users that offer this fraction of the link's rate.
+        Web users with this offered load, as a fraction of the link's rate.
     cbr
-        A stream of datagrams of this rate that answers to nothing.
+        An unresponsive UDP flow of this rate.
     mpeg, videoconf
         MPEG video streams; videoconferences.
     duration, warmup

@@ -187,7 +187,8 @@ mod tests {
         let text = |names: &[&str]| map(names).unwrap_err().to_string();
         assert_eq!(
             text(&["tcp", "video"]),
-            "classes[1].class = video cannot be: it must be one of the link's classes (tcp, multimedia, other) or \"*\""
+            "classes[1].class = video is not valid: it must be one of the link's classes (tcp, multimedia, other) or \
+             \"*\""
         );
         assert!(text(&["tcp", "tcp"]).contains("one entry"));
         assert!(text(&["tcp"]).ends_with("missing: multimedia, other"));

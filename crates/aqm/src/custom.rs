@@ -42,7 +42,7 @@ impl Default for Params {
 
 impl Params {
     fn unknown(&self) -> ParamError {
-        ParamError::new("id", &self.id, "a custom discipline can only be run by the program that brings it along")
+        ParamError::new("id", &self.id, "a custom discipline needs the program that defines it")
     }
 }
 

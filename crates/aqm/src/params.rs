@@ -5,7 +5,7 @@ use aqmkit_base::{Amount, Duration};
 
 /// A parameter that cannot be used: which, what it was, what is wanted, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} = {got} cannot be: {want}{}", cite(.source_text))]
+#[error("{field} = {got} is not valid: {want}{}", cite(.source_text))]
 pub struct ParamError {
     /// The field, as a path from the discipline's table: `max`, `classes[2].share`.
     pub field: String,

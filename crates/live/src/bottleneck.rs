@@ -72,7 +72,7 @@ pub struct Measured {
     pub directions: Vec<(String, Vec<Window>)>,
     /// For each direction the rates it had, each with when it began.
     pub rates: Vec<Vec<(Instant, BitRate)>>,
-    /// How late packets were handed on.
+    /// Lateness of departures.
     pub late: Times,
     /// What went wrong.
     pub trouble: Trouble,
@@ -328,20 +328,18 @@ impl Measured {
         let late = self.late.summary().map_or(0.0, |s| s.p99);
         let mut doubts = Vec::new();
         if late > LATEST.as_millis_f64() {
-            doubts.push(format!(
-                "one packet in a hundred was handed on {late:.3} ms late or more; at most {LATEST} is good enough"
-            ));
+            doubts.push(format!("1 % of the packets were {late:.3} ms late or more; at most {LATEST} is acceptable"));
         }
         let totals = self.directions.iter().filter_map(|(_, windows)| windows.first());
         let came: u64 = totals.map(|w| w.total.offered_packets).sum();
         if loses_too_much(dropped_before, came) {
             doubts.push(format!(
-                "the kernel dropped {dropped_before} packets before the discipline saw them, besides {came} that it saw; \
-                 at most one in {:.0} is good enough",
+                "the kernel dropped {dropped_before} packets before the discipline, which received {came}; at most \
+                 one in {:.0} is acceptable",
                 1.0 / LOST_BEFORE
             ));
         }
-        doubts.extend(self.vanished.iter().map(|name| format!("the device that feeds {name} was taken away")));
+        doubts.extend(self.vanished.iter().map(|name| format!("the input device of {name} was removed")));
         doubts
     }
 }

@@ -47,7 +47,7 @@ impl Children {
         output: Stdio,
     ) -> io::Result<Pid> {
         let (program, arguments) =
-            command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "there is no command"))?;
+            command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"))?;
         let inside = namespace.try_clone()?;
         let mut process = Command::new(program);
         process.args(arguments).envs(env.iter().map(|(k, v)| (k, v))).stdout(output);

@@ -27,7 +27,7 @@ pub struct Setup {
     pub trace: Option<Arc<Trace>>,
     /// How long a packet takes to the other end, once it is sent.
     pub delay: Duration,
-    /// Bytes of framing that each packet takes beyond its own length.
+    /// Framing per packet, in bytes.
     pub overhead: u32,
     /// Size of a typical packet, for disciplines that need one.
     pub mean_packet: Bytes,
@@ -138,7 +138,7 @@ pub struct Shaper<P, W = Meter> {
     sending: Option<Instant>,
     /// The rates it has had, each with when it began.
     rates: Vec<(Instant, BitRate)>,
-    /// Packets that were sent, in order, with the time at which they are at the other end.
+    /// Packets sent, in order, with the time at which they are at the other end.
     line: VecDeque<Released<P>>,
 }
 

@@ -205,16 +205,16 @@ impl Scenario {
             return Err("the duration and the interval of a scenario must not be zero".into());
         }
         if self.measured >= self.links.len() {
-            return Err(format!("link {} is to be measured, but there are {}", self.measured, self.links.len()));
+            return Err(format!("the measured link is {}, but there are {} links", self.measured, self.links.len()));
         }
         if let Some(link) = self.links.iter().find(|l| l.rate == BitRate::default()) {
             return Err(format!("link {:?} has no rate", link.name));
         }
         if let Some(link) = self.links.iter().find(|l| !l.wire.is_possible()) {
-            return Err(format!("the wire of link {:?} has a chance that is not from 0 to 1", link.name));
+            return Err(format!("the wire of link {:?} has a probability outside 0 to 1", link.name));
         }
         if let Some(w) = self.windows.iter().find(|w| w.from >= w.to || w.to > end) {
-            return Err(format!("window {:?} does not lie within the run of {end}", w.name));
+            return Err(format!("window {:?} is not within the run of {end}", w.name));
         }
         self.groups.iter().try_for_each(|g| self.check_group(g))
     }

@@ -152,7 +152,7 @@ impl Discipline for Params {
         for (field, time) in [("k", self.k), ("k_alpha", self.k_alpha), ("k_c", self.k_c)] {
             if time.is_zero() {
                 return Err(
-                    ParamError::new(field, time, "an average over no time is not one").cite("Stoica 1998, eq 3")
+                    ParamError::new(field, time, "the averaging time must be above zero").cite("Stoica 1998, eq 3")
                 );
             }
         }

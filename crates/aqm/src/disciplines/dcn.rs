@@ -387,7 +387,7 @@ impl Aqm for Dcn {
         let b = params.b.unwrap_or(a * (GAINS.1 / GAINS.0));
         in_range("a", a, 0.0, f64::MAX)?;
         if !(b > a && b.is_finite()) {
-            let want = format!("it must be above a = {a}, or the share rises while the queue is too long");
+            let want = format!("it must be above a = {a}, otherwise the share rises while the queue is too long");
             return Err(ParamError::new("b", b, want).cite("Le et al. 2004, section 3.2"));
         }
         let capacity = link.rate.bytes_per_sec() / avpkt * params.t_dec.as_secs_f64();

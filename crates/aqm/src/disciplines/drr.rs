@@ -179,8 +179,9 @@ struct Config {
 impl Config {
     fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
         // Less than the smallest packet of any network, and turns would be without end.
-        in_range("quantum", params.quantum.as_f64(), 64.0, f64::from(u32::MAX))
-            .map_err(|e| e.cite("Shreedhar and Varghese 1996: constant work needs the longest packet or more"))?;
+        in_range("quantum", params.quantum.as_f64(), 64.0, f64::from(u32::MAX)).map_err(|e| {
+            e.cite("Shreedhar and Varghese 1996: constant work per packet needs at least the largest packet")
+        })?;
         if let Some(buckets) = params.buckets {
             in_range("buckets", f64::from(buckets), 1.0, 1_048_576.0)?;
         }

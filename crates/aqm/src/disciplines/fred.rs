@@ -232,7 +232,8 @@ impl Aqm for Fred {
         let packets = |field, length| in_unit(field, length, Counting::Packets);
         packets("limit", params.limit)?;
         let (min, max) = (packets("min", params.min)?, packets("max", params.max)?);
-        in_range("min", min, 1.0, f64::INFINITY).map_err(|e| e.cite("no flow may have more than min waiting"))?;
+        in_range("min", min, 1.0, f64::INFINITY)
+            .map_err(|e| e.cite("min is the maximum of queued packets per flow"))?;
         let of_queue =
             AveragingParams { weight: Some(params.weight), avpkt: params.avpkt, ..AveragingParams::default() };
         Ok(Config {

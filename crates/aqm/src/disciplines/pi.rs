@@ -260,7 +260,7 @@ fn gains(params: &Params, capacity: f64) -> Result<(f64, f64), ParamError> {
     in_range("a", a, 0.0, 1e6)?;
     in_range("b", b, 0.0, 1e6)?;
     if b > a {
-        let want = format!("it must not be above a = {a}: the queue would be driven away from q_ref");
+        let want = format!("it must not be above a = {a}: otherwise the queue drifts away from q_ref");
         return Err(ParamError::new("b", b, want).cite("Hollot et al. 2001"));
     }
     Ok((a, b))

@@ -166,7 +166,7 @@ impl Config {
         let full = params.complete(link)?.averaging;
         let byte_unit = params.byte_mode.then_some(link.avpkt(full.avpkt)?.as_f64());
         if params.nodrop && !params.ecn {
-            return Err(ParamError::new("nodrop", true, "it is about ecn, which is off").cite("tc-red(8)"));
+            return Err(ParamError::new("nodrop", true, "it needs ecn = true").cite("tc-red(8)"));
         }
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,

@@ -327,7 +327,7 @@ impl Aqm for Sfb {
         }
         let (bin_size, max) = params.bin_sizes();
         if max <= bin_size {
-            let want = format!("it must be above target = {bin_size}, or no bin would step up");
+            let want = format!("it must be above target = {bin_size}: otherwise no bin steps up");
             return Err(ParamError::new("max", max, want).cite("tc-sfb(8): slightly larger"));
         }
         Ok(Config { params: params.clone(), bin_size, max })

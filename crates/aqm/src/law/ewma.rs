@@ -118,7 +118,7 @@ pub fn weight_for_burst(burst: u32, min: f64) -> Result<f64, ParamError> {
     let passes = |w: &f64| excess <= (1.0 - libm::pow(1.0 - w, f64::from(burst))) / w;
     match (1..32).map(|log| 1.0 / f64::from(1_u32 << log)).find(passes) {
         Some(weight) => Ok(weight),
-        None => error(format!("with a min of {min} packets no weight lets it pass; min must be a packet or more")),
+        None => error(format!("no weight lets it pass with a min of {min} packets; min must be at least one packet")),
     }
 }
 

@@ -73,7 +73,7 @@ impl Model for Params {
     fn check(&self) -> Result<(), TrafficError> {
         count_or_none("flows", self.flows)?;
         if self.size == Some(Bytes::ZERO) {
-            return Err(TrafficError::new("size", "0b", "it must be at least 1b; leave it out for no end"));
+            return Err(TrafficError::new("size", "0b", "it must be at least 1b; omit it for an endless transfer"));
         }
         Ok(())
     }

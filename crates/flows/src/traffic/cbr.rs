@@ -85,9 +85,7 @@ impl Model for Params {
         in_range("jitter", self.jitter, 0.0, 1.0)?;
         match (self.rate, self.interval) {
             (Some(rate), Some(_)) => Err(TrafficError::new("rate", rate, "give either rate or interval")),
-            (Some(rate), None) if rate.as_bps() == 0 => {
-                Err(TrafficError::new("rate", rate, "it must be above zero; leave the traffic out for none"))
-            }
+            (Some(rate), None) if rate.as_bps() == 0 => Err(TrafficError::new("rate", rate, "it must be above zero")),
             (None, Some(every)) if every.is_zero() => {
                 Err(TrafficError::new("interval", every, "it must be at least 1ns"))
             }

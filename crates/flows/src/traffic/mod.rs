@@ -1,4 +1,4 @@
-//! What applications want.
+//! Traffic models.
 //!
 //! An [`Application`] is one user or one flow. It is told what has happened ([`Event`]) and answers with what it
 //! wants ([`Action`]). A traffic model (`http-mah`, `mpeg` …) makes as many as the experiment asks for: its

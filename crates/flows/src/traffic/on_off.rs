@@ -98,7 +98,7 @@ impl Model for Params {
         payload_of("packet", self.packet)?;
         check_shape("shape", self.shape)?;
         if self.rate.as_bps() == 0 {
-            return Err(TrafficError::new("rate", self.rate, "it must be above zero; leave the traffic out for none"));
+            return Err(TrafficError::new("rate", self.rate, "it must be above zero"));
         }
         if self.on.is_zero() {
             return Err(TrafficError::new("on", self.on, "it must be above zero"));

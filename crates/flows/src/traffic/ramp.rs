@@ -86,7 +86,7 @@ impl Model for Params {
             Some(i) => Err(TrafficError::new(
                 format!("points[{}]", i + 1),
                 self.points[i + 1].0,
-                format!("it must not be before the point in front of it, {}", self.points[i].0),
+                format!("it must not be before the previous point, {}", self.points[i].0),
             )),
             None => Ok(()),
         }

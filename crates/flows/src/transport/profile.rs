@@ -335,13 +335,13 @@ impl Profile {
             return err("receive_window", self.receive_window.to_string(), "it must be from 1 byte to 4 GiB");
         }
         if self.max_backoff == 0 {
-            return err("max_backoff", "0".to_owned(), "it multiplies the timeout: 1 is no backoff");
+            return err("max_backoff", "0".to_owned(), "it multiplies the timeout; 1 means no backoff");
         }
         if self.initial_window == 0 {
-            return err("initial_window", "0".to_owned(), "nothing could be sent");
+            return err("initial_window", "0".to_owned(), "it must be above zero");
         }
         if self.least_after_mark == 0 {
-            return err("least_after_mark", "0".to_owned(), "a marked flow could never send again");
+            return err("least_after_mark", "0".to_owned(), "it must be at least one segment");
         }
         if self.cwnd_limit < self.mss {
             return err("cwnd_limit", self.cwnd_limit.to_string(), "it must be at least one segment");
@@ -354,7 +354,7 @@ impl Profile {
         }
         for (field, waits) in [("syn", &self.syn), ("syn_ack", &self.syn_ack)] {
             if waits.is_empty() || waits.len() > 255 || waits.iter().any(|w| w.is_zero()) {
-                return err(field, format!("{waits:?}"), "it needs from 1 to 255 waits, and none of zero");
+                return err(field, format!("{waits:?}"), "it needs from 1 to 255 waits above zero");
             }
         }
         self.cubic.check()?;
@@ -364,11 +364,11 @@ impl Profile {
         self.scp.check()?;
         self.lda.check()?;
         match (self.timer, self.delayed_ack) {
-            (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "a tick has a length"),
+            (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "the tick must be above zero"),
             (_, DelayedAck::Adaptive { least, most }) if least.is_zero() || least > most => {
-                err("delayed_ack", format!("{least} to {most}"), "least must be above zero and at most most")
+                err("delayed_ack", format!("{least} to {most}"), "least must be above zero and at most `most`")
             }
-            (_, DelayedAck::Tick(Duration::ZERO)) => err("delayed_ack", "0s".to_owned(), "a tick has a length"),
+            (_, DelayedAck::Tick(Duration::ZERO)) => err("delayed_ack", "0s".to_owned(), "the tick must be above zero"),
             _ => Ok(()),
         }
     }

@@ -28,7 +28,8 @@ impl Without {
     /// As the file says.
     pub(super) fn of(document: &Node) -> Result<Without, Problem> {
         let Some(table) = document.get(NULL) else { return Ok(Without::DropTail) };
-        let help = "write [null] and, below it, what takes the scheme away, such as \"params.red.max_p\" = 0.0";
+        let help =
+            "write [null] and below it the changes that switch the scheme off, for example \"params.red.max_p\" = 0.0";
         if !table.is_table() || table.entries().is_empty() {
             return Err(Problem::new("null is not a table of changes").right(help).at(&table.at));
         }

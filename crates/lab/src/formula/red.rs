@@ -126,7 +126,7 @@ formula! {
     |a| {
         let w = probability("weight", a.weight)?;
         let Some(before) = a.burst.checked_sub(1) else { return count(0.0) };
-        burst_averages(w).nth(before as usize).map_or_else(|| Err("this burst is too long".to_owned()), count)
+        burst_averages(w).nth(before as usize).map_or_else(|| Err("the burst is too long".to_owned()), count)
     }
 }
 
@@ -136,7 +136,7 @@ formula! {
     Burst { average: f64, weight: f64 },
     |a| {
         let reached = burst_averages(probability("weight", a.weight)?).position(|average| average >= a.average);
-        reached.map_or_else(|| Err("no burst reaches this average".to_owned()), |before| count((before + 1) as f64))
+        reached.map_or_else(|| Err("no burst gives this average".to_owned()), |before| count((before + 1) as f64))
     }
 }
 

@@ -124,5 +124,5 @@ fn captures_that_cannot_be_sent() {
     std::fs::write(desk.path().join("a.pcap"), good).unwrap();
     run().wrong(&["from of pcap cannot be \"10.9/16\"", "10.0.0.0/8", "plain.toml:10"]);
     desk.write("plain.toml", &PLAIN.replace("file = \"a.pcap\"\n", ""));
-    run().wrong(&["file of pcap cannot be", "name a capture"]);
+    run().wrong(&["file of pcap cannot be", "give a capture"]);
 }

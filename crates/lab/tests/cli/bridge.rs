@@ -42,7 +42,7 @@ fn without_the_right_the_environment_is_to_blame() {
         return eprintln!("skipped: namespaces cannot be made here");
     }
     assert_eq!(told.0, Some(3), "{told:?}");
-    assert!(told.1.contains("the right to take frames from interfaces is missing"), "{told:?}");
+    assert!(told.1.contains("no permission to capture frames from interfaces"), "{told:?}");
 }
 
 #[test]

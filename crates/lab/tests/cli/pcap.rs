@@ -150,7 +150,7 @@ fn a_capture_that_cannot_be_written() {
     let desk = Desk::new();
     desk.run("run tiny.toml --pcap none/a.pcap").wrong(&["cannot write to none/a.pcap", "--pcap"]);
     desk.write("sum.toml", "title = \"Sum\"\n");
-    desk.run("run sum.toml --pcap a.pcap").wrong(&["there are no packets to write"]);
+    desk.run("run sum.toml --pcap a.pcap").wrong(&["this experiment sends no packets"]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_trace_that_cannot_be_used_is_told_with_its_line() {
     desk.write("a.down", "1\nfive\n");
     desk.run("run bad.toml").wrong(&["a.down line 2: \"five\" is not a time"]);
     desk.write("a.down", "0\n");
-    desk.run("run bad.toml").wrong(&["the trace lasts no time"]);
+    desk.run("run bad.toml").wrong(&["the trace has no duration"]);
     desk.write("a.down", "1\n3\n5\n");
     desk.run("run bad.toml -q").good();
 }

@@ -198,7 +198,7 @@ fn a_signal_ends_the_capture_and_all_that_came_is_told() {
         let out = String::from_utf8(told.stdout).unwrap();
         assert!(told.status.code() == Some(130) && out.starts_with("- through fifo at 8mbit: 20 packets"), "{out}");
         // The packet that was cut off is no damage of the capture.
-        assert_eq!(String::from_utf8(told.stderr).unwrap(), "Stopped: this is of what was read until then.\n");
+        assert_eq!(String::from_utf8(told.stderr).unwrap(), "Stopped: the summary covers the packets read so far.\n");
         assert_eq!(std::fs::metadata(desk.path().join("out.pcap")).unwrap().len(), 20_344);
         assert_eq!((desk.read("out.csv").lines().count(), drafts(&desk)), (21, 0));
     }

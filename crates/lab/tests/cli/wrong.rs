@@ -27,7 +27,7 @@ fn a_wrong_unit() {
 fn a_negative_rate() {
     changed("\"2mbit\"", "\"-2mbit\"").wrong(&["negative"]);
     Desk::new().run("compare fifo --rate=-2mbit").wrong(&["negative"]);
-    Desk::new().run("describe red --rate 0mbit").wrong(&["a link of 0bit sends nothing"]);
+    Desk::new().run("describe red --rate 0mbit").wrong(&["the rate cannot be 0bit"]);
 }
 
 #[test]

@@ -106,8 +106,12 @@ fn wrong_curves_and_wires_are_told() {
             ["app does not go", "metric and along"],
         ),
         ("kind = \"curve\"\n", "kind = \"cdf\"\n", ["metric does not go", "curve"]),
-        ("burst = 2", "burst = 50", ["of every 50 packets 50 cannot be hit", "burst = 2"]),
-        ("every = 50", "every = 0", ["of every 0 packets 2 cannot be hit", "fewer in a burst"]),
+        ("burst = 2", "burst = 50", ["a burst of 50 is not possible in every 50 packets", "burst = 2"]),
+        (
+            "every = 50",
+            "every = 0",
+            ["a burst of 2 is not possible in every 0 packets", "burst must be less than every"],
+        ),
     ] {
         assert!(LAW.contains(from));
         let told = rendered(&parse(&LAW.replacen(from, to, 1)).expect_err(to));

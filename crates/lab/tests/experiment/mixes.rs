@@ -68,7 +68,7 @@ fn skips_name_axes_and_labels() {
     refused("\"traffic.a.flows\" = 0,", "\"traffic.c.flows\" = 0,", "traffic.c.flows is not an axis");
     refused("\"traffic.a.flows\" = 0,", "\"traffic.a.flows\" = 3,", "traffic.a.flows has no value \"3\"");
     refused("skip = [", "skip = [{}, ", "skip is not a list of tables");
-    refused("skip = [", "skip = [{ aqm = [\"fifo\", \"red\"] }, ", "skip leaves no combination");
+    refused("skip = [", "skip = [{ aqm = [\"fifo\", \"red\"] }, ", "skip removes all combinations");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Btf {
     /// # Errors
     /// When it does not tell of them (it was built without `CONFIG_DEBUG_INFO_BTF`).
     pub(super) fn of_kernel() -> io::Result<Btf> {
-        Btf::parse(fs::read(FILE)?).ok_or_else(|| io::Error::other(format!("{FILE} is not understood")))
+        Btf::parse(fs::read(FILE)?).ok_or_else(|| io::Error::other(format!("{FILE} has an unknown format")))
     }
 
     fn parse(bytes: Vec<u8>) -> Option<Btf> {

@@ -59,7 +59,7 @@ impl Mapping {
 
     /// The address of the byte at `offset`, which is inside.
     fn byte(&self, offset: u64) -> *mut u8 {
-        assert!((offset as usize) < self.size, "the kernel told of a place outside of its memory");
+        assert!((offset as usize) < self.size, "the kernel returned an address outside of the ring's memory");
         // SAFETY: within the mapping, as was just made sure of.
         unsafe { self.at.as_ptr().cast::<u8>().add(offset as usize) }
     }

@@ -51,7 +51,7 @@ pub enum Question {
 pub struct Change {
     /// The direction to change; all of them where it is left out.
     pub direction: Option<String>,
-    /// Another rate.
+    /// New rate.
     pub rate_bps: Option<u64>,
     /// Parameters of the discipline, by name.
     pub parameters: serde_json::Map<String, serde_json::Value>,

@@ -24,7 +24,7 @@ pub struct Report {
     pub at_s: f64,
     /// Its directions.
     pub directions: Vec<DirectionReport>,
-    /// How late packets were handed on.
+    /// Lateness of departures.
     pub late: Buckets,
     /// Packets that a device did not take.
     pub refused: u64,
@@ -62,7 +62,7 @@ pub struct Counted {
     pub offered_packets: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets that were sent.
+    /// Packets sent.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
@@ -70,7 +70,7 @@ pub struct Counted {
     pub drops: BTreeMap<String, u64>,
     /// Packets marked, by reason.
     pub marks: BTreeMap<String, u64>,
-    /// How long packets that were sent had waited.
+    /// Sojourn time of the packets sent.
     pub waited: Buckets,
 }
 

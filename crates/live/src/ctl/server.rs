@@ -68,7 +68,7 @@ fn converse<D: 'static>(connection: &UnixStream, control: &Control<D>) -> io::Re
     BufReader::new(connection.take(LONGEST)).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
         Ok(question) => control.answer(&question),
-        Err(e) => Answer::Refused(format!("this is no question: {e}")),
+        Err(e) => Answer::Refused(format!("invalid request: {e}")),
     };
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');
