@@ -25,7 +25,7 @@ const MAX_MILLIS: u64 = u32::MAX as u64;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A trace that cannot be used.
+/// An invalid trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file} line {line}: {what}")]
 pub struct TraceError {

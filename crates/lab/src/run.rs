@@ -1,7 +1,7 @@
 //! Running a plan: all runs on all cores, with the same results for any number of jobs.
 //!
-//! Runs that the [`Store`] has are not done again. Results stand in the order of the plan, whatever the order
-//! in which runs ended. A run that fails, or panics, fails alone.
+//! Runs in the [`Store`] are not repeated. Results are in the order of the plan, whatever the order of
+//! completion. A run that fails or panics does not affect others.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -95,7 +95,7 @@ pub type Request<D> = Box<dyn FnOnce(&mut [Direction<D>; 2], Instant) + Send>;
 pub struct Bottleneck<D = File> {
     /// The directions; packets of each leave by the device of the other.
     pub directions: [Direction<D>; 2],
-    /// What is asked of it; looked at ten times a second.
+    /// Requests to it, checked ten times a second.
     pub requests: Option<Receiver<Request<D>>>,
     /// How packets are read.
     pub reader: Reader,
@@ -151,7 +151,7 @@ impl<D: Port> Bottleneck<D> {
         self.finish(run)
     }
 
-    /// Sends what is due to the other side.
+    /// Sends due packets to the other side.
     fn hand_on(&mut self, run: &mut Run) {
         for from in 0..2 {
             let now = self.clock.now();
@@ -239,7 +239,7 @@ impl<D: Port> Bottleneck<D> {
             run.next_sample += self.sample_every.map_or(Duration::MAX, |(_, every)| every);
         }
         run.next_look = now + LOOK;
-        // Who reads holds the lock for a moment only, but this thread waits for nobody: the next look will do.
+        // Readers hold the lock only briefly, but this thread never waits: it retries at the next check.
         if let Ok(mut shared) = self.look.try_lock() {
             *shared = look;
         }
@@ -289,7 +289,8 @@ fn stopped(stop: &impl AsFd) -> bool {
     rustix::event::poll(&mut files, Some(&now)).is_ok_and(|n| n > 0)
 }
 
-/// The share of packets that the kernel may drop in front of the devices before it changes what is measured.
+/// The fraction of packets that the kernel may drop before the devices without invalidating the
+/// measurement.
 const LOST_BEFORE: f64 = 1e-4;
 
 /// Packets that the kernel may drop besides: its own first ones for IPv6 are lost while a device comes up.

@@ -51,7 +51,7 @@ pub const BASE6: &str = "AQMKIT_BASE6";
 /// 1 Gbit/s. They wait outside of the discipline, so it is no more than a stall needs.
 const DEVICE_QUEUE: u32 = 2000;
 
-/// The memory that packets on their way may take.
+/// Maximum memory of packets in flight.
 const MOST_IN_FLIGHT: u64 = 1 << 30;
 
 /// What link to make.

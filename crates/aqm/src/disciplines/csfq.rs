@@ -215,7 +215,6 @@ struct Admitted {
 #[derive(Clone, Debug)]
 struct FairShare {
     alpha: f64,
-    /// A.
     arriving: RateEstimate,
     /// F.
     accepted: RateEstimate,

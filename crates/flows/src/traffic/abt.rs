@@ -1,7 +1,7 @@
 //! # abt: connections as vectors of exchanges
 //!
-//! Traffic as it was seen on a link, without regard to which applications made it: for each TCP connection what its ends
-//! sent each other, and how long they waited.
+//! Recorded traffic without a model of applications: for each TCP connection the data sent by both ends,
+//! and their waiting times.
 //!
 //! ## Model
 //!

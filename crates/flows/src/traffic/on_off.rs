@@ -1,7 +1,7 @@
 //! # on-off: bursts of datagrams and silence
 //!
-//! Datagrams at a peak rate for a while, then none for a while, without a look at congestion: talk spurts with
-//! exponential times, and with Pareto times the sources whose sum is long-range dependent.
+//! Unresponsive datagrams that alternate between a peak rate and silence: talk spurts with exponential
+//! times, and sources of long-range dependent traffic with Pareto times.
 //!
 //! ## Model
 //!

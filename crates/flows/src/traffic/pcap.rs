@@ -1,7 +1,8 @@
-//! # pcap: the packets of a capture, sent again
+//! # pcap: replay of a capture
 //!
-//! Datagrams with the sizes, times, flows and ECN codepoints of a capture. Nobody answers to what happens to them: a drop
-//! makes no sender slow down. Beside transports that do, it is the load of a real link.
+//! Datagrams with the sizes, times, flows and ECN codepoints of a capture. The replay is unresponsive:
+//! drops do not slow down any sender. Combined with responsive transports it provides the load of a real
+//! link.
 //!
 //! ## Model
 //!

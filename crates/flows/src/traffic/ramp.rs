@@ -1,7 +1,7 @@
 //! # ramp: a rate that follows a line through points
 //!
-//! Datagrams of one size at a rate that climbs and falls in straight lines, which take no notice of congestion: to
-//! see how a queue treats a load from nothing to more than the link.
+//! Unresponsive datagrams of one size at a piecewise linear rate, to show how a queue treats a load from
+//! zero to more than the link.
 //!
 //! ## Model
 //!

@@ -1,12 +1,12 @@
 //! # videoconf: video conferences with ProShare
 //!
-//! A stream of sound and video at nearly constant rate, in packets of mixed sizes, that takes no notice of congestion.
+//! An unresponsive audio and video stream at nearly constant rate, with packets of mixed sizes.
 //!
 //! ## Model
 //!
-//! Each flow replays one trace of packets in a loop, from an offset of its own, uniform on the trace, as parris01
-//! A.3.3.1 did with a trace of 294 s. That trace is not to be had; this one is made from what is said of it, always
-//! the same:
+//! Each flow replays one trace of packets in a loop, from an offset of its own, uniform on the trace, as
+//! parris01 A.3.3.1 did with a trace of 294 s. That trace is not available; this one is generated from its
+//! published description and is always the same:
 //!
 //! ```text
 //! sound   every 100 ms: 200 bytes

@@ -41,7 +41,6 @@ flows = 50
 stagger = "1s"
 "#;
 
-/// Speed of the engine.
 #[derive(Clone, Debug, Serialize)]
 struct EngineSpeed {
     scenario: &'static str,
@@ -51,7 +50,6 @@ struct EngineSpeed {
     packets_per_cpu_s: f64,
 }
 
-/// Speed of a discipline.
 #[derive(Clone, Debug, Serialize)]
 struct DisciplineSpeed {
     name: &'static str,

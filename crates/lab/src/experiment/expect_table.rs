@@ -1,7 +1,7 @@
 //! `[[expect_table]]`: a claim for every cell of a published table.
 //!
-//! A table is an `[[expect]]` whose `id` has names in braces. Each stands for an axis, or for a key that the values of one
-//! axis change, and takes every value there is; or for what `cells` lists. From each cell comes one claim.
+//! A table is an `[[expect]]` whose `id` has names in braces. Each name is an axis, or a key changed by the
+//! values of one axis, and takes all its values; or it is listed in `cells`. Each cell gives one claim.
 
 use std::collections::BTreeMap;
 

@@ -128,9 +128,7 @@ fn known_kind(kind: &str, node: &Node) -> Result<(), Problem> {
 
 /// What a traffic is read beside.
 pub(super) struct Context<'a> {
-    /// `[topology]`.
     pub(super) topology: &'a Node,
-    /// `[transport]`.
     pub(super) transport: Option<&'a Node>,
     pub(super) classes: &'a [String],
     pub(super) duration: Duration,

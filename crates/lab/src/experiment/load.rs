@@ -14,7 +14,6 @@ pub(super) const FASTER: u64 = 10;
 /// What a traffic is to offer.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Load {
-    /// As it is written.
     pub(super) written: String,
     pub(super) bps: u64,
     /// The link on which it is to be offered, by number.

@@ -356,7 +356,7 @@ impl Variant {
             run.links.iter().filter(|l| l.report).for_each(|l| add(|s| &mut s.names.links, &l.name));
         }
         for group in self.runs.iter().flat_map(|(_, run)| &run.groups) {
-            // Of a traffic that keeps silent, nothing is known; that is no empty list.
+            // `None`: kinds not declared; an empty list: none exist.
             let Some(kinds) = group.exchange_kinds() else { continue };
             let known = scope.names.kinds.entry(group.name.clone()).or_default();
             known.extend(

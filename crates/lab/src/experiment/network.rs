@@ -34,7 +34,6 @@ pub(super) struct Way<'a> {
     pub(super) traffic: &'a str,
     /// Its table.
     pub(super) node: &'a Node,
-    /// Its keys.
     pub(super) keys: &'a shape::Traffic,
 }
 

@@ -1,7 +1,8 @@
-//! The same experiment without its scheme: what the null test runs.
+//! The experiment without its scheme, for the null test.
 //!
-//! `[null]` says by path what takes the scheme away, such as `"params.red-pd.identify" = false`. Without that table every discipline gives way to drop-tail: `fifo` with
-//! the file's `[params.fifo]`, or, where there is none, with the `limit` of the discipline in whose place it stands.
+//! `[null]` lists by path the changes that switch the scheme off, for example
+//! `"params.red-pd.identify" = false`. Without this table drop-tail replaces every discipline: `fifo` with
+//! the file's `[params.fifo]`, or else with the `limit` of the replaced discipline.
 
 use aqmkit_aqm::registry::Spec;
 

@@ -1,7 +1,7 @@
 //! RED and FRED: Parris 2001, chapter III and appendix B.
 //!
-//! RED's probabilities and averages are those that its discipline computes with. FRED's shares and tests stand only here:
-//! its discipline has them inside, on the flows that are queued.
+//! RED's probabilities and averages are those that its discipline computes with. FRED's shares and tests
+//! are implemented here again, because its discipline applies them to queued flows.
 
 use aqmkit_aqm::law::early::{Ramp, spread};
 use aqmkit_aqm::law::ewma;

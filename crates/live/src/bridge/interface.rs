@@ -27,7 +27,7 @@ pub struct Interface {
     name: String,
     io: Io,
     open: Option<Open>,
-    /// Never ready: what is polled while the interface is not there.
+    /// Never ready: polled while the interface is absent.
     nothing: OwnedFd,
     clock: Clock,
     next_look: Instant,
@@ -39,8 +39,7 @@ pub struct Interface {
 pub struct Counts {
     /// Frames that the kernel dropped because this process was too slow to take them.
     pub overrun: u64,
-    /// Frames longer than the MTU allows, which nobody could have sent on this link: segments that a sender left to its
-    /// network card to cut.
+    /// Frames longer than the MTU: segments that a sender left to its network card for segmentation.
     pub too_long: u64,
     /// How many times the interface disappeared.
     pub vanished: u64,
@@ -66,7 +65,7 @@ enum Way {
 /// A socket at an interface that is there.
 #[derive(Debug)]
 struct Open {
-    /// A packet socket, which makes the interface promiscuous; frames go through it unless they have a way of their own.
+    /// A packet socket, which makes the interface promiscuous; also carries the frames without AF_XDP.
     socket: OwnedFd,
     way: Way,
     index: u32,

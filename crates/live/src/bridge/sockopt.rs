@@ -1,4 +1,4 @@
-//! Options of sockets, and what the kernel tells of interfaces by `ioctl`.
+//! Socket options, and interface queries by `ioctl`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,7 +1,7 @@
 //! `AF_XDP`: frames in memory that the kernel and this process share, handed over by four rings of addresses.
 //!
-//! The layout is that of `Documentation/networking/af_xdp.rst` of the Linux kernel. Each frame has a chunk of the memory; a chunk
-//! is on its way in, on its way out, or free.
+//! The layout is that of `Documentation/networking/af_xdp.rst` of the Linux kernel. Each frame occupies a
+//! chunk of this memory; a chunk is in a receive ring, in a transmit ring, or free.
 
 use std::ffi::c_void;
 use std::io;

@@ -1,7 +1,7 @@
-//! Showing and changing a bottleneck while it runs: over a socket of the file system, a line of JSON each way.
+//! Control of a running bottleneck over a Unix socket, with one line of JSON per request and reply.
 //!
-//! Who runs a bottleneck makes a [`Control`] and [`serve`]s it; `aqmkit ctl` is a [`Client`]. Sockets are
-//! `NAME.sock` in [`directory`], which only their owner can enter.
+//! The owner of a bottleneck creates a [`Control`] and [`serve`]s it; `aqmkit ctl` is a [`Client`]. Sockets
+//! are `NAME.sock` in [`directory`], which only their owner can enter.
 
 mod client;
 mod control;

@@ -1,4 +1,5 @@
-//! How a bottleneck stands: counters since its start. Two reports give what was between them.
+//! The state of a bottleneck: counters since its start. The difference of two reports gives the values
+//! between them.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ pub struct Classes {
     rest: ClassId,
 }
 
-/// The class of what no rule wants.
+/// The class of packets without a matching rule.
 const REST: &str = "other";
 
 impl Default for Classes {
@@ -80,7 +80,7 @@ impl Named {
     }
 }
 
-/// What packets a rule wants.
+/// The condition of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// A protocol, with the source or destination port in a range where one is given.

@@ -12,7 +12,6 @@ const TOL: [&str; 7] = ["#4477AA", "#EE6677", "#AA3377", "#228833", "#CCBB44", "
 /// One label and its colour.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Swatch {
-    /// The label.
     pub(crate) label: String,
     /// Its colour.
     pub(crate) color: &'static str,
