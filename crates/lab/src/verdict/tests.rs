@@ -126,7 +126,7 @@ fn a_metric_may_be_compared_with_that_of_another_run() {
     assert!(both.detail.contains("B: 2.000 is not > 3"), "{}", both.detail);
     runs.truncate(2);
     assert_eq!((done(claim(), &runs).measured, done(claim(), &runs).pass), (Some(4.0), Some(true)));
-    assert!(done(claim(), &runs[..1]).detail.contains("was not done"));
+    assert!(done(claim(), &runs[..1]).detail.contains("is missing"));
 }
 
 #[test]

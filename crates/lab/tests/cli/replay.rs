@@ -117,7 +117,7 @@ fn wrong_input_is_named() {
     desk.write("text.pcap", "this is no capture, whatever its name says");
     desk.write("empty.pcap", "");
     let wrong = |line: &str, parts: &[&str]| desk.run(line).wrong(parts);
-    wrong("replay missing.pcap --rate 8mbit", &["missing.pcap cannot be read", "name a capture"]);
+    wrong("replay missing.pcap --rate 8mbit", &["missing.pcap cannot be read", "give a capture"]);
     wrong("replay . --rate 8mbit", &["is a directory"]);
     wrong("replay text.pcap --rate 8mbit", &["text.pcap: it is no capture"]);
     wrong("replay empty.pcap --rate 8mbit", &["empty.pcap: it is empty"]);

@@ -77,7 +77,7 @@ fn an_axis_of_several_kinds_has_no_curve() {
     let text = text.replace("\"random\"", "\"5ms\"").replace("\"even\"", "\"2kb\"");
     let told = rendered(&parse(&text.replace("along = \"topology.delays\"", "along = \"sizes\"")).unwrap_err());
     assert!(told.contains("\"5ms\" and \"2kb\" of sizes are not of one kind"), "{told}");
-    assert!(told.contains("rates, times or sizes alone"), "{told}");
+    assert!(told.contains("of only rates, times or sizes"), "{told}");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn even_losses_are_those_of_the_share() {
 fn wrong_curves_and_wires_are_told() {
     for (from, to, parts) in [
         ("metric = \"classes.bulk.goodput_bps\"\n", "", ["metric is missing", "classes.tcp.goodput_bps"]),
-        ("along = \"topology.loss\"", "along = \"spacing\"", ["\"random\" of spacing is no number", "labels begin"]),
+        ("along = \"topology.loss\"", "along = \"spacing\"", ["\"random\" of spacing is no number", "numeric labels"]),
         ("packet = \"1000b\"\n", "", ["gives a number per second, but", "packet = \"1000b\""]),
         ("argument = \"loss\"", "argument = \"lost\"", ["args of tcp-rate", "lost"]),
         (

@@ -80,9 +80,9 @@ fn an_overview_has_two_axes() {
 
 #[test]
 fn claims_about_exchanges_are_checked() {
-    refused("app = \"b\"", "class = \"b\"", "exchanges are those of an app");
+    refused("app = \"b\"", "class = \"b\"", "exchanges belong to an app");
     refused("[\"1b\", \"3kb\"]", "[\"3kb\", \"1b\"]", "the size ends where it begins");
-    refused("time_ms.p50", "goodput_bps", "is not said of exchanges");
+    refused("time_ms.p50", "goodput_bps", "is not defined for exchanges");
     assert_eq!(Quantity::parse("time_ms.p99.5"), Some(Quantity::Percentile(99.5)));
     assert_eq!((Quantity::parse("time_ms.p101"), Quantity::parse("p50")), (None, None));
 }
