@@ -97,6 +97,6 @@ fn what_cannot_be_sent_is_refused() {
     assert!(none.contains("its first goes from 10.0.0.1 to 10.0.0.2"), "{none}");
     assert!(refused(r#"{"file": "a.pcap"}"#, &[]).contains("must hold IP packets"));
     assert!(refused(r#"{"file": "a.pcap", "speed": 0}"#, &LINES).starts_with("speed = 0"));
-    assert!(refused(r#"{"file": "a.pcap", "loop": true}"#, &LINES[..1]).contains("packets at two times"));
+    assert!(refused(r#"{"file": "a.pcap", "loop": true}"#, &LINES[..1]).contains("packets at two different times"));
     assert!(spec("pcap", r#"{"file": "a.pcap"}"#).prepare(&["text".into()]).is_err_and(|e| e.want.contains("capture")));
 }

@@ -304,11 +304,11 @@ fn wrong_claims_are_found_before_running() {
     assert!(
         error(Expect { metric: Some("latency_ms.mean".to_owned()), ..expect("GOODPUT") }).contains("a time cannot")
     );
-    assert!(error(expect("ORDER")).contains("give its order or every"));
+    assert!(error(expect("ORDER")).contains("give order or every"));
     assert!(error(expect("EQ")).contains("neither low nor high"));
     let order = || OrderChain::parse("red > fifo").ok();
     let told = error(Expect { order: order(), ..expect("GOODPUT") });
-    assert!(told.contains("of kind value, which an order does not compare"), "{told}");
+    assert!(told.contains("a row of kind value cannot be checked with order"), "{told}");
     assert!(check(&[Expect { order: order(), ..expect("ORDER") }], &published).is_ok());
     assert!(check(&[Expect { every: Bound::parse(">= 50").ok(), ..expect("GOODPUT") }], &published).is_ok());
     assert!(error(Expect { formula: Some("cbt".to_owned()), ..expect("TH") }).contains("no formula"));

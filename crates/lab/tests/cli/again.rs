@@ -116,7 +116,7 @@ fn captures_that_cannot_be_sent() {
     let run = || desk.run("run plain.toml");
     run().wrong(&["a.pcap cannot be read", "plain.toml:", "beside the experiment"]);
     desk.write("a.pcap", "no capture at all, but long enough to be one");
-    run().wrong(&["a.pcap cannot be sent: it is no capture", "pcap or pcapng"]);
+    run().wrong(&["a.pcap cannot be replayed: it is neither pcap nor pcapng", "pcap or pcapng"]);
     let good = snapped(3);
     std::fs::write(desk.path().join("a.pcap"), &good[..good.len() - 5]).unwrap();
     run().wrong(&["a.pcap is damaged at byte 176", "in the middle of a packet", "tcpdump -r"]);

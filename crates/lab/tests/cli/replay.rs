@@ -64,7 +64,7 @@ fn what_a_flow_is_can_be_chosen() {
         assert_eq!(dropped(flow), [(30, 15), (10, 4)], "{flow}");
     }
     let wrong = desk.run("replay two.pcap --aqm fifo:flow=hosts --rate 8mbit");
-    wrong.wrong(&["fifo is not a discipline that tells flows apart: leave flow out"]);
+    wrong.wrong(&["fifo does not distinguish flows: omit flow"]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn an_axis_of_several_kinds_has_no_curve() {
     let text = along_delays("[\"5ms\", \"1s\"]").replace("spacing]]", "sizes]]").replace("spacing = ", "sizes = ");
     let text = text.replace("\"random\"", "\"5ms\"").replace("\"even\"", "\"2kb\"");
     let told = rendered(&parse(&text.replace("along = \"topology.delays\"", "along = \"sizes\"")).unwrap_err());
-    assert!(told.contains("\"5ms\" and \"2kb\" of sizes are not of one kind"), "{told}");
+    assert!(told.contains("\"5ms\" and \"2kb\" of sizes have different dimensions"), "{told}");
     assert!(told.contains("of only rates, times or sizes"), "{told}");
 }
 
@@ -97,7 +97,11 @@ fn even_losses_are_those_of_the_share() {
 fn wrong_curves_and_wires_are_told() {
     for (from, to, parts) in [
         ("metric = \"classes.bulk.goodput_bps\"\n", "", ["metric is missing", "classes.tcp.goodput_bps"]),
-        ("along = \"topology.loss\"", "along = \"spacing\"", ["\"random\" of spacing is no number", "numeric labels"]),
+        (
+            "along = \"topology.loss\"",
+            "along = \"spacing\"",
+            ["\"random\" of spacing is not a number", "numeric labels"],
+        ),
         ("packet = \"1000b\"\n", "", ["gives a number per second, but", "packet = \"1000b\""]),
         ("argument = \"loss\"", "argument = \"lost\"", ["args of tcp-rate", "lost"]),
         (

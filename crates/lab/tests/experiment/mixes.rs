@@ -81,7 +81,7 @@ fn an_overview_has_two_axes() {
 #[test]
 fn claims_about_exchanges_are_checked() {
     refused("app = \"b\"", "class = \"b\"", "exchanges belong to an app");
-    refused("[\"1b\", \"3kb\"]", "[\"3kb\", \"1b\"]", "the size ends where it begins");
+    refused("[\"1b\", \"3kb\"]", "[\"3kb\", \"1b\"]", "the size range is empty");
     refused("time_ms.p50", "goodput_bps", "is not defined for exchanges");
     assert_eq!(Quantity::parse("time_ms.p99.5"), Some(Quantity::Percentile(99.5)));
     assert_eq!((Quantity::parse("time_ms.p101"), Quantity::parse("p50")), (None, None));

@@ -260,7 +260,7 @@ fn what_cannot_be_drawn_is_told() {
         Figure { title: "Tail".into(), kind: FigureKind::Tail, app: "none".into(), ..Figure::default() },
     ];
     let page = page_of(&study);
-    assert_eq!(page.matches("No run that it is about was done.").count(), 2);
+    assert_eq!(page.matches("None of its runs was done.").count(), 2);
     assert!(page.contains("No run has a time series of links.bottleneck.aqm.nonsense, which was to be plotted."));
     let tables = skeleton(&ReportInput::new(&study.results, &[])).unwrap();
     assert!(!tables.contains("No run"), "a page of tables has no plots to miss");
