@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::problem::Problem;
 
-/// How the value of one label stands to that of the next in an ordering.
+/// The relation between the values of consecutive labels in an ordering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// `>`: greater.
@@ -47,14 +47,14 @@ impl Relation {
 /// An ordering of the labels of one axis: `fred > cbq & cbt >> red`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderChain {
-    /// The labels, from left to right: those that `&` joins stand together.
+    /// The groups of labels joined by `&`, from left to right.
     pub groups: Vec<Vec<String>>,
-    /// How each label of a group stands to each of the next: one fewer than the groups.
+    /// The relations between consecutive groups.
     pub relations: Vec<Relation>,
 }
 
 impl OrderChain {
-    /// Reads an ordering. Relations stand between spaces, so a label may hold any other text.
+    /// Parses an ordering. Relations are separated by spaces, so a label may contain any other text.
     ///
     /// # Errors
     /// When there are fewer than two labels, or something is missing between two of them.

@@ -119,7 +119,7 @@ fn wrong_input_is_named() {
     let wrong = |line: &str, parts: &[&str]| desk.run(line).wrong(parts);
     wrong("replay missing.pcap --rate 8mbit", &["missing.pcap cannot be read", "give a capture"]);
     wrong("replay . --rate 8mbit", &["is a directory"]);
-    wrong("replay text.pcap --rate 8mbit", &["text.pcap: it is no capture"]);
+    wrong("replay text.pcap --rate 8mbit", &["text.pcap: it is neither pcap nor pcapng"]);
     wrong("replay empty.pcap --rate 8mbit", &["empty.pcap: it is empty"]);
     wrong("replay in.pcap", &["--rate"]);
     wrong("replay in.pcap --rate 8ms", &["is not a rate"]);

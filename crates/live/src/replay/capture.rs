@@ -53,7 +53,7 @@ pub enum CaptureError {
         link_type: i32,
     },
     /// A packet of an interface that the file does not describe, or not yet.
-    #[error("packet {number} is from interface {interface}, but only {described} are described before it")]
+    #[error("packet {number} is from interface {interface}, but only {described} described before it")]
     NoInterface {
         /// The packet.
         number: u64,
@@ -121,7 +121,7 @@ pub fn read<E: From<CaptureError>>(
             }
             Err(PcapError::UnexpectedEof) => return damaged("the file ends in the middle of a packet"),
             Err(PcapError::ReadError) => return Err(CaptureError::Read(io::ErrorKind::Other.into()).into()),
-            Err(_) => return damaged("this is not a pcapng block"),
+            Err(_) => return damaged("this is not a valid block"),
         }
     }
 }

@@ -142,7 +142,7 @@ fn what_is_no_capture_is_refused() {
     let astray =
         [section(false), interface(false, 1, 6), enhanced(false, 0, 1, &[0; 40]), enhanced(false, 5, 1, &[0; 40])];
     let told = refused(&astray.concat()).to_string();
-    assert_eq!(told, "packet 2 is from interface 5, but only 1 are described before it");
+    assert_eq!(told, "packet 2 is from interface 5, but only 1 described before it");
     let bare = [section(false), enhanced(false, 0, 1, &[0; 40])].concat();
     assert!(matches!(refused(&bare), CaptureError::NoInterface { number: 1, interface: 0, described: 0 }));
     let simple =

@@ -1,4 +1,4 @@
-//! Published tables as heat maps: as printed, as measured, and how far apart.
+//! Published tables as heat maps: published, measured, difference.
 
 use std::collections::BTreeMap;
 

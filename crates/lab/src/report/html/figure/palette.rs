@@ -3,7 +3,7 @@
 use plotly::common::DashType;
 use serde::Serialize;
 
-/// The colours of Okabe and Ito, with grey in place of black.
+/// The colours of Okabe and Ito, with grey instead of black.
 const OKABE_ITO: [&str; 8] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#D3C62A"];
 
 /// The bright scheme of Tol, for the classes, so that they are not taken for disciplines.
