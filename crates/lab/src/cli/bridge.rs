@@ -128,7 +128,7 @@ fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
         return wrong("no interfaces given", "give two interfaces and a --rate");
     };
     if first == second {
-        return wrong(format!("both interfaces are {first}"), "name two interfaces");
+        return wrong(format!("both interfaces are {first}"), "give two interfaces");
     }
     if !name_is_usable(&args.name) {
         return wrong(

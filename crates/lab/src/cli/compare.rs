@@ -285,7 +285,7 @@ mod tests {
     fn wrong_arguments_are_named() {
         let text = |line| written(line).unwrap_err().text().unwrap_or_default();
         assert!(text("rde").contains("did you mean red?"));
-        assert!(text("red:min").contains("sets nothing"));
+        assert!(text("red:min").contains("has no value"));
         assert!(text("red --http 90").contains("not a load"));
         assert!(text("red red").contains("red is given twice"));
         assert!(text("red --transport cubic").contains("transport.congestion=cubic"));

@@ -135,7 +135,7 @@ fn value_of_key(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Prob
 fn value_of_own(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Problem> {
     if value.get("label").is_none() {
         let help = format!(
-            "a named axis is [[sweep.{path}]] with a label and the keys it changes; the keys that can be swept are {}",
+            "a named axis is [[sweep.{path}]] with a label and the keys it changes; for keys, {}",
             suggest(path.root(), swept())
         );
         let what = format!("{path} is not a key that can be swept, and its value has no label");

@@ -108,7 +108,7 @@ fn a_metric_may_be_a_sum_or_a_ratio() {
     assert_eq!(done(below, &runs).measured, Some(100.0), "each term is of the class");
     let published = Published::parse(ROWS).unwrap();
     let error = check(&[with(&format!("{goodput} + classes.tcp.latency_ms.mean"))], &published).unwrap_err();
-    assert!(error.contains("another kind of quantity"), "{error}");
+    assert!(error.contains("incompatible unit"), "{error}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn captures_that_cannot_be_sent() {
     let desk = Desk::new();
     desk.write("plain.toml", PLAIN);
     let run = || desk.run("run plain.toml");
-    run().wrong(&["a.pcap cannot be read", "plain.toml:", "beside the experiment"]);
+    run().wrong(&["a.pcap cannot be read", "plain.toml:", "relative to the experiment"]);
     desk.write("a.pcap", "no capture at all, but long enough to be one");
     run().wrong(&["a.pcap cannot be replayed: it is neither pcap nor pcapng", "pcap or pcapng"]);
     let good = snapped(3);

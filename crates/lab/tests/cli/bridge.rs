@@ -11,12 +11,12 @@ use super::link::{aqmkit, signal, text, until};
 #[test]
 fn wrong_arguments_are_named() {
     let desk = Desk::new();
-    desk.run("bridge lo lo --rate 8mbit").wrong(&["both ends"]);
+    desk.run("bridge lo lo --rate 8mbit").wrong(&["both interfaces"]);
     desk.run("bridge lo no-such-if --rate 8mbit").wrong(&["no interface no-such-if", "This machine has"]);
     desk.run("bridge lo eth9").wrong(&["--rate"]);
     desk.run("bridge lo eth9 --rate 8mbit --aqm coddel").wrong(&["did you mean codel?"]);
     desk.run("bridge lo eth9 --rate 8mbit --metrics here").wrong(&["here"]);
-    desk.run("bridge lo eth9 --rate 8mbit --name a/b").wrong(&["is no name"]);
+    desk.run("bridge lo eth9 --rate 8mbit --name a/b").wrong(&["is not a valid name"]);
 }
 
 /// As a user who is not root, where that can be tried.

@@ -118,7 +118,7 @@ fn what_cannot_be_calibrated_is_told_with_its_place() {
     let bulk = wrong(model, "kind = \"bulk\"\nclass = \"tcp\"");
     assert!(bulk.contains("bulk has no population to calibrate"), "{bulk}");
     assert!(wrong("reverse = { rate = \"1mbit\" }", "").contains("has no reverse link"));
-    assert!(wrong("direction = \"reverse\"", "direction = \"back\"").contains("\"back\" is not known"));
+    assert!(wrong("direction = \"reverse\"", "direction = \"back\"").contains("\"back\" is not a known value"));
     let least = wrong(model, "kind = \"cbr\"\nrate = \"4mbit\"");
     assert!(least.contains("no population of there offers 60%") && least.contains("flows = 1 offers"), "{least}");
 }

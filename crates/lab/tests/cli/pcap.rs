@@ -157,7 +157,7 @@ fn a_capture_that_cannot_be_written() {
 fn a_trace_that_cannot_be_used_is_told_with_its_line() {
     let desk = Desk::new();
     desk.write("bad.toml", &TINY.replace("rate = \"2mbit\"", "rate = { trace = \"a.down\" }"));
-    desk.run("run bad.toml").wrong(&["a.down cannot be read", "bad.toml:", "beside the experiment"]);
+    desk.run("run bad.toml").wrong(&["a.down cannot be read", "bad.toml:", "relative to the experiment"]);
     desk.write("a.down", "1\n5\n4\n");
     desk.run("run bad.toml").wrong(&["a.down line 3: 4 ms comes after 5 ms", "stand in order"]);
     desk.write("a.down", "1\nfive\n");

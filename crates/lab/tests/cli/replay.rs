@@ -127,7 +127,7 @@ fn wrong_input_is_named() {
     wrong("replay in.pcap --rate 8mbit --aqm coddel", &["coddel", "did you mean codel?"]);
     wrong("replay in.pcap --rate 8mbit --aqm red:min=9,max=3", &["max"]);
     wrong("replay in.pcap --rate 8mbit --aqm red:maxx=3", &["maxx"]);
-    wrong("replay in.pcap --rate 8mbit --class web", &["\"web\" is no class"]);
+    wrong("replay in.pcap --rate 8mbit --class web", &["\"web\" is not a class"]);
     wrong("replay in.pcap --rate 8mbit --fates x.xlsx", &["x.xlsx", ".parquet or .csv"]);
     for line in ["-o no/where.pcap", "--fates no/where.csv"] {
         let told = desk.run(&format!("replay in.pcap --rate 8mbit {line}"));
@@ -145,10 +145,10 @@ fn nothing_is_written_over_what_is_read_or_written() {
     std::os::unix::fs::symlink("in.pcap", desk.path().join("soft.pcap")).unwrap();
     for out in ["in.pcap", "./dir/../in.pcap", "hard.pcap", "soft.pcap"] {
         desk.run(&format!("replay in.pcap --rate 5mbit -o {out}"))
-            .wrong(&["over the capture", "another file with --out"]);
+            .wrong(&["overwrite the capture", "another file with --out"]);
     }
-    desk.run("replay in.pcap --rate 5mbit --fates both.csv -o ./both.csv").wrong(&["over --out", "with --fates"]);
-    desk.run("replay in.pcap --rate 5mbit -o -").wrong(&["--out - is no file"]);
+    desk.run("replay in.pcap --rate 5mbit --fates both.csv -o ./both.csv").wrong(&["overwrite --out", "with --fates"]);
+    desk.run("replay in.pcap --rate 5mbit -o -").wrong(&["--out - is not possible"]);
     desk.run("replay in.pcap --rate 5mbit -o dir").wrong(&["dir is a directory"]);
     let own = std::fs::File::open(desk.path().join("in.pcap")).unwrap();
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("aqmkit"));

@@ -339,7 +339,7 @@ fn a_published_table_is_three_heat_maps() {
     assert_eq!(heat.matches("<td></td>").count(), 3, "one empty cell in each");
     assert_eq!(heat.matches("class=\"low missed\"").count(), 1, "4.1 for 9.2 packets/s");
     assert!(heat.contains(">-55<"), "{heat}");
-    assert!(heat.contains("CBT-T5.5-HTTP+MPEG-FRED: published 9.2 packets&#x2f;s, here 4.1"), "{heat}");
+    assert!(heat.contains("CBT-T5.5-HTTP+MPEG-FRED: published 9.2 packets&#x2f;s, measured 4.1"), "{heat}");
     let (five, ten) = (heat.find("row\">5<").unwrap(), heat.find("row\">10<").unwrap());
     assert!(five < ten, "rows of numbers are in their order");
     assert!(!rest.contains("CBT-T5.5-HTTP+MPEG-FRED"), "a cell is no row of the list");
