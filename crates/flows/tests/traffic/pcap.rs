@@ -90,7 +90,7 @@ fn prefixes_choose_packets_and_leave_their_times() {
 #[test]
 fn what_cannot_be_sent_is_refused() {
     let refused = |json: &str, lines: &[Line]| prepare(json, lines).err().unwrap().to_string();
-    assert!(refused("{}", &LINES).contains("name a capture"));
+    assert!(refused("{}", &LINES).contains("give a capture"));
     let from = refused(r#"{"file": "a.pcap", "from": "10.0.0.0/33"}"#, &LINES);
     assert!(from.starts_with("from = ") && from.contains("2001:db8::/32"), "{from}");
     let none = refused(r#"{"file": "a.pcap", "to": "10.9.0.0/16"}"#, &LINES);

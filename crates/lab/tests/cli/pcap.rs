@@ -159,7 +159,7 @@ fn a_trace_that_cannot_be_used_is_told_with_its_line() {
     desk.write("bad.toml", &TINY.replace("rate = \"2mbit\"", "rate = { trace = \"a.down\" }"));
     desk.run("run bad.toml").wrong(&["a.down cannot be read", "bad.toml:", "relative to the experiment"]);
     desk.write("a.down", "1\n5\n4\n");
-    desk.run("run bad.toml").wrong(&["a.down line 3: 4 ms comes after 5 ms", "stand in order"]);
+    desk.run("run bad.toml").wrong(&["a.down line 3: 4 ms comes after 5 ms", "ascending order"]);
     desk.write("a.down", "1\nfive\n");
     desk.run("run bad.toml").wrong(&["a.down line 2: \"five\" is not a time"]);
     desk.write("a.down", "0\n");

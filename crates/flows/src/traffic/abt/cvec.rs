@@ -325,7 +325,7 @@ A 6000000 0 0
         assert!(fails("SEQ 1 2 3 4 5 6\n").contains("a number of exchanges"));
         assert!(fails("SEQ 1 1 1 1\n> 5\nc> 5\n").starts_with("x.cvec line 3"));
         assert!(fails("SEQ 1 1 1 1\n> 0\n").contains("from 1 to"));
-        assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two waits"));
+        assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two consecutive waits"));
         assert!(fails("SEQ 1 3 1 1\n> 5\n< 5\n").contains("announces 3 exchanges, but 1 follow"));
         assert!(fails("CONC 1 1 1 1 1\nc> 5\n").contains("announces 1 and 1"));
         assert!(fails("S 1 1 1 1\nI 5 5 5\n").contains("must be 0"));
