@@ -46,4 +46,4 @@ class RunError(RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C: finished runs are kept, and the same call goes on from there."""
+    """Ctrl-C: finished runs are kept, and the same call resumes."""

@@ -41,7 +41,7 @@ _COST = ("engine.cpu_s", "engine.wall_s", "engine.peak_rss_bytes")
 
 
 class Sweep:
-    """What a sweep measured: the same tables as `aqmkit.Results`, read from its directory.
+    """The measurements of a sweep: the same tables as `aqmkit.Results`, read from its directory.
 
     Rows stand in the order of the plan, whatever the order in which runs ended, so the tables do not depend on where the
     sweep was run. What a run cost (CPU seconds, memory) is left out, as it differs each time.
@@ -53,7 +53,7 @@ class Sweep:
             self.manifest: dict[str, Any] = json.loads((self.dir / "manifest.json").read_text())
         except FileNotFoundError:
             raise ExperimentError(
-                f"{self.dir} holds no sweep", "name a directory in which aqmkit.sweep left a manifest.json"
+                f"{self.dir} holds no sweep", "give a directory with a manifest.json of aqmkit.sweep"
             ) from None
 
     @property
@@ -63,7 +63,7 @@ class Sweep:
 
     @property
     def windows(self) -> dict[str, tuple[float, float]]:
-        """The windows of the runs: where they start and end, in seconds."""
+        """The windows of the runs: start and end, in seconds."""
         return {name: (start, end) for name, (start, end) in self.manifest["windows"].items()}
 
     @property
@@ -73,12 +73,12 @@ class Sweep:
 
     @property
     def planned(self) -> int:
-        """How many runs there are to be."""
+        """Number of planned runs."""
         return len(self.manifest["runs"])
 
     @property
     def done(self) -> int:
-        """How many runs are done."""
+        """Number of finished runs."""
         return sum(_is_done(self.dir, self._names, run) for run in self.manifest["runs"])
 
     @property
@@ -141,7 +141,7 @@ def sweep(
     jobs: int | None = None,
     progress: bool = True,
 ) -> Sweep:
-    """Runs an experiment over a grid, and goes on where an earlier call with the same directory was stopped.
+    """Runs an experiment over a grid; resumes an interrupted call with the same directory.
 
     Parameters
     ----------
@@ -150,18 +150,18 @@ def sweep(
     grid
         Values by their paths, as in `Experiment.swept`: every combination is run, each as often as the experiment repeats.
     out
-        The directory. Every worker must see it under this path: on a cluster it lies on a shared file system.
+        The directory. Every worker must see it under this path; on a cluster use a shared file system.
     executor
-        Who runs: None for the cores of this machine; a ``dask.distributed.Client``; or any `concurrent.futures.Executor`.
+        The executor: None for the cores of this machine; a ``dask.distributed.Client``; or any `concurrent.futures.Executor`.
     jobs
-        How many runs at a time on this machine; as many as there are cores when None.
+        Number of parallel runs on this machine; None uses all cores.
     progress
         Whether to show a progress bar.
 
     Raises
     ------
     RunError
-        When runs fail, or a cluster gives them up; the others are done and kept.
+        When runs fail, or a cluster abandons them; the others are done and kept.
     Interrupted
         When Ctrl-C was pressed; finished runs are kept.
 
@@ -200,14 +200,14 @@ def sweep(
                 cancel.set()
             for future in futures:
                 future.cancel()
-            raise Interrupted(f"Stopped. Finished runs are kept in {directory}; the same call goes on from there.") from None
+            raise Interrupted(f"Stopped. Finished runs are kept in {directory}; the same call resumes.") from None
     if failed:
         raise RunError("\n".join(failed))
     return Sweep(directory)
 
 
 def read_sweep(directory: str | os.PathLike[str]) -> Sweep:
-    """What `sweep` left in a directory, even when it has not come to its end.
+    """Reads the results of `sweep` from a directory, also of an incomplete sweep.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def _unpacked(dumped: bytes) -> tuple[Experiment, Path, list[dict[str, Any]]]:
 
 
 def _run(dumped: bytes, index: int, cancel: _aqmkit.Cancel | None) -> None:
-    """One run: what every worker does. The run is kept first; then its tables, of which the one of the runs comes last."""
+    """One run of a worker. It stores the run, then its tables, and the table of runs last."""
     experiment, directory, runs = _unpacked(dumped)
     names = list(experiment.axes)
     outcome, _ = experiment._plan.run_one(index, directory, cancel)
@@ -264,7 +264,7 @@ def _failure(future: Future[None]) -> list[str]:
 
 @contextmanager
 def _executor(executor: Any, jobs: int | None) -> Iterator[tuple[Executor, _aqmkit.Cancel | None]]:
-    """Where runs are submitted, and what stops those on this machine."""
+    """The executor of the runs, and the means to stop local ones."""
     if executor is None:
         # Threads are enough: a run lets go of the interpreter's lock.
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
@@ -292,18 +292,18 @@ def _manifest(experiment: Experiment) -> dict[str, Any]:
 
 
 def _file(directory: Path, table: str, axes: Sequence[str], run: Mapping[str, Any]) -> Path:
-    """Where a table of a run lies."""
+    """Path of a table of a run."""
     parts = [f"{_quoted(axis)}={_quoted(run['labels'][axis])}" for axis in axes]
     return Path(directory, "tables", table, *parts, f"{run['hash'][:32]}.parquet")
 
 
 def _column(axis: str, table: pa.Table) -> str:
-    """The column of an axis, which has another name where a column of values has its own."""
+    """The column of an axis, renamed if a column of values has its name."""
     return f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis
 
 
 def _label(axis: str, table: pa.Table) -> str:
-    """What the column of an axis is to be called in a table that does not have it."""
+    """The name for the column of an axis in a table without it."""
     return f"axis.{axis}" if axis in table.column_names else axis
 
 
@@ -317,7 +317,7 @@ def _is_done(directory: Path, axes: Sequence[str], run: Mapping[str, Any]) -> bo
 
 
 def _replace(file: Path, write: Any) -> None:
-    """Writes a file whole or not at all."""
+    """Writes a file atomically."""
     handle, name = tempfile.mkstemp(prefix=".aqmkit-", dir=file.parent)
     os.close(handle)
     try:

@@ -1,7 +1,7 @@
 //! Running a plan: all runs on all cores, with the same results for any number of jobs.
 //!
-//! Runs that the [`Store`] has are not done again. Results stand in the order of the plan, whatever the order
-//! in which runs ended. A run that fails, or panics, fails alone.
+//! Runs in the [`Store`] are not repeated. Results are in the order of the plan, whatever the order of
+//! completion. A run that fails or panics does not affect others.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -175,7 +175,7 @@ pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
         }
         Kept::Broken(why) => {
             how.watch
-                .note(&format!("{}: its stored result does not read ({why}); it is run again", name(work.labels())));
+                .note(&format!("{}: its stored result cannot be read ({why}); it is run again", name(work.labels())));
         }
         Kept::Missing => {}
     }
@@ -183,7 +183,7 @@ pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     let mut output = watched(work, how)?;
     output.engine = Engine { packets: output.engine.packets, events: output.engine.events, ..meter.cost() };
     if let Err(e) = how.store.save(work.hash(), &output) {
-        how.watch.note(&format!("{}: its result cannot be kept: {e}", name(work.labels())));
+        how.watch.note(&format!("{}: its result cannot be stored: {e}", name(work.labels())));
     }
     how.watch.ended(work.labels(), false);
     Ok(output)
@@ -215,7 +215,7 @@ fn guarded(run: impl FnOnce() -> Result<Output, Stop>) -> Result<Output, Stop> {
     PANIC.set(Some(String::new()));
     let result = panic::catch_unwind(AssertUnwindSafe(run));
     let said = PANIC.take().unwrap_or_default();
-    result.unwrap_or_else(|_| Err(Stop::Failed(format!("a fault of aqmkit: {said}"))))
+    result.unwrap_or_else(|_| Err(Stop::Failed(format!("internal error: {said}"))))
 }
 
 /// Panics of runs are kept in words; others are reported as before.

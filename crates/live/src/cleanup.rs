@@ -1,9 +1,9 @@
-//! The record of a running link or bridge, and what is done about those that were killed.
+//! The record of a running link or bridge, and the cleanup after a kill.
 //!
-//! Namespaces and devices of a link are held by file descriptors only, so they go with the last process that is in them. What can
-//! stay behind are processes that a command had started. A bridge leaves offloads of its interfaces switched off. The record says
-//! where to look for either; it is locked while its link or bridge runs, so that a record without a lock is one of a process that
-//! was killed.
+//! Namespaces and devices of a link are held by file descriptors only, so they disappear with the last
+//! process in them. Processes that a command had started may remain, and a killed bridge leaves offloads of
+//! its interfaces disabled. The record identifies both; it is locked while its link or bridge runs, so that
+//! a record without a lock is one of a process that was killed.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Seek, Write};

@@ -1,7 +1,7 @@
 //! The disciplines of aqmkit on live Linux traffic.
 //!
-//! The same `Box<dyn Qdisc<P>>` that runs in the simulator stands here between two network namespaces, so that
-//! the kernel's own TCP crosses it.
+//! The `Box<dyn Qdisc<P>>` of the simulator runs here between two network namespaces and carries the
+//! kernel's TCP.
 
 pub mod bottleneck;
 pub mod bounds;

@@ -105,11 +105,11 @@ impl Empirical {
             let error = |want: &str| TrafficError::line(file, i + 1, line, want);
             let fields: Vec<f64> = line.split_whitespace().map_while(|f| f.parse().ok()).collect();
             let [value, _, p] = fields[..] else {
-                return Err(error("it must be three numbers: value, count, cumulative probability"));
+                return Err(error("it must have three numbers: value, count, cumulative probability"));
             };
             let (last_p, last) = points.last().copied().unwrap_or((0.0, f64::NEG_INFINITY));
             if line.split_whitespace().count() != 3 || !value.is_finite() || value < 0.0 || value <= last {
-                return Err(error("values must be three to a line, not negative, and rise from line to line"));
+                return Err(error("each line must have three non-negative values, and the first must increase"));
             }
             if !(p > last_p && p <= 1.0 + 1e-6) {
                 return Err(error("the cumulative probability must rise from line to line, up to 1"));
@@ -261,7 +261,7 @@ mod tests {
             Empirical::parse("x", "1 3 0.75\n\n2 1 1.0\n"),
             Ok(Empirical::from_counts(&[(1.0, 3.0), (2.0, 1.0)]))
         );
-        assert!(fails("1 3 0.75\nnonsense\n").starts_with("x.cdf line 2 = \"nonsense\" cannot be"));
+        assert!(fails("1 3 0.75\nnonsense\n").starts_with("x.cdf line 2 = \"nonsense\" is not valid"));
         assert!(fails("1 3 0.75\n2 1 0.5\n").contains("must rise"));
         assert!(fails("2 3 0.75\n1 1 1\n").contains("line 2"));
         assert!(fails("1 3 0.75").contains("end at 1"));

@@ -29,7 +29,8 @@ impl MahTables {
     /// When a text is missing or is not a table, with the file and the line.
     pub fn parse(texts: &[&str]) -> Result<Self, TrafficError> {
         let table = |i: usize| {
-            let text = texts.get(i).ok_or_else(|| TrafficError::new("data", FILES[i], "the file must be read"))?;
+            let text =
+                texts.get(i).ok_or_else(|| TrafficError::new("data", FILES[i], "the file must be loaded first"))?;
             Empirical::parse(FILES[i], text)
         };
         Ok(MahTables { request: table(0)?, reply: table(1)?, files: table(2)?, stay: table(3)?, think: table(4)? })

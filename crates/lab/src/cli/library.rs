@@ -45,7 +45,7 @@ pub fn checked(exp: &Experiment) -> Result<Published, Failure> {
 /// # Errors
 /// When a file of them is wrong.
 pub fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
-    let help = "aqmkit reproduce --null --record DIR writes it anew";
+    let help = "aqmkit reproduce --null --record DIR writes it again";
     let mut all = Outcomes::default();
     gather(null_test::FILE, file, help, |text| Outcomes::parse(text).map(|rows| all.extend(rows)))?;
     Ok(all)
@@ -56,7 +56,7 @@ pub fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
 /// # Errors
 /// When a file of them is wrong.
 pub fn records() -> Result<Records, Failure> {
-    let help = "aqmkit reproduce --record DIR writes it anew";
+    let help = "aqmkit reproduce --record DIR writes it again";
     let mut all = Records::default();
     gather(recorded::FILE, None, help, |text| Records::parse(text).map(|rows| all.extend(rows)))?;
     Ok(all)
@@ -75,7 +75,7 @@ impl Directory {
             return Ok(Directory(path.to_owned()));
         }
         let what = format!("{} has no {PUBLISHED}", path.display());
-        wrong(what, "name the directory of the experiments: --record experiments")
+        wrong(what, "give the directory of the experiments: --record experiments")
     }
 
     /// Keeps the verdicts of an experiment in the place of those of the same scale.
@@ -101,17 +101,16 @@ impl Directory {
     fn read<T: Default>(&self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
         let path = self.0.join(name);
         match std::fs::read_to_string(&path) {
-            Ok(text) => parse(&text).or_else(|e| wrong(format!("{}: {e}", path.display()), "delete it to begin anew")),
+            Ok(text) => parse(&text).or_else(|e| wrong(format!("{}: {e}", path.display()), "delete it to start again")),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(T::default()),
-            Err(e) => wrong(format!("{} cannot be read: {e}", path.display()), "it is a file of text"),
+            Err(e) => wrong(format!("{} cannot be read: {e}", path.display()), "it must be a text file"),
         }
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.0.join(name);
-        std::fs::write(&path, text).or_else(|e| {
-            wrong(format!("{} cannot be written: {e}", path.display()), "name a directory that can be written to")
-        })
+        std::fs::write(&path, text)
+            .or_else(|e| wrong(format!("{} cannot be written: {e}", path.display()), "choose a writable directory"))
     }
 }
 

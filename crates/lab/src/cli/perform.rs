@@ -78,7 +78,8 @@ fn note_replaced(exp: &Experiment, store: &Store, talk: Talk) {
     if talk != Talk::Quiet && (&before.title, &before.source) != (&exp.title, &exp.source) {
         let dir = store.dir().display();
         say::tell(&format!(
-            "note: {dir} held the results of {:?}: its tables and its report are replaced, its runs are kept; --out names another directory",
+            "note: {dir} contains results of {:?}: its tables and report are replaced, its runs are kept; use --out \
+             for another directory",
             before.title
         ));
     }
@@ -135,7 +136,7 @@ pub(super) fn html(
 
 fn stopped(outcome: &Outcome, planned: usize, dir: &Path) -> String {
     format!(
-        "Stopped. {} of {planned} runs are done and kept in {}; the same command goes on from there.",
+        "Stopped. {} of {planned} runs are done and kept in {}; the same command resumes.",
         outcome.done.len(),
         dir.display()
     )

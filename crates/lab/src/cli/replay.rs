@@ -53,16 +53,16 @@ pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let told = Told { input: name, setup: &setup, replayed: &replayed, top: args.top, wall_s };
     say::print(&if args.json { told.json()? } else { told.text() })?;
     match &replayed.damage {
-        None if stopped => Err(Failure::Stopped("Stopped: this is of what was read until then.".to_owned())),
+        None if stopped => Err(Failure::Stopped("Stopped: the summary covers the packets read so far.".to_owned())),
         None => Ok(()),
         Some(damage) => wrong(
             format!("{}: byte {}: {}", args.input.display(), damage.offset, damage.what),
-            format!("the {} packets before it were replayed; the rest is lost", replayed.window.total.offered_packets),
+            format!("the {} packets before it were replayed, the rest was not", replayed.window.total.offered_packets),
         ),
     }
 }
 
-const CAPTURE: &str = "name a capture: a file of tcpdump, Wireshark or dumpcap (.pcap, .pcapng)";
+const CAPTURE: &str = "give a capture of tcpdump, Wireshark or dumpcap (.pcap, .pcapng)";
 
 /// Packets between two looks at the progress.
 const PULSE: u64 = 4096;
@@ -111,7 +111,7 @@ fn reason(error: &ExportError) -> String {
 }
 
 fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    let right = "choose another file, or write none";
+    let right = "choose another file, or leave it out";
     Failure::Problem(Problem::new(format!("{} cannot be written: {error}", path.display())).right(right))
 }
 

@@ -55,7 +55,8 @@ pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
         (false, true) => Ok(say::print(&format!("Written anew: {}", old.join(", ")))?),
         (false, false) => {
             say::tell(&format!(
-                "error: {} has numbers that are not those kept beside the experiments\n  aqmkit scoreboard --update writes them anew",
+                "error: {} has numbers that differ from those kept beside the experiments\n  aqmkit scoreboard \
+                 --update writes them again",
                 old.join(", ")
             ));
             Err(Failure::Missed)

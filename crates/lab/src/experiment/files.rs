@@ -103,5 +103,5 @@ impl Files {
 
 fn unreadable(path: &Path, error: &io::Error) -> Problem {
     Problem::new(format!("{} cannot be read: {error}", path.display()))
-        .right("files are looked for beside the experiment file")
+        .right("file names are relative to the experiment file")
 }

@@ -142,7 +142,7 @@ impl Diagnostic for Problem {
 pub(super) fn suggest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if known.is_empty() {
-        return "there are none here".to_owned();
+        return "none are allowed here".to_owned();
     }
     let list = known.join(", ");
     match nearest(got, known.iter().copied()) {

@@ -70,7 +70,7 @@ impl Published {
             let row: Row = record.map_err(|e| e.to_string())?;
             row.check().map_err(|what| format!("{}: {what}", row.id))?;
             if let Some(twice) = rows.insert(row.id.clone(), row) {
-                return Err(format!("{} stands there twice", twice.id));
+                return Err(format!("{} occurs twice", twice.id));
             }
         }
         Ok(Published(rows))

@@ -48,7 +48,7 @@ mod tests {
 
     #[track_caller]
     fn is(got: f64, wanted: f64) {
-        assert!((got - wanted).abs() < 1e-9, "{got} in place of {wanted}");
+        assert!((got - wanted).abs() < 1e-9, "{got} instead of {wanted}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum CtlError {
     /// Nothing of this name runs.
-    #[error("nothing called {0} runs")]
+    #[error("nothing named {0} is running")]
     NotRunning(String),
     /// The change was refused.
     #[error("{0}")]

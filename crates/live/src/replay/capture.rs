@@ -36,14 +36,14 @@ pub struct Record<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is something else.
-    #[error("it is no capture: it begins neither as pcap nor as pcapng")]
+    #[error("it is neither pcap nor pcapng")]
     NotACapture,
     /// The file is empty.
     #[error("it is empty")]
     Empty,
     /// A link that is not understood.
     #[error(
-        "packet {number} is of link type {link_type}, which is not known; known are Ethernet (1), raw IP (101, 228, \
+        "packet {number} is of link type {link_type}, which is not supported; supported are Ethernet (1), raw IP (101, 228, \
          229), BSD loopback (0, 108) and Linux cooked (113, 276)"
     )]
     LinkType {
@@ -53,7 +53,7 @@ pub enum CaptureError {
         link_type: i32,
     },
     /// A packet of an interface that the file does not describe, or not yet.
-    #[error("packet {number} is of interface {interface}, but the capture describes {described} before it")]
+    #[error("packet {number} is from interface {interface}, but only {described} described before it")]
     NoInterface {
         /// The packet.
         number: u64,
@@ -63,7 +63,7 @@ pub enum CaptureError {
         described: usize,
     },
     /// A packet without time.
-    #[error("packet {number} has no time (a Simple Packet Block), so nobody knows when it came")]
+    #[error("packet {number} has no time stamp (a Simple Packet Block)")]
     NoTime {
         /// The packet.
         number: u64,
@@ -121,7 +121,7 @@ pub fn read<E: From<CaptureError>>(
             }
             Err(PcapError::UnexpectedEof) => return damaged("the file ends in the middle of a packet"),
             Err(PcapError::ReadError) => return Err(CaptureError::Read(io::ErrorKind::Other.into()).into()),
-            Err(_) => return damaged("this is no block of a capture"),
+            Err(_) => return damaged("this is not a valid block"),
         }
     }
 }

@@ -142,7 +142,7 @@ fn what_is_no_capture_is_refused() {
     let astray =
         [section(false), interface(false, 1, 6), enhanced(false, 0, 1, &[0; 40]), enhanced(false, 5, 1, &[0; 40])];
     let told = refused(&astray.concat()).to_string();
-    assert_eq!(told, "packet 2 is of interface 5, but the capture describes 1 before it");
+    assert_eq!(told, "packet 2 is from interface 5, but only 1 described before it");
     let bare = [section(false), enhanced(false, 0, 1, &[0; 40])].concat();
     assert!(matches!(refused(&bare), CaptureError::NoInterface { number: 1, interface: 0, described: 0 }));
     let simple =
@@ -162,7 +162,7 @@ fn one_file_cannot_hold_two_kinds_of_links() {
     ];
     let error = run(&file.concat(), &link("fifo", "{}")).unwrap_err();
     let ReplayError::Stopped(Wrong::Output(error)) = error else { panic!("{error:?}") };
-    assert!(error.to_string().ends_with("the capture holds 1 and 101"), "{error}");
+    assert!(error.to_string().ends_with("the capture has 1 and 101"), "{error}");
 }
 
 proptest! {

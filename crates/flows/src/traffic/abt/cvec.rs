@@ -119,7 +119,7 @@ impl Open {
         if words.len() != want && words.len() + 1 != want && words.len() + 2 != want {
             let counts = if concurrent { "two numbers of data units" } else { "a number of exchanges" };
             return Err(format!(
-                "after the word there must be a start in microseconds, {counts}, and up to two identifiers"
+                "the keyword must be followed by a start in microseconds, {counts}, and up to two identifiers"
             ));
         }
         let first = number(words[0], MAX_WAIT)?;
@@ -186,7 +186,7 @@ impl Open {
     fn unit(&mut self, from: Side, rest: &[&str]) -> Result<(), Wanted> {
         let bytes = numbers(rest, 1..=1)?[0];
         if bytes == 0 || bytes > MAX_BYTES {
-            return Err(format!("a data unit has from 1 to {MAX_BYTES} bytes"));
+            return Err(format!("a data unit must have from 1 to {MAX_BYTES} bytes"));
         }
         let slot = if self.concurrent && from == Side::Acceptor { 1 } else { 0 };
         let wait_us = self.pending[slot].take().unwrap_or(0);
@@ -199,10 +199,10 @@ impl Open {
     fn wait(&mut self, slot: usize, rest: &[&str]) -> Result<(), Wanted> {
         let wait = numbers(rest, 1..=1)?[0];
         if wait > MAX_WAIT {
-            return Err(format!("a wait has {MAX_WAIT} microseconds at most"));
+            return Err(format!("a wait must be at most {MAX_WAIT} microseconds"));
         }
         if self.pending[slot].replace(wait).is_some() {
-            return Err("two waits follow each other".to_owned());
+            return Err("there must not be two consecutive waits".to_owned());
         }
         Ok(())
     }
@@ -227,7 +227,7 @@ fn number(word: &str, most: u64) -> Result<u64, Wanted> {
 
 fn numbers(words: &[&str], count: std::ops::RangeInclusive<usize>) -> Result<Vec<u64>, Wanted> {
     if !count.contains(&words.len()) {
-        return Err(format!("after the word there must be {} numbers at most, and one at least", count.end()));
+        return Err(format!("the keyword must be followed by 1 to {} numbers", count.end()));
     }
     words.iter().map(|w| number(w, u64::MAX)).collect()
 }
@@ -325,7 +325,7 @@ A 6000000 0 0
         assert!(fails("SEQ 1 2 3 4 5 6\n").contains("a number of exchanges"));
         assert!(fails("SEQ 1 1 1 1\n> 5\nc> 5\n").starts_with("x.cvec line 3"));
         assert!(fails("SEQ 1 1 1 1\n> 0\n").contains("from 1 to"));
-        assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two waits"));
+        assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two consecutive waits"));
         assert!(fails("SEQ 1 3 1 1\n> 5\n< 5\n").contains("announces 3 exchanges, but 1 follow"));
         assert!(fails("CONC 1 1 1 1 1\nc> 5\n").contains("announces 1 and 1"));
         assert!(fails("S 1 1 1 1\nI 5 5 5\n").contains("must be 0"));

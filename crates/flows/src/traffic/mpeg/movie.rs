@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let fails = |text: &str| parse("t.txt", text, &GOP).unwrap_err().to_string();
-        assert!(fails("I 5\nX 5").starts_with("t.txt line 2 = \"X 5\" cannot be"));
+        assert!(fails("I 5\nX 5").starts_with("t.txt line 2 = \"X 5\" is not valid"));
         assert!(fails("I 5\n5").contains("columns of line 1"));
         assert!(fails("I 5\n\nB 0").starts_with("t.txt line 3"));
         assert!(fails("I 5 7\nB 4 6").contains("2 fall"));

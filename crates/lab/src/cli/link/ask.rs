@@ -22,7 +22,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
             let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(args.rate) else {
                 return wrong(
                     format!("{name} has no rate"),
-                    "write --rate 40mbit, or a --trace, or both --down-rate and --up-rate",
+                    "give --rate 40mbit, --trace FILE, or both --down-rate and --up-rate",
                 );
             };
             let aqm = queue::spec(aqm.as_deref().unwrap_or(&args.aqm), None)?;
@@ -51,7 +51,7 @@ fn read_trace(file: &Path) -> Result<Arc<Trace>, Failure> {
     let name = file.display().to_string();
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(e) => return wrong(format!("{name} cannot be read: {e}"), "name a trace of delivery opportunities"),
+        Err(e) => return wrong(format!("{name} cannot be read: {e}"), "give a file of delivery opportunities"),
     };
     match Trace::parse(&name, &text) {
         Ok(trace) => Ok(Arc::new(trace)),

@@ -84,8 +84,8 @@ impl Fates {
                 Ok(Fates::Parquet(Box::new(Columns::new(file()?).map_err(|e| ExportError::new(path, e))?)))
             }
             _ => wrong(
-                format!("{} is no table that can be written", path.display()),
-                "write --fates with a file that ends in .parquet or .csv",
+                format!("{} is not a supported table format", path.display()),
+                "the file of --fates must end in .parquet or .csv",
             ),
         }
     }
