@@ -7,6 +7,7 @@ pub mod clock;
 pub mod experiment;
 pub mod export;
 pub mod formula;
+pub mod full;
 pub mod live;
 pub mod near;
 pub mod null_test;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::fail::{Failure, wrong};
 use crate::experiment::{Experiment, library_files};
+use crate::export::put;
+use crate::full;
 use crate::null_test::{self, Outcomes};
 use crate::recorded::{self, Records};
 use crate::results::Results;
@@ -109,9 +111,7 @@ impl Directory {
 
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.0.join(name);
-        std::fs::write(&path, text).or_else(|e| {
-            wrong(format!("{} cannot be written: {e}", path.display()), "name a directory that can be written to")
-        })
+        put(&path, text).map_err(|e| Failure::unwritten(&e, full::RESULTS, "name a directory that can be written to"))
     }
 }
 

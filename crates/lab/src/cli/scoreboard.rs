@@ -8,6 +8,8 @@ use super::fail::{Failure, wrong};
 use super::library;
 use super::say;
 use crate::experiment::{Experiment, Overrides, Scale, catalogue};
+use crate::export::put;
+use crate::full;
 use crate::report::markdown;
 use crate::report::scoreboard::lines;
 use crate::report::terminal::{self, Screen};
@@ -46,8 +48,7 @@ pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
         }
         old.push(path.display().to_string());
         if args.check.is_empty() {
-            std::fs::write(path, new)
-                .or_else(|e| wrong(format!("{} cannot be written: {e}", path.display()), "it is a file"))?;
+            put(path, &new).map_err(|e| Failure::unwritten(&e, full::FILE, "it is a file"))?;
         }
     }
     match (old.is_empty(), args.check.is_empty()) {

@@ -12,7 +12,7 @@ mod tables;
 use std::io::Write;
 use std::path::Path;
 
-pub use atomic::{Temporary, write_atomically};
+pub use atomic::{Temporary, put, write_atomically};
 pub use batches::{Kind, runs, table, verdicts};
 pub use columns::Table;
 pub use columns::settings as parquet_settings;
