@@ -1,5 +1,6 @@
 //! From an experiment file to a verdict.
 
+pub mod bounded;
 pub mod calibrate;
 pub mod capture;
 pub mod cli;

@@ -1,10 +1,10 @@
 //! What lies beside the experiments: published values, outcomes of the null test, verdicts.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::fail::{Failure, wrong};
-use crate::experiment::{Experiment, library_files};
+use crate::bounded;
+use crate::experiment::{Experiment, Problem, library_files};
 use crate::export::put;
 use crate::full;
 use crate::null_test::{self, Outcomes};
@@ -102,10 +102,10 @@ impl Directory {
 
     fn read<T: Default>(&self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
         let path = self.0.join(name);
-        match std::fs::read_to_string(&path) {
+        match bounded::text(&path, &bounded::ROWS) {
             Ok(text) => parse(&text).or_else(|e| wrong(format!("{}: {e}", path.display()), "delete it to begin anew")),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(T::default()),
-            Err(e) => wrong(format!("{} cannot be read: {e}", path.display()), "it is a file of text"),
+            Err(e) if e.is_missing() => Ok(T::default()),
+            Err(e) => Err(Problem::from(e).into()),
         }
     }
 
@@ -121,7 +121,7 @@ fn gather(
     help: &str,
     mut take: impl FnMut(&str) -> Result<(), String>,
 ) -> Result<(), Failure> {
-    for (path, text) in library_files(name, file) {
+    for (path, text) in library_files(name, file)? {
         if let Err(e) = take(&text) {
             return wrong(format!("{}: {e}", path.display()), help);
         }

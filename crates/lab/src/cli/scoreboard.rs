@@ -7,7 +7,8 @@ use super::documents::renewed;
 use super::fail::{Failure, wrong};
 use super::library;
 use super::say;
-use crate::experiment::{Experiment, Overrides, Scale, catalogue};
+use crate::bounded;
+use crate::experiment::{Experiment, Overrides, Problem, Scale, catalogue};
 use crate::export::put;
 use crate::full;
 use crate::report::markdown;
@@ -24,10 +25,10 @@ const LIVE: &str = "live/";
 /// # Errors
 /// When an experiment or a file beside it is wrong, a document asks for a number that there is not, or with `--check` has another one.
 pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
-    let shown = kept(args.scale.into())?;
-    let refs: Vec<&Results> = shown.iter().collect();
     let documents: Vec<&Path> = args.update.iter().chain(&args.check).map(AsRef::as_ref).collect();
     if documents.is_empty() {
+        let shown = kept(args.scale.into())?;
+        let refs: Vec<&Results> = shown.iter().collect();
         let text = if args.json {
             let (sources, all) = lines(&refs);
             serde_json::to_string_pretty(&serde_json::json!({ "sources": sources, "all": all }))?
@@ -36,11 +37,12 @@ pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
         };
         return Ok(say::print(&text)?);
     }
+    let read = |path: &Path| bounded::text(path, &bounded::DOCUMENT);
+    let texts = documents.iter().map(|path| read(path).map_err(|e| Problem::from(e).right("name a document")));
+    let texts = texts.collect::<Result<Vec<_>, _>>()?;
     let both = [kept(Scale::Quick)?, kept(Scale::Full)?];
     let mut old = Vec::new();
-    for path in documents {
-        let text = std::fs::read_to_string(path)
-            .or_else(|e| wrong(format!("{} cannot be read: {e}", path.display()), "name a document"))?;
+    for (path, text) in documents.into_iter().zip(texts) {
         let new = renewed(&text, |name| markdown::number(name, &both[0], &both[1]));
         let new = new.or_else(|e| wrong(format!("{}: {e}", path.display()), markdown::KNOWN))?;
         if new == text {

@@ -148,6 +148,8 @@ fn what_is_no_capture_is_refused() {
     let simple =
         [section(false), interface(false, 1, 6), block(false, 3, &[[60, 0, 0, 0].to_vec(), vec![0; 60]].concat())];
     assert!(matches!(refused(&simple.concat()), CaptureError::NoTime { number: 1 }));
+    let many = [section(false), interface(false, 1, 6).repeat((1 << 16) + 1)].concat();
+    assert!(matches!(refused(&many), CaptureError::Interfaces));
 }
 
 #[test]
