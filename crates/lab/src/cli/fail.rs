@@ -82,14 +82,14 @@ impl From<Problem> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unwritable { ref dir, ref cause } if full::is(cause) => {
-                Failure::without_room(dir, &full::reason(cause), full::RESULTS)
+            StoreError::Unwritable { dir, cause } if full::is(&cause) => {
+                Failure::without_room(&dir, &full::reason(&cause), full::RESULTS)
             }
             StoreError::Unwritable { .. } => {
                 Failure::Problem(Problem::new(error.to_string()).right("choose another directory with --out"))
             }
-            StoreError::Unreadable { .. } => {
-                Failure::Problem(Problem::new(error.to_string()).right("name a directory in which aqmkit left results"))
+            StoreError::Unreadable(unread) => {
+                Failure::Problem(Problem::from(unread).right("name a directory in which aqmkit left results"))
             }
         }
     }

@@ -6,6 +6,7 @@ mod again;
 mod bridge;
 mod calibrate;
 mod documents;
+mod files;
 mod full;
 mod good;
 mod help;
