@@ -279,8 +279,8 @@ mod tests {
         let told = fails("1 3 0.75\n1e300 1 1\n");
         assert!(told.starts_with("x.cdf line 2") && told.ends_with("a value must be at most 1000000"), "{told}");
         for count in ["-1", "NaN", "inf", "1e300"] {
-            let told = fails(&format!("1 3 0.75\n\n2 {count} 1\n"));
-            assert!(told.starts_with("x.cdf line 3") && told.contains("the count in the middle"), "{told}");
+            let counted = fails(&format!("1 3 0.75\n\n2 {count} 1\n"));
+            assert!(counted.starts_with("x.cdf line 3") && counted.contains("the count in the middle"), "{counted}");
         }
     }
 

@@ -28,9 +28,9 @@ fn what_is_above_a_bound_is_told_with_its_line() {
         (what.as_str(), right.as_str()),
         ("a.txt line 5: a note has 4 lines at most", "cut it into several; a note is short")
     );
-    let (what, right) = refused("1234567\n".repeat(6).as_bytes());
-    assert_eq!(what, "a.txt: it has 48 bytes, and a note has 40 bytes at most");
-    assert!(right.starts_with("name another file"), "{right}");
+    let (large, help) = refused("1234567\n".repeat(6).as_bytes());
+    assert_eq!(large, "a.txt: it has 48 bytes, and a note has 40 bytes at most");
+    assert!(help.starts_with("name another file"), "{help}");
 }
 
 #[test]

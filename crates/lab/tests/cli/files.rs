@@ -104,8 +104,8 @@ fn a_gigabyte_of_zeros_is_refused_in_a_directory_of_results() {
     desk.run_in_little_memory("report results/tiny").wrong(&["results.json line 1: it holds a byte of zero"]);
     desk.run("-q run tiny.toml").good();
     desk.zeros("results/tiny/runs/parameters.json");
-    let told = desk.run_in_little_memory("report results/tiny");
-    assert!(told.code == 0 && told.err.contains("parameters.json line 1: it holds a byte of zero"), "{told:?}");
+    let noted = desk.run_in_little_memory("report results/tiny");
+    assert!(noted.code == 0 && noted.err.contains("parameters.json line 1: it holds a byte of zero"), "{noted:?}");
     desk.run("-q run tiny.toml").good();
     desk.zeros(desk.run_files()[0].strip_prefix(desk.path()).unwrap().to_str().unwrap());
     let told = desk.run_in_little_memory("report results/tiny");
@@ -122,8 +122,8 @@ fn a_run_that_unpacks_to_gigabytes_is_told_and_run_again() {
     std::fs::write(&desk.run_files()[1], encoder.finish().unwrap()).unwrap();
     let told = desk.run_in_little_memory("report results/tiny");
     assert!(told.code == 0 && told.err.contains("it unpacks to more than 1 GiB"), "{told:?}");
-    let told = desk.run_in_little_memory("run tiny.toml --jobs 1");
-    assert!(told.code == 0 && told.err.contains("it is run again"), "{told:?}");
+    let again = desk.run_in_little_memory("run tiny.toml --jobs 1");
+    assert!(again.code == 0 && again.err.contains("it is run again"), "{again:?}");
     assert_eq!(desk.run("report results/tiny").code, 0);
 }
 

@@ -9,9 +9,9 @@ const DISK: &str = "mkdir -p out && mount -t tmpfs -o size=$SIZE tmpfs out";
 
 /// Runs a line of the shell where `out` is a disk of this size and `aqmkit` the command; nothing where the machine allows no such disk.
 fn on_a_small_disk(desk: &Desk, size: &str, line: &str) -> Option<Told> {
-    let shell = |line: &str| {
+    let shell = |script: &str| {
         let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", line]);
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
         command.current_dir(desk.path()).env_remove("AQMKIT_EXPERIMENTS").env("NO_COLOR", "1").env("SIZE", size);
         command.env("AQMKIT", env!("CARGO_BIN_EXE_aqmkit")).output().ok()
     };
@@ -74,11 +74,11 @@ fn a_capture_that_does_not_fit_says_what_to_do() {
     desk.run("-q run tiny.toml --pcap a.pcap").good();
     std::os::unix::fs::symlink("/dev/full", desk.path().join("full.csv")).unwrap();
     for (argument, file) in [("--out", "/dev/full"), ("--fates", "full.csv")] {
-        let told = desk.run(&format!("replay a.pcap --aqm fifo --rate 1mbit {argument} {file}"));
-        assert_eq!((told.code, told.out.as_str()), (3, ""), "{told:?}");
+        let full = desk.run(&format!("replay a.pcap --aqm fifo --rate 1mbit {argument} {file}"));
+        assert_eq!((full.code, full.out.as_str()), (3, ""), "{full:?}");
         assert!(
-            told.err.contains(&format!("{file} cannot be written: ")) && told.err.contains("make room"),
-            "{told:?}"
+            full.err.contains(&format!("{file} cannot be written: ")) && full.err.contains("make room"),
+            "{full:?}"
         );
     }
 }

@@ -119,9 +119,9 @@ impl Open {
     fn new(line: usize, text: &str, concurrent: bool, alternative: bool, words: &[&str]) -> Result<Open, Wanted> {
         let counts = if concurrent { 2 } else { 1 };
         if words.len() != 1 + counts + 2 {
-            let counts = if concurrent { "two numbers of data units" } else { "a number of exchanges" };
+            let named = if concurrent { "two numbers of data units" } else { "a number of exchanges" };
             return Err(format!(
-                "after the word there must be a start in microseconds, {counts}, two identifiers, and nothing else on the line"
+                "after the word there must be a start in microseconds, {named}, two identifiers, and nothing else on the line"
             ));
         }
         let first = number(words[0], MAX_WAIT)?;
