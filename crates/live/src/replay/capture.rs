@@ -107,6 +107,7 @@ pub fn read<E: From<CaptureError>>(
         let offset = reader.consumed() as u64;
         let damaged = |what: &str| Ok(Some(Damage { offset, what: what.to_owned() }));
         match reader.next() {
+            Ok((_, block)) if is_hollow(&block) => return damaged("a packet of no bytes: no network has such packets"),
             Ok((size, block)) => {
                 if let Some(record) = state.record(&block, offset)? {
                     act(record)?;
@@ -129,6 +130,11 @@ pub fn read<E: From<CaptureError>>(
             Err(_) => return damaged("this is no block of a capture"),
         }
     }
+}
+
+/// Whether a block is made of zeros, as where a file was given its size before it was written: a long one would be read for minutes.
+fn is_hollow(block: &PcapBlockOwned<'_>) -> bool {
+    matches!(block, PcapBlockOwned::Legacy(packet) if packet.caplen == 0 && packet.origlen == 0)
 }
 
 enum More {
