@@ -105,7 +105,7 @@ pub const RESULTS: Bound = Bound {
     bytes: GIB,
     line: GIB,
     lines: 100_000_000,
-    form: "results.json is what aqmkit left in a directory of results",
+    form: "the command that made results.json writes it anew from the stored runs",
 };
 
 /// The notes that stand beside stored runs.
@@ -252,7 +252,11 @@ pub fn json<T: DeserializeOwned>(path: &Path, bound: &Bound) -> Result<T, Unread
 #[must_use]
 pub fn not_json(file: &str, error: &serde_json::Error, bound: &Bound) -> Unread {
     let line = u64::try_from(error.line()).ok().filter(|&n| n > 0);
-    Unread::Refused { file: file.to_owned(), line, what: error.to_string(), right: bound.form.to_owned() }
+    let told = error.to_string();
+    // The line is told once, before.
+    let why = told.rsplit_once(" at line ").map_or(told.as_str(), |(why, _)| why);
+    let what = format!("{why}, at column {}", error.column());
+    Unread::Refused { file: file.to_owned(), line, what, right: bound.form.to_owned() }
 }
 
 /// Refuses a text that was handed over and is larger than a file of its kind may be.
