@@ -428,6 +428,27 @@ fn ared_moves_max_p_out_of_band_only() {
     assert_eq!((after(23, 0.51), after(17, 0.009)), (0.51, 0.009), "top and bottom");
 }
 
+/// Weight 1 and `max_p` 1: between the thresholds of 2 and 4, and on the gentle ramp up to 8, packets are marked or dropped.
+#[test]
+fn ared_drops_what_it_could_mark_above_a_threshold() {
+    let dropped = |rules: &str| {
+        let mut b =
+            Bench::new("ared", &format!(r#"{{"min": 2, "max": 4, "weight": 1.0, "max_p": 1.0, "ecn": true{rules}}}"#));
+        while b.queue.backlog().packets < 4 {
+            b.offer(Ecn::Ect0, 1);
+        }
+        let drops = |b: &Bench| b.queue.stats().drops();
+        let before = drops(&b);
+        for _ in 0..3 {
+            b.offer(Ecn::Ect0, 1);
+        }
+        drops(&b) - before
+    };
+    assert_eq!((dropped(""), dropped(r#", "harddrop_from": 1"#)), (0, 3));
+    assert_eq!(dropped(r#", "harddrop_from": 1, "harddrop": false"#), 0);
+    assert_eq!(dropped(r#", "harddrop_from": 1.5"#), 1, "marked at averages of 4 and 5, dropped at 6");
+}
+
 #[test]
 fn fengs_red_moves_max_p_at_crossings() {
     let json = r#"{"min": 2, "max": 4, "weight": 1.0, "max_p": 0.12, "variant": "feng"}"#;

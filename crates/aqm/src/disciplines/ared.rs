@@ -40,7 +40,8 @@
 //! | `avpkt` | | size | the link's mean | typical packet: C in packets per second, and the scale of byte mode |
 //! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
 //! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
-//! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above twice `max` |
+//! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets where the average is above `harddrop_from` |
+//! | `harddrop_from` | | `max` | 2 | average, in multiples of `max`, from which `harddrop` drops: 1 to 2 |
 //!
 //! ## Deviations
 //!
@@ -51,7 +52,9 @@
 //!    automatic `bottom` is the lower of 0.01 and 80 kbit/s over the link's rate, its `top` the same 0.5.
 //! 4. Linux's `red adaptive` has no automatic thresholds and no gentle ramp; its gains and bounds are the same. It
 //!    is `red` with `adaptive = true` here.
-//! 5. Feng's variant is gentle too here, has no bounds but 1, and its `max_p` is never 0: it would stay there.
+//! 5. RFC 3168 (section 7) lets a router drop in place of marking above an upper threshold of the average, against senders that ignore marks. RED's
+//!    upper threshold is `max`; with the gentle ramp, ns-2 (before its `mark_p_`) takes twice `max`. `harddrop_from` chooses.
+//! 6. Feng's variant is gentle too here, has no bounds but 1, and its `max_p` is never 0: it would stay there.
 //!
 //! ## Limits
 //!
@@ -139,6 +142,9 @@ pub struct Params {
     pub ecn: bool,
     /// Whether even ECN-capable packets are dropped where a forced drop is due.
     pub harddrop: bool,
+    /// Average, in multiples of `max`, from which `harddrop` drops; 2 where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harddrop_from: Option<f64>,
 }
 
 impl Default for Params {
@@ -161,6 +167,7 @@ impl Default for Params {
             byte_mode: false,
             ecn: false,
             harddrop: true,
+            harddrop_from: None,
         }
     }
 }
@@ -201,6 +208,7 @@ impl Params {
             alpha: Some(self.alpha.unwrap_or(alpha)),
             beta: Some(self.beta.unwrap_or(beta)),
             avpkt: Some(size),
+            harddrop_from: Some(self.harddrop_from.unwrap_or(2.0)),
             ..self.clone()
         }
     }
@@ -227,6 +235,8 @@ impl Params {
 pub struct Config {
     /// With Floyd's adaptation, where it is that.
     red: red::Config,
+    /// Average from which nothing is marked.
+    no_marks_from: f64,
     feng: Option<Crossings>,
 }
 
@@ -288,7 +298,11 @@ impl Aqm for Ared {
                 (None, Some(Crossings { alpha, beta }))
             }
         };
-        Ok(Config { red: red::Config::new(&full.red(), link)?.adaptive(floyd), feng })
+        let from = full.harddrop_from.unwrap_or(2.0);
+        in_range("harddrop_from", from, 1.0, 2.0)?;
+        let red = red::Config::new(&full.red(), link)?.adaptive(floyd);
+        let no_marks_from = if params.harddrop { from * red.ramp().max } else { f64::INFINITY };
+        Ok(Config { no_marks_from, red, feng })
     }
 
     fn limit(config: &Config) -> Amount {
@@ -304,7 +318,10 @@ impl Aqm for Ared {
         if let Some(rules) = config.feng {
             self.adapt_at_crossings(rules);
         }
-        self.red.decide(&config.red, pkt, queue, env)
+        match self.red.decide(&config.red, pkt, queue, env) {
+            Verdict::Mark(why) if self.red.avg() >= config.no_marks_from => Verdict::Drop(why),
+            verdict => verdict,
+        }
     }
 
     fn on_departure(&mut self, config: &Config, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict {

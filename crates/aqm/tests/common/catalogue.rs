@@ -32,7 +32,10 @@ pub fn options() -> Vec<Spec> {
             r#"{"limit": "60kb", "burst": 12, "bandwidth": "3mbit", "ecn": true, "harddrop": false, "nodrop": true, "adaptive": true,
                 "interval": "4ms"}"#,
         ),
-        spec("ared", r#"{"limit": 60, "weight": 0.05, "interval": "10ms", "max_p": 0.3, "ecn": true}"#),
+        spec(
+            "ared",
+            r#"{"limit": 60, "weight": 0.05, "interval": "10ms", "max_p": 0.3, "ecn": true, "harddrop_from": 1}"#,
+        ),
         spec(
             "ared",
             r#"{"limit": "60kb", "weight": 0.05, "byte_mode": true, "variant": "feng", "ecn": true, "harddrop": false}"#,

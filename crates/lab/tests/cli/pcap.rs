@@ -145,6 +145,76 @@ fn an_analyser_has_no_complaint() {
     assert!(tshark(&["-Y", "tcp.analysis.retransmission || tcp.analysis.fast_retransmission"]).lines().count() > 5);
 }
 
+/// Three downloads; what the wire behind the queue loses has crossed the capture, so that an analyser sees every repetition.
+const LOSSY: &str = r#"
+title = "Lost behind the queue"
+duration = "20s"
+[topology]
+rate = "5mbit"
+delay = "5ms"
+delays = "20ms"
+servers = 3
+clients = 3
+loss = 0.01
+aqm = { name = "fifo", limit = 1000 }
+[transport]
+profile = "linux-6"
+[[traffic]]
+kind = "bulk"
+class = "tcp"
+flows = 3
+"#;
+
+/// An analyser counts the packets of a run as the run's results do: bytes, repetitions, what was acknowledged, round trips.
+#[test]
+fn an_analyser_counts_what_is_reported() {
+    let desk = Desk::new();
+    desk.write("lossy.toml", LOSSY);
+    let json = desk.run("run lossy.toml --pcap a.pcap --json -q").good();
+    if tshark(&desk, "a.pcap", &[]).is_none() {
+        return;
+    }
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let run = &json["runs"][0];
+    let class = |metric: &str| run["classes"]["tcp"][metric].as_f64().unwrap();
+    let field = |filter: &str, name: &str| -> Vec<f64> {
+        let text = tshark(&desk, "a.pcap", &["-Y", filter, "-T", "fields", "-e", name]).unwrap();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let (from_servers, from_clients) = ("ip.src == 10.128.0.0/16", "ip.src == 10.0.0.0/16");
+
+    // The simulated SYN does not have the space that its options take in the file.
+    let opened = field(&format!("{from_servers} && tcp.flags.syn == 1"), "ip.len");
+    let bytes: f64 = field(from_servers, "ip.len").iter().sum::<f64>() - 12.0 * opened.len() as f64;
+    assert_eq!((opened.len(), class("throughput_bps") * 20.0 / 8.0), (3, bytes));
+
+    let data = field(&format!("{from_servers} && tcp.len > 0"), "tcp.len");
+    let repeated = field("tcp.analysis.retransmission || tcp.analysis.out_of_order", "tcp.len");
+    let reported = run["apps"]["bulk"]["retransmission_rate"].as_f64().unwrap();
+    // Some segments have been sent and wait in front of the link at the end.
+    let (sent, crossed) = (repeated.len() as f64 / reported, data.len() as f64);
+    assert!((sent - sent.round()).abs() < 1e-6 && repeated.len() > 50, "{reported}");
+    assert!((crossed..crossed + 60.0).contains(&sent.round()), "{crossed} of {sent}");
+
+    // Acknowledgements that crossed the link may still be on their way to the sender at the end.
+    let acknowledged: f64 = (0..3)
+        .map(|i| {
+            field(&format!("tcp.stream == {i} && {from_clients}"), "tcp.ack").into_iter().fold(0.0, f64::max) - 1.0
+        })
+        .sum();
+    let behind = acknowledged - class("goodput_bps") * 20.0 / 8.0;
+    assert!((0.0..40_000.0).contains(&behind), "{behind} bytes");
+
+    // From the capture to the client and back: 5 ms on the wire, and the wait of a delayed acknowledgement at most.
+    let trips = field(&format!("tcp.analysis.ack_rtt && {from_clients}"), "tcp.analysis.ack_rtt");
+    let least = trips.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((0.005..0.0055).contains(&least), "{least}");
+
+    // Each lost segment is told by what arrives after it.
+    let duplicates = field("tcp.analysis.duplicate_ack", "tcp.len");
+    assert!(duplicates.len() > 3 * repeated.len(), "{}", duplicates.len());
+}
+
 #[test]
 fn a_capture_that_cannot_be_written() {
     let desk = Desk::new();
