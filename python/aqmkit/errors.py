@@ -38,7 +38,7 @@ class ExperimentError(ValueError):
         self.text = text
 
     def __str__(self) -> str:
-        return self.text or self.what
+        return self.text or "\n  ".join(filter(None, (self.what, self.help)))
 
 
 class RunError(RuntimeError):

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from . import _aqmkit
+from ._parquet import read_table
+from ._warn import warn
 
 __all__ = ["Results", "read"]
 
@@ -36,7 +37,7 @@ class Results:
     def _table(self, name: str) -> pa.Table:
         file = self.dir / _FILES.get(name, "")
         if not self._outcome.done and name in _FILES and file.is_file():
-            return pq.read_table(file)
+            return read_table(file, "the command that made it writes it anew")
         return pa.table(self._outcome.table(name))
 
     @cached_property
@@ -173,5 +174,13 @@ def read(directory: str | os.PathLike[str]) -> Results:
     ------
     ExperimentError
         When the directory holds no results.
+
+    Warns
+    -----
+    UserWarning
+        When ``results.json`` was changed after it was written, or a run in it is damaged.
     """
-    return Results(_aqmkit.Outcome.read(Path(directory)))
+    outcome = _aqmkit.Outcome.read(Path(directory))
+    for note in outcome.notes:
+        warn(note)
+    return Results(outcome)

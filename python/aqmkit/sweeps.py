@@ -10,6 +10,7 @@ and Spark read it as one table, whose columns for the axes come from the directo
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -28,6 +29,7 @@ import pyarrow.parquet as pq
 
 from . import _aqmkit
 from ._checks import check_whole
+from ._parquet import read_table
 from ._progress import Bar
 from .errors import ExperimentError, Interrupted, RunError
 from .experiment import _MOST_JOBS, Experiment
@@ -38,6 +40,32 @@ TABLES = ("runs", "series", "flows", "exchanges", "distributions")
 
 #: What differs from run to run of the same thing, and so has no place in a table that says what was measured.
 _COST = ("engine.cpu_s", "engine.wall_s", "engine.peak_rss_bytes")
+
+#: What mends a damaged table.
+_TABLES_ANEW = "delete tables/ and sweep once more into this directory: finished runs are kept, and their tables are written anew"
+
+#: The largest manifest, in bytes: a million runs have 200 MB of it.
+_MOST_BYTES = 1 << 30
+
+
+def _read_manifest(file: Path) -> dict[str, Any]:
+    """What a manifest says; one that is too large, or something else, is refused before it takes memory."""
+    right = "sweep once more into this directory: finished runs are kept, and the manifest is written anew"
+    with file.open("rb") as opened:
+        size = os.fstat(opened.fileno()).st_size
+        if size > _MOST_BYTES:
+            raise ExperimentError(f"{file}: it has {size} bytes, and a manifest has {_MOST_BYTES} at most", right)
+        # Looked at before the rest is read: a file of zeros is no text.
+        head = opened.read(1 << 16)
+        if b"\0" in head:
+            raise ExperimentError(f"{file}: it holds a byte of zero, so it is no text", right)
+        try:
+            found = json.loads(head + opened.read())
+        except (ValueError, RecursionError) as error:
+            raise ExperimentError(f"{file}: {error}", right) from None
+    if not isinstance(found, dict) or not {"axes", "windows", "title", "runs"} <= found.keys():
+        raise ExperimentError(f"{file}: it is no manifest of a sweep", right)
+    return found
 
 
 class Sweep:
@@ -50,7 +78,7 @@ class Sweep:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.dir = Path(directory)
         try:
-            self.manifest: dict[str, Any] = json.loads((self.dir / "manifest.json").read_text())
+            self.manifest: dict[str, Any] = _read_manifest(self.dir / "manifest.json")
         except FileNotFoundError:
             raise ExperimentError(
                 f"{self.dir} holds no sweep", "give a directory with a manifest.json of aqmkit.sweep"
@@ -120,7 +148,7 @@ class Sweep:
         for run in self.manifest["runs"]:
             file = _file(self.dir, table, self._names, run)
             if file.is_file():
-                part = pq.read_table(file, partitioning=None)
+                part = read_table(file, _TABLES_ANEW)
                 for place, axis in enumerate(self._names):
                     part = part.add_column(
                         place, _label(axis, part), pa.array([run["labels"][axis]] * part.num_rows, pa.string())
@@ -258,6 +286,8 @@ def _failure(future: Future[None]) -> list[str]:
     except KeyboardInterrupt:
         raise
     except Exception as error:  # Whatever a cluster says of a lost worker.
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return [f"{error}; make room on that disk: finished runs are kept, and the same call goes on from there"]
         return [f"{type(error).__name__}: {error}"]
     return []
 

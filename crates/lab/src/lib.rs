@@ -1,5 +1,6 @@
 //! From an experiment file to a verdict.
 
+pub mod bounded;
 pub mod calibrate;
 pub mod capture;
 pub mod cli;
@@ -7,6 +8,7 @@ pub mod clock;
 pub mod experiment;
 pub mod export;
 pub mod formula;
+pub mod full;
 pub mod live;
 pub mod near;
 pub mod null_test;

@@ -122,6 +122,9 @@ pub struct Found {
     pub running: bool,
 }
 
+/// The longest record, in bytes: what is longer is none.
+const LONGEST: u64 = 1 << 20;
+
 /// Every record in a directory.
 #[must_use]
 pub fn records(directory: &Path) -> Vec<Found> {
@@ -131,11 +134,16 @@ pub fn records(directory: &Path) -> Vec<Found> {
 }
 
 fn found(path: PathBuf) -> io::Result<Found> {
-    let mut file = File::open(&path)?;
+    let file = File::open(&path)?;
     let running = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(Found { record: serde_json::from_str(&text).unwrap_or_default(), path, running })
+    Ok(Found { record: serde_json::from_slice(&short(&file)?).unwrap_or_default(), path, running })
+}
+
+/// What a file holds, up to the longest record.
+pub(crate) fn short(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The bridge that runs at one of these interfaces of the namespace `place`.

@@ -1,5 +1,6 @@
 //! What this machine can do on live traffic, and how running links fare.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::{LATEST, Look, loses_too_much};
 use crate::capabilities::may_make_links;
-use crate::cleanup::{Record, records};
+use crate::cleanup::{Record, records, short};
 use crate::congestion;
 use crate::meter::{Summary, Times};
 use crate::netlink::Netlink;
@@ -257,7 +258,7 @@ pub struct Patient {
 pub fn patients(directory: &Path) -> Vec<Patient> {
     let running = records(directory).into_iter().filter(|f| f.running && f.record.bridge.is_none());
     let one = |found: crate::cleanup::Found| {
-        let text = std::fs::read(found.path.with_extension("look")).ok();
+        let text = File::open(found.path.with_extension("look")).and_then(|file| short(&file)).ok();
         let pulse = text.and_then(|t| serde_json::from_slice::<Pulse>(&t).ok());
         let mut findings = match pulse {
             Some(pulse) => diagnose(&found.record, &pulse),

@@ -127,6 +127,7 @@ impl Plan {
         match run::one(&job, how) {
             Ok(output) => Ok((Done { labels: job.spec.labels, output }, kept)),
             Err(Stop::Cancelled) => Err(Failure::Stopped("Stopped.".to_owned())),
+            Err(Stop::Full(why)) => Err(std::io::Error::new(std::io::ErrorKind::StorageFull, why).into()),
             Err(Stop::Failed(why)) => {
                 control.fail(RunError::new_err(format!("{}: {why}", run::name(&job.spec.labels))));
                 Err(Failure::Missed)

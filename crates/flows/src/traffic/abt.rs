@@ -21,8 +21,8 @@
 //! c> bytes  t> wait  c< bytes  t< wait
 //! ```
 //!
-//! with times in microseconds, and lines `w`, `r`, `l` (windows, round trip, losses), which are checked but not used. Without it
-//! there is a mix of HTTP, SMTP, peer-to-peer, NNTP and FTP connections (75, 17, 5, 2 and 1 %), `interval` apart in the mean:
+//! with times in microseconds, and lines `w`, `r`, `l` (windows, round trip, losses), which, like the identifiers (two whole numbers),
+//! are checked but not used. Without it there is a mix of HTTP, SMTP, peer-to-peer, NNTP and FTP connections (75, 17, 5, 2 and 1 %), `interval` apart in the mean:
 //!
 //! | protocol | connection | from |
 //! |---|---|---|

@@ -197,8 +197,8 @@ pub enum Format {
 /// A data file that was read for a model.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// Its text.
-    Text(String),
+    /// Its text, which all that read it share.
+    Text(Arc<String>),
     /// Its packets.
     Capture(Arc<Recording>),
 }
@@ -214,7 +214,7 @@ impl Data {
 
 impl From<&str> for Data {
     fn from(text: &str) -> Self {
-        Data::Text(text.to_owned())
+        Data::Text(Arc::new(text.to_owned()))
     }
 }
 

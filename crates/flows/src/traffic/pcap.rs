@@ -23,7 +23,7 @@
 //!
 //! A file is pcap or pcapng, of microseconds or nanoseconds, either byte order, with Ethernet (and VLAN tags), raw IP, BSD
 //! loopback or Linux cooked headers, IPv4 or IPv6. It is read once for all runs of an experiment: a packet that is taken or not keeps 16
-//! bytes of memory, a flow about 400. At most 2^32 - 1 packets and a million flows are taken.
+//! bytes of memory, a flow about 400. A file may hold 2^32 - 1 packets and four million flows, of which a million may be taken.
 //!
 //! ## Parameters
 //!

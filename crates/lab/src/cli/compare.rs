@@ -13,6 +13,7 @@ use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
 use super::say;
 use crate::experiment::{Experiment, Overrides, Problem};
+use crate::export::put;
 use crate::near::closest;
 use crate::results::{Entry, Results};
 use crate::run;
@@ -30,7 +31,7 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let exp = Experiment::parse("compare", &text, &overrides).map_err(|problem| blamed(problem, args))?;
     let dir = directory(args.how.out.as_deref(), "compare");
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
-    std::fs::write(dir.join("experiment.toml"), text)?;
+    put(&dir.join("experiment.toml"), &text)?;
     if let Some(warning) = idle(&performed.results) {
         say::tell(&format!("warning: {warning}"));
     }

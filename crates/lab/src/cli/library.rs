@@ -1,10 +1,12 @@
 //! What lies beside the experiments: published values, outcomes of the null test, verdicts.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::fail::{Failure, wrong};
-use crate::experiment::{Experiment, library_files};
+use crate::bounded;
+use crate::experiment::{Experiment, Problem, library_files};
+use crate::export::put;
+use crate::full;
 use crate::null_test::{self, Outcomes};
 use crate::recorded::{self, Records};
 use crate::results::Results;
@@ -100,17 +102,16 @@ impl Directory {
 
     fn read<T: Default>(&self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
         let path = self.0.join(name);
-        match std::fs::read_to_string(&path) {
+        match bounded::text(&path, &bounded::ROWS) {
             Ok(text) => parse(&text).or_else(|e| wrong(format!("{}: {e}", path.display()), "delete it to start again")),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(T::default()),
-            Err(e) => wrong(format!("{} cannot be read: {e}", path.display()), "it must be a text file"),
+            Err(e) if e.is_missing() => Ok(T::default()),
+            Err(e) => Err(Problem::from(e).into()),
         }
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.0.join(name);
-        std::fs::write(&path, text)
-            .or_else(|e| wrong(format!("{} cannot be written: {e}", path.display()), "choose a writable directory"))
+        put(&path, text).map_err(|e| Failure::unwritten(&e, full::RESULTS, "choose a writable directory"))
     }
 }
 
@@ -120,7 +121,7 @@ fn gather(
     help: &str,
     mut take: impl FnMut(&str) -> Result<(), String>,
 ) -> Result<(), Failure> {
-    for (path, text) in library_files(name, file) {
+    for (path, text) in library_files(name, file)? {
         if let Err(e) = take(&text) {
             return wrong(format!("{}: {e}", path.display()), help);
         }

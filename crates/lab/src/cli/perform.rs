@@ -17,7 +17,7 @@ use crate::report::terminal::{Screen, summary, verdicts};
 use crate::report::{self, ReportInput, RunData};
 use crate::results::{Axis, Results};
 use crate::run::{self, Outcome, Work};
-use crate::store::{Parameters, Store};
+use crate::store::{Parameters, Store, Stored, damage};
 
 /// How many runs at a time.
 pub fn jobs(asked: Option<u16>) -> usize {
@@ -74,7 +74,10 @@ pub fn perform_plan<W: Work>(
 
 /// Says that a directory held the results of something else, whose tables and report are about to be replaced.
 fn note_replaced(exp: &Experiment, store: &Store, talk: Talk) {
-    let Ok(before) = store.results() else { return };
+    let Ok(Stored { results: before, seal }) = store.results() else { return };
+    if let Some(text) = damage::changed(store, seal) {
+        say::tell(&format!("warning: {text}"));
+    }
     if talk != Talk::Quiet && (&before.title, &before.source) != (&exp.title, &exp.source) {
         let dir = store.dir().display();
         say::tell(&format!(

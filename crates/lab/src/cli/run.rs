@@ -16,6 +16,7 @@ use super::say;
 use super::stop::{listen, stopping};
 use crate::capture::{CaptureError, capture};
 use crate::experiment::{Experiment, Overrides};
+use crate::full;
 use crate::run::name;
 
 /// `aqmkit run`.
@@ -64,6 +65,7 @@ fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> 
     let mut on_progress = |_: Progress| if stopping() { Control::Stop } else { Control::Continue };
     let packets = capture(&spec, file, &mut on_progress).map_err(|e| match e {
         CaptureError::Stopped => Failure::Stopped(format!("Stopped. {} is incomplete.", path.display())),
+        other if full::caused(&other) => Failure::without_room(path, &other.to_string(), full::FILE),
         other => Failure::Environment(format!("{}: {other}", path.display())),
     })?;
     if talk != Talk::Quiet {

@@ -210,7 +210,7 @@ impl Source<'_> {
         let keys = Keys { noun: &format!("a parameter of {kind}"), also: shape::Traffic::KEYS };
         let spec = read_with(&table, keys, |d| Spec::read(kind, d))?;
         spec.check().map_err(|e| self.refused(&e))?;
-        let read = spec.files().iter().map(|f| context.files.data(f, spec.format())).collect::<Result<Vec<_>, _>>();
+        let read = spec.files().iter().map(|f| context.files.data(f, &spec)).collect::<Result<Vec<_>, _>>();
         let (data, files): (Vec<Data>, Vec<String>) = read.map_err(|e| e.at(&self.node.at))?.into_iter().unzip();
         let population = context.files.population(&spec, &data).map_err(|e| self.refused(&e))?;
         Ok(Model { spec, population, files, data: data.into() })

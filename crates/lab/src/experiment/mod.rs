@@ -56,7 +56,7 @@ mod without_scheme;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::results;
+use crate::{bounded, results};
 
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
 pub use exchanges::{Exchanges, Quantity};
@@ -65,6 +65,7 @@ pub use metric::{OVER, PLUS};
 pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use plan::RunSpec;
 pub use problem::{Location, Problem};
+pub use recording::recorded_capture;
 pub use resolve::Window;
 pub use response::Response;
 pub use sought::{Sought, Trial};
@@ -177,6 +178,7 @@ impl Experiment {
     /// # Errors
     /// The first thing that is wrong, with its place.
     pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
+        bounded::check(file_name, text, &bounded::EXPERIMENT)?;
         let document = Node::document(&Text::new(file_name, text))?;
         let files = Files::beside(file_name);
         let full = Variant::of(&document, &[], &files)?;

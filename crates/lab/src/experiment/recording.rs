@@ -9,8 +9,11 @@ use aqmkit_live::wire::{FiveTuple, Flow, View};
 
 use super::problem::Problem;
 
-/// Reads a capture, which messages call `name`, and the hash of its file.
-pub(super) fn record(name: &str, file: impl Read + Send) -> Result<(Recording, String), Problem> {
+/// Reads a capture that traffic is made of, which messages call `name`, and the hash of its file.
+///
+/// # Errors
+/// When it is no capture, is damaged, or holds more than a recording does.
+pub fn recorded_capture(name: &str, file: impl Read + Send) -> Result<(Recording, String), Problem> {
     let mut file = Hashed { file, hash: blake3::Hasher::new() };
     let mut recorder = Recorder::default();
     let mut first = None;

@@ -95,7 +95,7 @@ fn a_finished_run_is_not_done_again() {
     assert_eq!(bench.ran(), 2);
     assert_eq!(bench.run(&[2, 3], 1).0, [2, 3]);
     assert_eq!(bench.ran(), 1);
-    assert_eq!(bench.store.load_list().unwrap().len(), 2);
+    assert_eq!(bench.store.load_list().unwrap().found.len(), 2);
 }
 
 #[test]

@@ -118,6 +118,15 @@ fn damage_is_told_with_its_place() {
 }
 
 #[test]
+fn zeros_are_no_packets() {
+    let file = [old(false, true), vec![0; 1 << 20]].concat();
+    let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
+    let damage = replayed.damage.unwrap();
+    assert_eq!((fates.len(), damage.offset), (3, old(false, true).len() as u64));
+    assert!(damage.what.contains("no bytes"), "{damage:?}");
+}
+
+#[test]
 fn what_follows_the_last_packet_must_be_a_block() {
     let file = [new(false), vec![0x55; 40]].concat();
     let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
@@ -148,6 +157,8 @@ fn what_is_no_capture_is_refused() {
     let simple =
         [section(false), interface(false, 1, 6), block(false, 3, &[[60, 0, 0, 0].to_vec(), vec![0; 60]].concat())];
     assert!(matches!(refused(&simple.concat()), CaptureError::NoTime { number: 1 }));
+    let many = [section(false), interface(false, 1, 6).repeat((1 << 16) + 1)].concat();
+    assert!(matches!(refused(&many), CaptureError::Interfaces));
 }
 
 #[test]

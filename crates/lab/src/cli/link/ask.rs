@@ -8,9 +8,11 @@ use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 use aqmkit_live::link::LinkSetup;
 use aqmkit_live::shaper::Setup;
 
+use crate::bounded;
 use crate::cli::args;
 use crate::cli::fail::{Failure, wrong};
 use crate::cli::queue;
+use crate::experiment::Problem;
 
 /// The link that the arguments ask for.
 pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
@@ -49,10 +51,8 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
 
 fn read_trace(file: &Path) -> Result<Arc<Trace>, Failure> {
     let name = file.display().to_string();
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(e) => return wrong(format!("{name} cannot be read: {e}"), "give a file of delivery opportunities"),
-    };
+    let text = bounded::text(file, &bounded::RATES)
+        .map_err(|e| Problem::from(e).right("give a file of delivery opportunities"))?;
     match Trace::parse(&name, &text) {
         Ok(trace) => Ok(Arc::new(trace)),
         Err(e) => wrong(e.to_string(), e.right),
