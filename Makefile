@@ -9,7 +9,7 @@ IN_VENV := . $(VENV)/bin/activate &&
 
 demo:
 	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
 	./target/release/aqmkit run cbt/blast
 
 test: test-rust test-python
@@ -66,7 +66,7 @@ pages:
 	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --test bounds --locked
 
 numbers:
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
 	./target/release/aqmkit reproduce --scale quick --record experiments || [ $$? -eq 1 ]
 	./target/release/aqmkit reproduce --null --record experiments
 	./target/release/aqmkit scoreboard --update README.md experiments/*/README.md

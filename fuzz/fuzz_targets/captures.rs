@@ -4,9 +4,9 @@
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration};
-use aqmkit_live::Setup;
-use aqmkit_live::replay::{CaptureError, Fate, Follow, Sent, replay};
-use aqmkit_live::wire::Classes;
+use aqmkit_packets::Setup;
+use aqmkit_packets::replay::{CaptureError, Fate, Follow, Sent, replay};
+use aqmkit_packets::wire::Classes;
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Default)]

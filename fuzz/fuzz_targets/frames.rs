@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use aqmkit_live::wire::{Classes, Encapsulation, View, checksum, mark_ce};
+use aqmkit_packets::wire::{Classes, Encapsulation, View, checksum, mark_ce};
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [Encapsulation; 5] = [

@@ -34,6 +34,8 @@
 //! assert!(matches!(queue.dequeue(&mut cx), Dequeued::Packet(Pkt(1500))));
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod aqm;
 pub mod classes;
 pub mod custom;

@@ -88,6 +88,14 @@ fn documents() -> Vec<(String, String)> {
     documents
 }
 
+/// The site's table of contents with each page below the list of them.
+fn contents(summary: &str) -> String {
+    let (before, after) = summary.split_once("(disciplines/README.md)\n").expect("it names the list of disciplines");
+    let rest = after.split_inclusive('\n').skip_while(|l| l.contains("](disciplines/"));
+    let pages = registry::ALL.iter().map(|e| format!("  - [{0}](disciplines/{0}.md)\n", e.name));
+    format!("{before}(disciplines/README.md)\n{}{}", pages.collect::<String>(), rest.collect::<String>())
+}
+
 /// With `UPDATE_PAGES=1` this writes the documents; without, it holds them to the sources.
 #[test]
 fn the_documents_are_up_to_date() {
@@ -106,6 +114,13 @@ fn the_documents_are_up_to_date() {
         assert!(found == text, "docs/disciplines/{name} is not what the source says: run make pages");
         known.push(name);
     }
+    let file = folder.join("../SUMMARY.md");
+    let found = std::fs::read_to_string(&file).unwrap();
+    let text = contents(&found);
+    if update {
+        std::fs::write(&file, &text).unwrap();
+    }
+    assert!(update || found == text, "docs/SUMMARY.md is not what the registry says: run make pages");
     for file in std::fs::read_dir(&folder).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         assert!(known.contains(&name), "docs/disciplines/{name} belongs to no discipline");

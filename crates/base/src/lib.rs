@@ -17,6 +17,8 @@
 //! | [`page`] | reference pages: a name, and the doc comment that opens a file |
 //! | [`units`] | reading and writing quantities as `tc` does: `10mbit`, `30ms`, `1500b` |
 
+#![forbid(unsafe_code)]
+
 pub mod dist;
 pub mod ecn;
 pub mod flow;

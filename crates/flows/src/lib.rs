@@ -5,5 +5,7 @@
 //! [`traffic::Application`] says what an application wants (open a connection, ask for so many bytes, send a frame now), never
 //! how it is sent, so the same model drives simulated and real sockets.
 
+#![forbid(unsafe_code)]
+
 pub mod traffic;
 pub mod transport;

@@ -20,7 +20,7 @@ use std::io::Write;
 use aqmkit_base::rng::derive_seed;
 use aqmkit_base::{Ecn, Instant};
 use aqmkit_flows::transport::{EcnCounters, Flags, Profile, Segment};
-use aqmkit_live::replay::{OutputError, PcapWriter};
+use aqmkit_packets::replay::{OutputError, PcapWriter};
 use aqmkit_sim::observe::{Content, Observer, Parties, Sighting};
 use aqmkit_sim::{Control, Progress, Scenario};
 use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};

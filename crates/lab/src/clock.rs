@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use aqmkit_sim::output::Engine;
-use rustix::time::{ClockId, clock_gettime};
+use cpu_time::ThreadTime;
 
 /// The time on the wall.
 #[must_use]
@@ -12,11 +12,10 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// How long this thread has computed.
+/// How long this thread has computed, where the system tells.
 #[must_use]
 pub fn cpu() -> Duration {
-    let t = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(t.tv_sec.try_into().unwrap_or(0), t.tv_nsec.try_into().unwrap_or(0))
+    ThreadTime::try_now().map_or(Duration::ZERO, |time| time.as_duration())
 }
 
 /// Measures one run on this thread.

@@ -1,5 +1,7 @@
 //! From an experiment file to a verdict.
 
+#![forbid(unsafe_code)]
+
 pub mod bounded;
 pub mod calibrate;
 pub mod capture;

@@ -11,12 +11,12 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
-use crate::frame::{Frame, Reader};
-use crate::meter::{Counters, Times, Window};
-use crate::metrics::Buckets;
 use crate::port::Port;
-use crate::shaper::Shaper;
 use crate::timing::{Clock, Granted, wait};
+use aqmkit_packets::Buckets;
+use aqmkit_packets::frame::{Frame, Reader};
+use aqmkit_packets::meter::{Counters, Times, Window};
+use aqmkit_packets::shaper::Shaper;
 
 /// Packets read from one device before the other gets its turn, and before what is due is sent.
 const BATCH: usize = 16;

@@ -3,7 +3,7 @@
 use aqmkit_aqm::ParamError;
 use aqmkit_base::{Amount, BitRate};
 
-use crate::shaper::Setup;
+use aqmkit_packets::shaper::Setup;
 
 /// Faster than any interface: a nanosecond, the unit of time here, is 125 bytes.
 pub const FASTEST: BitRate = BitRate::from_bps(1_000_000_000_000);

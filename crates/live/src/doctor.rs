@@ -11,12 +11,12 @@ use crate::bottleneck::{LATEST, Look, loses_too_much};
 use crate::capabilities::may_make_links;
 use crate::cleanup::{Record, records, short};
 use crate::congestion;
-use crate::meter::{Summary, Times};
 use crate::netlink::Netlink;
 use crate::netns::{Netns, set_sysctl, sysctl};
 use crate::offload::{OFFLOADS, is_on};
 use crate::timing::{Clock, Granted, be_punctual, wait};
 use crate::tun::Tun;
+use aqmkit_packets::meter::{Summary, Times};
 
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -223,7 +223,7 @@ impl Pulse {
     #[must_use]
     pub fn between(before: &Look, now: &Look) -> Self {
         let seconds = now.at.since(before.at).as_secs_f64().max(1e-9);
-        let one = |(i, (counters, backlog)): (usize, &(crate::meter::Counters, aqmkit_aqm::Backlog))| {
+        let one = |(i, (counters, backlog)): (usize, &(aqmkit_packets::meter::Counters, aqmkit_aqm::Backlog))| {
             let earlier = before.directions.get(i).map(|d| d.0).unwrap_or_default();
             PulseDirection {
                 bps: (counters.sent_bytes - earlier.sent_bytes) as f64 * 8.0 / seconds,

@@ -2,6 +2,11 @@
 //!
 //! The `Box<dyn Qdisc<P>>` of the simulator runs here between two network namespaces and carries the
 //! kernel's TCP.
+//!
+//! Linux only. Headers, the shaper and captures need no kernel and are in `aqmkit_packets`.
+
+#![allow(unsafe_code, reason = "some system calls need it; each block says why it is sound")]
+#![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod bottleneck;
 pub mod bounds;
@@ -14,21 +19,14 @@ pub mod congestion;
 pub mod ctl;
 pub mod doctor;
 pub mod error;
-pub mod frame;
 pub mod link;
-pub mod meter;
 pub mod metrics;
 pub mod netlink;
 pub mod netns;
 pub mod offload;
 pub mod port;
-pub mod replay;
-pub mod shaper;
 pub mod tcp_info;
 pub mod timing;
 pub mod tun;
-pub mod wire;
 
 pub use error::LiveError;
-pub use meter::Meter;
-pub use shaper::{Setup, Shaper};

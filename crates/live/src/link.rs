@@ -33,14 +33,14 @@ use crate::capabilities::keep_none;
 use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
-use crate::frame::{Frame, Reader};
-use crate::meter::{Meter, Window};
 use crate::netlink::{Destination, Netlink};
 use crate::netns::{Netns, set_sysctl};
-use crate::shaper::{Setup, Shaper};
 use crate::timing::{Clock, be_punctual};
 use crate::tun::Tun;
-use crate::wire::{Classes, Encapsulation};
+use aqmkit_packets::frame::{Frame, Reader};
+use aqmkit_packets::meter::{Meter, Window};
+use aqmkit_packets::shaper::{Setup, Shaper};
+use aqmkit_packets::wire::{Classes, Encapsulation};
 
 /// The environment variable with the address of the server's side.
 pub const BASE: &str = "AQMKIT_BASE";

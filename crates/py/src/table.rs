@@ -1,10 +1,10 @@
 //! Tables in Arrow's C interface: whoever reads one shares its memory, nothing is copied.
 
 use aqmkit_lab::export;
-use arrow::error::ArrowError;
-use arrow::ffi::FFI_ArrowSchema;
-use arrow::ffi_stream::FFI_ArrowArrayStream;
-use arrow::record_batch::RecordBatchIterator;
+use arrow_array::RecordBatchIterator;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -23,7 +23,7 @@ impl Table {
     /// How many rows there are.
     #[getter]
     fn num_rows(&self) -> usize {
-        self.0.batches.iter().map(arrow::array::RecordBatch::num_rows).sum()
+        self.0.batches.iter().map(arrow_array::RecordBatch::num_rows).sum()
     }
 
     /// The names of the columns.

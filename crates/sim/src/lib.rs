@@ -4,6 +4,8 @@
 //! is integer nanoseconds, a run uses one thread, and every random number comes from a stream named after
 //! the object that draws it: the same scenario gives the same [`Output`], bit by bit, on every machine.
 
+#![forbid(unsafe_code)]
+
 pub mod agenda;
 mod fetch;
 mod link;

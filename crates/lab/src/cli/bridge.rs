@@ -10,10 +10,10 @@ use aqmkit_live::bottleneck::Measured;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io};
 use aqmkit_live::cleanup::{self, Held, Record, Taken};
 use aqmkit_live::ctl::{self, Report};
-use aqmkit_live::meter::Summary;
 use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
 use aqmkit_live::netns::cookie;
+use aqmkit_packets::meter::Summary;
 use serde::Serialize;
 
 use super::args::wire;
@@ -203,7 +203,7 @@ struct Json<'a> {
 
 impl Told<'_> {
     fn delays(&self) -> BTreeMap<&str, Option<Summary>> {
-        let first = |(name, windows): &'_ (String, Vec<aqmkit_live::meter::Window>)| {
+        let first = |(name, windows): &'_ (String, Vec<aqmkit_packets::meter::Window>)| {
             (name.as_str().to_owned(), windows.first().and_then(|w| w.delay.summary()))
         };
         let delays: BTreeMap<String, _> = self.measured.directions.iter().map(first).collect();

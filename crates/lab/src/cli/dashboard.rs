@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use aqmkit_base::BitRate;
 use aqmkit_live::ctl::{Counted, DirectionReport, Report};
-use aqmkit_live::metrics::Buckets;
+use aqmkit_packets::Buckets;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 

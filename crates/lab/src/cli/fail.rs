@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+#[cfg(live)]
 use aqmkit_live::LiveError;
 
 use crate::experiment::Problem;
@@ -108,6 +109,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+#[cfg(live)]
 impl From<LiveError> for Failure {
     fn from(error: LiveError) -> Self {
         match error {

@@ -2,19 +2,25 @@
 
 pub mod args;
 pub mod bench;
+#[cfg(live)]
 pub mod bridge;
 pub mod calibrate;
 pub mod compare;
+#[cfg(live)]
 pub mod ctl;
+#[cfg(live)]
 pub mod dashboard;
 pub mod describe;
+#[cfg(live)]
 pub mod doctor;
 mod documents;
 mod estimate;
 pub mod fail;
 pub mod library;
+#[cfg(live)]
 pub mod link;
 pub mod list;
+#[cfg_attr(not(live), path = "no_live.rs")]
 pub mod live;
 mod null_test;
 pub mod page;
@@ -83,11 +89,17 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Scoreboard(args) => scoreboard::scoreboard(args),
+        #[cfg(live)]
         Command::Link(args) => link::link(args, talk),
+        #[cfg(live)]
         Command::Doctor(args) => doctor::doctor(args),
         Command::Replay(args) => replay::replay(args, talk),
+        #[cfg(live)]
         Command::Bridge(args) => bridge::bridge(args, talk),
+        #[cfg(live)]
         Command::Ctl(args) => ctl::ctl(args),
+        #[cfg(not(live))]
+        Command::Link(_) | Command::Doctor(_) | Command::Bridge(_) | Command::Ctl(_) => Err(live::absent()),
         Command::Report(args) => report::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }

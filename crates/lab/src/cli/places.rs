@@ -1,9 +1,7 @@
 //! Which file an argument names: what is written takes the place of what was there, and must not be what is read.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A file that an argument names.
@@ -22,18 +20,18 @@ impl<'a> Place<'a> {
     pub(super) fn of(argument: &'static str, path: &'a Path) -> Self {
         let about = path.metadata().ok();
         // A device, such as /dev/null, takes what two write to it.
-        if about.as_ref().is_some_and(|m| m.file_type().is_char_device()) {
+        if about.as_ref().is_some_and(is_device) {
             return Place { argument, path, file: None, at: None };
         }
         let directory = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let at = directory.canonicalize().ok().and_then(|d| Some(d.join(path.file_name()?)));
-        Place { argument, path, file: about.map(|m| (m.dev(), m.ino())), at }
+        Place { argument, path, file: about.as_ref().and_then(number), at }
     }
 
     /// What standard input is, which may be a file as well.
     pub(super) fn standard_input(path: &'a Path) -> Self {
-        let about = io::stdin().as_fd().try_clone_to_owned().and_then(|fd| File::from(fd).metadata());
-        let file = about.ok().filter(std::fs::Metadata::is_file).map(|m| (m.dev(), m.ino()));
+        let about = standard_input().and_then(|file| file.metadata());
+        let file = about.ok().filter(Metadata::is_file).as_ref().and_then(number);
         Place { argument: "the capture", path, file, at: None }
     }
 
@@ -41,4 +39,40 @@ impl<'a> Place<'a> {
     pub(super) fn is(&self, other: &Place<'_>) -> bool {
         (self.file.is_some() && self.file == other.file) || (self.at.is_some() && self.at == other.at)
     }
+}
+
+/// Standard input as a file.
+///
+/// # Errors
+/// When it is closed.
+pub(super) fn standard_input() -> io::Result<File> {
+    #[cfg(unix)]
+    let input = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
+    #[cfg(windows)]
+    let input = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned();
+    input.map(File::from)
+}
+
+/// Device and number of a file. Only Unix tells; elsewhere names are compared alone.
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "other systems have none")]
+fn number(about: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some((about.dev(), about.ino()))
+}
+
+#[cfg(not(unix))]
+fn number(_about: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// Whether it is a device that is written to byte by byte.
+#[cfg(unix)]
+fn is_device(about: &Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_char_device(&about.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_device(_about: &Metadata) -> bool {
+    false
 }

@@ -2,9 +2,9 @@
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{Amount, BitRate, Duration};
-use aqmkit_live::Setup;
-use aqmkit_live::wire::Classes;
-use aqmkit_live::wire::classes::{Named, NoClass};
+use aqmkit_packets::Setup;
+use aqmkit_packets::wire::Classes;
+use aqmkit_packets::wire::classes::{Named, NoClass};
 use toml::Value;
 
 use super::args::wire::Queue;

@@ -9,7 +9,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use aqmkit_live::replay::{self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Sent};
+use aqmkit_packets::replay::{self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Sent};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::wire;

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use aqmkit_base::Duration;
 use aqmkit_flows::traffic::recording::{Ends, Full, Recorder, Recording};
-use aqmkit_live::replay::{CaptureError, Record, read};
-use aqmkit_live::wire::{FiveTuple, Flow, View};
+use aqmkit_packets::replay::{CaptureError, Record, read};
+use aqmkit_packets::wire::{FiveTuple, Flow, View};
 
 use super::problem::Problem;
 

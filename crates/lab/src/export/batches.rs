@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema};
-use arrow::error::ArrowError;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
+use arrow_schema::ArrowError;
+use arrow_schema::{DataType, Field, Schema};
 
 use super::columns::{Table, floats, gather, row_each, texts};
 use super::tables;

@@ -26,7 +26,7 @@ pub enum Cause {
     /// The values do not go into CSV.
     Csv(#[from] ::csv::Error),
     /// The columns do not make a table.
-    Arrow(#[from] arrow::error::ArrowError),
+    Arrow(#[from] arrow_schema::ArrowError),
     /// The table does not go into Parquet.
     Parquet(#[from] parquet::errors::ParquetError),
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use aqmkit_sim::output::{ExchangeRecord, Responses};
-use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, Field};
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, Field};
 
 use super::columns::{Layout, counts, floats, texts};
 use crate::report::RunData;
@@ -46,7 +46,7 @@ fn flow_columns(run: &RunData<'_>, windows: &[String]) -> Vec<ArrayRef> {
     for window in windows {
         let place = run.output.windows.iter().position(|other| other.name == *window);
         let bytes = flows.iter().map(|flow| place.and_then(|place| flow.delivered_bytes.get(place).copied()));
-        columns.push(std::sync::Arc::new(bytes.collect::<arrow::array::UInt64Array>()));
+        columns.push(std::sync::Arc::new(bytes.collect::<arrow_array::UInt64Array>()));
     }
     columns.push(counts(flows.iter().map(|flow| flow.connections)));
     columns.push(counts(flows.iter().map(|flow| flow.packets)));

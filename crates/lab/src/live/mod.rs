@@ -5,7 +5,11 @@
 //! [`run`]: its output -> [`agree`]: beside the simulated one.
 
 pub mod agree;
+#[cfg(live)]
 pub mod hosts;
+#[cfg(live)]
 pub mod plan;
+#[cfg(live)]
 pub mod run;
+#[cfg(live)]
 pub mod stats;

@@ -5,8 +5,8 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_flows::transport::Profile;
 use aqmkit_live::congestion;
 use aqmkit_live::link::LinkSetup;
-use aqmkit_live::shaper::Setup;
-use aqmkit_live::wire::{Classes, Named};
+use aqmkit_packets::shaper::Setup;
+use aqmkit_packets::wire::{Classes, Named};
 use aqmkit_sim::Scenario;
 use aqmkit_sim::scenario::{Delays, Group};
 

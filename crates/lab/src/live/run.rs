@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use aqmkit_base::Duration;
 use aqmkit_live::bottleneck::{Look, Measured};
 use aqmkit_live::link::{Link, LinkSetup};
-use aqmkit_live::meter::Counters;
 use aqmkit_live::timing::be_punctual;
+use aqmkit_packets::meter::Counters;
 use aqmkit_sim::output::{Distribution, Engine, Series, Window};
 use aqmkit_sim::{Control, Output, Progress, Scenario};
 

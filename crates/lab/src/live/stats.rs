@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_aqm::Why;
 use aqmkit_base::BitRate;
-use aqmkit_live::meter::{self, Counters, Times, Window};
+use aqmkit_packets::meter::{self, Counters, Times, Window};
 use aqmkit_sim::output::{ClassStats, Distribution, Length, LinkStats, Summary};
 
 /// A distribution; nothing without samples.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aqmkit_live::replay::PcapWriter;
+use aqmkit_packets::replay::PcapWriter;
 
 use super::Desk;
 use super::pcap::{desk, packets};

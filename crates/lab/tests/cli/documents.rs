@@ -1,6 +1,6 @@
 //! What the project's own documents say of verdicts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 
@@ -29,4 +29,46 @@ fn documents_have_the_numbers_that_are_kept() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The pages of a folder and of those below it.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| match path.is_dir() {
+            true => pages(&path),
+            false => Vec::from_iter(path.extension().is_some_and(|e| e == "md").then_some(path)),
+        })
+        .collect()
+}
+
+/// The site's table of contents, and the gallery of its pictures, name everything there is, and nothing that is not.
+#[test]
+#[allow(clippy::print_stderr, reason = "a test that skips says so")]
+fn the_summary_names_every_page_and_the_gallery_every_picture() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let Ok(summary) = std::fs::read_to_string(docs.join("SUMMARY.md")) else {
+        eprintln!("skipped: this is not the repository");
+        return;
+    };
+    let named: Vec<PathBuf> = summary
+        .split("](")
+        .skip(1)
+        .map(|rest| docs.join(rest.split(')').next().unwrap()))
+        .map(|page| page.canonicalize().unwrap_or_else(|_| panic!("SUMMARY.md names {}", page.display())))
+        .collect();
+    let mut there = pages(&docs);
+    there.extend(pages(&docs.join("../experiments")));
+    assert!(there.len() > 40, "{there:?}");
+    for page in there.iter().filter(|page| !page.ends_with("SUMMARY.md")) {
+        assert!(named.contains(&page.canonicalize().unwrap()), "docs/SUMMARY.md leaves out {}", page.display());
+    }
+    let gallery = std::fs::read_to_string(docs.join("gallery.md")).unwrap();
+    for entry in std::fs::read_dir(&docs).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            !name.ends_with(".png") || gallery.contains(&format!("]({name})")),
+            "docs/gallery.md leaves out {name}"
+        );
+    }
 }

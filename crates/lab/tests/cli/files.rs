@@ -50,7 +50,7 @@ fn a_gigabyte_of_zeros_is_refused_as_any_file() {
         (
             "kind = \"mpeg\"\nframes = \"zeros\"",
             "zeros",
-            "it has 1 GiB, and a trace of a film has 256 MiB at most",
+            "it has 1 GiB, and a trace of a video has 256 MiB at most",
             "its size in bytes",
         ),
         ("kind = \"videoconf\"\ntrace = \"zeros\"", "zeros", zero, "seconds and bytes"),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod again;
+#[cfg(live)]
 mod bridge;
 mod calibrate;
 mod documents;
@@ -10,6 +11,7 @@ mod files;
 mod full;
 mod good;
 mod help;
+#[cfg(live)]
 mod link;
 mod null_test;
 mod pcap;

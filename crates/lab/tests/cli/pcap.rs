@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use aqmkit_live::replay::{CaptureError, read};
+use aqmkit_packets::replay::{CaptureError, read};
 
 use super::{Desk, TINY};
 

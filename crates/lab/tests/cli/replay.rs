@@ -1,4 +1,4 @@
-use aqmkit_live::replay::PcapWriter;
+use aqmkit_packets::replay::PcapWriter;
 use serde_json::Value;
 
 use super::Desk;

@@ -1,6 +1,7 @@
 //! `link` and `doctor` as a user meets them. Tests that need the right to make links say so where it is missing, and are
 //! skipped.
 
+#![cfg(live)]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
 

@@ -7,7 +7,7 @@ mod readers;
 use std::path::Path;
 
 use aqmkit_lab::store::packed;
-use aqmkit_live::replay::PcapWriter;
+use aqmkit_packets::replay::PcapWriter;
 use aqmkit_sim::Output;
 use aqmkit_sim::output::Series;
 use proptest::prelude::*;

@@ -17,7 +17,7 @@ use aqmkit_lab::results::Results;
 use aqmkit_lab::store::checksum::{self, Seal};
 use aqmkit_lab::store::packed;
 use aqmkit_lab::verdict::published::Published;
-use aqmkit_live::replay::{self, CaptureError};
+use aqmkit_packets::replay::{self, CaptureError};
 
 /// Reads the bytes of a file; what is wrong with them.
 pub(crate) type Reader = fn(&[u8]) -> Result<(), String>;

@@ -6,8 +6,9 @@ use std::path::Path;
 use aqmkit_lab::export;
 use aqmkit_lab::report::RunData;
 use aqmkit_lab::results::Results;
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::synthetic::study;
@@ -16,7 +17,7 @@ fn read(path: &Path) -> RecordBatch {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     let schema = reader.schema().clone();
     let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
-    arrow::compute::concat_batches(&schema, &batches).unwrap()
+    arrow_select::concat::concat_batches(&schema, &batches).unwrap()
 }
 
 fn floats(table: &RecordBatch, name: &str) -> Vec<Option<f64>> {

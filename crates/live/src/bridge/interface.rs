@@ -13,7 +13,7 @@ use crate::error::LiveError;
 use crate::offload::{self, OFFLOADS, Offload, SwitchedOff};
 use crate::port::Port;
 use crate::timing::Clock;
-use crate::wire::{Encapsulation, View, checksum};
+use aqmkit_packets::wire::{Encapsulation, View, checksum};
 
 /// How often to look whether the interface is still there, or there again.
 const LOOK: Duration = Duration::from_millis(200);

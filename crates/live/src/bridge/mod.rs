@@ -29,13 +29,13 @@ use crate::bounds;
 use crate::capabilities::keep_only_packets;
 use crate::ctl::Control;
 use crate::error::LiveError;
-use crate::frame::{Frame, Reader};
 use crate::link::start;
-use crate::meter::Meter;
 use crate::offload::SwitchedOff;
-use crate::shaper::{Setup, Shaper};
 use crate::timing::{Clock, be_punctual};
-use crate::wire::{Classes, Encapsulation};
+use aqmkit_packets::frame::{Frame, Reader};
+use aqmkit_packets::meter::Meter;
+use aqmkit_packets::shaper::{Setup, Shaper};
+use aqmkit_packets::wire::{Classes, Encapsulation};
 
 pub use interface::{Counts, Interface, Io};
 

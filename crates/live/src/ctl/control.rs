@@ -11,7 +11,7 @@ use super::report::Report;
 use super::{Answer, Change, Question};
 use crate::bottleneck::{Direction, Look, Request};
 use crate::bounds;
-use crate::shaper::Setup;
+use aqmkit_packets::shaper::Setup;
 
 /// The thread that moves packets looks for requests ten times a second.
 const PATIENCE: Duration = Duration::from_secs(2);

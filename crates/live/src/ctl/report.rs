@@ -8,9 +8,9 @@ use aqmkit_aqm::registry::Link;
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::{Look, Trouble};
-use crate::meter::Counters;
-use crate::metrics::Buckets;
-use crate::shaper::Setup;
+use aqmkit_packets::Buckets;
+use aqmkit_packets::meter::Counters;
+use aqmkit_packets::shaper::Setup;
 
 /// How a bottleneck stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

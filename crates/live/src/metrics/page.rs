@@ -9,8 +9,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::Buckets;
 use crate::ctl::{Counted, DirectionReport, Report};
+use aqmkit_packets::Buckets;
 
 /// The page of a report.
 ///

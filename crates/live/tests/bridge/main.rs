@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::BitRate;
+use aqmkit_live::LiveError;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Io};
 use aqmkit_live::netns::{Netns, set_sysctl};
 use aqmkit_live::offload::{OFFLOADS, is_on, switch};
-use aqmkit_live::wire::Classes;
-use aqmkit_live::{LiveError, Setup};
+use aqmkit_packets::Setup;
+use aqmkit_packets::wire::Classes;
 
 /// One bridge at a time, or they would compete for the processor.
 static ALONE: Mutex<()> = Mutex::new(());

@@ -1,6 +1,7 @@
 //! A live link as its users meet it. Each test needs the right to make network namespaces and TUN devices; where that
 //! is missing it says so and is skipped.
 
+#![allow(unsafe_code, reason = "a test may make system calls")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and say why it was skipped")]
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
 
@@ -13,11 +14,11 @@ use std::sync::Mutex;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
-use aqmkit_live::Setup;
 use aqmkit_live::link::{Link, LinkSetup};
 use aqmkit_live::netns::Netns;
 use aqmkit_live::tun::Tun;
-use aqmkit_live::wire::Classes;
+use aqmkit_packets::Setup;
+use aqmkit_packets::wire::Classes;
 
 /// One link at a time, or they would compete for the processor.
 static ALONE: Mutex<()> = Mutex::new(());

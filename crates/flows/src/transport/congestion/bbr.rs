@@ -8,7 +8,7 @@
 //! ## Law
 //!
 //! * `BtlBw` is the largest delivery rate of 10 round trips, `RTprop` the shortest round trip of 10 s [bbr00 section 4.1]. A rate that tells
-//!   of the application, or of `ProbeRTT`, counts only where it is no smaller; until one counts, none is forgotten [linux].
+//!   of the application, or of `ProbeRTT`, counts only where it is no smaller; until one counts, none is forgotten `[linux]`.
 //! * Pacing at `gain x BtlBw`, and a window of `cwnd_gain x BtlBw x RTprop` plus three quanta, at least 4 segments [bbr00
 //!   sections 4.2.1, 4.2.3].
 //! * *Startup*, both gains `2 / ln 2`, until the rate has grown by less than 25 % in three round trips; *Drain*, gain `ln

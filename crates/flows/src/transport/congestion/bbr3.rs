@@ -24,7 +24,7 @@
 //! * *`ProbeRTT`*: where 5 s have brought no shorter round trip, half of the product for 200 ms and a round trip.
 //! * A recovery that proves needless is taken back, bounds, window and state.
 //! * Marks, where the feedback counts them and `min_rtt` is at most 5 ms: `alpha`, their share averaged with 1/16, takes `alpha / 3` off
-//!   `inflight_shortterm` once in a round trip; a share above a half ends a probe, two round trips of it end *Startup* [linux].
+//!   `inflight_shortterm` once in a round trip; a share above a half ends a probe, two round trips of it end *Startup* `[linux]`.
 //!
 //! ## Parameters
 //!

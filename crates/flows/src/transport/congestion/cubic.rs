@@ -15,7 +15,7 @@
 //!   it has reached the window before the reduction; where `W_cubic(t) < W_est` the window is `W_est` [section 4.3].
 //! * A loss or a mark multiplies the window by `beta`. `W_max` is the window before, or that times `(1 + beta) / 2`
 //!   if it had not come back to the last `W_max`: fast convergence [sections 4.6, 4.7].
-//! * Slow start with `HyStart++` [rfc9406] or Linux's `HyStart` [hystart11], where asked for.
+//! * Slow start with `HyStart++` `[rfc9406]` or Linux's `HyStart` `[hystart11]`, where asked for.
 //!
 //! In the long run `(C (3 + beta) / (4 (1 - beta)))^(1/4) T^(3/4) / p^(3/4)` segments in a round trip `T` [equation 5]: with the
 //! defaults `1.054 (T / p)^(3/4)` [equation 6]. Where that is less than Reno has, Reno's.

@@ -12,7 +12,7 @@
 //! * A mark halves, down to one segment [rfc3168 section 6.1.2] or the profile's `least_after_mark`. Waiting for the timer at one segment, as
 //!   that section asks, is left out, as it was in BSD.
 //!
-//! In the long run as `reno`: `sqrt(3 / (2 b p))` segments in a round trip [mathis97].
+//! In the long run as `reno`: `sqrt(3 / (2 b p))` segments in a round trip `[mathis97]`.
 //!
 //! ## Parameters
 //!

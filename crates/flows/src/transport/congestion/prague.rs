@@ -14,7 +14,7 @@
 //!   trip in both rules above, from the round trip `rounds` after slow start on [prague section 2.4.4; linux,
 //!   mode "rate"]. So a flow of a shorter round trip has the rate of one of `rtt_target`.
 //! * Losses halve, and timeouts go back to one segment, as in RFC 5681 [prague section 2.4.5; rfc9331 section 4.3].
-//! * Segments are paced at one window in a round trip, at two below half of the threshold [linux].
+//! * Segments are paced at one window in a round trip, at two below half of the threshold `[linux]`.
 //!
 //! Naming this control turns on ECN with `ecn_feedback = "accurate"` and `ecn_packets = "all"`, unless the profile's
 //! table says otherwise. It sends ECT(1) where the peer agrees to accurate feedback. Where it does not, ECT(0), and

@@ -12,7 +12,7 @@
 //! * A mark halves likewise, down to one segment [rfc3168 section 6.1.2] or the profile's `least_after_mark`.
 //!
 //! In the long run `sqrt(3 / (2 b p))` segments in a round trip, for an acknowledgement of every `b`-th segment: `1.22 /
-//! sqrt(p)`, or `0.87 / sqrt(p)` with delayed acknowledgements [mathis97].
+//! sqrt(p)`, or `0.87 / sqrt(p)` with delayed acknowledgements `[mathis97]`.
 //!
 //! ## Parameters
 //!

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aqmkit_base::trace::Trace;
 use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 use aqmkit_live::link::LinkSetup;
-use aqmkit_live::shaper::Setup;
+use aqmkit_packets::shaper::Setup;
 
 use crate::bounded;
 use crate::cli::args;

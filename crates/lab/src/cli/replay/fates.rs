@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aqmkit_base::Ecn;
-use aqmkit_live::replay::{End, Fate};
-use arrow::array::{ArrayRef, Float64Builder, StringBuilder, UInt64Builder};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::record_batch::RecordBatch;
+use aqmkit_packets::replay::{End, Fate};
+use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 
 use super::unexported;

@@ -2,22 +2,21 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use super::CAPTURE;
 use crate::cli::fail::{Failure, wrong};
+use crate::cli::places::standard_input;
 use crate::cli::stop::stopping;
 use crate::clock;
 use crate::experiment::Problem;
 
 /// How often it is looked whether somebody wants to stop, where nothing comes.
-const PULSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+#[cfg(unix)]
+const PULSE: Duration = Duration::from_millis(50);
 
 /// How long a pipe is read on. Ctrl-C reaches the program at its other end too, which then hands over what it still has, as
 /// tcpdump does.
@@ -37,7 +36,7 @@ pub(super) struct Input {
 pub(super) fn open(path: &Path) -> Result<(Input, Option<u64>), Failure> {
     let cannot = |e: io::Error| Problem::new(format!("{} cannot be read: {e}", path.display())).right(CAPTURE);
     let file = match path == Path::new("-") {
-        true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        true => standard_input(),
         false => File::open(path),
     };
     let file = file.map_err(cannot)?;
@@ -68,13 +67,28 @@ impl Input {
             if self.lies {
                 return Ok(true);
             }
-            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&PULSE)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return Ok(true),
-                Err(e) => return Err(e.into()),
+            if something_comes(&self.file)? {
+                return Ok(true);
             }
         }
     }
+}
+
+/// Whether there is something to read, or the end, within [`PULSE`].
+#[cfg(unix)]
+fn something_comes(file: &File) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let pulse = Timespec { tv_sec: 0, tv_nsec: PULSE.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&pulse)) {
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        ready => Ok(ready? > 0),
+    }
+}
+
+/// Elsewhere a pipe is read until something comes: Ctrl-C ends a capture with its next packet.
+#[cfg(not(unix))]
+fn something_comes(_file: &File) -> io::Result<bool> {
+    Ok(true)
 }
 
 impl Read for Input {

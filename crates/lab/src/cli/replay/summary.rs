@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use aqmkit_aqm::Why;
-use aqmkit_live::Setup;
-use aqmkit_live::meter::{Counters, Summary, Times, Window};
-use aqmkit_live::replay::{Damage, FlowCount, LONGEST_PAUSE, Replayed};
+use aqmkit_packets::Setup;
+use aqmkit_packets::meter::{Counters, Summary, Times, Window};
+use aqmkit_packets::replay::{Damage, FlowCount, LONGEST_PAUSE, Replayed};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;

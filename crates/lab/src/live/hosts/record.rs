@@ -2,8 +2,8 @@
 
 use aqmkit_base::{Duration, Instant};
 use aqmkit_flows::traffic::Exchange;
-use aqmkit_live::meter::Times;
 use aqmkit_live::tcp_info::TcpInfo;
+use aqmkit_packets::meter::Times;
 use aqmkit_sim::Scenario;
 use aqmkit_sim::output::{
     AppStats, ClassStats, Distribution, ExchangeRecord, FlowRecord, FlowStats, Grid, Range, Responses, Window,

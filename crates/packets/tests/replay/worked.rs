@@ -1,6 +1,6 @@
 use aqmkit_aqm::Why;
 use aqmkit_base::{Duration, Instant};
-use aqmkit_live::replay::End;
+use aqmkit_packets::replay::End;
 use proptest::prelude::*;
 
 use super::files::{link, packet, packets_of, pcap, run};

@@ -1,4 +1,4 @@
-use aqmkit_live::replay::{CaptureError, ReplayError};
+use aqmkit_packets::replay::{CaptureError, ReplayError};
 use proptest::prelude::*;
 
 use super::files::{START, Wrong, link, packet, packets_of, pcap, run};

@@ -2,11 +2,11 @@
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration};
-use aqmkit_live::Setup;
-use aqmkit_live::replay::{
+use aqmkit_packets::Setup;
+use aqmkit_packets::replay::{
     CaptureError, End, Fate, Follow, OutputError, PcapWriter, ReplayError, Replayed, Sent, replay,
 };
-use aqmkit_live::wire::Classes;
+use aqmkit_packets::wire::Classes;
 use etherparse::{IpHeaders, Ipv4Header, PacketBuilder};
 
 /// 2026-01-01.
@@ -94,7 +94,7 @@ pub(crate) fn run(file: &[u8], setup: &Setup) -> Outcome {
 /// The packets of a file: time since [`START`] and bytes.
 pub(crate) fn packets_of(file: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let mut packets = Vec::new();
-    let damage = aqmkit_live::replay::read::<CaptureError>(file, &mut |record| {
+    let damage = aqmkit_packets::replay::read::<CaptureError>(file, &mut |record| {
         packets.push((record.at - START, record.bytes.to_vec()));
         Ok(())
     });

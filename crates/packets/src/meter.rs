@@ -5,7 +5,7 @@ use aqmkit_base::{ClassId, Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::metrics::Buckets;
+use crate::buckets::Buckets;
 use crate::shaper::Watch;
 
 /// Nanoseconds in a histogram's unit: a tenth of a microsecond.

@@ -1,0 +1,31 @@
+//! What takes the place of `live.rs` where there are no live links: on other systems than Linux, or without the feature `live`.
+
+use super::args;
+use super::fail::Failure;
+use super::progress::Talk;
+use crate::experiment::Experiment;
+
+/// That live links are not to be had, and where they are.
+pub fn absent() -> Failure {
+    let right = match cfg!(target_os = "linux") {
+        true => "this aqmkit was built without them: build it with the feature live",
+        false => "use aqmkit on Linux for that; everything that simulates works here, and so does replay",
+    };
+    Failure::Environment(format!("live links and bridges need Linux\n  {right}"))
+}
+
+/// `run --live`.
+///
+/// # Errors
+/// Always.
+pub fn run(_exp: &Experiment, _args: &args::Run, _talk: Talk) -> Result<(), Failure> {
+    Err(absent())
+}
+
+/// `reproduce --live`.
+///
+/// # Errors
+/// Always.
+pub fn reproduce(_experiments: &[Experiment], _args: &args::Reproduce, _talk: Talk) -> Result<(), Failure> {
+    Err(absent())
+}
