@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := target/venv
 IN_VENV := . $(VENV)/bin/activate &&
 
-.PHONY: demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers python-requirements
+.PHONY: fuzz demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers python-requirements
 
 demo:
 	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
@@ -48,6 +48,16 @@ python-requirements:
 bench:
 	$(CARGO) bench --workspace --locked
 	./target/release/aqmkit bench
+
+# Every fuzz target for so many seconds; needs a nightly compiler and cargo-fuzz (CONTRIBUTING.md).
+FUZZ_SECONDS ?= 60
+
+fuzz:
+	@cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "make fuzz needs a nightly compiler and cargo-fuzz: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 1; }
+	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
+		mkdir -p corpus/$$target && seeds=$$(ls -d seeds/$$target 2>/dev/null || true) && \
+		cargo +nightly fuzz run $$target corpus/$$target $$seeds -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 || exit 1; \
+	done
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -4,7 +4,7 @@
 #   bench/peers/run.sh [rounds]
 #
 # AQMKIT names aqmkit's program (else target/release/aqmkit, else the one on the path). NS3_CFLAGS and NS3_LIBS
-# name another ns-3 than Debian's.
+# select another ns-3 than that of Debian.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,4 +1,4 @@
-"""aqmkit: a laboratory for the queue of a congested link.
+"""aqmkit: active queue management for congested links.
 
 Run an experiment, and look at what it measured::
 

@@ -69,7 +69,7 @@ def identity(value: object) -> str:
     try:
         digest.add(value, type(value).__name__)
     except RecursionError:
-        raise _refusal(type(value).__name__, "is nested too deeply to be looked through") from None
+        raise _refusal(type(value).__name__, "is nested too deeply to be inspected") from None
     return digest.text()
 
 
@@ -246,7 +246,7 @@ def _reduced(value: object, where: str) -> Any:
     try:
         return reducer(value) if reducer is not None else value.__reduce_ex__(4)
     except Exception as error:  # Whatever a class says that cannot be taken apart.
-        raise _refusal(where, f"is a {type(value).__name__}, whose state cannot be seen ({error})") from error
+        raise _refusal(where, f"is a {type(value).__name__}, whose state cannot be inspected ({error})") from error
 
 
 def _refusal(where: str, what: str) -> TypeError:

@@ -30,5 +30,5 @@ def describe(name: str) -> str:
     """
     page = _aqmkit.page(name)
     if page is None:
-        raise ExperimentError(f"no discipline is called {name!r}", "aqmkit.disciplines() names them")
+        raise ExperimentError(f"there is no discipline {name!r}", "aqmkit.disciplines() lists them")
     return page

@@ -1,4 +1,4 @@
-"""Disciplines written in Python, for teaching and for trying an idea."""
+"""Disciplines written in Python, for teaching and prototypes."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Aqm:
     Attributes
     ----------
     limit : int or str
-        What the queue may hold: packets (``60``) or bytes (``"90kb"``).
+        Capacity of the queue: packets (``60``) or bytes (``"90kb"``).
     tick : str or None
         The period of `on_tick`, such as ``"10ms"``.
     label : str or None
-        What results call it; the name of its class when None.
+        Its name in results; None uses the name of the class.
     version : str
-        Part of what names the code.
+        Part of the identity of the code.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Aqm:
     version: str = ""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Warns of methods that look like hooks and are none: they would never be called."""
+        """Warns of methods that look like hooks but would never be called."""
         super().__init_subclass__(**keywords)
         own = [base for base in cls.__mro__ if base is cls or not issubclass(base, Aqm)]
         for name in dict.fromkeys(name for base in own for name in vars(base)):
@@ -79,19 +79,19 @@ class Aqm:
                 warn(f"{cls.__name__}.{name} is not a hook, and no queue calls it; {meant}Hooks are {', '.join(_HOOKS)}")
 
     def on_start(self, link: Link) -> None:
-        """The queue is made, at this link. Derive here what depends on the link's rate."""
+        """The queue is created at this link. Derive values that depend on its rate here."""
 
     def on_arrival(self, packet: Packet, queue: Queue, env: Env) -> Verdict | None:
-        """A packet arrives at a queue that looks like `queue` without it: `PASS` (or None), `MARK` or `DROP`.
+        """A packet arrives; `queue` is the queue without it. Return `PASS` (or None), `MARK` or `DROP`.
 
         Anything else is a TypeError, which ends the run. After `MARK` a packet without ECN is dropped.
         """
         return None
 
     def on_departure(self, packet: Packet, queue: Queue, env: Env) -> Verdict | None:
-        """The packet at the head has been taken out; `queue` is what remains. After `DROP` the next packet is taken.
+        """The packet at the head is dequeued; `queue` is the rest. After `DROP` the next packet is dequeued.
 
-        The answers are those of `on_arrival`.
+        Return values are those of `on_arrival`.
         """
         return None
 
@@ -119,7 +119,7 @@ class Aqm:
         Raises
         ------
         TypeError
-            When it refers to something whose state cannot be seen, such as a lock or an open file.
+            When it refers to something whose state cannot be inspected, such as a lock or an open file.
         """
         return identity(self)
 

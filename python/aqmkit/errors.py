@@ -38,7 +38,7 @@ class ExperimentError(ValueError):
         self.text = text
 
     def __str__(self) -> str:
-        return self.text or self.what
+        return self.text or "\n  ".join(filter(None, (self.what, self.help)))
 
 
 class RunError(RuntimeError):
@@ -46,4 +46,4 @@ class RunError(RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C: finished runs are kept, and the same call goes on from there."""
+    """Ctrl-C: finished runs are kept, and the same call resumes."""

@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
 
 class Experiment:
-    """What to run: topology, traffic, disciplines, windows.
+    """An experiment: topology, traffic, disciplines, windows.
 
     The keyword arguments are the keys of an experiment file, with the same names and units; tables are dictionaries. A
     quantity with a dimension is a string with its unit, as in ``tc``: ``"10mbit"``, ``"30ms"``, ``"1500b"``. Where the file
@@ -43,7 +43,7 @@ class Experiment:
     Raises
     ------
     ExperimentError
-        When something is wrong: what, where, and what would be right.
+        When a value is invalid; the message gives the place and the valid values.
 
     Examples
     --------
@@ -93,16 +93,16 @@ class Experiment:
     ) -> Experiment:
         """An experiment by its id, such as ``cbt/blast``, or by the path of its file.
 
-        An id is looked for in ``./experiments``, in ``$AQMKIT_EXPERIMENTS``, and in the copy in the package.
+        An id is searched in ``./experiments``, in ``$AQMKIT_EXPERIMENTS``, and in the copy in the package.
 
         Parameters
         ----------
         set
             Values by their paths: ``{"topology.rate": "20mbit", "params.red.max": 60}``.
         seed
-            Another seed, which the seeds of the runs are derived from.
+            The seed from which the seeds of the runs are derived.
         repeat
-            How often each combination is run.
+            Number of runs of each combination.
         scale
             ``"full"``: as published. ``"quick"``: shortened as the file says.
         """
@@ -111,7 +111,7 @@ class Experiment:
 
     @classmethod
     def parse(cls, text: str, file: str = "experiment.toml") -> Experiment:
-        """An experiment from the text of a file. Messages call it `file`, beside which data files are looked for."""
+        """An experiment from the text of a file; `file` is its name in messages, and data files are relative to it."""
         return cls._of(file, text, {}, _Changes())
 
     def changed(
@@ -137,7 +137,7 @@ class Experiment:
     def swept(self, grid: Mapping[str, Sequence[Any]]) -> Experiment:
         """The same experiment with these axes: lists of values by their paths.
 
-        An axis that the experiment has already gets these values in place of its own; the others stay.
+        These values replace those of an existing axis; other axes stay.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class Experiment:
         return self._of(self._file, _toml.document(keys), aqms, self._changes)
 
     def run(self, out: str | os.PathLike[str] | None = None, *, jobs: int | None = None, progress: bool = True) -> Results:
-        """Runs what is not done yet, and writes tables and a report.
+        """Does the missing runs, and writes tables and a report.
 
         The interpreter's lock is free while it runs. Ctrl-C raises `Interrupted` and keeps finished runs: the same call,
         or ``aqmkit run`` with the same directory, goes on from there.
@@ -161,7 +161,7 @@ class Experiment:
         out
             The directory of the results; ``results/<id>`` when None, as for the command.
         jobs
-            How many runs at a time; as many as there are cores when None. Results do not depend on it.
+            Number of parallel runs; None uses all cores. Results do not depend on it.
         progress
             Whether to show a progress bar, in a notebook or on a terminal.
 
@@ -177,7 +177,7 @@ class Experiment:
         Warns
         -----
         UserWarning
-            When no packet passed in the measured time of a run, whose numbers then say nothing.
+            When no packet passed in the measured time of a run, so its results are meaningless.
         """
         check_whole(1, _MOST_JOBS, jobs=jobs)
         directory = Path("results") / self.id if out is None else Path(out)
@@ -206,12 +206,12 @@ class Experiment:
 
     @property
     def about(self) -> str:
-        """What the reader of its report should know, in Markdown."""
+        """A description for the report, in Markdown."""
         return self._plan.about["about"]
 
     @property
     def hash(self) -> str:
-        """A hash of everything that decides its results."""
+        """A hash of all inputs of its results."""
         return self._plan.about["hash"]
 
     @property
@@ -221,12 +221,12 @@ class Experiment:
 
     @property
     def seed(self) -> int:
-        """The seed that the runs' seeds are derived from."""
+        """The seed from which the seeds of the runs are derived."""
         return self._plan.seed
 
     @property
     def repeat(self) -> int:
-        """How often each combination is run."""
+        """Number of runs of each combination."""
         return self._plan.repeat
 
     @property
@@ -236,7 +236,7 @@ class Experiment:
 
     @property
     def windows(self) -> dict[str, tuple[float, float]]:
-        """The windows that are reported: where they start and end, in seconds."""
+        """The measurement windows: start and end, in seconds."""
         return self._plan.windows
 
     @property
@@ -260,7 +260,7 @@ class Experiment:
 
 
 class _Changes(NamedTuple):
-    """What is changed in an experiment; the names are those of `_aqmkit.Plan`."""
+    """Changes of an experiment, with the names of `_aqmkit.Plan`."""
 
     set: list[str] = []
     seed: int | None = None
@@ -348,7 +348,7 @@ def _wanted(disciplines: Any) -> list[str | Aqm | type[Aqm]]:
         raise TypeError(f"disciplines cannot be {disciplines!r}; {right}")
     wanted = list(disciplines)
     if not wanted:
-        raise ValueError(f"disciplines is empty, and there is nothing to compare; {right}")
+        raise ValueError(f"disciplines is empty; {right}")
     for place, one in enumerate(wanted):
         if not _is_discipline(one):
             raise TypeError(f"disciplines[{place}] cannot be {one!r}; {right}")
@@ -389,30 +389,30 @@ def compare(
     rate
         Rate of the link (``"10mbit"``).
     rtt
-        Round trip without queues (``"50ms"``).
+        Round-trip time without queueing (``"50ms"``).
     bulk
-        Endless TCP transfers (20 where no traffic at all is asked for).
+        Endless TCP transfers (default 20 if no other traffic is given).
     http
-        Web users that offer this fraction of the link's rate.
+        Web users with this offered load, as a fraction of the link's rate.
     cbr
-        A stream of datagrams of this rate that answers to nothing.
+        An unresponsive UDP flow of this rate.
     mpeg, videoconf
         MPEG video streams; videoconferences.
     duration, warmup
         Measured time (``"60s"``), and the time before that (``"10s"``).
     limit
-        What every queue may hold: 100 (packets) or ``"90kb"``.
+        Capacity of every queue: 100 (packets) or ``"90kb"``.
     transport
-        How TCP endpoints behave: a profile of ``aqmkit list transports``.
+        The TCP profile, one of ``aqmkit list transports``.
     seed, repeat
-        The seed, and how often each discipline is run.
+        The seed, and the number of runs of each discipline.
     out, jobs, progress
         As in `Experiment.run`.
 
     Raises
     ------
     ValueError
-        When there is no discipline, or an argument is wrong (`ExperimentError`): which one, and what would be right.
+        When there is no discipline, or an argument is invalid (`ExperimentError`).
     TypeError
         When something is not a discipline.
 

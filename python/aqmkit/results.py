@@ -1,4 +1,4 @@
-"""What was measured, as tables."""
+"""Measurements as tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from . import _aqmkit
+from ._parquet import read_table
+from ._warn import warn
 
 __all__ = ["Results", "read"]
 
@@ -21,13 +22,13 @@ _FILES = {"series": "series.parquet", "flows": "flows.parquet", "exchanges": "re
 
 
 class Results:
-    """What the runs of an experiment measured.
+    """The measurements of the runs of an experiment.
 
     The tables are `pyarrow.Table`: ``results.runs.to_pandas()``, ``polars.from_arrow(results.series)``, and DuckDB reads them by
     their names. Making them copies nothing: they share the memory that the columns were filled in. All begin with the labels of
     the run: one column for each axis of the sweep (text), ``repeat`` and ``seed`` (whole numbers).
 
-    Rates are in bits per second, delays in milliseconds, shares are fractions of 1. A value that cannot be had is null.
+    Rates are in bits per second, delays in milliseconds, shares are fractions of 1. Missing values are null.
     """
 
     def __init__(self, outcome: _aqmkit.Outcome) -> None:
@@ -36,7 +37,7 @@ class Results:
     def _table(self, name: str) -> pa.Table:
         file = self.dir / _FILES.get(name, "")
         if not self._outcome.done and name in _FILES and file.is_file():
-            return pq.read_table(file)
+            return read_table(file, "the command that made it writes it anew")
         return pa.table(self._outcome.table(name))
 
     @cached_property
@@ -51,7 +52,7 @@ class Results:
 
     @cached_property
     def series(self) -> pa.Table:
-        """A row for each run and interval; ``t_s`` is where the interval starts, in seconds.
+        """A row for each run and interval; ``t_s`` is the start of the interval, in seconds.
 
         Shape (runs x intervals, labels + 1 + quantities). Columns such as ``classes.tcp.throughput_bps``,
         ``links.bottleneck.queue_delay_ms.mean``, and the gauges of the discipline: ``links.bottleneck.aqm.avg``.
@@ -124,7 +125,7 @@ class Results:
 
     @property
     def hash(self) -> str:
-        """A hash of everything that decides the results."""
+        """A hash of all inputs of the results."""
         return self._outcome.about["hash"]
 
     @property
@@ -134,17 +135,17 @@ class Results:
 
     @cached_property
     def windows(self) -> dict[str, tuple[float, float]]:
-        """The windows of the runs: where they start and end, in seconds."""
+        """The windows of the runs: start and end, in seconds."""
         return self._outcome.windows
 
     @property
     def planned(self) -> int:
-        """How many runs were asked for; more than were done when the experiment was interrupted."""
+        """Number of planned runs; more than were done if the experiment was interrupted."""
         return self._outcome.planned
 
     @property
     def done(self) -> int:
-        """How many runs are there."""
+        """Number of finished runs."""
         return self._outcome.done
 
     def json(self) -> Any:
@@ -173,5 +174,13 @@ def read(directory: str | os.PathLike[str]) -> Results:
     ------
     ExperimentError
         When the directory holds no results.
+
+    Warns
+    -----
+    UserWarning
+        When ``results.json`` was changed after it was written, or a run in it is damaged.
     """
-    return Results(_aqmkit.Outcome.read(Path(directory)))
+    outcome = _aqmkit.Outcome.read(Path(directory))
+    for note in outcome.notes:
+        warn(note)
+    return Results(outcome)

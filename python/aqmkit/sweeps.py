@@ -10,6 +10,7 @@ and Spark read it as one table, whose columns for the axes come from the directo
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -28,6 +29,7 @@ import pyarrow.parquet as pq
 
 from . import _aqmkit
 from ._checks import check_whole
+from ._parquet import read_table
 from ._progress import Bar
 from .errors import ExperimentError, Interrupted, RunError
 from .experiment import _MOST_JOBS, Experiment
@@ -39,9 +41,35 @@ TABLES = ("runs", "series", "flows", "exchanges", "distributions")
 #: What differs from run to run of the same thing, and so has no place in a table that says what was measured.
 _COST = ("engine.cpu_s", "engine.wall_s", "engine.peak_rss_bytes")
 
+#: What mends a damaged table.
+_TABLES_ANEW = "delete tables/ and sweep once more into this directory: finished runs are kept, and their tables are written anew"
+
+#: The largest manifest, in bytes: a million runs have 200 MB of it.
+_MOST_BYTES = 1 << 30
+
+
+def _read_manifest(file: Path) -> dict[str, Any]:
+    """What a manifest says; one that is too large, or something else, is refused before it takes memory."""
+    right = "sweep once more into this directory: finished runs are kept, and the manifest is written anew"
+    with file.open("rb") as opened:
+        size = os.fstat(opened.fileno()).st_size
+        if size > _MOST_BYTES:
+            raise ExperimentError(f"{file}: it has {size} bytes, and a manifest has {_MOST_BYTES} at most", right)
+        # Looked at before the rest is read: a file of zeros is no text.
+        head = opened.read(1 << 16)
+        if b"\0" in head:
+            raise ExperimentError(f"{file}: it holds a byte of zero, so it is no text", right)
+        try:
+            found = json.loads(head + opened.read())
+        except (ValueError, RecursionError) as error:
+            raise ExperimentError(f"{file}: {error}", right) from None
+    if not isinstance(found, dict) or not {"axes", "windows", "title", "runs"} <= found.keys():
+        raise ExperimentError(f"{file}: it is no manifest of a sweep", right)
+    return found
+
 
 class Sweep:
-    """What a sweep measured: the same tables as `aqmkit.Results`, read from its directory.
+    """The measurements of a sweep: the same tables as `aqmkit.Results`, read from its directory.
 
     Rows stand in the order of the plan, whatever the order in which runs ended, so the tables do not depend on where the
     sweep was run. What a run cost (CPU seconds, memory) is left out, as it differs each time.
@@ -50,10 +78,10 @@ class Sweep:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.dir = Path(directory)
         try:
-            self.manifest: dict[str, Any] = json.loads((self.dir / "manifest.json").read_text())
+            self.manifest: dict[str, Any] = _read_manifest(self.dir / "manifest.json")
         except FileNotFoundError:
             raise ExperimentError(
-                f"{self.dir} holds no sweep", "name a directory in which aqmkit.sweep left a manifest.json"
+                f"{self.dir} holds no sweep", "give a directory with a manifest.json of aqmkit.sweep"
             ) from None
 
     @property
@@ -63,7 +91,7 @@ class Sweep:
 
     @property
     def windows(self) -> dict[str, tuple[float, float]]:
-        """The windows of the runs: where they start and end, in seconds."""
+        """The windows of the runs: start and end, in seconds."""
         return {name: (start, end) for name, (start, end) in self.manifest["windows"].items()}
 
     @property
@@ -73,12 +101,12 @@ class Sweep:
 
     @property
     def planned(self) -> int:
-        """How many runs there are to be."""
+        """Number of planned runs."""
         return len(self.manifest["runs"])
 
     @property
     def done(self) -> int:
-        """How many runs are done."""
+        """Number of finished runs."""
         return sum(_is_done(self.dir, self._names, run) for run in self.manifest["runs"])
 
     @property
@@ -120,7 +148,7 @@ class Sweep:
         for run in self.manifest["runs"]:
             file = _file(self.dir, table, self._names, run)
             if file.is_file():
-                part = pq.read_table(file, partitioning=None)
+                part = read_table(file, _TABLES_ANEW)
                 for place, axis in enumerate(self._names):
                     part = part.add_column(
                         place, _label(axis, part), pa.array([run["labels"][axis]] * part.num_rows, pa.string())
@@ -141,7 +169,7 @@ def sweep(
     jobs: int | None = None,
     progress: bool = True,
 ) -> Sweep:
-    """Runs an experiment over a grid, and goes on where an earlier call with the same directory was stopped.
+    """Runs an experiment over a grid; resumes an interrupted call with the same directory.
 
     Parameters
     ----------
@@ -150,18 +178,18 @@ def sweep(
     grid
         Values by their paths, as in `Experiment.swept`: every combination is run, each as often as the experiment repeats.
     out
-        The directory. Every worker must see it under this path: on a cluster it lies on a shared file system.
+        The directory. Every worker must see it under this path; on a cluster use a shared file system.
     executor
-        Who runs: None for the cores of this machine; a ``dask.distributed.Client``; or any `concurrent.futures.Executor`.
+        The executor: None for the cores of this machine; a ``dask.distributed.Client``; or any `concurrent.futures.Executor`.
     jobs
-        How many runs at a time on this machine; as many as there are cores when None.
+        Number of parallel runs on this machine; None uses all cores.
     progress
         Whether to show a progress bar.
 
     Raises
     ------
     RunError
-        When runs fail, or a cluster gives them up; the others are done and kept.
+        When runs fail, or a cluster abandons them; the others are done and kept.
     Interrupted
         When Ctrl-C was pressed; finished runs are kept.
 
@@ -200,14 +228,14 @@ def sweep(
                 cancel.set()
             for future in futures:
                 future.cancel()
-            raise Interrupted(f"Stopped. Finished runs are kept in {directory}; the same call goes on from there.") from None
+            raise Interrupted(f"Stopped. Finished runs are kept in {directory}; the same call resumes.") from None
     if failed:
         raise RunError("\n".join(failed))
     return Sweep(directory)
 
 
 def read_sweep(directory: str | os.PathLike[str]) -> Sweep:
-    """What `sweep` left in a directory, even when it has not come to its end.
+    """Reads the results of `sweep` from a directory, also of an incomplete sweep.
 
     Raises
     ------
@@ -238,7 +266,7 @@ def _unpacked(dumped: bytes) -> tuple[Experiment, Path, list[dict[str, Any]]]:
 
 
 def _run(dumped: bytes, index: int, cancel: _aqmkit.Cancel | None) -> None:
-    """One run: what every worker does. The run is kept first; then its tables, of which the one of the runs comes last."""
+    """One run of a worker. It stores the run, then its tables, and the table of runs last."""
     experiment, directory, runs = _unpacked(dumped)
     names = list(experiment.axes)
     outcome, _ = experiment._plan.run_one(index, directory, cancel)
@@ -258,13 +286,15 @@ def _failure(future: Future[None]) -> list[str]:
     except KeyboardInterrupt:
         raise
     except Exception as error:  # Whatever a cluster says of a lost worker.
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return [f"{error}; make room on that disk: finished runs are kept, and the same call goes on from there"]
         return [f"{type(error).__name__}: {error}"]
     return []
 
 
 @contextmanager
 def _executor(executor: Any, jobs: int | None) -> Iterator[tuple[Executor, _aqmkit.Cancel | None]]:
-    """Where runs are submitted, and what stops those on this machine."""
+    """The executor of the runs, and the means to stop local ones."""
     if executor is None:
         # Threads are enough: a run lets go of the interpreter's lock.
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
@@ -292,18 +322,18 @@ def _manifest(experiment: Experiment) -> dict[str, Any]:
 
 
 def _file(directory: Path, table: str, axes: Sequence[str], run: Mapping[str, Any]) -> Path:
-    """Where a table of a run lies."""
+    """Path of a table of a run."""
     parts = [f"{_quoted(axis)}={_quoted(run['labels'][axis])}" for axis in axes]
     return Path(directory, "tables", table, *parts, f"{run['hash'][:32]}.parquet")
 
 
 def _column(axis: str, table: pa.Table) -> str:
-    """The column of an axis, which has another name where a column of values has its own."""
+    """The column of an axis, renamed if a column of values has its name."""
     return f"axis.{axis}" if f"axis.{axis}" in table.column_names else axis
 
 
 def _label(axis: str, table: pa.Table) -> str:
-    """What the column of an axis is to be called in a table that does not have it."""
+    """The name for the column of an axis in a table without it."""
     return f"axis.{axis}" if axis in table.column_names else axis
 
 
@@ -317,7 +347,7 @@ def _is_done(directory: Path, axes: Sequence[str], run: Mapping[str, Any]) -> bo
 
 
 def _replace(file: Path, write: Any) -> None:
-    """Writes a file whole or not at all."""
+    """Writes a file atomically."""
     handle, name = tempfile.mkstemp(prefix=".aqmkit-", dir=file.parent)
     os.close(handle)
     try:

@@ -315,7 +315,7 @@ def iter_of_nothing() -> Iterator[int]:
 
 def test_what_cannot_be_seen_is_refused() -> None:
     for hidden in (threading.Lock(), iter_of_nothing()):
-        with pytest.raises(TypeError, match=r"Asking\.ask is a .*whose state cannot be seen.*identity\(\)"):
+        with pytest.raises(TypeError, match=r"Asking\.ask is a .*whose state cannot be inspected.*identity\(\)"):
             small(sweep={"aqm": [Asking(hidden)]})
 
     def ask() -> bool:

@@ -53,7 +53,7 @@ sessions = 5
     [
         ({"duration": 5}, "duration", "a time needs a unit"),
         ({"topology": {"rat": "5mbit"}}, "rat is not", "did you mean rate"),
-        ({"sweep": {"aqm": ["codle"]}}, "no discipline is called", "did you mean codel"),
+        ({"sweep": {"aqm": ["codle"]}}, "there is no discipline", "did you mean codel"),
         ({"sweep": {"aqm": [{"name": "red", "min": 50, "max": 5}]}}, "min of red cannot be 50", "max"),
     ],
 )
@@ -124,8 +124,8 @@ def test_values_arrive_as_they_are_written(rate: str, limit: int, max_p: float, 
         ([None], TypeError, r"disciplines\[0\] cannot be None; write names"),
         (["fifo", {"name": "red"}], TypeError, r"disciplines\[1\] cannot be {'name': 'red'}"),
         (None, TypeError, "disciplines cannot be None; write names"),
-        ("rde", aqmkit.ExperimentError, 'no discipline is called "rde"'),
-        (["--help"], aqmkit.ExperimentError, 'no discipline is called "--help"'),
+        ("rde", aqmkit.ExperimentError, 'there is no discipline "rde"'),
+        (["--help"], aqmkit.ExperimentError, 'there is no discipline "--help"'),
     ],
 )
 def test_what_cannot_be_compared_is_refused(disciplines: Any, error: type[Exception], message: str) -> None:

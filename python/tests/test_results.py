@@ -156,3 +156,20 @@ def test_no_table_of_another_name() -> None:
     assert isinstance(outcome, _aqmkit.Outcome)
     with pytest.raises(KeyError, match="seconds"):
         outcome.table("seconds")
+
+
+def test_results_that_were_changed_are_read_with_a_warning() -> None:
+    small().run(out="out", progress=False)
+    file = Path("out", "results.json")
+    whole = file.read_text()
+    assert len(json.loads(whole)["checksum"]) == 64
+    file.write_text(whole.replace('"planned"', '"planned" ', 1))
+    with pytest.warns(UserWarning, match="was changed after aqmkit wrote it"):
+        assert aqmkit.read("out").done > 0
+
+
+def test_a_damaged_run_is_named() -> None:
+    done = small().run(out="out", progress=False).done
+    next(Path("out", "runs").glob("*.zst")).write_bytes(b"no zstd")
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert aqmkit.read("out").done == done - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -19,6 +20,8 @@ import duckdb
 import polars as pl
 import pyarrow.dataset as ds
 import pytest
+from aqmkit._parquet import read_table
+from aqmkit.sweeps import _failure
 from distributed import Client, LocalCluster
 
 from .conftest import small
@@ -174,3 +177,34 @@ def test_ctrl_c_keeps_finished_runs() -> None:
 def test_a_directory_without_a_sweep_is_refused() -> None:
     with pytest.raises(aqmkit.ExperimentError, match="holds no sweep"):
         aqmkit.read_sweep(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [(b'{"axes": []}', "no manifest of a sweep"), (b'{"axes"', "Expecting"), (b"\xff", "utf-8"), (b"\0" * 99, "no text")],
+)
+def test_a_manifest_that_is_none_is_refused_with_its_file(text: bytes, why: str) -> None:
+    Path("manifest.json").write_bytes(text)
+    with pytest.raises(aqmkit.ExperimentError, match=f"manifest.json: .*{why}"):
+        aqmkit.read_sweep(".")
+
+
+def test_a_manifest_that_is_too_large_is_not_read() -> None:
+    with Path("manifest.json").open("wb") as file:
+        file.truncate((1 << 30) + 1)
+    with pytest.raises(aqmkit.ExperimentError, match="a manifest has 1073741824 at most"):
+        aqmkit.read_sweep(".")
+
+
+def test_a_damaged_table_is_named_with_what_mends_it(tmp_path: Path) -> None:
+    file = tmp_path / "series.parquet"
+    with file.open("wb") as opened:
+        opened.truncate(1 << 30)
+    with pytest.raises(aqmkit.ExperimentError, match=r"series\.parquet is damaged(.|\n)*once more"):
+        read_table(file, "sweep once more")
+
+
+def test_a_full_disk_says_what_to_do() -> None:
+    future: Future[None] = Future()
+    future.set_exception(OSError(errno.ENOSPC, "No space left on device"))
+    assert "make room on that disk" in _failure(future)[0]

@@ -9,18 +9,18 @@ use crate::params::ParamError;
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link};
 
-/// What to do with a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Let it through.
     Pass,
-    /// Let it through with Congestion Experienced set.
+    /// Forward it with Congestion Experienced set.
     Mark(Why),
     /// Discard it.
     Drop(Why),
 }
 
-/// What is dropped when a packet does not fit into the queue.
+/// The overflow rule: which packet is dropped if one does not fit into the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DropFrom {
@@ -29,24 +29,24 @@ pub enum DropFrom {
     Tail,
     /// The packet that has waited longest.
     Front,
-    /// A packet drawn from those that wait and the arriving one.
+    /// A random one of the queued packets and the arriving packet.
     Random,
 }
 
-/// The queue as it stands at a decision: without the packet that the decision is about.
+/// The queue at a decision, without the packet in question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueView {
     /// Packets waiting.
     pub packets: u32,
     /// Bytes waiting.
     pub bytes: u64,
-    /// On arrival: whether the packet does not fit under the queue's limit. A [`Verdict::Pass`] is then
-    /// overruled by the queue, so a discipline that counts its drops says `Drop(Why::Overflow)` itself.
+    /// On arrival: whether the packet exceeds the queue's limit. The queue then overrides
+    /// [`Verdict::Pass`], so a discipline that counts its drops returns `Drop(Why::Overflow)` itself.
     pub full: bool,
 }
 
 impl QueueView {
-    /// How much waits, counted in `unit`.
+    /// The backlog, in `unit`.
     #[must_use]
     pub fn length(&self, unit: Counting) -> f64 {
         match unit {
@@ -56,7 +56,7 @@ impl QueueView {
     }
 }
 
-/// The world at a decision.
+/// The environment of a decision.
 #[derive(Debug)]
 pub struct Env<'a> {
     /// Now.
@@ -76,7 +76,7 @@ pub trait Aqm: Sized {
     /// The parameters as a user writes them.
     type Params: Discipline;
 
-    /// The parameters checked, with everything derived that a decision needs.
+    /// The checked parameters and derived values.
     type Config;
 
     /// Checks `params` and derives what decisions need.
@@ -96,7 +96,7 @@ pub trait Aqm: Sized {
     /// The state of an empty queue at `now`.
     fn new(config: &Self::Config, now: Instant) -> Self;
 
-    /// A packet arrives at a queue that looks like `queue` without it.
+    /// A packet arrives; `queue` is the queue without it.
     fn on_arrival(
         &mut self,
         _config: &Self::Config,
@@ -107,8 +107,7 @@ pub trait Aqm: Sized {
         Verdict::Pass
     }
 
-    /// The packet at the head has been taken out; `queue` is what remains. A drop here makes the queue
-    /// take the next packet.
+    /// The packet at the head is dequeued; `queue` is the rest. After a drop the next packet is dequeued.
     fn on_departure(
         &mut self,
         _config: &Self::Config,
@@ -122,7 +121,7 @@ pub trait Aqm: Sized {
     /// A packet that was passed on arrival has been removed by the queue's overflow rule.
     fn on_discard(&mut self, _config: &Self::Config, _pkt: PacketView, _queue: QueueView, _now: Instant) {}
 
-    /// The link asked for a packet and there was none: it goes idle.
+    /// The link requested a packet from an empty queue and goes idle.
     fn on_empty(&mut self, _config: &Self::Config, _now: Instant) {}
 
     /// The period of the algorithm's timer, if it has one.
@@ -133,14 +132,14 @@ pub trait Aqm: Sized {
     /// One period of the timer has passed, at `now` exactly, however late the call is.
     fn on_tick(&mut self, _config: &Self::Config, _queue: QueueView, _now: Instant) {}
 
-    /// Lets this many ticks pass at once, the first of them at `first`, at a queue that looks like `queue` all the
-    /// while. False, with nothing changed, where they must be made one by one: that is always right, and costs
-    /// a tick for each period of an idle time. Asked only when ticks are late.
+    /// Processes this many ticks at once, the first at `first`, with the constant queue `queue`. Returns
+    /// false without a change if they must be processed one by one; this is always correct but costs one
+    /// call per elapsed period. Called only for late ticks.
     fn skip_ticks(&mut self, _config: &Self::Config, _queue: QueueView, _first: Instant, _ticks: u64) -> bool {
         false
     }
 
-    /// Takes over changed parameters, keeping what state it can.
+    /// Applies changed parameters and keeps as much state as possible.
     ///
     /// # Errors
     /// When the change needs a new queue.

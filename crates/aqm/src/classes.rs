@@ -1,4 +1,4 @@
-//! From the names of traffic classes in a parameter file to what each packet's class means.
+//! Mapping of a link's traffic classes to the entries of a parameter list.
 
 use aqmkit_base::ClassId;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::params::{ParamError, in_range};
 use crate::registry::Link;
 
-/// The entry that stands for every class without one of its own.
+/// The name of the entry for all classes without their own entry.
 pub const REST: &str = "*";
 
 /// The names of the link's classes, or `*` alone where it names none.
@@ -15,12 +15,12 @@ pub fn names_or_rest(link: &Link) -> Vec<String> {
     if link.classes.is_empty() { vec![REST.to_owned()] } else { link.classes.clone() }
 }
 
-/// Which entry of a discipline's list of classes each class of a link goes to.
+/// Maps each class of a link to an entry of a discipline's list of classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassMap {
     /// By [`ClassId`].
     entry: Vec<usize>,
-    /// For a class that the link does not name: the entry `*`, else the last.
+    /// The entry of unknown classes: `*`, else the last.
     rest: usize,
 }
 
@@ -94,7 +94,7 @@ impl ClassSet {
     }
 }
 
-/// The weight of one class: what a flow of it gets, compared with one of another class.
+/// The weight of a class: the relative share of its flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassWeight {
@@ -151,7 +151,7 @@ impl Weights {
         &self.weights
     }
 
-    /// Refuses another assignment of classes to entries; the weights themselves may be others.
+    /// Refuses a different assignment of classes to entries; weights may differ.
     ///
     /// # Errors
     /// When a class goes to another entry than in `other`.
@@ -187,7 +187,8 @@ mod tests {
         let text = |names: &[&str]| map(names).unwrap_err().to_string();
         assert_eq!(
             text(&["tcp", "video"]),
-            "classes[1].class = video cannot be: it must be one of the link's classes (tcp, multimedia, other) or \"*\""
+            "classes[1].class = video is not valid: it must be one of the link's classes (tcp, multimedia, other) or \
+             \"*\""
         );
         assert!(text(&["tcp", "tcp"]).contains("one entry"));
         assert!(text(&["tcp"]).ends_with("missing: multimedia, other"));

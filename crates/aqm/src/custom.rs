@@ -1,8 +1,8 @@
-//! Disciplines that are not in the catalogue: a program brings them along, under an id of its own.
+//! User-defined disciplines, which a program provides under an id.
 //!
-//! A [`Decide`] is an [`Aqm`] that only the program knows. It governs a FIFO like any other; [`Params`] are what an
-//! experiment says of it, and [`Customs`] is where the simulator finds it by its id. The id names everything that
-//! decides what it does, so that a stored run is never taken for one of changed code.
+//! A [`Decide`] is an [`Aqm`] defined by the program. It governs a FIFO; [`Params`] are its parameters in
+//! an experiment, and the simulator looks it up by id in [`Customs`]. The id must cover everything that
+//! determines its behaviour, so that stored runs of changed code are not reused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,11 +21,11 @@ use crate::registry::{Discipline, Link, discipline};
 /// The name of all of them in experiments.
 pub const NAME: &str = "custom";
 
-/// What an experiment says of a discipline that it brings along.
+/// The parameters of a user-defined discipline in an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Which one it is.
+    /// Its id.
     pub id: String,
     /// What the queue may hold.
     pub limit: Amount,
@@ -42,7 +42,7 @@ impl Default for Params {
 
 impl Params {
     fn unknown(&self) -> ParamError {
-        ParamError::new("id", &self.id, "a custom discipline can only be run by the program that brings it along")
+        ParamError::new("id", &self.id, "a custom discipline needs the program that defines it")
     }
 }
 
@@ -60,7 +60,7 @@ impl Discipline for Params {
     }
 }
 
-/// The hooks of an [`Aqm`], for one that a program brings along; they mean the same.
+/// The hooks of a user-defined [`Aqm`], with the same meaning.
 pub trait Decide {
     /// As [`Aqm::on_arrival`].
     fn on_arrival(&mut self, pkt: PacketView, queue: QueueView, env: &mut Env<'_>) -> Verdict;
@@ -76,13 +76,13 @@ pub trait Decide {
     fn probe(&self, out: &mut dyn FnMut(&str, f64));
 }
 
-/// Makes the discipline of one queue, as it stands when nothing has arrived.
+/// Creates the discipline of one queue in its initial state.
 pub trait Make: Send + Sync {
     /// One for a queue at this link.
     fn make(&self, link: &Link) -> Box<dyn Decide>;
 }
 
-/// The disciplines that a program brings along, by id.
+/// The user-defined disciplines, by id.
 #[derive(Clone, Default)]
 pub struct Customs(BTreeMap<String, Arc<dyn Make>>);
 
@@ -117,7 +117,7 @@ impl Customs {
 /// A [`Decide`] as an [`Aqm`].
 struct Custom(Box<dyn Decide>);
 
-/// What a [`Custom`] is made of.
+/// The factory of a [`Custom`].
 struct Config {
     params: Params,
     make: Arc<dyn Make>,

@@ -1,4 +1,4 @@
-//! One FIFO governed by an [`Aqm`]: the [`Qdisc`] that most disciplines are.
+//! A FIFO governed by an [`Aqm`], the [`Qdisc`] of most disciplines.
 
 use aqmkit_base::{Amount, Duration, Instant};
 
@@ -50,8 +50,8 @@ impl<P: Packet, A: Aqm> Fifo<P, A> {
         self.timer.catch_up(&mut self.aqm, &self.config, self.ring.queue_view(false), now);
     }
 
-    /// Removes waiting packets until one of `len` bytes fits; false when the arriving packet is the one
-    /// to go, as is one that would not fit into an empty queue.
+    /// Removes queued packets until one of `len` bytes fits. Returns false if the arriving packet must be
+    /// dropped, also if it does not fit into an empty queue.
     fn make_room(&mut self, len: u32, cx: &mut Cx<'_, P>) -> bool {
         if !Ring::<P>::default().fits(len, self.limit) {
             return false;

@@ -282,7 +282,7 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
     fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
         let (params, config) = D::of(spec)?.check(link)?;
         if (params.flows, params.salt) != (self.params.flows, self.params.salt) {
-            let want = "flows would move to other queues while packets wait; that needs a new queue";
+            let want = "it would move flows to other queues while packets wait; this needs a new queue";
             return Err(ParamError::new("flows", params.flows, want));
         }
         for at in 0..self.flows.len() {

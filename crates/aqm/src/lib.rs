@@ -3,7 +3,7 @@
 //! One file per discipline under [`disciplines`], pure: time, randomness and the place where dropped
 //! packets go are arguments, so the same code runs in virtual time, on live traffic and in a test.
 //!
-//! Two traits, because the papers describe two kinds of thing:
+//! There are two traits:
 //!
 //! * an [`Aqm`] decides about one FIFO and owns no packet (RED, FRED, CBT …); [`Fifo`] turns it into a queue;
 //! * a [`Qdisc`] owns packets: it schedules several queues (CBQ …), or takes packets out of the middle.

@@ -1,4 +1,4 @@
-//! What a discipline may know of a packet.
+//! The packet properties visible to a discipline.
 
 use aqmkit_base::{ClassId, Duration, Ecn, FlowKey};
 
@@ -10,7 +10,7 @@ use crate::qdisc::Why;
 pub trait Packet {
     /// Length on the wire in bytes.
     fn len(&self) -> u32;
-    /// The flow it belongs to, of the kind that its queue tells apart ([`crate::registry::Spec::flow`]).
+    /// Its flow, as defined for its queue ([`crate::registry::Spec::flow`]).
     fn flow(&self) -> FlowKey;
     /// The traffic class it belongs to.
     fn class(&self) -> ClassId;
@@ -21,7 +21,7 @@ pub trait Packet {
     fn label(&self) -> f32 {
         0.0
     }
-    /// Writes a label for the routers that follow. A packet that cannot carry one forgets it.
+    /// Writes a label for downstream routers. A packet without a label field ignores it.
     fn set_label(&mut self, _label: f32) {}
     /// Sets Congestion Experienced. Called only when [`Ecn::is_capable`].
     fn set_ce(&mut self);
@@ -55,7 +55,7 @@ impl PacketView {
         if ecn && self.ecn.is_capable() { Verdict::Mark(why) } else { Verdict::Drop(why) }
     }
 
-    /// What RED's decision comes to under these rules.
+    /// Applies these rules to RED's decision.
     #[must_use]
     pub fn early(&self, decision: Option<Why>, rules: MarkRules) -> Verdict {
         let Some(why) = decision else { return Verdict::Pass };
@@ -74,6 +74,6 @@ pub struct MarkRules {
     pub ecn: bool,
     /// Whether it drops even what it could mark where the average is above the upper threshold.
     pub harddrop: bool,
-    /// Whether a packet that it would mark, but that cannot carry a mark, is let in.
+    /// Whether packets that should be marked but are not ECN-capable are admitted.
     pub nodrop: bool,
 }

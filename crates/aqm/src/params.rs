@@ -3,17 +3,17 @@
 use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Duration};
 
-/// A parameter that cannot be used: which, what it was, what is wanted, and who says so.
+/// An invalid parameter: field, value, valid values and their source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} = {got} cannot be: {want}{}", cite(.source_text))]
+#[error("{field} = {got} is not valid: {want}{}", cite(.source_text))]
 pub struct ParamError {
     /// The field, as a path from the discipline's table: `max`, `classes[2].share`.
     pub field: String,
     /// Its value, as text.
     pub got: String,
-    /// What would be right.
+    /// The valid values.
     pub want: String,
-    /// The paper or RFC that wants it so; empty where it is plain arithmetic.
+    /// The paper or RFC that requires it; empty if it is plain arithmetic.
     pub source_text: &'static str,
 }
 
@@ -27,7 +27,7 @@ impl ParamError {
         ParamError { field: field.into(), got: got.to_string(), want: want.into(), source_text: "" }
     }
 
-    /// The same error with the source that wants it so.
+    /// The same error with its source.
     #[must_use]
     pub fn cite(mut self, source: &'static str) -> Self {
         self.source_text = source;

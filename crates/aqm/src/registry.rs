@@ -279,7 +279,7 @@ pub(crate) use discipline;
 
 fn unknown(name: &str) -> String {
     let known: Vec<_> = ALL.iter().map(|e| e.name).collect();
-    format!("no discipline is called {name:?}; known are {}", known.join(", "))
+    format!("there is no discipline {name:?}; known are {}", known.join(", "))
 }
 
 /// A name as the catalogue has it, from one as `tc` writes it: `fq_codel` is `fq-codel`.

@@ -179,9 +179,9 @@ fn form(discipline: &str, row: &Row) -> Option<Form> {
 }
 
 fn document() -> String {
-    let mut text = "# What every parameter may be\n\nFound by trying each alone, the others as they are by default, on a link of \
-                    10 Mb/s. Queue lengths in packets. The last column says whether a queue with packets in it takes another value (`aqmkit ctl`). \
-                    What the parameters mean is on the [pages](disciplines/README.md). `make pages` writes this file.\n"
+    let mut text = "# Parameter ranges\n\nEach range was found by varying one parameter with the others at their defaults, on a link of \
+                    10 Mbit/s. Queue lengths are in packets. The last column says whether the parameter can change while packets are queued (`aqmkit ctl`). \
+                    The [discipline pages](disciplines/README.md) explain the parameters. `make pages` writes this file.\n"
         .to_owned();
     for entry in registry::ALL {
         let rows = rows(entry.name);

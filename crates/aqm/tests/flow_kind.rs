@@ -62,7 +62,7 @@ fn the_other_parameters_are_read_as_without_it() {
 #[test]
 fn what_cannot_be_is_refused() {
     let unfit = refusal("red", json!({ "flow": "hosts" }));
-    assert_eq!(unfit, "red is not a discipline that tells flows apart: leave flow out");
+    assert_eq!(unfit, "red does not distinguish flows: omit flow");
     let unknown = refusal("fred", json!({ "flow": "host" }));
     assert_eq!(unknown, "unknown variant `host`, expected one of `connection`, `hosts`, `source`, `destination`");
     // The list of what is known has it, where it is known.

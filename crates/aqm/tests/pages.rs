@@ -74,9 +74,9 @@ fn parameters_read_back_as_written() {
 /// `docs/disciplines/` holds each page, and a list of them.
 fn documents() -> Vec<(String, String)> {
     let mut list =
-        "# Disciplines\n\nThe reference pages, as `aqmkit describe NAME` prints them; each is the comment that \
-                    opens the discipline's file. What each parameter may be, and which can be changed while packets wait, is in \
-                    [parameters](../parameters.md).\n\n| name | what it is |\n|---|---|\n"
+        "# Disciplines\n\nThese reference pages are the output of `aqmkit describe NAME`; the source is the comment at the head of \
+                    each discipline's file. [Parameters](../parameters.md) lists the range of each parameter, and whether it can change while \
+                    packets are queued.\n\n| name | description |\n|---|---|\n"
             .to_owned();
     let mut documents = Vec::new();
     for entry in registry::ALL {

@@ -1,19 +1,19 @@
-//! Who a packet belongs to.
+//! Flows and classes of packets.
 
 use serde::{Deserialize, Serialize};
 
-/// What the packets of one flow have in common: what a discipline that tells flows apart takes for one flow.
+/// The definition of a flow, for disciplines that distinguish flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowKind {
     /// Addresses, ports and protocol: one direction of a transport connection.
     #[default]
     Connection,
-    /// Source and destination address: everything that one host sends to another.
+    /// Source and destination address: all packets from one host to another.
     Hosts,
-    /// The source address: everything that a host sends.
+    /// The source address: all packets from a host.
     Source,
-    /// The destination address: everything that is sent to a host.
+    /// The destination address: all packets to a host.
     Destination,
 }
 

@@ -1,4 +1,4 @@
-//! The vocabulary of aqmkit.
+//! The shared types of aqmkit.
 //!
 //! Every quantity that has a dimension is a type here: an [`Instant`] is not a [`Duration`], [`Bytes`]
 //! are not packets, a [`BitRate`] is not a number. Only products with a meaning exist, so a gain "per

@@ -25,7 +25,7 @@ const MAX_MILLIS: u64 = u32::MAX as u64;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A trace that cannot be used.
+/// An invalid trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file} line {line}: {what}")]
 pub struct TraceError {
@@ -64,13 +64,13 @@ impl Trace {
             };
             if let Some(last) = millis.last().filter(|last| **last > ms) {
                 let what = format!("{ms} ms comes after {last} ms");
-                return Err(error(i + 1, what, "the times of a trace stand in order"));
+                return Err(error(i + 1, what, "times must be in ascending order"));
             }
             millis.push(ms);
         }
         if millis.last().is_none_or(|last| *last == 0) {
-            let what = "the trace lasts no time".to_owned();
-            return Err(error(millis.len().max(1), what, "its last line says how many milliseconds it lasts"));
+            let what = "the trace has no duration".to_owned();
+            return Err(error(millis.len().max(1), what, "its last line is its duration in milliseconds"));
         }
         Ok(Trace { millis })
     }
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(refused("1\n\n3"), "a.down line 2: \"\" is not a time");
         assert_eq!(refused("4294967296\n"), "a.down line 1: \"4294967296\" is not a time");
         assert_eq!(refused("1\n5\n4\n"), "a.down line 3: 4 ms comes after 5 ms");
-        assert_eq!(refused("0\n0\n"), "a.down line 2: the trace lasts no time");
-        assert_eq!(refused(""), "a.down line 1: the trace lasts no time");
+        assert_eq!(refused("0\n0\n"), "a.down line 2: the trace has no duration");
+        assert_eq!(refused(""), "a.down line 1: the trace has no duration");
     }
 }

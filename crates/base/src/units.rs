@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{Amount, BitRate, Bytes, Duration};
 
-/// Text that is not the quantity it should be.
+/// An error in the text of a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{got:?} is not a {what}: {hint}")]
 pub struct UnitError {

@@ -182,11 +182,11 @@ impl Search {
     fn refused(&self, best: Option<Point>) -> Problem {
         let Sought { traffic, load, bps, parameter, .. } = &self.sought;
         let near = best.map_or_else(
-            || "no population can be tried".to_owned(),
-            |b| format!("{parameter} = {} offers {:.3} Mb/s, and nothing comes nearer", b.value, b.load / 1e6),
+            || "no population can be simulated".to_owned(),
+            |b| format!("{parameter} = {} offers {:.3} Mb/s, and no other value is closer", b.value, b.load / 1e6),
         );
         Problem::new(format!("no population of {traffic} offers {load} ({:.3} Mb/s): {near}", *bps as f64 / 1e6))
-            .right("ask for a load that whole numbers can meet, run for longer, or give the number yourself")
+            .right("choose a load that an integer population can offer, use a longer duration, or set the population")
     }
 }
 

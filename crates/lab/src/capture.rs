@@ -1,6 +1,7 @@
-//! `run --pcap`: the packets of a run as a capture file that every analyser of packets reads.
+//! `run --pcap`: the packets of a run as a capture file.
 //!
-//! A simulated packet carries what its endpoints need; the rest of its headers is made up, always in the same way:
+//! A simulated packet has the fields that its endpoints need; the other header fields are filled in as
+//! follows:
 //!
 //! | field | value |
 //! |---|---|

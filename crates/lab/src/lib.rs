@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounded;
 pub mod calibrate;
 pub mod capture;
 pub mod cli;
@@ -9,6 +10,7 @@ pub mod clock;
 pub mod experiment;
 pub mod export;
 pub mod formula;
+pub mod full;
 pub mod live;
 pub mod near;
 pub mod null_test;

@@ -1,7 +1,7 @@
 //! Running a plan: all runs on all cores, with the same results for any number of jobs.
 //!
-//! Runs that the [`Store`] has are not done again. Results stand in the order of the plan, whatever the order
-//! in which runs ended. A run that fails, or panics, fails alone.
+//! Runs in the [`Store`] are not repeated. Results are in the order of the plan, whatever the order of
+//! completion. A run that fails or panics does not affect others.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use aqmkit_sim::{Control, Error, Output, Progress};
 
 use crate::clock::Meter;
 use crate::experiment::{Experiment, RunSpec};
+use crate::full;
 use crate::live::agree::agreements;
 use crate::report::RunData;
 use crate::results::{Axis, Entry, Results};
@@ -41,6 +42,8 @@ pub enum Stop {
     Cancelled,
     /// It cannot be run: why.
     Failed(String),
+    /// It has ended, and there is no room on the disk to keep its result.
+    Full(String),
 }
 
 impl Work for RunSpec {
@@ -115,20 +118,38 @@ impl Outcome {
 /// Runs everything that is not in the store.
 ///
 /// # Errors
-/// When the threads cannot be started, or the list of runs cannot be written.
+/// When the threads cannot be started, the list of runs cannot be written, or the disk is full: then no further run is begun.
 pub fn execute<W: Work>(work: &[W], how: How<'_>) -> io::Result<Outcome> {
     let listed = work.iter().map(|w| Listed { labels: w.labels().clone(), hash: w.hash().to_owned() });
     how.store.save_list(&listed.collect::<Vec<_>>())?;
     let slots: Vec<OnceLock<Result<Output, Stop>>> = work.iter().map(|_| OnceLock::new()).collect();
     let order = longest_first(work, how.store);
     let next = AtomicUsize::new(0);
+    let full = OnceLock::new();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(how.jobs.clamp(1, work.len().max(1)));
     pool.build().map_err(io::Error::other)?.broadcast(|_| {
-        while let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let _ = slots[*index].set(one(&work[*index], how));
+        while full.get().is_none()
+            && let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let result = one(&work[*index], how);
+            if let Err(Stop::Full(why)) = &result {
+                let _ = full.set(format!("{}: {why}", name(work[*index].labels())));
+            }
+            let _ = slots[*index].set(result);
         }
     });
-    Ok(collect(work, slots))
+    let outcome = collect(work, slots);
+    match full.into_inner() {
+        Some(why) => Err(no_room(&why, outcome.done.len(), work.len(), how.store)),
+        None => Ok(outcome),
+    }
+}
+
+fn no_room(why: &str, done: usize, all: usize, store: &Store) -> io::Error {
+    let dir = store.dir().display();
+    let text =
+        format!("{why}; {done} of {all} runs are finished and kept in {dir}, and the same command goes on from there");
+    io::Error::new(io::ErrorKind::StorageFull, text)
 }
 
 fn collect<W: Work>(work: &[W], slots: Vec<OnceLock<Result<Output, Stop>>>) -> Outcome {
@@ -137,7 +158,7 @@ fn collect<W: Work>(work: &[W], slots: Vec<OnceLock<Result<Output, Stop>>>) -> O
         match slot.into_inner() {
             Some(Ok(output)) => outcome.done.push(Done { labels: w.labels().clone(), output }),
             Some(Err(Stop::Failed(why))) => outcome.failed.push(format!("{}: {why}", name(w.labels()))),
-            Some(Err(Stop::Cancelled)) | None => outcome.cancelled = true,
+            Some(Err(Stop::Cancelled | Stop::Full(_))) | None => outcome.cancelled = true,
         }
     }
     outcome
@@ -162,7 +183,7 @@ fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
 /// Runs one, unless the store has it.
 ///
 /// # Errors
-/// When it was stopped, or cannot be run.
+/// When it was stopped, cannot be run, or the disk has no room for its result.
 pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     if how.cancel.load(Ordering::Relaxed) {
         return Err(Stop::Cancelled);
@@ -175,7 +196,7 @@ pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
         }
         Kept::Broken(why) => {
             how.watch
-                .note(&format!("{}: its stored result does not read ({why}); it is run again", name(work.labels())));
+                .note(&format!("{}: its stored result cannot be read ({why}); it is run again", name(work.labels())));
         }
         Kept::Missing => {}
     }
@@ -183,7 +204,11 @@ pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     let mut output = watched(work, how)?;
     output.engine = Engine { packets: output.engine.packets, events: output.engine.events, ..meter.cost() };
     if let Err(e) = how.store.save(work.hash(), &output) {
-        how.watch.note(&format!("{}: its result cannot be kept: {e}", name(work.labels())));
+        let why = format!("its result cannot be stored: {}", full::reason(&e));
+        if full::is(&e) {
+            return Err(Stop::Full(why));
+        }
+        how.watch.note(&format!("{}: {why}", name(work.labels())));
     }
     how.watch.ended(work.labels(), false);
     Ok(output)
@@ -215,7 +240,7 @@ fn guarded(run: impl FnOnce() -> Result<Output, Stop>) -> Result<Output, Stop> {
     PANIC.set(Some(String::new()));
     let result = panic::catch_unwind(AssertUnwindSafe(run));
     let said = PANIC.take().unwrap_or_default();
-    result.unwrap_or_else(|_| Err(Stop::Failed(format!("a fault of aqmkit: {said}"))))
+    result.unwrap_or_else(|_| Err(Stop::Failed(format!("internal error: {said}"))))
 }
 
 /// Panics of runs are kept in words; others are reported as before.

@@ -3,6 +3,11 @@
 //! A run lies in `runs/<hash>.cbor.zst` under the hash of everything that decides it, so a run that was done is
 //! never done again, whatever else changed in the experiment. Files appear whole or not at all, and carry a
 //! checksum. (CBOR and not JSON, because a series holds NaN where there is no value, and its numbers come back bit by bit.)
+//! `results.json` carries one as well ([`checksum`]), so that a change by hand is noticed.
+
+pub mod checksum;
+pub mod damage;
+pub mod packed;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +17,10 @@ use std::path::{Path, PathBuf};
 use aqmkit_sim::Output;
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::{self, Bound, Unread};
+use crate::report::RunData;
 use crate::results::Results;
+use checksum::Seal;
 
 /// The directory of an experiment's results.
 #[derive(Clone, Debug)]
@@ -32,13 +40,8 @@ pub enum StoreError {
         cause: io::Error,
     },
     /// A file of it cannot be read.
-    #[error("cannot read {}: {cause}", file.display())]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
+    #[error(transparent)]
+    Unreadable(#[from] Unread),
 }
 
 /// What the store has of a run.
@@ -54,6 +57,34 @@ pub enum Kept {
 
 /// The parameters of each label of the compared axis, as name and value.
 pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
+
+/// What `results.json` says, and whether it is as aqmkit wrote it.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The results.
+    pub results: Results,
+    /// Whether the file was changed since.
+    pub seal: Seal,
+}
+
+/// What is there of the runs that were noted.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// Those that are there, with their outputs.
+    pub found: Vec<(Listed, Output)>,
+    /// Those that are not.
+    pub missing: Vec<Listed>,
+    /// Those whose file does not read, and why.
+    pub broken: Vec<(Listed, String)>,
+}
+
+impl Runs {
+    /// Those that are there, as reports want them.
+    #[must_use]
+    pub fn data(&self) -> Vec<RunData<'_>> {
+        self.found.iter().map(|(listed, output)| RunData { labels: &listed.labels, output }).collect()
+    }
+}
 
 /// Which file holds which run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +117,7 @@ impl Store {
         let file = dir.join("results.json");
         match fs::metadata(&file) {
             Ok(_) => Ok(Store { dir: dir.to_owned() }),
-            Err(cause) => Err(StoreError::Unreadable { file, cause }),
+            Err(error) => Err(Unread::System { file: file.display().to_string(), error }.into()),
         }
     }
 
@@ -108,36 +139,28 @@ impl Store {
         Store { dir: dir.to_owned() }
     }
 
-    fn run_file(&self, hash: &str) -> PathBuf {
+    /// Where it keeps a run.
+    #[must_use]
+    pub fn run_file(&self, hash: &str) -> PathBuf {
         self.dir.join("runs").join(format!("{hash}.cbor.zst"))
     }
 
     /// Looks for a run.
     #[must_use]
     pub fn load(&self, hash: &str) -> Kept {
-        let packed = match fs::read(self.run_file(hash)) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Kept::Missing,
-            Err(e) => return Kept::Broken(e.to_string()),
-        };
-        let unpacked = zstd::decode_all(packed.as_slice());
-        let output = unpacked
-            .map_err(|e| e.to_string())
-            .and_then(|bytes| ciborium::from_reader::<Output, _>(bytes.as_slice()).map_err(|e| e.to_string()));
-        output.map_or_else(Kept::Broken, |o| Kept::Found(Box::new(o)))
+        match fs::File::open(self.run_file(hash)) {
+            Ok(file) => packed::read(file).map_or_else(Kept::Broken, |o| Kept::Found(Box::new(o))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Kept::Missing,
+            Err(e) => Kept::Broken(e.to_string()),
+        }
     }
 
     /// Keeps a run.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be written, or would be larger than what is read again.
     pub fn save(&self, hash: &str, output: &Output) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        ciborium::into_writer(output, &mut bytes).map_err(io::Error::other)?;
-        let mut encoder = zstd::Encoder::new(Vec::new(), 3)?;
-        encoder.include_checksum(true)?;
-        encoder.write_all(&bytes)?;
-        self.replace(&self.run_file(hash), &encoder.finish()?)
+        self.replace(&self.run_file(hash), &packed::pack(output)?)
     }
 
     /// Notes which file holds which run, so that a report can be built again without the experiment.
@@ -157,42 +180,55 @@ impl Store {
     }
 
     /// The parameters that were noted; none where there is no note.
-    #[must_use]
-    pub fn parameters(&self) -> Parameters {
-        self.read_json(&self.dir.join("runs").join("parameters.json")).unwrap_or_default()
+    ///
+    /// # Errors
+    /// When the note does not read.
+    pub fn parameters(&self) -> Result<Parameters, StoreError> {
+        match self.read_json("parameters.json", &bounded::NOTES) {
+            Err(StoreError::Unreadable(e)) if e.is_missing() => Ok(Parameters::default()),
+            other => other,
+        }
     }
 
-    /// Every run that was noted and is there.
+    /// What is there of every run that was noted.
     ///
     /// # Errors
     /// When the list does not read.
-    pub fn load_list(&self) -> Result<Vec<(Listed, Output)>, StoreError> {
-        let listed: Vec<Listed> = self.read_json(&self.dir.join("runs").join("index.json"))?;
-        let found = listed.into_iter().filter_map(|l| match self.load(&l.hash) {
-            Kept::Found(output) => Some((l, *output)),
-            Kept::Missing | Kept::Broken(_) => None,
-        });
-        Ok(found.collect())
+    pub fn load_list(&self) -> Result<Runs, StoreError> {
+        let listed: Vec<Listed> = self.read_json("index.json", &bounded::NOTES)?;
+        let mut runs = Runs::default();
+        for one in listed {
+            match self.load(&one.hash) {
+                Kept::Found(output) => runs.found.push((one, *output)),
+                Kept::Missing => runs.missing.push(one),
+                Kept::Broken(why) => runs.broken.push((one, why)),
+            }
+        }
+        Ok(runs)
     }
 
     /// The results that were written last.
     ///
     /// # Errors
     /// When there are none, or they do not read.
-    pub fn results(&self) -> Result<Results, StoreError> {
-        self.read_json(&self.dir.join("results.json"))
+    pub fn results(&self) -> Result<Stored, StoreError> {
+        let file = self.dir.join("results.json");
+        let text = bounded::text(&file, &bounded::RESULTS)?;
+        let not_json = |e| bounded::not_json(&file.display().to_string(), &e, &bounded::RESULTS);
+        let results = serde_json::from_str(&text).map_err(not_json)?;
+        Ok(Stored { results, seal: checksum::check(&text) })
     }
 
     /// How long the runs took the last time, by labels without the seed.
     #[must_use]
     pub fn costs(&self) -> BTreeMap<BTreeMap<String, String>, f64> {
-        let runs = self.results().map(|r| r.runs).unwrap_or_default();
+        let runs = self.results().map(|stored| stored.results.runs).unwrap_or_default();
         runs.into_iter().map(|e| (cost_key(&e.labels), e.engine.wall_s)).collect()
     }
 
-    fn read_json<T: serde::de::DeserializeOwned>(&self, file: &Path) -> Result<T, StoreError> {
-        let read = fs::read(file).and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from));
-        read.map_err(|cause| StoreError::Unreadable { file: file.to_owned(), cause })
+    /// Reads a note that stands beside the runs.
+    fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str, bound: &Bound) -> Result<T, StoreError> {
+        Ok(bounded::json(&self.dir.join("runs").join(name), bound)?)
     }
 
     /// Writes a file whole or not at all.

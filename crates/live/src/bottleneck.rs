@@ -72,7 +72,7 @@ pub struct Measured {
     pub directions: Vec<(String, Vec<Window>)>,
     /// For each direction the rates it had, each with when it began.
     pub rates: Vec<Vec<(Instant, BitRate)>>,
-    /// How late packets were handed on.
+    /// Lateness of departures.
     pub late: Times,
     /// What went wrong.
     pub trouble: Trouble,
@@ -95,7 +95,7 @@ pub type Request<D> = Box<dyn FnOnce(&mut [Direction<D>; 2], Instant) + Send>;
 pub struct Bottleneck<D = File> {
     /// The directions; packets of each leave by the device of the other.
     pub directions: [Direction<D>; 2],
-    /// What is asked of it; looked at ten times a second.
+    /// Requests to it, checked ten times a second.
     pub requests: Option<Receiver<Request<D>>>,
     /// How packets are read.
     pub reader: Reader,
@@ -151,7 +151,7 @@ impl<D: Port> Bottleneck<D> {
         self.finish(run)
     }
 
-    /// Sends what is due to the other side.
+    /// Sends due packets to the other side.
     fn hand_on(&mut self, run: &mut Run) {
         for from in 0..2 {
             let now = self.clock.now();
@@ -239,7 +239,7 @@ impl<D: Port> Bottleneck<D> {
             run.next_sample += self.sample_every.map_or(Duration::MAX, |(_, every)| every);
         }
         run.next_look = now + LOOK;
-        // Who reads holds the lock for a moment only, but this thread waits for nobody: the next look will do.
+        // Readers hold the lock only briefly, but this thread never waits: it retries at the next check.
         if let Ok(mut shared) = self.look.try_lock() {
             *shared = look;
         }
@@ -289,7 +289,8 @@ fn stopped(stop: &impl AsFd) -> bool {
     rustix::event::poll(&mut files, Some(&now)).is_ok_and(|n| n > 0)
 }
 
-/// The share of packets that the kernel may drop in front of the devices before it changes what is measured.
+/// The fraction of packets that the kernel may drop before the devices without invalidating the
+/// measurement.
 const LOST_BEFORE: f64 = 1e-4;
 
 /// Packets that the kernel may drop besides: its own first ones for IPv6 are lost while a device comes up.
@@ -328,20 +329,18 @@ impl Measured {
         let late = self.late.summary().map_or(0.0, |s| s.p99);
         let mut doubts = Vec::new();
         if late > LATEST.as_millis_f64() {
-            doubts.push(format!(
-                "one packet in a hundred was handed on {late:.3} ms late or more; at most {LATEST} is good enough"
-            ));
+            doubts.push(format!("1 % of the packets were {late:.3} ms late or more; at most {LATEST} is acceptable"));
         }
         let totals = self.directions.iter().filter_map(|(_, windows)| windows.first());
         let came: u64 = totals.map(|w| w.total.offered_packets).sum();
         if loses_too_much(dropped_before, came) {
             doubts.push(format!(
-                "the kernel dropped {dropped_before} packets before the discipline saw them, besides {came} that it saw; \
-                 at most one in {:.0} is good enough",
+                "the kernel dropped {dropped_before} packets before the discipline, which received {came}; at most \
+                 one in {:.0} is acceptable",
                 1.0 / LOST_BEFORE
             ));
         }
-        doubts.extend(self.vanished.iter().map(|name| format!("the device that feeds {name} was taken away")));
+        doubts.extend(self.vanished.iter().map(|name| format!("the input device of {name} was removed")));
         doubts
     }
 }

@@ -1,4 +1,4 @@
-//! Rights that a link needs to be made, and gives up once it stands.
+//! Capabilities needed to set up a link, dropped afterwards.
 
 use caps::{CapSet, Capability, CapsHashSet};
 

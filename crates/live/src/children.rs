@@ -47,7 +47,7 @@ impl Children {
         output: Stdio,
     ) -> io::Result<Pid> {
         let (program, arguments) =
-            command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "there is no command"))?;
+            command.split_first().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"))?;
         let inside = namespace.try_clone()?;
         let mut process = Command::new(program);
         process.args(arguments).envs(env.iter().map(|(k, v)| (k, v))).stdout(output);
@@ -69,7 +69,8 @@ impl Children {
         }
     }
 
-    /// How a child has ended, if it has: its exit code, or 128 and the number of the signal, as shells say it.
+    /// The exit status of a child that has ended: its exit code, or 128 plus the signal number, as in
+    /// shells.
     #[must_use]
     pub fn ended(&self, pid: Pid) -> Option<u8> {
         let (_, status) = self.statuses.iter().find(|(p, _)| *p == pid)?;

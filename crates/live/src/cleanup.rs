@@ -1,9 +1,9 @@
-//! The record of a running link or bridge, and what is done about those that were killed.
+//! The record of a running link or bridge, and the cleanup after a kill.
 //!
-//! Namespaces and devices of a link are held by file descriptors only, so they go with the last process that is in them. What can
-//! stay behind are processes that a command had started. A bridge leaves offloads of its interfaces switched off. The record says
-//! where to look for either; it is locked while its link or bridge runs, so that a record without a lock is one of a process that
-//! was killed.
+//! Namespaces and devices of a link are held by file descriptors only, so they disappear with the last
+//! process in them. Processes that a command had started may remain, and a killed bridge leaves offloads of
+//! its interfaces disabled. The record identifies both; it is locked while its link or bridge runs, so that
+//! a record without a lock is one of a process that was killed.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -122,6 +122,9 @@ pub struct Found {
     pub running: bool,
 }
 
+/// The longest record, in bytes: what is longer is none.
+const LONGEST: u64 = 1 << 20;
+
 /// Every record in a directory.
 #[must_use]
 pub fn records(directory: &Path) -> Vec<Found> {
@@ -131,11 +134,16 @@ pub fn records(directory: &Path) -> Vec<Found> {
 }
 
 fn found(path: PathBuf) -> io::Result<Found> {
-    let mut file = File::open(&path)?;
+    let file = File::open(&path)?;
     let running = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(Found { record: serde_json::from_str(&text).unwrap_or_default(), path, running })
+    Ok(Found { record: serde_json::from_slice(&short(&file)?).unwrap_or_default(), path, running })
+}
+
+/// What a file holds, up to the longest record.
+pub(crate) fn short(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The bridge that runs at one of these interfaces of the namespace `place`.

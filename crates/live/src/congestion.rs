@@ -38,12 +38,13 @@ pub fn provide(name: &str) -> Result<(), LiveError> {
     if known.iter().any(|k| k == name) {
         return Ok(());
     }
-    let what = format!("this kernel has no congestion control called {name}");
+    let what = format!("this kernel has no congestion control {name}");
     let has = known.join(", ");
     if !OURS.contains(&name) {
         let others = OURS.join(", ");
         let right = format!(
-            "it has {has}, and {others} can be added to it. A module may provide it: modprobe tcp_{name}; or a BPF program: bpftool struct_ops register FILE"
+            "it has {has}, and {others} can be added. A module may provide it: modprobe tcp_{name}; or a BPF \
+             program: bpftool struct_ops register FILE"
         );
         return Err(LiveError::lacks(what, right));
     }

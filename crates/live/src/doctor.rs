@@ -1,5 +1,6 @@
 //! What this machine can do on live traffic, and how running links fare.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::{LATEST, Look, loses_too_much};
 use crate::capabilities::may_make_links;
-use crate::cleanup::{Record, records};
+use crate::cleanup::{Record, records, short};
 use crate::congestion;
 use crate::netlink::Netlink;
 use crate::netns::{Netns, set_sysctl, sysctl};
@@ -79,7 +80,7 @@ pub fn examine() -> Vec<Check> {
 fn rights() -> Check {
     let state = if may_make_links() { State::Good } else { State::Missing };
     let found = if state == State::Good { "may make links" } else { "CAP_SYS_ADMIN or CAP_NET_ADMIN is missing" };
-    check("rights", state, found, "run it as root, such as with sudo")
+    check("rights", state, found, "run it as root, for example with sudo")
 }
 
 /// The sockets that a bridge between interfaces can use.
@@ -114,17 +115,17 @@ fn ecn(namespace: Option<&Netns>) -> Check {
     let can = |value: &str| namespace.is_some_and(|n| n.inside(|| set_sysctl("net.ipv4.tcp_ecn", value)).is_ok());
     let meaning = match now.as_str() {
         "0" => "never used",
-        "1" => "asked for and agreed to",
-        "2" => "agreed to when asked",
-        _ => "in the kernel's newer ways",
+        "1" => "requested and accepted",
+        "2" => "accepted when requested",
+        _ => "in a newer mode of the kernel",
     };
-    let accurate = if can("3") { "; accurate ECN (RFC 9768) too" } else { "" };
+    let accurate = if can("3") { "; also accurate ECN (RFC 9768)" } else { "" };
     let state = if namespace.is_none() || can("1") { State::Good } else { State::Poor };
     check(
         "ECN",
         state,
         format!("{meaning} (net.ipv4.tcp_ecn = {now}); --ecn turns it on within a link{accurate}"),
-        "a kernel that lets a namespace choose",
+        "a kernel with this setting per namespace",
     )
 }
 
@@ -155,7 +156,7 @@ fn punctuality() -> Vec<Check> {
                 late.p99 * 1e3,
                 late.max * 1e3
             ),
-            "a quieter machine: links whose packets are this late are not reported",
+            "a less loaded machine: links with such lateness give no results",
         ),
     ]
 }
@@ -257,7 +258,7 @@ pub struct Patient {
 pub fn patients(directory: &Path) -> Vec<Patient> {
     let running = records(directory).into_iter().filter(|f| f.running && f.record.bridge.is_none());
     let one = |found: crate::cleanup::Found| {
-        let text = std::fs::read(found.path.with_extension("look")).ok();
+        let text = File::open(found.path.with_extension("look")).and_then(|file| short(&file)).ok();
         let pulse = text.and_then(|t| serde_json::from_slice::<Pulse>(&t).ok());
         let mut findings = match pulse {
             Some(pulse) => diagnose(&found.record, &pulse),
@@ -276,7 +277,7 @@ fn diagnose(record: &Record, pulse: &Pulse) -> Vec<String> {
     let directions = ["down", "up"].into_iter().zip(&pulse.directions).zip(&record.rates_bps);
     let mut findings: Vec<String> = directions.map(|((name, d), rate)| judge(name, d, *rate)).collect();
     if pulse.latest_ms > 10.0 * LATEST.as_millis_f64() {
-        findings.push(format!("the machine has held a packet up for {:.0} ms", pulse.latest_ms));
+        findings.push(format!("the machine delayed a packet by {:.0} ms", pulse.latest_ms));
     }
     findings
 }
@@ -289,9 +290,11 @@ fn judge(name: &str, d: &PulseDirection, rate: u64) -> String {
     } else if busy >= BUSY {
         format!("{name}: the bottleneck is here ({share})")
     } else if d.waiting_packets > 0 {
-        format!("{name}: packets wait but the link is not always busy ({share}): they come in bursts")
+        format!("{name}: packets wait but the link is not always busy ({share}): traffic is bursty")
     } else {
-        format!("{name}: the bottleneck is elsewhere ({share}): an application, a window or another link sets the pace")
+        format!(
+            "{name}: the bottleneck is elsewhere ({share}): an application, a window or another link limits the rate"
+        )
     }
 }
 
@@ -299,10 +302,8 @@ fn judge(name: &str, d: &PulseDirection, rate: u64) -> String {
 fn lost_before(record: &Record) -> Vec<String> {
     let dropped = |(path, device): (&String, &String)| {
         let interface = Netns::at(path).ok()?.inside(|| Netlink::open()?.interface(device)).ok()?;
-        let text = format!(
-            "the kernel dropped {} packets in front of {device}: the link cannot keep up",
-            interface.tx_dropped
-        );
+        let text =
+            format!("the kernel dropped {} packets before {device}: the link cannot keep up", interface.tx_dropped);
         loses_too_much(interface.tx_dropped, interface.tx_packets).then_some(text)
     };
     record.paths.iter().zip(&record.devices).filter_map(dropped).collect()
@@ -319,7 +320,7 @@ mod tests {
         assert!(said(busy).contains("is here (96 % busy, 12 packets wait)"));
         let starved = PulseDirection { bps: 4e6, waiting_packets: 0, ..busy };
         assert!(said(starved).contains("elsewhere"));
-        assert!(said(PulseDirection { waiting_packets: 3, ..starved }).contains("bursts"));
+        assert!(said(PulseDirection { waiting_packets: 3, ..starved }).contains("bursty"));
         assert!(said(PulseDirection::default()).contains("nothing is sent"));
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use aqmkit_aqm::ParamError;
 
-/// An error of the live path. Its message says what, where, and what would be right.
+/// An error of the live path. Its message has the problem, the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The machine or the user's rights lack something.
@@ -39,7 +39,7 @@ impl LiveError {
         LiveError::Lacks { what: what.into(), right: right.into() }
     }
 
-    /// Makes errors of the system say what was being done.
+    /// Adds the attempted action to system errors.
     pub fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |error| LiveError::System { doing: doing.into(), error }
     }

@@ -1,9 +1,9 @@
 //! The disciplines of aqmkit on live Linux traffic.
 //!
-//! The same `Box<dyn Qdisc<P>>` that runs in the simulator stands here between two network namespaces, so that
-//! the kernel's own TCP crosses it.
+//! The `Box<dyn Qdisc<P>>` of the simulator runs here between two network namespaces and carries the
+//! kernel's TCP.
 //!
-//! Linux only. What needs no kernel (headers, the shaper, captures) is in `aqmkit_packets`.
+//! Linux only. Headers, the shaper and captures need no kernel and are in `aqmkit_packets`.
 
 #![allow(unsafe_code, reason = "some system calls need it; each block says why it is sound")]
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -51,7 +51,7 @@ pub const BASE6: &str = "AQMKIT_BASE6";
 /// 1 Gbit/s. They wait outside of the discipline, so it is no more than a stall needs.
 const DEVICE_QUEUE: u32 = 2000;
 
-/// The memory that packets on their way may take.
+/// Maximum memory of packets in flight.
 const MOST_IN_FLIGHT: u64 = 1 << 30;
 
 /// What link to make.
@@ -247,7 +247,7 @@ fn check(setup: &LinkSetup) -> Result<(), LiveError> {
         bounds::check(direction).map_err(|error| LiveError::Parameter { direction: direction.name.clone(), error })?;
         let in_flight = direction.rate.bytes_in(direction.delay).0;
         if in_flight > MOST_IN_FLIGHT {
-            let many = format!("at {} that would be {} MiB on their way", direction.rate, in_flight >> 20);
+            let many = format!("at {} that would be {} MiB in flight", direction.rate, in_flight >> 20);
             let want = format!("{many}, and they must be below 1 GiB");
             let error = ParamError::new("delay", direction.delay, want);
             return Err(LiveError::Parameter { direction: direction.name.clone(), error });
@@ -263,8 +263,8 @@ fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
 fn no_namespace(error: io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
-            "the right to make network namespaces is missing (CAP_SYS_ADMIN, CAP_NET_ADMIN)",
-            "run it as root, such as with sudo",
+            "no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)",
+            "run it as root, for example with sudo",
         ),
         Some(libc::EINVAL | libc::ENOSYS) => {
             LiveError::lacks("this kernel has no network namespaces", "it must be built with CONFIG_NET_NS")
@@ -277,11 +277,11 @@ fn no_tun(error: io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => LiveError::lacks(
             "there is no /dev/net/tun",
-            "load the module with modprobe tun; in a container, pass the device in, such as with --device /dev/net/tun",
+            "load the module with modprobe tun; in a container, pass the device, for example --device /dev/net/tun",
         ),
         Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
-            "the right to make TUN devices is missing (CAP_NET_ADMIN)",
-            "run it as root, such as with sudo",
+            "no permission to create TUN devices (CAP_NET_ADMIN)",
+            "run it as root, for example with sudo",
         ),
         _ => cannot("cannot make a TUN device")(error),
     }
@@ -318,7 +318,7 @@ fn free_number() -> io::Result<u8> {
     let of = |host| ends.iter().filter(move |(_, h)| *h == host).map(|(number, _)| *number);
     let within = of(CLIENT).next();
     next_number(within, &of(SERVER).collect::<Vec<_>>()).ok_or_else(|| {
-        io::Error::other("no more links fit here: at most nine can stand in a row, and at most eight side by side")
+        io::Error::other("no more links are possible here: at most nine nested, and at most eight in parallel")
     })
 }
 

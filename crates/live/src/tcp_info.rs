@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 /// As much of `struct tcp_info` as is asked for; a kernel fills in what it has, and leaves the rest as it was.
 const SIZE: usize = 248;
 
-/// Where fields stand in `struct tcp_info` of `linux/tcp.h`, which only ever grows at its end.
+/// Offsets of fields in `struct tcp_info` of `linux/tcp.h`, which grows only at its end.
 const TOTAL_RETRANS: usize = 100;
 const DATA_SEGS_OUT: usize = 156;
 /// Since Linux 6.7.

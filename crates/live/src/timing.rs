@@ -39,7 +39,7 @@ fn monotonic() -> u64 {
 /// What of punctuality the machine has granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Granted {
-    /// `SCHED_FIFO`: nothing ordinary runs in place of the thread.
+    /// `SCHED_FIFO`: ordinary processes cannot preempt the thread.
     pub realtime: bool,
     /// No page of the process is ever swapped out.
     pub locked: bool,

@@ -78,7 +78,7 @@ pub struct Counters {
     pub offered_packets: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets that were sent.
+    /// Packets sent.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
@@ -86,7 +86,7 @@ pub struct Counters {
     pub dropped: [u64; Why::COUNT],
     /// Packets marked, by reason.
     pub marked: [u64; Why::COUNT],
-    /// How long packets that were sent had waited: cheaper to look at than a distribution, and less exact.
+    /// Sojourn time of the packets sent: cheaper to look at than a distribution, and less exact.
     pub waited: Buckets,
 }
 
@@ -122,7 +122,7 @@ struct Length {
 pub struct Share {
     /// What passed.
     pub total: Counters,
-    /// How long packets that were sent had waited.
+    /// Sojourn time of the packets sent.
     pub delay: Times,
 }
 
@@ -137,7 +137,7 @@ pub struct Window {
     pub to: Instant,
     /// All packets.
     pub total: Counters,
-    /// How long packets that were sent had waited.
+    /// Sojourn time of the packets sent.
     pub delay: Times,
     /// The classes, each at the place of its number.
     pub classes: Vec<Share>,

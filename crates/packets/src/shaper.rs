@@ -1,10 +1,9 @@
 //! One direction of a live bottleneck: a discipline, a transmitter and a delay line. Pure: the time is an argument.
 //!
-//! The transmitter is ideal. Each departure is computed for the moment at which a transmitter of this rate would
-//! be free, however late the program gets to compute it, and always before a later arrival is admitted: a
-//! program that was held up catches up with what it missed, and no packet leaves before it came. What the
-//! machine adds is then only how late a packet is handed on, which the caller measures against
-//! [`Released::due`].
+//! The transmitter is ideal. Each departure is computed for the moment at which a transmitter of this rate
+//! becomes free, however late the computation happens, and before any later arrival is admitted: a delayed
+//! program catches up, and no packet leaves before its arrival. What the machine adds is then only how late
+//! a packet is handed on, which the caller measures against [`Released::due`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +26,7 @@ pub struct Setup {
     pub trace: Option<Arc<Trace>>,
     /// How long a packet takes to the other end, once it is sent.
     pub delay: Duration,
-    /// Bytes of framing that each packet takes beyond its own length.
+    /// Framing per packet, in bytes.
     pub overhead: u32,
     /// Size of a typical packet, for disciplines that need one.
     pub mean_packet: Bytes,
@@ -83,7 +82,7 @@ impl<P: Packet> Packet for Waiting<P> {
     }
 }
 
-/// Who hears of what happens to packets. Usually a [`Meter`], which counts them.
+/// Observer of packet events, usually a [`Meter`].
 pub trait Watch<P> {
     /// A packet came.
     fn offered(&mut self, packet: &P, now: Instant);
@@ -91,7 +90,7 @@ pub trait Watch<P> {
     fn departed(&mut self, packet: &P, waited: Duration, now: Instant);
     /// A packet was dropped.
     fn dropped(&mut self, packet: P, why: Why, now: Instant);
-    /// A packet was marked and goes on.
+    /// A packet was marked and stays in the queue.
     fn marked(&mut self, packet: &P, why: Why, now: Instant);
     /// The queue is this long from now on.
     fn queue(&mut self, backlog: Backlog, now: Instant);
@@ -138,7 +137,7 @@ pub struct Shaper<P, W = Meter> {
     sending: Option<Instant>,
     /// The rates it has had, each with when it began.
     rates: Vec<(Instant, BitRate)>,
-    /// Packets that were sent, in order, with the time at which they are at the other end.
+    /// Packets sent, in order, with the time at which they are at the other end.
     line: VecDeque<Released<P>>,
 }
 
@@ -168,7 +167,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         })
     }
 
-    /// What the discipline takes for one flow: the kind of the keys that packets should come with.
+    /// The discipline's definition of a flow, which determines the keys of packets.
     #[must_use]
     pub fn flow(&self) -> FlowKind {
         self.flow
@@ -267,8 +266,8 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         &self.rates
     }
 
-    /// Changes the rate, the delay and the discipline's parameters while packets wait. What is left of a packet that is
-    /// being sent goes at the new rate, and packets on their way keep their order.
+    /// Changes the rate, the delay and the discipline's parameters while packets wait. The remainder of the
+    /// packet in transmission is sent at the new rate, and packets in flight keep their order.
     ///
     /// # Errors
     /// When the discipline is another one, or a parameter cannot be used at this rate; nothing has changed then.
@@ -291,8 +290,8 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         Ok(())
     }
 
-    /// Gives the rest of the packet that is being sent another rate. Else one that began at 1 bit/s would hold the link for
-    /// hours, whatever rate comes then. A trace goes its own way.
+    /// Applies a new rate to the remainder of the packet in transmission. Otherwise a packet that started
+    /// at 1 bit/s would occupy the link for hours. Traces are not affected.
     fn send_the_rest_at(&mut self, rate: BitRate, now: Instant) {
         let Some(free) = self.sending.filter(|&free| free > now && self.trace.is_none()) else { return };
         let old = u128::from(free.since(now).as_nanos());

@@ -9,7 +9,7 @@ use aqmkit_lab::report::RunData;
 use aqmkit_lab::report::terminal::{summary, verdicts};
 use aqmkit_lab::results::{Entry, Results};
 use aqmkit_lab::run::Done;
-use aqmkit_lab::store::Store;
+use aqmkit_lab::store::{Listed, Runs, Store, StoreError, damage};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
@@ -50,11 +50,17 @@ impl Outcome {
 
     fn read_dir(dir: &Path) -> Result<Outcome, Failure> {
         let store = Store::existing(dir)?;
-        let results = store.results()?;
-        let done = |(listed, output): (aqmkit_lab::store::Listed, _)| Done { labels: listed.labels, output };
+        let stored = store.results()?;
         // A directory may have been copied without the runs; its other files say the rest.
-        let runs = store.load_list().unwrap_or_default().into_iter().map(done).collect();
-        Ok(Outcome::new(dir.to_owned(), results, runs))
+        let (runs, wrong) = match store.load_list() {
+            Ok(runs) => (runs, None),
+            Err(StoreError::Unreadable(e)) if e.is_missing() => (Runs::default(), None),
+            Err(e) => (Runs::default(), Some(e.to_string())),
+        };
+        let notes = damage::warnings(&store, &stored, &runs).into_iter().chain(wrong).collect();
+        let done = |(listed, output): (Listed, _)| Done { labels: listed.labels, output };
+        let runs = runs.found.into_iter().map(done).collect();
+        Ok(Outcome::new(dir.to_owned(), stored.results, runs).with_news(Vec::new(), notes))
     }
 }
 

@@ -98,7 +98,7 @@ impl Plan {
         write(&store, &results, &outcome, &parameters(&experiment))?;
         if outcome.cancelled {
             return Err(Failure::Stopped(format!(
-                "Stopped. {} of {} runs are done and kept in {}; running the same again goes on from there.",
+                "Stopped. {} of {} runs are done and kept in {}; the same call resumes.",
                 outcome.done.len(),
                 results.planned,
                 dir.display()
@@ -127,6 +127,7 @@ impl Plan {
         match run::one(&job, how) {
             Ok(output) => Ok((Done { labels: job.spec.labels, output }, kept)),
             Err(Stop::Cancelled) => Err(Failure::Stopped("Stopped.".to_owned())),
+            Err(Stop::Full(why)) => Err(std::io::Error::new(std::io::ErrorKind::StorageFull, why).into()),
             Err(Stop::Failed(why)) => {
                 control.fail(RunError::new_err(format!("{}: {why}", run::name(&job.spec.labels))));
                 Err(Failure::Missed)
@@ -244,7 +245,7 @@ impl Plan {
                 }
             }
         });
-        let result = result.unwrap_or_else(|_| Err(Failure::Environment("the thread of the runs has died".to_owned())));
+        let result = result.unwrap_or_else(|_| Err(Failure::Environment("the thread of the runs panicked".to_owned())));
         match control.fault() {
             Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => match result {
                 Err(Failure::Stopped(text)) => Err(Interrupted::new_err(text)),

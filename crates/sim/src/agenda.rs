@@ -1,16 +1,17 @@
-//! The agenda: what happens when.
+//! The event queue: pending events in time order.
 //!
-//! Events wait in lists by when they are due, sorted only as far as is needed now: the next 8 microseconds have a list, and so has
-//! each 8 microseconds after that up to the next whole 2.1 milliseconds; each 2.1 milliseconds up to the next whole 537; and so on,
-//! 256 lists to a level. When the lists of a level are used up, the next list of the level above is dealt out to
-//! them. So putting an event in is a push to a list, taking one out a step through a bitmap, and each event is dealt out once for each
-//! level, whatever the number of events pending. Since there are few lists, their ends stay in the processor's
-//! caches.
+//! A hierarchical timing wheel. Events wait in lists by due time: on the lowest level a list spans 8
+//! microseconds, up to the next multiple of 2.1 milliseconds; on the next level 2.1 milliseconds, up to the
+//! next multiple of 537; and so on, with 256 lists per level. When the lists of a level are empty, the next
+//! list of the level above is distributed over them. Inserting an event is a push to a list, removing one
+//! is a step through a bitmap, and each event moves at most once per level, for any number of pending
+//! events. There are few lists, so their ends stay in the caches.
 //!
-//! The events of the first list, or of several, are at hand: they are sorted. A list of few events need not be dealt out before.
+//! The events of the first list, or of several, are in the sorted current list. A list of few events is
+//! sorted without distributing it further.
 //!
-//! Events at one instant happen in the order in which they were put in: that is what makes a run
-//! repeatable. Lists keep that order, they are dealt out in it, and sorting is stable.
+//! Events at the same instant occur in insertion order, which makes runs repeatable: lists keep and pass on
+//! this order, and sorting is stable.
 
 mod lists;
 
@@ -27,9 +28,11 @@ const SPAN_BITS: u32 = 13;
 const LEVEL_BITS: u32 = 8;
 const WIDTH: usize = 1 << LEVEL_BITS;
 const LEVELS: usize = (u64::BITS - SPAN_BITS).div_ceil(LEVEL_BITS) as usize;
-/// So few events are at hand without being dealt out further: among more, finding the place of one that is put in takes longer.
+/// Maximum size of a list that is sorted without further distribution; inserting into longer sorted lists
+/// is slow.
 const FEW: usize = 32;
-/// With more events at hand, as where very many come at one instant, what is put in between them waits in a heap.
+/// If the current list is longer than this (many events at one instant), events inserted between them go to
+/// a heap.
 const CROWD: usize = 1024;
 
 /// An event with its time.
@@ -39,7 +42,7 @@ struct Entry<E> {
     what: E,
 }
 
-/// An event among a crowd, with its time and its place in the order of those that were put in at that time.
+/// A heap entry: an event with its time and its insertion number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Late<E> {
     at: u64,
@@ -58,7 +61,7 @@ struct Level {
 impl Level {
     const EMPTY: Level = Level { lists: [List::EMPTY; WIDTH], occupied: [0; WIDTH / 64] };
 
-    /// The first list from `start` on that has any events.
+    /// The first non-empty list from `start` on.
     fn first(&self, start: usize) -> Option<usize> {
         let mut word = start / 64;
         let mut bits = self.occupied.get(word)? & (u64::MAX << (start % 64));
@@ -75,20 +78,21 @@ impl Level {
 pub struct Agenda<E> {
     /// The events at hand, latest first.
     hand: Vec<Entry<E>>,
-    /// Events put in between those at hand while these were a crowd.
+    /// Heap of events inserted between the current ones while there were too many of those.
     between: BinaryHeap<Reverse<Late<E>>>,
-    /// All pending events before this time are at hand, or between those.
+    /// All pending events before this time are in `hand` or `between`.
     hand_ends: u64,
-    /// The beginning of the last list that has come to hand or been dealt out, in spans of the lowest level. An event is on the level
-    /// of the highest digit (of 8 bits) in which its own place differs from this, in the list of its own digit.
+    /// Start of the last list that was sorted or distributed, in units of the lowest level's span. An event
+    /// is on the level of the highest 8-bit digit in which its time differs from this, in the list of that
+    /// digit.
     place: u64,
     levels: Vec<Level>,
     pool: Pool<E>,
-    /// Events that are being dealt out: empty between calls.
+    /// Buffer for distributing events; empty between calls.
     moving: Vec<Entry<E>>,
-    /// Events not at hand.
+    /// Events in the levels.
     waiting: usize,
-    /// How many events were ever put in between a crowd.
+    /// Number of insertions into the heap so far.
     late: u64,
 }
 
@@ -108,20 +112,20 @@ impl<E: Copy + Ord> Default for Agenda<E> {
     }
 }
 
-/// Where on its level a place is.
+/// Index of a time within its level.
 fn digit(place: u64, level: usize) -> usize {
     (place >> (level as u32 * LEVEL_BITS)) as usize % WIDTH
 }
 
 impl<E: Copy + Ord> Agenda<E> {
-    /// Puts an event in. A time before the last event taken out counts as that event's time.
+    /// Inserts an event. A time before the last removed event counts as that event's time.
     pub fn put(&mut self, at: Instant, what: E) {
         let at = at.as_nanos();
         if at >= self.hand_ends {
             self.put_later(at, what);
             self.waiting += 1;
         } else if self.hand.len() <= CROWD && self.between.is_empty() {
-            // From the end: what is put in here is mostly that a link is free soon.
+            // Search from the end: most insertions here are transmissions that end soon.
             let sooner = self.hand.iter().rev().take_while(|e| e.at <= at).count();
             self.hand.insert(self.hand.len() - sooner, Entry { at, what });
         } else {
@@ -136,7 +140,7 @@ impl<E: Copy + Ord> Agenda<E> {
         self.between.push(Reverse(Late { at, order: self.late, what }));
     }
 
-    /// Puts an event into the list that it belongs to.
+    /// Inserts an event into its list.
     #[inline(always)]
     fn put_later(&mut self, at: u64, what: E) {
         let place = at >> SPAN_BITS;
@@ -148,22 +152,23 @@ impl<E: Copy + Ord> Agenda<E> {
         level.occupied[index / 64] |= 1 << (index % 64);
     }
 
-    /// Takes the earliest event out.
+    /// Removes the earliest event.
     pub fn take(&mut self) -> Option<(Instant, E)> {
         self.take_until(Instant::FAR_FUTURE)
     }
 
-    /// Brings the next events to hand if there are none: one list, or several of up to so many events together. Whether it did.
+    /// If there are no current events, loads the next list, or several with up to `together` events.
+    /// Returns whether it did.
     pub fn turn(&mut self, together: usize) -> bool {
         self.hand.is_empty() && self.between.is_empty() && self.advance(together).is_some()
     }
 
-    /// The events at hand, latest first. What they cause may yet come between them.
+    /// The current events, latest first. Events that they cause may still be inserted between them.
     pub fn at_hand(&self) -> impl ExactSizeIterator<Item = (Instant, E)> {
         self.hand.iter().map(|entry| (Instant::from_nanos(entry.at), entry.what))
     }
 
-    /// Takes the earliest event out, if it is not after `end`.
+    /// Removes the earliest event, if it is not after `end`.
     pub fn take_until(&mut self, end: Instant) -> Option<(Instant, E)> {
         if !self.between.is_empty() {
             return self.take_of_crowd(end);
@@ -175,12 +180,12 @@ impl<E: Copy + Ord> Agenda<E> {
         Some((Instant::from_nanos(entry.at), entry.what))
     }
 
-    /// Takes the earliest event out of those at hand and those between them.
+    /// Removes the earliest event of the current list and the heap.
     #[cold]
     #[inline(never)]
     fn take_of_crowd(&mut self, end: Instant) -> Option<(Instant, E)> {
         let Reverse(Late { at, what, .. }) = *self.between.peek()?;
-        // What is at hand was there before what was put in between.
+        // At equal times the current list precedes the heap, because it was inserted earlier.
         let at_hand = self.hand.last().copied().filter(|entry| entry.at <= at);
         let Entry { at, what } = at_hand.unwrap_or(Entry { at, what });
         if at > end.as_nanos() {
@@ -205,8 +210,9 @@ impl<E: Copy + Ord> Agenda<E> {
         self.len() == 0
     }
 
-    /// Brings the next events to hand: those of the first list, dealt out until there are no more than `together`, and of
-    /// lists after it as long as there are no more than that. Each list is sorted for itself: small sorts are quick ones.
+    /// Loads the next events: the first list, distributed until it has at most `together` events, and
+    /// following lists while the total is at most that. Each list is sorted separately, because small sorts
+    /// are fast.
     fn advance(&mut self, together: usize) -> Option<()> {
         let (level, first) = loop {
             let (level, index) = self.first()?;
@@ -228,26 +234,26 @@ impl<E: Copy + Ord> Agenda<E> {
         self.waiting -= self.hand.len();
         let shift = level as u32 * LEVEL_BITS;
         let ends = ((self.place >> shift) + 1) << shift;
-        // The very last list ends where times do.
+        // The last list ends at the largest time.
         self.hand_ends = ends.saturating_mul(1 << SPAN_BITS);
         self.hand.reverse();
         Some(())
     }
 
-    /// The first list that has any events: its level and index. It is on the lowest level that has any, since the lists of a level
-    /// all lie within one of the level above.
+    /// Level and index of the first non-empty list. It is on the lowest non-empty level, because all lists
+    /// of a level lie within one list of the level above.
     fn first(&self) -> Option<(usize, usize)> {
         self.levels.iter().enumerate().find_map(|(level, l)| Some((level, l.first(digit(self.place, level))?)))
     }
 
-    /// Makes the beginning of a list that is about to be emptied the place.
+    /// Advances `place` to the start of a list that is about to be emptied.
     fn turn_to(&mut self, level: usize, index: usize) {
         let shift = level as u32 * LEVEL_BITS;
         self.place = (self.place >> shift >> LEVEL_BITS << LEVEL_BITS | index as u64) << shift;
         self.levels[level].occupied[index / 64] &= !(1 << (index % 64));
     }
 
-    /// Deals the events of a list out to the levels below.
+    /// Distributes the events of a list over the levels below.
     fn deal_out(&mut self, level: usize, index: usize) {
         self.turn_to(level, index);
         let mut list = std::mem::replace(&mut self.levels[level].lists[index], List::EMPTY);

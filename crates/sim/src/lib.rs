@@ -1,8 +1,8 @@
 //! A deterministic packet-level simulator of congested links.
 //!
-//! [`run`] takes a [`Scenario`] — links, routes, applications, windows — and returns what was measured. Time is
-//! integer nanoseconds, a run uses one thread, and every random number comes from a stream named after the
-//! object that draws it: the same scenario gives the same [`Output`], bit by bit, on every machine.
+//! [`run`] takes a [`Scenario`] (links, routes, applications, windows) and returns the measurements. Time
+//! is integer nanoseconds, a run uses one thread, and every random number comes from a stream named after
+//! the object that draws it: the same scenario gives the same [`Output`], bit by bit, on every machine.
 
 #![forbid(unsafe_code)]
 
@@ -26,28 +26,28 @@ pub use observe::Observer;
 pub use output::Output;
 pub use scenario::Scenario;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// The run's time.
+    /// Simulated time.
     pub now: Instant,
     /// Its end.
     pub end: Instant,
 }
 
-/// Whether a run goes on.
+/// Whether a run continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// It does.
     Continue,
-    /// It ends here, without results.
+    /// Stop without results.
     Stop,
 }
 
 /// Why there are no results.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// [`Control::Stop`] was answered.
+    /// `on_progress` returned [`Control::Stop`].
     #[error("the run was stopped")]
     Stopped,
     /// A discipline's parameters cannot be used on its link.
@@ -78,7 +78,7 @@ pub fn run_observed(
     go(scenario, Some(observer), &Customs::default(), on_progress)
 }
 
-/// As [`run`], with disciplines that the caller brings along.
+/// As [`run`], with custom disciplines.
 ///
 /// # Errors
 /// As [`run`]; also when a link asks for a discipline that `customs` does not have.

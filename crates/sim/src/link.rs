@@ -1,7 +1,7 @@
 //! One direction of a link: a queue, a transmitter and a wire.
 //!
-//! The queue's timers are not put on the agenda: a discipline catches up with them at its next call, with
-//! the same results.
+//! Timers of the queue are not events: a discipline makes up for them at its next call, with the same
+//! results.
 
 use aqmkit_aqm::custom::Customs;
 use aqmkit_aqm::registry::{self, Parameters, Spec};
@@ -20,7 +20,7 @@ pub(crate) enum Fate {
     Marked(Queued),
 }
 
-/// Collects what the queue does to packets, for the world to account for after the call.
+/// Collects drops and marks of the queue; the world processes them after the call.
 #[derive(Debug, Default)]
 struct Fates(Vec<Fate>);
 
@@ -34,17 +34,17 @@ impl Sink<Queued> for Fates {
     }
 }
 
-/// A packet that has begun to be sent.
+/// A packet in transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub(crate) packet: Queued,
-    /// When its last bit is at the other end.
+    /// When its last bit arrives.
     pub(crate) arrives: Instant,
     /// When the transmitter is free again.
     pub(crate) free: Instant,
 }
 
-/// What the transmitter does next.
+/// The next step of the transmitter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
     /// It sends this.
@@ -58,17 +58,17 @@ pub(crate) enum Next {
 /// A link with its queue.
 pub(crate) struct Link {
     rate: BitRate,
-    /// In place of the rate, where it varies.
+    /// Replaces the rate if it varies.
     trace: Option<Opportunities>,
     overhead: u64,
     wire: Propagation,
     qdisc: Box<dyn Qdisc<Queued>>,
-    /// What the queue takes for one flow.
+    /// The definition of a flow for this queue.
     pub(crate) flow: FlowKind,
     rng: Rng,
     carry: u64,
     fates: Fates,
-    /// Until when the transmitter is sending.
+    /// When the current transmission ends.
     pub(crate) busy_until: Option<Instant>,
 }
 
@@ -90,13 +90,13 @@ impl Link {
         })
     }
 
-    /// Offers a packet to the queue. [`Link::fates`] then says what became of it and of others.
+    /// Offers a packet to the queue. [`Link::fates`] then lists drops and marks.
     pub(crate) fn enqueue(&mut self, packet: Queued, now: Instant) {
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
         self.qdisc.enqueue(packet, &mut cx);
     }
 
-    /// Takes the next packet from the queue and begins to send it.
+    /// Dequeues the next packet and starts its transmission.
     pub(crate) fn transmit(&mut self, now: Instant) -> Next {
         let resumed = self.busy_until.take().is_some();
         if let Some(at) = self.trace.as_mut().and_then(|trace| trace.wait(now, !resumed)) {
@@ -119,12 +119,12 @@ impl Link {
         }
     }
 
-    /// Whether the wire loses the packet that is being sent.
+    /// Whether the wire loses the packet in transmission.
     pub(crate) fn loses(&mut self) -> bool {
         self.wire.loses()
     }
 
-    /// Whether the wire marks the packet that is being sent, which can carry a mark.
+    /// Whether the wire marks the packet in transmission, which is ECN-capable.
     pub(crate) fn marks(&mut self) -> bool {
         self.wire.marks()
     }

@@ -1,6 +1,6 @@
-//! Watching packets: what a capture of a link is written from.
+//! Observation of packets, for captures.
 //!
-//! A run without an [`Observer`] asks for one in a single branch at each link and each sender, and does nothing more.
+//! Without an [`Observer`] the cost is one branch per link and sender.
 
 use aqmkit_base::{Ecn, Instant};
 use aqmkit_flows::traffic::model::UDP_HEADERS;
@@ -9,18 +9,18 @@ use aqmkit_flows::transport::Segment;
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Scenario;
 
-/// Sees packets that concern the measured link: those that cross it, as they leave its queue; and those that
-/// the same connections send the other way, as their hosts send them. So everything that an acknowledgement
-/// acknowledges was seen before it, unless it was lost before the link.
+/// Sees the packets of the measured link when they leave its queue, and the packets of the same connections
+/// in the other direction when the hosts send them. Thus acknowledged data is seen before its
+/// acknowledgement, unless it was lost before the link.
 pub trait Observer {
     /// A packet passes.
     fn packet(&mut self, now: Instant, packet: &Sighting);
 }
 
-/// What is seen of a packet.
+/// The observed packet.
 #[derive(Clone, Debug)]
 pub struct Sighting {
-    /// Who talks to whom.
+    /// The two hosts.
     pub parties: Parties,
     /// Bytes with headers.
     pub len: u32,
@@ -64,10 +64,10 @@ pub(crate) enum Place {
     Sender,
 }
 
-/// A way as an observer knows it.
+/// A path as an observer sees it.
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    /// Where its packets are seen, if at all.
+    /// Where its packets are observed, if at all.
     place: Option<Place>,
     group: u16,
     server: u32,
@@ -77,7 +77,8 @@ struct Way {
 /// A run's observer, and what it has to be asked about.
 pub(crate) struct Watch<'o> {
     observer: &'o mut dyn Observer,
-    /// In the order of the world's ways: of each server of each group, that from it and that to it.
+    /// In the order of the world's paths: for each server of each group, the path from it and the path to
+    /// it.
     ways: Vec<Way>,
     /// The first application of each group.
     first_app: Vec<u32>,
@@ -114,7 +115,7 @@ impl<'o> Watch<'o> {
             Body::Segment { segment, to, .. } => {
                 (Content::Segment(segment.clone()), *to == Side::Server, flight.flow.0 / 2)
             }
-            // Its headers as far as they are not UDP's are data of the datagram.
+            // Headers beyond UDP's count as payload.
             Body::Rate { to, .. } => {
                 let payload = flight.len.saturating_sub(UDP_HEADERS);
                 (Content::Datagram(payload), *to == Side::Server, flight.flow.0 / 2)

@@ -1,4 +1,4 @@
-//! Packets in flight: an arena of them, and the handle that stands in queues.
+//! The arena of packets in flight, and the handles stored in queues.
 
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
@@ -16,10 +16,10 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// What is left in a free slot.
+    /// Content of a free slot.
     const NOTHING: Body = Body::Datagram { app: 0, tag: 0, len: 0 };
 
-    /// The sequence number above the data of a segment; where it is not known, one above all.
+    /// The sequence number after the data of a segment; the maximum if unknown.
     pub(crate) fn data_end(&self) -> u64 {
         match self {
             Body::Segment { segment, .. } => segment.seq + u64::from(segment.len),
@@ -45,7 +45,7 @@ impl Side {
     }
 }
 
-/// A packet on its way: two lines of cache, whole.
+/// A packet in flight: two whole cache lines.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Flight {
@@ -57,13 +57,13 @@ pub(crate) struct Flight {
     pub(crate) flow: FlowKey,
     /// Length with headers.
     pub(crate) len: u32,
-    /// Its way: an index into the world's list of ways.
+    /// Its path, as an index into the world's list.
     pub(crate) way: u32,
-    /// How many links of its way it has entered.
+    /// Number of links of the path entered so far.
     pub(crate) hop: u8,
     pub(crate) class: ClassId,
     pub(crate) ecn: Ecn,
-    /// What an edge router has written into it.
+    /// The label written by an edge router.
     pub(crate) label: f32,
     /// The application it belongs to, for statistics.
     pub(crate) app: u32,
@@ -95,7 +95,7 @@ impl Flight {
     }
 }
 
-/// The handle of a packet, with what disciplines may know of it.
+/// The handle of a packet, with the fields visible to disciplines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Queued {
     pub(crate) flow: FlowKey,
@@ -136,7 +136,7 @@ impl Packet for Queued {
     }
 }
 
-/// The packets in flight. Slots are reused, so memory follows the most that was ever in flight.
+/// The packets in flight. Slots are reused, so memory depends on the maximum in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
     slots: Vec<Flight>,
@@ -144,8 +144,8 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// A slot to write a packet into. In place: a copy of what was written a moment ago in smaller pieces stalls the
-    /// processor.
+    /// A slot for a new packet, written in place: copying memory that was just written in smaller units
+    /// stalls the processor.
     pub(crate) fn claim(&mut self) -> (u32, &mut Flight) {
         let id = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Flight::NOTHING);

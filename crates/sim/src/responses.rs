@@ -1,7 +1,7 @@
 //! Exchanges counted by size and duration: exact counts in logarithmic bins.
 //!
-//! A run of two hours has ten million exchanges and more. What plots of size against response time need of them, and
-//! shares among the small ones, is in these counts, whose number is bounded.
+//! A run of two hours has over ten million exchanges. These bounded counts serve plots of size against
+//! response time, and fractions of small exchanges.
 
 use serde::{Deserialize, Serialize};
 

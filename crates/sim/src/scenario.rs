@@ -1,4 +1,4 @@
-//! What to run: links, routes, traffic, windows.
+//! The input of a run: links, routes, traffic, windows.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Scenario {
     pub seed: u64,
     /// How long the run lasts, warm-up included.
     pub duration: Duration,
-    /// The end of the warm-up: the time that the output calls zero. The series start here.
+    /// The end of the warm-up, time zero of the output and start of the series.
     pub origin: Instant,
     /// The names of the traffic classes; a class's place is its [`ClassId`].
     pub classes: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Scenario {
     pub windows: Vec<WindowSpec>,
     /// The interval of the series.
     pub interval: Duration,
-    /// The most exchanges that are listed one by one; of more, none are.
+    /// Maximum number of listed exchanges; with more, none is listed.
     pub max_exchanges: usize,
 }
 
@@ -52,39 +52,38 @@ pub struct Link {
     pub name: String,
     /// Its rate; where there is a trace, its mean rate.
     pub rate: BitRate,
-    /// How the rate varies, where it does.
+    /// The trace of a varying rate.
     pub trace: Option<Arc<Trace>>,
     /// Its propagation delay.
     pub delay: Duration,
-    /// Bytes of framing that each packet takes on this link beyond its own length.
+    /// Framing per packet on this link, in bytes.
     pub overhead: u32,
     /// The size of a typical packet, for disciplines that need one.
     pub mean_packet: Bytes,
     /// The queue in front of it.
     pub aqm: Spec,
-    /// What the wire does to packets beyond delaying them.
+    /// Impairments of the wire.
     pub wire: Wire,
     /// Whether the results report it.
     pub report: bool,
 }
 
-/// What a link's wire does to packets, after they have been sent, beyond delaying them. The default does
-/// nothing. The terms are those of Linux's netem.
+/// Impairments by a link's wire after transmission, in the terms of Linux's netem. The default has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Wire {
     /// Which packets are lost.
     pub loss: Loss,
-    /// Which packets are marked, of those that can carry a mark.
+    /// Which ECN-capable packets are marked.
     #[serde(skip_serializing_if = "is_none")]
     pub mark: Loss,
-    /// Further delay of each packet, uniform from zero to this; packets keep their order.
+    /// Maximum of the additional uniform delay per packet; order is kept.
     pub jitter: Duration,
     /// Which packets others overtake.
     pub reorder: Option<Reorder>,
 }
 
 impl Wire {
-    /// Whether every chance is one.
+    /// Whether every probability is valid.
     fn is_possible(&self) -> bool {
         let held = self.reorder.map_or(0.0, |r| r.chance);
         let chances = |hits: Loss| match hits {
@@ -97,7 +96,7 @@ impl Wire {
     }
 }
 
-/// Without marks a wire is written as it was before there were any.
+/// Serialised only if marks are configured, so that earlier hashes stay valid.
 fn is_none(hits: &Loss) -> bool {
     *hits == Loss::default()
 }
@@ -117,9 +116,9 @@ pub enum Loss {
     /// In bursts: a chain of two states, in each of which packets are lost with another chance (Gilbert 1960, Elliott
     /// 1963; `loss gemodel p r 1-h 1-k` of netem).
     GilbertElliott {
-        /// The chance per packet to go from the good state to the bad one.
+        /// Probability per packet of a change from the good to the bad state.
         p: f64,
-        /// The chance per packet to go back. Bursts last 1/r packets in the mean.
+        /// Probability per packet of the change back. Bursts last 1/r packets on average.
         r: f64,
         /// The chance of a loss in the bad state (netem's 1-h).
         bad: f64,
@@ -134,7 +133,7 @@ impl Default for Loss {
     }
 }
 
-/// Packets held back, so that others overtake them.
+/// Packets delayed so that others overtake them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reorder {
     /// The chance that a packet is held back.
@@ -143,8 +142,8 @@ pub struct Reorder {
     pub delay: Duration,
 }
 
-/// The way between a server and the clients: links in order, as indices into [`Scenario::links`], and the
-/// propagation that no link accounts for.
+/// The path between a server and the clients: links in order, as indices into [`Scenario::links`], and
+/// additional delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     /// From server to client.
@@ -157,7 +156,7 @@ pub struct Route {
     pub reverse_delay: Duration,
 }
 
-/// The fixed part of the round trip beyond the links of the route.
+/// Fixed delay of the round trip in addition to the links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delays {
     /// None.
@@ -188,33 +187,33 @@ pub struct Group {
     pub routes: Vec<Route>,
     /// How many client hosts there are.
     pub clients: u32,
-    /// The rest of the round trip. It lies on the way back to the server, as a delay of acknowledgements.
+    /// Additional round-trip delay, applied on the reverse path to the server.
     pub delays: Delays,
     /// Bytes that the headers add to each datagram.
     pub datagram_overhead: u32,
 }
 
 impl Scenario {
-    /// Whether indices point at something and times are in order.
+    /// Checks that indices are valid and times are in order.
     ///
     /// # Errors
-    /// What contradicts what.
+    /// A message naming the contradiction.
     pub fn check(&self) -> Result<(), String> {
         let end = Instant::ZERO + self.duration;
         if self.duration.is_zero() || self.interval.is_zero() {
             return Err("the duration and the interval of a scenario must not be zero".into());
         }
         if self.measured >= self.links.len() {
-            return Err(format!("link {} is to be measured, but there are {}", self.measured, self.links.len()));
+            return Err(format!("the measured link is {}, but there are {} links", self.measured, self.links.len()));
         }
         if let Some(link) = self.links.iter().find(|l| l.rate == BitRate::default()) {
             return Err(format!("link {:?} has no rate", link.name));
         }
         if let Some(link) = self.links.iter().find(|l| !l.wire.is_possible()) {
-            return Err(format!("the wire of link {:?} has a chance that is not from 0 to 1", link.name));
+            return Err(format!("the wire of link {:?} has a probability outside 0 to 1", link.name));
         }
         if let Some(w) = self.windows.iter().find(|w| w.from >= w.to || w.to > end) {
-            return Err(format!("window {:?} does not lie within the run of {end}", w.name));
+            return Err(format!("window {:?} is not within the run of {end}", w.name));
         }
         self.groups.iter().try_for_each(|g| self.check_group(g))
     }

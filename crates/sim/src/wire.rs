@@ -1,5 +1,5 @@
-//! What happens to packets between a link's transmitter and its other end: propagation, and impairments as
-//! of Linux's netem.
+//! The wire between a link's transmitter and its other end: propagation, and impairments as in Linux's
+//! netem.
 
 use aqmkit_base::{Duration, Instant, Rng};
 
@@ -10,11 +10,11 @@ use crate::scenario::{Link, Loss, Wire};
 pub(crate) struct Propagation {
     delay: Duration,
     wire: Wire,
-    /// Whether it only delays, as most do.
+    /// Whether it only delays packets, the usual case.
     perfect: bool,
     losses: Hits,
     marks: Hits,
-    /// The latest arrival so far of a packet that was not held back.
+    /// The latest arrival so far of a packet that was not reordered.
     latest: Instant,
     shake: Rng,
 }
@@ -44,7 +44,7 @@ impl Hits {
                 self.since + burst > n
             }
             Loss::GilbertElliott { p, r, bad, good } => {
-                // As netem: the packet meets the state that it finds, the next one that after a step.
+                // As in netem, the state changes after each packet.
                 let (leaves, hits) = if self.bad { (r, bad) } else { (p, good) };
                 self.bad ^= self.noise.chance(leaves);
                 self.noise.chance(hits)
@@ -66,7 +66,7 @@ impl Propagation {
         }
     }
 
-    /// When a packet is at the other end whose last bit goes at `sent`.
+    /// Arrival time of a packet whose last bit is sent at `sent`.
     pub(crate) fn arrival(&mut self, sent: Instant) -> Instant {
         if self.perfect {
             return sent + self.delay;

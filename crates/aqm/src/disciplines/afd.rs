@@ -1,12 +1,12 @@
 //! # AFD: approximate fair dropping
 //!
-//! A FIFO that drops from each flow what it sends above the fair share. The rates of flows are estimated
-//! from a sample of recent arrivals, in which slow flows hardly appear and fast ones do; the fair share is
-//! whatever keeps the queue at its target.
+//! A FIFO that drops the part of each flow above the fair share. It estimates the rates of flows from a
+//! sample of recent arrivals, in which fast flows appear often and slow flows rarely; a controller sets the
+//! fair share so that the queue stays at its target.
 //!
 //! ## Law
 //!
-//! With `m_f` what flow `f` has in the sample:
+//! With `m_f` the amount of flow `f` in the sample:
 //!
 //! ```text
 //! arrival of f:   with probability 1/s put it into the shadow buffer of b entries, in another's place
@@ -21,41 +21,40 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what the queue may hold; its unit counts the queue and the sample alike |
-//! | `buffer` (`b`) | b | packets | 1000 | length of the shadow buffer; short, and the rates are noisy |
-//! | `sampling` (`s`) | s | packets | 5 | one arrival in so many is sampled; b s should be some round-trip times of traffic: less is noise, more is slow |
-//! | `q_target` (`q_ref`) | `q_target` | queue length | `limit`/5 | where the queue is kept |
-//! | `alpha` | alpha | 1 | 1.7 | gain on the last queue; below `beta` |
-//! | `beta` | beta | 1 | 1.8 | gain on the present queue; `beta - alpha` is how fast an offset is removed |
+//! | `limit` | | queue length | 240 | capacity of the queue; its unit applies to the queue and the sample |
+//! | `buffer` (`b`) | b | packets | 1000 | length of the shadow buffer; too short: rates are noisy |
+//! | `sampling` (`s`) | s | packets | 5 | one arrival in `s` is sampled; b s packets should be a few round-trip times of traffic: fewer are noisy, more react slowly |
+//! | `q_target` (`q_ref`) | `q_target` | queue length | `limit`/5 | target queue length |
+//! | `alpha` | alpha | 1 | 1.7 | gain on the previous queue; below `beta` |
+//! | `beta` | beta | 1 | 1.8 | gain on the current queue; `beta - alpha` sets how fast an offset is removed |
 //! | `interval` | | time | 6.25ms | time between updates of `m_fair` |
-//! | `replace` | | | `"random"` | whose place a new sample takes: `"random"` or the `"oldest"` |
-//! | `ecn` | | | false | mark ECN-capable packets where a drop is due |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `replace` | | | `"random"` | the entry that a new sample replaces: `"random"` or the `"oldest"` |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. Counts are of packets where `limit` is in packets, of bytes where it is in bytes; only bytes are fair
-//!    to flows of different packet sizes.
-//! 2. `m_fair` stays from 0 to the whole sample (b packets, or b typical packets in bytes), where it
-//!    starts; the paper does not bound it, and while nothing comes it would grow for ever. At 0 every flow
-//!    with a sample is dropped whole.
-//! 3. A Linux queue of the scheme samples one in 500, keeps 100 flows, and treats the rest as slow; here
+//! 1. Counts are in packets if `limit` is in packets, in bytes if it is in bytes; only bytes are fair to
+//!    flows with different packet sizes.
+//! 2. `m_fair` is bounded by 0 and the whole sample (b packets, or b typical packets in bytes), its initial
+//!    value; the paper does not bound it, and it would grow without limit while the link is idle. At 0
+//!    every packet of a sampled flow is dropped.
+//! 3. A Linux implementation samples one packet in 500, keeps 100 flows and treats the rest as slow; here
 //!    the table holds every flow of the sample.
-//! 4. Marking is ours: where the paper drops. A flow that answers neither is not held by marks.
+//! 4. Marking instead of dropping is an addition. Marks do not restrain unresponsive flows.
 //!
 //! ## Limits
 //!
-//! Fair only as far as the sample tells: rates below about one packet in b s are not seen, and estimates of
-//! a flow with m samples are off by about `1/sqrt(m)`. A new fast flow passes until it is sampled. Delay is
-//! steered to the target, bounded by `limit`. State: b samples, and one table entry for each flow among
-//! them, so at most b, whatever the traffic. Per packet: one draw to sample, one look-up, one draw for
-//! flows above the share.
+//! The sample limits fairness: rates below about one packet in b s are not seen, and the estimate for a
+//! flow with m samples has a relative error of about `1/sqrt(m)`. A new fast flow passes until it is
+//! sampled. The delay is controlled towards the target and bounded by `limit`. State: b samples and at most
+//! b table entries. Per packet: one draw for sampling, one look-up, one draw for flows above the share.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/afd.rs` is the law above, literally, with equal decisions on random and bursty traces;
-//! `tests/published_flows.rs` has drop rates of 0, 1/2 and 3/4 for flows below, at twice and at four times
-//! the fair share, with the queue at its target. Both fail with alpha and beta exchanged.
+//! `tests/oracle/afd.rs` transcribes the law above literally, with equal decisions on random and bursty
+//! traces; `tests/published_flows.rs` checks drop rates of 0, 1/2 and 3/4 for flows below, at twice and at
+//! four times the fair share, with the queue at its target. Both fail with alpha and beta exchanged.
 //!
 //! ## References
 //!

@@ -1,7 +1,7 @@
 //! # ARED: adaptive RED
 //!
-//! RED that sets itself up from a target delay and moves `max_p` slowly, so that the average queue stays in
-//! the middle between its thresholds whatever the load.
+//! RED that derives its thresholds from a target delay and adapts `max_p` slowly, so that the average queue
+//! stays midway between the thresholds at any load.
 //!
 //! ## Law
 //!
@@ -24,48 +24,51 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what the queue may hold; its unit, packets or bytes, is the unit of the average |
+//! | `limit` | | queue length | 240 | capacity of the queue; its unit, packets or bytes, is also that of the average |
 //! | `target_delay` (`targetdelay`) | | time | 5ms | sets `min`: the average settles at twice `min`, so at `C target_delay` |
 //! | `min` | `th_min` | queue length | by `target_delay` | average below which nothing is dropped |
 //! | `max` | `th_max` | queue length | 3 `min` | average from which the gentle ramp starts |
 //! | `weight` | `w_q` | 1 | by `time_constant` | weight of the newest sample |
-//! | `time_constant` | | time | 1s | in which the average follows the queue by two thirds; ten round trips are enough |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | where `max_p` starts |
-//! | `interval` | | time | 500ms | between adaptations, at least 100us; shorter than a few round trips and `max_p` oscillates |
-//! | `alpha` | α | 1 | 0.01 (Feng: 3) | most that `max_p` rises at once (Feng: what it is divided by) |
-//! | `beta` | β | 1 | 0.9 (Feng: 2) | what `max_p` falls by (Feng: rises by) |
+//! | `time_constant` | | time | 1s | time in which the average covers two thirds of a step of the queue; ten round trips are enough |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | initial `max_p` |
+//! | `interval` | | time | 500ms | time between adaptations, at least 100us; shorter than a few round trips: `max_p` oscillates |
+//! | `alpha` | α | 1 | 0.01 (Feng: 3) | largest increase of `max_p` per step (Feng: divisor of a decrease) |
+//! | `beta` | β | 1 | 0.9 (Feng: 2) | factor of a decrease (Feng: of an increase) |
 //! | `top` | | 1 | 0.5 | above it `max_p` rises no further |
 //! | `bottom` | | 1 | 0.01 | below it `max_p` falls no further |
 //! | `variant` | | | `"floyd"` | `"floyd"` or `"feng"` |
-//! | `avpkt` | | size | the link's mean | typical packet: C in packets per second, and the scale of byte mode |
+//! | `avpkt` | | size | the link's mean | typical packet size: C in packets per second, and the scale of byte mode |
 //! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets where the average is above `harddrop_from` |
 //! | `harddrop_from` | | `max` | 2 | average, in multiples of `max`, from which `harddrop` drops: 1 to 2 |
 //!
 //! ## Deviations
 //!
-//! 1. RED below is `red`'s, with its readings of Parris's figures.
-//! 2. The average that an idle queue is judged by is decayed to the instant, as Linux does; ns-2 adapts only
-//!    on arrivals. The test against `top` and `bottom` is before the change, so `max_p` may pass them by one step.
+//! 1. The underlying RED is `red`, with its readings of Parris's figures.
+//! 2. The average of an idle queue is decayed to the instant of adaptation, as in Linux; ns-2 adapts only
+//!    on arrivals. The test against `top` and `bottom` precedes the change, so `max_p` may exceed them by
+//!    one step.
 //! 3. ns-2's automatic weights are time constants: its 0 is 1 s, its -2 is 100 ms, its -1 ten round trips; its
 //!    automatic `bottom` is the lower of 0.01 and 80 kbit/s over the link's rate, its `top` the same 0.5.
 //! 4. Linux's `red adaptive` has no automatic thresholds and no gentle ramp; its gains and bounds are the same. It
 //!    is `red` with `adaptive = true` here.
 //! 5. RFC 3168 (section 7) lets a router drop in place of marking above an upper threshold of the average, against senders that ignore marks. RED's
 //!    upper threshold is `max`; with the gentle ramp, ns-2 (before its `mark_p_`) takes twice `max`. `harddrop_from` chooses.
-//! 6. Feng's variant is gentle too here, has no bounds but 1, and its `max_p` is never 0: it would stay there.
+//! 6. Feng's variant is also gentle here and bounded only by 1; its `max_p` is never 0, because it would
+//!    stay there.
 //!
 //! ## Limits
 //!
-//! The average is held, not the queue: bursts and oscillation within a second pass. It adapts over tens of
-//! seconds. On a slow link `min` is five packets whatever the delay. State: RED's and `max_p`. Per packet: as RED.
+//! ARED controls the average, not the queue: bursts and oscillations within a second pass. It adapts over
+//! tens of seconds. On a slow link `min` is five packets whatever the delay. State: that of RED and
+//! `max_p`. Per packet: as RED.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/ared.rs` is the law on a literal RED with the gentle ramp, for both variants, with
-//! equal decisions on random and bursty traces; a band of a half in place of 0.4 to 0.6 fails it.
-//! `tests/worked_control.rs` has the automatic parameters and the steps of `max_p`.
+//! `tests/oracle/ared.rs` transcribes the law over a literal RED with the gentle ramp, for both variants,
+//! with equal decisions on random and bursty traces; a band at 0.5 instead of 0.4 to 0.6 fails the test.
+//! `tests/worked_control.rs` checks the automatic parameters and the steps of `max_p`.
 //!
 //! ## References
 //!

@@ -1,7 +1,7 @@
 //! # BLUE: a drop probability moved by overflow and by idleness
 //!
-//! Looks at no queue length: a queue that overflows shows that too little is dropped, a link that idles
-//! that too much is. One probability learns the rate at which to notify the sources.
+//! Does not use the queue length: overflow shows that too few packets are dropped, an idle link that too
+//! many are. One probability adapts to the rate at which sources must be notified.
 //!
 //! ## Law
 //!
@@ -15,35 +15,37 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what the queue may hold; small, and bursts are taken for overload |
-//! | `d1` (`increment`) | d1 | 1 | 0.0025 | step up; it is to be much larger than `d2`, since overload costs more than idleness |
-//! | `d2` (`decrement`) | d2 | 1 | 0.00025 | step down; large, and the probability swings |
-//! | `freeze` (`freeze_time`, `hold_time`) | `freeze_time` | time | 100ms | the least time between steps; below the round-trip times it steps again before the sources have answered |
-//! | `trigger` | L | queue length | none | a queue above this steps up as an overflow does, so that room is left for bursts |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `limit` | | queue length | 240 | capacity of the queue; too small: bursts count as overload |
+//! | `d1` (`increment`) | d1 | 1 | 0.0025 | step up; should be much larger than `d2`, because overload costs more than idleness |
+//! | `d2` (`decrement`) | d2 | 1 | 0.00025 | step down; too large: the probability oscillates |
+//! | `freeze` (`freeze_time`, `hold_time`) | `freeze_time` | time | 100ms | minimum time between steps; below the round-trip time it steps again before the sources can respond |
+//! | `trigger` | L | queue length | none | a queue above this also steps up, which leaves room for bursts |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //!
 //! ## Deviations
 //!
-//! 1. The algorithm's idle event is one event. A link that stays idle here steps down again after every
-//!    `freeze`, counted when the idle time is over, so that nothing depends on how often an idle link asks.
-//!    ALTQ steps once when the next packet comes, and forgets the probability after a second.
-//! 2. Before the first step nothing is frozen.
-//! 3. Only overflow is the algorithm's "packet loss": BLUE's own drops move nothing.
+//! 1. The algorithm has one event per idle period. Here a link that stays idle steps down after every
+//!    `freeze`, computed at the end of the idle period, so the result does not depend on how often an idle
+//!    link polls the queue. ALTQ steps once when the next packet arrives, and resets the probability after
+//!    a second.
+//! 2. The first step is not delayed by `freeze`.
+//! 3. The "packet loss" of the algorithm is overflow only: BLUE's own drops do not step the probability.
 //! 4. ALTQ steps up by an eighth and down by a thousandth of full scale, with 50 ms; some ports step down
-//!    at each departure, or drop where they should mark. The defaults are one of the pairs of the paper.
+//!    at each departure, or drop where they should mark. The defaults are one of the parameter pairs of the
+//!    paper.
 //!
 //! ## Limits
 //!
-//! No bound on the delay below `limit`: without `trigger` the queue must overflow for the probability to
-//! rise. Flows are not told apart, so that one which does not answer drives the probability up for all.
-//! State: a probability and two times. Per packet: one draw.
+//! The delay has no bound below `limit`: without `trigger` the queue must overflow for the probability to
+//! rise. Flows are not distinguished, so an unresponsive flow raises the probability for all. State: a
+//! probability and two times. Per packet: one draw.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/blue.rs` is the algorithm with these readings, literally, with equal decisions on random
-//! and bursty traces; `tests/worked_flows.rs` has the steps by hand, `tests/published_flows.rs` that the
-//! probability settles where the load fits the link. They fail where the freeze time may be met exactly,
-//! where L is ignored, and where an arrival does not end the idle time.
+//! `tests/oracle/blue.rs` transcribes the algorithm with these readings literally, with equal decisions on
+//! random and bursty traces; `tests/worked_flows.rs` checks the steps by hand, `tests/published_flows.rs`
+//! that the probability settles where the load matches the link. They fail if a step may follow after
+//! exactly `freeze`, if L is ignored, or if an arrival does not end the idle period.
 //!
 //! ## References
 //!

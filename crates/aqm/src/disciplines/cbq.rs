@@ -1,8 +1,8 @@
 //! # CBQ: class-based queueing with borrowing
 //!
-//! A queue for each class of traffic, and a scheduler that gives each class its share of the link whenever
-//! it has packets. What a class leaves unused is borrowed: by the classes of its own group first, by
-//! others only when the whole group leaves something.
+//! A queue for each class of traffic, and a scheduler that gives each backlogged class its share of the
+//! link. Unused capacity is borrowed first by classes of the same group, and by others only if the whole
+//! group leaves capacity unused.
 //!
 //! ## Law
 //!
@@ -14,7 +14,7 @@
 //! class c wakes up:    next service time = max(its own, its parent's clock)     [goyal96]
 //! ```
 //!
-//! With a `priority` at any class, the general scheduler and the estimator of CBQ take the place of service times:
+//! If any class has a `priority`, the general scheduler and the estimator of CBQ replace service times:
 //!
 //! ```text
 //! link is ready:  by priority, 1 first; in each, in turns of share / (sum of shares) n maxpkt bytes,    [floyd95; ns-2]
@@ -26,34 +26,36 @@
 //! lends:          formal: nobody on a level below the lender's is below its share with packets waiting
 //! ```
 //!
-//! `avgidle` stays between what `maxburst` packets back to back use up and one `maxpkt` too many.
+//! `avgidle` is bounded above by the credit for a burst of `maxburst` packets, and below by the debt of one
+//! `maxpkt`.
 //!
-//! Without priorities, a class that may not borrow is held to `rate` packet by packet; what others' packets or a slow
-//! link kept it from sending it may catch up, at most two packets of 1500 bytes or of its own size.
+//! Without priorities, a class that may not borrow is limited to `rate` packet by packet; it may catch up
+//! on what other classes or a slow link prevented it from sending, at most two packets of 1500 bytes or of
+//! its own size.
 //!
-//! A parent's clock is the service time of the child it served last. Over any time in which two siblings
-//! always have packets, what each has sent over its share differs by less than a packet of each.
+//! A parent's clock is the service time of the child it served last. While two siblings are both
+//! backlogged, their bytes sent divided by their shares differ by less than one packet of each.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `classes` | Q | | equal shares for the link's classes | an entry for each class, with the fields below |
-//! | `class` | cl | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
-//! | `share` | | 1 | | fraction of the link; the sum of all must not be above 1, and what it lacks is shared in proportion |
-//! | `rate` | service rate | rate | | the same as a rate; give one of the two |
-//! | `limit` | qlimit | queue length | 240 | what the class's queue may hold: a class above its share fills it, and waits that long |
+//! | `class` | cl | | `"*"` | name of a class, or `"*"` for all classes without an entry |
+//! | `share` | | 1 | | fraction of the link; the sum must not exceed 1, and the rest is shared in proportion |
+//! | `rate` | service rate | rate | | the share as a rate; give one of the two |
+//! | `limit` | qlimit | queue length | 240 | capacity of the class's queue; a class above its share fills it and waits that long |
 //! | `parent` | | | | the group whose members borrow from one another first; `a/b` is group `b` inside group `a`; a group has the sum of its members' shares |
-//! | `priority` (`prio`) | | | | from 1, served first, to 8: what a class within its share is served before. Shares hold over a second or so (the first sends up to a fifth more, what nobody may), delays follow the priority. With one, the others have 8 |
-//! | `link_sharing` | | | `"formal"` | when a class above its share borrows: `"formal"`, or `"ancestors"`, from any group below its own, and classes of low priority may be kept from their shares |
-//! | `maxburst` | | packets | 16 | typical packets that a class may send at once after it was idle, with priorities |
-//! | `minburst` | | packets | 2 | as many at once where it is held to its share, with priorities |
-//! | `maxpkt` | | size | 1500b | the longest packet: the measure of a turn, with priorities |
-//! | `avpkt` | | size | the link's mean | typical packet: the measure of bursts, with priorities |
-//! | `borrow` | | | true | whether the class may use what others leave; if not, it is held to its share even on an idle link |
+//! | `priority` (`prio`) | | | | from 1 (served first) to 8, among classes within their shares. Shares hold over about a second (the first class sends up to a fifth more), delays follow the priority. If any class has one, the others have 8 |
+//! | `link_sharing` | | | `"formal"` | when a class above its share may borrow: `"formal"`, or `"ancestors"`: whenever an ancestor group is below its share, which may keep classes of low priority from their shares |
+//! | `maxburst` | | packets | 16 | burst in typical packets after an idle period, with priorities |
+//! | `minburst` | | packets | 2 | burst while limited to its share, with priorities |
+//! | `maxpkt` | | size | 1500b | largest packet: unit of a turn, with priorities |
+//! | `avpkt` | | size | the link's mean | typical packet size: unit of bursts, with priorities |
+//! | `borrow` | | | true | whether the class may use capacity that others leave; if not, it is limited to its share even on an idle link |
 //!
-//! The dissertation's chapter V has TCP and multimedia borrow from each other first, and other traffic
-//! only from what they leave:
+//! In chapter V of the dissertation, TCP and multimedia borrow from each other first, and other traffic
+//! borrows what they leave:
 //!
 //! ```toml
 //! classes = [
@@ -66,33 +68,35 @@
 //! ## Deviations
 //!
 //! 1. The experiments ran ALTQ's CBQ: an estimator per class (`avgidle`, `maxidle`, `offtime`) and weighted
-//!    round robin by priority, which is what a `priority` turns on. Without one it is the scheduler of the
-//!    dissertation's pseudo-code, by next service time: its shares are exact from the first packet, where the
-//!    estimator's hold over a second or so, and there are no bursts above the share but the two packets
-//!    that a class that may not borrow can catch up.
-//! 2. The pseudo-code does not say how service times of an idle class go on; a class that wakes up
-//!    starts at the clock, so that idleness earns no credit and costs nothing.
-//! 3. Admission control (Figure 3.17) is the check that the shares sum to no more than 1.
-//! 4. The dissertation prints no queue limits. 240 packets is the limit of its other queues; the laboratory's own CBQ was ALTQ's, which
-//!    takes 30 where no delay is given, and so the experiments of that study set `limit` to 30 for each class.
-//! 5. With priorities: the paper's top-level link sharing, a cheaper form of the formal, is not here. The weight of a
-//!    sample is 1/16 as in ns-2 (ALTQ: 1/32, and it forgets `avgidle` after two seconds), `avgidle` is bounded below as in ALTQ
-//!    (ns-2: not), a class that is held waits the time of `minburst - 1` packets beyond its own, and the time of sixteen bytes
-//!    counts as none, for clocks that round. `tc`'s `cbq` had the same names, and an `allot` that is a turn in bytes.
+//!    round robin by priority; a `priority` selects this scheduler. Without one, the scheduler is that of
+//!    the dissertation's pseudo-code, by next service time: its shares are exact from the first packet
+//!    (those of the estimator hold over about a second), and there are no bursts above the share except the
+//!    two packets that a class that may not borrow can catch up.
+//! 2. The pseudo-code does not define the service time of an idle class; here a class that becomes
+//!    backlogged starts at its parent's clock, so idleness gives neither credit nor debt.
+//! 3. Admission control (Figure 3.17) is the check that the shares sum to at most 1.
+//! 4. The dissertation gives no queue limits. The default of 240 packets is the limit of its other queues;
+//!    its testbed ran ALTQ's CBQ, which uses 30 if no delay is given, so the experiments of that study set
+//!    `limit` to 30 for each class.
+//! 5. With priorities: the paper's top-level link sharing, a cheaper approximation of formal sharing, is
+//!    omitted. The weight of a sample is 1/16 as in ns-2 (ALTQ: 1/32, and it forgets `avgidle` after two
+//!    seconds), `avgidle` is bounded below as in ALTQ (ns-2: not), a class over its limit waits the time of
+//!    `minburst - 1` packets beyond its own, and times shorter than sixteen bytes count as zero because of
+//!    rounding. `tc`'s `cbq` used the same names, and an `allot` for a turn in bytes.
 //!
 //! ## Limits
 //!
-//! Each queue is drop-tail. A class id that the link does not name goes to the entry `*`, or else to the
-//! last. Which classes and groups there are cannot change while packets wait. State: a queue for each class,
-//! two numbers for each node. Per packet: one comparison per class; with priorities a walk over the tree for each
-//! class that is above its share, and three powers for each level.
+//! Each queue is drop-tail. Unknown classes use the entry `*`, or else the last. The set of classes and
+//! groups cannot change while packets wait. State: a queue for each class, two numbers for each node. Per
+//! packet: one comparison per class; with priorities a walk over the tree for each class above its share,
+//! and three powers per level.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/cbq.rs` is Figures 3.18 to 3.20, literally, with equal decisions on random and bursty
-//! traces; `tests/oracle/cbq_priority.rs` does so for the scheduler with priorities, from ns-2's, with both guidelines;
-//! `tests/closed_forms.rs` has the exact shares, and the borrowing of chapter V; `tests/fair.rs` shares and delays
-//! with priorities.
+//! `tests/oracle/cbq.rs` transcribes Figures 3.18 to 3.20 literally, with equal decisions on random and
+//! bursty traces; `tests/oracle/cbq_priority.rs` does so for the scheduler with priorities of ns-2, with
+//! both guidelines; `tests/closed_forms.rs` checks the exact shares and the borrowing of chapter V;
+//! `tests/fair.rs` checks shares and delays with priorities.
 //!
 //! ## References
 //!

@@ -1,14 +1,14 @@
 //! # CBT: class-based thresholds
 //!
-//! One FIFO shared by classes of traffic, each with an average of its own and its own thresholds. The
-//! thresholds are in proportion to the bandwidth that each class is to have, so that a class that sends
-//! too much is dropped while the others find room: shares of the link without scheduling, a bound on the
-//! delay, and unused shares that others take up by themselves.
+//! One FIFO shared by classes of traffic, each with its own average queue and thresholds. Thresholds are
+//! proportional to the bandwidth allocated to each class, so packets of a class that sends too much are
+//! dropped while the others find room. This gives shares of the link without scheduling and a bound on the
+//! delay; other classes use unallocated shares.
 //!
 //! ## Law
 //!
-//! On arrival of a packet of class `c`, with `q` the queue and `q_c` the class's part of it before this
-//! packet:
+//! On arrival of a packet of class `c`, with `q` the queue and `q_c` the packets of the class in it before
+//! this packet:
 //!
 //! ```text
 //! avg_c <- (1 - w_c) avg_c + w_c q_c                      q_c > 0                 [parris01 fig 4.6]
@@ -20,51 +20,51 @@
 //! drain_c = B_c / P_c
 //! ```
 //!
-//! Only arrivals of the class move its average. With `min = max`, the default of a class, there is no
-//! early drop: a plain threshold on the average, for traffic that would not respond.
+//! Only arrivals of the class move its average. With `min = max`, the default of a class, there is no early
+//! drop, only a threshold on the average, for unresponsive traffic.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | `q_limit` | queue length | 240 | what the queue may hold, in packets or bytes |
-//! | `latency` | L | time | | mean delay when every class is at its threshold; needed where a class gives `bandwidth` and no `max` |
+//! | `limit` | `q_limit` | queue length | 240 | capacity of the queue, in packets or bytes |
+//! | `latency` | L | time | | mean delay when every class is at its threshold; required if a class gives `bandwidth` and no `max` |
 //! | `counting` | | | `"packets"` | unit of the thresholds and averages; `"bytes"` makes the shares independent of packet sizes |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `classes` | | | equal parts of RED's 5 to 40 packets for the link's classes | an entry for each class, with the fields below |
-//! | `class` | cl | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
-//! | `max` | `Th_max` | queue length | `bandwidth * latency / packet_size` | average above which everything of the class is dropped |
+//! | `class` | cl | | `"*"` | name of a class, or `"*"` for all classes without an entry |
+//! | `max` | `Th_max` | queue length | `bandwidth * latency / packet_size` | average above which all packets of the class are dropped |
 //! | `min` | `Th_min` | queue length | `max` | average above which packets are dropped early |
 //! | `weight` | w | 1 | 1/256 | weight of the newest sample; the dissertation: 1/256 for TCP, 1/16 for multimedia, 1/4 for other traffic |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | early drop probability as the average reaches `max` |
-//! | `bandwidth` | B | rate | by the thresholds' shares (eq 4.3) | what the class is to have when all are busy; the sum should be the link's rate |
-//! | `packet_size` | P | size | the link's mean | typical packet of the class; thresholds in packets give wrong shares where it is wrong |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | early drop probability when the average reaches `max` |
+//! | `bandwidth` | B | rate | by the thresholds' shares (eq 4.3) | bandwidth of the class when all are busy; the sum should be the link's rate |
+//! | `packet_size` | P | size | the link's mean | typical packet size of the class; if it is wrong, thresholds in packets give wrong shares |
 //! | `drain_rate` | `drain_rate` | packets/s | `bandwidth / packet_size` | how fast the average of an absent class decays |
 //!
 //! ## Deviations
 //!
-//! 1. Figure 4.1 compares the wrong way round and its early-drop branch never enqueues: Figure 4.3 and its
-//!    text are followed, with the misplaced parenthesis and the surplus brace put right, and `count` in
-//!    Figure 4.5 is the class's.
-//! 2. Byte counting, which the dissertation names as better, is ours: thresholds and averages are in bytes,
-//!    `Th_c = B_c L`; "more than one packet" and `drain_rate` stay packets.
-//! 3. The dissertation does not print drain rates. `B_c / P_c` is its text's; where no bandwidth is given,
-//!    `B_c` is the share of the link that equation 4.3 gives to the threshold.
+//! 1. Figure 4.1 has a reversed comparison, and its early-drop branch never enqueues. Figure 4.3 and its
+//!    text are followed, with the misplaced parenthesis and the surplus brace corrected; `count` in Figure
+//!    4.5 is per class.
+//! 2. Byte counting, which the dissertation recommends, is an addition: thresholds and averages are in
+//!    bytes, `Th_c = B_c L`; "more than one packet" and `drain_rate` stay packets.
+//! 3. The dissertation gives no drain rates. `B_c / P_c` follows its text; if no bandwidth is given, `B_c`
+//!    is the share of the link that equation 4.3 assigns to the threshold.
 //! 4. An idle time under one packet counts as none, and an overdue early drop happens at once (see RED,
 //!    deviations 2 and 3).
 //! 5. Marking is not in the dissertation: a mark takes the place of an early drop, never of a forced one.
 //!
 //! ## Limits
 //!
-//! Shares hold on average and as far as `packet_size` is right (or with byte counting); a class's burst is
-//! let in until its average has risen. A class id that the link does not name goes to the entry `*`, or
-//! else to the last. Which classes there are cannot change while packets wait. State: an average, a count
-//! and a time for each class. Per packet: as RED.
+//! Shares hold on average and only if `packet_size` is right (or with byte counting); a burst is admitted
+//! until the average of its class has risen. Unknown classes use the entry `*`, or else the last. The set
+//! of classes cannot change while packets wait. State: an average, a count and a time for each class. Per
+//! packet: as RED.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/cbt.rs` is Figures 4.2 to 4.6, literally, with equal decisions on random and bursty
-//! traces; `tests/closed_forms.rs` has the thresholds of Tables 4.3, 5.2 and 5.3.
+//! `tests/oracle/cbt.rs` transcribes Figures 4.2 to 4.6 literally, with equal decisions on random and
+//! bursty traces; `tests/closed_forms.rs` checks the thresholds of Tables 4.3, 5.2 and 5.3.
 //!
 //! ## References
 //!

@@ -1,7 +1,7 @@
 //! # CHOKe: choose and keep, choose and kill
 //!
-//! RED that compares each arriving packet with one drawn from the queue. Where both are of one flow, both
-//! are dropped: a flow with much in the queue is drawn often, and pays twice. No flow is remembered.
+//! RED that compares each arriving packet with a random packet of the queue. If both belong to the same
+//! flow, both are dropped: flows with many queued packets match often. There is no per-flow state.
 //!
 //! ## Law
 //!
@@ -23,32 +23,32 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 300 | what the queue may hold; its unit is the unit of the average |
-//! | `min` | `min_th` | queue length | a third of `limit` | average up to which everything is let in; small, and a flow is compared with itself alone |
-//! | `max` | `max_th` | queue length | two thirds of `limit` | average above which everything is dropped; of the two, one that is given alone makes the other as RED's |
-//! | `burst` | | packets | | in the place of `weight`, as RED's |
+//! | `limit` | | queue length | 300 | capacity of the queue; its unit is the unit of the average |
+//! | `min` | `min_th` | queue length | a third of `limit` | average up to which all packets are admitted; too small: a flow is compared only with itself |
+//! | `max` | `max_th` | queue length | two thirds of `limit` | average above which all packets are dropped; if only one of `min` and `max` is given, the other is as in RED |
+//! | `burst` | | packets | | instead of `weight`, as RED's |
 //! | `weight` | w | 1 | 1/512, or by `burst` | weight of the newest sample |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.02 | RED's probability as the average reaches `max` |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate, and the scale of byte mode |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.02 | RED's probability when the average reaches `max` |
+//! | `avpkt` | | size | the link's mean | typical packet size: sets the drain rate, and the scale of byte mode |
 //! | `bandwidth` | | rate | the link's | how fast an idle queue's average decays |
-//! | `candidates` (`m`) | m | | 1 | packets drawn; one holds a single bad flow, several as many |
-//! | `regions` | k | | 0 | with k above 0, `candidates` follows the average instead |
+//! | `candidates` (`m`) | m | | 1 | packets drawn; m of them restrain about m unresponsive flows |
+//! | `regions` | k | | 0 | with k above 0, the average sets the number of candidates instead |
 //! | `draw` | | | `"random"` | where the candidates come from: `"random"`, `"front"` or `"back"` |
 //! | `gentle` | | | false | RED's ramp from `max` to twice `max` |
 //! | `byte_mode` (`bytemode`) | | | false | RED's probability in proportion to the packet's size |
 //! | `ecn` | | | false | mark ECN-capable packets where RED's part says drop; matched packets are dropped |
 //! | `harddrop` | | | false | with `ecn`: drop even ECN-capable packets above `max` |
-//! | `nodrop` | | | false | with `ecn`: let in what a mark is due for but cannot carry one |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `nodrop` | | | false | with `ecn`: admit packets that should be marked but are not ECN-capable |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. Candidates are drawn one after the other, each from all that wait then: one that did not match may
-//!    be drawn again. With `front` and `back` they are the m nearest to that end.
-//! 2. RED's count of packets between drops neither counts nor is reset by a matched pair; the paper does
-//!    not say, Linux does the same.
+//! 1. Candidates are drawn one after the other from all packets then waiting; one that did not match may be
+//!    drawn again. With `front` and `back` they are the m packets nearest to that end.
+//! 2. A matched pair neither increments nor resets RED's count of packets between drops; the paper does not
+//!    specify this, and Linux does the same.
 //! 3. RED's test needs more than one packet waiting, and its first arrival above `min` is not dropped (see
-//!    RED). A lone packet is drawn and matched all the same.
+//!    RED). A lone packet can still be drawn and matched.
 //! 4. Linux draws a position, which may be a hole that an earlier victim left, and takes the head after
 //!    three holes; here each waiting packet is as likely. Linux compares headers where there is no hash.
 //! 5. ECN, also above `max`, is Linux's; the paper has none. The thresholds are those of the paper's
@@ -57,17 +57,18 @@
 //!
 //! ## Limits
 //!
-//! What one flow that does not answer can take is not bounded by a share: in theory its share of a link with
-//! many TCP flows peaks at 1/(e + 1), about 27 %, and falls again as it sends more (tang04); several such
-//! flows need as many candidates. Drops come in pairs, which hurts TCP with small windows. Delay as RED.
-//! State: RED's, and links between the packets waiting. Per packet: RED's work and m draws; a packet leaves
-//! the middle at the same cost as the head.
+//! CHOKe does not limit an unresponsive flow to a fair share: in theory its share of a link with many TCP
+//! flows peaks at 1/(e + 1), about 27 %, and falls again as it sends more (tang04); several such flows need
+//! as many candidates. Drops come in pairs, which hurts TCP with small windows. Delay as RED. State: that
+//! of RED, and links between queued packets. Per packet: RED's work and m draws; removing a packet from the
+//! middle costs the same as from the head.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/choke.rs` is the paper's flow chart, literally, with equal decisions on random and bursty
-//! traces; `tests/published_flows.rs` has the probability of a match for one and for three candidates. They
-//! fail with a match at `min`, with a region too few, and where a taken packet's gap misleads the next draw.
+//! `tests/oracle/choke.rs` transcribes the paper's flow chart literally, with equal decisions on random and
+//! bursty traces; `tests/published_flows.rs` checks the probability of a match for one and for three
+//! candidates. They fail with matching at `min`, with one region too few, and if the gap of a removed
+//! packet affects the next draw.
 //!
 //! ## References
 //!

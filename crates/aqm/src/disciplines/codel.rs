@@ -1,13 +1,13 @@
 //! # CoDel: controlled delay
 //!
-//! Keeps the delay that *stands* in a queue at `target`, whatever the link's rate: a burst that drains
-//! within an `interval` is left alone; where every packet of an interval has waited longer than `target`,
-//! packets are dropped at the head, at first one in an interval and then faster and faster, until one is
-//! seen that has waited less. It measures sojourn times only.
+//! Keeps the *standing* delay of a queue at `target` on a link of any rate. A burst that drains within an
+//! `interval` is not dropped. If every packet of an interval waited longer than `target`, packets are
+//! dropped at the head, first one per interval and then at an increasing rate, until a packet waited less.
+//! CoDel measures sojourn times only.
 //!
 //! ## Law
 //!
-//! For each packet taken from the head, with `bytes` what remains behind it:
+//! For each packet taken from the head, with `bytes` the backlog behind it:
 //!
 //! ```text
 //! sojourn < target or bytes <= mtu:  first_above = none, ok_to_drop = no          [rfc8289 sec 5.6]
@@ -24,53 +24,52 @@
 //!                lastcount = count;  drop_next = now + interval / sqrt(count)
 //! ```
 //!
-//! The time from the n-th drop to the next is `interval / sqrt(n)`: 100, 70.7, 57.7, 50 ms ... With `ecn` a
-//! packet that can carry a mark is marked where it would be dropped, and forwarded; no other is taken in its
-//! place.
+//! The time from the n-th drop to the next is `interval / sqrt(n)`: 100, 70.7, 57.7, 50 ms ... With `ecn`,
+//! an ECN-capable packet is marked and forwarded instead of dropped, and no further packet is taken.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 1000 | what the queue may hold; with a short one drop-tail governs bursts |
-//! | `target` | TARGET | time | 5ms | standing delay that is acceptable: 5 to 10 % of `interval`; below the time to send one packet the link idles |
-//! | `interval` | INTERVAL | time | 100ms | about the longest usual round-trip time; too short and flows with a longer one are dropped before they could react |
-//! | `ecn` | | | false | mark ECN-capable packets where a drop is due |
-//! | `ce_threshold` | | time | | mark every ECN-capable packet that waited longer, besides all else (for DCTCP-like senders), even without `ecn` |
-//! | `ce_threshold_selector` | | | | `"VALUE/MASK"`: `ce_threshold` is for packets whose ECN field under the mask is the value, as ECT(1) is for `"0x1/0x3"`; without it for all |
-//! | `mtu` (`min_bytes`) | maxpacket | size | 1500b | with no more than this behind a packet nothing is dropped |
-//! | `reentry` | | | rfc8289 | where to resume `count` after a short good time: `rfc8289` as above; `2012`: `count - 2`, when the last good time was under one interval |
-//! | `max_drops` | | packets | 64 | the most packets dropped for one that is sent; the rest are dropped at the next request |
+//! | `limit` | | queue length | 1000 | capacity of the queue; too small: drop-tail acts on bursts |
+//! | `target` | TARGET | time | 5ms | acceptable standing delay: 5 to 10 % of `interval`; below the transmission time of one packet the link idles |
+//! | `interval` | INTERVAL | time | 100ms | about the longest usual round-trip time; too short: flows with longer ones are dropped before they can react |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them |
+//! | `ce_threshold` | | time | | also mark every ECN-capable packet that waited longer (for DCTCP-like senders), even without `ecn` |
+//! | `ce_threshold_selector` | | | | `"VALUE/MASK"`: restricts `ce_threshold` to packets whose ECN field, masked, has this value: ECT(1) is `"0x1/0x3"` |
+//! | `mtu` (`min_bytes`) | maxpacket | size | 1500b | no drop if at most this much is queued behind a packet |
+//! | `reentry` | | | rfc8289 | initial `count` when re-entering the dropping state soon: `rfc8289` as above; `2012`: `count - 2`, if it was left less than one interval ago |
+//! | `max_drops` | | packets | 64 | maximum packets dropped per packet sent; the rest are dropped at the next dequeue |
 //!
 //! ## Deviations
 //!
-//! 1. The RFC's loop takes packets out until it is satisfied; here the queue offers one packet at a time,
-//!    and three phases (idle, dropping, just after another drop) carry the place in the loop.
-//! 2. `max_drops` bounds the work of one request; the RFC has no bound. It is reached only after the link
-//!    stood still for seconds.
+//! 1. The loop of the RFC dequeues packets until one is sent; here the queue offers one packet at a time,
+//!    and three phases (idle, dropping, just after another drop) hold the position in the loop.
+//! 2. `max_drops` bounds the work of one dequeue; the RFC has no bound. It is reached only after the link
+//!    stopped for seconds.
 //! 3. `maxpacket` is a parameter, not the largest packet seen.
 //! 4. ECN and `ce_threshold` are not in the RFC's pseudo-code: they follow `tc`'s codel. A mark moves
 //!    `drop_next` as a drop does.
-//! 5. `interval / sqrt(count)` is a square root; `tc` refines a 16-bit reciprocal by one Newton step, which is
-//!    off by a percent or so after a jump of `count`.
-//! 6. `tc`'s `ce_threshold_selector` (of its `fq_codel`) looks at the whole DS field; here at the ECN field, the only
-//!    part of it that a packet has.
+//! 5. `interval / sqrt(count)` is a square root; `tc` refines a 16-bit reciprocal by one Newton step, which
+//!    has an error of about 1 % after a jump of `count`.
+//! 6. `tc`'s `ce_threshold_selector` (of its `fq_codel`) looks at the whole DS field; here at the ECN
+//!    field, the only part of it that packets have here.
 //! 7. `drop_next` before the first drop, and a `drop_next` in the future on entry, count as recent, as in the
 //!    RFC's signed arithmetic.
 //!
 //! ## Limits
 //!
-//! Unresponsive traffic is not bounded: drops grow only as the square of time, so a blast keeps the queue at
-//! `limit`, and all flows wait. There is no fairness between flows. State: two times, two counters, a phase.
-//! Per packet: two comparisons, a square root for each drop; each packet is dropped at most once, and
-//! `max_drops` bounds one request.
+//! Unresponsive traffic is not bounded: the number of drops grows only with the square of time, so a blast
+//! keeps the queue at `limit` and delays all flows. There is no fairness between flows. State: two times,
+//! two counters, a phase. Per packet: two comparisons, a square root for each drop; each packet is dropped
+//! at most once, and `max_drops` bounds one dequeue.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/codel.rs` is the RFC's section 5, literally, for both rules of re-entry, with equal
-//! decisions on random traces and on bursts about 16 intervals apart. Rescheduling before looking at the
-//! next packet, or 15 intervals for 16, fails it. `tests/closed_forms.rs` has the square
-//! root law; `tests/worked.rs` a time line by hand.
+//! `tests/oracle/codel.rs` transcribes the RFC's section 5 literally, for both rules of re-entry, with
+//! equal decisions on random traces and on bursts about 16 intervals apart. Rescheduling before looking at
+//! the next packet, or 15 intervals instead of 16, fails the test. `tests/closed_forms.rs` checks the
+//! square root law, `tests/worked.rs` a time line by hand.
 //!
 //! ## References
 //!

@@ -1,8 +1,8 @@
 //! # CSFQ: core-stateless fair queueing
 //!
-//! Fair shares of a FIFO without knowing its flows: routers at the edge of a network estimate the rate of each
-//! flow and write it into its packets; routers in the core estimate the fair share of their link and drop
-//! packets of flows above it with the probability that holds them to it.
+//! Fair shares of a FIFO without per-flow state in the core. Routers at the edge of a network estimate the
+//! rate of each flow and write it into the packets as a label; core routers estimate the fair share of
+//! their link and drop packets of flows above it with the probability that limits them to it.
 //!
 //! ## Law
 //!
@@ -24,48 +24,49 @@
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
 //! | `role` | | | `"edge-core"` | `"edge"` writes labels and is a drop-tail FIFO otherwise; `"core"` reads them; `"edge-core"` does both, for a single link |
-//! | `limit` | | queue length | 64kb | what the queue may hold, in packets or bytes |
-//! | `k` | K | time | 100ms | averaging constant of a flow's rate: well above the gaps between its packets and the jitter on the way to the edge, or rates are overestimated |
+//! | `limit` | | queue length | 64kb | capacity of the queue, in packets or bytes |
+//! | `k` | K | time | 100ms | averaging constant of a flow's rate; should be well above its packet gaps and the jitter before the edge, otherwise rates are overestimated |
 //! | `k_alpha` | `K_alpha` | time | 200ms | averaging constant of A and F; larger than a round trip |
 //! | `k_c` | `K_c` | time | 200ms | how long a link must be congested, or not, before alpha changes |
-//! | `threshold` | | queue length | half of `limit` | below it the link does not become congested; 0 is the paper's Figure 3 |
-//! | `flows` | | | 4096 | flows whose rate an edge remembers, rounded up to a power of two |
-//! | `ecn` | | | false | mark ECN-capable packets where a drop is due; who ignores marks is held by the buffer alone |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `threshold` | | queue length | half of `limit` | queue below which the link does not become congested; 0 is the paper's Figure 3 |
+//! | `flows` | | | 4096 | flows whose rates an edge stores, rounded up to a power of two |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them; only the buffer limits flows that ignore marks |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //! | `classes` | | | | weights at the edge, with the fields below; without any, every flow weighs 1 |
-//! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
-//! | `weight` | w | 1 | 1 | what a flow of the class gets, compared with a flow of another |
+//! | `class` | | | `"*"` | name of a class, or `"*"` for all classes without an entry |
+//! | `weight` | w | 1 | 1 | weight of each flow of the class |
 //!
 //! ## Deviations
 //!
-//! 1. Packets that come at the same time: their bits count with the next one; a label does not change
-//!    meanwhile. Equation 3 divides by zero there.
-//! 2. A flow that the edge does not know counts as silent for K before its first packet.
-//! 3. Figure 3 can set alpha to zero after an idle time, and would then drop everything for `K_c`: zero means
-//!    that alpha is unknown here, and nothing is dropped, as in the authors' simulator.
+//! 1. For packets that arrive at the same instant equation 3 divides by zero; their bits count with the
+//!    next packet, and the label does not change.
+//! 2. An unknown flow counts as idle for K before its first packet.
+//! 3. Figure 3 can set alpha to zero after an idle time, and would then drop everything for `K_c`: here
+//!    zero means that alpha is unknown, and nothing is dropped, as in the authors' simulator.
 //! 4. On becoming congested alpha is at least the largest label seen since it was set, as in the authors'
-//!    simulator; Figure 3 leaves it. It starts as C, and never rises above C while congested.
+//!    simulator; Figure 3 leaves it unchanged. It starts as C, and never rises above C while congested.
 //! 5. A packet that finds the buffer full is accepted by Figure 3 and counted in F, then dropped.
-//! 6. Packets without a label (0, negative or not finite) are **one flow** to a core, whose rate it
-//!    estimates itself: unlabelled traffic gets one share in all, and stays unlabelled. The paper has an edge before
-//!    every core.
+//! 6. A core treats all packets without a label (0, negative or not finite) as **one flow** and estimates
+//!    its rate: unlabelled traffic gets one share in total and stays unlabelled. In the paper every core is
+//!    behind an edge.
 //! 7. Marking is not in the paper; a marked packet counts as accepted.
 //! 8. The authors' simulator takes one gap `T` for A and F; here, as in Figure 3, F's is the time since the last
 //!    accepted packet. The threshold of half the buffer is the paper's text.
 //!
 //! ## Limits
 //!
-//! Shares hold over times much longer than `K_alpha` and `K_c`, and for TCP loosely. An edge that lies about
-//! labels is believed. A flow that the edge forgets, because `flows` of its set of four were seen since, counts
-//! as new and is underestimated for about K. Which classes there are cannot change while packets wait. State:
-//! a table of fixed size in an edge; in a core three rates and alpha. Per packet: one look-up in an edge, two or
+//! Shares hold over times much longer than `K_alpha` and `K_c`, and only roughly for TCP. Cores trust the
+//! labels of edges. An edge stores flows in sets of four; a flow that is evicted counts as new, and its
+//! rate is underestimated for about K. The set of classes cannot change while packets wait. State: a table
+//! of fixed size in an edge; in a core three rates and alpha. Per packet: one look-up in an edge, two or
 //! three exponentials, one draw for flows above alpha.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/csfq.rs` is Figure 3 with the amendments, literally, with equal decisions on random and bursty
-//! traces; `tests/csfq.rs` has the paper's 32 flows of which flow i sends i + 1 times its share, labels through an
-//! edge and two cores, weights and unlabelled traffic, and labels worked by hand.
+//! `tests/oracle/csfq.rs` transcribes Figure 3 with the amendments literally, with equal decisions on
+//! random and bursty traces; `tests/csfq.rs` checks the paper's 32 flows, of which flow i sends i + 1 times
+//! its share, labels through an edge and two cores, weights and unlabelled traffic, and labels worked by
+//! hand.
 //!
 //! ## References
 //!
@@ -151,7 +152,7 @@ impl Discipline for Params {
         for (field, time) in [("k", self.k), ("k_alpha", self.k_alpha), ("k_c", self.k_c)] {
             if time.is_zero() {
                 return Err(
-                    ParamError::new(field, time, "an average over no time is not one").cite("Stoica 1998, eq 3")
+                    ParamError::new(field, time, "the averaging time must be above zero").cite("Stoica 1998, eq 3")
                 );
             }
         }
@@ -214,7 +215,6 @@ struct Admitted {
 #[derive(Clone, Debug)]
 struct FairShare {
     alpha: f64,
-    /// A.
     arriving: RateEstimate,
     /// F.
     accepted: RateEstimate,

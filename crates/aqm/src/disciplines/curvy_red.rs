@@ -1,12 +1,12 @@
 //! # Curvy RED: the square of an average delay
 //!
-//! Drops or marks departing packets with a probability that is the square of their average delay. The curve
-//! hugs zero while the queue is short and pushes back ever harder as it grows: a soft limit to delay,
-//! with one slope in place of RED's two thresholds and a maximum.
+//! Drops or marks departing packets with a probability that is the square of their average delay. The
+//! probability is near zero while the queue is short and rises ever more steeply as it grows: a soft limit
+//! on the delay, with one slope instead of RED's two thresholds and maximum probability.
 //!
 //! ## Law
 //!
-//! On departure of a packet that waited for `q`, in seconds:
+//! On departure of a packet with sojourn time `q`, in seconds:
 //!
 //! ```text
 //! Q <- Q + (q - Q) 2^-f                                                         [deschepper15 eq 13]
@@ -14,37 +14,39 @@
 //! act where 2^S Q > max(rnd(), rnd())          as many numbers as u             [deschepper15 alg 1]
 //! ```
 //!
-//! To act is to mark an ECN-capable packet where `ecn` is on, and else to drop it and take the next. The
-//! probability is 1 from `Q = 2^-S` seconds on.
+//! To act is to mark an ECN-capable packet if `ecn` is on, and otherwise to drop it and dequeue the next.
+//! The probability is 1 from `Q = 2^-S` seconds on.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | buffer | queue length | 1000 | what the queue may hold |
-//! | `s_c` (`s`) | `S_C` | log2 of 1/s | 1 | slope: the probability is 1 at `2^-s_c` seconds; too steep and loss, not delay, hurts |
-//! | `f` | f | log2 | 5 | the newest delay counts `2^-f`; too large and the average lags behind the queue by many round trips |
+//! | `limit` | buffer | queue length | 1000 | capacity of the queue |
+//! | `s_c` (`s`) | `S_C` | log2 of 1/s | 1 | slope: the probability is 1 at `2^-s_c` seconds; too steep: losses instead of delay |
+//! | `f` | f | log2 | 5 | weight `2^-f` of the newest delay; too large: the average lags behind the queue by many round trips |
 //! | `u` (`curviness`) | u | numbers | 2 | curviness, from 1 (a straight line) to 16 (nearly a step) |
 //! | `ecn` | | | true | mark ECN-capable packets in place of dropping them |
 //!
 //! ## Deviations
 //!
-//! 1. The paper runs Curvy RED only as the Classic half of its dual queue (see `dualq`); alone it is this.
+//! 1. The paper uses Curvy RED only as the Classic half of its dual queue (see `dualq`); this is the
+//!    stand-alone form.
 //! 2. The paper shifts integers; slopes and weights are powers of two in floating point here, so fractions of
 //!    `s_c` and `f` are allowed and nothing is rounded.
 //! 3. RFC 9332, appendix B, has the same law with `2 U` numbers for Classic traffic: `u` is `2 U`.
 //!
 //! ## Limits
 //!
-//! There is no delay target: the delay at which traffic settles grows with the number of flows. The average
-//! moves only with departures, so after idleness the first packets meet the old one. A drop may empty the
+//! There is no delay target: the equilibrium delay grows with the number of flows. The average changes only
+//! on departures, so the first packets after an idle period see the old average. A drop may empty the
 //! queue. State: one average. Per packet: one multiply and `u` draws.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/curvy_red.rs` is lines 7 to 14 of Algorithm 1, literally, with equal decisions on random and
-//! bursty traces; one draw in place of two, or the delay in place of its average, fails it. The scales of
-//! Table 1 and the share of drops are tests of the law; `tests/worked_control.rs` has the average by hand.
+//! `tests/oracle/curvy_red.rs` transcribes lines 7 to 14 of Algorithm 1 literally, with equal decisions on
+//! random and bursty traces; one draw instead of two, or the delay instead of its average, fails the test.
+//! Tests of the law check the scales of Table 1 and the fraction of drops; `tests/worked_control.rs` checks
+//! the average by hand.
 //!
 //! ## References
 //!

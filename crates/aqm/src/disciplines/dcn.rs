@@ -1,8 +1,8 @@
 //! # DCN: differential congestion notification
 //!
-//! Tells only the elephants of congestion. A flow whose packets come close together is taken into a table
-//! of high-bandwidth flows; its packets are dropped or marked in proportion to what it sends above its
-//! share, and the share follows the length of the queue. All other packets pass.
+//! Signals congestion only to high-bandwidth flows. A flow whose packets arrive close together enters a
+//! table of high-bandwidth flows; its packets are dropped or marked in proportion to its excess over a
+//! share, and a controller adapts the share to the queue length. All other packets pass.
 //!
 //! ## Law
 //!
@@ -15,11 +15,11 @@
 //! each T_dec since it came into HB: pktcount <- pktcount - p_ref; below zero it leaves
 //! ```
 //!
-//! A flow that sends `r` packets in `T_dec`, above `p_ref` and whatever is dropped, is forwarded
-//! `r p_ref / pktcount`; as its count falls by `p_ref` in the same time, it settles where both are equal: at
-//! a count of `r`, with `p_ref` packets forwarded. So it gets its fair share, neither more nor less.
+//! For a flow that sends `r > p_ref` packets in `T_dec`, `r p_ref / pktcount` packets are forwarded. Its
+//! count decreases by `p_ref` in the same time, so the equilibrium is a count of `r` with `p_ref` packets
+//! forwarded: exactly its fair share.
 //!
-//! Any other flow, in its slot of SB (the scoreboard); its packets are never dropped:
+//! Any other flow has a slot of SB (the scoreboard); its packets are never dropped:
 //!
 //! ```text
 //! slot empty or another flow's:             it takes the slot over, pktcount <- 1 [le04 fig 3]
@@ -40,68 +40,69 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 2400 | what the queue may hold; the paper's is large enough that tails are never dropped |
-//! | `q_ref` (`target`, `qref`) | `q_ref` | queue length | 24 | the queue that the controller aims at |
-//! | `flows` | n | 1 | 200 | high-bandwidth flows to expect; sets `p_init` where it is not given |
-//! | `a`, `b` | a, b | packets per packet | 1.7, 1.8 | gains; `a < b`. Below about 0.1 the share stays at `p_init` for minutes |
+//! | `limit` | | queue length | 2400 | capacity of the queue; large enough in the paper to avoid tail drops |
+//! | `q_ref` (`target`, `qref`) | `q_ref` | queue length | 24 | target queue length |
+//! | `flows` | n | 1 | 200 | expected high-bandwidth flows; sets `p_init` if that is not given |
+//! | `a`, `b` | a, b | packets per packet | 1.7, 1.8 | gains, `a < b`; below about 0.1 the share stays at `p_init` for minutes |
 //! | `t_update` (`tupdate`) | `T_update` | time | 6.25ms | sampling period, as PI's and AFD's |
 //! | `t_dec` | `T_dec` | time | 800ms | period of a flow's count: twice the largest round trip |
-//! | `clearing` (`clearing_interval`) | | time | 500ms | pause after which a flow starts from zero; more than a round trip, or a flow is never seen as fast |
+//! | `clearing` (`clearing_interval`) | | time | 500ms | pause after which the count of a flow restarts from zero; must exceed a round trip, otherwise no flow is ever detected |
 //! | `threshold` | | packets | 4 | recent packets that make a flow high-bandwidth |
 //! | `p_init` | `p_ref(0)` | packets | from `flows` | share at the start |
-//! | `p_min` | | packets | 1 | the share never falls below it, so no flow is cut off |
-//! | `p_max` | | packets | what the link sends in `t_dec` | the share never rises above it |
-//! | `sb_slots` | | 1 | 8192 | slots of the scoreboard; too few and slow flows push fast ones out before they are seen |
-//! | `hb_limit` | | flows | 4096 | the most high-bandwidth flows; the paper saw 2000 |
-//! | `pktcount` | | | `"forwarded"` | the packets of a flow that its count has: those `"forwarded"`, or all that `"arrived"`, dropped ones too, which starves a flow that ignores its drops |
-//! | `counting` | | | `"packets"` | `"bytes"` counts bytes, in units of `avpkt`, so that a flow's share does not depend on its packets' size |
-//! | `avpkt` | | size | the link's mean | typical packet: the unit of shares in bytes, and of gains where `limit` is in bytes |
+//! | `p_min` | | packets | 1 | minimum share, so that no flow is cut off |
+//! | `p_max` | | packets | packets that the link sends in `t_dec` | maximum share |
+//! | `sb_slots` | | 1 | 8192 | slots of the scoreboard; too few: slow flows push fast ones out before they are seen |
+//! | `hb_limit` | | flows | 4096 | maximum number of high-bandwidth flows; the paper saw 2000 |
+//! | `pktcount` | | | `"forwarded"` | packets counted per flow: those `"forwarded"`, or all that `"arrived"`, including drops, which starves a flow that ignores drops |
+//! | `counting` | | | `"packets"` | `"bytes"` counts bytes, in units of `avpkt`, so that shares do not depend on packet sizes |
+//! | `avpkt` | | size | the link's mean | typical packet size: the unit of shares in bytes, and of gains where `limit` is in bytes |
 //! | `as_printed` | | | false | the controller as the paper prints it: `a` with the new sample, `b` with the old one |
 //! | `ecn` | | | false | mark ECN-capable packets instead of dropping them |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
 //! 1. As printed, `a` multiplies the new sample and `b` the old one; with `a < b` the share then *rises*
-//!    with a growing queue, before it falls. The paper says it uses AFD's and PI's equation, where the
-//!    terms stand the other way round: so here, unless `as_printed`.
+//!    with a growing queue, before it falls. The paper says that it uses the equation of AFD and PI, where
+//!    the terms are the other way round; so does this implementation, unless `as_printed`.
 //! 2. The paper gives no gains, `T_update`, clearing interval, sizes of tables nor bounds of `p_ref`. The
-//!    defaults are those of the schemes that it took the controller from (the gains are AFD's), or chosen. They
-//!    are not the paper's. With 20 and with 200 Reno flows any gains from 0.1 to 1.7 hold the queue at `q_ref`
-//!    and the link full; those of a linear design with a crossover of 0.4 rad/s, 0.32 / n, do not move in minutes.
-//! 3. The chart tests on a packet's arrival whether `T_dec` has passed; the text counts it after each
-//!    interval. Here each flow in HB has a timer of its own from when it came in, so that one that has
-//!    stopped sending leaves too, and a new one is not removed at once.
-//! 4. Of HB, section 3.1 says that it has "the count of the number of forwarded packets", and of SB "'recent'
+//!    defaults are those of the schemes from which it took the controller (gains of AFD), or chosen here.
+//!    With 20 and with 200 Reno flows any gains from 0.1 to 1.7 hold the queue at `q_ref` and the link
+//!    full; those of a linear design with a crossover of 0.4 rad/s, 0.32 / n, do not move in minutes.
+//! 3. The flow chart tests on arrival of a packet whether `T_dec` has passed; the text decrements after
+//!    each interval. Here each flow in HB has its own timer from its insertion, so that a flow that stopped
+//!    sending also leaves, and a new one is not removed at once.
+//! 4. Section 3.1 says that HB has "the count of the number of forwarded packets", and SB "'recent'
 //!    forwarded packet count"; 3.2 says that `pktcount` is "the number of packets from that flow that have
-//!    arrived at the router within a period of `T_dec`". Forwarded packets are counted, because section 3 wants
-//!    no flow in "undue starvation", and because the count then *is* what arrives in `T_dec`, in the mean (see
-//!    Law): both sentences hold. `pktcount = "arrived"` takes 3.2 by the letter: the count of a flow that sends more
-//!    than `p_ref` grows for ever, and its drop probability goes to one.
-//! 5. Whether the drop test's count has the packet that it tests is open. It has it here, in `m` above: so
-//!    `p_ref` packets pass in `T_dec`, and the next is the first at risk; without it one more would pass. What is
-//!    kept changes only after the test, as in the chart. A count of exactly zero stays.
-//! 6. A flow that takes over a slot has sent one packet. One that comes back after a pause starts from
-//!    zero, as text and chart have it, so it needs one packet more.
-//! 7. "Exceeds a threshold" in the text is `pktcount >= 4` in the chart: the chart's.
-//! 8. HB is an open hash here, with the chart's chaining replaced by probing, and bounded.
+//!    arrived at the router within a period of `T_dec`". Forwarded packets are counted, because section 3
+//!    wants no flow in "undue starvation", and because the count then equals, on average, the arrivals in
+//!    `T_dec` (see Law), so both sentences hold. `pktcount = "arrived"` follows 3.2 literally: the count of
+//!    a flow that sends more than `p_ref` grows without limit, and its drop probability goes to one.
+//! 5. The paper does not say whether the count in the drop test includes the tested packet. Here it does
+//!    (`m` above): `p_ref` packets pass in `T_dec`, and the next is the first at risk; otherwise one more
+//!    would pass. The stored count changes after the test, as in the chart. A flow with a count of exactly
+//!    zero stays.
+//! 6. A flow that takes over a slot has a count of one. A flow that returns after a pause restarts from
+//!    zero, as in text and chart, so it needs one more packet.
+//! 7. "Exceeds a threshold" in the text is `pktcount >= 4` in the chart; the chart is followed.
+//! 8. HB is a bounded hash table with probing instead of the chart's chaining.
 //!
 //! ## Limits
 //!
-//! It bounds neither the delay nor the queue when congestion comes from flows too short to be seen, or from
-//! more than `hb_limit` flows: a flow that finds HB full passes freely and is tried again with its next
-//! packet. Many slow flows can hide a fast one in the scoreboard, by taking its slot again and again. A flow that
-//! ignores its drops gets `p_ref` packets in `T_dec`; one that ignores its marks gets all that it sends.
-//! Memory: both tables are allocated at the start. Per packet: one look-up in each, at most one draw; each
-//! flow in HB costs a step every `t_dec`.
+//! DCN bounds neither the delay nor the queue if congestion comes from flows too short to be detected, or
+//! from more than `hb_limit` flows: if HB is full, a flow passes and is tried again with its next packet.
+//! Many slow flows can hide a fast one by taking its slot in the scoreboard repeatedly. A flow that ignores
+//! drops gets `p_ref` packets in `T_dec`; a flow that ignores marks gets all that it sends. Memory: both
+//! tables are allocated at the start. Per packet: one look-up in each, at most one draw; each flow in HB
+//! costs a step every `t_dec`.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/dcn.rs` is Figure 3 and the text, literally, with equal decisions on random and bursty
-//! traces; `tests/history.rs` works a flow's way through both tables and its first drops by hand, shows that
-//! a flow which ignores its drops is forwarded `p_ref` packets in `T_dec` (and nearly none where arrivals count),
-//! and that the controller as printed goes the wrong way first. `experiments/dcn/unresponsive.toml` has such a
-//! flow among 20 of TCP.
+//! `tests/oracle/dcn.rs` transcribes Figure 3 and the text literally, with equal decisions on random and
+//! bursty traces; `tests/history.rs` follows a flow through both tables to its first drops by hand, and
+//! shows that a flow that ignores drops gets `p_ref` packets in `T_dec` (nearly none if arrivals count),
+//! and that the controller as printed first moves in the wrong direction.
+//! `experiments/dcn/unresponsive.toml` has such a flow among 20 TCP flows.
 //!
 //! ## References
 //!
@@ -386,7 +387,7 @@ impl Aqm for Dcn {
         let b = params.b.unwrap_or(a * (GAINS.1 / GAINS.0));
         in_range("a", a, 0.0, f64::MAX)?;
         if !(b > a && b.is_finite()) {
-            let want = format!("it must be above a = {a}, or the share rises while the queue is too long");
+            let want = format!("it must be above a = {a}, otherwise the share rises while the queue is too long");
             return Err(ParamError::new("b", b, want).cite("Le et al. 2004, section 3.2"));
         }
         let capacity = link.rate.bytes_per_sec() / avpkt * params.t_dec.as_secs_f64();

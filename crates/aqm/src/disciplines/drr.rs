@@ -1,8 +1,8 @@
 //! # DRR: deficit round robin
 //!
-//! A queue for each flow, served in turn: a turn lets a flow send a quantum of bytes, and what it could not
-//! use because its next packet was larger is kept for its next turn. Flows get equal shares whatever the
-//! sizes of their packets, at a constant cost per packet.
+//! A queue for each flow, served in turn: in each turn a flow may send a quantum of bytes, and keeps the
+//! remainder for its next turn if its next packet is larger. Flows get equal shares for any packet sizes,
+//! at a constant cost per packet.
 //!
 //! ## Law
 //!
@@ -19,62 +19,65 @@
 //!       that has:      i in ActiveList: put it at its end; else as any other, until it is silent for a `period`
 //! ```
 //!
-//! With `Max` the longest packet: `0 <= DC_i < Max`; a flow that always has packets sends between `m Q - Max`
-//! and `m Q + Max` bytes in `m` turns; what two such flows of the same weight have sent over any time differs
-//! by at most `2 Max + Q` bytes. (shreedhar96)
+//! With `Max` the longest packet: `0 <= DC_i < Max`; a backlogged flow sends between `m Q - Max` and
+//! `m Q + Max` bytes in `m` turns; the bytes sent by two backlogged flows of the same weight over any time
+//! differ by at most `2 Max + Q`. (shreedhar96)
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what all queues together may hold, in packets or bytes |
-//! | `quantum` | Q | size | 1500b | bytes of a turn, for the smallest weight; below the longest packet the cost per packet is no longer constant, far above it a flow sends in bursts |
-//! | `buckets` | n | | | hash flows to so many queues for each entry of `classes`; without it every flow has its own queue. Flows that share a queue share its turns: take several times the number of busy flows |
-//! | `flow_limit` | | queue length | | what a single queue may hold; a packet above it is dropped |
-//! | `headdrop` | | | false | take from the head of the longest queue where buffers run out, not from its tail: TCP hears of it sooner |
-//! | `latency_critical` | | | | names of classes, or `"*"`, whose flows are served first while they keep to the contract |
-//! | `contract` | x | size | 1500b | what such a flow may send in a `period` |
-//! | `period` | T | time | | of the contract; must be given with `latency_critical`. Longer than a turn of all others with a packet of each such flow |
-//! | `contracts` | | | 1024 | flows whose contract is watched; the one that was silent longest is forgotten, as if it had sent nothing |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
-//! | `classes` | | | | weights, with the fields below; without any, every flow weighs 1 |
-//! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
-//! | `weight` | | 1 | 1 | what a flow of the class gets, compared with a flow of another |
+//! | `limit` | | queue length | 240 | capacity of all queues together, in packets or bytes |
+//! | `quantum` | Q | size | 1500b | bytes of a turn, for the smallest weight; below the largest packet the cost per packet is not constant, far above it flows send in bursts |
+//! | `buckets` | n | | | number of queues for each entry of `classes`, to which flows are hashed; without it every flow has its own queue. Flows in one queue share its turns: use several times the number of busy flows |
+//! | `flow_limit` | | queue length | | capacity of a single queue; packets above it are dropped |
+//! | `headdrop` | | | false | on overflow, drop at the head of the longest queue instead of the tail: TCP detects the loss sooner |
+//! | `latency_critical` | | | | names of classes, or `"*"`, whose flows are served first while within the contract |
+//! | `contract` | x | size | 1500b | bytes that such a flow may send in a `period` |
+//! | `period` | T | time | | period of the contract; required with `latency_critical`. Must be longer than a turn of all other flows plus a packet of each such flow |
+//! | `contracts` | | | 1024 | maximum number of flows with a contract; the one that was idle longest is forgotten |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
+//! | `classes` | | | | weights, with the fields below; without any, every flow has weight 1 |
+//! | `class` | | | `"*"` | name of a class, or `"*"` for all classes without an entry |
+//! | `weight` | | 1 | 1 | weight of each flow of the class |
 //!
 //! ## Deviations
 //!
-//! 1. The paper hashes flows to a fixed number of queues. Without `buckets` there is a queue for each flow
-//!    with a packet, so that flows never share one.
-//! 2. A queue that loses its last packet to another flow leaves `ActiveList` at once. In the paper's
+//! 1. The paper hashes flows to a fixed number of queues. Without `buckets` each flow with a packet has its
+//!    own queue.
+//! 2. A queue whose last packet is dropped for another flow leaves `ActiveList` at once. In the paper's
 //!    pseudo-code it stays there, empty, until its turn.
-//! 3. The paper counts free buffers, that is packets; with a limit in bytes the longest queue is the one with
-//!    most bytes (as exactly as 256), and as many packets go as the arriving one needs. Of queues of the same
-//!    length it takes from the one that came to it last; the paper does not say.
-//! 4. The paper does not say which packet of the longest queue goes: the last, as in `McKenney`'s scheme. ns-2
-//!    takes the head, as `headdrop` does; its defaults are 10 buckets, 25000 bytes and a quantum of 250 bytes.
-//! 5. Linux's `drr` has no flows but classes that filters choose, each with a queue discipline of its own, a
-//!    quantum of the device's MTU, and drops at each class. The limit of 240 packets is ours: the paper's
-//!    figures are for arrivals that a router's buffers hold.
-//! 6. The paper polices one packet in a period, by a bit and a timer; this is the same for `contract` bytes. A flow whose
-//!    turn it is when it violates its contract ends its turn first. A latency-critical flow comes to the head in the
-//!    middle of another's turn, after its packet, as the paper's bound of `n' s + Max` wants; that turn then goes on.
+//! 3. The paper counts free buffers, that is packets; with a limit in bytes the longest queue is the one
+//!    with most bytes (to within 256), and as many packets are dropped as the arriving one needs. Among
+//!    queues of equal length, the one that reached it last loses a packet; the paper does not say.
+//! 4. The paper does not say which packet of the longest queue is dropped: here the last, as in
+//!    `McKenney`'s scheme. ns-2 drops the head, like `headdrop`; its defaults are 10 buckets, 25000 bytes
+//!    and a quantum of 250 bytes.
+//! 5. Linux's `drr` has classes selected by filters instead of flows, each with its own queue discipline, a
+//!    quantum of the device's MTU, and drops at each class. The limit of 240 packets is chosen here: the
+//!    paper's figures assume that all arrivals fit into the buffers.
+//! 6. The paper polices one packet per period, with a bit and a timer; here it is `contract` bytes. A flow
+//!    that violates its contract during its turn finishes the turn. A latency-critical flow interrupts the
+//!    turn of another flow after the current packet, as the paper's bound of `n' s + Max` requires; that
+//!    turn then continues.
 //!
 //! ## Limits
 //!
-//! DRR+ is as good as its contracts: with `n'` flows that keep one of `s` bytes, each waits `(n' s + Max) / B` at
-//! most, and nobody checks that all of them fit. Otherwise delay is not bounded by a flow's own share: a packet may wait for a turn of every other flow, so up to
-//! `n Q` bytes, and flows that send little are not put first. With `buckets`, fairness holds between queues.
-//! Which classes there are and the number of buckets cannot change while packets wait. State: a number for
-//! each queue, and a queue for each bucket or for each flow with a packet in it, so at most `limit`. Per
-//! packet: one look-up or one hash, and a turn if the quantum is not below the longest packet; else up to
-//! `Max / Q` turns of every flow, so a quantum below 64 bytes is refused. A flow that has one packet at a time costs
-//! a place in the table for each of them; `buckets` saves that. DRR+ adds a look-up for the packets of its classes.
+//! In DRR+, with `n'` flows that keep a contract of `s` bytes, each waits at most `(n' s + Max) / B`; there
+//! is no admission control. In DRR a packet may wait for a turn of every other flow, up to `n Q` bytes, and
+//! flows that send little have no precedence. With `buckets`, fairness holds between queues. The set of
+//! classes and the number of buckets cannot change while packets wait. State: a number for each queue, and
+//! a queue for each bucket or for each flow with a packet in it, so at most `limit`. Per packet: one
+//! look-up or one hash, and one turn if the quantum is at least the largest packet; otherwise up to
+//! `Max / Q` turns of every flow, so a quantum below 64 bytes is refused. A flow with one packet at a time
+//! costs a table insertion per packet; `buckets` avoids that. DRR+ adds a look-up for packets of its
+//! classes.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/drr.rs` is the paper's pseudo-code, literally, with equal decisions on random and bursty traces,
-//! DRR+ too;
-//! `tests/fair.rs` holds it to the three bounds and to its weights; `tests/fair_worked.rs` has turns step by step.
+//! `tests/oracle/drr.rs` transcribes the paper's pseudo-code literally, with equal decisions on random and
+//! bursty traces, also for DRR+; `tests/fair.rs` checks the three bounds and the weights;
+//! `tests/fair_worked.rs` checks turns step by step.
 //!
 //! ## References
 //!
@@ -176,8 +179,9 @@ struct Config {
 impl Config {
     fn new(params: &Params, link: &Link) -> Result<Self, ParamError> {
         // Less than the smallest packet of any network, and turns would be without end.
-        in_range("quantum", params.quantum.as_f64(), 64.0, f64::from(u32::MAX))
-            .map_err(|e| e.cite("Shreedhar and Varghese 1996: constant work needs the longest packet or more"))?;
+        in_range("quantum", params.quantum.as_f64(), 64.0, f64::from(u32::MAX)).map_err(|e| {
+            e.cite("Shreedhar and Varghese 1996: constant work per packet needs at least the largest packet")
+        })?;
         if let Some(buckets) = params.buckets {
             in_range("buckets", f64::from(buckets), 1.0, 1_048_576.0)?;
         }

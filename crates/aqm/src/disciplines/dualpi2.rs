@@ -1,9 +1,9 @@
 //! # DualPI2: the dual-queue coupled AQM of L4S
 //!
-//! Two queues that share a link: scalable congestion controls (ECT(1), such as Prague) wait a millisecond in
-//! the L queue, all others about `target` in the Classic one. One PI controller of the delay makes a base
-//! probability; its square drops Classic packets, a multiple of it marks L packets, and so flows get about
-//! the same rate in either queue.
+//! Two queues that share a link: packets of scalable congestion controls (ECT(1), such as Prague) wait
+//! about a millisecond in the L queue, all others about `target` in the Classic queue. One PI controller of
+//! the delay computes a base probability; Classic packets are dropped with its square and L packets marked
+//! with a multiple of it, so that flows get about the same rate in both queues.
 //!
 //! ## Law
 //!
@@ -22,65 +22,67 @@
 //! tupdate = min(target, max_rtt / 3),  alpha = 0.1 tupdate / max_rtt^2,  beta = 0.3 / max_rtt   [rfc9332 A.1]
 //! ```
 //!
-//! While less than two `mtu` remain in both queues, `p'` counts as zero. A drop takes the next packet. The
-//! scheduler is weighted round robin: L is served while its credit allows, in bytes, and the Classic queue
-//! gets `classic_protection` of the link while both have packets; or, with `tshift`, whoever has waited
-//! longer, where L is given `tshift` in advance.
+//! While less than two `mtu` remain in both queues, `p'` counts as zero. After a drop the next packet is
+//! dequeued. The scheduler is weighted round robin: L is served while its credit in bytes allows, and the
+//! Classic queue gets `classic_protection` of the link while both have packets; or, with `tshift`, the
+//! queue whose head waited longer, with `tshift` added to L.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | limit | queue length | 10000 | what both queues together may hold; the RFC has 250 ms of the fastest link |
+//! | `limit` | limit | queue length | 10000 | capacity of both queues together; the RFC has 250 ms of the fastest link |
 //! | `memlimit` (`memory_limit`) | | size | | the same in bytes, besides `limit` |
-//! | `coupling_factor` (`k`) | k | 1 | 2 | ratio of marks to the root of drops; larger takes rate from L |
-//! | `target` | target | time | `typical_rtt` | Classic delay aimed at; below the round trip and the link idles |
-//! | `tupdate` | Tupdate | time | `min(target, max_rtt/3)` | between updates, at least 10us |
+//! | `coupling_factor` (`k`) | k | 1 | 2 | ratio of the marking probability to the root of the drop probability; larger values take rate from L |
+//! | `target` | target | time | `typical_rtt` | target of the Classic delay; below the round-trip time the link idles |
+//! | `tupdate` | Tupdate | time | `min(target, max_rtt/3)` | time between updates, at least 10us |
 //! | `alpha` | alpha | Hz | by `max_rtt` | integral gain, unscaled |
 //! | `beta` | beta | Hz | by `max_rtt` | proportional gain, unscaled |
-//! | `max_rtt` | `RTT_max` | time | 100ms, or 6 `typical_rtt` | longest round trip to be stable for |
-//! | `typical_rtt` | | time | 15ms, or `max_rtt`/6 | what `target` is where it is not given |
+//! | `max_rtt` | `RTT_max` | time | 100ms, or 6 `typical_rtt` | longest round-trip time for which the controller is stable |
+//! | `typical_rtt` | | time | 15ms, or `max_rtt`/6 | default of `target` |
 //! | `min_th` | minTh | time | 800us | L delay at which marking starts |
-//! | `range` | range | time | 400us | L delay above `min_th` at which all is marked |
-//! | `step_thresh` | | time or packets | | in place of the ramp: mark all L packets whose delay, or what remains of whose queue, is above it (`"1ms"`, `"5p"`) |
-//! | `min_qlen_step` (`th_len`) | `Th_len` | packets | 1 | where no more remain in L, a packet is not marked for its delay: on slow links one alone takes longer than `min_th`; 0 marks always, as `tc` does by default |
-//! | `classifier` | | | `"l4s_ect"` | what goes into L: `"l4s_ect"`, ECT(1) and CE, or `"any_ect"` |
-//! | `overload` | | | `"drop_on_overload"` | when marks saturate: `"drop_on_overload"`, in both queues and even ECT, or `"overflow"`: `p'` stops at 1/k and the queue grows to `limit` |
+//! | `range` | range | time | 400us | width of the ramp: all packets are marked at `min_th + range` |
+//! | `step_thresh` | | time or packets | | instead of the ramp: mark all L packets whose delay, or the queue behind them, exceeds this (`"1ms"`, `"5p"`) |
+//! | `min_qlen_step` (`th_len`) | `Th_len` | packets | 1 | packets that must remain in L for a mark by delay: on slow links one packet alone takes longer than `min_th`; 0 always marks, as `tc` by default |
+//! | `classifier` | | | `"l4s_ect"` | packets for L: `"l4s_ect"` (ECT(1) and CE) or `"any_ect"` |
+//! | `overload` | | | `"drop_on_overload"` | when marking saturates: `"drop_on_overload"` drops in both queues, also ECT; with `"overflow"`, `p'` stops at 1/k and the queue grows to `limit` |
 //! | `drop_at` | | | `"drop_dequeue"` | where `p'` is applied: `"drop_dequeue"` or `"drop_enqueue"`; L's own delay always at departure |
-//! | `classic_protection` | | 1 | 0.0625 | the Classic queue's part of the link while L is busy, 0.1 for 10 %; 0 is strict priority and L can starve it |
-//! | `tshift` | | time | | time-shifted FIFO in place of weighted round robin; the RFC's example is 50ms |
-//! | `random` | | | false | draw random numbers (one for L, two for C) in place of counting likelihoods |
-//! | `mtu` | MTU | size | 1500b | twice this must remain for `p'` to act; 0 lets it act always |
+//! | `classic_protection` | | 1 | 0.0625 | share of the Classic queue while L is busy, 0.1 for 10 %; 0 is strict priority, with which L can starve it |
+//! | `tshift` | | time | | time-shifted FIFO instead of weighted round robin; the RFC's example is 50ms |
+//! | `random` | | | false | draw random numbers (one for L, two for C) instead of accumulating likelihoods |
+//! | `mtu` | MTU | size | 1500b | twice this must remain for `p'` to act; with 0 it always acts |
 //!
 //! ## Deviations
 //!
-//! 1. Linux draws random numbers (`random`), marks L by a step of 1 ms (`step_thresh`), whose guard it tests as
-//!    the packet arrives and by default not at all, protects the Classic queue with 10 %, and updates every
-//!    16 ms with gains 0.16 and 3.2 Hz, in 1/256 Hz.
-//! 2. In `tc`, `max_rtt` and `typical_rtt` overrule gains that are given; here what is given wins. `tc`'s words
-//!    are values here: `overload = "overflow"`, `classifier = "any_ect"`. A bare number for `step_thresh` is packets,
-//!    not microseconds. There are no aggregates of packets to split.
-//! 3. The packet's own size, not the MTU, must fit under `limit` (so does ns-3).
-//! 4. `L.len` in the guard is what remains after the packet, as the order of the pseudo-code's lines has it; at 0
-//!    there is no guard, where the pseudo-code would still spare the last packet.
-//! 5. A likelihood above 1 counts as 1: the RFC's `count` would grow without end.
+//! 1. Linux draws random numbers (`random`), marks L by a step of 1 ms (`step_thresh`), whose guard it
+//!    tests on arrival (by default not at all), gives the Classic queue 10 %, and updates every 16 ms with
+//!    gains 0.16 and 3.2 Hz, in 1/256 Hz.
+//! 2. In `tc`, `max_rtt` and `typical_rtt` override given gains; here given gains win. Flags of `tc` are
+//!    values here: `overload = "overflow"`, `classifier = "any_ect"`. A plain number for `step_thresh` is
+//!    packets, not microseconds. There is no GSO splitting.
+//! 3. The size of the packet, not the MTU, must fit under `limit`, as in ns-3.
+//! 4. `L.len` in the guard is the queue behind the packet, following the order of lines in the pseudo-code;
+//!    at 0 there is no guard, whereas the pseudo-code would still not mark the last packet.
+//! 5. A likelihood above 1 counts as 1: the RFC's `count` would grow without limit.
 //! 6. ns-3 controls the Classic delay alone (the RFC's first pass, without overload).
 //! 7. The floor of two MTU is Linux's; the weighted round robin, which the RFC leaves open, is Linux's too.
 //!
 //! ## Limits
 //!
-//! L's delay is bounded only if its flows respond to marks: an unresponsive one is dropped with `p'^2` once
-//! marking saturates, and delays others in L until then. Rates are equal only for equal round trips. A flow
-//! whose packets change codepoint (CE upon ECT(0)) may be reordered. State: four numbers. Per packet: O(1).
+//! The delay of L is bounded only if its flows respond to marks: an unresponsive flow is dropped with
+//! `p'^2` once marking saturates, and delays other L flows until then. Rates are equal only for equal round
+//! trips. A flow whose packets change codepoint (CE upon ECT(0)) may be reordered. State: four numbers. Per
+//! packet: O(1).
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/dualpi2.rs` is the pseudo-code of A.1 and A.2, literally, with either scheduler, and with equal
-//! decisions and marks on random and bursty traces of all codepoints; `p_C` in place of `p_CL` in overload, or one
-//! count for both queues, fails it. `tests/oracle/dualpi2_linux.rs` is the same of what Linux does: random numbers,
-//! drops on arrival, the step in time or packets, and overflow instead of drops. A floor of two MTU that
-//! counts the packet itself, or the smaller of two numbers for the square, fails it.
-//! `tests/worked_control.rs` has the gains, `tc`'s derived values, the shares of the scheduler and the steps by hand.
+//! `tests/oracle/dualpi2.rs` transcribes the pseudo-code of A.1 and A.2 literally, with either scheduler,
+//! and with equal decisions and marks on random and bursty traces of all codepoints; `p_C` instead of
+//! `p_CL` in overload, or one count for both queues, fails the test. `tests/oracle/dualpi2_linux.rs` does
+//! the same for Linux: random numbers, drops on arrival, the step in time or packets, and overflow instead
+//! of drops. A floor of two MTU that counts the packet itself, or the smaller of two numbers for the
+//! square, fails the test. `tests/worked_control.rs` checks the gains, `tc`'s derived values, the shares of
+//! the scheduler and the steps by hand.
 //!
 //! ## References
 //!

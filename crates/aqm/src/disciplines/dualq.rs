@@ -1,8 +1,8 @@
 //! # DualQ: two queues with coupled marking and dropping
 //!
-//! The original Dual Queue Coupled AQM. Packets of scalable congestion controls (DCTCP) get a queue of their
-//! own with strict priority; the delay of the Classic queue decides how often they are marked, and its
-//! square how often Classic packets are dropped, so that a flow gets about the same rate in either queue.
+//! The original Dual Queue Coupled AQM. Packets of scalable congestion controls (DCTCP) have their own
+//! queue with strict priority. The delay of the Classic queue sets their marking probability, and its
+//! square the drop probability of Classic packets, so that flows get about the same rate in both queues.
 //!
 //! ## Law
 //!
@@ -16,48 +16,48 @@
 //! p_C = (p_L / 2^k)^2, k = S_L - S_C                                            [eq 12, 16]
 //! ```
 //!
-//! In the rule for L, `q_C` is how long the head of the Classic queue has waited, without smoothing: "think
-//! once to mark, twice to drop". `L.len` is what remains after the departing packet.
+//! In the rule for L, `q_C` is the unsmoothed waiting time of the head of the Classic queue: "think once to
+//! mark, twice to drop". `L.len` is the queue behind the departing packet.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | buffer | queue length | 1000 | what both queues together may hold |
-//! | `s_c` | `S_C` | log2 of 1/s | 1 | slope of the Classic queue: all is dropped from `2^-s_c` s (0.5 s) on |
-//! | `s_l` | `S_L` | log2 of 1/s | 4 | slope of the L queue: all is marked from `2^-s_l` s (62.5 ms) on; `s_l - s_c` is the coupling k, and 3 makes up for a Classic queue of four base round trips, 1 for none |
-//! | `f` | f | log2 | 5 | the newest Classic delay counts `2^-f` |
-//! | `t` | T | queue length | 5 | length of the L queue above which every packet is marked; too short and a lone L flow leaves the link idle |
-//! | `u_c` | | numbers | 2 | random numbers a drop takes: the power of the Classic curve |
-//! | `u_l` | | numbers | 1 | random numbers a mark takes; 2, with `s_l = 3`, is the paper's Experiment 6, for ECN-Cubic in the L queue |
-//! | `classifier` | | | `"any_ect"` | what goes into L: `"any_ect"`, an ECN field that is not zero, or `"l4s_ect"`, ECT(1) and CE |
+//! | `limit` | buffer | queue length | 1000 | capacity of both queues together |
+//! | `s_c` | `S_C` | log2 of 1/s | 1 | slope of the Classic queue: all packets are dropped from `2^-s_c` s (0.5 s) on |
+//! | `s_l` | `S_L` | log2 of 1/s | 4 | slope of the L queue: all packets are marked from `2^-s_l` s (62.5 ms) on; `s_l - s_c` is the coupling k: 3 compensates a Classic queue of four base round trips, 1 compensates none |
+//! | `f` | f | log2 | 5 | weight `2^-f` of the newest Classic delay |
+//! | `t` | T | queue length | 5 | L queue length above which every packet is marked; too short: a single L flow leaves the link idle |
+//! | `u_c` | | numbers | 2 | random numbers per drop: the exponent of the Classic curve |
+//! | `u_l` | | numbers | 1 | random numbers per mark; 2, with `s_l = 3`, is the paper's Experiment 6, for ECN-Cubic in the L queue |
+//! | `classifier` | | | `"any_ect"` | packets for L: `"any_ect"` (ECN field not zero) or `"l4s_ect"` (ECT(1) and CE) |
 //!
 //! ## Deviations
 //!
-//! 1. With `"l4s_ect"`, the paper's alternative, ECT(0) packets are in the Classic queue: where it would drop
-//!    one it marks it, as RFC 9332 says.
-//! 2. Units are not printed: S turns seconds into probabilities and T is packets (Algorithm 1's `lq.len()`);
-//!    T may be in bytes too. Slopes and weights are floating point, not shifts of integers.
-//! 3. The paper says "buffer 1000 packets" and not of which queue: it is one limit for both here.
-//! 4. Section 5 says that `Q_C` is calculated each time a packet leaves any of the queues, Algorithm 1 does so
-//!    (line 8) for those that leave the Classic queue. The pseudo-code decides. By the text the average would
-//!    follow the delay faster, the more L traffic there is.
-//! 5. RFC 9332, appendix B, compares the L packet's own delay with a threshold in place of T packets, and
+//! 1. With `"l4s_ect"`, the paper's alternative, ECT(0) packets are in the Classic queue, which marks them
+//!    instead of dropping them, as in RFC 9332.
+//! 2. The paper gives no units: here S converts seconds to probabilities and T is in packets (`lq.len()` of
+//!    Algorithm 1) or bytes. Slopes and weights are floating point, not shifts of integers.
+//! 3. The paper says "buffer 1000 packets" without naming a queue: here it is one limit for both.
+//! 4. Section 5 says that `Q_C` is calculated each time a packet leaves any of the queues, Algorithm 1
+//!    (line 8) only for those that leave the Classic queue. The pseudo-code is followed. According to the
+//!    text the average would follow the delay faster with more L traffic.
+//! 5. RFC 9332, appendix B, compares the delay of the L packet with a threshold instead of T packets, and
 //!    serves L by conditional priority; both are in `dualpi2`.
 //!
 //! ## Limits
 //!
-//! Priority is strict: L traffic that does not respond to marks starves the Classic queue, and no drops
-//! protect it but the common limit (overload is left to policy by the paper). The Classic delay has no
-//! target. A flow whose packets change codepoint may be reordered across the queues. State: one average.
-//! Per packet: one or two draws and a multiply.
+//! Priority is strict: L traffic that does not respond to marks starves the Classic queue, protected only
+//! by drops at the common limit (the paper leaves overload to policy). The Classic delay has no target. A
+//! flow whose packets change codepoint may be reordered across the queues. State: one average. Per packet:
+//! one or two draws and a multiply.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/dualq.rs` is Algorithm 1, literally, with equal decisions and marks on random and bursty
-//! traces of all codepoints; the average in place of the head's delay for L, or L's length with the
-//! departing packet, fails it. `tests/worked_control.rs` has both rules by hand, and that the share dropped is the
-//! square of an eighth of the share marked, at three delays.
+//! `tests/oracle/dualq.rs` transcribes Algorithm 1 literally, with equal decisions and marks on random and
+//! bursty traces of all codepoints; the average instead of the head's delay for L, or L's length including
+//! the departing packet, fails the test. `tests/worked_control.rs` checks both rules by hand, and that the
+//! drop fraction is the square of an eighth of the mark fraction, at three delays.
 //!
 //! ## References
 //!

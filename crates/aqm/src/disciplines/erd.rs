@@ -1,7 +1,7 @@
 //! # ERD: early random drop
 //!
-//! Drops arriving packets by chance once the queue, as it stands at that instant, is longer than a
-//! threshold: the forerunner of RED, without its average and with one probability for every length.
+//! Drops arriving packets at random while the instantaneous queue is longer than a threshold: the
+//! predecessor of RED, without an average and with a single probability.
 //!
 //! ## Law
 //!
@@ -16,25 +16,25 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 60 | what the queue may hold |
-//! | `threshold` | drop level | queue length | 30 | above it packets are dropped by chance; in the unit, packets or bytes, of its own, and short bursts suffer where it is small |
-//! | `probability` | drop probability | 1 | 0.02 | chance of each arrival above the threshold; too small and the queue fills all the same |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `limit` | | queue length | 60 | capacity of the queue |
+//! | `threshold` | drop level | queue length | 30 | queue above which packets are dropped at random, in packets or bytes independently of `limit`; too small: short bursts are dropped |
+//! | `probability` | drop probability | 1 | 0.02 | drop probability above the threshold; too small: the queue still fills |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //!
 //! ## Deviations
 //!
-//! 1. Marking is not in the sources: a mark takes the place of an early drop.
-//! 2. Neither default is Hashem's: the threshold is half the limit, the probability the 1/50 of his
-//!    time's RED.
+//! 1. Marking instead of an early drop is not in the sources.
+//! 2. The defaults are not Hashem's: the threshold is half the limit, and the probability is RED's 1/50 of
+//!    that time.
 //!
 //! ## Limits
 //!
-//! A burst is treated as congestion, and slight congestion like heavy congestion: RED's average and ramp
-//! came to mend both. State: none. Per packet: one draw above the threshold.
+//! Bursts are treated as congestion, and slight congestion like heavy congestion; RED's average and ramp
+//! address these two problems. State: none. Per packet: one draw above the threshold.
 //!
 //! ## Evidence
 //!
-//! `tests/worked.rs` has the law step by step; `tests/closed_forms.rs` has the share of drops.
+//! `tests/worked.rs` checks the law step by step, `tests/closed_forms.rs` the drop fraction.
 //!
 //! ## References
 //!

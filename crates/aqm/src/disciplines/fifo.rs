@@ -1,7 +1,7 @@
 //! # FIFO: drop-tail, drop-front or random drop
 //!
-//! The queue that every other discipline is compared with: packets leave in the order in which they came,
-//! and one is dropped only when the queue is full.
+//! The reference for all other disciplines: packets leave in order of arrival, and a packet is dropped only
+//! when the queue is full.
 //!
 //! ## Law
 //!
@@ -16,25 +16,25 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | `q_limit` | queue length | 60 | what the queue may hold: it is nearly always full under TCP, so it sets the delay; too small and the link idles after a drop |
-//! | `drop` | | | `"tail"` | which packet goes when the queue is full: `"tail"`, `"front"` or `"random"` |
+//! | `limit` | `q_limit` | queue length | 60 | capacity of the queue; TCP keeps it nearly full, so it sets the delay; too small: the link idles after a drop |
+//! | `drop` | | | `"tail"` | packet to drop when the queue is full: `"tail"`, `"front"` or `"random"` |
 //!
 //! ## Deviations
 //!
-//! 1. With a limit in bytes, drop-front and random drop take as many packets as it needs for the arriving
-//!    one to fit; the sources count packets.
+//! 1. With a limit in bytes, drop-front and random drop remove as many packets as the arriving one needs;
+//!    the sources count packets.
 //! 2. Random drop draws from the queue and the arriving packet; Parris's text draws from the queue alone,
-//!    which would make the newest packet safe.
+//!    which would never drop the arriving packet.
 //!
 //! ## Limits
 //!
 //! Full queues and lock-out (drop-tail); no isolation of flows or classes. State: none. Per packet:
-//! nothing, but random drop moves up to half the queue to close the gap.
+//! constant, except that random drop moves up to half the queue to close the gap.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/fifo.rs` is Figure 3.4, literally, with equal decisions on random and bursty traces;
-//! `tests/worked.rs` has the three overflow rules step by step.
+//! `tests/oracle/fifo.rs` transcribes Figure 3.4 literally, with equal decisions on random and bursty
+//! traces; `tests/worked.rs` checks the three overflow rules step by step.
 //!
 //! ## References
 //!

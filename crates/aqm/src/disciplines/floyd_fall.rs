@@ -1,81 +1,81 @@
 //! # Floyd-Fall: RED that finds and restricts misbehaving flows
 //!
-//! RED for everybody; every few seconds the flow that the drops show to send most is tested. One that is not
-//! TCP-friendly, unresponsive, or takes a disproportionate part of the link in congestion moves into a class
-//! of its own kind: a second RED queue, which all restricted flows share, with a small part of the link.
+//! RED for all flows; every few seconds the flow with the largest share of the drops is tested. A flow that
+//! is not TCP-friendly, is unresponsive, or uses a disproportionate part of a congested link is restricted:
+//! all restricted flows share a second RED queue with a small part of the link.
 //!
 //! ## Law
 //!
 //! In each interval, of the flows in the unrestricted queue, with its drop rate `p` and arrivals `A` (bytes/s):
 //!
 //! ```text
-//! metric = e (early drops_i / early drops) + (1 - e) (forced bytes_i / forced bytes)   [fall97]
-//! e      = early drops / drops;  rate_i = metric_i A;  i: the flow with the largest metric
-//! T      = 1.5 sqrt(2/3) B / (R sqrt(p))                                         [floyd99, parris01 eq 3.1]
-//! not TCP-friendly:   rate > safety T
-//! unresponsive:       p > loss_factor p' and rate > rate_factor rate', twice: p', rate' where the flow was
-//!                     last the largest at the lowest p; then once more with neither below `again` of those
+//! metric = e (early drops_i / early drops) + (1 - e) (forced bytes_i / forced bytes)   [fall97] e      =
+//! early drops / drops;  rate_i = metric_i A;  i: the flow with the largest metric T      = 1.5 sqrt(2/3) B
+//! / (R sqrt(p))                                         [floyd99, parris01 eq 3.1] not TCP-friendly:
+//! rate > safety T unresponsive:       p > loss_factor p' and rate > rate_factor rate', twice: p', rate'
+//! from when the flow was last the largest at the lowest p; then again with factor `again`
 //! disproportionate:   rate > ln(3n)/n A and rate sqrt(p) > c                     n flows had drops
 //! ```
 //!
-//! A flow that fails is restricted. The class then has `half (T or rate) n_r` for `n_r` restricted flows, at
-//! most `max_share` of the link. As an interval ends, a restricted flow whose measured rate passes the test
-//! that it had failed, and is TCP-friendly at the class's drop rate, is released, and the class shrinks in
-//! proportion; while the class's drop rate is below twice that of the others, it is halved.
+//! A flow that fails is restricted. The class then has `half (T or rate) n_r` for `n_r` restricted flows,
+//! at most `max_share` of the link. At the end of an interval, a restricted flow is released if its
+//! measured rate passes the test that it failed and is TCP-friendly at the drop rate of the class; the
+//! class shrinks in proportion. While the drop rate of the class is below twice that of the others, its
+//! rate is halved.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `rtt` (`R`) | R | time | 60ms | smallest round trip of the flows; too small and nobody is unfriendly, too large and short TCPs are |
+//! | `rtt` (`R`) | R | time | 60ms | smallest round-trip time of the flows; too small: no flow fails the test, too large: TCP flows with short round trips fail it |
 //! | `mtu` (`B`) | B | size | 1500b | largest packet |
-//! | `interval` | | time | 5s | time over which flows are judged; several congestion epochs |
-//! | `friendly`, `unresponsive`, `disproportionate` | | | true | which tests are made |
-//! | `safety` | | 1 | 1.2 | how far above T a flow may be |
-//! | `loss_factor` | | 1 | 2 | a drop rate so many times higher |
-//! | `rate_factor` | | 1 | 0.8 | should bring a flow's rate below this part of what it was |
+//! | `interval` | | time | 5s | interval between tests; several congestion epochs |
+//! | `friendly`, `unresponsive`, `disproportionate` | | | true | which tests are run |
+//! | `safety` | | 1 | 1.2 | factor by which a flow may exceed T |
+//! | `loss_factor` | | 1 | 2 | if the drop rate rises by this factor |
+//! | `rate_factor` | | 1 | 0.8 | the rate of a flow should fall below this fraction of its former value |
 //! | `again` | | 1 | 0.98 | the same for a flow that failed once |
-//! | `c` | c | rate | 12000bps | rate times root of the drop rate that is not yet high: T for 512 bytes and 50 ms |
-//! | `half` | | 1 | 0.5 | part of its guideline that a restricted flow is given |
+//! | `c` | c | rate | 12000bps | threshold of rate times root of the drop rate: T for 512 bytes and 50 ms |
+//! | `half` | | 1 | 0.5 | fraction of T (or of its rate) that a restricted flow gets |
 //! | `max_share`, `min_share` | | 1 | 0.25, 0.001 | bounds of the class's part of the link |
-//! | `borrow` | | | false | whether the class may use what the others leave |
-//! | `history` | | 1 | 10 | largest flows remembered for the unresponsiveness test, and as many that failed it once |
-//! | `max_flows` | | 1 | 1000 | flows whose drops are counted in an interval; later ones are not judged |
-//! | `max_restricted` | | 1 | 100 | flows restricted at a time; while as many are, no other is |
-//! | `limit` | | queue length | 240 | what both queues together may hold |
-//! | `restricted_limit` | | queue length | a quarter of `limit` | what the class's queue may hold of it |
+//! | `borrow` | | | false | whether the class may use capacity that the others leave |
+//! | `history` | | 1 | 10 | number of largest flows stored for the unresponsiveness test, and of flows that failed it once |
+//! | `max_flows` | | 1 | 1000 | flows whose drops are counted per interval; later ones are not tested |
+//! | `max_restricted` | | 1 | 100 | maximum number of restricted flows |
+//! | `limit` | | queue length | 240 | capacity of both queues together |
+//! | `restricted_limit` | | queue length | a quarter of `limit` | capacity of the class's queue, part of `limit` |
 //! | `min`, `max` | | queue length | as RED's | RED's thresholds, of each queue |
-//! | `burst`, `weight` | w | packets; 1 | none, 1/512 | RED's weight of the newest sample, or the burst that it follows from |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
-//! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet, and the rate that drains an idle queue's average |
+//! | `burst`, `weight` | w | packets; 1 | none, 1/512 | RED's weight of the newest sample, or the burst from which it is derived |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability when the average reaches `max` |
+//! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet size, and the rate that drains an idle queue's average |
 //! | `gentle`, `byte_mode` (`bytemode`), `ecn`, `harddrop`, `nodrop` | | | false, false, false, true, false | as RED; marks count as drops |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. The paper leaves open how the class is scheduled and sized, and most numbers: those of the authors'
-//!    scripts for ns-2 (CBQ, two REDs) are taken. There the halving of the class is computed but never used,
-//!    and the unresponsiveness test of a release names variables that do not exist: here they work.
-//! 2. Detection and release have one interval and one clock. A flow is judged for release after a whole
-//!    interval in the class, and every restricted flow is looked at, not only the one with fewest drops.
-//! 3. Early drops count in packets where RED drops by size and in bytes where it does not: either way they
-//!    are in proportion to a flow's bytes.
-//! 4. To keep each flow's packets in order, those in the class wait until the flow's last packet in the
-//!    other queue has left, and when the flow is released they go from there to the end of the other queue. In
-//!    ns-2 they stay, and what comes later may pass them.
+//! 1. The paper does not define the scheduling and size of the class and gives few numbers: those of the
+//!    authors' scripts for ns-2 (CBQ, two REDs) are used. The scripts compute the halving of the class but
+//!    never use it, and the unresponsiveness test of a release uses undefined variables; here both work.
+//! 2. Detection and release have one interval and one clock. A flow is tested for release after a whole
+//!    interval in the class, and every restricted flow is tested, not only the one with fewest drops.
+//! 3. Early drops count in packets where RED drops by size and in bytes where it does not: in both cases
+//!    they are proportional to the bytes of a flow.
+//! 4. To keep packets of a flow in order, its packets in the class wait until its last packet in the other
+//!    queue has left; when the flow is released they move to the end of the other queue. In ns-2 they stay,
+//!    and later packets may overtake them.
 //!
 //! ## Limits
 //!
-//! It judges one flow in each interval, so many misbehaving flows take as many intervals; until then they
-//! have what RED gives them. A flow whose round trip is shorter than `rtt` may be restricted although it is
-//! TCP. Restricted flows are not protected from each other. Delay is RED's; in the class it can be
-//! `restricted_limit` packets at its small rate. Memory: all tables are allocated at the start. Per packet:
-//! one look-up (two for drops and restricted flows) and RED; per interval a scan of the tables, and of the class's
-//! queue where a flow is released.
+//! It tests one flow per interval, so n misbehaving flows take n intervals; until then only RED acts on
+//! them. A TCP flow with a round trip shorter than `rtt` may be restricted. Restricted flows are not
+//! protected from each other. Delay is RED's; in the class it can be `restricted_limit` packets at its
+//! small rate. Memory: all tables are allocated at the start. Per packet: one look-up (two for drops and
+//! restricted flows) and RED; per interval a scan of the tables, and of the class's queue where a flow is
+//! released.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/floyd_fall.rs` is the scripts' detection and release, literally, with two queues and
+//! `tests/oracle/floyd_fall.rs` transcribes the scripts' detection and release literally, with two queues and
 //! equal decisions on random and bursty traces; `tests/history.rs` restricts and releases a flow by hand.
 //!
 //! ## References

@@ -1,14 +1,13 @@
 //! # FQ: fair queueing
 //!
-//! Each conversation has a queue, and packets are sent in the order in which they would have finished if the
-//! link served the conversations in turn bit by bit. A conversation that sends less than its share finds its
-//! packets sent almost at once, whatever the others do; when buffers run out, the one that uses most of them
-//! loses its last packet.
+//! Each conversation has a queue, and packets are sent in the order in which bit-by-bit round robin would
+//! finish them. Packets of a conversation below its share are sent almost at once, whatever the others do;
+//! on overflow the conversation with the longest queue loses its last packet.
 //!
 //! ## Law
 //!
-//! With `R(t)` the rounds that bit by bit service has made, in bytes of a conversation of weight 1, and packet `i`
-//! of `P_i` bytes from a conversation of weight `w`:
+//! With `R(t)` the number of rounds of bit-by-bit service, in bytes of a conversation of weight 1, and
+//! packet `i` of `P_i` bytes from a conversation of weight `w`:
 //!
 //! ```text
 //! dR/dt = mu / N_ac       N_ac: weights of the conversations with F > R(t)      [demers89 section 2.2]
@@ -20,54 +19,55 @@
 //! clock = "self":  R = F of the packet in service                               [golestani94]
 //! ```
 //!
-//! With `delta = 0`, no drops and a link that is never left idle, a packet is sent by the time at which bit by bit
-//! service would have finished it, plus the time of one longest packet. [greenberg92; parekh93]
+//! With `delta = 0`, no drops and a link that never idles, a packet is sent at most one largest packet time
+//! after bit-by-bit service would have finished it. [greenberg92; parekh93]
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what all queues together may hold, in packets or bytes |
-//! | `delta` (`promptness`) | delta | size | 0b | how far a conversation that was idle is put ahead, in bytes of a round: less delay for who sends little, more bursts for the others |
-//! | `clock` | R(t) | | `"rounds"` | `"rounds"` follows R(t) in real time, `"self"` takes the finish number of the packet in service: cheaper, needs no rate, but a packet may wait for one of every other conversation |
-//! | `flows` | | | 1024 | conversations that are remembered; see *Limits* |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
-//! | `classes` | | | | weights, with the fields below; without any, every conversation weighs 1 |
-//! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
-//! | `weight` | w | 1 | 1 | what a conversation of the class gets, compared with one of another |
+//! | `limit` | | queue length | 240 | capacity of all queues together, in packets or bytes |
+//! | `delta` (`promptness`) | delta | size | 0b | advance of a conversation that was idle, in bytes of a round: less delay for low-rate conversations, more bursts for the others |
+//! | `clock` | R(t) | | `"rounds"` | `"rounds"` follows R(t) in real time, `"self"` takes the finish number of the packet in service: cheaper and needs no rate, but a packet may wait for a packet of every other conversation |
+//! | `flows` | | | 1024 | conversations with stored state; see *Limits* |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
+//! | `classes` | | | | weights, with the fields below; without any, every conversation has weight 1 |
+//! | `class` | | | `"*"` | name of a class, or `"*"` for all classes without an entry |
+//! | `weight` | w | 1 | 1 | weight of each conversation of the class |
 //!
 //! ## Deviations
 //!
-//! 1. A conversation is one flow key, not a pair of hosts. Weights are in the paper as an extension: a
-//!    conversation that is several.
-//! 2. The paper does not say what becomes of equal bids: the packet that came first goes first.
-//! 3. The buffer is full when the arriving packet, enqueued and numbered, is one too many: it may be the one
-//!    to go. With a limit in bytes, most buffer is most bytes (as exactly as 256); of conversations with the
-//!    same buffer, the one that came to it last.
-//! 4. F of a dropped packet counts, as in the paper: who overruns its buffer is served late afterwards, for as
-//!    long as bit by bit service would have needed, or until the conversation is forgotten (*Limits*).
-//! 5. `mu` is the rate of the link the queue stands at; where the link sends slower, R(t) runs ahead and packets
-//!    are sent more in the order of arrival. `clock = "self"` has no such rate; it starts afresh when the link
-//!    goes idle, as Golestani's.
+//! 1. A conversation is one flow key, not a pair of hosts. The paper has weights as an extension: one
+//!    conversation counts as several.
+//! 2. The paper does not resolve equal bids: here the earlier packet goes first.
+//! 3. On overflow the arriving packet, already enqueued and numbered, may be the one dropped. With a limit
+//!    in bytes, the longest queue is that with most bytes (to within 256); among equals, the one that
+//!    reached this length last.
+//! 4. The F of a dropped packet counts, as in the paper: a conversation that overflows is served late
+//!    afterwards, for as long as bit-by-bit service would have needed, or until its state is removed
+//!    (*Limits*).
+//! 5. `mu` is the configured rate of the link; if the link is slower, R(t) runs ahead and the order
+//!    approaches that of arrival. `clock = "self"` needs no rate; it restarts when the link goes idle, as
+//!    in Golestani's scheme.
 //! 6. Linux's `fq` is another scheme: DRR with pacing.
 //!
 //! ## Limits
 //!
-//! A conversation is remembered while it has packets, or its `F` is above `R(t) - delta`, and at most `flows` are:
-//! where that is reached, the conversation is forgotten whose queue has been empty longest, and where none is
-//! empty the arriving packet is dropped. Since F of dropped packets counts, who goes on sending more than its share
-//! is not held to its share but starved while others wait: shares are exact only for who heeds drops. Many
-//! conversations of one packet each get as many shares: FQ is fair to keys. Which classes there are cannot change
-//! while packets wait. State: a queue, three numbers and a place in two heaps for each conversation. Per packet: one
-//! look-up, and `log2 n` steps in each heap for `n` conversations. That is **not constant**: sorting by finish
-//! number is what the exact bound costs, and what DRR was made to avoid: at some thousand flows it takes a little
-//! more than 67 ns, the smallest packet's time at 10 Gbit/s (`docs/cost.md`).
+//! The state of a conversation is kept while it has packets or its `F` is above `R(t) - delta`, for at most
+//! `flows` conversations: beyond that, the one whose queue has been empty longest is removed, and if none
+//! is empty the arriving packet is dropped. Because the F of dropped packets counts, a conversation that
+//! keeps sending above its share is starved while others wait: shares are exact only for flows that respond
+//! to drops. Many conversations of one packet each get one share each: FQ is fair to keys. The set of
+//! classes cannot change while packets wait. State: a queue, three numbers and an entry in two heaps for
+//! each conversation. Per packet: one look-up, and `log2 n` steps in each heap for `n` conversations. This
+//! is **not constant**: the exact bound requires sorting by finish number, which DRR avoids (`docs/cost.md`
+//! has the measured cost).
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/fq.rs` is the law above, literally, for both clocks, with equal decisions on random and bursty
-//! traces; `tests/fair.rs` holds it to within one packet of bit by bit service, computed independently, and to its
-//! weights; `tests/fair_worked.rs` has finish numbers step by step.
+//! `tests/oracle/fq.rs` transcribes the law above literally, for both clocks, with equal decisions on
+//! random and bursty traces; `tests/fair.rs` checks that it stays within one packet of bit-by-bit service,
+//! computed independently, and the weights; `tests/fair_worked.rs` checks finish numbers step by step.
 //!
 //! ## References
 //!

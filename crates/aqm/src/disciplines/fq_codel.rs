@@ -1,7 +1,7 @@
 //! # FQ-CoDel: flow queuing with CoDel
 //!
-//! Hashes flows to queues and serves them by deficit round robin, each queue governed by CoDel. A flow that
-//! sends less than its share, or has just begun, is served before those that keep a queue.
+//! Hashes flows to queues and serves them by deficit round robin, with CoDel on each queue. Flows below
+//! their share and new flows are served before flows with a standing queue.
 //!
 //! ## Law
 //!
@@ -21,47 +21,47 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 10240 | what all queues together may hold |
-//! | `memory_limit` (`memlimit`) | | size | 32mb | what they may hold in bytes |
-//! | `flows` | | | 1024 | number of queues; few, and flows share one |
-//! | `quantum` | | size | 1514b | bytes that a queue sends in a round: a full packet; a smaller one favours small packets |
-//! | `drop_batch` | | packets | 64 | the most packets dropped at once when over the limit |
-//! | `salt` | | | 0 | which flows share a queue |
-//! | `target` | TARGET | time | 5ms | standing delay that is acceptable; not below the time to send one packet |
+//! | `limit` | | queue length | 10240 | capacity of all queues together |
+//! | `memory_limit` (`memlimit`) | | size | 32mb | the same limit in bytes |
+//! | `flows` | | | 1024 | number of queues; too few: flows share queues |
+//! | `quantum` | | size | 1514b | bytes that a queue sends per round: one full-size packet; smaller values favour small packets |
+//! | `drop_batch` | | packets | 64 | maximum packets dropped at once when over the limit |
+//! | `salt` | | | 0 | salt of the hash: determines which flows share a queue |
+//! | `target` | TARGET | time | 5ms | acceptable standing delay; at least the transmission time of one packet |
 //! | `interval` | INTERVAL | time | 100ms | about the longest usual round-trip time |
-//! | `ecn` | | | true | mark ECN-capable packets where a drop is due |
-//! | `ce_threshold` | | time | | mark every ECN-capable packet that waited longer, besides all else |
-//! | `ce_threshold_selector` | | | | as CoDel's: to which codepoints `ce_threshold` is limited; ECT(1) is `"0x1/0x3"` |
-//! | `mtu` (`min_bytes`) | maxpacket | size | 1500b | with no more than this behind a packet in its queue nothing is dropped |
+//! | `ecn` | | | true | mark ECN-capable packets instead of dropping them |
+//! | `ce_threshold` | | time | | also mark every ECN-capable packet that waited longer |
+//! | `ce_threshold_selector` | | | | as CoDel's: restricts `ce_threshold` to codepoints; ECT(1) is `"0x1/0x3"` |
+//! | `mtu` (`min_bytes`) | maxpacket | size | 1500b | no drop if at most this much is behind a packet in its queue |
 //! | `reentry` | | | rfc8289 | as CoDel's |
 //! | `max_drops` | | packets | 64 | as CoDel's |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. CoDel sees the backlog of its own queue; `tc` compares that of all queues with the MTU.
-//! 2. Drops for the limit leave CoDel's `count` as it is; `tc` adds them to it.
-//! 3. `memory_limit` counts bytes on the wire; `tc` counts what its buffers take, some twice as much.
-//! 4. The salt is a parameter, so that a run can be repeated. On a live link the flow's key is a salted
-//!    hash already.
+//! 1. CoDel uses the backlog of its own queue; `tc` compares that of all queues with the MTU.
+//! 2. Drops for the limit do not change CoDel's `count`; `tc` adds them to it.
+//! 3. `memory_limit` counts bytes on the wire; `tc` counts buffer memory, about twice as much.
+//! 4. The salt is a parameter, so that runs are repeatable. On a live link the flow key is already a salted
+//!    hash.
 //! 5. A packet that would not fit into empty queues is dropped alone; `tc` would drop others first.
 //! 6. `ce_threshold_selector` looks at the ECN field; `tc`'s at the whole DS field.
-//! 7. `tc` moves a new queue that ran empty to the old ones only where there are any, which is the same.
+//! 7. `tc` moves an empty new queue to the old ones only if there are any, which is equivalent.
 //!
 //! ## Limits
 //!
-//! Shares are of flows: who opens many has many. Two flows that are hashed to one queue share it: with 100
-//! flows in 1024 queues, a flow shares with probability 0.09. Unresponsive flows fill only their own queue, up
-//! to the common limit, where the fattest is dropped from. State: `flows` times some hundred bytes, made at the start;
-//! packets in one slab, at most `limit`. Per packet: constant, but that a request passes over each queue
-//! whose deficit is used up (at most length / `quantum` + 1 times), and that a drop for the limit walks over
-//! `flows` numbers, once for a batch.
+//! Shares are per flow: a user with many flows has many shares. Two flows hashed to one queue share it:
+//! with 100 flows in 1024 queues, a flow shares with probability 0.09. Unresponsive flows fill only their
+//! own queue, up to the common limit, where packets of the longest queue are dropped. State: `flows` times
+//! about a hundred bytes, allocated at the start; packets in one slab, at most `limit`. Per packet:
+//! constant, except that a dequeue skips each queue with a used-up deficit (at most length / `quantum` + 1
+//! times), and that a drop for the limit scans `flows` numbers, once per batch.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/flow_queuing.rs` is RFC 8290's section 4 over RFC 8289's pseudo-code, literally, with equal
-//! decisions on random and bursty traces. `tests/closed_forms.rs` has equal shares in bytes whatever the
-//! sizes; `tests/worked.rs` new before old, and the fattest queue.
+//! `tests/oracle/flow_queuing.rs` transcribes RFC 8290's section 4 over RFC 8289's pseudo-code literally,
+//! with equal decisions on random and bursty traces. `tests/closed_forms.rs` checks equal shares in bytes
+//! for any packet sizes; `tests/worked.rs` checks new before old queues, and drops from the longest queue.
 //!
 //! ## References
 //!

@@ -1,7 +1,7 @@
 //! # FQ-PIE: flow queuing with PIE
 //!
-//! The scheduler of FQ-CoDel with PIE in each queue: flows share the link evenly, and each queue holds its
-//! own delay at `target` by drops on arrival.
+//! The scheduler of FQ-CoDel with PIE in each queue: flows share the link equally, and PIE keeps the delay
+//! of each queue at `target` by drops on arrival.
 //!
 //! ## Law
 //!
@@ -13,46 +13,46 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 10240 | what all queues together may hold |
-//! | `memory_limit` (`memlimit`) | | size | 32mb | what they may hold in bytes |
-//! | `flows` | | | 1024 | number of queues; few, and flows share one |
-//! | `quantum` | | size | 1514b | bytes that a queue sends in a round |
-//! | `drop_batch` | | packets | 64 | the most packets dropped at once when over the limit |
-//! | `salt` | | | 0 | which flows share a queue |
-//! | `target` | `QDELAY_REF` | time | 15ms | the delay to hold in each queue |
-//! | `tupdate` | `T_UPDATE` | time | 15ms | time between updates; half of it wants half of `alpha` |
+//! | `limit` | | queue length | 10240 | capacity of all queues together |
+//! | `memory_limit` (`memlimit`) | | size | 32mb | the same limit in bytes |
+//! | `flows` | | | 1024 | number of queues; too few: flows share queues |
+//! | `quantum` | | size | 1514b | bytes that a queue sends per round |
+//! | `drop_batch` | | packets | 64 | maximum packets dropped at once when over the limit |
+//! | `salt` | | | 0 | salt of the hash: determines which flows share a queue |
+//! | `target` | `QDELAY_REF` | time | 15ms | target delay of each queue |
+//! | `tupdate` | `T_UPDATE` | time | 15ms | time between updates; if halved, halve `alpha` |
 //! | `alpha` | alpha | 1/s | 0.125 | weight of the error. `tc` writes it times 16 (2), from 0 to 32 |
 //! | `beta` | beta | 1/s | 1.25 | weight of the change. `tc` writes it times 16 (20) |
-//! | `max_burst` | `MAX_BURST` | time | 150ms | how long after a quiet time nothing is dropped |
+//! | `max_burst` | `MAX_BURST` | time | 150ms | burst allowance: no drops for this long after an idle period |
 //! | `ecn` | | | false | mark ECN-capable packets while the drop probability is below `ecn_prob` |
 //! | `ecn_prob` (`mark_ecnth`) | `MAX_ECNTH` | 1 | 0.1 | `tc` writes it in percent (10) |
 //! | `bytemode` (`byte_mode`) | | | false | drop in proportion to a packet's size over `avpkt` |
-//! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | with no more than two of these in its queue nothing of a flow is dropped |
+//! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | no drop if at most two of these are in the queue |
 //! | `derandomize` | | | true | as PIE's |
 //! | `cap` | | | true | as PIE's |
 //! | `decay` | | | idle | as PIE's |
 //! | `dq_rate_estimator` | | | false | as PIE's; a queue's rate is its share of the link, which changes with the others |
 //! | `dq_threshold` | `DQ_THRESHOLD` | size | 16kb | as PIE's |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. Over the limit it drops from the fattest queue, as RFC 8290 does; `tc` drops the arriving packet.
-//! 2. The timer of a queue fires when the queue is touched, for all the periods that have passed, with the
-//!    results that a punctual one would give; `tc` walks over all queues each time.
-//! 3. PIE's switching off (`active_from`) is left out: a queue that is empty is at rest.
-//! 4. PIE's and FQ-CoDel's own deviations hold here too.
+//! 1. Over the limit it drops from the longest queue, as in RFC 8290; `tc` drops the arriving packet.
+//! 2. The timer of a queue is evaluated when the queue is used, for all elapsed periods, with the results
+//!    of a punctual timer; `tc` walks over all queues each time.
+//! 3. PIE's inactive state (`active_from`) is omitted: an empty queue becomes inactive by itself.
+//! 4. The deviations of PIE and FQ-CoDel also apply.
 //!
 //! ## Limits
 //!
-//! As FQ-CoDel's. A queue's probability rises over seconds, so a short flow is governed by its fair share and
-//! its burst allowance alone. State: `flows` times some two hundred bytes; packets in one slab, at most
-//! `limit`. Per packet: constant, and a few updates; the updates of an idle queue end when it is at rest,
-//! after some hundred.
+//! As FQ-CoDel's. The probability of a queue rises over seconds, so only the fair share and the burst
+//! allowance act on short flows. State: `flows` times about two hundred bytes; packets in one slab, at most
+//! `limit`. Per packet: constant, and a few updates; the updates of an idle queue end after about a
+//! hundred, when its state is zero.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/flow_queuing.rs` is the same transcription of the scheduler as FQ-CoDel's over that of RFC 8033,
+//! `tests/oracle/flow_queuing.rs` combines the transcription of FQ-CoDel's scheduler with that of RFC 8033,
 //! with punctual timers for every queue, with equal decisions on random and bursty traces.
 //!
 //! ## References

@@ -1,8 +1,8 @@
 //! # FRED: flow random early drop
 //!
-//! RED that counts the packets of each flow in the queue: fragile flows with few packets are spared,
-//! robust ones are dropped early as by RED, and a flow that keeps more than its share is held to it. Only
-//! flows with a packet in the queue are remembered.
+//! RED that counts the queued packets of each flow: flows with few packets (fragile) are not dropped early,
+//! others (robust) are dropped early as by RED, and a flow with more than its share is limited to it. Only
+//! flows with a queued packet have state.
 //!
 //! ## Law
 //!
@@ -17,8 +17,8 @@
 //! else enqueue, after updating the averages
 //! ```
 //!
-//! On departure the averages are updated with the queue that remains, and a flow with no packet left is
-//! forgotten.
+//! On departure the averages are updated with the remaining queue, and the state of a flow without packets
+//! is removed.
 //!
 //! ```text
 //! avg   <- (1 - w) avg + w q;  q empty for `idle`: avg <- (1 - w)^(idle * drain_rate - 1) avg
@@ -27,47 +27,50 @@
 //!
 //! With `many_flows = false`, Lin and Morris's first version, which needs more buffers than flows: the
 //! fair-share test also takes a flow with `q_f > 2 avgcq` while `avg >= max`, and every other packet is
-//! dropped there instead of those that find two of their flow waiting.
+//! dropped there, instead of packets that find two of their flow queued.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | `q_limit` | packets | 240 | what the queue may hold; with more than half as many busy flows it, not `max`, bounds the queue |
-//! | `min` | `Th_min` | packets | 5 | average below which nothing is dropped early, **and** the most packets any flow may have waiting |
-//! | `max` | `Th_max` | packets | 60 | average from which on each flow may have two packets |
+//! | `limit` | `q_limit` | packets | 240 | capacity of the queue; with more busy flows than half of `limit`, it bounds the queue instead of `max` |
+//! | `min` | `Th_min` | packets | 5 | average below which there are no early drops, **and** the maximum number of queued packets per flow |
+//! | `max` | `Th_max` | packets | 60 | average above which each flow may have two packets |
 //! | `weight` | w | 1 | 1/256 | weight of the newest sample |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | early drop probability as the average reaches `max` |
-//! | `minq` | minq | packets | 2 | packets of a flow that are spared early drops; Lin and Morris: 2, for large buffers 4 |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
-//! | `many_flows` | | | true | two packets for every flow above `max`, for when flows outnumber buffers |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due; the fair-share and two-packet rules always drop |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | early drop probability when the average reaches `max` |
+//! | `minq` | minq | packets | 2 | packets of a flow that are exempt from early drops; Lin and Morris: 2, for large buffers 4 |
+//! | `avpkt` | | size | the link's mean | typical packet size: sets the drain rate |
+//! | `many_flows` | | | true | allow every flow two packets above `max`, for more flows than buffers |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early; the fair-share and two-packet rules always drop |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. Figure 3.14 has no test of `q_limit`: a packet that passed every test is dropped where the queue is
-//!    full; strikes and counts stay as they are.
-//! 2. `idle` is set but never cleared in the figures; here an arrival ends the idle time, which thus
-//!    counts once, and an idle time under one packet counts as none.
-//! 3. The text has `avg <= Th_min` and `avg > Th_max` where the figure has `<` and `>=`: the figure's.
-//! 4. Figure 3.14 closes one brace too many before `Nactive++`; `Nactive` is the size of the table here.
-//! 5. "A flow is the set of packets sharing a common source-destination address tuple" [parris01 III.3.3.1] can be read as a pair
-//!    of hosts. Here it is a connection, unless `flow` says otherwise: taking the addresses for those of sockets, ports
-//!    included, is the one reading with flows that "outnumber the number of buffers" (III.3.3), "hundreds" of them (III.3.3.2), and a
-//!    queue of 240 filled by two packets of each (with Figure 5.12). `experiments/cbt/README.md` has both readings measured.
-//! 6. An early drop that is overdue happens at once (see RED, deviation 3). Marking is not in the sources.
+//! 1. Figure 3.14 has no test of `q_limit`: here a packet that passes every test is dropped if the queue is
+//!    full; strikes and counts do not change.
+//! 2. The figures set `idle` but never clear it; here an arrival ends the idle period, which therefore
+//!    counts once, and an idle period shorter than one packet counts as zero.
+//! 3. The text has `avg <= Th_min` and `avg > Th_max` where the figure has `<` and `>=`; the figure is
+//!    followed.
+//! 4. Figure 3.14 has a surplus closing brace before `Nactive++`; here `Nactive` is the size of the flow
+//!    table.
+//! 5. "A flow is the set of packets sharing a common source-destination address tuple" [parris01 III.3.3.1]
+//!    can be read as a pair of hosts. Here it is a connection, unless `flow` says otherwise: only socket
+//!    addresses, which include ports, agree with flows that "outnumber the number of buffers" (III.3.3),
+//!    "hundreds" of flows (III.3.3.2), and a queue of 240 filled by two packets of each (Figure 5.12).
+//!    `experiments/cbt/README.md` compares both readings.
+//! 6. An overdue early drop happens at once (see RED, deviation 3). Marking is not in the sources.
 //!
 //! ## Limits
 //!
-//! A flow may be called unfair for a burst, and low-rate flows that are never idle (a video stream) are
-//! held to two packets like a blast. State: one table entry for each flow with a packet in the queue, so
+//! A flow may be limited because of one burst, and low-rate flows that are never idle (a video stream) are
+//! limited to two packets like a blast. State: one table entry for each flow with a packet in the queue, so
 //! at most `limit`. Per packet: one or two look-ups, one or two multiplies, one draw for robust flows.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/fred.rs` is Figures 3.12 to 3.15, literally, for both variants, with equal decisions on
-//! random and bursty traces; `tests/closed_forms.rs` has the bound of the two-packet mode.
+//! `tests/oracle/fred.rs` transcribes Figures 3.12 to 3.15 literally, for both variants, with equal
+//! decisions on random and bursty traces; `tests/closed_forms.rs` checks the bound of the two-packet mode.
 //!
 //! ## References
 //!
@@ -229,7 +232,8 @@ impl Aqm for Fred {
         let packets = |field, length| in_unit(field, length, Counting::Packets);
         packets("limit", params.limit)?;
         let (min, max) = (packets("min", params.min)?, packets("max", params.max)?);
-        in_range("min", min, 1.0, f64::INFINITY).map_err(|e| e.cite("no flow may have more than min waiting"))?;
+        in_range("min", min, 1.0, f64::INFINITY)
+            .map_err(|e| e.cite("min is the maximum of queued packets per flow"))?;
         let of_queue =
             AveragingParams { weight: Some(params.weight), avpkt: params.avpkt, ..AveragingParams::default() };
         Ok(Config {

@@ -1,8 +1,8 @@
 //! # PI: a proportional-integral controller of the queue's length
 //!
-//! Samples the queue at a fixed rate and moves one probability so that the queue settles at a reference
-//! length, whatever the load. Gains follow from the number of flows, their round-trip time and the link, by
-//! control theory instead of by trial.
+//! Samples the queue at a fixed rate and adjusts one probability so that the queue settles at a reference
+//! length at any load. Control theory gives the gains from the number of flows, their round-trip time and
+//! the link.
 //!
 //! ## Law
 //!
@@ -15,42 +15,45 @@
 //!               a   = K / w_g + K / (2 w),  b = K / w_g - K / (2 w)             bilinear transform
 //! ```
 //!
-//! `q` is the queue of the instant, `C` the link in packets per second, `N` flows, `R` their round trip.
-//! Sixty flows, 246 ms and 3750 packets/s give at 160 Hz a = 1.853e-5 and b = 1.847e-5; with `K` and `w_g`
-//! rounded as the paper prints them (9.64e-6 and 0.53) they are its a = 1.822e-5 and b = 1.816e-5.
+//! `q` is the instantaneous queue, `C` the link in packets per second, `N` the number of flows, `R` their
+//! round-trip time. Sixty flows, 246 ms and 3750 packets/s give at 160 Hz a = 1.853e-5 and b = 1.847e-5;
+//! with `K` and `w_g` rounded as the paper prints them (9.64e-6 and 0.53) they are its a = 1.822e-5 and b =
+//! 1.816e-5.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | buffer | queue length | 800 | what the queue may hold, in packets or bytes |
-//! | `q_ref` (`qref`) | `q_ref` | queue length | 200 | where the queue is to settle, in the unit of `limit` |
-//! | `a` | a | 1/packet | 1.822e-5, or by `design` | gain on the newest sample; too large and the queue oscillates |
-//! | `b` | b | 1/packet | 1.816e-5, or by `design` | gain on the sample before; below `a`, or the queue drifts away from `q_ref` |
-//! | `w` | `f_s` | Hz | 160 | samples per second, to 10 000; the gains belong to it |
-//! | `design` | N, R | | | `{ flows = 60, rtt = "246ms" }`: gains by the design rule for this link; with fewer flows or longer round trips than these stability is not assured |
-//! | `avpkt` (`mean_pktsize`) | | size | the link's mean | typical packet: turns bytes into packets, the link into packets per second |
+//! | `limit` | buffer | queue length | 800 | capacity of the queue, in packets or bytes |
+//! | `q_ref` (`qref`) | `q_ref` | queue length | 200 | target queue length, in the unit of `limit` |
+//! | `a` | a | 1/packet | 1.822e-5, or by `design` | gain on the newest sample; too large: the queue oscillates |
+//! | `b` | b | 1/packet | 1.816e-5, or by `design` | gain on the previous sample; must be below `a`, otherwise the queue drifts away from `q_ref` |
+//! | `w` | `f_s` | Hz | 160 | samples per second, at most 10 000; the gains depend on it |
+//! | `design` | N, R | | | `{ flows = 60, rtt = "246ms" }`: gains by the design rule for this link; stability is not guaranteed with fewer flows or longer round trips |
+//! | `avpkt` (`mean_pktsize`) | | size | the link's mean | typical packet size: converts bytes to packets and the link rate to packets per second |
 //! | `byte_mode` (`bytemode`) | | | false | probability in proportion to the packet's size |
-//! | `ecn` (`setbit`) | | | false | mark ECN-capable packets in place of dropping them |
+//! | `ecn` (`setbit`) | | | false | mark ECN-capable packets instead of dropping them |
 //!
 //! ## Deviations
 //!
 //! 1. ns-2 samples at 170 Hz with the gains designed for 160, sets `q_ref` to 50 and acts where `u <= p`; the
 //!    SIGCOMM 2003 comparison used its gains with `q_ref` 24 and 240. The defaults are the paper's.
 //! 2. With `limit` in bytes the queue is counted in bytes over `avpkt`, so that the gains stay per packet.
-//! 3. Where `a` or `b` is given it wins over `design`.
+//! 3. An explicit `a` or `b` overrides `design`.
 //! 4. Marking instead of dropping is the paper's; byte mode is ns-2's.
 //!
 //! ## Limits
 //!
-//! It holds the queue, not the delay: on another link speed both `q_ref` and the gains are others. It forgets
-//! slowly: from 1, `p` takes `1 / ((a - b) w q_ref)` s (8 minutes by default) of an empty queue to reach 0. A
-//! burst between two samples is not seen before the buffer is full. State: two numbers. Per packet: one draw.
+//! PI controls the queue length, not the delay: another link speed needs another `q_ref` and other gains.
+//! `p` decays slowly: from 1 it takes `1 / ((a - b) w q_ref)` s (8 minutes by default) of an empty queue to
+//! reach 0. A burst between two samples has no effect until the buffer is full. State: two numbers. Per
+//! packet: one draw.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/pi.rs` is the law, literally, with equal decisions on random and bursty traces; `a` and `b`
-//! exchanged fail it. `tests/worked_control.rs` has the design numbers and the steps by hand.
+//! `tests/oracle/pi.rs` transcribes the law literally, with equal decisions on random and bursty traces;
+//! `a` and `b` exchanged fail the test. `tests/worked_control.rs` checks the design numbers and the steps
+//! by hand.
 //!
 //! ## References
 //!
@@ -257,7 +260,7 @@ fn gains(params: &Params, capacity: f64) -> Result<(f64, f64), ParamError> {
     in_range("a", a, 0.0, 1e6)?;
     in_range("b", b, 0.0, 1e6)?;
     if b > a {
-        let want = format!("it must not be above a = {a}: the queue would be driven away from q_ref");
+        let want = format!("it must not be above a = {a}: otherwise the queue drifts away from q_ref");
         return Err(ParamError::new("b", b, want).cite("Hollot et al. 2001"));
     }
     Ok((a, b))

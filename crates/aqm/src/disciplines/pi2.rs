@@ -1,8 +1,8 @@
 //! # PI2: PI with a squared output
 //!
-//! A linear PI controller whose output `p'` marks Scalable traffic in proportion, and is squared to drop
-//! or mark Classic traffic. The square is what the window of a Classic flow undoes, so that constant gains
-//! serve the whole range of load, and Scalable and Classic flows that share the queue get about equal rates.
+//! A linear PI controller whose output `p'` marks Scalable traffic in proportion, and whose square drops or
+//! marks Classic traffic. The square matches the window law of Classic flows, so constant gains work over
+//! the whole range of load, and Scalable and Classic flows in the same queue get about equal rates.
 //!
 //! ## Law
 //!
@@ -14,43 +14,43 @@
 //! Scalable (ECT(1), CE):      mark with k p':         when Y < k p'                    [schepper16]
 //! ```
 //!
-//! `Y` are uniform on 0 to 1. `qdelay` is how long the packet that left last had waited, none once the queue
-//! is empty.
+//! `Y` are uniform on 0 to 1. `qdelay` is the sojourn time of the last departed packet, or zero if the
+//! queue is empty.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 1000 | what the queue may hold |
-//! | `target` | tau0 | time | 20ms | the delay to hold |
-//! | `tupdate` | T | time | 32ms | time between updates; half of it wants half of `alpha` |
-//! | `alpha` | alpha | 1/s | 0.3125 | weight of the error; too large and the queue swings |
+//! | `limit` | | queue length | 1000 | capacity of the queue |
+//! | `target` | tau0 | time | 20ms | target delay |
+//! | `tupdate` | T | time | 32ms | time between updates; if halved, halve `alpha` |
+//! | `alpha` | alpha | 1/s | 0.3125 | weight of the error; too large: the queue oscillates |
 //! | `beta` | beta | 1/s | 3.125 | weight of the change |
-//! | `k` (`coupling_factor`) | k | 1 | 2 | how much more often Scalable packets are marked; too small and they starve Classic flows |
+//! | `k` (`coupling_factor`) | k | 1 | 2 | ratio of the Scalable marking probability to `p'`; too small: Scalable flows starve Classic flows |
 //! | `max_p` | | 1 | 1 / k | the largest `p'`: with k = 2, Classic packets are dropped at most every fourth time |
-//! | `ecn` | | | true | mark; without it every packet is Classic and dropped |
+//! | `ecn` | | | true | mark packets; without it every packet is Classic and dropped |
 //!
 //! ## Deviations
 //!
-//! 1. The decision is made on arrival, as in the implementation the paper measured, which started from PIE
-//!    and took its heuristics out; later ones decide at the head.
+//! 1. Packets are dropped or marked on arrival, as in the implementation that the paper measured (PIE
+//!    without its heuristics); later implementations decide at the head.
 //! 2. Gains and target are those of the authors' code: 80/256 and 800/256 for T = 32 ms.
-//! 3. The delay is the last packet's sojourn, not estimated from the rate of departures.
-//! 4. CE counts as Scalable, since it may have been ECT(1) (RFC 9331); a Classic flow marked before is so
-//!    marked again.
-//! 5. `max_p` bounds the output where RFC 9332 does: there `p_C` is at most `1 / k^2`, and Scalable packets are
-//!    all marked.
+//! 3. The delay is the sojourn time of the last packet, not an estimate from the departure rate.
+//! 4. CE counts as Scalable, since it may have been ECT(1) (RFC 9331); Classic packets marked upstream are
+//!    therefore marked as Scalable.
+//! 5. `max_p` bounds the output as in RFC 9332: at this bound `p_C` is at most `1 / k^2`, and Scalable
+//!    packets are all marked.
 //!
 //! ## Limits
 //!
-//! One queue: Scalable traffic has the Classic delay. There is no burst allowance and no fairness. Beyond
+//! One queue: Scalable traffic has the Classic delay. There is no burst allowance and no fairness. At
 //! `max_p` the controller saturates, and unresponsive traffic fills the queue up to `limit`. State: one
 //! probability, two delays. Per packet: one or two draws.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/pi2.rs` is the controller and both rules, literally, with equal decisions on random and
-//! bursty traces; `tests/closed_forms.rs` counts `p'^2` and `k p'`: one draw for Classic packets fails it.
+//! `tests/oracle/pi2.rs` transcribes the controller and both rules literally, with equal decisions on random and
+//! bursty traces; `tests/closed_forms.rs` counts `p'^2` and `k p'`: one draw for Classic packets fails the test.
 //!
 //! ## References
 //!

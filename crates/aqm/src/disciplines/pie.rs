@@ -1,8 +1,8 @@
 //! # PIE: proportional integral controller enhanced
 //!
-//! Holds the queuing delay at `target` by dropping arriving packets at random. Every `tupdate` a
-//! proportional-integral controller moves the drop probability by how far the delay is from the target and
-//! how it has changed. Bursts shorter than `max_burst` after a quiet time are let through.
+//! Keeps the queuing delay at `target` by random drops on arrival. Every `tupdate` a proportional-integral
+//! controller adjusts the drop probability by the distance of the delay from the target and by the change
+//! of the delay. Bursts shorter than `max_burst` after an idle period pass.
 //!
 //! ## Law
 //!
@@ -26,60 +26,61 @@
 //! accu_prob += drop_prob; let through below 0.85, drop from 8.5, else by chance   [rfc8033 sec 5.4]
 //! ```
 //!
-//! `qdelay` is how long the packet that left last had waited, none once the queue is empty; with
-//! `dq_rate_estimator` it is `backlog` over the rate at which packets left, measured while `dq_threshold` bytes
-//! leave [rfc8033 sec 5.2].
+//! `qdelay` is the sojourn time of the last departed packet, or zero if the queue is empty; with
+//! `dq_rate_estimator` it is `backlog` over the departure rate, measured over `dq_threshold` bytes [rfc8033
+//! sec 5.2].
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | `TAIL_DROP` | queue length | 1000 | what the queue may hold |
-//! | `target` | `QDELAY_REF` | time | 15ms | the delay to hold |
-//! | `tupdate` | `T_UPDATE` | time | 15ms | time between updates; half of it wants half of `alpha` |
-//! | `alpha` | alpha | 1/s | 0.125 | weight of the error; too large and the queue swings. `tc` writes it times 16 (2), from 0 to 32 |
+//! | `limit` | `TAIL_DROP` | queue length | 1000 | capacity of the queue |
+//! | `target` | `QDELAY_REF` | time | 15ms | target delay |
+//! | `tupdate` | `T_UPDATE` | time | 15ms | time between updates; if halved, halve `alpha` |
+//! | `alpha` | alpha | 1/s | 0.125 | weight of the error; too large: the queue oscillates. `tc` writes it times 16 (2), from 0 to 32 |
 //! | `beta` | beta | 1/s | 1.25 | weight of the change. `tc` writes it times 16 (20) |
-//! | `max_burst` | `MAX_BURST` | time | 150ms | how long after a quiet time nothing is dropped |
+//! | `max_burst` | `MAX_BURST` | time | 150ms | burst allowance: no drops for this long after an idle period |
 //! | `ecn` | | | false | mark ECN-capable packets while `drop_prob` is below `ecn_prob` |
 //! | `ecn_prob` (`mark_ecnth`) | `MAX_ECNTH` | 1 | 0.1 | `tc` writes it in percent (10) |
 //! | `bytemode` (`byte_mode`) | | | false | drop in proportion to a packet's size over `avpkt` |
-//! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | with no more than two of these waiting nothing is dropped |
-//! | `derandomize` | | | true | the rule of `accu_prob`, which spreads the drops; without it each packet is dropped with `drop_prob` |
-//! | `cap` | | | true | the bound of 0.02 on an increment |
-//! | `decay` | | | idle | where `drop_prob` decays: `idle`, both delays zero (RFC appendix A, `tc`); `low`, both below half the target (appendix B) |
-//! | `active_from` | | queue length | | off until this much waits, and again once delays and `drop_prob` are zero; appendix B: a third of `limit` |
+//! | `avpkt` | `MEAN_PKTSIZE` | size | the link's mean | no drop if at most two of these wait |
+//! | `derandomize` | | | true | space drops with `accu_prob`; without it each packet is dropped with `drop_prob` |
+//! | `cap` | | | true | limit increments to 0.02 |
+//! | `decay` | | | idle | when `drop_prob` decays: `idle`, both delays zero (RFC appendix A, `tc`); `low`, both below half the target (appendix B) |
+//! | `active_from` | | queue length | | inactive until this much waits, and again once delays and `drop_prob` are zero; appendix B: a third of `limit` |
 //! | `dq_rate_estimator` | | | false | estimate the delay from the rate of departures instead of time stamps |
-//! | `dq_threshold` | `DQ_THRESHOLD` | size | 16kb | bytes over which that rate is measured, and the least that must wait for it |
+//! | `dq_threshold` | `DQ_THRESHOLD` | size | 16kb | bytes over which that rate is measured, and minimum backlog for a measurement |
 //!
 //! ## Deviations
 //!
 //! 1. `derandomize` and `cap` are optional in the RFC (sections 5.4 and 5.5); they are on as in `tc`.
-//! 2. Appendix A leaves `qdelay` as it was while a queue is empty, and `drop_prob` would grow with nothing
-//!    waiting; a queue left empty has no delay here, as in `tc`.
-//! 3. `tc` adds 0.02 at each update where the delay is above 250 ms: not in the RFC, and not here.
+//! 2. In appendix A `qdelay` keeps its value while the queue is empty, and `drop_prob` would grow; here an
+//!    empty queue has zero delay, as in `tc`.
+//! 3. `tc` adds 0.02 at each update with a delay above 250 ms; the RFC and this implementation do not.
 //! 4. A mark resets `accu_prob` as a drop does; without it all packets would be marked from 8.5 on, until
 //!    one that cannot be marked is dropped.
 //! 5. `accu_prob` does not grow while the burst allowance lasts.
-//! 6. With `active_from`, PIE is switched off at an update, and only with less than that waiting: just
-//!    switched on, all that the test looks at is zero.
+//! 6. With `active_from`, PIE becomes inactive at an update, and only with less than that waiting: right
+//!    after activation all values in the test are zero.
 //! 7. In byte mode a packet larger than `avpkt` is dropped more often, at most with certainty; `tc` scales
 //!    only packets below the MTU.
-//! 8. `tc` tests the delay of this moment against half the target before a drop, and passes a queue of exactly two
-//!    MTU on to chance; the RFC, and this, test the delay of the last update, and let that queue through. It takes 1/64
-//!    off where `drop_prob` decays, and uses up the burst allowance as packets leave, not at updates.
+//! 8. Before a drop, `tc` compares the current delay with half the target, and may drop at a queue of
+//!    exactly two MTU; the RFC and this implementation use the delay of the last update and do not drop at
+//!    such a queue. `tc` decays `drop_prob` by 1/64 and reduces the burst allowance on departures, not at
+//!    updates.
 //!
 //! ## Limits
 //!
-//! One flow's burst delays all; there is no fairness. Until `drop_prob` has grown (seconds from zero, at the
-//! first scales) the delay is not bounded but by `limit`. With time stamps the delay of a link that has
-//! stopped is not seen. Unresponsive traffic is dropped as often as any. State: about a hundred bytes. Per
+//! There is no fairness: a burst of one flow delays all. Until `drop_prob` has grown (seconds, starting
+//! from zero) only `limit` bounds the delay. With time stamps the delay of a stopped link is not seen.
+//! Unresponsive traffic has the same drop probability as other traffic. State: about a hundred bytes. Per
 //! packet: some comparisons, a draw from 0.85 on; per update, ten operations.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/pie.rs` is appendix A with the optional parts of section 5, literally, with equal decisions
-//! on random and bursty traces. `tests/closed_forms.rs` has the bounds on the gaps between drops, which the rule without
-//! `accu_prob` breaks; `tests/worked.rs` has three updates by hand.
+//! `tests/oracle/pie.rs` transcribes appendix A with the optional parts of section 5 literally, with equal
+//! decisions on random and bursty traces. `tests/closed_forms.rs` checks the bounds on the gaps between
+//! drops, which the rule without `accu_prob` violates; `tests/worked.rs` checks three updates by hand.
 //!
 //! ## References
 //!

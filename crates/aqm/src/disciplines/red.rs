@@ -1,8 +1,8 @@
 //! # RED: random early detection
 //!
-//! Keeps the *average* queue short while letting bursts through. Each arrival updates a slow average of
-//! the queue; as it climbs from `min` to `max`, arriving packets are marked or dropped more and more
-//! often, and the drops are spread evenly in time so that no one flow takes a cluster.
+//! Keeps the *average* queue short while letting bursts pass. Each arrival updates a slow average of the
+//! queue; as it rises from `min` to `max`, the probability that arriving packets are marked or dropped
+//! increases, and drops are spaced evenly so that no flow suffers a cluster.
 //!
 //! ## Law
 //!
@@ -16,14 +16,15 @@
 //! p_a  = p_b / (1 - count p_b)             drop with p_a                          [parris01 eq 3.2]
 //! ```
 //!
-//! Drops need `avg > min` and more than one packet waiting; the first arrival above `min` is never
-//! dropped and starts `count` at 1, which is also the count of the first arrival after a drop. At a constant
-//! average the gap between drops is then uniform on 1 to `1/p_b - 1`, so about twice `p_b` of the packets
-//! are dropped. With `gentle`, `p_b` goes on from `max_p` at `max` to 1 at twice `max` instead of jumping
-//! to 1. In byte mode `p_b` is scaled by the packet's size over the typical size.
+//! Drops need `avg > min` and more than one packet waiting; the first arrival above `min` is never dropped
+//! and sets `count` to 1, which is also the count of the first arrival after a drop. At a constant average
+//! the gap between drops is then uniform on 1 to `1/p_b - 1`, so about a fraction of twice `p_b` of the
+//! packets is dropped. With `gentle`, `p_b` rises from `max_p` at `max` to 1 at twice `max` instead of
+//! jumping to 1. In byte mode `p_b` is scaled by the packet size over the typical size.
 //!
-//! In place of `weight` there can be a `burst` of L packets that is to pass: w is then the largest of 1/2, 1/4, 1/8 ...
-//! with `L + 1 - min <= (1 - (1 - w)^L) / w`, `min` in packets                    [tc, floyd93 eq 3]
+//! Instead of `weight`, a `burst` of L packets that may pass can be given: w is then the largest of 1/2,
+//! 1/4, 1/8 ... with `L + 1 - min <= (1 - (1 - w)^L) / w`, `min` in packets                    [tc, floyd93
+//! eq 3]
 //!
 //! With `adaptive`, every `interval`, with the average at that instant, and `min` and `max` apart by `d`:
 //!
@@ -36,40 +37,40 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | `q_limit` | queue length | 240 | what the queue may hold; its unit, packets or bytes, is the unit of the average |
-//! | `min` | `Th_min` | queue length | `max`/3, or 5 | below it nothing is dropped; too small and the link idles |
-//! | `max` | `Th_max` | queue length | 3 `min`, or 15 | above it everything is dropped; keep it at two or three times `min`. Where `limit` is in bytes and neither is given they are a quarter and a twelfth of it |
-//! | `burst` | L | packets | | in the place of `weight`: so long a burst passes; at least `min` |
-//! | `weight` | w | 1 | 1/512, or by `burst` | weight of the newest sample; too large and bursts are punished |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | drop probability as the average reaches `max`; too small for many flows |
-//! | `avpkt` | s | size | the link's mean | typical packet: with `bandwidth` it sets how fast the average of an idle queue decays; the scale of byte mode |
-//! | `bandwidth` | | rate | the link's | the rate at which that queue would have been sent |
+//! | `limit` | `q_limit` | queue length | 240 | capacity of the queue; its unit, packets or bytes, is the unit of the average |
+//! | `min` | `Th_min` | queue length | `max`/3, or 5 | average below which there are no drops; too small: the link idles |
+//! | `max` | `Th_max` | queue length | 3 `min`, or 15 | average above which all packets are dropped; use two or three times `min`. If `limit` is in bytes and neither is given, they are a quarter and a twelfth of it |
+//! | `burst` | L | packets | | instead of `weight`: length of a burst that passes; at least `min` |
+//! | `weight` | w | 1 | 1/512, or by `burst` | weight of the newest sample; too large: bursts are dropped |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | drop probability when the average reaches `max`; too small for many flows |
+//! | `avpkt` | s | size | the link's mean | typical packet size: with `bandwidth` it sets how fast the average of an idle queue decays; the scale of byte mode |
+//! | `bandwidth` | | rate | the link's | rate at which that queue would have drained |
 //! | `gentle` | | | false | the ramp from `max` to twice `max` |
 //! | `byte_mode` (`bytemode`) | | | false | drop probability in proportion to the packet's size |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` (twice `max` if gentle) |
-//! | `nodrop` | | | false | with `ecn`: let in packets that a mark is due for but that cannot carry one |
-//! | `adaptive` (`adaptative`) | | | false | `max_p` moves, so that the average settles in the middle between the thresholds |
-//! | `interval` | | time | 500ms | how often it does, at least 100us |
+//! | `nodrop` | | | false | with `ecn`: admit packets that should be marked but are not ECN-capable |
+//! | `adaptive` (`adaptative`) | | | false | adapt `max_p` so that the average settles midway between the thresholds |
+//! | `interval` | | time | 500ms | time between adaptations, at least 100us |
 //!
 //! ## Deviations
 //!
 //! 1. Figure 3.8 sets a flag `old` and tests `in_early_drop`; they are one flag here.
-//! 2. A negative number of samples for an idle time under one packet counts as none, and one idle time
-//!    counts once: the figure would count it again if the packet that ended it was dropped.
-//! 3. Where the average has risen so far since the last drop that `count p_b` is above 1, equation 3.2 is
-//!    negative and the figure would never drop again before the average leaves the band; here the drop is
-//!    overdue and happens at once, as in ns-2.
+//! 2. A negative number of samples (an idle period shorter than one packet) counts as zero, and an idle
+//!    period counts once: the figure would count it again if the packet that ended it were dropped.
+//! 3. If the average has risen since the last drop so that `count p_b` exceeds 1, equation 3.2 is negative
+//!    and the figure would not drop again until the average leaves the band; here the overdue drop happens
+//!    at once, as in ns-2.
 //! 4. Marking, `gentle` and byte mode are not in Parris's pseudo-code: they follow Floyd and Jacobson 1993
-//!    and Floyd's notes of 1997 and 2000. A mark resets `count` as a drop does. In byte mode `count` goes
-//!    on counting packets (ns-2 counts bytes), and the scale is the mean packet, not the largest.
+//!    and Floyd's notes of 1997 and 2000. A mark resets `count` as a drop does. In byte mode `count` still
+//!    counts packets (ns-2 counts bytes), and the scale is the mean packet size, not the largest.
 //! 5. ns-2 samples the queue once more after idle decay; the pseudo-code does not.
-//! 6. `tc`'s defaults are others: `probability` 0.02, no `harddrop`, a `burst` of `(2 min + max) / (3 avpkt)`, a
-//!    `bandwidth` of 10 Mbit/s whatever the link. Its `limit` is in bytes; a limit in packets has the thresholds of
-//!    ns-2. Thresholds by a delay and weights by the link's rate are `ared`'s.
-//! 7. Linux decays the average of an idle queue by powers of two out of a table, rounds as it averages, and stops the
-//!    count (and its drops) while the average is above `max`; `avpkt` is not the scale of a byte mode, for it has none.
-//!    With `nodrop` it does not count what it lets in; here that resets `count` as a mark does.
+//! 6. `tc` has other defaults: `probability` 0.02, no `harddrop`, a `burst` of `(2 min + max) / (3 avpkt)`,
+//!    a `bandwidth` of 10 Mbit/s for any link. Its `limit` is in bytes; with a limit in packets the default
+//!    thresholds are those of ns-2. `ared` derives thresholds from a delay and weights from the link rate.
+//! 7. Linux decays the average of an idle queue by powers of two from a table, rounds the average, and
+//!    stops the count (and its drops) while the average is above `max`; it has no byte mode. With `nodrop`
+//!    it does not count the packets it admits; here that resets `count` as a mark does.
 //!
 //! ## Limits
 //!
@@ -79,10 +80,11 @@
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/red.rs` is Figures 3.6 to 3.10, literally, with equal decisions on random and bursty
-//! traces, with a slower `bandwidth` and with `nodrop` too; `tests/oracle/ared.rs` has `adaptive`. The weights of bursts
-//! are held to the table in Linux's `net/red.h`, derived values to `tc`'s in `tests/tc.rs`. `tests/closed_forms.rs` checks the uniform gaps; drawing with `p_b` alone, or with
-//! `2 - count p_b`, fails it.
+//! `tests/oracle/red.rs` transcribes Figures 3.6 to 3.10 literally, with equal decisions on random and
+//! bursty traces, with a slower `bandwidth` and with `nodrop` too; `tests/oracle/ared.rs` has `adaptive`.
+//! `tests/tc.rs` compares the weights of bursts with the table in Linux's `net/red.h`, and derived values
+//! with those of `tc`. `tests/closed_forms.rs` checks the uniform gaps; drawing with `p_b` alone, or with
+//! `2 - count p_b`, fails the test.
 //!
 //! ## References
 //!
@@ -164,7 +166,7 @@ impl Config {
         let full = params.complete(link)?.averaging;
         let byte_unit = params.byte_mode.then_some(link.avpkt(full.avpkt)?.as_f64());
         if params.nodrop && !params.ecn {
-            return Err(ParamError::new("nodrop", true, "it is about ecn, which is off").cite("tc-red(8)"));
+            return Err(ParamError::new("nodrop", true, "it needs ecn = true").cite("tc-red(8)"));
         }
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,

@@ -1,14 +1,14 @@
 //! # RED-PD: RED with preferential dropping
 //!
-//! RED, and in front of it a filter for the flows that RED's own drops show to send more than a TCP of a
-//! reference round trip would. Each such flow has a drop probability of its own, which rises while the flow
-//! goes on showing up and falls when it does not: it settles where the flow's rate into the queue is about
-//! that TCP's. All other flows meet a plain RED that is less busy.
+//! RED with a filter before it. The filter drops packets of flows that, judging by RED's drops, send more
+//! than a TCP flow with a reference round-trip time. Each such flow has its own drop probability, which
+//! rises while the flow keeps being identified and falls otherwise: it settles where the flow's rate into
+//! the queue is about that of the reference TCP. All other flows see a less loaded RED.
 //!
 //! ## Law
 //!
-//! Time is cut into intervals; `p` is the drop rate of the RED queue, averaged over them, `f` the rate of
-//! the reference TCP, `CL` the time between two of its losses:
+//! Time is divided into intervals; `p` is the drop rate of the RED queue averaged over intervals, `f` the
+//! rate of the reference TCP, `CL` the time between two of its losses:
 //!
 //! ```text
 //! f(R, p)  = sqrt(1.5) / (R sqrt(p))                                             [mahajan00 eq 1]
@@ -17,8 +17,8 @@
 //! p        <- (1 - alpha) p + alpha (drops / arrivals of this interval)
 //! ```
 //!
-//! Each interval has a list of the flows that had packets dropped or marked by RED, not by the filter. As
-//! it ends, a flow in at least `K` of the last `M` lists is *identified*. Its filter probability `P`:
+//! Each interval has a list of the flows with packets dropped or marked by RED, not by the filter. At its
+//! end, a flow in at least `K` of the last `M` lists is *identified*. Its filter probability `P`:
 //!
 //! ```text
 //! P_delta = (drops_flow / mean drops of the identified flows) p                  [mahajan00 eq 5]
@@ -27,10 +27,10 @@
 //! P <= P_min:                          the flow is no longer monitored
 //! ```
 //!
-//! On arrival a packet of a monitored flow is dropped with `P`, unless RED's average is below `min`. All
-//! that remains goes to RED. A flow that raises RED's drop rate again and again without slowing down as a
-//! TCP would (`1/sqrt(x)` for a loss `x` times as high) is *unresponsive*: its `P` rises by twice as much,
-//! and falls by the second set of parameters. The times that follow, for a flow at `gamma f`:
+//! On arrival a packet of a monitored flow is dropped with `P`, unless RED's average is below `min`. The
+//! remaining packets go to RED. A flow whose loss rate rises repeatedly while it does not slow down as TCP
+//! would (`1/sqrt(x)` for a loss rate `x` times as high) is *unresponsive*: its `P` rises by twice as much,
+//! and falls by the second set of parameters. This gives, for a flow at `gamma f`:
 //!
 //! ```text
 //! to come down to alpha f:   (gamma - alpha) / (gamma p) * (M - 1) * interval    [mahajan00 eq 6]
@@ -42,79 +42,90 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `rtt` (`target_rtt`, `R`) | R | time | 40ms | round trip of the reference TCP: the larger, the more flows are held back, up to max-min fairness |
-//! | `k` (`K`) | K | 1 | 3 | lists a flow must be in; too few and unlucky flows are caught |
-//! | `m` (`M`) | M | 1 | 5 | lists that count; at most 16 |
+//! | `rtt` (`target_rtt`, `R`) | R | time | 40ms | round-trip time of the reference TCP: the larger, the more flows are restrained, up to max-min fairness |
+//! | `k` (`K`) | K | 1 | 3 | lists a flow must be in; too few: unlucky flows are identified |
+//! | `m` (`M`) | M | 1 | 5 | number of lists; at most 16 |
 //! | `identify` | | | `"multiple"` | `"single"`: `k` or more dropped packets in all `m` lists together, Figure 8's worse rule |
-//! | `burst_drops` | | packets | | also identifies a flow in fewer than `k` lists that has so many drops in all `m` together: who bursts to stay out of the lists |
+//! | `burst_drops` | | packets | | also identifies a flow in fewer than `k` lists with this many drops in all `m` together: flows that burst to evade the lists |
 //! | `alpha` | | 1 | 0.5 | weight of the newest interval's drop rate |
-//! | `interval_min` | | time | 2 `rtt` | shortest interval: one must be longer than a round trip |
-//! | `interval_max` | | time | 10 `rtt` | longest interval, and the one before anything was dropped |
-//! | `max_flows` | | 1 | 50 | flows kept of each list, those with the most drops |
-//! | `max_monitored` | | 1 | 256 | flows with a probability of their own; 0 only identifies |
+//! | `interval_min` | | time | 2 `rtt` | shortest interval; must exceed a round trip |
+//! | `interval_max` | | time | 10 `rtt` | longest interval, also used before the first drop |
+//! | `max_flows` | | 1 | 50 | flows per list, those with the most drops |
+//! | `max_monitored` | | 1 | 256 | maximum number of monitored flows; 0 only identifies |
 //! | `beta`, `p_d`, `p_min`, `l` | beta, `p_d`, `P_minThresh`, l | | 2, 0.05, 0.005, 3 | how the probability of a flow falls |
 //! | `u_beta`, `u_p_d`, `u_p_min`, `u_l` | the same | | 1.5, 0.05, 0.0025, 5 | of an unresponsive flow |
-//! | `unresponsive_test` | | | true | look for unresponsive flows; it punishes TCP as well, see Limits |
-//! | `unresponsive_penalty` | | 1 | 1 | factor on their probability; above 1 they get less than their share |
-//! | `noidle` | | | true | the filter also passes what finds fewer than two packets waiting, so that it cannot idle the link |
-//! | `ns2_spacing` | | | false | the filter's drops of a flow are spaced by a count of its packets: the authors' code |
-//! | `ns2_below_min` | | | false | unresponsive flows are filtered below `min` too: the authors' code |
-//! | `ns2_last_interval` | | | false | the test for unresponsive flows looks at the last interval alone: the authors' code |
-//! | `drop_rate` (`P_testFRp`) | p | 1 | | drop every packet with this probability instead of RED's, and filter whatever waits: the paper's controlled experiments |
-//! | `limit` | | queue length | 50 | what the queue may hold |
-//! | `min`, `max` | | queue length | 10, 33 | RED's thresholds; below `min` the filter rests |
-//! | `burst`, `weight` | w | packets; 1 | none, 1/512 | RED's weight of the newest sample, or the burst that it follows from |
-//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
-//! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet, and the rate that drains an idle queue's average |
+//! | `unresponsive_test` | | | true | detect unresponsive flows; also penalises TCP flows, see Limits |
+//! | `unresponsive_penalty` | | 1 | 1 | factor on the probability of unresponsive flows; above 1 they get less than their share |
+//! | `noidle` | | | true | the filter passes packets that find fewer than two packets waiting, so that it cannot idle the link |
+//! | `ns2_spacing` | | | false | space the filter drops of a flow by a packet count, as in the authors' code |
+//! | `ns2_below_min` | | | false | filter unresponsive flows also below `min`, as in the authors' code |
+//! | `ns2_last_interval` | | | false | test for unresponsive flows on the last interval only, as in the authors' code |
+//! | `drop_rate` (`P_testFRp`) | p | 1 | | drop every packet with this probability instead of RED's, and always filter: the controlled experiments of the paper |
+//! | `limit` | | queue length | 50 | capacity of the queue |
+//! | `min`, `max` | | queue length | 10, 33 | RED's thresholds; below `min` the filter is off |
+//! | `burst`, `weight` | w | packets; 1 | none, 1/512 | RED's weight of the newest sample, or the burst from which it is derived |
+//! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability when the average reaches `max` |
+//! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet size, and the rate that drains an idle queue's average |
 //! | `gentle` | | | true | RED's ramp from `max` to twice `max` |
-//! | `byte_mode` (`bytemode`) | | | false | RED drops in proportion to size, and drops are counted in bytes: no flow gains by larger packets |
+//! | `byte_mode` (`bytemode`) | | | false | RED drops in proportion to size, and drops count in bytes: no flow gains by larger packets |
 //! | `ecn`, `harddrop`, `nodrop` | | | false, true, false | as RED; the filter always drops |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
 //! 1. Where `P_delta` exceeds the flow's "existing drop rate", its own and the queue's, the paper doubles
-//!    "the dropping probability", which is zero at first. Here that drop rate is what doubles, so that the
-//!    first probability is at most `p`. ns-2 doubles `P` where `P_delta` exceeds `P`, and starts at most at `2 p`.
-//! 2. The paper does not say what happens at 1: a step that would reach it goes half-way there (ns-2 too).
+//!    "the dropping probability", which is zero at first. Here that drop rate doubles, so the first
+//!    probability is at most `p`. ns-2 doubles `P` where `P_delta` exceeds `P`, and starts at most at
+//!    `2 p`.
+//! 2. The paper does not define what happens at 1: here and in ns-2, a step that would reach 1 goes
+//!    half-way.
 //! 3. The bounds of the interval are those of the authors' ns-2 scripts (80 and 400 ms at 40 ms). Above 6 %
-//!    loss the lower one makes intervals longer than equation 3, and identification likelier than
-//!    equation 4 says; set `interval_min` lower for the equation alone.
+//!    loss the lower bound makes intervals longer than equation 3, and identification more likely than
+//!    equation 4; lower `interval_min` to follow the equation.
 //! 4. The paper gives no numbers for the unresponsiveness test nor for its "bigger quanta": those are the scripts'.
-//! 5. Where the text and the authors' code for ns-2 differ, the text holds, and three rules of the code are options:
-//!    * `ns2_spacing`. Text (section 5): each packet is dropped "with a certain probability". Code: a count per flow spaces the drops
-//!      as RED's, which makes them even and their rate `2P / (1 + P)`; it goes on while the filter rests, so that an overdue drop falls at once.
-//!    * `ns2_below_min`. Text (1.2): below `min` nothing is filtered. Code: unresponsive flows are, and without `noidle` from an
-//!      empty queue; the others never find the filter at work with fewer than two packets waiting.
+//! 5. Where the text and the authors' code for ns-2 differ, the text is followed, and three rules of the
+//!    code are options:
+//!    * `ns2_spacing`. Text (section 5): each packet is dropped "with a certain probability". Code: a count
+//!      per flow spaces drops evenly as in RED, which gives a rate of `2P / (1 + P)`; the count continues
+//!      while the filter is off, so an overdue drop happens at once.
+//!    * `ns2_below_min`. Text (1.2): below `min` nothing is filtered. Code: unresponsive flows are, without
+//!      `noidle` even at an empty queue; other flows are never filtered with fewer than two packets
+//!      waiting.
 //!    * `ns2_last_interval`. Text (6.2): rates and losses over "several congestion epochs", here from one increase to the next.
 //!      Code: those of the last interval.
-//! 6. Not options: ns-2 also wants 0.4 s between changes, an interval's drop rate above 0.1 % and a drop in the last interval; its
-//!    count of `ns2_spacing` outlives a flow's monitoring. `noidle` for all flows is from there.
+//! 6. Not options: ns-2 also wants 0.4 s between changes, an interval's drop rate above 0.1 % and a drop in
+//!    the last interval; its count of `ns2_spacing` persists after a flow is no longer monitored. `noidle`
+//!    for all flows comes from ns-2.
 //! 7. The rules before Figure 8's are K out of M "loss events"; `"single"` counts packets, looks at the end of
 //!    each interval, and in byte mode counts `avpkt` bytes as one.
-//! 8. For evasive flows the paper proposes such a rule as `burst_drops` (section 6.3), without numbers: it is off.
-//! 9. The paper has no parameters for RED: the defaults are the scripts'. A drop rate below 1e-9 is zero.
+//! 8. For evasive flows the paper proposes a rule like `burst_drops` (section 6.3), without numbers: it is
+//!    off by default.
+//! 9. The paper gives no parameters for RED: the defaults are those of the scripts. A drop rate below 1e-9
+//!    counts as zero.
 //!
 //! ## Limits
 //!
-//! Nothing is bounded but by way of RED's drops: without congestion no flow is held back, and a flow
-//! that bursts in fewer than `K` of `M` intervals is not seen without `burst_drops`. `rtt` is fixed, where the
-//! paper thinks of moving it with the drop rate and gives no rule. Above `max_flows` only the flows with
-//! most drops are seen, of more than sixteen times as many in one interval only the first; a flow that
-//! finds `max_monitored` others waits until one is released. Delay is RED's. Memory: both tables are
-//! allocated at the start. Per packet: one look-up, at most one draw, and RED; per interval, a scan of both tables.
+//! RED-PD acts only through RED's drops: without congestion no flow is restrained, and a flow that bursts
+//! in fewer than `K` of `M` intervals is not detected without `burst_drops`. `rtt` is fixed; the paper
+//! suggests adapting it to the drop rate but gives no rule. Above `max_flows` only the flows with most
+//! drops are considered (beyond sixteen times as many in one interval, only the first); if `max_monitored`
+//! flows are monitored, a new one waits until one is released. Delay is RED's. Memory: both tables are
+//! allocated at the start. Per packet: one look-up, at most one draw, and RED; per interval, a scan of both
+//! tables.
 //!
-//! The test for unresponsive flows, on by default as in the authors' scripts, punishes conformant TCP too: a queue knows neither a flow's
-//! round trip nor what it loses elsewhere, and section 6.2 asks for caution. Of the filter's drops from fourteen TCP flows with SACK and nothing else (Figure 22,
-//! `rtt` 90 ms) 87 % are penalties, 64 % by the authors' rules; of those from TCP of 30 ms beside UDP (Figure 15) 82 %, 58 % by the
-//! authors' rules. `"unresponsive_test": false` leaves such flows alone. (`aqmkit run red-pd/fig22-target-r`, `red-pd/ns2-mix`: `drops.penalty` and
-//! `drops.unfair`.)
+//! The test for unresponsive flows, on by default as in the authors' scripts, also penalises conformant
+//! TCP: a queue knows neither the round-trip time of a flow nor its losses elsewhere, and section 6.2 asks
+//! for caution. With only fourteen TCP flows with SACK (Figure 22, `rtt` 90 ms), 87 % of the filter drops
+//! are penalties (64 % with the authors' rules); with TCP flows of 30 ms beside UDP (Figure 15), 82 % (58
+//! %). `unresponsive_test = false` avoids this. (`aqmkit run red-pd/fig22-target-r`, `red-pd/ns2-mix`:
+//! `drops.penalty` and `drops.unfair`.)
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/red_pd.rs` is sections 4 and 5, literally, with equal decisions on random and bursty traces, with the text's
-//! rules and with each of the authors'. `tests/red_pd.rs`: a flow above `f(R, p)` gets about that; the authors' rules by hand.
-//! `tests/history.rs` measures equation 4 at 1, 5 and 10 %, and the times of equations 6 and 7 (10.58 s).
+//! `tests/oracle/red_pd.rs` transcribes sections 4 and 5 literally, with equal decisions on random and
+//! bursty traces, with the text's rules and with each of the authors'. `tests/red_pd.rs` checks that a flow
+//! above `f(R, p)` gets about that rate, and the authors' rules by hand. `tests/history.rs` measures
+//! equation 4 at 1, 5 and 10 %, and the times of equations 6 and 7 (10.58 s).
 //!
 //! ## References
 //!

@@ -1,8 +1,8 @@
 //! # REM: random exponential marking
 //!
-//! Keeps a price for the link that rises while more comes in than goes out or while the queue is longer than
-//! its target, and marks or drops with a probability exponential in the price. Along a path the
-//! probabilities combine to that of the sum of the prices, which is what sources are to see.
+//! Computes a price of the link that rises while arrivals exceed the capacity or the queue exceeds its
+//! target, and marks or drops with a probability exponential in the price. Along a path the probabilities
+//! combine to that of the sum of the prices, the signal intended for sources.
 //!
 //! ## Law
 //!
@@ -14,27 +14,27 @@
 //! arrival:           count it;  queue full: drop;  else drop or mark with p
 //! ```
 //!
-//! `count` is what arrived in the interval, dropped or not, and `c` what the link can send in one, both in
-//! typical packets. `x` is updated before `mu`. While the queue is neither
-//! empty nor full it changes by `x - c`, and the two forms of the price differ only in which queue they weigh,
-//! this interval's or the last one's.
+//! `count` is the number of arrivals in the interval, including drops, and `c` the capacity per interval,
+//! both in typical packets. `x` is updated before `mu`. While the queue is neither empty nor full it
+//! changes by `x - c`, and the two forms of the price differ only in whether they use the current or the
+//! previous queue.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | buffer | queue length | 240 | what the queue may hold, in packets or bytes |
-//! | `target` (`pbo`) | b* | queue length | 20 | where the queue is to settle, in the unit of `limit` |
-//! | `gamma` | γ | 1 | 0.001 | step of the price; too large and it oscillates, too small and the queue is full before it moves |
-//! | `alpha` | α | 1 | 0.1 | weight of the queue against the rate: small favours utilisation, large a short queue |
+//! | `limit` | buffer | queue length | 240 | capacity of the queue, in packets or bytes |
+//! | `target` (`pbo`) | b* | queue length | 20 | target queue length, in the unit of `limit` |
+//! | `gamma` | γ | 1 | 0.001 | step of the price; too large: oscillation, too small: the queue fills before the price changes |
+//! | `alpha` | α | 1 | 0.1 | weight of the queue relative to the rate: small values favour utilisation, large values a short queue |
 //! | `phi` | φ | 1 | 1.001 | base of the probability; above 1 |
-//! | `interval` (`pupdtime`) | | time | 2ms | time between updates of the price, at least 100us; gamma belongs to it |
-//! | `weight` (`inw`) | | 1 | 1 | weight of the newest interval in the rate x: 1 is no smoothing |
+//! | `interval` (`pupdtime`) | | time | 2ms | time between updates of the price, at least 100us; gamma depends on it |
+//! | `weight` (`inw`) | | 1 | 1 | weight of the newest interval in the rate x; 1 means no smoothing |
 //! | `price` | | | `"rate"` | `"rate"`: counts arrivals; `"backlog"`: needs only the queue |
-//! | `avpkt` (`pktsize`) | | size | the link's mean | typical packet: what the price counts in |
+//! | `avpkt` (`pktsize`) | | size | the link's mean | typical packet size: unit of the price |
 //! | `byte_mode` (`bytemode`) | | | false | count bytes over `avpkt` instead of packets, and scale p with the packet's size |
-//! | `ecn` (`markpkts`) | | | false | mark ECN-capable packets in place of dropping them |
-//! | `mark_at` | | | `"arrival"` | where marks are decided: `"arrival"`, or `"departure"` as ns-2 has it; drops always on arrival |
+//! | `ecn` (`markpkts`) | | | false | mark ECN-capable packets instead of dropping them |
+//! | `mark_at` | | | `"arrival"` | when to mark: on `"arrival"`, or on `"departure"` as in ns-2; drops are always on arrival |
 //!
 //! ## Deviations
 //!
@@ -45,15 +45,16 @@
 //!
 //! ## Limits
 //!
-//! It settles at the target only where sources respond to marks as to prices; with TCP the price for p is
-//! large, so it moves slowly after a change of load. Nothing bounds the price under overload that does not
-//! respond, and it takes as long to come down. State: four numbers. Per packet: one draw; per interval one `pow`.
+//! The queue settles at the target only if sources treat marks as prices; with TCP the price for a given p
+//! is large, so it adapts slowly to a change of load. Under unresponsive overload the price grows without
+//! bound, and takes as long to fall again. State: four numbers. Per packet: one draw; per interval one
+//! `pow`.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rem.rs` is the law, literally, with equal decisions on random and bursty traces.
-//! `tests/worked_control.rs` has the price by hand, the agreement of its two forms, and that the probabilities of a path add
-//! as prices.
+//! `tests/oracle/rem.rs` transcribes the law literally, with equal decisions on random and bursty traces.
+//! `tests/worked_control.rs` checks the price by hand, the agreement of its two forms, and that prices add
+//! along a path.
 //!
 //! ## References
 //!

@@ -1,8 +1,8 @@
 //! # RIO: RED with in and out
 //!
-//! Two REDs on one FIFO. Packets within a user's profile (IN) are judged by the average of IN packets
-//! alone, all others (OUT) by the average of the whole queue: as congestion grows OUT packets are dropped
-//! first, and long before any IN packet.
+//! Two REDs on one FIFO. Packets within a user's profile (IN) see the average of IN packets only, all
+//! others (OUT) the average of the whole queue: as congestion grows, OUT packets are dropped long before
+//! any IN packet.
 //!
 //! ## Law
 //!
@@ -15,52 +15,51 @@
 //! OUT:    as RED with avg_total and min_out, max_out, P_max_out
 //! ```
 //!
-//! "As RED" is RED's spacing of drops, its two packets, and its idle time, here also for IN packets that
-//! are absent from a busy queue. Decoupled (`coupled = false`), OUT packets have the average of OUT
-//! packets, moved by OUT arrivals alone.
+//! "As RED" means RED's spacing of drops, its two-packet rule and its idle time, which here also applies
+//! while a busy queue has no IN packets. With `coupled = false`, OUT packets see the average of OUT
+//! packets, updated by OUT arrivals only.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what the queue may hold; its unit is the unit of the averages |
-//! | `in` | | class names | none | which classes are IN, `"*"` for all; with none every packet is OUT, and this is RED |
+//! | `limit` | | queue length | 240 | capacity of the queue; its unit is the unit of the averages |
+//! | `in` | | class names | none | classes that are IN, `"*"` for all; with none every packet is OUT and RIO is RED |
 //! | `in_min` (`in_thresh_`) | `min_in` | queue length | 15 | average of IN below which no IN packet is dropped |
 //! | `in_max` (`in_maxthresh_`) | `max_in` | queue length | 30 | average of IN above which every IN packet is dropped |
-//! | `in_max_p` | `P_max_in` | 1 | 1/50 | drop probability of IN as its average reaches `in_max` |
-//! | `out_min` (`out_thresh_`) | `min_out` | queue length | 5 | the same for OUT: below `in_min`, or OUT is not dropped first |
+//! | `in_max_p` | `P_max_in` | 1 | 1/50 | drop probability of IN when its average reaches `in_max` |
+//! | `out_min` (`out_thresh_`) | `min_out` | queue length | 5 | the same for OUT; should be below `in_min`, otherwise OUT is not dropped first |
 //! | `out_max` (`out_maxthresh_`) | `max_out` | queue length | 15 | likewise, well below `in_max` |
 //! | `out_max_p` | `P_max_out` | 1 | 1/5 | likewise, above `in_max_p` |
 //! | `weight` | w | 1 | 0.002 | weight of the newest sample, for both |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
-//! | `coupled` | | | true | whether OUT is judged by the whole queue (RIO-C) or by OUT alone (RIO-D) |
+//! | `avpkt` | | size | the link's mean | typical packet size: sets the drain rate |
+//! | `coupled` | | | true | OUT sees the average of the whole queue (RIO-C) or of OUT only (false, RIO-D) |
 //! | `gentle` | | | false | both ramps from their maximum to twice that |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above the maximum |
 //!
 //! ## Deviations
 //!
-//! 1. ns-2 moves the average of the whole queue only when an IN packet comes: without IN traffic it drops
-//!    no OUT packet before the queue is full. Here every arrival moves it, as in the paper's algorithm.
-//! 2. ns-2 ends both idle times together, when the whole queue was empty; here IN is idle while no IN
-//!    packet waits.
-//! 3. ns-2 counts IN packets between drops also where OUT packets are dropped by force; each has a count
-//!    here. The defaults are ns-2's; the paper has 40/70/0.02 and 10/30/0.2 at 33 Mb/s.
-//! 4. ALTQ has three precedences, moves the averages of an arrival's own and all lower ones, and defaults
-//!    to 35/45, 20/30 and 5/15. For more than two, see WRED.
+//! 1. ns-2 updates the average of the whole queue only when an IN packet arrives: without IN traffic it
+//!    drops no OUT packet until the queue is full. Here every arrival updates it, as in the paper.
+//! 2. In ns-2 both idle periods refer to the whole queue; here IN is idle while no IN packet waits.
+//! 3. In ns-2 forced drops of OUT packets affect the count of IN packets between drops; here each has its
+//!    own count. The defaults are ns-2's; the paper has 40/70/0.02 and 10/30/0.2 at 33 Mb/s.
+//! 4. ALTQ has three precedences, updates the averages of the packet's precedence and all lower ones, and
+//!    defaults to 35/45, 20/30 and 5/15. For more than two precedences, see WRED.
 //! 5. Decoupling and marking are not in the paper.
 //!
 //! ## Limits
 //!
-//! IN is only protected where it is not itself too much: with `q_in` above `in_max` it is dropped as OUT is.
-//! Nobody checks what is marked IN. Delay depends on the thresholds, as with RED. State: two averages, two
-//! counts. Per packet: RED's work, twice the average for IN.
+//! IN is protected only while its own load is moderate: with the average of `q_in` above `in_max` it is
+//! dropped like OUT. RIO does not police the IN mark. Delay depends on the thresholds, as with RED. State:
+//! two averages, two counts. Per packet: RED's work, twice the average for IN.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rio.rs` is the paper's algorithm, literally, with equal decisions on random and bursty
-//! traces; `tests/published_flows.rs` has IN unharmed while OUT sends twice what the link has, which RED
-//! would make both pay for.
+//! `tests/oracle/rio.rs` transcribes the paper's algorithm literally, with equal decisions on random and
+//! bursty traces; `tests/published_flows.rs` checks that IN has no losses while OUT sends twice the link
+//! rate; with RED both lose packets.
 //!
 //! ## References
 //!

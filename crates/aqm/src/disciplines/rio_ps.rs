@@ -1,66 +1,63 @@
 //! # RIO-PS: RIO with preferential treatment for short flows
 //!
-//! The first packets of each flow are IN, the rest OUT: short flows, and long ones at their start, when a
-//! loss costs a timeout, are dropped last. A flow has to send something before it counts as long, so nobody
-//! has to say how long it will be.
+//! The first packets of each flow are IN, the rest OUT. So short flows, and the start of long flows, where
+//! a loss costs a timeout, are dropped last. Flow lengths need not be known in advance.
 //!
 //! ## Law
 //!
 //! ```text
-//! each packet:  n_f <- n_f + 1;  IN where n_f <= L_t, else OUT;  then as RIO      [guo01]
-//! flows idle for longer than T_u are forgotten
-//! every T_c:    with s and l the flows with n_f <= L_t and n_f > L_t:
-//!               s > SLR l:   L_t <- max(L_t - 1, 1)
-//!               s < SLR l:   L_t <- L_t + 1
+//! each packet:  n_f <- n_f + 1;  IN where n_f <= L_t, else OUT;  then as RIO      [guo01] flows idle for
+//! longer than T_u are removed every T_c:    with s and l the flows with n_f <= L_t and n_f > L_t: s > SLR
+//! l:   L_t <- max(L_t - 1, 1) s < SLR l:   L_t <- L_t + 1
 //! ```
 //!
-//! In the paper the edge of the network counts and marks, and the core drops; here one queue does both.
+//! In the paper the edge of the network counts packets and sets IN or OUT, and the core drops; here one
+//! queue does both.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | B | queue length | 240 | what the queue may hold; its unit is the unit of the averages |
-//! | `threshold` (`lt`) | `L_t` | packets | 8 | packets of a flow that are IN, at the start; large, and long flows are IN too |
-//! | `slr` | SLR | 1 | 3 | short flows for each long one that `L_t` is steered to |
-//! | `t_c` | `T_c` | time | 10s | how often `L_t` moves; 0 never |
-//! | `t_u` | `T_u` | time | 1s | idle time after which a flow is a new one; below a retransmission timeout, a long flow in trouble is IN again |
-//! | `flows` | | | 4096 | flows that are remembered at most |
+//! | `limit` | B | queue length | 240 | capacity of the queue; its unit is the unit of the averages |
+//! | `threshold` (`lt`) | `L_t` | packets | 8 | initial number of packets of a flow that are IN; too large: long flows are IN too |
+//! | `slr` | SLR | 1 | 3 | target ratio of short to long flows, controlled through `L_t` |
+//! | `t_c` | `T_c` | time | 10s | time between changes of `L_t`; 0 never |
+//! | `t_u` | `T_u` | time | 1s | idle time after which a flow counts as new; below a retransmission timeout, long flows become IN after a timeout |
+//! | `flows` | | | 4096 | maximum number of stored flows |
 //! | `in_min` (`short_min`) | `min_in` | queue length | 0.15 B | average of short flows' packets below which none of them is dropped |
-//! | `in_max` (`short_max`) | `max_in` | queue length | 0.5 B | above which all of them are |
-//! | `in_max_p` (`short_max_p`) | `P_max_in` | 1 | 1/20 | drop probability as that average reaches `in_max` |
+//! | `in_max` (`short_max`) | `max_in` | queue length | 0.5 B | the same average, above which all of them are dropped |
+//! | `in_max_p` (`short_max_p`) | `P_max_in` | 1 | 1/20 | drop probability when that average reaches `in_max` |
 //! | `out_min` (`long_min`) | `min_out` | queue length | 0.15 B | the same for long flows, with the average of the whole queue |
 //! | `out_max` (`long_max`) | `max_out` | queue length | 0.5 B | likewise |
 //! | `out_max_p` (`long_max_p`) | `P_max_out` | 1 | 1/10 | likewise |
 //! | `weight` | w | 1 | 1/512 | weight of the newest sample, for both |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `avpkt` | | size | the link's mean | typical packet size: sets the drain rate |
 //! | `gentle` | | | false | both ramps from their maximum to twice that |
-//! | `ecn` | | | true | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | true | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above the maximum |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. The paper steers `L_t` by additive steps; a step of one packet is our reading. Without any flow, or
-//!    at the ratio, it stays.
-//! 2. The paper removes idle flows every `T_u`, so after one to two `T_u`; here a flow is forgotten
-//!    exactly `T_u` after its last packet, whenever anyone looks.
-//! 3. The paper's table of flows has no bound. Here the flow not seen for longest gives way: it starts
-//!    again as a short one.
-//! 4. The thresholds are quoted from the paper at second hand; they are parameters.
+//! 1. The paper changes `L_t` in additive steps; a step of one packet is chosen here. Without flows, or at
+//!    the ratio, it does not change.
+//! 2. The paper removes idle flows every `T_u`, so after one to two `T_u`; here a flow is removed exactly
+//!    `T_u` after its last packet.
+//! 3. The paper's flow table has no bound. Here the least recently seen flow is evicted: it restarts as a
+//!    short one.
+//! 4. The thresholds are from a secondary source; they are parameters.
 //! 5. Packets are counted on arrival, dropped ones too.
 //!
 //! ## Limits
 //!
-//! Whoever splits a transfer into many short flows, or pauses longer than `T_u`, stays IN: nothing is
-//! promised against that. With more than `flows` active flows, all tend to be IN, and this is RED for IN.
-//! Delay as RIO. State: RIO's, one entry for each flow seen in the last `T_u`, at most `flows`, and a bit
-//! for each packet waiting. Per packet: RIO's work and one or two look-ups; every `T_c` one pass over the
-//! flows.
+//! A sender that splits a transfer into many short flows, or pauses longer than `T_u`, stays IN. With more
+//! than `flows` active flows, all tend to be IN, and this is RED for IN. Delay as RIO. State: RIO's, one
+//! entry for each flow seen in the last `T_u`, at most `flows`, and a bit for each packet waiting. Per
+//! packet: RIO's work and one or two look-ups; every `T_c` one pass over the flows.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rio.rs` is the paper's rule over RIO's algorithm, literally, with equal decisions on random
+//! `tests/oracle/rio.rs` transcribes the paper's rule over RIO's algorithm literally, with equal decisions on random
 //! and bursty traces; `tests/worked_flows.rs` has the first packets and the steps of `L_t` by hand,
 //! `tests/published_flows.rs` short flows without loss beside long ones.
 //!

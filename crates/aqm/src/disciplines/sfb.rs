@@ -1,8 +1,8 @@
 //! # SFB: stochastic fair BLUE
 //!
-//! A BLUE for each bin of a Bloom filter. Every flow falls into one bin of each level by independent
-//! hashes; a flow that does not answer drives the probability of all its bins to one, and only such a flow
-//! (or one that shares every bin with it) is held to the rate of the penalty box.
+//! BLUE for each bin of a Bloom filter. Independent hashes map every flow to one bin per level. An
+//! unresponsive flow drives the probability of all its bins to one, and only such a flow (or one that
+//! shares every bin with it) is limited to the rate of the penalty box.
 //!
 //! ## Law
 //!
@@ -17,14 +17,13 @@
 //! else:        mark or drop with p_min
 //! ```
 //!
-//! A bin's `qlen` counts the packets of its flows in the queue. Two sets of bins with different hashes
-//! take turns, so that flows which collide do not collide for ever. Every `rehash` the second set takes
-//! over and the first starts empty under new hashes. In the last `db` before that, flows found
-//! unresponsive in the first set also move the probabilities of the second: they are known when it takes
-//! over (moving hashes with double buffering, feng01).
+//! The `qlen` of a bin counts the queued packets of its flows. Two sets of bins with different hashes
+//! alternate, so that no two flows collide permanently. Every `rehash` the second set becomes active and
+//! the first restarts empty with new hashes. During the last `db` before that, flows found unresponsive in
+//! the first set also update the probabilities of the second (moving hashes with double buffering, feng01).
 //!
-//! With `ecn`, a probability above one half is no longer all marks: of the packets chosen, those whose
-//! draw is below `2 p_min - 1` are dropped, ECN-capable or not (Linux).
+//! With `ecn` and a probability above one half, selected packets whose draw is below `2 p_min - 1` are
+//! dropped, ECN-capable or not (Linux).
 //!
 //! ## Parameters
 //!
@@ -32,49 +31,49 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 1000 | what the queue may hold |
-//! | `levels` | L | | 8 | bins that each flow has; few, and innocent flows share all of a bad one's |
-//! | `bins` | N | | 16 | bins of each level; as above |
-//! | `target` (`bin_size`) | `bin_size` | packets | 4/5 of `max`, or 20 | a bin with more steps up; too small and flows with a large window suffer |
-//! | `max` | | packets | 5/4 of `target`, or 25 | a flow whose every bin holds as many is dropped |
+//! | `limit` | | queue length | 1000 | capacity of the queue |
+//! | `levels` | L | | 8 | bins per flow; too few: innocent flows share all bins of an unresponsive one |
+//! | `bins` | N | | 16 | bins per level; as above |
+//! | `target` (`bin_size`) | `bin_size` | packets | 4/5 of `max`, or 20 | a bin with more packets steps up; too small: flows with a large window suffer |
+//! | `max` | | packets | 5/4 of `target`, or 25 | packets of a flow are dropped if each of its bins holds this many |
 //! | `increment` (`d1`) | d1 | 1 | 0.0005 | step up |
 //! | `decrement` (`d2`) | d2 | 1 | 0.00005 | step down |
-//! | `freeze` (`freeze_time`) | `freeze_time` | time | 0s | the least time between steps of a bin; BLUE's paper has 100 ms, `tc` none |
-//! | `rehash` | | time | 600s | how long a set of hashes is used; 0 for ever. Long, and an innocent flow suffers long |
-//! | `db` | | time | 60s | how long before its turn the second set learns; 0 never |
-//! | `penalty_rate` | | packets/s | 10 | what all flows of the penalty box may send together |
-//! | `penalty_burst` | | packets | 20 | so many of them at once |
-//! | `ecn` | | | true | mark ECN-capable packets where an early drop is due |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `freeze` (`freeze_time`) | `freeze_time` | time | 0s | minimum time between steps of a bin; the BLUE paper has 100 ms, `tc` none |
+//! | `rehash` | | time | 600s | lifetime of a set of hashes; 0 unlimited. Too long: an innocent flow suffers for long |
+//! | `db` | | time | 60s | time before its activation during which the second set learns; 0 never |
+//! | `penalty_rate` | | packets/s | 10 | rate of the penalty box, for all its flows together |
+//! | `penalty_burst` | | packets | 20 | burst of the penalty box |
+//! | `ecn` | | | true | mark ECN-capable packets instead of dropping them early |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. The paper's algorithm drops where *any* bin is over `bin_size`, which hits the innocent flows of that bin; here,
-//!    as in Linux, all of the flow's bins must have reached `max`.
-//! 2. Linux steps up from `bin_size` on (`>=`); the paper, and this, above it. A step up that came too
-//!    soon after another is lost, as in BLUE.
+//! 1. The paper's algorithm drops if *any* bin is over `bin_size`, which affects innocent flows of that
+//!    bin; here, as in Linux, all bins of the flow must have reached `max`.
+//! 2. Linux steps up at `bin_size` (`>=`); the paper and this implementation above it. A step within
+//!    `freeze` after another is skipped, as in BLUE.
 //! 3. Linux counts in its second set only packets of unresponsive flows, and keeps the set's old
 //!    probabilities; here both sets count every packet from the start, and a set begins at zero.
-//! 4. Both sets are salted by their number, not by a secret.
-//! 5. The packet that passes the penalty box passes unmarked, as in Linux.
+//! 4. The salt of a set is its number, not a secret.
+//! 5. Packets that pass the penalty box are not marked, as in Linux.
 //!
 //! ## Limits
 //!
-//! A flow shares all its bins with a given one of M bad flows with probability
-//! `(1 - (1 - 1/N)^M)^L`; it is then held to the box with them until the next `rehash`. Delay is bounded
-//! by `limit` and, for each flow, by `max` packets. Fairness is not exact: flows under `target` are never
-//! told apart. State: two sets of L N bins, whatever the flows, and one number for each packet waiting.
-//! Per packet: L/4 hashes for each set, 2 L bins, once as it comes
-//! and once as it leaves; one draw. With eight levels that is more than 67 ns, the smallest packet's time at
-//! 10 Gbit/s, as soon as there are several flows (`docs/cost.md`); `levels` and the cost fall together.
+//! With M unresponsive flows, an innocent flow shares all its bins with them with probability
+//! `(1 - (1 - 1/N)^M)^L`; it then shares the penalty box until the next `rehash`. Delay is bounded by
+//! `limit` and, for each flow, by `max` packets. Fairness is not exact: SFB does not distinguish flows
+//! below `target`. State: two sets of L N bins for any number of flows, and one number per queued packet.
+//! Per packet: L/4 hashes for each set, 2 L bins, on arrival and on departure; one draw. With eight levels
+//! and several flows this takes more than 67 ns, the smallest packet's time at 10 Gbit/s (`docs/cost.md`);
+//! fewer `levels` cost less.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/sfb.rs` is the algorithm with deviation 1, literally and with sets of its own, with equal
-//! decisions on random and bursty traces; `tests/worked_flows.rs` has the box and the change of sets by hand,
-//! `tests/published_flows.rs` an unresponsive flow driven to `p = 1` while the others lose next to nothing. They
-//! fail with the maximum of a flow's bins for the minimum, with one hash for all levels or both sets, and
-//! where the second set does not learn or miscounts what waits.
+//! `tests/oracle/sfb.rs` transcribes the algorithm with deviation 1 literally and with sets of its own,
+//! with equal decisions on random and bursty traces; `tests/worked_flows.rs` checks the penalty box and the
+//! change of sets by hand, `tests/published_flows.rs` an unresponsive flow driven to `p = 1` while the
+//! others lose almost nothing. They fail with the maximum instead of the minimum over bins, with one hash
+//! for all levels or both sets, and if the second set does not learn or miscounts queued packets.
 //!
 //! ## References
 //!
@@ -328,7 +327,7 @@ impl Aqm for Sfb {
         }
         let (bin_size, max) = params.bin_sizes();
         if max <= bin_size {
-            let want = format!("it must be above target = {bin_size}, or no bin would step up");
+            let want = format!("it must be above target = {bin_size}: otherwise no bin steps up");
             return Err(ParamError::new("max", max, want).cite("tc-sfb(8): slightly larger"));
         }
         Ok(Config { params: params.clone(), bin_size, max })

@@ -1,8 +1,8 @@
 //! # SFQ: stochastic fairness queueing
 //!
-//! Flows are hashed to a fixed number of queues that are served in turn, a packet each. Where buffers run
-//! out, the longest queue gives one up. Two flows that fall into one queue share its turns; the hash is
-//! changed from time to time, so that they do not share for ever.
+//! Flows are hashed to a fixed number of queues that are served round robin, one packet each. On overflow a
+//! packet of the longest queue is dropped. Two flows in one queue share its turns; the hash changes
+//! periodically, so that they do not share permanently.
 //!
 //! ## Law
 //!
@@ -22,59 +22,62 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 127 | what all queues together may hold, in packets or bytes |
-//! | `divisor` | | | 1024 | number of queues: take several times the number of busy flows, or they share |
-//! | `depth` | | packets | 127 | what a single queue may hold |
-//! | `flows` | | | `divisor` | how many queues may have packets at once; a packet that would need another is dropped |
-//! | `perturb` | | time | | how often the hash changes; without it, or at 0, never, and two flows that share a queue go on sharing it |
-//! | `rehash` | | | true | whether waiting packets move to their new queues when the hash changes; **if not, flows are put out of order** |
-//! | `quantum` | | size | | bytes of a turn, as Linux has it; without it a turn is one packet, and large packets get larger shares |
-//! | `headdrop` | | | false | drop the first packet of the longest queue, not the last: TCP hears of it sooner. With a RED, drop or mark the first packet of the queue, not the arriving one |
-//! | `redflowlimit` | | size | | gives each queue a RED, and is what it may hold in bytes |
-//! | `min` | | size | `max`/3 | average of a queue below which nothing is dropped early |
-//! | `max` | | size | `redflowlimit`/4 | average above which everything is; above it a flow loses all it sends |
-//! | `avpkt` | | size | the link's mean | typical packet: with `burst` it sets the weight |
-//! | `burst` | | packets | `(2 min + max)/(3 avpkt)` | so long a burst passes; at least `min` |
+//! | `limit` | | queue length | 127 | capacity of all queues together, in packets or bytes |
+//! | `divisor` | | | 1024 | number of queues: use several times the number of busy flows, otherwise they share |
+//! | `depth` | | packets | 127 | capacity of a single queue |
+//! | `flows` | | | `divisor` | maximum number of non-empty queues; a packet that would need another is dropped |
+//! | `perturb` | | time | | time between changes of the hash; without it, or at 0, the hash never changes, and flows that share a queue continue to share it |
+//! | `rehash` | | | true | move queued packets to their new queues when the hash changes; **otherwise packets of a flow are reordered** |
+//! | `quantum` | | size | | bytes of a turn, as in Linux; without it a turn is one packet, and flows with large packets get larger shares |
+//! | `headdrop` | | | false | drop the first packet of the longest queue instead of the last: TCP detects the loss sooner. With RED, drop or mark the first packet of the queue, not the arriving one |
+//! | `redflowlimit` | | size | | enables RED on each queue, and sets its capacity in bytes |
+//! | `min` | | size | `max`/3 | average of a queue below which there are no early drops |
+//! | `max` | | size | `redflowlimit`/4 | average above which all packets are dropped |
+//! | `avpkt` | | size | the link's mean | typical packet size: with `burst` it sets the weight |
+//! | `burst` | | packets | `(2 min + max)/(3 avpkt)` | length of a burst that passes; at least `min` |
 //! | `weight` | w | 1 | by `burst` | weight of the newest sample, in the place of `burst` |
-//! | `probability` (`max_p`) | | 1 | 0.02 | drop probability as the average reaches `max` |
+//! | `probability` (`max_p`) | | 1 | 0.02 | drop probability when the average reaches `max` |
 //! | `ecn` | | | false | RED marks ECN-capable packets |
 //! | `harddrop` | | | false | RED drops them above `max` |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. `McKenney`'s turn is a packet, and so it is here; Linux's is a quantum, the device's MTU unless told
-//!    otherwise. `quantum = "1500b"` is Linux's SFQ on Ethernet.
-//! 2. The arriving packet is enqueued first and then counted: where its own queue is the longest, it is
-//!    the one to go. Of queues of the same length, the one that came to it last gives up a packet, as in Linux.
+//! 1. `McKenney`'s turn is a packet, and so it is here; Linux's is a quantum, by default the device's MTU.
+//!    `quantum = "1500b"` is Linux's SFQ on Ethernet.
+//! 2. The arriving packet is enqueued first and then counted: if its own queue is the longest, it is
+//!    dropped. Among queues of equal length, the one that reached it last loses a packet, as in Linux.
 //!    (DRR's pseudo-code makes room first.)
-//! 3. ns-2's SFQ takes nothing from the longest queue: with `left` buffers free it drops an arriving packet
+//! 3. ns-2's SFQ does not drop from the longest queue: with `left` buffers free it drops an arriving packet
 //!    whose queue holds at least `left / 2`, or more than `limit / buckets` where `left < buckets`; its
-//!    defaults are 40 packets and 16 buckets. Its shares differ where queues fill.
-//! 4. When the hash changes, queues are refilled in the order in which packets came, and the round begins with
-//!    the oldest packet. Linux refills queue by queue, and drops what does not fit under `depth`; here a queue may
-//!    hold more than `depth` or `redflowlimit` after that, until it has drained, or with `headdrop` until a packet
-//!    comes to it. `McKenney`'s packets stay where they are (`rehash = false`), so that a flow may overtake itself.
-//! 5. The hashes come one after the other, not at random: a live link's flow keys are salted hashes already.
-//! 6. Linux has 127 flows unless told otherwise. Its RED has no regard to `redflowlimit`, which its page calls the hard
-//!    limit of a queue; here it is: with `headdrop` as many first packets go as the arriving one needs, and none for
-//!    one that is larger. A packet that makes room for others is not marked first. The queues' RED decides as `red`
-//!    does here, so not below two packets.
-//! 7. With a limit in bytes the longest queue is the one with most bytes, as exactly as 256.
+//!    defaults are 40 packets and 16 buckets. Its shares differ when queues fill.
+//! 4. When the hash changes, queues are refilled in order of arrival, and the round begins with the oldest
+//!    packet. Linux refills queue by queue, and drops what does not fit under `depth`; here a queue may
+//!    hold more than `depth` or `redflowlimit` after that, until it has drained, or with `headdrop` until
+//!    its next arrival. In `McKenney`'s scheme packets stay in their queues (`rehash = false`), so packets
+//!    of a flow may be reordered.
+//! 5. Hashes follow a fixed sequence, not random salts: on a live link the flow keys are already salted
+//!    hashes.
+//! 6. Linux has 127 flows by default. Its RED ignores `redflowlimit`, which its manual page calls the hard
+//!    limit of a queue; here it is one: with `headdrop` as many first packets are dropped as the arriving
+//!    one needs, and none for a packet larger than the limit. A packet dropped to make room is not marked
+//!    first. RED decides as in `red`, so it never drops with fewer than two packets queued.
+//! 7. With a limit in bytes the longest queue is the one with most bytes, to within 256.
 //!
 //! ## Limits
 //!
 //! Fair between queues, not flows: with `n` busy flows a flow shares its queue with probability
-//! `1 - (1 - 1/divisor)^(n-1)`. Packet turns favour large packets. Delay is not bounded by a flow's own share. The
-//! number of queues cannot change while packets wait. State: the queues, fixed, and the packets. Per packet:
-//! one hash; when the hash changes, a sort of what waits. A quantum below 64 bytes is refused, for turns without
-//! end.
+//! `1 - (1 - 1/divisor)^(n-1)`. Packet turns favour large packets. A flow's share does not bound its delay.
+//! The number of queues cannot change while packets wait. State: a fixed number of queues, and the packets.
+//! Per packet: one hash; when the hash changes, a sort of the queued packets. A quantum below 64 bytes is
+//! refused, because a packet could need too many turns.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/sfq.rs` is the law above, literally, for both kinds of turn, with equal decisions on random and
-//! bursty traces, and of the RED of each queue; `tests/tc.rs` has what `tc` derives; `tests/fair.rs` has the shares, and flows that part when the hash changes; `tests/fair_worked.rs` has
-//! rounds and stealing step by step.
+//! `tests/oracle/sfq.rs` transcribes the law above literally, for both kinds of turn, with equal decisions
+//! on random and bursty traces, also for RED on each queue; `tests/tc.rs` checks values derived as in `tc`;
+//! `tests/fair.rs` checks the shares, and that flows separate when the hash changes; `tests/fair_worked.rs`
+//! checks rounds and drops from the longest queue step by step.
 //!
 //! ## References
 //!

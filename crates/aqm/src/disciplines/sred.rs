@@ -1,9 +1,9 @@
 //! # SRED: stabilized RED
 //!
-//! Estimates how many flows there are without keeping any: each arriving packet is compared with one drawn
-//! from a list of recently seen flows, and the rate of hits is about one over the number of flows. The drop
-//! probability follows from that and from the queue of the instant, so that the queue stays where it is
-//! whether there are ten flows or a hundred.
+//! Estimates the number of flows without per-flow state: each arriving packet is compared with a random
+//! entry of a list of recently seen flows (zombies), and the rate of hits is about one over the number of
+//! flows. The drop probability depends on this rate and on the instantaneous queue, so that the queue
+//! length does not depend on the number of flows.
 //!
 //! ## Law
 //!
@@ -22,43 +22,44 @@
 //! ```
 //!
 //! 1/P estimates the number of flows. `P` falling from 1/10 to 1/100 raises the drop probability a
-//! hundredfold, as the window of N TCP flows asks for; above 256 flows it stays at `p_sred`. In full SRED a
-//! packet that hits is dropped more often: flows that send more hit more.
+//! hundredfold, as N TCP flows require; above 256 flows it stays at `p_sred`. Full SRED drops packets with
+//! a hit more often: flows that send more have more hits.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | B | queue length | 500000b | what the queue may hold; its unit is that of `q`. The paper's is 0.5 MB at 45 Mb/s: set it to about 90 ms of the link |
-//! | `zombies` | M | | 1000 | length of the list; it remembers M/p packets, some round-trip times of traffic |
-//! | `overwrite` | p | 1 | 0.25 | chance that a packet without a hit takes the zombie's place |
-//! | `weight` (`a`) | a | 1 | 1/M | weight of the newest comparison; p/M follows the list itself, more is noise |
+//! | `limit` | B | queue length | 500000b | capacity of the queue; its unit is that of `q`. The paper's is 0.5 MB at 45 Mb/s: set it to about 90 ms of the link |
+//! | `zombies` | M | | 1000 | length of the list; its memory is M/p packets, which should be a few round-trip times of traffic |
+//! | `overwrite` | p | 1 | 0.25 | probability that a packet without a hit replaces the zombie |
+//! | `weight` (`a`) | a | 1 | 1/M | weight of the newest comparison; p/M has the memory of the list, larger values are noisy |
 //! | `max_p` (`probability`) | `p_max` | 1 | 0.15 | drop probability above B/3 with many flows |
 //! | `full` | | | true | full SRED; else simple |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
-//! | `flow` | | | connection | what the packets of a flow have in common: `connection`, `hosts` (both addresses), `source` or `destination` |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
+//! | `flow` | | | connection | which packets form a flow: those of one `connection`, between two `hosts`, from one `source` or to one `destination` |
 //!
 //! ## Deviations
 //!
-//! 1. Nothing is compared, and P stays 0, until the list is full; the first 1000 packets meet `p_sred`.
-//! 2. The time stamp of a zombie is left out: no decision of the paper reads it.
-//! 3. A product above one, which full SRED can give, is one.
-//! 4. Marking is not in the paper: a mark takes the place of a drop with `p_zap`.
-//! 5. The update in batches, once for L packets, is left out: it is the same P but later.
+//! 1. Until the list is full there are no comparisons and P stays 0; the drop probability of the first 1000
+//!    packets is `p_sred`.
+//! 2. The time stamp of a zombie is omitted: the paper does not use it for decisions.
+//! 3. A product above one, which full SRED can give, counts as one.
+//! 4. Marking instead of a drop with `p_zap` is not in the paper.
+//! 5. The batched update, once per L packets, is omitted: it gives the same P with delay.
 //!
 //! ## Limits
 //!
-//! No bound below `limit`: with more than 256 flows the queue grows past B/3, and flows that do not answer
-//! are only dropped a few times as often as others. The estimate assumes flows of equal rates; else it is
-//! the number of equal flows with the same chance of a hit. Nothing is dropped below B/6. State: M zombies,
-//! allocated as they come. Per packet: one draw for the list, one more without a hit, one to drop.
+//! The queue has no bound below `limit`: with more than 256 flows it grows past B/3, and unresponsive flows
+//! are dropped only a few times as often as others. The estimate assumes flows of equal rates; otherwise it
+//! is the number of equal flows with the same hit probability. There are no drops below B/6. State: M
+//! zombies, allocated as they come. Per packet: one draw for the list, one more without a hit, one to drop.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/sred.rs` is the law above, literally, with equal decisions on random and bursty
-//! traces, for both variants; `tests/published_flows.rs` has the three levels of `p_zap` and 1/P against
-//! the number of flows. They fail without the factor of a hit, with 1/P for its square, and with a level
-//! that begins above its threshold.
+//! `tests/oracle/sred.rs` transcribes the law above literally, with equal decisions on random and bursty
+//! traces, for both variants; `tests/published_flows.rs` checks the three levels of `p_zap`, and 1/P
+//! against the number of flows. They fail without the hit factor, with 1/P instead of its square, and with
+//! a level that begins above its threshold.
 //!
 //! ## References
 //!

@@ -1,7 +1,7 @@
 //! # step: the step marker of DCTCP
 //!
-//! Marks every packet that finds more than a fixed threshold waiting, or that has waited longer than a
-//! fixed time, and leaves it to the senders to react in proportion to the marks.
+//! Marks every packet that finds more than a fixed threshold queued, or that waited longer than a fixed
+//! time. Senders react in proportion to the marks.
 //!
 //! ## Law
 //!
@@ -14,28 +14,29 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 1000 | what the queue may hold |
-//! | `threshold` | K | queue length | 20 | marks above this much waiting; below a seventh of the path's bandwidth times delay the link idles |
-//! | `sojourn` (`step_thresh`) | | time | | instead of `threshold`: marks what has waited longer |
-//! | `not_ect` | | | drop | what becomes of packets above the threshold that cannot carry a mark: `drop`, as a switch with RED at `min = max = K` does, or `pass` |
+//! | `limit` | | queue length | 1000 | capacity of the queue |
+//! | `threshold` | K | queue length | 20 | queue above which packets are marked; below a seventh of the bandwidth-delay product the link idles |
+//! | `sojourn` (`step_thresh`) | | time | | instead of `threshold`: mark packets that waited longer |
+//! | `not_ect` | | | drop | treatment of packets above the threshold that are not ECN-capable: `drop`, like a switch with RED at `min = max = K`, or `pass` |
 //!
 //! ## Deviations
 //!
-//! 1. K is 20 packets at 1 Gb/s and 65 at 10 Gb/s in alizadeh10; the default is the first, at any rate.
-//! 2. DCTCP's senders are all ECN-capable; what becomes of the others is this file's choice (`not_ect`). With
-//!    `drop`, a connection's first packets, which are not ECN-capable, are lost behind a standing queue.
+//! 1. K is 20 packets at 1 Gb/s and 65 at 10 Gb/s in alizadeh10; the default is 20 at any link rate.
+//! 2. DCTCP senders are all ECN-capable; the treatment of other packets (`not_ect`) is chosen here. With
+//!    `drop`, the first packets of a connection, which are not ECN-capable, are lost behind a standing
+//!    queue.
 //! 3. A threshold in bytes counts the bytes waiting; a switch may count cells.
 //!
 //! ## Limits
 //!
-//! Only senders that react to each mark in proportion keep the queue near K; a Reno flow with ECN halves and
-//! leaves the link idle. Unresponsive traffic is bounded by `limit` alone, and with `pass` so is all that is
-//! not ECN-capable. State: none. Per packet: one comparison.
+//! Only senders that react in proportion to the marks keep the queue near K; a Reno flow with ECN halves
+//! its window and leaves the link idle. Only `limit` bounds unresponsive traffic and, with `pass`, traffic
+//! that is not ECN-capable. State: none. Per packet: one comparison.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/step.rs` has both rules, literally, with equal decisions on random and bursty traces;
-//! `tests/worked.rs` counts packets at the threshold: `>=` for `>` fails it.
+//! `tests/oracle/step.rs` transcribes both rules literally, with equal decisions on random and bursty
+//! traces; `tests/worked.rs` counts packets at the threshold: `>=` instead of `>` fails the test.
 //!
 //! ## References
 //!

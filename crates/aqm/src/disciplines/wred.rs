@@ -1,7 +1,7 @@
 //! # WRED: weighted RED
 //!
-//! RED with one average of the whole queue and thresholds for each class: the same congestion is too much
-//! for one class and not yet for another.
+//! RED with one average of the whole queue and separate thresholds for each class, so that less important
+//! classes are dropped earlier.
 //!
 //! ## Law
 //!
@@ -12,48 +12,48 @@
 //! as RED with min_c, max_c, max_p_c, and the class's own count of packets between drops
 //! ```
 //!
-//! Where a class gives no `min`, it is `floor((9 + i)/18 max)` for the i-th entry of the list (from zero, to
-//! eight): from half of `max`, for precedence 0, to 17/18 of it, for reserved flows. At `max` = 40 these are
-//! the 20, 22, 24, 26, 28, 31, 33, 35 and 37 of the routers that made the scheme known.
+//! The default `min` is `floor((9 + i)/18 max)` for entry i of the list (from zero to eight): half of `max`
+//! for precedence 0, up to 17/18 for reserved flows. With `max` = 40 these are the 20, 22, 24, 26, 28, 31,
+//! 33, 35 and 37 of Cisco routers.
 //!
 //! ## Parameters
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | | queue length | 240 | what the queue may hold; its unit is the unit of the average |
+//! | `limit` | | queue length | 240 | capacity of the queue; its unit is the unit of the average |
 //! | `weight` | w | 1 | 1/512 | weight of the newest sample; "exponential weighting constant" 9 |
-//! | `burst` | | packets | | in the place of `weight`, as RED's: what the lowest `min` of the classes lets pass |
-//! | `avpkt` | | size | the link's mean | typical packet: sets the drain rate |
+//! | `burst` | | packets | | instead of `weight`, as in RED, with the lowest `min` of the classes |
+//! | `avpkt` | | size | the link's mean | typical packet size: sets the drain rate |
 //! | `bandwidth` | | rate | the link's | how fast an idle queue's average decays |
 //! | `gentle` | | | false | the ramps from `max` to twice `max` |
-//! | `ecn` | | | false | mark ECN-capable packets where an early drop is due |
+//! | `ecn` | | | false | mark ECN-capable packets instead of dropping them early |
 //! | `harddrop` | | | true | with `ecn`: drop even ECN-capable packets above `max` |
 //! | `classes` | | | one class `*` | an entry for each class, least important first |
-//! | `class` | | | `"*"` | name of a class of the link, or `"*"` for all classes without an entry |
-//! | `min` | `min_c` | queue length | by the place in the list | average below which none of the class is dropped; the further apart, the stricter the preference |
-//! | `max` | `max_c` | queue length | 40 | average above which all of the class is dropped |
-//! | `max_p` (`probability`) | `max_p_c` | 1 | 0.1 | drop probability as the average reaches `max`; "mark probability denominator" 10 |
+//! | `class` | | | `"*"` | name of a class, or `"*"` for all classes without an entry |
+//! | `min` | `min_c` | queue length | by the place in the list | average below which no packet of the class is dropped; the further apart, the stricter the preference |
+//! | `max` | `max_c` | queue length | 40 | average above which all packets of the class are dropped |
+//! | `max_p` (`probability`) | `max_p_c` | 1 | 0.1 | drop probability when the average reaches `max`; "mark probability denominator" 10 |
 //!
 //! ## Deviations
 //!
-//! 1. Drops are spaced as in RED here, with its two packets and its idle time; what routers do is not
-//!    published.
-//! 2. Routers derive `max` from buffers and link speed; it is a plain number here.
-//! 3. The variant that counts flows is another scheme.
-//! 4. Linux's `gred` has a queue length and an average for each class (`DP`), and shares one among equal `prio` with
-//!    `grio`; here one average is everybody's. Its `probability`, `burst`, `avpkt` and `bandwidth` mean the same here; `DP` is
-//!    a class of the link, `setup DPs` the length of the list.
+//! 1. Drops are spaced as in RED, with its two-packet rule and its idle time; the algorithm of routers is
+//!    not published.
+//! 2. Routers derive `max` from buffers and link speed; here it is a parameter.
+//! 3. Flow-based WRED is not included.
+//! 4. Linux's `gred` has a queue length and an average for each class (`DP`), and shares one among equal
+//!    `prio` with `grio`; here there is one average for all classes. Its `probability`, `burst`, `avpkt`
+//!    and `bandwidth` mean the same here; `DP` is a class of the link, `setup DPs` the length of the list.
 //!
 //! ## Limits
 //!
-//! A class that floods raises the average for all: the others are dropped too, as far as their thresholds
-//! are below where it settles. No class is promised anything. A class id that the link does not name goes
-//! to the entry `*`, or else to the last. State: one average, a count for each class. Per packet: as RED.
+//! A class that floods raises the average for all: others are dropped too if their thresholds are below it.
+//! No class has a guarantee. Unknown classes use the entry `*`, or else the last. State: one average, a
+//! count for each class. Per packet: as RED.
 //!
 //! ## Evidence
 //!
-//! `tests/oracle/rio.rs` holds it to RED's figures with one average and thresholds by class, with equal
-//! decisions on random and bursty traces; `tests/worked_flows.rs` has the nine thresholds.
+//! `tests/oracle/rio.rs` compares it with RED's figures with one average and thresholds per class, with
+//! equal decisions on random and bursty traces; `tests/worked_flows.rs` checks the nine thresholds.
 //!
 //! ## References
 //!

@@ -7,7 +7,7 @@ use aqmkit_base::Duration;
 use super::early::Ramp;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range};
 
-/// How `max_p` moves, so that the average stays in the middle between the thresholds.
+/// The adaptation of `max_p`, which keeps the average midway between the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptation {
     /// Between changes.
@@ -30,7 +30,7 @@ impl Default for Adaptation {
 }
 
 impl Adaptation {
-    /// Refuses what is no adaptation.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// When the interval is below 100 microseconds, a gain or bound is no fraction, or the bounds are in the wrong order.
@@ -54,14 +54,14 @@ impl Adaptation {
         }
     }
 
-    /// Whether nothing will move while the average does not rise.
+    /// Whether `max_p` stays constant while the average does not rise.
     #[must_use]
     pub fn at_rest(&self, ramp: &Ramp, avg: f64) -> bool {
         ramp.max_p < self.bottom && avg < aim(ramp).0
     }
 }
 
-/// Between which the average is to be.
+/// The target range of the average.
 fn aim(ramp: &Ramp) -> (f64, f64) {
     let Ramp { min, max, .. } = ramp;
     (min + 0.4 * (max - min), min + 0.6 * (max - min))

@@ -12,7 +12,7 @@ use crate::registry::Link;
 pub struct Ewma(f64);
 
 impl Ewma {
-    /// An average that stands at `start`.
+    /// An average with the value `start`.
     #[must_use]
     pub fn at(start: f64) -> Self {
         Ewma(start)
@@ -48,12 +48,12 @@ pub struct Averaging {
     pub drain_rate: f64,
 }
 
-/// What a user may say of how a queue is averaged, in the words of `tc-red(8)`.
+/// The user's parameters of the average, with the names of `tc-red(8)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AveragingParams {
     /// Weight of the newest sample.
     pub weight: Option<f64>,
-    /// Packets of a burst that is to pass, from which the weight follows.
+    /// Packets of a burst that may pass, from which the weight is derived.
     pub burst: Option<u32>,
     /// Size of a typical packet; the link's where absent.
     pub avpkt: Option<Bytes>,
@@ -62,7 +62,7 @@ pub struct AveragingParams {
 }
 
 impl AveragingParams {
-    /// The same with everything filled in; `min` is the lower threshold, `weight` that of who says nothing.
+    /// Fills in all values; `min` is the lower threshold, `weight` is the default.
     ///
     /// # Errors
     /// When the weight is not above 0 and at most 1, a burst is too small for `min` or comes beside another weight
@@ -118,7 +118,7 @@ pub fn weight_for_burst(burst: u32, min: f64) -> Result<f64, ParamError> {
     let passes = |w: &f64| excess <= (1.0 - libm::pow(1.0 - w, f64::from(burst))) / w;
     match (1..32).map(|log| 1.0 / f64::from(1_u32 << log)).find(passes) {
         Some(weight) => Ok(weight),
-        None => error(format!("with a min of {min} packets no weight lets it pass; min must be a packet or more")),
+        None => error(format!("no weight lets it pass with a min of {min} packets; min must be at least one packet")),
     }
 }
 
@@ -127,7 +127,7 @@ pub fn weight_for_burst(burst: u32, min: f64) -> Result<f64, ParamError> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueAverage {
     avg: Ewma,
-    /// Since when an empty queue has been idle; what came before is in the average already.
+    /// Start of the idle period that the average does not yet include.
     idle_since: Instant,
 }
 
@@ -219,6 +219,6 @@ mod tests {
     fn a_burst_that_no_weight_lets_pass_is_refused() {
         assert!(weight_for_burst(9, 10.0).is_err());
         assert!(weight_for_burst(9, 9.0).is_ok());
-        assert!(weight_for_burst(9, 0.5).unwrap_err().to_string().contains("a packet or more"));
+        assert!(weight_for_burst(9, 0.5).unwrap_err().to_string().contains("at least one packet"));
     }
 }

@@ -1,10 +1,10 @@
-//! Tests for flows that do not behave as TCP does in congestion, by what drops say of them.
+//! Tests for flows that do not behave like TCP in congestion, based on their drops.
 //!
 //! Floyd and Fall 1999, section IV; the numbers are those of the authors' scripts for ns-2.
 
 use super::tcp;
 
-/// What an interval's drops say of a flow.
+/// The estimates for a flow from the drops of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// Its arrival rate in bytes per second.

@@ -5,7 +5,7 @@
 use aqmkit_base::Duration;
 
 /// A PI controller of the queuing delay. Both gains are per second of delay error and per update, so a
-/// delay cannot be given in the wrong unit; halving the time between updates wants `alpha_hz` halved.
+/// delay cannot have the wrong unit; if the time between updates is halved, `alpha_hz` must be halved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PiController {
     /// Integral gain, in Hz: what an update adds for each second above the target.

@@ -1,4 +1,4 @@
-//! How fast a flow's own drop probability rises and falls, and when it is called unresponsive.
+//! Increase and decrease of a flow's drop probability, and the test for unresponsive flows.
 //!
 //! Mahajan and Floyd 2000, sections 5 and 6.2; the numbers of the unresponsiveness test are those of the
 //! authors' scripts for ns-2.
@@ -132,7 +132,7 @@ mod tests {
         assert!(responses(&[(100.0, 0.1), (100.0, 0.2), (100.0, 0.3)]).unresponsive());
         let tcp = |p: f64| (10.0 / p.sqrt(), p);
         assert!(!responses(&[tcp(0.1), tcp(0.2), tcp(0.3), tcp(0.4), tcp(0.5)]).unresponsive());
-        // Loss more than ten times as high says nothing: another path, another demand.
+        // A loss rate more than ten times as high is ignored: path or demand may have changed.
         assert!(!responses(&[(100.0, 0.01), (100.0, 0.2), (100.0, 0.21)]).unresponsive());
         // Three good pairs among ten: fewer than four bad ones for each.
         assert!(!responses(&[(400.0, 0.1), (200.0, 0.2), (190.0, 0.3), (180.0, 0.31)]).unresponsive());

@@ -21,7 +21,7 @@ pub enum Guideline {
     Ancestors,
 }
 
-/// What all classes have in common.
+/// Parameters common to all classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rules {
     /// The link's rate.
@@ -65,7 +65,7 @@ struct Node {
 struct Band {
     priority: u32,
     leaves: Vec<usize>,
-    /// Whose turn it is.
+    /// Index of the class whose turn it is.
     turn: usize,
     share: f64,
 }
@@ -116,7 +116,7 @@ impl Priorities {
         leaf
     }
 
-    /// Changes what a class is to have.
+    /// Changes the share of a class.
     pub fn set_share(&mut self, leaf: usize, share: f64, borrows: bool) {
         let change = share - self.nodes[leaf].share;
         self.nodes[leaf].borrows = borrows;
@@ -140,7 +140,7 @@ impl Priorities {
         self.nodes[leaf].demand = demand;
     }
 
-    /// Who is to be served at `now`: the general scheduler.
+    /// The class to serve at `now`, by the general scheduler.
     pub fn next(&mut self, now: Instant) -> Next {
         self.pass(now);
         self.unaccounted = false;
@@ -149,7 +149,7 @@ impl Priorities {
                 return Next::Leaf(leaf);
             }
         }
-        // Nobody may send, so the first who would borrow does: the link is not left idle.
+        // If no class may send, the first that may borrow does, so the link does not idle.
         let first = self.leaves().find(|&leaf| self.nodes[leaf].demand && self.nodes[leaf].borrows);
         self.unaccounted = true;
         first.map_or_else(|| self.held(now), Next::Leaf)

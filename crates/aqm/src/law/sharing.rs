@@ -1,4 +1,4 @@
-//! Sharing a link along a tree: who is served next.
+//! Hierarchical link sharing: selection of the next node.
 //!
 //! Each node keeps the time at which it is to be served next, on a clock of its parent that advances with
 //! the work done there: among the nodes with work, the one with the earliest time is served, and its time
@@ -16,7 +16,7 @@ pub struct Sharing {
     nodes: Vec<Node>,
 }
 
-/// Who is to be served.
+/// The node to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// This leaf.
@@ -35,7 +35,7 @@ struct Node {
     share: f64,
     /// When it is to be served next, on its parent's clock.
     next_service: f64,
-    /// The service time of the child served last: where a child that comes back starts.
+    /// The service time of the child served last, at which a newly backlogged child starts.
     clock: f64,
     /// Children with work in them; for a leaf, one if it has work.
     busy: usize,
@@ -92,7 +92,7 @@ impl Sharing {
         new
     }
 
-    /// Changes what a leaf is to have.
+    /// Changes the share of a leaf.
     pub fn set_share(&mut self, leaf: usize, share: f64, held_to: Option<BitRate>) {
         let change = share - self.nodes[leaf].share;
         self.nodes[leaf].held_to = held_to;
@@ -116,8 +116,7 @@ impl Sharing {
         }
     }
 
-    /// The leaf has no more work. A node without work forgets who was ahead among its children: nobody
-    /// waited.
+    /// The leaf has no more work. A node without work resets the order of its children.
     pub fn sleep(&mut self, leaf: usize) {
         let mut at = leaf;
         loop {
@@ -137,7 +136,7 @@ impl Sharing {
         }
     }
 
-    /// Who is to be served at `now`: Figure 3.18, at each level of the tree.
+    /// The leaf to serve at `now`: Figure 3.18, at each level of the tree.
     #[must_use]
     pub fn next(&self, now: Instant) -> Next {
         let mut at = ROOT;

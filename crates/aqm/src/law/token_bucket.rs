@@ -1,8 +1,8 @@
-//! A token bucket: so many events a second, and so many at once after a pause.
+//! A token bucket: limits a rate and a burst.
 
 use aqmkit_base::Instant;
 
-/// A token bucket. The caller says what a token is: a packet, or a byte.
+/// A token bucket. The caller defines a token: a packet or a byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenBucket {
     tokens: f64,

@@ -100,9 +100,7 @@ impl<'de> DeserializeSeed<'de> for Kind {
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<FlowKind, D::Error> {
         match self.unfit {
             None => FlowKind::deserialize(value),
-            Some(name) => {
-                Err(D::Error::custom(format_args!("{name} is not a discipline that tells flows apart: leave flow out")))
-            }
+            Some(name) => Err(D::Error::custom(format_args!("{name} does not distinguish flows: omit flow"))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! # abt: connections as vectors of exchanges
 //!
-//! Traffic as it was seen on a link, without regard to which applications made it: for each TCP connection what its ends
-//! sent each other, and how long they waited.
+//! Recorded traffic without a model of applications: for each TCP connection the data sent by both ends,
+//! and their waiting times.
 //!
 //! ## Model
 //!
@@ -21,8 +21,8 @@
 //! c> bytes  t> wait  c< bytes  t< wait
 //! ```
 //!
-//! with times in microseconds, and lines `w`, `r`, `l` (windows, round trip, losses), which are checked but not used. Without it
-//! there is a mix of HTTP, SMTP, peer-to-peer, NNTP and FTP connections (75, 17, 5, 2 and 1 %), `interval` apart in the mean:
+//! with times in microseconds, and lines `w`, `r`, `l` (windows, round trip, losses), which, like the identifiers (two whole numbers),
+//! are checked but not used. Without it there is a mix of HTTP, SMTP, peer-to-peer, NNTP and FTP connections (75, 17, 5, 2 and 1 %), `interval` apart in the mean:
 //!
 //! | protocol | connection | from |
 //! |---|---|---|
@@ -131,11 +131,7 @@ impl Params {
         let Some(block) = self.block else { return Ok(vectors) };
         let last = vectors.all.last().map_or(0, |v| v.start_us);
         if Duration::from_micros(last).whole(block) >= MAX_BLOCKS {
-            return Err(TrafficError::new(
-                "block",
-                block,
-                format!("it must make {MAX_BLOCKS} blocks at most of the file"),
-            ));
+            return Err(TrafficError::new("block", block, format!("the file must have at most {MAX_BLOCKS} blocks")));
         }
         let mut rng = Rng::stream(self.shuffle, "abt.blocks");
         Ok(vectors.in_blocks(block.as_nanos() / 1000, self.order == Order::Drawn, &mut rng))
@@ -166,7 +162,7 @@ impl Model for Params {
             return Err(TrafficError::new("block", block, format!("it must be at least {SHORTEST_BLOCK}")));
         }
         if let (Some(block), None) = (self.block, &self.vectors) {
-            return Err(TrafficError::new("block", block, "it is for a file: name one in vectors"));
+            return Err(TrafficError::new("block", block, "it needs a file: give one in vectors"));
         }
         if self.interval < Duration::from_micros(1) {
             return Err(TrafficError::new("interval", self.interval, "it must be at least 1us"));

@@ -1,13 +1,13 @@
 //! # bulk: transfers that never end
 //!
-//! Long-lived connections that always have something to send, such as file transfers. Their rate is up to
-//! the congestion control alone.
+//! Long-lived connections that always have data to send, such as file transfers. Only the congestion
+//! control determines their rate.
 //!
 //! ## Model
 //!
-//! Each flow opens one connection, asks with a small request, and is sent bytes without end, or `size` of
-//! them, as fast as the transport allows (parris01 A.3.4.2). Flow `i` goes to server `i mod servers`, so that flows
-//! are dealt out evenly: 360 flows and 5 servers make 72 flows for each server.
+//! Each flow opens one connection, sends a small request, and receives endless data, or `size` bytes, as
+//! fast as the transport allows (parris01 A.3.4.2). Flow `i` uses server `i mod servers`: 360 flows and 5
+//! servers give 72 flows per server.
 //!
 //! Starts are spread uniformly over `stagger`. The dissertation started 60 processes on each machine, which
 //! took seconds, and then waited for 12 minutes; flows that start at one instant lose their first windows
@@ -73,7 +73,7 @@ impl Model for Params {
     fn check(&self) -> Result<(), TrafficError> {
         count_or_none("flows", self.flows)?;
         if self.size == Some(Bytes::ZERO) {
-            return Err(TrafficError::new("size", "0b", "it must be at least 1b; leave it out for no end"));
+            return Err(TrafficError::new("size", "0b", "it must be at least 1b; omit it for an endless transfer"));
         }
         Ok(())
     }

@@ -1,13 +1,12 @@
 //! # cbr: packets of one size at one rate
 //!
-//! Datagrams at constant bit rate that take no notice of congestion: a voice call, or a flood that wants
-//! the whole link.
+//! Unresponsive datagrams at constant bit rate: a voice call, or a flood that fills the link.
 //!
 //! ## Model
 //!
-//! Packet `n` of a flow leaves at `start + phase + n interval`, without drift: the part of a nanosecond that is
-//! left over is carried along. The phase is uniform on one interval, so that flows are not in step. With
-//! `jitter = j` each gap is stretched by a factor uniform on `1 - j` to `1 + j`.
+//! Packet `n` of a flow leaves at `start + phase + n interval`, without drift, because fractions of a
+//! nanosecond are carried over. The phase is uniform on one interval, so that flows are not synchronised.
+//! With `jitter = j` each gap is stretched by a factor uniform on `1 - j` to `1 + j`.
 //!
 //! Sizes and rates are **those of the IP packet**: 28 bytes of IP and UDP header are in `packet` and in
 //! `rate`, so that 5mbit take half of a link of 10mbit. The defaults are the UDP blast of parris01 A.3.2: 1270
@@ -85,9 +84,7 @@ impl Model for Params {
         in_range("jitter", self.jitter, 0.0, 1.0)?;
         match (self.rate, self.interval) {
             (Some(rate), Some(_)) => Err(TrafficError::new("rate", rate, "give either rate or interval")),
-            (Some(rate), None) if rate.as_bps() == 0 => {
-                Err(TrafficError::new("rate", rate, "it must be above zero; leave the traffic out for none"))
-            }
+            (Some(rate), None) if rate.as_bps() == 0 => Err(TrafficError::new("rate", rate, "it must be above zero")),
             (None, Some(every)) if every.is_zero() => {
                 Err(TrafficError::new("interval", every, "it must be at least 1ns"))
             }

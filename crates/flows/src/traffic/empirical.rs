@@ -48,6 +48,9 @@ impl Tail {
     }
 }
 
+/// A value came no more often than this.
+const MOST_COUNTED: f64 = 1e15;
+
 impl Empirical {
     /// The distribution with these quantiles (cumulative probability, value), log-linear between them. The
     /// first probability is 0, the last 1; both columns rise and values are above zero.
@@ -94,22 +97,28 @@ impl Empirical {
     }
 
     /// Reads lines `value count cumulative-probability`, as Mah's distributions were published with
-    /// ns-2: values rise, so do the probabilities, up to 1. Empty lines and lines with `#` are skipped. `file` is the
+    /// ns-2: values rise, up to `most`, so do the probabilities, up to 1. Empty lines and lines with `#` are skipped. `file` is the
     /// name for messages.
     ///
     /// # Errors
     /// When a line is something else, with its number.
-    pub fn parse(file: &str, text: &str) -> Result<Self, TrafficError> {
+    pub fn parse(file: &str, text: &str, most: f64) -> Result<Self, TrafficError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l)) {
             let error = |want: &str| TrafficError::line(file, i + 1, line, want);
             let fields: Vec<f64> = line.split_whitespace().map_while(|f| f.parse().ok()).collect();
-            let [value, _, p] = fields[..] else {
-                return Err(error("it must be three numbers: value, count, cumulative probability"));
+            let [value, count, p] = fields[..] else {
+                return Err(error("it must have three numbers: value, count, cumulative probability"));
             };
             let (last_p, last) = points.last().copied().unwrap_or((0.0, f64::NEG_INFINITY));
             if line.split_whitespace().count() != 3 || !value.is_finite() || value < 0.0 || value <= last {
-                return Err(error("values must be three to a line, not negative, and rise from line to line"));
+                return Err(error("each line must have three non-negative values, and the first must increase"));
+            }
+            if value > most {
+                return Err(error(&format!("a value must be at most {most}")));
+            }
+            if !(0.0..=MOST_COUNTED).contains(&count) {
+                return Err(error("the count in the middle must be a number that is not negative"));
             }
             if !(p > last_p && p <= 1.0 + 1e-6) {
                 return Err(error("the cumulative probability must rise from line to line, up to 1"));
@@ -256,23 +265,29 @@ mod tests {
 
     #[test]
     fn errors_name_the_line() {
-        let fails = |text: &str| Empirical::parse("x.cdf", text).unwrap_err().to_string();
+        let fails = |text: &str| Empirical::parse("x.cdf", text, 1e6).unwrap_err().to_string();
         assert_eq!(
-            Empirical::parse("x", "1 3 0.75\n\n2 1 1.0\n"),
+            Empirical::parse("x", "1 3 0.75\n\n2 1 1.0\n", 2.0),
             Ok(Empirical::from_counts(&[(1.0, 3.0), (2.0, 1.0)]))
         );
-        assert!(fails("1 3 0.75\nnonsense\n").starts_with("x.cdf line 2 = \"nonsense\" cannot be"));
+        assert!(fails("1 3 0.75\nnonsense\n").starts_with("x.cdf line 2 = \"nonsense\" is not valid"));
         assert!(fails("1 3 0.75\n2 1 0.5\n").contains("must rise"));
         assert!(fails("2 3 0.75\n1 1 1\n").contains("line 2"));
         assert!(fails("1 3 0.75").contains("end at 1"));
         assert!(fails("").contains("at least one line"));
         assert!(fails("NaN 1 0.5").contains("line 1"));
+        let told = fails("1 3 0.75\n1e300 1 1\n");
+        assert!(told.starts_with("x.cdf line 2") && told.ends_with("a value must be at most 1000000"), "{told}");
+        for count in ["-1", "NaN", "inf", "1e300"] {
+            let counted = fails(&format!("1 3 0.75\n\n2 {count} 1\n"));
+            assert!(counted.starts_with("x.cdf line 3") && counted.contains("the count in the middle"), "{counted}");
+        }
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in "[-0-9.eNaif \n#]*") {
-            if let Ok(e) = Empirical::parse("x", &text) {
+            if let Ok(e) = Empirical::parse("x", &text, 1e12) {
                 prop_assert!(e.mean().is_finite());
                 let _ = e.truncated(1.0);
                 prop_assert!(e.quantile(0.5) <= e.max());

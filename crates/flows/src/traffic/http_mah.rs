@@ -1,7 +1,7 @@
-//! # http-mah: people who browse the web of 1997
+//! # http-mah: web users of 1997
 //!
-//! Each user asks for a page, waits until all of it has come, reads it for a while, and asks for the next.
-//! The loop is closed: a slow network is asked less often by the same people.
+//! Each user requests a page, waits until it is complete, reads it for a think time, and requests the next.
+//! The model is closed-loop: on a slow network the same users send fewer requests.
 //!
 //! ## Model
 //!

@@ -1,7 +1,7 @@
 //! # http-unc: people who browse the web of 2000
 //!
-//! The web users of the North Carolina testbed: pages with embedded objects, on connections that close after one object and
-//! on such that stay. The loop is closed: a slow network is asked less often by the same people.
+//! The web users of the North Carolina testbed: pages with embedded objects, on non-persistent and
+//! persistent connections. The model is closed-loop: on a slow network the same users send fewer requests.
 //!
 //! ## Model
 //!

@@ -22,6 +22,9 @@ pub struct MahTables {
 pub const FILES: [&str; 5] =
     ["HttpRequestLength.cdf", "HttpReplyLength.cdf", "HttpConnections.cdf", "HttpServerStay.cdf", "HttpThinkTime.cdf"];
 
+/// The largest values of [`FILES`]: a tebibyte, a million files or documents, and 30 years.
+const MOST: [f64; 5] = [1_099_511_627_776.0, 1_099_511_627_776.0, 1e6, 1e6, 1e9];
+
 impl MahTables {
     /// The distributions from the texts of [`FILES`].
     ///
@@ -29,8 +32,9 @@ impl MahTables {
     /// When a text is missing or is not a table, with the file and the line.
     pub fn parse(texts: &[&str]) -> Result<Self, TrafficError> {
         let table = |i: usize| {
-            let text = texts.get(i).ok_or_else(|| TrafficError::new("data", FILES[i], "the file must be read"))?;
-            Empirical::parse(FILES[i], text)
+            let text =
+                texts.get(i).ok_or_else(|| TrafficError::new("data", FILES[i], "the file must be loaded first"))?;
+            Empirical::parse(FILES[i], text, MOST[i])
         };
         Ok(MahTables { request: table(0)?, reply: table(1)?, files: table(2)?, stay: table(3)?, think: table(4)? })
     }
@@ -134,5 +138,11 @@ mod tests {
         let fails = |texts: &[&str]| MahTables::parse(texts).unwrap_err().to_string();
         assert!(fails(&[]).contains("HttpRequestLength.cdf"));
         assert!(fails(&["1 1 1", "x"]).starts_with("HttpReplyLength.cdf line 1"));
+        for i in 0..FILES.len() {
+            let mut texts = ["1 1 1"; 5];
+            texts[i] = "# far too much\n1e300 1 1";
+            let told = fails(&texts);
+            assert!(told.starts_with(&format!("{} line 2", FILES[i])) && told.contains("at most 1"), "{told}");
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! What applications want.
+//! Traffic models.
 //!
-//! An [`Application`] is one user or one flow. It is told what has happened ([`Event`]) and answers with what it
-//! wants ([`Action`]). A traffic model (`http-mah`, `mpeg` …) makes as many as the experiment asks for: its
-//! [`Model`] is the parameters as a user writes them, [`Model::prepare`] checks them and gives a [`Population`],
-//! and the population makes one application after the other. [`registry`] lists the models by name.
+//! An [`Application`] is one user or one flow. It receives events ([`Event`]) and returns actions
+//! ([`Action`]). A traffic model (`http-mah`, `mpeg` …) creates the applications of an experiment: its
+//! [`Model`] holds the user's parameters, [`Model::prepare`] checks them and returns a [`Population`], and
+//! the population creates the applications. [`registry`] lists the models by name.
 //!
 //! Data flows from a *server* across the congested link to the application's *client*; requests and
 //! acknowledgements go the other way.

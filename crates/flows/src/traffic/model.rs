@@ -11,7 +11,7 @@ use super::recording::Recording;
 
 /// A parameter or a data file that cannot be used: which, what it was, what is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} = {got} cannot be: {want}")]
+#[error("{field} = {got} is not valid: {want}")]
 pub struct TrafficError {
     /// The field, as a path from the model's table (`points[2]`), or a data file and its line.
     pub field: String,
@@ -197,8 +197,8 @@ pub enum Format {
 /// A data file that was read for a model.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// Its text.
-    Text(String),
+    /// Its text, which all that read it share.
+    Text(Arc<String>),
     /// Its packets.
     Capture(Arc<Recording>),
 }
@@ -214,7 +214,7 @@ impl Data {
 
 impl From<&str> for Data {
     fn from(text: &str) -> Self {
-        Data::Text(text.to_owned())
+        Data::Text(Arc::new(text.to_owned()))
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn texts(data: &[Data], wanted: usize) -> Result<Vec<&str>, TrafficEr
     if texts.len() == wanted && data.len() == wanted {
         return Ok(texts);
     }
-    Err(TrafficError::new("data files", data.len(), format!("{wanted} must be read and handed over")))
+    Err(TrafficError::new("data files", data.len(), format!("{wanted} must be loaded first")))
 }
 
 /// Bytes of IPv4 and UDP header that the host adds to a datagram.

@@ -1,7 +1,7 @@
 //! # mpeg: films as MPEG-1 video
 //!
-//! Streams of video in groups of pictures, whose large frames the small ones depend on. They take no notice of
-//! congestion; the receiver counts which frames are complete, and which can be shown.
+//! Unresponsive video streams in groups of pictures, where small frames depend on large ones. The receiver
+//! counts complete frames and playable frames.
 //!
 //! ## Model
 //!

@@ -1,7 +1,7 @@
 //! # on-off: bursts of datagrams and silence
 //!
-//! Datagrams at a peak rate for a while, then none for a while, without a look at congestion: talk spurts with
-//! exponential times, and with Pareto times the sources whose sum is long-range dependent.
+//! Unresponsive datagrams that alternate between a peak rate and silence: talk spurts with exponential
+//! times, and sources of long-range dependent traffic with Pareto times.
 //!
 //! ## Model
 //!
@@ -98,7 +98,7 @@ impl Model for Params {
         payload_of("packet", self.packet)?;
         check_shape("shape", self.shape)?;
         if self.rate.as_bps() == 0 {
-            return Err(TrafficError::new("rate", self.rate, "it must be above zero; leave the traffic out for none"));
+            return Err(TrafficError::new("rate", self.rate, "it must be above zero"));
         }
         if self.on.is_zero() {
             return Err(TrafficError::new("on", self.on, "it must be above zero"));

@@ -1,7 +1,8 @@
-//! # pcap: the packets of a capture, sent again
+//! # pcap: replay of a capture
 //!
-//! Datagrams with the sizes, times, flows and ECN codepoints of a capture. Nobody answers to what happens to them: a drop
-//! makes no sender slow down. Beside transports that do, it is the load of a real link.
+//! Datagrams with the sizes, times, flows and ECN codepoints of a capture. The replay is unresponsive:
+//! drops do not slow down any sender. Combined with responsive transports it provides the load of a real
+//! link.
 //!
 //! ## Model
 //!
@@ -22,7 +23,7 @@
 //!
 //! A file is pcap or pcapng, of microseconds or nanoseconds, either byte order, with Ethernet (and VLAN tags), raw IP, BSD
 //! loopback or Linux cooked headers, IPv4 or IPv6. It is read once for all runs of an experiment: a packet that is taken or not keeps 16
-//! bytes of memory, a flow about 400. At most 2^32 - 1 packets and a million flows are taken.
+//! bytes of memory, a flow about 400. A file may hold 2^32 - 1 packets and four million flows, of which a million may be taken.
 //!
 //! ## Parameters
 //!
@@ -102,7 +103,7 @@ impl Params {
         }
         let (field, got) = if self.from.is_some() { ("from", &self.from) } else { ("to", &self.to) };
         let Ends { source, destination } = recording.ends(0);
-        let want = format!("some packet of the capture must be taken; its first goes from {source} to {destination}");
+        let want = format!("no packet of the capture matches; its first goes from {source} to {destination}");
         TrafficError::new(field, format!("{:?}", got.as_deref().unwrap_or_default()), want)
     }
 }
@@ -133,7 +134,7 @@ impl Model for Params {
 
     fn check(&self) -> Result<(), TrafficError> {
         if self.file.is_empty() {
-            return Err(TrafficError::new("file", "\"\"", "name a capture: file = \"a.pcap\""));
+            return Err(TrafficError::new("file", "\"\"", "give a capture: file = \"a.pcap\""));
         }
         in_range("speed", self.speed, 1e-6, 1e6)?;
         self.filter().map(|_| ())
@@ -150,7 +151,7 @@ impl Model for Params {
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
         self.check()?;
         let [Data::Capture(recording)] = data else {
-            return Err(TrafficError::new("data files", data.len(), "one capture must be read and handed over"));
+            return Err(TrafficError::new("data files", data.len(), "one capture must be loaded first"));
         };
         let filter = self.filter()?;
         let flows: Vec<u32> = (0..recording.flows()).filter(|&f| filter.takes(recording.ends(f))).collect();
@@ -160,7 +161,7 @@ impl Model for Params {
         count("five-tuples of the capture", flows.len())?;
         let period = recording.period().filter(|_| self.r#loop);
         if self.r#loop && period.is_none() {
-            return Err(TrafficError::new("loop", true, "a capture that begins again needs packets at two times"));
+            return Err(TrafficError::new("loop", true, "a capture that repeats needs packets at two different times"));
         }
         let (packets, bytes) = flows
             .iter()

@@ -1,7 +1,7 @@
 //! # ramp: a rate that follows a line through points
 //!
-//! Datagrams of one size at a rate that climbs and falls in straight lines, which take no notice of congestion: to
-//! see how a queue treats a load from nothing to more than the link.
+//! Unresponsive datagrams of one size at a piecewise linear rate, to show how a queue treats a load from
+//! zero to more than the link.
 //!
 //! ## Model
 //!
@@ -86,7 +86,7 @@ impl Model for Params {
             Some(i) => Err(TrafficError::new(
                 format!("points[{}]", i + 1),
                 self.points[i + 1].0,
-                format!("it must not be before the point in front of it, {}", self.points[i].0),
+                format!("it must not be before the previous point, {}", self.points[i].0),
             )),
             None => Ok(()),
         }

@@ -90,21 +90,34 @@ impl Recording {
     }
 }
 
-/// A capture of more packets than a recording holds.
+/// The most flows of a capture. A model takes fewer ([`MAX_INSTANCES`](super::model::MAX_INSTANCES)), but may choose among them.
+pub const MOST_FLOWS: usize = 4_000_000;
+
+/// A capture of more than a recording holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it holds more than {LAST} packets")]
-pub struct Full;
+pub enum Full {
+    /// Its packets have no numbers left.
+    #[error("it holds more than {LAST} packets")]
+    Packets,
+    /// This machine has no memory for its packets.
+    #[error("there is no memory left after {0} packets of 16 bytes each")]
+    Memory(usize),
+    /// Its flows would take too much memory.
+    #[error("it holds more than {0} flows")]
+    Flows(usize),
+}
 
 /// Makes a recording of packets in the order of their capture. `K` tells flows apart.
 #[derive(Debug)]
 pub struct Recorder<K> {
     recording: Recording,
     flows: BTreeMap<K, u32>,
+    most_flows: usize,
 }
 
 impl<K> Default for Recorder<K> {
     fn default() -> Self {
-        Recorder { recording: Recording::default(), flows: BTreeMap::new() }
+        Recorder { recording: Recording::default(), flows: BTreeMap::new(), most_flows: MOST_FLOWS }
     }
 }
 
@@ -121,7 +134,11 @@ impl<K: Ord> Recorder<K> {
     /// When there are too many.
     pub fn packet(&mut self, flow: K, ends: Ends, len: u16, ecn: Ecn) -> Result<(), Full> {
         let recording = &mut self.recording;
-        let number = u32::try_from(recording.packets.len()).ok().filter(|&n| n != LAST).ok_or(Full)?;
+        if self.flows.len() >= self.most_flows && !self.flows.contains_key(&flow) {
+            return Err(Full::Flows(self.most_flows));
+        }
+        let number = u32::try_from(recording.packets.len()).ok().filter(|&n| n != LAST).ok_or(Full::Packets)?;
+        recording.packets.try_reserve(1).map_err(|_| Full::Memory(recording.packets.len()))?;
         recording.packets.push(Packet { at: recording.length, len, ecn, next: LAST });
         let new = recording.flows.len() as u32;
         let chain = *self.flows.entry(flow).or_insert(new);
@@ -149,6 +166,15 @@ mod tests {
     #[test]
     fn a_packet_takes_16_bytes() {
         assert_eq!(size_of::<Packet>(), 16);
+    }
+
+    #[test]
+    fn a_capture_of_too_many_flows_is_refused_while_it_is_read() {
+        let mut recorder = Recorder { most_flows: 2, ..Recorder::default() };
+        let ends = Ends { source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into() };
+        let mut packet = |flow| recorder.packet(flow, ends, 100, Ecn::Ect0);
+        assert_eq!([packet('a'), packet('b'), packet('a'), packet('c')], [Ok(()), Ok(()), Ok(()), Err(Full::Flows(2))]);
+        assert_eq!(Full::Flows(2).to_string(), "it holds more than 2 flows");
     }
 
     #[test]

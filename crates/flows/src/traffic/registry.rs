@@ -98,7 +98,7 @@ macro_rules! registry {
 
 fn unknown(name: &str) -> String {
     let known: Vec<_> = ALL.iter().map(|e| e.name).collect();
-    format!("no traffic model is called {name:?}; known are {}", known.join(", "))
+    format!("there is no traffic model {name:?}; known are {}", known.join(", "))
 }
 
 /// Looks up a traffic model by name.

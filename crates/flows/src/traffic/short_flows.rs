@@ -1,7 +1,7 @@
-//! # short-flows: downloads that arrive by chance
+//! # short-flows: downloads with Poisson arrivals
 //!
-//! Small downloads that come whatever the network does, most of them over in a few round trips, a few of them
-//! long: the load under which completion time is plotted against size.
+//! Open-loop downloads, most of which finish in a few round trips while a few are long: the load for plots
+//! of completion time against size.
 //!
 //! ## Model
 //!

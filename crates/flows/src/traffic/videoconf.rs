@@ -1,12 +1,12 @@
 //! # videoconf: video conferences with ProShare
 //!
-//! A stream of sound and video at nearly constant rate, in packets of mixed sizes, that takes no notice of congestion.
+//! An unresponsive audio and video stream at nearly constant rate, with packets of mixed sizes.
 //!
 //! ## Model
 //!
-//! Each flow replays one trace of packets in a loop, from an offset of its own, uniform on the trace, as parris01
-//! A.3.3.1 did with a trace of 294 s. That trace is not to be had; this one is made from what is said of it, always
-//! the same:
+//! Each flow replays one trace of packets in a loop, from an offset of its own, uniform on the trace, as
+//! parris01 A.3.3.1 did with a trace of 294 s. That trace is not available; this one is generated from its
+//! published description and is always the same:
 //!
 //! ```text
 //! sound   every 100 ms: 200 bytes
@@ -89,8 +89,9 @@ impl Model for Params {
         count("flows", self.flows)?;
         match self.frame {
             Some(frame) if !(LEAST_FRAME..=LARGEST_FRAME).contains(&frame.0) => {
-                let want =
-                    format!("it must be from {LEAST_FRAME} to {LARGEST_FRAME} bytes, so that its packets stay as many");
+                let want = format!(
+                    "it must be from {LEAST_FRAME} to {LARGEST_FRAME} bytes, which keeps the number of packets"
+                );
                 Err(TrafficError::new("frame", frame, want))
             }
             _ => Ok(()),
@@ -182,7 +183,7 @@ impl Trace {
             let len = len.ok_or_else(|| error(format!("the size must be from 1 to {MAX_PAYLOAD} bytes")))?;
             let since = Duration::from_secs_f64(at - *first.get_or_insert(at));
             if at < first.unwrap_or(at) || packets.last().is_some_and(|p| since < p.at) {
-                return Err(error("the time must not be before that of the line in front of it".into()));
+                return Err(error("the time must not be before that of the previous line".into()));
             }
             packets.push(Packet { at: since, len: len as u32 });
         }
@@ -309,7 +310,7 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let fails = |text: &str| Trace::parse("t.txt", text).unwrap_err().to_string();
-        assert!(fails("1 200\n2 x").starts_with("t.txt line 2 = \"2 x\" cannot be: the size"));
+        assert!(fails("1 200\n2 x").starts_with("t.txt line 2 = \"2 x\" is not valid: the size"));
         assert!(fails("2 200\n1 200").contains("must not be before"));
         assert!(fails("1 200 3").contains("two numbers"));
         assert!(fails("-1 200").contains("from 0 on") && fails("NaN 200").contains("from 0 on"));

@@ -1,7 +1,7 @@
 //! # web: sessions, pages and objects as in ns-2
 //!
-//! The web traffic generator of ns-2 (`PagePool/WebTraf`), with which RED-PD and many others were simulated.
-//! Within a page nobody waits: objects are asked for on a clock, whatever the network does.
+//! The web traffic generator of ns-2 (`PagePool/WebTraf`), used in simulations of RED-PD and many others.
+//! Within a page it is open-loop: objects are requested at given times whatever the network does.
 //!
 //! ## Model
 //!

@@ -3,15 +3,15 @@
 //! | module | holds |
 //! |---|---|
 //! | [`tcp`] | [`Tcp`], one endpoint: handshake, sliding window, timers, loss recovery, close |
-//! | [`congestion`] | how much may be in flight: one file for each scheme |
-//! | [`rate`] | the transports that are no TCP: datagrams at a rate that follows what arrives |
-//! | [`profile`] | what an operating system did, as data |
+//! | [`congestion`] | congestion controls, one file each |
+//! | [`rate`] | rate-based transports: unreliable datagrams at a controlled rate |
+//! | [`profile`] | the TCP behaviour of operating systems, as data |
 //! | [`registry`] | the names of all profiles and controls |
-//! | [`segment`] | what two endpoints say to each other |
+//! | [`segment`] | segments and acknowledgements |
 //!
-//! An endpoint is told what happens ([`Tcp::on_segment`], [`Tcp::on_deadline`], [`Tcp::write`],
-//! [`Tcp::close`]) and when, and answers with segments, events, and the next time at which it wants to be
-//! called ([`Tcp::deadline`]). Data is counted, never copied.
+//! The owner of an endpoint passes in events with their times ([`Tcp::on_segment`], [`Tcp::on_deadline`],
+//! [`Tcp::write`], [`Tcp::close`]); the endpoint returns segments, events and its next deadline
+//! ([`Tcp::deadline`]). Data is counted, never copied.
 
 pub mod congestion;
 pub mod profile;

@@ -1,7 +1,7 @@
-//! What an operating system did: every choice an endpoint makes, as data.
+//! TCP profiles: the behaviour of an operating system as data.
 //!
-//! A [`Profile`] is complete; it is made from a named one ([`Profile::named`], [`NAMES`]) and [`Overrides`]
-//! of single fields. One profile serves any number of endpoints.
+//! A complete [`Profile`] is a named one ([`Profile::named`], [`NAMES`]) with [`Overrides`] of single
+//! fields. Any number of endpoints can share a profile.
 
 use aqmkit_base::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
@@ -20,59 +20,60 @@ mod standard;
 pub enum Timer {
     /// Times are exact (RFC 6298 with a clock granularity of zero, or of 1 ms where timestamps measure).
     Exact,
-    /// A tick of this length for all of a host's connections: round trips are measured in ticks, with
-    /// 4.4BSD's integer arithmetic, and a timeout of n ticks comes between n - 1 and n ticks later.
+    /// A timer tick of this length, shared by all connections of a host: round trips are measured in ticks,
+    /// with 4.4BSD's integer arithmetic, and a timeout of n ticks expires n - 1 to n ticks later.
     Tick(Duration),
 }
 
-/// When data that came in order is acknowledged. Data out of order, data that fills a hole, and FINs are
-/// acknowledged at once; so are two full segments, or half of the receive window.
+/// When in-order data is acknowledged. Out-of-order data, data that fills a hole, FINs, two full segments,
+/// and half of the receive window are acknowledged at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum DelayedAck {
-    /// Every segment at once.
+    /// No delay: every segment is acknowledged at once.
     None,
     /// At the next tick of a clock with this period, the same for all of a host's connections: 4.4BSD's
     /// 200 ms fast timer, so 0 to 200 ms later.
     Tick(Duration),
-    /// So long after the first segment that is not acknowledged.
+    /// This long after the first unacknowledged segment.
     After(Duration),
-    /// As Linux does: about twice the time between arrivals, within these limits.
+    /// As in Linux: about twice the time between arrivals, within these limits.
     Adaptive {
-        /// What is waited where data comes fast.
+        /// Minimum delay, for fast arrivals.
         least: Duration,
         /// The longest.
         most: Duration,
     },
 }
 
-/// What makes a sender with SACK take a segment for lost.
+/// The loss detection of a sender with SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LossDetection {
-    /// Three pieces, or more than two full segments, have come from above it (RFC 6675).
+    /// A segment is lost if three discontiguous blocks, or more than two full segments, above it were
+    /// SACKed (RFC 6675).
     #[default]
     Sack,
-    /// Or data has come from more than three full segments above it, whatever lies between (Mathis and
-    /// Mahdavi, Forward Acknowledgment, 1996): for networks that do not reorder.
+    /// Also if data more than three full segments above it was SACKed (Mathis and Mahdavi, Forward
+    /// Acknowledgment, 1996): for networks without reordering.
     Fack,
-    /// What was sent later has come, and a part of a round trip has passed in which it might have followed
-    /// (RFC 8985). Finds lost retransmissions as well.
+    /// A segment is lost if a later one was delivered and the reordering window has passed (RFC 8985). Also
+    /// detects lost retransmissions.
     Rack,
 }
 
-/// How a receiver tells the sender of congestion experienced.
+/// How a receiver feeds back congestion experienced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EcnFeedback {
     /// ECE from a mark until CWR: one signal in a round trip (RFC 3168 section 6.1.3).
     #[default]
     Classic,
-    /// ECE for exactly the segments that were marked (RFC 8257 section 3.2). Negotiated as the classic way is, so
-    /// both ends must be set to it.
+    /// ECE for exactly the marked segments (RFC 8257 section 3.2). Negotiated like classic ECN, so both
+    /// ends must be configured.
     Dctcp,
-    /// A counter of marks in three header bits (RFC 9768), and counters of bytes in an option. Falls back to the classic way where the peer does not
-    /// know it.
+    /// A counter of marks in three header bits (RFC 9768), and counters of bytes in an option. Falls back
+    /// to classic feedback if the peer does not support it.
     Accurate,
 }
 
@@ -83,13 +84,13 @@ pub enum EcnPackets {
     /// New data only (RFC 3168 sections 6.1.1, 6.1.4 and 6.1.5).
     #[default]
     Data,
-    /// All of them, SYNs, pure acknowledgements and retransmissions as well: what Linux does for DCTCP, and the
-    /// experiment that RFC 8311 section 4.3 opens the way to.
+    /// All segments, including SYNs, pure acknowledgements and retransmissions: as Linux does for DCTCP,
+    /// and as RFC 8311 section 4.3 permits as an experiment.
     All,
 }
 
-/// Where the window grows by what an acknowledgement covers (RFC 3465, without its limit) and not by a segment for each
-/// acknowledgement, which is half as fast where they are delayed.
+/// Where the window grows by acknowledged bytes (RFC 3465, without its limit) instead of one segment per
+/// acknowledgement, which is half as fast with delayed acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ByteCounting {
@@ -102,27 +103,29 @@ pub enum ByteCounting {
     Always,
 }
 
-/// How fast recovery may send what replaces what was delivered: proportional rate reduction, or half a window of silence first.
+/// The sending rate during recovery: proportional rate reduction, or no transmissions for half a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RateReduction {
     /// Not in proportion.
     #[default]
     No,
-    /// RFC 6937 with its slow-start reduction bound: below the threshold a segment more than was delivered, always.
+    /// RFC 6937 with its slow-start reduction bound: below the threshold always one segment more than was
+    /// delivered.
     Rfc6937,
-    /// RFC 9937: only for acknowledgements that bring something new in order and tell of no further loss; for the others what was
-    /// delivered. So does Linux since 4.3: otherwise a sender that loses half of what it sends goes on for ever. `RecoverFS` is all that
-    /// was in flight, as Linux has the window before, without what had been SACKed by then.
+    /// RFC 9937: one segment more only for acknowledgements that advance and report no further loss,
+    /// otherwise only what was delivered. Linux 4.3 and later do this too; without it a sender that loses
+    /// half its data never leaves recovery. `RecoverFS` is all data in flight, like the former window in
+    /// Linux, without data SACKed by then.
     Rfc9937,
 }
 
-/// From when on a connection counts as idle.
+/// The start of an idle period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdleSince {
-    /// Since anything was received (4.4BSD's `t_idle`): what is asked for on a connection that was silent is answered with the old
-    /// window.
+    /// Since the last reception (4.4BSD's `t_idle`): the response to a request after an idle period is sent
+    /// with the old window.
     Received,
     /// Since data was last sent (RFC 5681 section 4.1, Linux's `lsndtime`).
     #[default]
@@ -132,14 +135,14 @@ pub enum IdleSince {
 /// Declares [`Profile`] and [`Overrides`] with the same fields.
 macro_rules! profile {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)+) => {
-        /// The choices of a TCP endpoint.
+        /// The parameters of a TCP endpoint.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Profile {
             $($(#[$doc])* pub $field: $type,)+
         }
 
-        /// Changes to a [`Profile`]: the fields that are not left out replace its own.
+        /// Changes to a [`Profile`]: given fields replace its own.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Overrides {
@@ -147,12 +150,12 @@ macro_rules! profile {
         }
 
         impl Overrides {
-            /// The profile with the changes made.
+            /// The changed profile.
             ///
             /// # Errors
-            /// When an endpoint could not work with the result ([`Profile::check`]).
+            /// If the result is invalid ([`Profile::check`]).
             pub fn apply(&self, mut profile: Profile) -> Result<Profile, ProfileError> {
-                // What is said of ECN itself comes after what the control brings along.
+                // Explicit ECN fields override those that the control sets.
                 if let Some(needs) = self.congestion.and_then(Kind::needs_ecn) {
                     profile.ecn = true;
                     (profile.ecn_feedback, profile.ecn_packets) = needs;
@@ -168,7 +171,7 @@ macro_rules! profile {
 }
 
 profile! {
-    /// The congestion control, or the transport in place of TCP.
+    /// The congestion control, or a transport other than TCP.
     congestion: Kind,
     /// The parameters of `cubic`.
     cubic: congestion::cubic::Params,
@@ -188,109 +191,108 @@ profile! {
     header: Bytes,
     /// Initial congestion window in full segments.
     initial_window: u32,
-    /// Whether the acknowledgement of a SYN-ACK opens the window as that of data does, under every control, so that the passive
-    /// end starts with one segment more. BSD did so; RFC 2581 section 3.1 forbids it.
+    /// Whether the acknowledgement of a SYN-ACK opens the window like one of data, under every control, so
+    /// that the passive end starts with one more segment. BSD did this; RFC 2581 section 3.1 forbids it.
     syn_opens_window: bool,
     /// Initial slow-start threshold.
     initial_ssthresh: Bytes,
-    /// The congestion window does not grow beyond this.
+    /// Maximum congestion window.
     cwnd_limit: Bytes,
-    /// Whether what an acknowledgement covers decides how much the window grows. `cubic` and `prague` have rules of their own for
-    /// avoidance, which count bytes.
+    /// Whether the window grows by acknowledged bytes. `cubic` and `prague` have their own rules for
+    /// congestion avoidance, which count bytes.
     byte_counting: ByteCounting,
     /// Whether a window equal to the threshold grows as in slow start (4.4BSD) or as in avoidance.
     slow_start_when_equal: bool,
-    /// Whether to go back to the initial window when nothing is in flight and the connection was idle for a
-    /// retransmission timeout.
+    /// Whether to return to the initial window after an idle period of a retransmission timeout.
     slow_start_after_idle: bool,
-    /// From when on it was idle.
+    /// The start of this idle period.
     idle_since: IdleSince,
-    /// Whether the window grows only while it is what limits: in avoidance where it was full in the last round trip, in slow start
-    /// also where half of it was in flight (RFC 9438 section 5.8, Linux's `tcp_is_cwnd_limited`). Not for controls that pace. Needs
-    /// SACK.
+    /// Congestion window validation: the window grows only while it limits the sender; in avoidance if it
+    /// was full in the last round trip, in slow start also if half of it was in flight (RFC 9438 section
+    /// 5.8, Linux's `tcp_is_cwnd_limited`). Not for controls with pacing. Needs SACK.
     cwnd_validation: bool,
-    /// Bytes that the peer may have in flight towards this endpoint. Its application always reads, so the
-    /// window advertised never changes.
+    /// The advertised receive window, in bytes. It never changes, because the application always reads.
     receive_window: Bytes,
-    /// Whether to use the timestamps option (RFC 7323). The clock ticks with the timer, or every
-    /// millisecond where that is exact.
+    /// Whether to use the timestamps option (RFC 7323). Its clock ticks with the timer, or every
+    /// millisecond for exact timers.
     timestamps: bool,
-    /// Whether to negotiate SACK (RFC 2018). Where both ends do, losses are mended by RFC 6675, whatever the
-    /// congestion control; blocks cost 4 + 8 bytes of header for each. The control `sack` always does.
+    /// Whether to negotiate SACK (RFC 2018). If both ends do, recovery follows RFC 6675 under any
+    /// congestion control; the option takes 4 + 8 bytes per block. The control `sack` always does.
     sack: bool,
-    /// When a segment is lost, where SACK is on. Otherwise the third duplicate acknowledgement says it.
+    /// Loss detection with SACK. Without SACK it is the third duplicate acknowledgement.
     loss_detection: LossDetection,
-    /// Whether the first two duplicate acknowledgements let new data go beyond the window (RFC 3042), and
-    /// with SACK whatever they show to have left the network (RFC 6675 section 5 step 3).
+    /// Limited transmit: the first two duplicate acknowledgements allow new data beyond the window (RFC
+    /// 3042); with SACK, as much data as they show to have left the network (RFC 6675 section 5 step 3).
     limited_transmit: bool,
-    /// Whether fewer duplicates than three are enough where less than four segments are in flight and
-    /// nothing is left to send (RFC 5827). Needs SACK.
+    /// Early retransmit: fewer than three duplicates suffice with less than four segments in flight and no
+    /// new data (RFC 5827). Needs SACK.
     early_retransmit: bool,
-    /// Whether to probe with a segment when no acknowledgement has come for two round trips, well before
-    /// the retransmission timer (RFC 8985 section 7). Needs SACK.
+    /// Tail loss probe: send a segment after two round trips without an acknowledgement, before the
+    /// retransmission timeout (RFC 8985 section 7). Needs SACK.
     tail_loss_probe: bool,
-    /// Whether recovery comes down to the threshold in proportion to what is delivered instead of waiting for half a window. Needs
-    /// SACK.
+    /// Whether recovery reduces the data in flight in proportion to deliveries instead of pausing for half
+    /// a window. Needs SACK.
     rate_reduction: RateReduction,
-    /// Whether a mark brings the window down over the round trip after it, as `rate_reduction` says, and nothing grows until then
-    /// (Linux's `TCP_CA_CWR`). Otherwise the window comes down at once and goes on growing. Needs SACK and a rate reduction.
+    /// Whether a mark reduces the window gradually over the next round trip, by `rate_reduction`, without
+    /// growth in that time (Linux's `TCP_CA_CWR`). Otherwise the window is reduced at once and continues to
+    /// grow. Needs SACK and a rate reduction.
     cwr_state: bool,
-    /// Whether reductions leave whole segments, rounded down, as where the window is counted in segments (Linux).
+    /// Whether reductions round the window down to whole segments, as in Linux.
     whole_segments: bool,
-    /// Whether to report what has come twice (RFC 2883), and to learn from such reports: RACK waits longer for what is late
-    /// (RFC 8985 section 6.2 step 4), and a probe is known to have been needless. Needs SACK.
+    /// Whether to report duplicate data (D-SACK, RFC 2883) and use such reports: RACK widens its reordering
+    /// window (RFC 8985 section 6.2 step 4), and spurious probes are detected. Needs SACK.
     dsack: bool,
-    /// Whether a reduction is taken back when D-SACKs for all that was sent again (RFC 3708) or older timestamps (RFC 3522) show
-    /// that it was needless.
+    /// Whether to undo a reduction if D-SACKs for all retransmissions (RFC 3708) or older timestamps (RFC
+    /// 3522) show that it was spurious.
     undo: bool,
-    /// Whether two new segments show if a timeout was needless (RFC 5682), and it is taken back.
+    /// F-RTO: whether to detect spurious timeouts with two new segments and undo them (RFC 5682).
     frto: bool,
     /// Whether to negotiate ECN.
     ecn: bool,
-    /// The fewest segments that a mark leaves of the window, where the control halves: one in RFC 3168 and in what BSD hosts had, two in
+    /// Minimum window after a mark, in segments, for controls that halve: one in RFC 3168 and BSD, two in
     /// Linux. A window of one segment is not reduced further.
     least_after_mark: u8,
-    /// How congestion experienced is fed back, where ECN is on. A control that needs another way than RFC 3168's
-    /// (`dctcp`, `prague`) brings it along when [`Overrides`] name the control; what they say of ECN itself comes after.
+    /// The ECN feedback. A control that needs other feedback than RFC 3168 (`dctcp`, `prague`) sets it when
+    /// [`Overrides`] select the control; explicit ECN fields take precedence.
     ecn_feedback: EcnFeedback,
     /// Whether accurate feedback also counts bytes, in an option on acknowledgements (RFC 9768 section 3.2.3). 8 to 12 bytes of header.
     ecn_option: bool,
     /// Which segments are ECN-capable, where ECN is on.
     ecn_packets: EcnPackets,
-    /// Whether less than a full segment waits while anything is in flight (RFC 896).
+    /// Nagle's algorithm: a partial segment waits while data is in flight (RFC 896).
     nagle: bool,
-    /// Whether it waits only while another one that was not full is in flight (Minshall's variant of `nagle`, Linux's). Needs SACK.
+    /// Minshall's variant of `nagle`, used by Linux: it waits only while another partial segment is in
+    /// flight. Needs SACK.
     minshall: bool,
     /// When to acknowledge.
     delayed_ack: DelayedAck,
-    /// How many acknowledgements of the start of a connection are not delayed: each segment has its own.
+    /// Number of acknowledgements at the start of a connection that are not delayed.
     quick_acks: u8,
     /// The clock of the retransmission timer.
     timer: Timer,
     /// Retransmission timeout before there is a measurement.
     initial_rto: Duration,
-    /// Least retransmission timeout. With ticks a measurement also asks for three at least.
+    /// Minimum retransmission timeout. With ticks it is also at least three ticks after a measurement.
     min_rto: Duration,
-    /// What the variation of round trips adds to the timeout at least (RFC 6298 section 2.3 has the clock's
-    /// granularity, Linux the least timeout). For exact timers.
+    /// Minimum of the variation term of the timeout (the clock granularity in RFC 6298 section 2.3, the
+    /// minimum timeout in Linux). For exact timers.
     min_variation: Duration,
     /// Largest retransmission timeout, and largest backed-off one.
     max_rto: Duration,
-    /// Whether backoff multiplies the least timeout at least. FreeBSD 2.2 multiplied the estimate, which is
-    /// 0 or 1 tick where round trips are far below a tick: such a connection hardly backs off.
+    /// Whether backoff multiplies at least the minimum timeout. FreeBSD 2.2 multiplied the estimate, which
+    /// is 0 or 1 tick for round trips far below a tick, so such a connection hardly backs off.
     backoff_of_minimum: bool,
-    /// What backoff multiplies the timeout by at most, beside `max_rto`: 64 in BSD and in ns-2.
+    /// Maximum backoff factor, in addition to `max_rto`: 64 in BSD and ns-2.
     max_backoff: u32,
-    /// Timeouts of one segment that are answered with a retransmission; the next one ends the connection.
+    /// Maximum retransmissions of a segment by timeout; the next timeout ends the connection.
     max_retransmits: u8,
-    /// How long to wait after each SYN: one wait for each SYN sent, the connection is given up after the
-    /// last.
+    /// Timeouts of successive SYNs; the connection is given up after the last.
     syn: Vec<Duration>,
     /// The same for SYN-ACKs.
     syn_ack: Vec<Duration>,
 }
 
-/// A profile that no endpoint can work with.
+/// An invalid profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {got}, but {must}")]
 pub struct ProfileError {
@@ -321,10 +323,10 @@ impl Profile {
         }
     }
 
-    /// Whether an endpoint can work with it.
+    /// Checks the profile.
     ///
     /// # Errors
-    /// Names the first field that cannot be what it is.
+    /// Names the first invalid field.
     pub fn check(&self) -> Result<(), ProfileError> {
         let err = |field, got: String, must| Err(ProfileError { field, got, must });
         let short = Bytes(u64::from(u32::MAX));
@@ -335,13 +337,13 @@ impl Profile {
             return err("receive_window", self.receive_window.to_string(), "it must be from 1 byte to 4 GiB");
         }
         if self.max_backoff == 0 {
-            return err("max_backoff", "0".to_owned(), "it multiplies the timeout: 1 is no backoff");
+            return err("max_backoff", "0".to_owned(), "it multiplies the timeout; 1 means no backoff");
         }
         if self.initial_window == 0 {
-            return err("initial_window", "0".to_owned(), "nothing could be sent");
+            return err("initial_window", "0".to_owned(), "it must be above zero");
         }
         if self.least_after_mark == 0 {
-            return err("least_after_mark", "0".to_owned(), "a marked flow could never send again");
+            return err("least_after_mark", "0".to_owned(), "it must be at least one segment");
         }
         if self.cwnd_limit < self.mss {
             return err("cwnd_limit", self.cwnd_limit.to_string(), "it must be at least one segment");
@@ -354,7 +356,7 @@ impl Profile {
         }
         for (field, waits) in [("syn", &self.syn), ("syn_ack", &self.syn_ack)] {
             if waits.is_empty() || waits.len() > 255 || waits.iter().any(|w| w.is_zero()) {
-                return err(field, format!("{waits:?}"), "it needs from 1 to 255 waits, and none of zero");
+                return err(field, format!("{waits:?}"), "it needs from 1 to 255 waits above zero");
             }
         }
         self.cubic.check()?;
@@ -364,11 +366,11 @@ impl Profile {
         self.scp.check()?;
         self.lda.check()?;
         match (self.timer, self.delayed_ack) {
-            (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "a tick has a length"),
+            (Timer::Tick(Duration::ZERO), _) => err("timer", "0s".to_owned(), "the tick must be above zero"),
             (_, DelayedAck::Adaptive { least, most }) if least.is_zero() || least > most => {
-                err("delayed_ack", format!("{least} to {most}"), "least must be above zero and at most most")
+                err("delayed_ack", format!("{least} to {most}"), "least must be above zero and at most `most`")
             }
-            (_, DelayedAck::Tick(Duration::ZERO)) => err("delayed_ack", "0s".to_owned(), "a tick has a length"),
+            (_, DelayedAck::Tick(Duration::ZERO)) => err("delayed_ack", "0s".to_owned(), "the tick must be above zero"),
             _ => Ok(()),
         }
     }

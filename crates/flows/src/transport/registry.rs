@@ -5,8 +5,8 @@ use aqmkit_base::page::Entry;
 
 /// The profiles, each with what it is in one line.
 const PROFILES: &[(&str, &str)] = &[
-    ("bsd44", "4.4BSD as Parris 2001 describes it: Reno, 16 KB windows, ticks of 500 ms"),
-    ("freebsd22", "FreeBSD 2.2.8 as its source has it"),
+    ("bsd44", "4.4BSD as in Parris 2001: Reno, 16 KB windows, ticks of 500 ms"),
+    ("freebsd22", "FreeBSD 2.2.8 as in its source code"),
     ("freebsd45", "FreeBSD 4.5: NewReno, ticks of 10 ms"),
     ("linux-3.18", "Linux 3.18: CUBIC, SACK with forward acknowledgement, tail loss probes"),
     ("linux-6", "Linux 6: CUBIC, RACK and tail loss probes"),

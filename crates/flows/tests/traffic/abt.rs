@@ -111,7 +111,7 @@ fn wrong_parameters_and_files_are_named() {
     assert!(wrong(r#"{"scale": 0}"#).starts_with("scale = 0"));
     let given = spec("abt", r#"{"vectors": "x.cvec"}"#);
     assert_eq!(given.files(), ["x.cvec"]);
-    assert!(given.prepare(&[]).is_err_and(|e| e.to_string().contains("1 must be read")));
+    assert!(given.prepare(&[]).is_err_and(|e| e.to_string().contains("1 must be loaded first")));
     assert!(given.prepare(&["nonsense".into()]).is_err_and(|e| e.to_string().starts_with("x.cvec line 1")));
 }
 
@@ -150,8 +150,8 @@ fn drawn_blocks_come_more_than_once_or_not_at_all() {
     assert!(drawn.iter().all(|d| d.len() == 20 && d.iter().zip(0..).all(|(s, n)| s.0 == n)));
     let blocks = |d: &Vec<(u64, u64)>| d.chunks(5).map(|b| b[0].1 / 5).collect::<std::collections::BTreeSet<_>>().len();
     assert!(drawn.iter().any(|d| blocks(d) < 4));
-    assert!(spec("abt", r#"{"block": "5s"}"#).check().is_err_and(|e| e.to_string().contains("name one in vectors")));
+    assert!(spec("abt", r#"{"block": "5s"}"#).check().is_err_and(|e| e.to_string().contains("give one in vectors")));
     assert!(spec("abt", r#"{"vectors": "x", "block": "0s"}"#).check().is_err());
     let many = spec("abt", r#"{"vectors": "x", "block": "1ms"}"#).prepare(&["S 3600000000 1 0 0\nI 0 0 300\n".into()]);
-    assert!(many.is_err_and(|e| e.to_string().contains("1000000 blocks at most")));
+    assert!(many.is_err_and(|e| e.to_string().contains("at most 1000000 blocks")));
 }

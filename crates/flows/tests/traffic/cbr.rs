@@ -44,14 +44,14 @@ fn intervals_are_kept_and_jitter_has_bounds() {
 #[test]
 fn values_that_cannot_be_are_refused() {
     let check = |kind: &str, json: &str| spec(kind, json).check().unwrap_err().to_string();
-    assert_eq!(check("cbr", r#"{"packet": "28b"}"#), "packet = 28b cannot be: it must be from 29b to 65535b");
+    assert_eq!(check("cbr", r#"{"packet": "28b"}"#), "packet = 28b is not valid: it must be from 29b to 65535b");
     assert!(check("cbr", r#"{"rate": "1mbit", "interval": "1ms"}"#).contains("either rate or interval"));
     assert!(check("cbr", r#"{"rate": "0bit"}"#).contains("above zero"));
     assert!(check("cbr", r#"{"interval": "0s"}"#).contains("interval"));
     assert!(check("cbr", r#"{"jitter": 1.5}"#).starts_with("jitter = 1.5"));
     assert!(check("ramp", r#"{"points": []}"#).starts_with("points"));
     let back = check("ramp", r#"{"points": [["9s", "1mbit"], ["8s", "1mbit"]]}"#);
-    assert_eq!(back, "points[1] = 8s cannot be: it must not be before the point in front of it, 9s");
+    assert_eq!(back, "points[1] = 8s is not valid: it must not be before the previous point, 9s");
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn the_same_seed_asks_for_the_same() {
 fn data_files_are_named_and_read() {
     let with = spec("http-mah", r#"{"data": "mah/"}"#);
     assert_eq!(with.files()[0], "mah/HttpRequestLength.cdf");
-    assert!(with.prepare(&[]).is_err_and(|e| e.to_string().contains("5 must be read")));
+    assert!(with.prepare(&[]).is_err_and(|e| e.to_string().contains("5 must be loaded first")));
     let texts: Vec<Data> = (0..5).map(|_| "2 1 0.5\n5 1 1.0\n".into()).collect();
     assert!(with.prepare(&texts).is_ok());
     let check = |json: &str| spec("http-mah", json).check().unwrap_err().to_string();

@@ -90,13 +90,13 @@ fn prefixes_choose_packets_and_leave_their_times() {
 #[test]
 fn what_cannot_be_sent_is_refused() {
     let refused = |json: &str, lines: &[Line]| prepare(json, lines).err().unwrap().to_string();
-    assert!(refused("{}", &LINES).contains("name a capture"));
+    assert!(refused("{}", &LINES).contains("give a capture"));
     let from = refused(r#"{"file": "a.pcap", "from": "10.0.0.0/33"}"#, &LINES);
     assert!(from.starts_with("from = ") && from.contains("2001:db8::/32"), "{from}");
     let none = refused(r#"{"file": "a.pcap", "to": "10.9.0.0/16"}"#, &LINES);
     assert!(none.contains("its first goes from 10.0.0.1 to 10.0.0.2"), "{none}");
     assert!(refused(r#"{"file": "a.pcap"}"#, &[]).contains("must hold IP packets"));
     assert!(refused(r#"{"file": "a.pcap", "speed": 0}"#, &LINES).starts_with("speed = 0"));
-    assert!(refused(r#"{"file": "a.pcap", "loop": true}"#, &LINES[..1]).contains("packets at two times"));
+    assert!(refused(r#"{"file": "a.pcap", "loop": true}"#, &LINES[..1]).contains("packets at two different times"));
     assert!(spec("pcap", r#"{"file": "a.pcap"}"#).prepare(&["text".into()]).is_err_and(|e| e.want.contains("capture")));
 }

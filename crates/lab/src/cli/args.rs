@@ -1,4 +1,4 @@
-//! The command line: what can be written, and its help.
+//! The command-line arguments and their help.
 
 pub mod wire;
 
@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::experiment;
 
-/// A laboratory for active queue management: simulate, compare, reproduce.
+/// Active queue management: simulate, compare, reproduce.
 #[derive(Debug, Parser)]
 #[command(name = "aqmkit", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "Examples:
@@ -21,16 +21,16 @@ use crate::experiment;
   aqmkit describe red
 
 Rates, times and sizes take units as in tc: 10mbit, 30ms, 1500b.
-Exit codes: 0 good; 1 a run failed, or with reproduce a published value was missed; 2 wrong usage or a wrong file;
+Exit codes: 0 success; 1 a run failed, or with reproduce a published value was missed; 2 wrong usage or a wrong file;
 3 the environment lacks something; 130 stopped with Ctrl-C.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Say only what was asked for: no progress, no notes.
+    /// Print results only: no progress, no notes.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Tell of every run as it ends.
+    /// Report every run when it ends.
     #[arg(short, long, global = true)]
     pub verbose: bool,
 }
@@ -40,29 +40,29 @@ pub struct Cli {
 pub enum Command {
     /// List disciplines, transports, traffic models, experiments
     List(List),
-    /// Show what something is, its parameters, units, defaults and reference
+    /// Describe an entry: parameters, units, defaults and reference
     Describe(Describe),
-    /// Compare disciplines on one link with the traffic of your choice
+    /// Compare disciplines on one link with chosen traffic
     Compare(Box<Compare>),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
     /// Find the populations that offer the loads of an experiment
     Calibrate(Calibrate),
-    /// Show published values beside measured ones, with a verdict for each
+    /// Compare measured with published values, with a verdict for each
     Reproduce(Reproduce),
-    /// Count the verdicts that are kept beside the experiments, and write them into documents
+    /// Count the verdicts stored beside the experiments, and write them into documents
     Scoreboard(Scoreboard),
-    /// Run a command behind a live bottleneck: real packets, the kernel's own TCP
+    /// Run a command behind a live bottleneck, with real packets and the kernel's TCP
     Link(Box<Link>),
-    /// Say what this machine can do on live traffic, and how running links fare
+    /// Report what this machine supports for live traffic, and the state of running links
     Doctor(Doctor),
-    /// Replay a capture through a discipline: fates, delays and marks of real packets
+    /// Replay a capture through a discipline: fate, delay and marks of each packet
     Replay(Box<wire::Replay>),
-    /// Manage the queue of a real link: a bump in the wire between two interfaces
+    /// Manage the queue of a real link: a transparent bridge between two interfaces
     Bridge(Box<wire::Bridge>),
     /// Show and change bridges and links while they run
     Ctl(wire::Ctl),
-    /// Build the HTML report of a directory of results again
+    /// Rebuild the HTML report of a directory of results
     Report(Report),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)
     Bench(Bench),
@@ -72,7 +72,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  aqmkit list\n  aqmkit list disciplines --json")]
 pub struct List {
-    /// What to list; everything where it is left out
+    /// What to list (default: everything)
     pub what: Option<Catalogue>,
     /// Print JSON
     #[arg(long)]
@@ -84,11 +84,11 @@ pub struct List {
 pub enum Catalogue {
     /// Queue disciplines.
     Disciplines,
-    /// How TCP endpoints behave.
+    /// TCP profiles.
     Transports,
-    /// What applications want.
+    /// Traffic models.
     Traffic,
-    /// Experiments that can be run by id.
+    /// Experiments with an id.
     Experiments,
 }
 
@@ -101,7 +101,7 @@ pub enum Catalogue {
 pub struct Describe {
     /// A discipline, a traffic model, a transport, a formula or an experiment
     pub name: String,
-    /// The link whose rate parameters are derived from
+    /// Rate of the link, from which parameters are derived
     #[arg(long, default_value = "10mbit", value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
     /// Change a parameter
@@ -125,16 +125,16 @@ pub struct Compare {
     /// Rate of the link
     #[arg(long, default_value = "10mbit", value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
-    /// Round trip without queues
+    /// Round-trip time without queueing
     #[arg(long, default_value = "50ms", value_parser = parse_duration, allow_hyphen_values = true)]
     pub rtt: Duration,
-    /// Endless TCP transfers (20 where no traffic at all is asked for)
+    /// Endless TCP transfers (default 20 if no other traffic is given)
     #[arg(long, value_name = "FLOWS")]
     pub bulk: Option<u32>,
-    /// Web users that offer this fraction of the link's rate
+    /// Web users with this offered load, as a fraction of the link's rate
     #[arg(long, value_name = "FRACTION")]
     pub http: Option<f64>,
-    /// A stream of datagrams of this rate that answers to nothing
+    /// An unresponsive UDP flow of this rate
     #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
     pub cbr: Option<BitRate>,
     /// MPEG video streams
@@ -146,10 +146,10 @@ pub struct Compare {
     /// Measured time
     #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Duration,
-    /// Time before that, not measured
+    /// Time before the measurement
     #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub warmup: Duration,
-    /// What every queue may hold: 100 (packets) or 90kb
+    /// Capacity of every queue: 100 (packets) or 90kb
     #[arg(long, value_parser = parse_amount)]
     pub limit: Option<Amount>,
     /// How TCP endpoints behave
@@ -169,13 +169,13 @@ pub struct How {
     /// Runs of every combination, each with its own seed
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
-    /// Runs at a time; all cores where it is left out
+    /// Parallel runs (default: all cores)
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Where results go
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print results.json in place of tables
+    /// Print results.json instead of tables
     #[arg(long)]
     pub json: bool,
 }
@@ -189,20 +189,20 @@ pub struct How {
   aqmkit run live/agree --live
   aqmkit run cbt/blast --scale quick --set aqm=red --pcap red.pcap
 
-Finished runs are kept: the same command goes on where it was stopped.")]
+Finished runs are kept: after an interruption the same command resumes.")]
 pub struct Run {
     /// An id such as cbt/blast, or a file
     pub experiment: String,
     /// Change a value by its path
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// As published, or shortened
+    /// Full (as published) or quick (shortened)
     #[arg(long, default_value = "full")]
     pub scale: Scale,
-    /// Run it on a live link too, with the kernel's own TCP in real time, and compare
+    /// Also run it on a live link with the kernel's TCP, in real time, and compare
     #[arg(long)]
     pub live: bool,
-    /// Also write the packets of the first run at the measured link; --set aqm=red makes it that of red
+    /// Also write a capture of the first run at the measured link (select a run with --set aqm=red)
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
     /// How to run
@@ -210,7 +210,7 @@ pub struct Run {
     pub how: How,
 }
 
-/// As published, or shortened.
+/// Full (as published) or quick (shortened).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scale {
     /// Shortened.
@@ -234,18 +234,18 @@ impl From<Scale> for experiment::Scale {
   aqmkit calibrate my.toml
   aqmkit calibrate my.toml --set traffic.web.load=98%
 
-A load is what a population would put on the link if nothing were congested: its share of the link's rate, or a
-rate. `aqmkit run` finds populations by itself and keeps what it found.")]
+A load is the throughput of a population on the link without congestion: a percentage of the link's rate, or a
+rate. `aqmkit run` calibrates populations automatically and stores them.")]
 pub struct Calibrate {
     /// An id such as cbt/blast, or a file
     pub experiment: String,
     /// Change a value by its path
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// As published, or shortened
+    /// Full (as published) or quick (shortened)
     #[arg(long, default_value = "full")]
     pub scale: Scale,
-    /// Trials at a time; all cores where it is left out
+    /// Parallel runs (default: all cores)
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Where results go
@@ -259,37 +259,37 @@ pub struct Calibrate {
 /// `reproduce`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  aqmkit reproduce                       everything, shortened
-  aqmkit reproduce cbt/blast             one experiment as published
+  aqmkit reproduce                       everything at quick scale
+  aqmkit reproduce cbt/blast             one experiment at full scale
   aqmkit reproduce cbt/blast --scale quick
   aqmkit reproduce dualq                 a study
-  aqmkit reproduce --null                the null test: which claims are met without the scheme too
+  aqmkit reproduce --null                the null test: claims that are also met without the scheme
   aqmkit reproduce --live                the experiments of live/, simulated and over the kernel's TCP (root)")]
 pub struct Reproduce {
-    /// Experiments, or studies with all of theirs; all of them, shortened, where none is named
+    /// Experiments or studies (default: all, at quick scale)
     pub ids: Vec<String>,
-    /// Run them on a live link too, and say where both agree; those of live/ where none is named
+    /// Also run them on a live link and compare (default: the experiments of live/)
     #[arg(long)]
     pub live: bool,
-    /// The null test: judge every measured claim once more with its scheme replaced by drop-tail or switched off, shortened
+    /// The null test, at quick scale: judge every measured claim with its scheme replaced by drop-tail or switched off
     #[arg(long, conflicts_with_all = ["live", "scale"])]
     pub null: bool,
-    /// Keep the verdicts (with --null, its outcomes) in this directory of experiments, for documents and later verdicts
+    /// Store the verdicts (with --null, its outcomes) in this directory of experiments
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     pub record: Option<PathBuf>,
-    /// With --null: fail where an outcome is not the one that is kept
+    /// With --null: fail if an outcome differs from the stored one
     #[arg(long, requires = "null", conflicts_with = "record")]
     pub check: bool,
-    /// As published, or shortened
+    /// Full (as published) or quick (shortened)
     #[arg(long)]
     pub scale: Option<Scale>,
-    /// Runs at a time; all cores where it is left out
+    /// Parallel runs (default: all cores)
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Where results go, a directory for each experiment
+    /// Output directory, with a subdirectory for each experiment
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub out: PathBuf,
-    /// Print JSON: every published value with what was measured
+    /// Print JSON: every published value with its measured value
     #[arg(long)]
     pub json: bool,
 }
@@ -302,15 +302,15 @@ pub struct Reproduce {
   aqmkit scoreboard --update README.md experiments/*/README.md
   aqmkit scoreboard --check README.md
 
-A document says with <!-- numbers: WHAT --> and <!-- end --> where numbers go: docs/experiment-format.md, \"Kept verdicts\".")]
+<!-- numbers: WHAT --> and <!-- end --> in a document enclose the numbers: docs/experiment-format.md, \"Kept verdicts\".")]
 pub struct Scoreboard {
-    /// As published, or shortened
+    /// Full (as published) or quick (shortened)
     #[arg(long, default_value = "quick")]
     pub scale: Scale,
-    /// Write the numbers of these documents anew
+    /// Update the numbers of these documents
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "check")]
     pub update: Vec<PathBuf>,
-    /// Fail where a number of these documents is not what is kept
+    /// Fail if a number of these documents differs from the stored one
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub check: Vec<PathBuf>,
     /// Print JSON
@@ -330,13 +330,13 @@ pub struct Report {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  aqmkit bench\n  aqmkit bench --flows 1,1000,1000000\n  aqmkit bench --json")]
 pub struct Bench {
-    /// Simulated time of the engine's scenario
+    /// Simulated time of the engine benchmark
     #[arg(long, default_value = "100s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Duration,
     /// Packets through each discipline
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub packets: u64,
-    /// Flows that they belong to; several numbers give a table
+    /// Number of flows; several numbers give a table
     #[arg(long, value_name = "N,…", default_value = "1000", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
     pub flows: Vec<u64>,
     /// Print JSON
@@ -351,9 +351,9 @@ pub struct Bench {
   aqmkit link --rate 10mbit --delay 20ms --aqm codel:target=5ms --up-rate 1mbit -- ping -c 5 198.18.0.1
   aqmkit link --cleanup
 
-The command runs in the client's network namespace, what --server names in the server's, whose address is in
+The command runs in the client's network namespace, that of --server in the server's, whose address is in
 $AQMKIT_BASE (198.18.0.1; fd61:716d:6b69::1 in $AQMKIT_BASE6). Down is from the server to the client. The exit code
-is that of the command; 1 where the machine could not keep up. docs/guide/live.md has more.")]
+is that of the command; 1 if the machine could not keep up. docs/guide/live.md has more.")]
 pub struct Link {
     /// Rate of both directions
     #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
@@ -382,7 +382,7 @@ pub struct Link {
     /// Discipline from the client to the server
     #[arg(long, value_name = "AQM")]
     pub up_aqm: Option<String>,
-    /// A trace of delivery opportunities in mahimahi's format, in place of both rates
+    /// A mahimahi trace of delivery opportunities, instead of both rates
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     pub trace: Option<PathBuf>,
     /// The same for the direction from the server to the client
@@ -394,37 +394,37 @@ pub struct Link {
     /// Congestion control of every connection: cubic, reno, bbr …
     #[arg(long)]
     pub cc: Option<String>,
-    /// Let TCP use ECN at both ends
+    /// Enable ECN for TCP at both ends
     #[arg(long, conflicts_with = "no_ecn")]
     pub ecn: bool,
-    /// Let TCP not use ECN
+    /// Disable ECN for TCP
     #[arg(long)]
     pub no_ecn: bool,
-    /// A command for the server's side; it is ended with the link
+    /// A command for the server's namespace, ended with the link
     #[arg(long, value_name = "COMMAND")]
     pub server: Vec<String>,
-    /// A traffic class and what belongs to it: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
+    /// A traffic class and its rules: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
     pub class: Vec<String>,
-    /// Bytes of framing that each packet takes beyond its own length
+    /// Framing per packet, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub overhead: u32,
-    /// Largest packet; below 1280, the least that IPv6 lives with (RFC 8200), there is only IPv4
+    /// Largest packet; below 1280, the minimum of IPv6 (RFC 8200), the link is IPv4 only
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_535))]
     pub mtu: u32,
     /// Seed of the disciplines' random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Show once a second how the link fares
+    /// Print statistics every second
     #[arg(long)]
     pub watch: bool,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Write the summary as JSON into this file too
+    /// Also write the summary as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// End and put back what links and bridges that were killed have left behind, and nothing else
+    /// Only clean up after killed links and bridges
     #[arg(long, exclusive = true)]
     pub cleanup: bool,
     /// The command, after --

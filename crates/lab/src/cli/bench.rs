@@ -41,7 +41,6 @@ flows = 50
 stagger = "1s"
 "#;
 
-/// Speed of the engine.
 #[derive(Clone, Debug, Serialize)]
 struct EngineSpeed {
     scenario: &'static str,
@@ -51,7 +50,6 @@ struct EngineSpeed {
     packets_per_cpu_s: f64,
 }
 
-/// Speed of a discipline.
 #[derive(Clone, Debug, Serialize)]
 struct DisciplineSpeed {
     name: &'static str,
@@ -78,8 +76,8 @@ impl DisciplineSpeed {
 /// When there are more flows than packets, or the scenario cannot be run.
 pub fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
     if let Some(flows) = args.flows.iter().find(|flows| **flows > args.packets) {
-        let what = format!("{} packets do not make {} flows", thousands(args.packets), thousands(*flows));
-        return wrong(what, "write fewer --flows or more --packets");
+        let what = format!("{} packets are too few for {} flows", thousands(args.packets), thousands(*flows));
+        return wrong(what, "use fewer --flows or more --packets");
     }
     let tell = |text: &str| {
         if talk != Talk::Quiet {

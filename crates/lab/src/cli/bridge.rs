@@ -51,7 +51,7 @@ pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     let control = bridge.control();
     let _socket = ctl::serve(&directory, control.clone()).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::Problem(
-            crate::experiment::Problem::new(format!("something called {} runs already", args.name))
+            crate::experiment::Problem::new(format!("a bridge or link named {} is already running", args.name))
                 .right("give this one another name with --name"),
         ),
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
@@ -117,7 +117,7 @@ fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), F
     match cleanup::bridge_at(directory, place, interfaces) {
         None => Ok(()),
         Some((interface, other)) => wrong(
-            format!("{interface} is bridged already, by {} (process {})", other.name(), other.pid),
+            format!("{interface} already belongs to bridge {} (process {})", other.name(), other.pid),
             "end that bridge first, or name other interfaces",
         ),
     }
@@ -125,15 +125,15 @@ fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), F
 
 fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
     let (Some(first), Some(second), Some(rate)) = (&args.first, &args.second, args.rate) else {
-        return wrong("there is nothing to bridge", "name two interfaces and a --rate");
+        return wrong("no interfaces given", "give two interfaces and a --rate");
     };
     if first == second {
-        return wrong(format!("{first} is both ends of the bridge"), "name two interfaces");
+        return wrong(format!("both interfaces are {first}"), "give two interfaces");
     }
     if !name_is_usable(&args.name) {
         return wrong(
-            format!("{:?} is no name for a bridge", args.name),
-            "use letters, digits, - and _, at most 32 of them",
+            format!("{:?} is not a valid name for a bridge", args.name),
+            "use at most 32 letters, digits, - and _",
         );
     }
     let forth = queue::setup("forth", rate, &args.queue.aqm, &args.queue)?;
@@ -168,7 +168,7 @@ fn exist(interfaces: &[String; 2]) -> Result<(), Failure> {
             let near = closest(name, known.iter().map(String::as_str));
             let near = near.map(|n| format!("did you mean {n}? ")).unwrap_or_default();
             return wrong(
-                format!("there is no interface called {name}"),
+                format!("there is no interface {name}"),
                 format!("{near}This machine has {}", known.join(", ")),
             );
         }
@@ -226,23 +226,23 @@ impl Told<'_> {
         if let Some(late) = self.measured.late.summary() {
             let us = |ms: f64| crate::report::format::fixed(ms * 1000.0, 0);
             text.push_str(&format!(
-                "\nPackets were handed on late by {} µs (median), {} µs (99 %), {} µs (most)\n",
+                "\nLateness of departures: {} µs (median), {} µs (99 %), {} µs (max)\n",
                 us(late.p50),
                 us(late.p99),
                 us(late.max)
             ));
         }
         if self.report.refused > 0 {
-            text.push_str(&format!(
-                "note: {} frames were not taken by the interface they should leave by\n",
-                self.report.refused
-            ));
+            text.push_str(&format!("note: {} frames were refused by the outgoing interface\n", self.report.refused));
         }
         for (name, _, counts) in self.interfaces.iter().flatten() {
             let notes = [
-                (counts.overrun, "frames were dropped by the kernel: this machine is too slow for them"),
-                (counts.too_long, "frames were longer than the MTU: ethtool -K the sender tso off gso off"),
-                (counts.vanished, "times it went away"),
+                (counts.overrun, "frames were dropped by the kernel: this machine is too slow"),
+                (
+                    counts.too_long,
+                    "frames were longer than the MTU: run ethtool -K DEVICE tso off gso off on the sender",
+                ),
+                (counts.vanished, "times the interface disappeared"),
             ];
             for (n, what) in notes.into_iter().filter(|(n, _)| *n > 0) {
                 text.push_str(&format!("note: {name}: {n} {what}\n"));

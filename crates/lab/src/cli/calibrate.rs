@@ -23,7 +23,7 @@ pub fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failure> {
     let exp = Experiment::load(&args.experiment, &overrides)?;
     if exp.sought()?.is_empty() {
         return wrong(
-            format!("no traffic of {} has a load", exp.id),
+            format!("no traffic of {} has a `load`", exp.id),
             "write load = \"98%\" in a [[traffic]], or --set traffic.NAME.load=98%",
         );
     }

@@ -13,6 +13,7 @@ use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
 use super::say;
 use crate::experiment::{Experiment, Overrides, Problem};
+use crate::export::put;
 use crate::near::closest;
 use crate::results::{Entry, Results};
 use crate::run;
@@ -30,7 +31,7 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let exp = Experiment::parse("compare", &text, &overrides).map_err(|problem| blamed(problem, args))?;
     let dir = directory(args.how.out.as_deref(), "compare");
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
-    std::fs::write(dir.join("experiment.toml"), text)?;
+    put(&dir.join("experiment.toml"), &text)?;
     if let Some(warning) = idle(&performed.results) {
         say::tell(&format!("warning: {warning}"));
     }
@@ -70,8 +71,9 @@ pub fn idle(results: &Results) -> Option<String> {
     let first = idle.first()?;
     let which = if idle.len() == 1 { (*first).to_owned() } else { format!("{first} and {} more", idle.len() - 1) };
     Some(format!(
-        "no packet passed in the measured time of {} of {} runs ({which}): their numbers say nothing. Traffic may start \
-         later than that (bulk flows at random within 10 s), or all of it was dropped; try a longer warmup or duration",
+        "no packet passed in the measured time of {} of {} runs ({which}): their results are meaningless. Traffic \
+         may have started later (bulk flows start at random within 10 s), or all packets were dropped; try a longer \
+         warmup or duration",
         idle.len(),
         all.len()
     ))
@@ -97,8 +99,8 @@ fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
 fn experiment(disciplines: &[String], args: &args::Compare) -> Result<Table, Failure> {
     if let Some((_, twice)) = disciplines.iter().enumerate().find(|(i, d)| disciplines[..*i].contains(d)) {
         return wrong(
-            format!("{twice} is there twice"),
-            format!("name it once, or with other parameters: {twice}:limit=50"),
+            format!("{twice} is given twice"),
+            format!("give it once, or with different parameters: {twice}:limit=50"),
         );
     }
     if let Some(name) = args.transport.as_deref().filter(|name| Profile::named(name).is_none()) {
@@ -158,15 +160,12 @@ pub(super) fn written(text: &str) -> Result<(&str, Table), Failure> {
         let names = || registry::ALL.iter().map(|e| e.name);
         let known = names().collect::<Vec<_>>().join(", ");
         let near = closest(name, names()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
-        return wrong(format!("no discipline is called {name:?}"), format!("{near}Known are {known}"));
+        return wrong(format!("there is no discipline {name:?}"), format!("{near}Known are {known}"));
     }
     let mut entry = Table::new();
     for parameter in split(parameters) {
         let Some((key, value)) = parameter.split_once('=') else {
-            return wrong(
-                format!("{parameter:?} in {text:?} sets nothing"),
-                format!("write it as in {name}:limit=100"),
-            );
+            return wrong(format!("{parameter:?} in {text:?} has no value"), format!("for example {name}:limit=100"));
         };
         entry.insert(key.trim().to_owned(), literal(value.trim()));
     }
@@ -287,9 +286,9 @@ mod tests {
     fn wrong_arguments_are_named() {
         let text = |line| written(line).unwrap_err().text().unwrap_or_default();
         assert!(text("rde").contains("did you mean red?"));
-        assert!(text("red:min").contains("sets nothing"));
+        assert!(text("red:min").contains("has no value"));
         assert!(text("red --http 90").contains("not a load"));
-        assert!(text("red red").contains("red is there twice"));
+        assert!(text("red red").contains("red is given twice"));
         assert!(text("red --transport cubic").contains("transport.congestion=cubic"));
         assert!(text("red --transport bsd4").contains("did you mean bsd44?"));
     }

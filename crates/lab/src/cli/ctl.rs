@@ -28,10 +28,10 @@ pub fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
         CtlCommand::Set { parameters, direction, rate } => {
             let parameters = written(parameters)?;
             if rate.is_some_and(|rate| rate == BitRate::default()) {
-                return wrong("the rate cannot be 0bit", "it must be above zero, such as 20mbit");
+                return wrong("the rate cannot be 0bit", "it must be above zero, for example 20mbit");
             }
             if parameters.is_empty() && rate.is_none() {
-                return wrong("nothing is set", "write a name and a value, such as target=10ms, or --rate 20mbit");
+                return wrong("nothing is set", "give a name and a value, for example target=10ms, or --rate 20mbit");
             }
             let change = Change { direction: direction.clone(), rate_bps: rate.map(BitRate::as_bps), parameters };
             let client = client(args)?;
@@ -61,7 +61,7 @@ fn not_running(what: &str) -> Failure {
     let names = ctl::running(&ctl::directory());
     let right = match names.is_empty() {
         true => "start a bridge or a link first: aqmkit bridge --help, aqmkit link --help".to_owned(),
-        false => format!("choose with --to: {}", names.join(", ")),
+        false => format!("select one with --to: {}", names.join(", ")),
     };
     Failure::Problem(crate::experiment::Problem::new(what.to_owned()).right(right))
 }

@@ -54,7 +54,7 @@ pub(super) fn settings(set: &[String]) -> Result<toml::Table, Failure> {
     let mut table = toml::Table::new();
     for text in set {
         let Some((name, value)) = text.split_once('=') else {
-            return wrong(format!("{text:?} sets nothing"), "write a name and a value, such as min=5");
+            return wrong(format!("{text:?} sets nothing"), "give a name and a value, for example min=5");
         };
         table.insert(name.trim().to_owned(), literal(value.trim()));
     }
@@ -69,7 +69,7 @@ pub(super) fn literal(text: &str) -> toml::Value {
 
 fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<String, Failure> {
     if args.rate.as_bps() == 0 {
-        return wrong("a link of 0bit sends nothing", "write a rate such as --rate 10mbit");
+        return wrong("the rate cannot be 0bit", "for example --rate 10mbit");
     }
     let page = render(&entry.page(), width());
     let table = settings(&args.set)?;

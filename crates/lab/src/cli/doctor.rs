@@ -40,7 +40,7 @@ pub fn doctor(args: &args::Doctor) -> Result<(), Failure> {
 
 /// A leftover, and what ends it.
 pub(super) fn to_clean(left: &str) -> String {
-    format!("{left}; aqmkit link --cleanup puts that right")
+    format!("{left}; aqmkit link --cleanup cleans up")
 }
 
 fn lacks(checks: &[Check], name: &str) -> bool {

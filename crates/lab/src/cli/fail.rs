@@ -1,12 +1,14 @@
 //! How the command ends when it does not end well.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 #[cfg(live)]
 use aqmkit_live::LiveError;
 
 use crate::experiment::Problem;
 use crate::export::ExportError;
+use crate::full;
 use crate::store::StoreError;
 
 /// Why the command ends without success.
@@ -35,6 +37,20 @@ impl Failure {
             Failure::Command(code) => *code,
             Failure::Stopped(_) => 130,
         }
+    }
+
+    /// A file that does not fit on its disk: why, and what to do.
+    pub(super) fn without_room(path: &Path, why: &str, right: &str) -> Failure {
+        Failure::Environment(format!("{} cannot be written: {why}\n  {right}", path.display()))
+    }
+
+    /// A file that cannot be written: what to do where its disk is full, and what would be right otherwise.
+    pub(super) fn unwritten(error: &ExportError, if_full: &str, right: &str) -> Failure {
+        let (path, why) = (&error.path, full::reason(&error.cause));
+        if error.is_for_want_of_room() {
+            return Failure::without_room(path, &why, if_full);
+        }
+        Failure::Problem(Problem::new(format!("{} cannot be written: {why}", path.display())).right(right))
     }
 
     /// What to tell, if it was not told yet.
@@ -66,23 +82,30 @@ impl From<Problem> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let right = match error {
-            StoreError::Unwritable { .. } => "choose another directory with --out",
-            StoreError::Unreadable { .. } => "name a directory in which aqmkit left results",
-        };
-        Failure::Problem(Problem::new(error.to_string()).right(right))
+        match error {
+            StoreError::Unwritable { dir, cause } if full::is(&cause) => {
+                Failure::without_room(&dir, &full::reason(&cause), full::RESULTS)
+            }
+            StoreError::Unwritable { .. } => {
+                Failure::Problem(Problem::new(error.to_string()).right("choose another directory with --out"))
+            }
+            StoreError::Unreadable(unread) => {
+                Failure::Problem(Problem::from(unread).right("name a directory in which aqmkit left results"))
+            }
+        }
     }
 }
 
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
-        Failure::Problem(Problem::new(error.to_string()).right("choose another directory with --out"))
+        Failure::unwritten(&error, full::RESULTS, "choose another directory with --out")
     }
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Failure::Environment(error.to_string())
+        let why = full::reason(&error);
+        Failure::Environment(if full::is(&error) { format!("{why}\n  {}", full::AGAIN) } else { why })
     }
 }
 

@@ -1,10 +1,12 @@
 //! What lies beside the experiments: published values, outcomes of the null test, verdicts.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::fail::{Failure, wrong};
-use crate::experiment::{Experiment, library_files};
+use crate::bounded;
+use crate::experiment::{Experiment, Problem, library_files};
+use crate::export::put;
+use crate::full;
 use crate::null_test::{self, Outcomes};
 use crate::recorded::{self, Records};
 use crate::results::Results;
@@ -45,7 +47,7 @@ pub fn checked(exp: &Experiment) -> Result<Published, Failure> {
 /// # Errors
 /// When a file of them is wrong.
 pub fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
-    let help = "aqmkit reproduce --null --record DIR writes it anew";
+    let help = "aqmkit reproduce --null --record DIR writes it again";
     let mut all = Outcomes::default();
     gather(null_test::FILE, file, help, |text| Outcomes::parse(text).map(|rows| all.extend(rows)))?;
     Ok(all)
@@ -56,7 +58,7 @@ pub fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
 /// # Errors
 /// When a file of them is wrong.
 pub fn records() -> Result<Records, Failure> {
-    let help = "aqmkit reproduce --record DIR writes it anew";
+    let help = "aqmkit reproduce --record DIR writes it again";
     let mut all = Records::default();
     gather(recorded::FILE, None, help, |text| Records::parse(text).map(|rows| all.extend(rows)))?;
     Ok(all)
@@ -75,7 +77,7 @@ impl Directory {
             return Ok(Directory(path.to_owned()));
         }
         let what = format!("{} has no {PUBLISHED}", path.display());
-        wrong(what, "name the directory of the experiments: --record experiments")
+        wrong(what, "give the directory of the experiments: --record experiments")
     }
 
     /// Keeps the verdicts of an experiment in the place of those of the same scale.
@@ -100,18 +102,16 @@ impl Directory {
 
     fn read<T: Default>(&self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Failure> {
         let path = self.0.join(name);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => parse(&text).or_else(|e| wrong(format!("{}: {e}", path.display()), "delete it to begin anew")),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(T::default()),
-            Err(e) => wrong(format!("{} cannot be read: {e}", path.display()), "it is a file of text"),
+        match bounded::text(&path, &bounded::ROWS) {
+            Ok(text) => parse(&text).or_else(|e| wrong(format!("{}: {e}", path.display()), "delete it to start again")),
+            Err(e) if e.is_missing() => Ok(T::default()),
+            Err(e) => Err(Problem::from(e).into()),
         }
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.0.join(name);
-        std::fs::write(&path, text).or_else(|e| {
-            wrong(format!("{} cannot be written: {e}", path.display()), "name a directory that can be written to")
-        })
+        put(&path, text).map_err(|e| Failure::unwritten(&e, full::RESULTS, "choose a writable directory"))
     }
 }
 
@@ -121,7 +121,7 @@ fn gather(
     help: &str,
     mut take: impl FnMut(&str) -> Result<(), String>,
 ) -> Result<(), Failure> {
-    for (path, text) in library_files(name, file) {
+    for (path, text) in library_files(name, file)? {
         if let Err(e) = take(&text) {
             return wrong(format!("{}: {e}", path.display()), help);
         }

@@ -45,7 +45,7 @@ pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     note(cleaned, talk);
     let setup = ask::setup(args)?;
     if args.command.is_empty() {
-        return wrong("there is no command to run", "write it after --, as in aqmkit link --rate 10mbit -- bash");
+        return wrong("no command given", "give it after --, for example aqmkit link --rate 10mbit -- bash");
     }
     let output = args.out.as_deref().map(Output::open).transpose()?;
     let signals = Signals::catch()?;
@@ -174,7 +174,7 @@ impl Servers<'_> {
             if let Some(code @ 1..) = ended
                 && talk != Talk::Quiet
             {
-                let hint = if talk == Talk::Verbose { "" } else { "; -v shows what it says" };
+                let hint = if talk == Talk::Verbose { "" } else { "; -v shows its output" };
                 say::tell(&format!("note: the server {command:?} has ended with exit code {code}{hint}"));
             }
             ended.is_none()
@@ -185,10 +185,10 @@ impl Servers<'_> {
 fn not_started<T>(program: &str, error: &std::io::Error) -> Result<T, Failure> {
     let why = match error.kind() {
         std::io::ErrorKind::NotFound => "it is not found".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied: it may be no program".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied: it may not be a program".to_owned(),
         _ => error.to_string(),
     };
-    wrong(format!("{program:?} cannot be started: {why}"), "name a program that can be run, after --")
+    wrong(format!("{program:?} cannot be started: {why}"), "give an executable program after --")
 }
 
 fn own_base([v4, v6]: [String; 2]) -> [(&'static str, String); 2] {

@@ -1,4 +1,4 @@
-//! `list`: what there is.
+//! `list`: prints the catalogue.
 
 use serde::Serialize;
 

@@ -71,7 +71,7 @@ fn verdict(list: &[Agreement]) -> Result<(), Failure> {
 /// Every combination in the simulator and on a live link.
 fn perform(exp: &Experiment, dir: &Path, talk: Talk) -> Result<Performed, Failure> {
     if !may_make_links() {
-        let text = "the right to make network namespaces is missing (CAP_SYS_ADMIN, CAP_NET_ADMIN)\n  run it as root";
+        let text = "no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)\n  run it as root";
         return Err(Failure::Environment(text.to_owned()));
     }
     let axis = Axis { name: AXIS.to_owned(), labels: vec!["simulated".to_owned(), "live".to_owned()] };
@@ -93,7 +93,7 @@ fn plan(exp: &Experiment, talk: Talk) -> Result<Vec<Placed>, Failure> {
         }
     }
     if talk != Talk::Quiet {
-        say::tell(&format!("live runs take their own time: {:.0} s in all", real_time(&plan).as_secs_f64()));
+        say::tell(&format!("live runs take real time: {:.0} s in total", real_time(&plan).as_secs_f64()));
     }
     Ok(plan)
 }

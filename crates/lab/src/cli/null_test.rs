@@ -65,7 +65,7 @@ fn one(exp: &Experiment, args: &args::Reproduce, talk: Talk) -> Result<Vec<Outco
     let outcomes = test(&exp, &without, &published, how);
     bar.finish();
     if stopping() {
-        let text = "Stopped. What was run is kept; the same command goes on from there.";
+        let text = "Stopped. Finished runs are kept; the same command resumes.";
         return Err(Failure::Stopped(text.to_owned()));
     }
     Ok(outcomes?)
@@ -87,7 +87,8 @@ fn table(outcomes: &[Outcome]) -> String {
         }
     }
     let mut lines = Screen::of_stdout().table();
-    let right = ["missed without it", "met without it too", "no scheme in it"].map(|n| head(n, CellAlignment::Right));
+    let right =
+        ["missed without it", "also met without it", "no scheme involved"].map(|n| head(n, CellAlignment::Right));
     lines.set_header(std::iter::once(head("claims of", CellAlignment::Left)).chain(right));
     let mut all = [0; 3];
     for (experiment, count) in &counts {
@@ -118,7 +119,8 @@ fn compare(kept: &Outcomes, found: &Outcomes) -> Result<(), Failure> {
     }
     differ.sort();
     say::tell(&format!(
-        "{}\nerror: null-test.csv is not what the null test finds now\n  aqmkit reproduce --null --record experiments writes it anew",
+        "{}\nerror: null-test.csv differs from the outcome of the null test\n  aqmkit reproduce --null --record \
+         experiments writes it again",
         differ.join("\n")
     ));
     Err(Failure::Missed)

@@ -17,7 +17,7 @@ use crate::report::terminal::{Screen, summary, verdicts};
 use crate::report::{self, ReportInput, RunData};
 use crate::results::{Axis, Results};
 use crate::run::{self, Outcome, Work};
-use crate::store::{Parameters, Store};
+use crate::store::{Parameters, Store, Stored, damage};
 
 /// How many runs at a time.
 pub fn jobs(asked: Option<u16>) -> usize {
@@ -74,11 +74,15 @@ pub fn perform_plan<W: Work>(
 
 /// Says that a directory held the results of something else, whose tables and report are about to be replaced.
 fn note_replaced(exp: &Experiment, store: &Store, talk: Talk) {
-    let Ok(before) = store.results() else { return };
+    let Ok(Stored { results: before, seal }) = store.results() else { return };
+    if let Some(text) = damage::changed(store, seal) {
+        say::tell(&format!("warning: {text}"));
+    }
     if talk != Talk::Quiet && (&before.title, &before.source) != (&exp.title, &exp.source) {
         let dir = store.dir().display();
         say::tell(&format!(
-            "note: {dir} held the results of {:?}: its tables and its report are replaced, its runs are kept; --out names another directory",
+            "note: {dir} contains results of {:?}: its tables and report are replaced, its runs are kept; use --out \
+             for another directory",
             before.title
         ));
     }
@@ -135,7 +139,7 @@ pub(super) fn html(
 
 fn stopped(outcome: &Outcome, planned: usize, dir: &Path) -> String {
     format!(
-        "Stopped. {} of {planned} runs are done and kept in {}; the same command goes on from there.",
+        "Stopped. {} of {planned} runs are done and kept in {}; the same command resumes.",
         outcome.done.len(),
         dir.display()
     )

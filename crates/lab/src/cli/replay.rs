@@ -21,6 +21,7 @@ use super::stop;
 use crate::clock;
 use crate::experiment::Problem;
 use crate::export::{ExportError, Temporary};
+use crate::full;
 use fates::Fates;
 use summary::Told;
 
@@ -53,16 +54,16 @@ pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let told = Told { input: name, setup: &setup, replayed: &replayed, top: args.top, wall_s };
     say::print(&if args.json { told.json()? } else { told.text() })?;
     match &replayed.damage {
-        None if stopped => Err(Failure::Stopped("Stopped: this is of what was read until then.".to_owned())),
+        None if stopped => Err(Failure::Stopped("Stopped: the summary covers the packets read so far.".to_owned())),
         None => Ok(()),
         Some(damage) => wrong(
             format!("{}: byte {}: {}", args.input.display(), damage.offset, damage.what),
-            format!("the {} packets before it were replayed; the rest is lost", replayed.window.total.offered_packets),
+            format!("the {} packets before it were replayed, the rest was not", replayed.window.total.offered_packets),
         ),
     }
 }
 
-const CAPTURE: &str = "name a capture: a file of tcpdump, Wireshark or dumpcap (.pcap, .pcapng)";
+const CAPTURE: &str = "give a capture of tcpdump, Wireshark or dumpcap (.pcap, .pcapng)";
 
 /// Packets between two looks at the progress.
 const PULSE: u64 = 4096;
@@ -96,28 +97,30 @@ impl Stopped {
                 Failure::Problem(Problem::new(format!("{}: {error}", input.display())).right(CAPTURE))
             }
             Stopped::Output(path, error) => unwritten(&path, &error),
-            Stopped::Export(error) => unwritten(&error.path, &reason(&error)),
+            Stopped::Export(error) => unexported(&error),
         }
     }
 }
 
-/// Why a file could not be written, without the name that it has while it is in the making: tempfile adds that.
-fn reason(error: &ExportError) -> String {
-    let text = error.cause.to_string();
-    match text.rsplit_once(" at path ") {
-        Some((why, draft)) if draft.contains(".aqmkit-") => why.to_owned(),
-        _ => text,
-    }
+/// What would be right in place of a file that cannot be written.
+const ANOTHER: &str = "choose another file, or write none";
+
+fn unexported(error: &ExportError) -> Failure {
+    Failure::unwritten(error, full::FILE, ANOTHER)
 }
 
-fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    let right = "choose another file, or write none";
-    Failure::Problem(Problem::new(format!("{} cannot be written: {error}", path.display())).right(right))
+fn unwritten(path: &Path, error: &OutputError) -> Failure {
+    match full::caused(error) {
+        true => Failure::without_room(path, &error.to_string(), full::FILE),
+        false => {
+            Failure::Problem(Problem::new(format!("{} cannot be written: {error}", path.display())).right(ANOTHER))
+        }
+    }
 }
 
 impl Outputs {
     fn create(args: &wire::Replay, classes: Vec<String>, length: Option<u64>, talk: Talk) -> Result<Outputs, Failure> {
-        let temporary = |path: &Path| Temporary::beside(path).map_err(|e| unwritten(path, &reason(&e)));
+        let temporary = |path: &Path| Temporary::beside(path).map_err(|e| unexported(&e));
         let pcap = match &args.out {
             Some(path) => Some((path.clone(), PcapWriter::new(BufWriter::with_capacity(1 << 16, temporary(path)?)))),
             None => None,
@@ -138,11 +141,11 @@ impl Outputs {
         self.bar.finish_and_clear();
         if let Some((path, writer)) = self.pcap {
             let out = writer.finish().map_err(|e| unwritten(&path, &e))?;
-            let file = out.into_inner().map_err(|e| unwritten(&path, e.error()))?;
-            file.take_its_place().map_err(|e| unwritten(&path, &reason(&e)))?;
+            let file = out.into_inner().map_err(|e| unexported(&ExportError::new(&path, e.into_error())))?;
+            file.take_its_place().map_err(|e| unexported(&e))?;
         }
         if let Some((path, fates)) = self.fates {
-            fates.finish(&path).map_err(|e| unwritten(&path, &reason(&e)))?;
+            fates.finish(&path).map_err(|e| unexported(&e))?;
         }
         Ok(())
     }

@@ -2,11 +2,10 @@
 
 use super::args;
 use super::fail::Failure;
-use super::perform::html;
 use super::progress::Talk;
 use super::say;
-use crate::report::RunData;
-use crate::store::Store;
+use crate::report::{self, ReportInput};
+use crate::store::{Parameters, Store, damage};
 
 /// `aqmkit report`.
 ///
@@ -14,16 +13,25 @@ use crate::store::Store;
 /// When the directory holds no results, or cannot be written to.
 pub fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
     let store = Store::existing(&args.dir)?;
-    let results = store.results()?;
+    let stored = store.results()?;
     let runs = store.load_list()?;
-    let data: Vec<_> = runs.iter().map(|(l, output)| RunData { labels: &l.labels, output }).collect();
-    if data.len() < results.planned && talk != Talk::Quiet {
+    let mut warnings = damage::warnings(&store, &stored, &runs);
+    let parameters = store.parameters().unwrap_or_else(|e| {
+        warnings.push(format!(
+            "{e}; the parameters of the disciplines are missing here until the command that made it is given again"
+        ));
+        Parameters::default()
+    });
+    warnings.iter().for_each(|text| say::tell(&format!("warning: {text}")));
+    let (results, data) = (&stored.results, runs.data());
+    if data.len() + runs.broken.len() < results.planned && talk != Talk::Quiet {
         say::tell(&format!(
             "note: {} of {} runs are there; run the experiment for the rest",
             data.len(),
             results.planned
         ));
     }
-    html(&args.dir, &results, &data, &store.parameters())?;
+    let input = ReportInput { parameters, warnings, ..ReportInput::new(results, &data) };
+    report::write_html(&args.dir.join("report.html"), &input)?;
     Ok(say::print(&format!("Report: {}", args.dir.join("report.html").display()))?)
 }

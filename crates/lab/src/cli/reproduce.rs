@@ -33,10 +33,7 @@ const FEW: usize = 5;
 pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     let all: Vec<String> = catalogue().into_iter().map(|e| e.id).collect();
     if all.is_empty() && args.ids.is_empty() {
-        return wrong(
-            "there are no experiments",
-            "name a file, or set AQMKIT_EXPERIMENTS to a directory of experiments",
-        );
+        return wrong("no experiments found", "give a file, or set AQMKIT_EXPERIMENTS to a directory of experiments");
     }
     let ids = match (args.ids.is_empty(), args.live) {
         (false, _) => named(&args.ids, &all),
@@ -89,7 +86,7 @@ fn foretell(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> R
         return Ok(());
     }
     if experiments.len() > FEW {
-        say::tell("looking how long this will take …");
+        say::tell("estimating the run time …");
     }
     let jobs = perform::jobs(args.jobs);
     let dirs: Vec<_> = experiments.iter().map(|exp| args.out.join(&exp.id)).collect();
@@ -101,10 +98,10 @@ fn foretell(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> R
     let number = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let loads = match left.loads {
         0 => String::new(),
-        n => format!(", {} to find the population of", number(n, "load")),
+        n => format!(", {} to calibrate", number(n, "load")),
     };
     say::tell(&format!(
-        "{}, {}{loads}: {}, {jobs} at a time. What is done is kept: stop with Ctrl-C, and the same command goes on from there.",
+        "{}, {}{loads}: {}, {jobs} at a time. Finished runs are kept: after Ctrl-C the same command resumes.",
         number(experiments.len(), "experiment"),
         number(left.runs, "run"),
         about(left.seconds(jobs))

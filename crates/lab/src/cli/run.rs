@@ -16,6 +16,7 @@ use super::say;
 use super::stop::{listen, stopping};
 use crate::capture::{CaptureError, capture};
 use crate::experiment::{Experiment, Overrides};
+use crate::full;
 use crate::run::name;
 
 /// `aqmkit run`.
@@ -46,7 +47,7 @@ pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
 /// Refuses to write packets over the experiment.
 fn is_not_the_experiment(pcap: &Path, experiment: &str) -> Result<(), Failure> {
     if Place::of("--pcap", pcap).is(&Place::of("the experiment", Path::new(experiment))) {
-        return wrong(format!("--pcap {experiment} is the experiment itself"), "name another file with --pcap");
+        return wrong(format!("--pcap {experiment} is the experiment itself"), "give another file with --pcap");
     }
     Ok(())
 }
@@ -54,16 +55,17 @@ fn is_not_the_experiment(pcap: &Path, experiment: &str) -> Result<(), Failure> {
 /// Simulates the first run of the plan, whether it is stored or not, and writes its packets.
 fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> {
     let Some(spec) = exp.plan().into_iter().next() else {
-        return wrong("there are no packets to write", "leave out --pcap: this experiment only computes equations");
+        return wrong("this experiment sends no packets", "omit --pcap: this experiment only computes equations");
     };
     let file = match File::create(path) {
         Ok(file) => BufWriter::new(file),
-        Err(e) => return wrong(format!("cannot write to {}: {e}", path.display()), "name another file with --pcap"),
+        Err(e) => return wrong(format!("cannot write to {}: {e}", path.display()), "give another file with --pcap"),
     };
     listen()?;
     let mut on_progress = |_: Progress| if stopping() { Control::Stop } else { Control::Continue };
     let packets = capture(&spec, file, &mut on_progress).map_err(|e| match e {
-        CaptureError::Stopped => Failure::Stopped(format!("Stopped. {} is not complete.", path.display())),
+        CaptureError::Stopped => Failure::Stopped(format!("Stopped. {} is incomplete.", path.display())),
+        other if full::caused(&other) => Failure::without_room(path, &other.to_string(), full::FILE),
         other => Failure::Environment(format!("{}: {other}", path.display())),
     })?;
     if talk != Talk::Quiet {

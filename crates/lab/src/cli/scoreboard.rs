@@ -7,7 +7,10 @@ use super::documents::renewed;
 use super::fail::{Failure, wrong};
 use super::library;
 use super::say;
-use crate::experiment::{Experiment, Overrides, Scale, catalogue};
+use crate::bounded;
+use crate::experiment::{Experiment, Overrides, Problem, Scale, catalogue};
+use crate::export::put;
+use crate::full;
 use crate::report::markdown;
 use crate::report::scoreboard::lines;
 use crate::report::terminal::{self, Screen};
@@ -22,10 +25,10 @@ const LIVE: &str = "live/";
 /// # Errors
 /// When an experiment or a file beside it is wrong, a document asks for a number that there is not, or with `--check` has another one.
 pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
-    let shown = kept(args.scale.into())?;
-    let refs: Vec<&Results> = shown.iter().collect();
     let documents: Vec<&Path> = args.update.iter().chain(&args.check).map(AsRef::as_ref).collect();
     if documents.is_empty() {
+        let shown = kept(args.scale.into())?;
+        let refs: Vec<&Results> = shown.iter().collect();
         let text = if args.json {
             let (sources, all) = lines(&refs);
             serde_json::to_string_pretty(&serde_json::json!({ "sources": sources, "all": all }))?
@@ -34,11 +37,12 @@ pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
         };
         return Ok(say::print(&text)?);
     }
+    let read = |path: &Path| bounded::text(path, &bounded::DOCUMENT);
+    let texts = documents.iter().map(|path| read(path).map_err(|e| Problem::from(e).right("name a document")));
+    let texts = texts.collect::<Result<Vec<_>, _>>()?;
     let both = [kept(Scale::Quick)?, kept(Scale::Full)?];
     let mut old = Vec::new();
-    for path in documents {
-        let text = std::fs::read_to_string(path)
-            .or_else(|e| wrong(format!("{} cannot be read: {e}", path.display()), "name a document"))?;
+    for (path, text) in documents.into_iter().zip(texts) {
         let new = renewed(&text, |name| markdown::number(name, &both[0], &both[1]));
         let new = new.or_else(|e| wrong(format!("{}: {e}", path.display()), markdown::KNOWN))?;
         if new == text {
@@ -46,8 +50,7 @@ pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
         }
         old.push(path.display().to_string());
         if args.check.is_empty() {
-            std::fs::write(path, new)
-                .or_else(|e| wrong(format!("{} cannot be written: {e}", path.display()), "it is a file"))?;
+            put(path, &new).map_err(|e| Failure::unwritten(&e, full::FILE, "it is a file"))?;
         }
     }
     match (old.is_empty(), args.check.is_empty()) {
@@ -55,7 +58,8 @@ pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
         (false, true) => Ok(say::print(&format!("Written anew: {}", old.join(", ")))?),
         (false, false) => {
             say::tell(&format!(
-                "error: {} has numbers that are not those kept beside the experiments\n  aqmkit scoreboard --update writes them anew",
+                "error: {} has numbers that differ from those kept beside the experiments\n  aqmkit scoreboard \
+                 --update writes them again",
                 old.join(", ")
             ));
             Err(Failure::Missed)

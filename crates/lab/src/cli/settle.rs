@@ -32,7 +32,7 @@ pub(super) fn settle(
         Failed::Problem(problem) => Failure::Problem(problem),
         Failed::Io(error) => error.into(),
         Failed::Cancelled => Failure::Stopped(format!(
-            "Stopped while calibrating. What was measured is kept in {}; the same command goes on from there.",
+            "Stopped while calibrating. What was measured is kept in {}; the same command resumes.",
             dir.display()
         )),
     })

@@ -41,7 +41,7 @@ fn catch(act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());
     ONCE.call_once(|| result = ctrlc::set_handler(act));
-    result.map_err(|e| Failure::Environment(format!("Ctrl-C cannot be caught: {e}")))
+    result.map_err(|e| Failure::Environment(format!("cannot handle Ctrl-C: {e}")))
 }
 
 /// Removes the files that grow beside their places ([`crate::export::Temporary`]): this process has them open. Whoever

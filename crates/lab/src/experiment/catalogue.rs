@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use include_dir::{Dir, include_dir};
 
 use super::problem::{Problem, suggest};
+use crate::bounded::{self, Unread};
 
 /// The tree as it was when the program was built.
 static EMBEDDED: Dir<'_> = include_dir!("$OUT_DIR/experiments");
@@ -37,8 +38,11 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
         list(&root, &mut files);
         for path in files {
             let id = id_below(&root, &path);
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
-            found.entry(id.clone()).or_insert_with(|| describe(id, &text, Some(path)));
+            let text = bounded::text(&path, &bounded::EXPERIMENT);
+            found.entry(id.clone()).or_insert_with(|| match text {
+                Ok(text) => describe(id, &text, Some(path)),
+                Err(e) => unreadable(id, &e, path),
+            });
         }
     }
     let mut files = Vec::new();
@@ -52,8 +56,10 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
 
 /// Files of this name, such as `published.csv`, with what they hold: the program's, those of the directories of experiments, and the one
 /// beside the file of an experiment. The nearest comes last.
-#[must_use]
-pub fn library_files(name: &str, experiment: Option<&str>) -> Vec<(PathBuf, String)> {
+///
+/// # Errors
+/// When one is there and cannot be read.
+pub fn library_files(name: &str, experiment: Option<&str>) -> Result<Vec<(PathBuf, String)>, Problem> {
     let embedded = EMBEDDED.get_file(name).and_then(include_dir::File::contents_utf8);
     let mut found: Vec<_> = embedded.map(|text| (Path::new(TREE).join(name), text.to_owned())).into_iter().collect();
     let beside = experiment.map(|file| Path::new(file).parent().unwrap_or(Path::new("")).to_owned());
@@ -63,11 +69,14 @@ pub fn library_files(name: &str, experiment: Option<&str>) -> Vec<(PathBuf, Stri
             folders.push(folder);
         }
     }
-    found.extend(folders.into_iter().map(|f| f.join(name)).filter_map(|path| {
-        let text = std::fs::read_to_string(&path).ok()?;
-        Some((path, text))
-    }));
-    found
+    for path in folders.into_iter().map(|f| f.join(name)) {
+        match bounded::text(&path, &bounded::ROWS) {
+            Ok(text) => found.push((path, text)),
+            Err(_) if !path.is_file() => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(found)
 }
 
 /// The name under which an experiment is found, by its id or the path of its file, and its text.
@@ -77,16 +86,15 @@ pub fn library_files(name: &str, experiment: Option<&str>) -> Vec<(PathBuf, Stri
 pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     let path = Path::new(name_or_path);
     if path.extension().is_some_and(|e| e == "toml") || path.is_file() {
-        return match std::fs::read_to_string(path) {
-            Ok(text) => Ok((name_or_path.to_owned(), text)),
-            Err(e) => Err(Problem::new(format!("{name_or_path} cannot be read: {e}"))),
-        };
+        return Ok((name_or_path.to_owned(), bounded::text(path, &bounded::EXPERIMENT)?));
     }
     let file = format!("{name_or_path}.toml");
     for root in roots() {
         let candidate = root.join(&file);
-        if let Ok(text) = std::fs::read_to_string(&candidate) {
-            return Ok((candidate.to_string_lossy().into_owned(), text));
+        match bounded::text(&candidate, &bounded::EXPERIMENT) {
+            Ok(text) => return Ok((candidate.to_string_lossy().into_owned(), text)),
+            Err(_) if !candidate.is_file() => {}
+            Err(e) => return Err(e.into()),
         }
     }
     match EMBEDDED.get_file(&file).and_then(include_dir::File::contents_utf8) {
@@ -157,6 +165,11 @@ fn describe(id: String, text: &str, path: Option<PathBuf>) -> CatalogueEntry {
         Err(_) => String::new(),
     };
     CatalogueEntry { title: field("title"), source: field("source"), id, path }
+}
+
+/// An experiment whose file is there and is not read.
+fn unreadable(id: String, error: &Unread, path: PathBuf) -> CatalogueEntry {
+    CatalogueEntry { title: format!("does not read: {error}"), source: String::new(), id, path: Some(path) }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ const PARRIS_TABLE_A1: [[u64; 6]; 5] = [
 pub(super) fn read_delays(node: &Node, servers: u32, clients: u32) -> Result<Delays, Problem> {
     let delays = match node.as_str() {
         Some(text) => named(node, text)?,
-        None if node.is_table() => read::<Delays>(node, Keys::of("a form of delays"))
+        None if node.is_table() => read::<Delays>(node, Keys::of("a kind of delays"))
             .map_err(|e| if node.entries().len() == 1 { e } else { e.right(FORMS) })?,
         None => return Err(Problem::new("this is not a value of delays").right(FORMS).at(&node.at)),
     };
@@ -81,10 +81,10 @@ fn check(delays: &Delays, servers: u32, clients: u32) -> Result<(), Problem> {
     longest.map_or(Ok(()), |d| not_too_long(*d))?;
     match delays {
         Delays::Uniform((low, high)) if low > high => {
-            Err(Problem::new(format!("the range from {low} to {high} is reversed")).right("write the shorter first"))
+            Err(Problem::new(format!("the range from {low} to {high} is reversed")).right("give the shorter first"))
         }
         Delays::Each(list) if list.is_empty() => {
-            Err(Problem::new("each has no times").right("write at least one, such as { each = [\"20ms\"] }"))
+            Err(Problem::new("each has no times").right("give at least one, for example { each = [\"20ms\"] }"))
         }
         Delays::Matrix(rows) => check_matrix(rows, servers, clients),
         _ => Ok(()),
@@ -92,7 +92,7 @@ fn check(delays: &Delays, servers: u32, clients: u32) -> Result<(), Problem> {
 }
 
 fn check_matrix(rows: &[Vec<Duration>], servers: u32, clients: u32) -> Result<(), Problem> {
-    let help = format!("it needs a row for each of {servers} servers, a column for each of {clients} clients");
+    let help = format!("it needs a row for each of {servers} servers and a column for each of {clients} clients");
     if rows.len() != servers as usize {
         return Err(Problem::new(format!("the matrix of delays has {} rows", rows.len())).right(help));
     }

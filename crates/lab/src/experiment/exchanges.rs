@@ -62,8 +62,8 @@ impl Exchanges {
         let time_ms = time.map_or((0.0, f64::INFINITY), |(from, to)| (ms(from), ms(to)));
         for (key, (from, to)) in [("size", size), ("time", time_ms)] {
             if from >= to {
-                let problem = Problem::new(format!("the {key} ends where it begins, or before"));
-                return Err(problem.right("write the smaller and then the larger").at(&node.at));
+                let problem = Problem::new(format!("the {key} range is empty"));
+                return Err(problem.right("give the smaller value first").at(&node.at));
             }
         }
         Ok(Exchanges { size, time_ms })

@@ -136,9 +136,7 @@ impl Reader<'_> {
             None => Ok(Basis::Measured),
             Some("input") => Ok(Basis::Input),
             Some(other) => Err(Problem::new(format!("basis cannot be {other:?}"))
-                .right(
-                    "write basis = \"input\" for what is set or fitted so that it holds, and leave it out for the rest",
-                )
+                .right("use basis = \"input\" for values that were set or fitted, and omit it otherwise")
                 .at(self.at("basis"))),
         }
     }
@@ -148,9 +146,9 @@ impl Reader<'_> {
         let empty = given.as_ref().is_some_and(|why| why.trim().is_empty());
         let help = match key {
             "average" => {
-                "say why the cells are averaged before they are judged, such as \"the text gives the mean over all mixes\""
+                "give the reason for averaging the cells, for example \"the text gives the mean over all mixes\""
             }
-            _ => "say where the bound comes from, since it is not the paper's",
+            _ => "give the origin of the bound, which is not from the paper",
         };
         if empty { Err(Problem::new(format!("{key} is empty")).right(help).at(self.at(key))) } else { Ok(given) }
     }
@@ -163,24 +161,22 @@ impl Reader<'_> {
                 ["where", "metric", "seconds", "exchanges", "responses", "against", "along", "order", "average"];
             let wrong = wrong.into_iter().find(|k| given(k));
             return wrong.map_or(Ok(()), |key| {
-                let problem = Problem::new(format!("{key} does not go with formula"));
+                let problem = Problem::new(format!("{key} cannot be combined with formula"));
                 Err(problem
-                    .right("what is computed has id, formula, args, every, basis, ours and note")
+                    .right("a computed value has id, formula, args, every, basis, ours and note")
                     .at(self.at(key)))
             });
         }
         if given("args") {
-            let problem = Problem::new("args are there, but no formula");
+            let problem = Problem::new("args needs a formula");
             return Err(problem.right("write formula = the name of an equation").at(self.at("args")));
         }
         if keys.metric.is_none() {
-            let problem = Problem::new("neither a metric nor a formula is there");
+            let problem = Problem::new("metric or formula is required");
             return Err(problem.right("write metric = \"goodput_bps\", or formula = …").at(&self.node.at));
         }
         if given("along") && keys.order.is_none() {
-            return Err(Problem::new("along is there, but no order")
-                .right("write order = \"a > b\"")
-                .at(self.at("along")));
+            return Err(Problem::new("along needs an order").right("write order = \"a > b\"").at(self.at("along")));
         }
         Ok(())
     }
@@ -220,12 +216,13 @@ impl Reader<'_> {
     fn compare(&self, expect: &mut Expect) -> Result<(), Problem> {
         let needed = expect.responses.is_some_and(Response::compares);
         let Some(table) = self.node.get("against") else {
-            let problem = Problem::new("nothing is there to compare the responses with").at(self.at("responses"));
+            let problem = Problem::new("against is required to compare responses").at(self.at("responses"));
             return if needed { Err(problem.right("write against = { aqm = \"fifo\" }")) } else { Ok(()) };
         };
         let divides = expect.responses.is_none() && expect.exchanges.is_none();
         if !(needed || divides) || !table.is_table() {
-            let problem = Problem::new("against is not a table of labels for a metric, or for responses that compare");
+            let problem =
+                Problem::new("against must be a table of labels, for a metric or for responses that compare runs");
             return Err(problem.right("write responses = \"crossover\", against = { aqm = \"fifo\" }").at(&table.at));
         }
         for entry in table.entries() {
@@ -240,7 +237,7 @@ impl Reader<'_> {
     fn check_window(&self, expect: &mut Expect) -> Result<(), Problem> {
         if expect.along == WINDOW {
             let problem = Problem::new("where has a window, but the order is along windows");
-            let wrong = expect.window.is_some().then(|| problem.right("leave one of them out").at(self.at("where")));
+            let wrong = expect.window.is_some().then(|| problem.right("remove one of them").at(self.at("where")));
             return wrong.map_or(Ok(()), Err);
         }
         match (&expect.window, self.scope.windows.as_slice()) {
@@ -273,8 +270,8 @@ impl Reader<'_> {
         }
         check_metric(&below, metric, &self.scope.names).map_err(|e| e.at(self.at("metric")))?;
         if expect.seconds.is_some() && is_composed(expect) {
-            let problem = Problem::new("seconds does not go with a sum or ratio");
-            return Err(problem.right("name one quantity as metric").at(self.at("seconds")));
+            let problem = Problem::new("seconds cannot be combined with a sum or ratio");
+            return Err(problem.right("metric must be a single quantity").at(self.at("seconds")));
         }
         Ok(())
     }
@@ -282,19 +279,19 @@ impl Reader<'_> {
     /// What can be said of exchanges, which only an app has.
     fn check_exchanges(&self, expect: &Expect, metric: &str) -> Result<(), Problem> {
         if expect.app.is_none() || expect.seconds.is_some() {
-            let problem = Problem::new("exchanges are those of an app, and not a time series");
+            let problem = Problem::new("exchanges belong to an app and have no time series");
             return Err(problem.right("write where = { app = … }, without seconds").at(self.at("exchanges")));
         }
         let app = expect.app.as_deref().unwrap_or_default();
         if self.scope.names.kinds.get(app).is_some_and(Vec::is_empty) {
-            let problem = Problem::new(format!("{app} makes no exchanges"));
+            let problem = Problem::new(format!("{app} has no exchanges"));
             return Err(problem
-                .right("endless and constant traffic has none; name an app with requests")
+                .right("endless and constant-rate traffic has none; choose an app with requests")
                 .at(self.at("where")));
         }
         let unknown = || {
-            let problem = Problem::new(format!("{metric:?} is not said of exchanges"));
-            problem.right("write count, share, time_ms.mean, or a percentile such as time_ms.p50").at(self.at("metric"))
+            let problem = Problem::new(format!("{metric:?} is not defined for exchanges"));
+            problem.right("use count, share, time_ms.mean, or a percentile such as time_ms.p50").at(self.at("metric"))
         };
         Quantity::parse(metric).map(|_| ()).ok_or_else(unknown)
     }
@@ -314,11 +311,11 @@ impl Reader<'_> {
     /// A gauge of a discipline is in the series only, so that it takes a statistic.
     fn check_gauge(&self, expect: &Expect, gauge: &str) -> Result<(), Problem> {
         if expect.seconds.is_none() {
-            let problem = Problem::new(format!("aqm.{gauge} is a gauge, which only the time series have"));
-            return Err(problem.right("write seconds = \"mean\", or another statistic").at(self.at("metric")));
+            let problem = Problem::new(format!("aqm.{gauge} is a gauge, which exists only in the time series"));
+            return Err(problem.right("use seconds = \"mean\" or another statistic").at(self.at("metric")));
         }
         if gauge.is_empty() || is_composed(expect) {
-            let problem = Problem::new("this is not one gauge");
+            let problem = Problem::new("this is not a single gauge");
             return Err(problem.right("write metric = \"aqm.NAME\"").at(self.at("metric")));
         }
         Ok(())
@@ -339,8 +336,8 @@ impl Reader<'_> {
         match named.iter().enumerate().find(|(i, label)| named[..*i].contains(label)) {
             None => Ok(()),
             Some((_, label)) => {
-                let problem = Problem::new(format!("the order names {label} twice"));
-                Err(problem.right("no value stands above itself: name each label once").at(self.at("order")))
+                let problem = Problem::new(format!("{label} occurs twice in the order"));
+                Err(problem.right("use each label once").at(self.at("order")))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `[[expect_table]]`: a claim for every cell of a published table.
 //!
-//! A table is an `[[expect]]` whose `id` has names in braces. Each stands for an axis, or for a key that the values of one
-//! axis change, and takes every value there is; or for what `cells` lists. From each cell comes one claim.
+//! A table is an `[[expect]]` whose `id` has names in braces. Each name is an axis, or a key changed by the
+//! values of one axis, and takes all its values; or it is listed in `cells`. Each cell gives one claim.
 
 use std::collections::BTreeMap;
 
@@ -83,11 +83,11 @@ impl Pattern {
             "write id = \"FIG-7-{min}-{max}\", with an axis or a key that an axis changes in each pair of braces";
         let id = node.get("id").ok_or_else(|| Problem::new("id is missing").right(help).at(&node.at))?;
         let wrong = |what: &str| Problem::new(what).right(help).at(&id.at);
-        let text = id.as_str().ok_or_else(|| wrong("id is not a text"))?;
+        let text = id.as_str().ok_or_else(|| wrong("id is not a string"))?;
         let mut pattern = Pattern { at: id.at.clone(), texts: Vec::new(), names: Vec::new() };
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
-            let (name, tail) = after.split_once('}').ok_or_else(|| wrong("a brace of id is not closed"))?;
+            let (name, tail) = after.split_once('}').ok_or_else(|| wrong("id has an unclosed brace"))?;
             pattern.texts.push(before.to_owned());
             pattern.names.push(name.to_owned());
             rest = tail;
@@ -124,13 +124,13 @@ fn listed(list: &Node, pattern: &Pattern) -> Result<Vec<Cell>, Problem> {
     let help = || format!("write cells = [{{ {} = …, … }}, …]", pattern.names.join(" = …, "));
     let wrong = |what: String, node: &Node| Problem::new(what).right(help()).at(&node.at);
     if list.elements().is_empty() {
-        return Err(wrong("cells is no list of cells".to_owned(), list));
+        return Err(wrong("cells is not a list of tables".to_owned(), list));
     }
     let cell = |node: &Node| {
         let mut values = BTreeMap::new();
         for name in &pattern.names {
             let value = node.get(name).and_then(label_text);
-            let value = value.ok_or_else(|| wrong(format!("this cell has no {name}"), node))?;
+            let value = value.ok_or_else(|| wrong(format!("this cell lacks {name}"), node))?;
             values.insert(name.clone(), value);
         }
         let names: Vec<&str> = pattern.names.iter().map(String::as_str).collect();
@@ -185,13 +185,13 @@ fn source(name: &str, scope: &Scope) -> Result<usize, Problem> {
             let axes = scope.axes.iter().map(|(axis, _)| axis.as_str());
             let keys = scope.settings.iter().flat_map(|values| values.first()).flat_map(|keys| keys.keys());
             let known: Vec<&str> = axes.chain(keys.map(String::as_str)).collect();
-            let problem = Problem::new(format!("{name} is neither an axis nor a key that one changes"));
+            let problem = Problem::new(format!("{name} is neither an axis nor a key changed by an axis"));
             Err(problem.right(suggest(name, known)))
         }
         [first, second, ..] => {
             let (first, second) = (&scope.axes[*first].0, &scope.axes[*second].0);
             let problem = Problem::new(format!("{name} is changed by the axis {first} and by {second}"));
-            Err(problem.right("name the axis in the braces"))
+            Err(problem.right("put the name of the axis in the braces"))
         }
     }
 }

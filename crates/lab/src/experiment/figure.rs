@@ -56,7 +56,7 @@ fn responses(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Figure,
     let metric = format!("response_time_ms.{response}.mean");
     check_metric(&["apps", app], &metric, &scope.names).map_err(|e| e.at(at("response")))?;
     if keys.upto.is_some_and(aqmkit_base::Duration::is_zero) {
-        return Err(Problem::new("the axis of time would end at zero").right("write upto = \"2s\"").at(at("upto")));
+        return Err(Problem::new("the time axis would end at zero").right("write upto = \"2s\"").at(at("upto")));
     }
     Ok(Figure {
         app: app.to_owned(),
@@ -68,13 +68,15 @@ fn responses(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Figure,
 
 /// A quantity along an axis, and its laws.
 fn curve(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Curve, Problem> {
-    refuse(node, &["app", "response", "upto"], "a curve has metric and along")?;
+    refuse(node, &["app", "response", "upto"], "a curve needs metric and along")?;
     let at = |key: &str| &node.get(key).unwrap_or(node).at;
     let metric = needed(keys.metric.as_ref(), "metric", "classes.tcp.goodput_bps", node)?;
     let along = needed(keys.along.as_ref(), "along", "topology.loss", node)?;
     check_metric(&[], metric, &scope.names).map_err(|e| e.at(at("metric")))?;
     if metric.contains(OVER) || metric.contains(PLUS) {
-        return Err(Problem::new("a curve shows one quantity").right("leave out sums and ratios").at(at("metric")));
+        return Err(Problem::new("a curve shows a single quantity")
+            .right("sums and ratios are not possible")
+            .at(at("metric")));
     }
     let labels = scope.labels(along).ok_or_else(|| scope.no_axis(along, &[]).at(at("along")))?;
     on_a_line(along, labels).map_err(|e| e.at(at("along")))?;
@@ -90,14 +92,14 @@ fn on_a_line(along: &str, labels: &[String]) -> Result<(), Problem> {
         return Ok(());
     }
     if let Some(label) = labels.iter().find(|label| split(label).is_none()) {
-        let problem = Problem::new(format!("{label:?} of {along} is no number"));
-        return Err(problem.right("a curve needs an axis whose labels begin with numbers"));
+        let problem = Problem::new(format!("{label:?} of {along} is not a number"));
+        return Err(problem.right("a curve needs an axis with numeric labels"));
     }
     let first = labels.first().map_or("", String::as_str);
     let pair = |label: &&String| Ruler::of(&[first.to_owned(), (*label).clone()]).is_none();
     let other = labels.iter().find(pair).map_or("", String::as_str);
-    let problem = Problem::new(format!("{first:?} and {other:?} of {along} are not of one kind"));
-    Err(problem.right("a curve needs an axis of plain numbers, or of rates, times or sizes alone"))
+    let problem = Problem::new(format!("{first:?} and {other:?} of {along} have different dimensions"));
+    Err(problem.right("a curve needs an axis of plain numbers, or of only rates, times or sizes"))
 }
 
 /// What a law says at each label: its argument is the label.
@@ -119,7 +121,7 @@ fn read_law(law: &shape::Law, metric: &str, labels: &[String]) -> Result<Law, Pr
         }
         let (got, wanted) = (found.dimension.words(), one.dimension.words());
         Err(Problem::new(format!("{} gives {got}, but {metric} is {wanted}", law.formula))
-            .right("packets per second become a rate with packet = \"1000b\""))
+            .right("packet = \"1000b\" converts packets per second to a rate"))
     };
     Ok(Law { label: law.label.clone(), points: labels.iter().map(point).collect::<Result<_, _>>()? })
 }

@@ -12,13 +12,13 @@ use aqmkit_flows::traffic::registry::Spec;
 
 use super::catalogue::embedded;
 use super::problem::Problem;
-use super::recording::record;
+use super::recording::recorded_capture;
 use super::varying::{Varying, parse_trace};
+use crate::bounded::{self, Bound};
 
 /// Where data files lie, and what was read of them: the combinations of a sweep share it.
 pub(super) struct Files {
     beside: PathBuf,
-    texts: RefCell<BTreeMap<String, String>>,
     data: RefCell<BTreeMap<String, (Data, String)>>,
     populations: RefCell<Vec<(Spec, Arc<dyn Population>)>>,
     traces: RefCell<BTreeMap<String, Varying>>,
@@ -28,28 +28,22 @@ impl Files {
     /// Files are looked for beside the experiment file, then in the embedded tree.
     pub(super) fn beside(experiment: &str) -> Self {
         let beside = Path::new(experiment).parent().unwrap_or(Path::new("")).to_path_buf();
-        Files {
-            beside,
-            texts: RefCell::default(),
-            data: RefCell::default(),
-            populations: RefCell::default(),
-            traces: RefCell::default(),
-        }
+        Files { beside, data: RefCell::default(), populations: RefCell::default(), traces: RefCell::default() }
     }
 
-    /// The text of a file.
-    pub(super) fn read(&self, name: &str) -> Result<String, Problem> {
-        if let Some(text) = self.texts.borrow().get(name) {
-            return Ok(text.clone());
-        }
-        let (path, mut file) = self.open(name)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|e| unreadable(&path, &e))?;
-        self.texts.borrow_mut().insert(name.to_owned(), text.clone());
-        Ok(text)
+    /// The text of a file, which is no larger than this.
+    fn read(&self, name: &str, bound: &Bound) -> Result<String, Problem> {
+        let path = self.beside.join(name);
+        let called = path.display().to_string();
+        let text = match (File::open(&path), embedded(&path)) {
+            (Ok(file), _) => bounded::text_of_file(&called, file, bound),
+            (Err(_), Some(bytes)) => bounded::text_of(&called, bytes, bound),
+            (Err(e), None) => return Err(unreadable(&path, &e)),
+        };
+        text.map_err(Problem::from)
     }
 
-    /// Opens a file.
+    /// Opens a capture.
     fn open(&self, name: &str) -> Result<(PathBuf, Box<dyn Read + Send>), Problem> {
         let path = self.beside.join(name);
         match (File::open(&path), embedded(&path)) {
@@ -60,19 +54,19 @@ impl Files {
     }
 
     /// A data file of a traffic, read once for all combinations, and the hash of what it holds.
-    pub(super) fn data(&self, name: &str, format: Format) -> Result<(Data, String), Problem> {
+    pub(super) fn data(&self, name: &str, spec: &Spec) -> Result<(Data, String), Problem> {
         if let Some(data) = self.data.borrow().get(name) {
             return Ok(data.clone());
         }
-        let (data, hash) = match format {
+        let (data, hash) = match spec.format() {
             Format::Text => {
-                let text = self.read(name)?;
+                let text = self.read(name, bounded::of_traffic(spec.name()))?;
                 let hash = blake3::hash(text.as_bytes()).to_string();
-                (Data::Text(text), hash)
+                (Data::Text(Arc::new(text)), hash)
             }
             Format::Capture => {
                 let (path, file) = self.open(name)?;
-                let (recording, hash) = record(&path.display().to_string(), file)?;
+                let (recording, hash) = recorded_capture(&path.display().to_string(), file)?;
                 (Data::Capture(Arc::new(recording)), hash)
             }
         };
@@ -85,7 +79,7 @@ impl Files {
         if let Some(trace) = self.traces.borrow().get(name) {
             return Ok(trace.clone());
         }
-        let trace = parse_trace(name, &self.read(name)?)?;
+        let trace = parse_trace(name, &self.read(name, &bounded::RATES)?)?;
         self.traces.borrow_mut().insert(name.to_owned(), trace.clone());
         Ok(trace)
     }
@@ -103,5 +97,5 @@ impl Files {
 
 fn unreadable(path: &Path, error: &io::Error) -> Problem {
     Problem::new(format!("{} cannot be read: {error}", path.display()))
-        .right("files are looked for beside the experiment file")
+        .right("file names are relative to the experiment file")
 }

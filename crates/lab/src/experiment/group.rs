@@ -108,8 +108,8 @@ pub(super) fn read_sources(list: &Node) -> Result<Vec<Source<'_>>, Problem> {
         let name = keys.name.clone().unwrap_or_else(|| keys.kind.clone());
         if sources.iter().any(|s| s.name == name) {
             let at = &node.get("name").or_else(|| node.get("kind")).unwrap_or(node).at;
-            let help = "give one of them a name of its own; without a name, it is the kind";
-            return Err(Problem::new(format!("two traffics are called {name:?}")).right(help).at(at));
+            let help = "give one of them a different name (the default is its kind)";
+            return Err(Problem::new(format!("two traffics have the name {name:?}")).right(help).at(at));
         }
         let class = keys.class.clone().unwrap_or_else(|| name.clone());
         sources.push(Source { name, class, node, keys });
@@ -119,7 +119,7 @@ pub(super) fn read_sources(list: &Node) -> Result<Vec<Source<'_>>, Problem> {
 
 fn known_kind(kind: &str, node: &Node) -> Result<(), Problem> {
     let unknown = || {
-        Problem::new(format!("no traffic is of a kind {kind:?}"))
+        Problem::new(format!("there is no traffic kind {kind:?}"))
             .right(suggest(kind, ALL.iter().map(|e| e.name)))
             .at(&node.get("kind").unwrap_or(node).at)
     };
@@ -128,9 +128,7 @@ fn known_kind(kind: &str, node: &Node) -> Result<(), Problem> {
 
 /// What a traffic is read beside.
 pub(super) struct Context<'a> {
-    /// `[topology]`.
     pub(super) topology: &'a Node,
-    /// `[transport]`.
     pub(super) transport: Option<&'a Node>,
     pub(super) classes: &'a [String],
     pub(super) duration: Duration,
@@ -153,7 +151,7 @@ impl Source<'_> {
             Some(_) => Some(read_load(self.node, &spec, &routes, network)?),
             None if self.keys.both_ways => {
                 let at = &self.node.get("both_ways").unwrap_or(self.node).at;
-                return Err(Problem::new("both_ways is there, but no load").right("write load = \"98%\"").at(at));
+                return Err(Problem::new("both_ways needs a load").right("write load = \"98%\"").at(at));
             }
             None => None,
         };
@@ -190,8 +188,10 @@ impl Source<'_> {
         }
         let chosen = [own, context.transport].into_iter().flatten().find_map(|n| n.get("congestion"));
         let (name, kind) = (chosen.and_then(Node::as_str).unwrap_or("this transport"), &self.keys.kind);
-        Err(Problem::new(format!("{name} sends nothing twice, and {kind} needs all that it asks for"))
-            .right("over such a transport goes bulk without a size; give this traffic a congestion control of TCP")
+        Err(Problem::new(format!("{name} does not retransmit, but {kind} needs reliable delivery"))
+            .right(
+                "such a transport carries only bulk without a size; choose a TCP congestion control for this traffic",
+            )
             .at(&chosen.unwrap_or(self.node).at))
     }
 
@@ -210,7 +210,7 @@ impl Source<'_> {
         let keys = Keys { noun: &format!("a parameter of {kind}"), also: shape::Traffic::KEYS };
         let spec = read_with(&table, keys, |d| Spec::read(kind, d))?;
         spec.check().map_err(|e| self.refused(&e))?;
-        let read = spec.files().iter().map(|f| context.files.data(f, spec.format())).collect::<Result<Vec<_>, _>>();
+        let read = spec.files().iter().map(|f| context.files.data(f, &spec)).collect::<Result<Vec<_>, _>>();
         let (data, files): (Vec<Data>, Vec<String>) = read.map_err(|e| e.at(&self.node.at))?.into_iter().unzip();
         let population = context.files.population(&spec, &data).map_err(|e| self.refused(&e))?;
         Ok(Model { spec, population, files, data: data.into() })
@@ -227,12 +227,12 @@ impl Source<'_> {
         let at = |key: &str| &self.node.get(key).unwrap_or(self.node).at;
         match (self.keys.start, self.keys.stop) {
             (Some(start), _) if start >= duration => {
-                let problem = Problem::new(format!("{} would start at {start}, when all is over", self.name));
+                let problem = Problem::new(format!("{} would start at {start}, after the end", self.name));
                 Err(problem.right(format!("the duration is {duration}")).at(at("start")))
             }
             (start, Some(stop)) if stop <= start.unwrap_or_default() && start.is_some() => {
                 let problem = Problem::new(format!("{} would stop at {stop}, before it starts", self.name));
-                Err(problem.right("stop comes after start").at(at("stop")))
+                Err(problem.right("stop must be after start").at(at("stop")))
             }
             _ => Ok(()),
         }

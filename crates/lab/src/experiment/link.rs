@@ -76,24 +76,20 @@ pub(super) fn not_too_long(delay: Duration) -> Result<(), Problem> {
     if delay <= LONGEST {
         return Ok(());
     }
-    Err(Problem::new(format!("{delay} are no delay of a network")).right(format!("the longest is {LONGEST}")))
+    Err(Problem::new(format!("{delay} is too long for a network delay")).right(format!("the longest is {LONGEST}")))
 }
 
 /// Checks that a link sends, and that its typical packet is one: disciplines take both for granted.
 pub(super) fn above_zero(name: &str, rate: BitRate, mean_packet: Bytes, at: &Origin) -> Result<(), Problem> {
     if rate.as_bps() == 0 {
-        return Err(Problem::new(format!("the rate of {name} is zero"))
-            .right("write a rate such as \"10mbit\"")
-            .at(at));
+        return Err(Problem::new(format!("the rate of {name} is zero")).right("for example \"10mbit\"").at(at));
     }
     if rate > FASTEST {
-        let problem = Problem::new(format!("{name} cannot send {rate}"));
-        return Err(problem.right(format!("the fastest link has {FASTEST}")).at(at));
+        let problem = Problem::new(format!("{rate} is too fast for {name}"));
+        return Err(problem.right(format!("the maximum rate is {FASTEST}")).at(at));
     }
     if mean_packet == Bytes::ZERO {
-        return Err(Problem::new("a typical packet has no bytes")
-            .right("write such as mean_packet = \"1000b\"")
-            .at(at));
+        return Err(Problem::new("mean_packet is zero").right("for example mean_packet = \"1000b\"").at(at));
     }
     Ok(())
 }

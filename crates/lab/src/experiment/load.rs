@@ -14,7 +14,6 @@ pub(super) const FASTER: u64 = 10;
 /// What a traffic is to offer.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Load {
-    /// As it is written.
     pub(super) written: String,
     pub(super) bps: u64,
     /// The link on which it is to be offered, by number.
@@ -30,12 +29,12 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
     let written = value.as_str().unwrap_or_default();
     let mut spec = spec.clone();
     let Some(knob) = spec.knob() else {
-        let help = "leave out load; it is for models whose users, sessions or sources can be counted, such as http-unc";
+        let help = "omit load; it is for models with users, sessions or sources, such as http-unc";
         return Err(Problem::new(format!("{} has no population to calibrate", spec.name())).right(help).at(&value.at));
     };
     if let Some(given) = node.get(knob.field()) {
-        let problem = Problem::new(format!("both load and {} say how much is sent", knob.field()));
-        return Err(problem.right("leave one of them out").at(&given.at));
+        let problem = Problem::new(format!("both load and {} set the amount of traffic", knob.field()));
+        return Err(problem.right("remove one of them").at(&given.at));
     }
     let link = crossed(routes, network);
     let back = back(node, routes, network)?;
@@ -50,7 +49,9 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
             Ok(Load { written: written.to_owned(), bps: bps as u64, link, back })
         }
         _ => Err(Problem::new(format!("{written:?} is not a load"))
-            .right("write a share of the link such as \"98%\", above 0% and at most 500%, or a rate such as \"98mbit\"")
+            .right(
+                "use a percentage of the link above 0% and at most 500%, such as \"98%\", or a rate such as \"98mbit\"",
+            )
             .at(&value.at)),
     }
 }
@@ -64,7 +65,7 @@ fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize
     let slowest = way.iter().copied().min_by_key(|&l| network.links[l].rate.mean);
     slowest.map(Some).ok_or_else(|| {
         let at = &node.get("both_ways").unwrap_or(node).at;
-        Problem::new("there is no link back whose load could count").right("give the way back a link").at(at)
+        Problem::new("the reverse path has no link whose load could count").right("give the reverse path a link").at(at)
     })
 }
 

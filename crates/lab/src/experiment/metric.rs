@@ -38,8 +38,8 @@ pub(super) fn check_metric(below: &[&str], metric: &str, names: &Names) -> Resul
 
 fn check_term(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem> {
     let path = Path::parse(metric).ok_or_else(|| {
-        Problem::new(format!("{metric:?} is not the path of a quantity"))
-            .right("write a field, or keys with dots between them, such as queue_delay_ms.p90")
+        Problem::new(format!("{metric:?} is not a valid path"))
+            .right("use a field, or keys joined by dots, for example queue_delay_ms.p90")
     })?;
     let parts: Vec<&str> = below.iter().copied().chain(path.0.iter().map(String::as_str)).collect();
     let sample = sample();
@@ -53,7 +53,7 @@ fn check_term(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem
             None => {
                 let known = allowed(&parts[..depth], part, names).err();
                 let known = known.unwrap_or_else(|| table.into_iter().flat_map(|t| t.keys().cloned()).collect());
-                let problem = Problem::new(format!("no quantity is called {metric}: {part} does not exist"));
+                let problem = Problem::new(format!("there is no quantity {metric}: {part} does not exist"));
                 return Err(problem.right(suggest(part, known.iter().map(String::as_str))));
             }
         };
@@ -63,11 +63,11 @@ fn check_term(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem
         Some(table) => {
             let known: Vec<&str> = table.keys().map(String::as_str).filter(|k| *k != ANY).collect();
             let help = if known.is_empty() {
-                "name one of its parts".to_owned()
+                "choose one of its parts".to_owned()
             } else {
-                format!("name one of its parts: {}", known.join(", "))
+                format!("choose one of its parts: {}", known.join(", "))
             };
-            Err(Problem::new(format!("{metric} is not one number")).right(help))
+            Err(Problem::new(format!("{metric} is not a single number")).right(help))
         }
     }
 }

@@ -56,7 +56,7 @@ mod without_scheme;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::results;
+use crate::{bounded, results};
 
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
 pub use exchanges::{Exchanges, Quantity};
@@ -65,6 +65,7 @@ pub use metric::{OVER, PLUS};
 pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use plan::RunSpec;
 pub use problem::{Location, Problem};
+pub use recording::recorded_capture;
 pub use resolve::Window;
 pub use response::Response;
 pub use sought::{Sought, Trial};
@@ -177,6 +178,7 @@ impl Experiment {
     /// # Errors
     /// The first thing that is wrong, with its place.
     pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
+        bounded::check(file_name, text, &bounded::EXPERIMENT)?;
         let document = Node::document(&Text::new(file_name, text))?;
         let files = Files::beside(file_name);
         let full = Variant::of(&document, &[], &files)?;
@@ -246,13 +248,15 @@ const MAX_RUNS: usize = 1_000_000;
 /// The document with the changes of `[quick]`.
 fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     if !changes.is_table() {
-        return Err(Problem::new("quick is not a table").right("write [quick] and the changes below").at(&changes.at));
+        return Err(Problem::new("quick is not a table")
+            .right("write [quick] with the changes below it")
+            .at(&changes.at));
     }
     let mut tree = document.without(&["quick"]);
     for patch in Patch::from_table(changes, &[])? {
         if is_of_the_results(patch.path.root()) {
             let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
-            return Err(problem.right("a quick run claims the same published values").at(&patch.at));
+            return Err(problem.right("both scales claim the same published values").at(&patch.at));
         }
         patch.apply(&mut tree)?;
     }
@@ -298,7 +302,7 @@ impl Variant {
         let mut all = combinations(&document, &axes, &late)?;
         all.retain(|combination| !skip.has(&combination.labels));
         if all.is_empty() {
-            return Err(Problem::new("skip leaves no combination").right("leave out fewer"));
+            return Err(Problem::new("skip removes all combinations").right("leave out fewer"));
         }
         let resolved = all.iter().map(|c| {
             let run = resolve(&c.tree, files).map_err(|e| locate(e, c, &all, files))?;
@@ -354,7 +358,7 @@ impl Variant {
             run.links.iter().filter(|l| l.report).for_each(|l| add(|s| &mut s.names.links, &l.name));
         }
         for group in self.runs.iter().flat_map(|(_, run)| &run.groups) {
-            // Of a traffic that keeps silent, nothing is known; that is no empty list.
+            // `None`: kinds not declared; an empty list: none exist.
             let Some(kinds) = group.exchange_kinds() else { continue };
             let known = scope.names.kinds.entry(group.name.clone()).or_default();
             known.extend(
@@ -417,5 +421,5 @@ fn locate(problem: Problem, combination: &Combination, all: &[Combination], file
     }
     let matter = combination.labels.iter().filter(|(axis, _)| there.get(axis.as_str()) != possible.get(axis.as_str()));
     let labels: Vec<String> = matter.map(|(axis, label)| format!("{axis} = {label}")).collect();
-    if labels.is_empty() { problem } else { problem.right(format!("this is so where {}", labels.join(", "))) }
+    if labels.is_empty() { problem } else { problem.right(format!("this occurs where {}", labels.join(", "))) }
 }

@@ -34,7 +34,6 @@ pub(super) struct Way<'a> {
     pub(super) traffic: &'a str,
     /// Its table.
     pub(super) node: &'a Node,
-    /// Its keys.
     pub(super) keys: &'a shape::Traffic,
 }
 
@@ -84,7 +83,7 @@ pub(super) fn read_network(
     let topology: shape::Topology = read(node, Keys::of("a key of [topology]"))?;
     for (key, hosts) in [("servers", topology.servers), ("clients", topology.clients)] {
         if !(1..=MAX_HOSTS).contains(&hosts) {
-            let problem = Problem::new(format!("there cannot be {hosts} {key}"));
+            let problem = Problem::new(format!("{hosts} is not a valid number of {key}"));
             return Err(problem.right(format!("it must be from 1 to {MAX_HOSTS}")).at(at(node, key)));
         }
     }
@@ -99,8 +98,8 @@ impl Reader<'_> {
     fn dumbbell(&self) -> Result<Network, Problem> {
         let (topology, node) = (self.topology, self.node);
         if topology.measured.is_some() {
-            let help = "the bottleneck is measured; only a topology of listed links has a choice";
-            return Err(Problem::new("measured is not for a dumbbell").right(help).at(at(node, "measured")));
+            let help = "a dumbbell is measured at its bottleneck; measured is for listed links";
+            return Err(Problem::new("measured cannot be used in a dumbbell").right(help).at(at(node, "measured")));
         }
         let rate = topology.rate.as_ref().ok_or_else(|| {
             Problem::new("the bottleneck has no rate").right("write rate = \"10mbit\" in [topology]").at(&node.at)
@@ -196,15 +195,15 @@ impl Reader<'_> {
     fn listed(&self, list: &Node) -> Result<Network, Problem> {
         for key in ["rate", "delay", "access", "inbound", "reverse", "loss", "jitter", "reorder"] {
             if let Some(entry) = self.node.entries().iter().find(|e| e.key == key) {
-                let problem = Problem::new(format!("{key} belongs to a dumbbell, but links are listed"));
-                return Err(problem.right("leave out either the links or the keys of a dumbbell").at(&entry.at));
+                let problem = Problem::new(format!("{key} is for a dumbbell, but links are listed"));
+                return Err(problem.right("remove either the links or the keys of the dumbbell").at(&entry.at));
             }
         }
         let mut links: Vec<Link> = Vec::new();
         for node in list.elements() {
             let link = self.listed_link(node)?;
             if links.iter().any(|l| l.name == link.name) {
-                let problem = Problem::new(format!("two links are called {:?}", link.name));
+                let problem = Problem::new(format!("two links have the name {:?}", link.name));
                 return Err(problem.right("give one of them another name").at(at(node, "name")));
             }
             links.push(link);
@@ -249,7 +248,7 @@ impl Reader<'_> {
             (None, [_]) => Ok(0),
             (None, _) => {
                 let help = format!("write measured = one of {}", names().collect::<Vec<_>>().join(", "));
-                Err(Problem::new("of several links, none is measured").right(help).at(&self.node.at))
+                Err(Problem::new("measured is missing").right(help).at(&self.node.at))
             }
         }
     }
@@ -266,9 +265,9 @@ impl Network {
 
     fn across(&mut self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
         if way.keys.path.is_some() || way.keys.reverse.is_some() {
-            let help = "in a dumbbell all traffic crosses the bottleneck; list links in [topology] to choose";
+            let help = "in a dumbbell all traffic crosses the bottleneck; list links in [topology] to define paths";
             let key = if way.keys.path.is_some() { "path" } else { "reverse" };
-            return Err(Problem::new("a dumbbell has no paths to choose").right(help).at(at(way.node, key)));
+            return Err(Problem::new("a dumbbell has no path key").right(help).at(at(way.node, key)));
         }
         let own = match way.keys.access {
             Some(access) => Some(self.own_access(way, access.0)?),
@@ -301,14 +300,14 @@ impl Network {
 
     fn along(&self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
         if way.keys.direction == Direction::Reverse {
-            let help = "name the links of its way in path, and those of its acknowledgements in reverse";
-            return Err(Problem::new("direction belongs to a dumbbell, but links are listed")
+            let help = "give the links of the data in path, and those of the acknowledgements in reverse";
+            return Err(Problem::new("direction is for a dumbbell, but links are listed")
                 .right(help)
                 .at(at(way.node, "direction")));
         }
         if way.keys.access.is_some() {
-            let help = "add the access link to the list, and to the traffic's path";
-            return Err(Problem::new("access belongs to a dumbbell, but links are listed")
+            let help = "add the access link to the list and to the path of the traffic";
+            return Err(Problem::new("access is for a dumbbell, but links are listed")
                 .right(help)
                 .at(at(way.node, "access")));
         }
@@ -332,7 +331,7 @@ impl Network {
         let find = |(i, name): (usize, &String)| {
             if names[..i].contains(name) {
                 let problem = Problem::new(format!("{key} crosses {name} twice"));
-                return Err(problem.right("name each link of the way once").at(origin(i)));
+                return Err(problem.right("use each link once").at(origin(i)));
             }
             index(&self.links, name)
                 .ok_or_else(|| no_link(name, self.links.iter().map(|l| l.name.as_str()).collect()).at(origin(i)))
@@ -346,8 +345,8 @@ impl Dumbbell {
     /// acknowledgements the bottleneck.
     fn back(&self, way: Way<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
         let Some(back) = self.reverse else {
-            return Err(Problem::new(format!("traffic {} has no link back to cross", way.traffic))
-                .right("give [topology] one, such as reverse = { rate = \"10mbit\" }")
+            return Err(Problem::new(format!("traffic {} has no reverse link", way.traffic))
+                .right("add one to [topology], for example reverse = { rate = \"10mbit\" }")
                 .at(at(way.node, "direction")));
         };
         let route = |server: usize| Route {
@@ -364,7 +363,7 @@ fn index(links: &[Link], name: &str) -> Option<usize> {
 }
 
 fn no_link(name: &str, known: Vec<&str>) -> Problem {
-    Problem::new(format!("no link is called {name:?}")).right(suggest(name, known))
+    Problem::new(format!("there is no link {name:?}")).right(suggest(name, known))
 }
 
 /// Where the value of `key` is written, or the table.

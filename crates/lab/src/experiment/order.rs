@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::problem::Problem;
 
-/// How the value of one label stands to that of the next in an ordering.
+/// The relation between the values of consecutive labels in an ordering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// `>`: greater.
@@ -47,29 +47,28 @@ impl Relation {
 /// An ordering of the labels of one axis: `fred > cbq & cbt >> red`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderChain {
-    /// The labels, from left to right: those that `&` joins stand together.
+    /// The groups of labels joined by `&`, from left to right.
     pub groups: Vec<Vec<String>>,
-    /// How each label of a group stands to each of the next: one fewer than the groups.
+    /// The relations between consecutive groups.
     pub relations: Vec<Relation>,
 }
 
 impl OrderChain {
-    /// Reads an ordering. Relations stand between spaces, so a label may hold any other text.
+    /// Parses an ordering. Relations are separated by spaces, so a label may contain any other text.
     ///
     /// # Errors
     /// When there are fewer than two labels, or something is missing between two of them.
     pub fn parse(text: &str) -> Result<OrderChain, Problem> {
         let bad = |what: &str| {
-            Problem::new(format!("the ordering {what}")).right(
-                "write labels with >, >>, >>>, >=, ~ or & between them, with spaces: \"cbt >> red & fred > fifo\"",
-            )
+            Problem::new(format!("the ordering {what}"))
+                .right("join labels by >, >>, >>>, >=, ~ or &, with spaces: \"cbt >> red & fred > fifo\"")
         };
         let mut chain = OrderChain { groups: Vec::new(), relations: Vec::new() };
         let mut group: Vec<String> = Vec::new();
         let mut label: Vec<&str> = Vec::new();
         for word in text.split_whitespace() {
             if word.starts_with('<') {
-                return Err(bad("runs upwards; write the greatest first"));
+                return Err(bad("is ascending; write the greatest first"));
             }
             let relation = RELATIONS.iter().find(|(sign, _)| *sign == word).map(|(_, relation)| *relation);
             match relation {
@@ -90,7 +89,7 @@ impl OrderChain {
         }
         group.push(label.join(" "));
         chain.groups.push(group);
-        if chain.relations.is_empty() { Err(bad("has one label only")) } else { Ok(chain) }
+        if chain.relations.is_empty() { Err(bad("has only one label")) } else { Ok(chain) }
     }
 }
 
@@ -142,7 +141,7 @@ impl Bound {
         match found.and_then(|(compare, rest)| Some(Bound { compare, value: value(rest)? })) {
             Some(bound) => Ok(bound),
             None => Err(Problem::new(format!("{text:?} is not a bound"))
-                .right("write >=, <=, > or < and a number, such as \">= 25\"")),
+                .right("use >=, <=, > or < and a number, for example \">= 25\"")),
         }
     }
 
@@ -204,8 +203,10 @@ impl Statistic {
                 .or_else(|| until().map(Statistic::Until)),
         }
         .ok_or_else(|| {
-            Problem::new(format!("{text:?} is not a statistic of seconds"))
-                .right("write min, max, mean, variation, a percentile such as p10, a share such as share>=20, or a time such as until>=20")
+            Problem::new(format!("{text:?} is not a statistic of seconds")).right(
+                "use min, max, mean, variation, a percentile such as p10, a share such as share>=20, or a \
+                    time such as until>=20",
+            )
         })
     }
 }

@@ -21,7 +21,7 @@ impl Patch {
     pub(super) fn from_argument(argument: &str) -> Result<Patch, Problem> {
         let text = Text::new("--set", argument);
         let whole = Origin::new(&text, 0..argument.len());
-        let help = "write a path and a value, such as topology.aqm.limit=240";
+        let help = "give a path and a value, for example topology.aqm.limit=240";
         let Some(equals) = argument.find('=') else {
             return Err(Problem::new("--set needs a path and a value").right(help).at(&whole));
         };
@@ -71,8 +71,8 @@ impl Patch {
                 Ok(())
             }
             Value::Scalar(_) => {
-                let what = format!("{} leads through a value that is no table", self.path);
-                Err(Problem::new(what).right("only tables have keys of their own").at(&self.at))
+                let what = format!("{} has a value that is not a table on its path", self.path);
+                Err(Problem::new(what).right("only tables have keys").at(&self.at))
             }
         }
     }
@@ -94,7 +94,7 @@ impl Patch {
     }
 
     fn no_element(&self, nodes: &[Node], part: &str) -> Problem {
-        Problem::new(format!("nothing in {} is called {part}", self.path))
+        Problem::new(format!("{} has no element {part}", self.path))
             .right(suggest(part, nodes.iter().filter_map(Node::name)))
             .at(&self.at)
     }
@@ -162,7 +162,7 @@ pub(super) fn merge(into: &mut Node, from: &Node) {
 }
 
 fn not_a_path(text: &str, at: &Origin) -> Problem {
-    Problem::new(format!("{text:?} is not the path of a key"))
-        .right("a path is keys with dots between them, such as topology.aqm.limit")
+    Problem::new(format!("{text:?} is not a valid path"))
+        .right("a path consists of keys joined by dots, for example topology.aqm.limit")
         .at(at)
 }

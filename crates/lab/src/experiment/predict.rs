@@ -44,8 +44,8 @@ fn prediction(node: &Node, scope: &Scope) -> Result<Overlay, Problem> {
         let Moment { t } = read(&point.only(&["t"]), Keys::of("a key of a point"))?;
         let t = t.as_secs_f64();
         if points.last().is_some_and(|(before, _)| t < *before) {
-            let problem = Problem::new("this point lies before the one above it");
-            return Err(problem.right("write points in the order of time").at(&point.at));
+            let problem = Problem::new("this point is before the previous one");
+            return Err(problem.right("points must be in order of time").at(&point.at));
         }
         points.push((t, value(&keys, point).map_err(|e| e.at(&point.at))?));
     }
@@ -85,7 +85,7 @@ fn merge(under: &mut toml::Value, over: toml::Value) {
 fn unknown(name: &str) -> Problem {
     let names = || formula::all().into_iter().map(|e| e.name);
     let help = nearest(name, names()).map_or_else(|| suggest(name, names()), |near| format!("did you mean {near}?"));
-    Problem::new(format!("no formula is called {name:?}")).right(help)
+    Problem::new(format!("there is no formula {name:?}")).right(help)
 }
 
 /// The labels that a run must have for the line to be drawn beside it, or in a figure.

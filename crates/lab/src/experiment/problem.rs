@@ -114,8 +114,31 @@ impl Problem {
     }
 }
 
+/// A line of more bytes is not shown: it would fill the screen, and nobody would see what is wrong.
+const WIDEST: usize = 1000;
+
+impl Origin {
+    /// Whether its line and those beside it can be shown.
+    fn is_narrow(&self) -> bool {
+        let text = self.text.content();
+        let (before, after) = (text.get(..self.span.start).unwrap_or(""), text.get(self.span.end..).unwrap_or(""));
+        let beside = before.rsplit('\n').take(2).chain(after.split('\n').take(2));
+        self.span.len() + beside.map(str::len).max().unwrap_or(0) <= WIDEST
+    }
+}
+
+impl Inner {
+    /// The place, if its line can be shown.
+    fn shown(&self) -> Option<&Origin> {
+        self.at.as_ref().filter(|at| at.is_narrow())
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Location { file, line, column }) = self.location().filter(|_| self.0.shown().is_none()) {
+            write!(f, "{file} line {line}, column {column}: ")?;
+        }
         f.write_str(&self.0.what)
     }
 }
@@ -129,11 +152,11 @@ impl Diagnostic for Problem {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.0.at.as_ref().map(|at| &at.text.0 as &dyn SourceCode)
+        self.0.shown().map(|at| &at.text.0 as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let span = self.0.at.as_ref()?.span.clone();
+        let span = self.0.shown()?.span.clone();
         Some(Box::new(std::iter::once(LabeledSpan::underline(span))))
     }
 }
@@ -142,7 +165,7 @@ impl Diagnostic for Problem {
 pub(super) fn suggest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if known.is_empty() {
-        return "there are none here".to_owned();
+        return "none are allowed here".to_owned();
     }
     let list = known.join(", ");
     match nearest(got, known.iter().copied()) {
@@ -156,4 +179,19 @@ pub(super) fn nearest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -
     let got = got.to_lowercase();
     let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&got, &k.to_lowercase()), k));
     scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_would_fill_the_screen_is_told_by_its_number() {
+        let problem = |text: &str| Problem::new("no").at(&Origin::new(&Text::new("a.toml", text), 4..5));
+        assert_eq!(problem("a\nb = 1\n").to_string(), "no");
+        assert!(problem("a\nb = 1\n").source_code().is_some());
+        let wide = problem(&format!("a\nb = {}\n", "1".repeat(WIDEST)));
+        assert_eq!(wide.to_string(), "a.toml line 2, column 3: no");
+        assert!(wide.source_code().is_none() && wide.labels().is_none());
+    }
 }

@@ -46,7 +46,7 @@ pub(super) fn check_params(params: &Node) -> Result<(), Problem> {
 /// The queue of links that are not under study: a long FIFO.
 pub(super) fn plain() -> Result<Spec, Problem> {
     let table = toml::Table::from_iter([("limit".to_owned(), toml::Value::Integer(PLAIN_LIMIT))]);
-    Spec::read("fifo", table).map_err(|e| Problem::new(format!("a plain FIFO cannot be made: {}", e.message())))
+    Spec::read("fifo", table).map_err(|e| Problem::new(format!("cannot create a FIFO: {}", e.message())))
 }
 
 /// Drop-tail in a discipline's place: with the file's parameters of `fifo`, or else with the discipline's own `limit`.
@@ -60,7 +60,7 @@ pub(super) fn read_drop_tail(params: Option<&Node>, instead_of: &Spec) -> Result
         table.entry("limit").or_insert(limit);
     }
     let spec = spec.and_then(|table| Spec::read("fifo", table).map_err(serde::ser::Error::custom));
-    spec.map_err(|e| Problem::new(format!("drop-tail cannot stand in the place of {}: {e}", instead_of.name())))
+    spec.map_err(|e| Problem::new(format!("drop-tail cannot replace {}: {e}", instead_of.name())))
 }
 
 fn known(name: &str, node: &Node) -> Result<(), Problem> {
@@ -69,7 +69,7 @@ fn known(name: &str, node: &Node) -> Result<(), Problem> {
 }
 
 fn unknown(name: &str) -> Problem {
-    Problem::new(format!("no discipline is called {name:?}")).right(suggest(name, ALL.iter().map(|e| e.name)))
+    Problem::new(format!("there is no discipline {name:?}")).right(suggest(name, ALL.iter().map(|e| e.name)))
 }
 
 fn read_params(name: &str, table: &Node) -> Result<Spec, Problem> {

@@ -60,7 +60,7 @@ fn explain(node: &Node, path: &Path, message: &str, keys: Keys<'_>) -> Problem {
     }
     if let Some(rest) = message.strip_prefix("duplicate field ") {
         let key = rest.trim_matches('`');
-        return Problem::new(format!("{key} is given twice, under two names")).right("leave one of them out").at(at);
+        return Problem::new(format!("{key} is given twice, under two names")).right("remove one of them").at(at);
     }
     let subject = if path.0.is_empty() { "this".to_owned() } else { path.to_string() };
     for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
@@ -88,9 +88,10 @@ fn unknown(node: &Node, path: &Path, message: &str, keys: Keys<'_>) -> Problem {
     let inner = path.0.len() > usize::from(path.0.last().is_some_and(|last| last == got));
     let value = node.nearest(path);
     if message.starts_with("unknown variant") && value.as_str() == Some(got) {
-        return Problem::new(format!("{got:?} is not known as {path}")).right(help).at(&value.at);
+        return Problem::new(format!("{got:?} is not a known value of {path}")).right(help).at(&value.at);
     }
-    let what = if inner { format!("{got} is not known in {path}") } else { format!("{got} is not {}", keys.noun) };
+    let what =
+        if inner { format!("{got} is not a known key of {path}") } else { format!("{got} is not {}", keys.noun) };
     let full = if path.0.last().is_some_and(|last| last == got) { path.clone() } else { path.below(got) };
     Problem::new(what).right(help).at(node.key_origin(&full).unwrap_or(&value.at))
 }

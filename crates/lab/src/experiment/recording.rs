@@ -9,8 +9,11 @@ use aqmkit_packets::wire::{FiveTuple, Flow, View};
 
 use super::problem::Problem;
 
-/// Reads a capture, which messages call `name`, and the hash of its file.
-pub(super) fn record(name: &str, file: impl Read + Send) -> Result<(Recording, String), Problem> {
+/// Reads a capture that traffic is made of, which messages call `name`, and the hash of its file.
+///
+/// # Errors
+/// When it is no capture, is damaged, or holds more than a recording does.
+pub fn recorded_capture(name: &str, file: impl Read + Send) -> Result<(Recording, String), Problem> {
     let mut file = Hashed { file, hash: blake3::Hasher::new() };
     let mut recorder = Recorder::default();
     let mut first = None;
@@ -19,10 +22,10 @@ pub(super) fn record(name: &str, file: impl Read + Send) -> Result<(Recording, S
         recorder.captured(Duration::from_nanos(since));
         take(&mut recorder, &packet)
     });
-    let damage = damage.map_err(|e| Problem::new(format!("{name} cannot be sent: {e}")).right(e.right()))?;
+    let damage = damage.map_err(|e| Problem::new(format!("{name} cannot be replayed: {e}")).right(e.right()))?;
     if let Some(damage) = damage {
         let problem = Problem::new(format!("{name} is damaged at byte {}: {}", damage.offset, damage.what));
-        return Err(problem.right("tcpdump -r FILE -w ANOTHER writes what can be read into another file"));
+        return Err(problem.right("tcpdump -r FILE -w ANOTHER copies the readable part"));
     }
     Ok((recorder.finish(), file.hash.finalize().to_string()))
 }
@@ -42,7 +45,7 @@ enum Refused {
     Capture(#[from] CaptureError),
     #[error(transparent)]
     Full(#[from] Full),
-    #[error("packet {number} has {length} bytes, and an IP packet has 65535 at most")]
+    #[error("packet {number} has {length} bytes, more than the 65535 of an IP packet")]
     Long { number: u64, length: u32 },
 }
 
@@ -51,7 +54,7 @@ impl Refused {
         match self {
             Refused::Capture(_) => "a capture is a file of tcpdump, Wireshark or dumpcap, pcap or pcapng",
             Refused::Full(_) => "cut the capture into several, with editcap",
-            Refused::Long { .. } => "capture behind the network card, or where it cuts no segments (ethtool -K)",
+            Refused::Long { .. } => "capture on the wire, or with segmentation offload disabled (ethtool -K)",
         }
     }
 }

@@ -50,7 +50,9 @@ const MAX_CLASSES: usize = 256;
 pub(super) fn read_root(tree: &Node) -> Result<shape::Root, Problem> {
     let root: shape::Root = read(tree, Keys::of("a key of an experiment"))?;
     if root.repeat == 0 {
-        return Err(Problem::new("repeat is 0").right("every combination is run at least once").at(at(tree, "repeat")));
+        return Err(Problem::new("repeat is 0")
+            .right("at least one run per combination is required")
+            .at(at(tree, "repeat")));
     }
     Ok(root)
 }
@@ -66,11 +68,11 @@ pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Pr
         (Some(topology), Some(traffic)) => (topology, traffic),
         (None, Some(traffic)) => {
             let help = "write [topology] with a rate";
-            return Err(Problem::new("there is traffic, but no topology").right(help).at(&traffic.at));
+            return Err(Problem::new("traffic needs a topology").right(help).at(&traffic.at));
         }
         (Some(topology), None) => {
             let help = "write at least one [[traffic]]";
-            return Err(Problem::new("there is a topology, but no traffic").right(help).at(&topology.at));
+            return Err(Problem::new("the topology has no traffic").right(help).at(&topology.at));
         }
     };
     let duration = check_times(&root, tree)?;
@@ -103,18 +105,18 @@ fn at<'a>(tree: &'a Node, key: &str) -> &'a Origin {
 
 fn check_times(root: &shape::Root, tree: &Node) -> Result<Duration, Problem> {
     let Some(duration) = root.duration else {
-        return Err(Problem::new("duration is missing").right("write such as duration = \"60s\"").at(&tree.at));
+        return Err(Problem::new("duration is missing").right("for example duration = \"60s\"").at(&tree.at));
     };
     if duration.is_zero() {
-        return Err(Problem::new("duration is zero").right("write such as \"60s\"").at(at(tree, "duration")));
+        return Err(Problem::new("duration is zero").right("for example \"60s\"").at(at(tree, "duration")));
     }
     if root.interval.is_zero() {
-        return Err(Problem::new("interval is zero").right("write such as \"1s\"").at(at(tree, "interval")));
+        return Err(Problem::new("interval is zero").right("for example \"1s\"").at(at(tree, "interval")));
     }
     if (duration + root.warmup).whole(root.interval) > MAX_INTERVALS {
-        let what = format!("{duration} at intervals of {} are more than {MAX_INTERVALS} values", root.interval);
+        let what = format!("{duration} at intervals of {} exceeds {MAX_INTERVALS} values", root.interval);
         let key = if tree.get("interval").is_some() { "interval" } else { "duration" };
-        return Err(Problem::new(what).right("write a longer interval or a shorter duration").at(at(tree, key)));
+        return Err(Problem::new(what).right("use a longer interval or a shorter duration").at(at(tree, key)));
     }
     Ok(duration)
 }
@@ -131,7 +133,7 @@ fn in_use<'a>(all: &'a [Source<'a>], names: Option<&[String]>, tree: &Node) -> R
                     return Err(Problem::new(format!("traffic {name} is used twice")).right("name it once").at(at(i)));
                 }
                 all.iter().find(|s| s.name == *name).ok_or_else(|| {
-                    Problem::new(format!("no traffic is called {name:?}"))
+                    Problem::new(format!("there is no traffic {name:?}"))
                         .right(suggest(name, all.iter().map(|s| s.name.as_str())))
                         .at(at(i))
                 })
@@ -141,7 +143,7 @@ fn in_use<'a>(all: &'a [Source<'a>], names: Option<&[String]>, tree: &Node) -> R
     };
     if used.is_empty() {
         let at = at(tree, if names.is_some() { "use" } else { "traffic" });
-        return Err(Problem::new("nothing sends").right("name at least one traffic").at(at));
+        return Err(Problem::new("nothing sends").right("give at least one traffic").at(at));
     }
     Ok(used)
 }
@@ -158,7 +160,7 @@ fn class_names(root: &shape::Root, used: &[&Source<'_>], tree: &Node) -> Result<
     };
     if listed.len() > MAX_CLASSES {
         let problem = Problem::new(format!("{} classes are listed", listed.len()));
-        return Err(problem.right(format!("there can be {MAX_CLASSES} at most")).at(at(tree, "classes")));
+        return Err(problem.right(format!("at most {MAX_CLASSES} are allowed")).at(at(tree, "classes")));
     }
     for name in listed {
         if classes.contains(name) {
@@ -178,8 +180,8 @@ fn windows(root: &shape::Root, duration: Duration, tree: &Node) -> Result<Vec<Wi
     let table = tree.get("windows").unwrap_or(tree);
     for (name, &(from, to)) in &root.windows {
         if from >= to {
-            let problem = Problem::new(format!("the window {name} ends at {to}, but starts at {from}"));
-            return Err(problem.right("write its start and then its end").at(at(table, name)));
+            let problem = Problem::new(format!("the window {name} ends at {to}, before its start at {from}"));
+            return Err(problem.right("give its start, then its end").at(at(table, name)));
         }
         if to > duration {
             let problem = Problem::new(format!("the window {name} ends at {to}, after the end"));

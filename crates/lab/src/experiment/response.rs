@@ -48,8 +48,8 @@ impl Response {
                 .or_else(|| percentile().map(Response::Percentile)),
         };
         found.ok_or_else(|| {
-            Problem::new(format!("{text:?} is nothing to take of response times"))
-                .right("write such as share<=500ms, share>5s, p90, mean<=2s, gain<=2s, peak>=1s, crossover or alike")
+            Problem::new(format!("{text:?} is not a statistic of response times"))
+                .right("use for example share<=500ms, share>5s, p90, mean<=2s, gain<=2s, peak>=1s, crossover or alike")
         })
     }
 
@@ -59,7 +59,7 @@ impl Response {
         matches!(self, Response::Crossover | Response::Alike | Response::Gain(_))
     }
 
-    /// Whether it is a share or ratio; else it is a time.
+    /// Whether it is a fraction or ratio; else it is a time.
     #[must_use]
     pub fn is_share(self) -> bool {
         matches!(self, Response::Within(_) | Response::Beyond(_) | Response::Alike | Response::Gain(_))

@@ -27,8 +27,8 @@ impl RunSpec {
     pub fn scenario(&self) -> Result<Scenario, Problem> {
         let run = &*self.resolved;
         if let Some(open) = run.groups.iter().find(|g| g.load.is_some()) {
-            let problem = Problem::new(format!("the population of traffic {} has not been found yet", open.name));
-            return Err(problem.right("an experiment with a load is calibrated before it is run"));
+            let problem = Problem::new(format!("the population of traffic {} is not calibrated", open.name));
+            return Err(problem.right("an experiment with a load must be calibrated before it is run"));
         }
         let window = |w: &Window| scenario::WindowSpec {
             name: w.name.clone(),

@@ -53,8 +53,9 @@ pub(super) fn label_text(node: &Node) -> Option<String> {
 
 /// One label, known.
 pub(super) fn one_of(entry: &Entry, known: &[String]) -> Result<String, Problem> {
-    let bad =
-        || Problem::new(format!("{} is not one name", entry.key)).right("write one name in quotes").at(&entry.node.at);
+    let bad = || {
+        Problem::new(format!("{} is not a single name", entry.key)).right("give one name in quotes").at(&entry.node.at)
+    };
     let name = label_text(&entry.node).ok_or_else(bad)?;
     if known.contains(&name) { Ok(name) } else { Err(no_label(&entry.key, &name, known).at(&entry.node.at)) }
 }

@@ -47,7 +47,7 @@ const MAX_COMBINATIONS: usize = 100_000;
 /// Reads `[sweep]`.
 pub(super) fn read_axes(sweep: &Node) -> Result<Vec<Axis>, Problem> {
     if !sweep.is_table() {
-        return Err(Problem::new("sweep is not a table").right("write [sweep] and its axes below").at(&sweep.at));
+        return Err(Problem::new("sweep is not a table").right("write [sweep] with its axes below it").at(&sweep.at));
     }
     let mut axes = Vec::new();
     collect(&sweep.without(&[SKIP]), &Path::default(), &mut axes)?;
@@ -70,7 +70,7 @@ pub(super) fn check_apart(document: &Node, axes: &[Axis]) -> Result<(), Problem>
                 // A key below one that an axis before has changed is a change of that change.
                 if let Some((other, at)) = seen.iter().find(|(_, before)| before.0.starts_with(&path.0)) {
                     let what = format!("the axes {} and {} both change {at}", other.name, axis.name);
-                    let help = "one of the two would have no effect; let each axis change keys of its own";
+                    let help = "one of the two would have no effect; each axis must change different keys";
                     return Err(Problem::new(what).right(help).at(&patch.at));
                 }
                 own.push((axis, path));
@@ -84,7 +84,7 @@ pub(super) fn check_apart(document: &Node, axes: &[Axis]) -> Result<(), Problem>
 /// Finds the lists in a table of tables: `[sweep.topology] rate = […]` is the axis `topology.rate`.
 fn collect(table: &Node, above: &Path, axes: &mut Vec<Axis>) -> Result<(), Problem> {
     for entry in table.entries() {
-        let bad = || Problem::new(format!("{:?} is not the path of a key", entry.key)).at(&entry.at);
+        let bad = || Problem::new(format!("{:?} is not a valid path", entry.key)).at(&entry.at);
         let own = Path::parse(&entry.key).ok_or_else(bad)?;
         let path = Path(above.0.iter().cloned().chain(own.0).collect());
         match &entry.node.value {
@@ -92,12 +92,12 @@ fn collect(table: &Node, above: &Path, axes: &mut Vec<Axis>) -> Result<(), Probl
             Value::Array(values) => {
                 let axis = read_axis(&path, entry, values)?;
                 if axes.iter().any(|a| a.name == axis.name) {
-                    return Err(Problem::new(format!("the axis {} is there twice", axis.name)).at(&entry.at));
+                    return Err(Problem::new(format!("the axis {} is defined twice", axis.name)).at(&entry.at));
                 }
                 axes.push(axis);
             }
             Value::Scalar(_) => {
-                let problem = Problem::new(format!("the axis {path} has no list of values"));
+                let problem = Problem::new(format!("the axis {path} needs a list of values"));
                 return Err(problem.right(format!("write {path} = [ … ]")).at(&entry.node.at));
             }
         }
@@ -112,8 +112,8 @@ fn read_axis(path: &Path, entry: &Entry, values: &[Node]) -> Result<Axis, Proble
             .at(&entry.node.at));
     }
     if is_of_the_file(path.root()) || TAKEN.contains(&path.root()) {
-        let help = format!("of the keys, {} can be swept", swept().collect::<Vec<_>>().join(", "));
-        return Err(Problem::new(format!("{} cannot be swept, and no axis can be called so", path.root()))
+        let help = format!("the keys that can be swept are {}", swept().collect::<Vec<_>>().join(", "));
+        return Err(Problem::new(format!("{} cannot be swept; the name is reserved", path.root()))
             .right(help)
             .at(&entry.at));
     }
@@ -135,7 +135,7 @@ fn value_of_key(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Prob
 fn value_of_own(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Problem> {
     if value.get("label").is_none() {
         let help = format!(
-            "an axis of one's own is [[sweep.{path}]] with a label and the keys it changes; of the keys to sweep, {}",
+            "a named axis is [[sweep.{path}]] with a label and the keys it changes; for keys, {}",
             suggest(path.root(), swept())
         );
         let what = format!("{path} is not a key that can be swept, and its value has no label");
@@ -162,7 +162,7 @@ fn names_of(table: &Node) -> Result<BTreeMap<String, String>, Problem> {
 fn label_of(value: &Node) -> Result<String, Problem> {
     if let Some(label) = value.get("label") {
         let text = label.as_str().map(str::trim).filter(|t| !t.is_empty());
-        let bad = || Problem::new("a label is a text").right("write label = \"gentle\"").at(&label.at);
+        let bad = || Problem::new("a label must be a string").right("write label = \"gentle\"").at(&label.at);
         return text.map(str::to_owned).ok_or_else(bad);
     }
     Ok(match value.get("name").and_then(Node::as_str) {
@@ -188,8 +188,8 @@ fn make_unique(path: &Path, values: &[Node], choices: &mut [Choice]) -> Result<(
     let written = |node: &Node| node.get("label").is_some();
     for (value, choice) in values.iter().zip(choices.iter()).filter(|(v, _)| written(v)) {
         if used.insert(choice.label.clone(), value).is_some() {
-            let problem = Problem::new(format!("two values of {path} are labelled {:?}", choice.label));
-            return Err(problem.right("give each its own label").at(&value.get("label").unwrap_or(value).at));
+            let problem = Problem::new(format!("two values of {path} have the label {:?}", choice.label));
+            return Err(problem.right("give each a different label").at(&value.get("label").unwrap_or(value).at));
         }
     }
     for (value, choice) in values.iter().zip(choices.iter_mut()).filter(|(v, _)| !written(v)) {

@@ -40,5 +40,5 @@ pub(super) fn read_profile(base: Option<&Node>, changes: Option<&Node>) -> Resul
 }
 
 fn unknown(name: &str) -> Problem {
-    Problem::new(format!("no transport profile is called {name:?}")).right(suggest(name, NAMES))
+    Problem::new(format!("there is no transport profile {name:?}")).right(suggest(name, NAMES))
 }

@@ -180,7 +180,7 @@ impl Reader<'_> {
 
     fn node(&self, span: Range<usize>, value: &DeValue<'_>) -> Result<Node, Problem> {
         let at = self.origin(span.clone());
-        let too_large = || Problem::new("this number is too large").right("there are 64 bits for it").at(&at);
+        let too_large = || Problem::new("this number is too large").right("the maximum is 64 bits").at(&at);
         let scalar = match value {
             DeValue::Table(table) => return self.table(span, table),
             DeValue::Array(array) => return self.array(at, array),

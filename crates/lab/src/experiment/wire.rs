@@ -92,8 +92,8 @@ pub(super) fn wire(keys: &Keys, node: &Node) -> Result<scenario::Wire, Problem> 
     let mark = spaced(hits(mark, node, "mark")?);
     let reorder = match reorder {
         Some(Reorder { delay, .. }) if delay.is_zero() => {
-            let problem = Problem::new("reordered packets are held back for no time");
-            return Err(problem.right("write such as delay = \"5ms\"").at(&place(node, &["reorder", "delay"]).at));
+            let problem = Problem::new("the delay of reordered packets is zero");
+            return Err(problem.right("for example delay = \"5ms\"").at(&place(node, &["reorder", "delay"]).at));
         }
         Some(Reorder { chance: share, delay }) => {
             Some(scenario::Reorder { chance: chance(share, node, &["reorder", "chance"])?, delay })
@@ -118,8 +118,8 @@ fn hits(value: Loss, node: &Node, key: &str) -> Result<scenario::Loss, Problem> 
     Ok(match value {
         Loss::Random(share) => scenario::Loss::Random(chance(share, node, &[key])?),
         Loss::Every(Every { every, burst }) if burst == 0 || burst >= every => {
-            let problem = Problem::new(format!("of every {every} packets {burst} cannot be hit"));
-            let help = "write such as { every = 1000, burst = 2 }, with fewer in a burst than there are";
+            let problem = Problem::new(format!("a burst of {burst} is not possible in every {every} packets"));
+            let help = "for example { every = 1000, burst = 2 }; burst must be less than every";
             return Err(problem.right(help).at(&place(node, &[key, "every"]).at));
         }
         Loss::Every(Every { every: n, burst }) => scenario::Loss::Every { n, burst },
@@ -138,7 +138,7 @@ fn chance(value: f64, node: &Node, path: &[&str]) -> Result<f64, Problem> {
         return Ok(value);
     }
     Err(Problem::new(format!("{} cannot be {value}", path.join(".")))
-        .right("it is a share from 0 to 1")
+        .right("it must be a probability from 0 to 1")
         .at(&place(node, path).at))
 }
 

@@ -1,7 +1,8 @@
-//! The same experiment without its scheme: what the null test runs.
+//! The experiment without its scheme, for the null test.
 //!
-//! `[null]` says by path what takes the scheme away, such as `"params.red-pd.identify" = false`. Without that table every discipline gives way to drop-tail: `fifo` with
-//! the file's `[params.fifo]`, or, where there is none, with the `limit` of the discipline in whose place it stands.
+//! `[null]` lists by path the changes that switch the scheme off, for example
+//! `"params.red-pd.identify" = false`. Without this table drop-tail replaces every discipline: `fifo` with
+//! the file's `[params.fifo]`, or else with the `limit` of the replaced discipline.
 
 use aqmkit_aqm::registry::Spec;
 
@@ -28,7 +29,8 @@ impl Without {
     /// As the file says.
     pub(super) fn of(document: &Node) -> Result<Without, Problem> {
         let Some(table) = document.get(NULL) else { return Ok(Without::DropTail) };
-        let help = "write [null] and, below it, what takes the scheme away, such as \"params.red.max_p\" = 0.0";
+        let help =
+            "write [null] and below it the changes that switch the scheme off, for example \"params.red.max_p\" = 0.0";
         if !table.is_table() || table.entries().is_empty() {
             return Err(Problem::new("null is not a table of changes").right(help).at(&table.at));
         }

@@ -8,7 +8,8 @@ use tempfile::NamedTempFile;
 
 use super::error::{Cause, ExportError};
 
-/// Writes `path` through `fill`: into a new file beside it, which takes its place when all went well.
+/// Writes `path` through `fill`: into a new file beside it, which takes its place when all of it is on the disk. Some disks find
+/// out only then that there is no room.
 ///
 /// # Errors
 /// When `fill` fails or the file cannot be made; `path` is then as it was.
@@ -25,6 +26,7 @@ fn try_write(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(),
     fill(&mut out)?;
     out.flush()?;
     drop(out);
+    file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
@@ -76,10 +78,22 @@ impl Temporary {
         match self.file {
             Place::Itself(_) => Ok(()),
             Place::Beside(file) => {
-                file.persist(&self.path).map(|_| ()).map_err(|e| ExportError::new(&self.path, e.error))
+                let kept = file.as_file().sync_all().and_then(|()| Ok(file.persist(&self.path)?));
+                kept.map(|_| ()).map_err(|e| ExportError::new(&self.path, e))
             }
         }
     }
+}
+
+/// Puts `text` into a file, whole or not at all: one that does not fit on the disk leaves what was there. Where a link leads to the file, the link stays.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn put(path: &Path, text: &str) -> Result<(), ExportError> {
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut file = Temporary::beside(&place)?;
+    file.write_all(text.as_bytes()).map_err(|error| ExportError::new(path, error))?;
+    file.take_its_place()
 }
 
 impl Write for Temporary {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::full;
+
 /// A file that could not be written, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {cause}", path.display())]
@@ -33,5 +35,17 @@ impl ExportError {
     /// The error about `path`.
     pub fn new(path: &Path, cause: impl Into<Cause>) -> Self {
         ExportError { path: path.to_owned(), cause: cause.into() }
+    }
+
+    /// Whether there is no room for it on the disk.
+    #[must_use]
+    pub fn is_for_want_of_room(&self) -> bool {
+        match &self.cause {
+            Cause::Io(e) => full::is(e),
+            Cause::Json(e) => e.io_error_kind().is_some_and(|kind| full::is(&kind.into())),
+            Cause::Csv(e) => matches!(e.kind(), ::csv::ErrorKind::Io(e) if full::is(e)),
+            Cause::Arrow(e) => full::caused(e),
+            Cause::Parquet(e) => full::caused(e),
+        }
     }
 }

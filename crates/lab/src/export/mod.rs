@@ -12,7 +12,7 @@ mod tables;
 use std::io::Write;
 use std::path::Path;
 
-pub use atomic::{Temporary, write_atomically};
+pub use atomic::{Temporary, put, write_atomically};
 pub use batches::{Kind, runs, table, verdicts};
 pub use columns::Table;
 pub use columns::settings as parquet_settings;
@@ -20,6 +20,7 @@ pub use error::ExportError;
 
 use crate::report::RunData;
 use crate::results::Results;
+use crate::store::checksum::seal;
 
 /// Writes all files of an experiment into `dir`, which is made when it does not exist.
 ///
@@ -34,14 +35,10 @@ pub fn write(dir: &Path, results: &Results, runs: &[RunData<'_>]) -> Result<(), 
     columns::write(&dir.join("responses.parquet"), runs, &tables::exchanges())
 }
 
-/// Writes `results.json`: indented, with the keys always in the same order.
+/// Writes `results.json`: indented, with the keys always in the same order, and a checksum at the end.
 ///
 /// # Errors
 /// When the file cannot be written.
 pub fn json(path: &Path, results: &Results) -> Result<(), ExportError> {
-    write_atomically(path, |out| {
-        serde_json::to_writer_pretty(&mut *out, results)?;
-        out.write_all(b"\n")?;
-        Ok(())
-    })
+    write_atomically(path, |out| Ok(out.write_all(seal(&serde_json::to_string_pretty(results)?).as_bytes())?))
 }

@@ -1,7 +1,8 @@
 //! Class-based thresholds: Parris 2001, chapters IV and VI.
 //!
-//! Thresholds and the bandwidths that follow from them are those of the discipline. Who borrows how much, and the latency
-//! that follows, are what the dissertation expects of the queue: the discipline computes neither, so they stand only here.
+//! Thresholds and the bandwidths that follow from them are those of the discipline. Borrowing and the
+//! resulting latency are predictions of the dissertation that the discipline does not compute, so they are
+//! implemented only here.
 
 use std::collections::BTreeMap;
 

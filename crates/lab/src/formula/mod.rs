@@ -186,14 +186,14 @@ impl Entry {
 fn run<F: Formula>(args: toml::Table) -> Result<Quantity, String> {
     let filled: F = args.try_into().map_err(|e: toml::de::Error| e.message().to_owned())?;
     let q = filled.compute()?;
-    if q.value.is_finite() { Ok(q) } else { Err("these arguments leave nothing to divide by".to_owned()) }
+    if q.value.is_finite() { Ok(q) } else { Err("these arguments give a division by zero".to_owned()) }
 }
 
 /// Why a formula has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No formula has this name.
-    #[error("no formula is called {name:?}{}", hint(.near))]
+    #[error("there is no formula {name:?}{}", hint(.near))]
     Unknown {
         /// The name asked for.
         name: String,

@@ -1,7 +1,7 @@
 //! RED and FRED: Parris 2001, chapter III and appendix B.
 //!
-//! RED's probabilities and averages are those that its discipline computes with. FRED's shares and tests stand only here:
-//! its discipline has them inside, on the flows that are queued.
+//! RED's probabilities and averages are those that its discipline computes with. FRED's shares and tests
+//! are implemented here again, because its discipline applies them to queued flows.
 
 use aqmkit_aqm::law::early::{Ramp, spread};
 use aqmkit_aqm::law::ewma;
@@ -126,7 +126,7 @@ formula! {
     |a| {
         let w = probability("weight", a.weight)?;
         let Some(before) = a.burst.checked_sub(1) else { return count(0.0) };
-        burst_averages(w).nth(before as usize).map_or_else(|| Err("this burst is too long".to_owned()), count)
+        burst_averages(w).nth(before as usize).map_or_else(|| Err("the burst is too long".to_owned()), count)
     }
 }
 
@@ -136,7 +136,7 @@ formula! {
     Burst { average: f64, weight: f64 },
     |a| {
         let reached = burst_averages(probability("weight", a.weight)?).position(|average| average >= a.average);
-        reached.map_or_else(|| Err("no burst reaches this average".to_owned()), |before| count((before + 1) as f64))
+        reached.map_or_else(|| Err("no burst gives this average".to_owned()), |before| count((before + 1) as f64))
     }
 }
 

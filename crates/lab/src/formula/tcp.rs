@@ -180,7 +180,7 @@ fn coupling(constant: f64, base: Option<Duration>, queue: Option<Duration>) -> R
     let queue = queue.map_or(0.0, Duration::as_secs_f64);
     match base.map(Duration::as_secs_f64) {
         Some(base) => Ok(constant * (base + queue) / base),
-        None if queue > 0.0 => Err("queue needs base, the round trip without it".to_owned()),
+        None if queue > 0.0 => Err("queue needs base, the round trip without queueing".to_owned()),
         None => Ok(constant),
     }
 }

@@ -181,14 +181,14 @@ fn red_pd() {
 #[test]
 fn what_is_wrong_is_named() {
     let error = |name: &str, args: &str| evaluate(name, &args.parse().unwrap()).unwrap_err().to_string();
-    assert_eq!(error("cbt-treshold", ""), "no formula is called \"cbt-treshold\"; did you mean \"cbt-threshold\"?");
+    assert_eq!(error("cbt-treshold", ""), "there is no formula \"cbt-treshold\"; did you mean \"cbt-threshold\"?");
     assert!(error("red-guaranteed-gap", "").contains("missing field `max_p`"));
     assert!(error("red-guaranteed-gap", "max_p = 0.1\nx = 1").contains("unknown field `x`"));
     assert!(error("red-guaranteed-gap", "max_p = 0").contains("above 0"));
     assert!(error("cbt-share", "allocations = { a = 5 }\nclass = 'a'").contains("a rate needs a unit"));
     assert!(error("cbt-share", "allocations = { a = '5kbit' }\nclass = 'b'").contains("has no class \"b\"; it has a"));
     assert!(error("mpeg-effective-loss", "gop = 'BBI'\nframe = 'I'").contains("must begin with its only I"));
-    assert!(error("rate-share", "part = '1mbit'\nwhole = '0mbit'").contains("nothing to divide by"));
+    assert!(error("rate-share", "part = '1mbit'\nwhole = '0mbit'").contains("division by zero"));
 }
 
 #[test]

@@ -46,10 +46,10 @@ pub fn on_the_clock(at: Instant) -> Instant {
 /// When a live link cannot do what it asks for, or the kernel lacks a congestion control.
 pub fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
-        return Err(NotLive::Unfit("it has no link to measure".to_owned()));
+        return Err(NotLive::Unfit("it has no measured link".to_owned()));
     };
     if scenario.links.iter().any(|l| l.wire != aqmkit_sim::scenario::Wire::default()) {
-        let text = "a link of it loses, shakes or reorders packets, which a live link does not";
+        let text = "one of its links has loss, jitter or reordering, which a live link does not support";
         return Err(NotLive::Unfit(text.to_owned()));
     }
     let back = way_back(scenario)?;
@@ -85,7 +85,7 @@ fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
             return Ok(Named::nothing(name));
         }
         let text = format!("{name}={}", rules.join(","));
-        text.parse().map_err(|_| NotLive::Unfit(format!("the name of class {name} holds a sign that it may not")))
+        text.parse().map_err(|_| NotLive::Unfit(format!("the class name {name} has an invalid character")))
     };
     Ok(Classes::new(scenario.classes.iter().enumerate().map(one).collect::<Result<_, _>>()?))
 }
@@ -109,7 +109,7 @@ fn ecn(scenario: &Scenario) -> Result<bool, NotLive> {
     if wishes.all(|w| w == first) {
         return Ok(first);
     }
-    Err(NotLive::Unfit("some of its traffic uses ECN and some does not; a live link has one setting".to_owned()))
+    Err(NotLive::Unfit("only some of its traffic uses ECN; a live link has one setting for all".to_owned()))
 }
 
 /// The direction from the clients to the servers.
@@ -118,17 +118,17 @@ fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
     let ways: Vec<(&Group, &aqmkit_sim::scenario::Route)> =
         scenario.groups.iter().flat_map(|g| g.routes.iter().map(move |r| (g, r))).collect();
     if ways.iter().any(|(_, r)| r.forward != [scenario.measured]) {
-        return unfit("its packets cross more than one link on the way to the clients; leave out access and inbound");
+        return unfit("its packets cross more than one link towards the clients; remove access and inbound");
     }
     let Some((first, route)) = ways.first() else { return unfit("it has no traffic") };
     let rest = |g: &Group, r: &aqmkit_sim::scenario::Route| {
         constant(&g.delays).map(|d| (r.reverse.clone(), r.reverse_delay + r.forward_delay + d))
     };
     let Some((links, delay)) = rest(first, route) else {
-        return unfit("its round trips differ; a live link delays all packets alike: set topology.delays to one time");
+        return unfit("its round-trip times differ; a live link has one delay: set topology.delays to one time");
     };
     if ways.iter().any(|(g, r)| rest(g, r).as_ref() != Some(&(links.clone(), delay))) {
-        return unfit("the round trips of its traffic differ; a live link delays all packets alike");
+        return unfit("the round-trip times of its traffic differ; a live link has one delay");
     }
     let back = |name: &str, rate, wait, aqm| Setup { seed: scenario.seed, ..Setup::new(name, rate, wait, aqm) };
     match links[..] {
@@ -141,7 +141,7 @@ fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
             let setup = back(&link.name, link.rate, link.delay + delay, link.aqm.clone());
             Ok(Setup { trace: link.trace.clone(), overhead: link.overhead, mean_packet: link.mean_packet, ..setup })
         }
-        _ => unfit("its packets cross more than one link on the way back"),
+        _ => unfit("its packets cross more than one reverse link"),
     }
 }
 

@@ -60,29 +60,32 @@ const fn some(kind: Kind) -> Kind {
     Kind { zeros: false, ..kind }
 }
 
-const UTILIZATION: Kind =
-    kind("%", 100.0, Better::High, 1, ("link used", "share of the link's capacity that carried packets"));
-const DELAY: Term = ("delay", "time a packet waits in the queue; 1 in 100 waits longer than p99");
+const UTILIZATION: Kind = kind("%", 100.0, Better::High, 1, ("link used", "fraction of the link's capacity in use"));
+const DELAY: Term = ("delay", "sojourn time in the queue; 1 % of the packets wait longer than p99");
 const DELAY_MEAN: Kind = kind("ms", 1.0, Better::Low, 1, DELAY);
 const DELAY_P99: Kind = kind("ms", 1.0, Better::Low, 2, DELAY);
-const DROPS: Kind = kind("%", 100.0, Better::Low, 2, ("drops", "packets thrown away, of those that arrived"));
-const MARKS: Kind =
-    some(kind("%", 100.0, Better::Neither, 2, ("marks", "packets given an ECN mark in place of a drop")));
-const RATE: Kind = kind("Mbit/s", 1e-6, Better::Neither, 3, ("rate", "throughput: what left the link, with headers"));
-const GOODPUT: Kind = kind("Mbit/s", 1e-6, Better::High, 6, ("good", "goodput: useful data received, each byte once"));
-const LOST: Kind =
-    some(kind("pkt/s", 1.0, Better::Low, 4, ("lost", "packets that one flow of the class loses per second")));
-const LATENCY: Kind = kind("ms", 1.0, Better::Low, 4, ("latency", "time from sender to receiver, mean"));
+const DROPS: Kind = kind("%", 100.0, Better::Low, 2, ("drops", "fraction of arriving packets that were dropped"));
+const MARKS: Kind = some(kind("%", 100.0, Better::Neither, 2, ("marks", "fraction of packets that were ECN-marked")));
+const RATE: Kind =
+    kind("Mbit/s", 1e-6, Better::Neither, 3, ("rate", "throughput: bits that left the link, including headers"));
+const GOODPUT: Kind = kind("Mbit/s", 1e-6, Better::High, 6, ("good", "goodput: data received, each byte counted once"));
+const LOST: Kind = some(kind("pkt/s", 1.0, Better::Low, 4, ("lost", "packets lost per second and flow of the class")));
+const LATENCY: Kind = kind("ms", 1.0, Better::Low, 4, ("latency", "mean time from sender to receiver"));
 const FRAMES: Kind =
     kind("per s", 1.0, Better::High, 4, ("frames", "complete video frames per second and flow; playable: decodable"));
-const RESPONSE: Term = ("p50, p99", "response time that half, or 99 in 100, stay below");
+const RESPONSE: Term = ("p50, p99", "median and 99th percentile of the response time");
 const RESPONSE_P50: Kind = kind("ms", 1.0, Better::Low, 4, RESPONSE);
 const RESPONSE_P99: Kind = kind("ms", 1.0, Better::Low, 5, RESPONSE);
 const ENDED: Kind = some(kind("", 1.0, Better::High, 7, ("ended", "exchanges that ended in the window")));
 const RESENT: Kind =
-    some(kind("%", 100.0, Better::Low, 7, ("resent", "data segments that TCP sent again, of those it sent")));
-const JAIN: Kind =
-    kind("Jain", 1.0, Better::High, 5, ("fairness", "of flows' throughputs: 1 if all are equal, 1/n if one takes all"));
+    some(kind("%", 100.0, Better::Low, 7, ("resent", "fraction of TCP data segments that were retransmissions")));
+const JAIN: Kind = kind(
+    "Jain",
+    1.0,
+    Better::High,
+    5,
+    ("fairness", "of the flows' throughputs: 1 if all are equal, 1/n if one flow has all"),
+);
 
 /// The columns that apply to these results, in the order in which they are shown.
 #[must_use]

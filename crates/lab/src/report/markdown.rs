@@ -32,7 +32,7 @@ pub fn number(name: &str, quick: &[Results], full: &[Results]) -> Result<String,
         "met" => named(of, results).map(|these| met_of(counted(&these))),
         "rows" => rows(of, results),
         "cells" => cells(of, results),
-        _ => Err(format!("{what:?} is no number of the verdicts")),
+        _ => Err(format!("{what:?} is not a known number")),
     }
 }
 
@@ -41,7 +41,7 @@ fn named<'a>(name: &str, results: &'a [Results]) -> Result<Vec<&'a Results>, Str
     let study = format!("{name}/");
     let these: Vec<&Results> =
         results.iter().filter(|r| r.experiment == name || r.experiment.starts_with(&study)).collect();
-    if these.is_empty() { Err(format!("no experiment or study is called {name:?}")) } else { Ok(these) }
+    if these.is_empty() { Err(format!("there is no experiment or study {name:?}")) } else { Ok(these) }
 }
 
 /// The rows of the headline.
@@ -137,7 +137,7 @@ fn cells(prefix: &str, results: &[Results]) -> Result<String, String> {
             own.insert(column, beside(row));
         }
     }
-    let Some((_, unit)) = columns.first() else { return Err(format!("no claimed row is called {prefix}LINE-COLUMN")) };
+    let Some((_, unit)) = columns.first() else { return Err(format!("no claimed row is named {prefix}LINE-COLUMN")) };
     let alike = columns.iter().all(|(_, other)| other == unit);
     let head = |(name, own): &(&str, &str)| if alike { (*name).to_owned() } else { format!("{name}, {own}") };
     let corner = if alike { (*unit).to_owned() } else { String::new() };
@@ -210,8 +210,8 @@ mod tests {
     fn what_there_is_not_is_told() {
         let told = |name: &str| number(name, &results(), &results()).unwrap_err();
         assert!(told("met a/b").contains("does not end with quick or full"));
-        assert!(told("mett a/b quick").contains("\"mett\" is no number"));
-        assert!(told("met b quick").contains("no experiment or study is called"));
+        assert!(told("mett a/b quick").contains("\"mett\" is not a known number"));
+        assert!(told("met b quick").contains("there is no experiment or study"));
         assert!(told("rows X full").contains("no claimed row begins with"));
         assert!(told("cells X- full").contains("X-LINE-COLUMN"));
     }

@@ -95,7 +95,7 @@ fn a_finished_run_is_not_done_again() {
     assert_eq!(bench.ran(), 2);
     assert_eq!(bench.run(&[2, 3], 1).0, [2, 3]);
     assert_eq!(bench.ran(), 1);
-    assert_eq!(bench.store.load_list().unwrap().len(), 2);
+    assert_eq!(bench.store.load_list().unwrap().found.len(), 2);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_run_fails_alone() {
     let (done, outcome) = Bench::new().run(&[1, 13, 99, 2], 2);
     assert_eq!((done, outcome.cancelled), (vec![1, 2], false));
     assert_eq!(outcome.failed.len(), 2);
-    assert!(outcome.failed[0].starts_with("n=13: a fault of aqmkit: unlucky ("), "{:?}", outcome.failed);
+    assert!(outcome.failed[0].starts_with("n=13: internal error: unlucky ("), "{:?}", outcome.failed);
     assert_eq!(outcome.failed[1], "n=99: no such link");
 }
 
@@ -126,5 +126,5 @@ fn a_damaged_result_is_run_again_and_told() {
     std::fs::write(bench.store.dir().join("runs/h1.cbor.zst"), "x").unwrap();
     assert_eq!(bench.run(&[1], 1).0, [1]);
     assert_eq!(bench.ran(), 2);
-    assert!(bench.notes.texts()[0].starts_with("n=1: its stored result does not read"));
+    assert!(bench.notes.texts()[0].starts_with("n=1: its stored result cannot be read"));
 }

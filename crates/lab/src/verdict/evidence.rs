@@ -126,7 +126,7 @@ impl<'a> Evidence<'a> {
         let mut labels = seen.labels.clone();
         labels.extend(expect.against.clone());
         let beside = self.seen.iter().find(|s| s.labels == labels);
-        beside.map(Some).ok_or_else(|| format!("the run to compare with was not done: {:?}", expect.against))
+        beside.map(Some).ok_or_else(|| format!("the run to compare with is missing: {:?}", expect.against))
     }
 }
 

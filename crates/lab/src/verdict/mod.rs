@@ -43,15 +43,14 @@ fn check_one(expect: &Expect, published: &Published) -> Result<(), String> {
     let numbers = !row.low.is_empty() || !row.high.is_empty();
     let claim = expect.order.is_some() || expect.every.is_some();
     match row.kind {
-        Kind::Order if !claim => return Err("the published row is an ordering; give its order or every".to_owned()),
+        Kind::Order if !claim => return Err("the published row is an ordering; give order or every".to_owned()),
         Kind::Equation | Kind::Value if expect.order.is_some() => {
             let kind = row.kind.name();
-            let what =
-                format!("the published row is of kind {kind}, which an order does not compare with what was measured");
-            return Err(format!("{what}; leave out order, or name a row of kind order"));
+            let what = format!("a row of kind {kind} cannot be checked with order");
+            return Err(format!("{what}; remove order, or use a row of kind order"));
         }
         Kind::Equation | Kind::Value if !numbers && !claim => {
-            return Err("the published row has neither low nor high; say what must hold with every".to_owned());
+            return Err("the published row has neither low nor high; give a bound with every".to_owned());
         }
         _ => {}
     }
@@ -60,7 +59,7 @@ fn check_one(expect: &Expect, published: &Published) -> Result<(), String> {
         None => unit::of_field(&evidence::field(expect), 1.0),
     };
     if let Some(other) = evidence::other_unit(expect) {
-        return Err(format!("{other} is another kind of quantity than what it is added to or divides"));
+        return Err(format!("{other} has an incompatible unit in the sum or ratio"));
     }
     in_unit(row, value).map(|_| ())
 }
@@ -150,10 +149,10 @@ fn within(row: &Row, value: f64) -> bool {
 fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Finding, String> {
     let samples = evidence.samples(expect)?;
     if samples.is_empty() && expect.exchanges.is_some() && evidence.complete(expect) {
-        return Err("its runs had no such exchange".to_owned());
+        return Err("its runs have no such exchange".to_owned());
     }
     if samples.is_empty() {
-        return Err("no run that it is about was done".to_owned());
+        return Err("none of its runs was done".to_owned());
     }
     let means = means(&samples, row)?;
     let mut finding = match &expect.order {

@@ -66,11 +66,14 @@ impl Published {
     pub fn parse(text: &str) -> Result<Published, String> {
         let mut rows = BTreeMap::new();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
-        for record in reader.deserialize() {
-            let row: Row = record.map_err(|e| e.to_string())?;
-            row.check().map_err(|what| format!("{}: {what}", row.id))?;
+        let heading = reader.headers().map_err(|e| e.to_string())?.clone();
+        for record in reader.into_records() {
+            let record = record.map_err(|e| e.to_string())?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let row: Row = record.deserialize(Some(&heading)).map_err(|e| e.to_string())?;
+            row.check().map_err(|what| format!("line {line}: {}: {what}", row.id))?;
             if let Some(twice) = rows.insert(row.id.clone(), row) {
-                return Err(format!("{} stands there twice", twice.id));
+                return Err(format!("line {line}: {} occurs twice", twice.id));
             }
         }
         Ok(Published(rows))
@@ -97,7 +100,7 @@ impl Row {
     fn check(&self) -> Result<(), String> {
         for (name, text) in [("low", &self.low), ("high", &self.high)] {
             if !text.is_empty() && number(text).is_none() {
-                return Err(format!("{name} = {text:?} is not a number"));
+                return Err(format!("{name} = {text:?} is not a number as it is printed, such as 90, -0.5 or 1,270"));
             }
         }
         let numbers = !self.low.is_empty() || !self.high.is_empty();
@@ -209,7 +212,10 @@ mod tests {
     fn a_wrong_file_is_refused_with_the_row() {
         let error = |line: &str| Published::parse(&format!("{HEAD}{line}\n")).unwrap_err();
         assert!(error("X,a,b,c,furlongs,1,1,value").contains("X: the unit \"furlongs\" is not one of KB/s"));
-        assert!(error("X,a,b,c,ms,soon,,value").contains("\"soon\" is not a number"));
+        assert!(error("X,a,b,c,ms,soon,,value").contains("line 2: X: low = \"soon\" is not a number"));
+        // How a number is printed decides how close is close enough.
+        let told = error("Y,a,b,c,ms,90,90,value\nX,a,b,c,ms,9e1,1e2,value");
+        assert_eq!(told, "line 3: X: low = \"9e1\" is not a number as it is printed, such as 90, -0.5 or 1,270");
         assert!(error("X,a,b,c,ms,3,2,value").contains("above"));
         assert!(error("X,a,b,c,ms,3,3,guess").contains("guess"));
         assert!(error("X,a,b,c,ms,3,3,value\nX,a,b,c,ms,3,3,value").contains("twice"));

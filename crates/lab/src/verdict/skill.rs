@@ -1,7 +1,8 @@
-//! How much skill a table's agreement shows: beside the best single constant, and by the order of its cells.
+//! Skill of the agreement of a table: compared with the best constant, and by rank correlation.
 //!
-//! A table of efficiencies between 0.95 and 0.99 is met by a model that always answers 0.97. So for every table and figure stand three numbers: how many
-//! of its cells are met here, how many the best constant would meet, and the rank correlation of the measured cells with the published ones.
+//! A constant 0.97 meets a table of efficiencies between 0.95 and 0.99. Therefore every table and figure
+//! has three numbers: the cells met, the cells that the best constant meets, and the rank correlation of
+//! measured and published cells.
 
 use std::collections::BTreeMap;
 

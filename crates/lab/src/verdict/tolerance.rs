@@ -29,17 +29,25 @@ fn digits(x: f64, unit: f64) -> usize {
     if units > 0.0 { format!("{units:.0}").len() } else { format!("{:.0}", (1.0 / unit).max(1.0)).len() }
 }
 
-/// A number as printed: `1,270` and `36.1` are numbers.
+/// A number as printed: `1,270`, `-0.5` and `36.1` are numbers; `9e1` is none, because it does not say how many of the digits of 90 were printed.
 pub(super) fn number(text: &str) -> Option<f64> {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (whole, decimals) = unsigned.split_once('.').map_or((unsigned, None), |(whole, d)| (whole, Some(d)));
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    let rest: Vec<&str> = groups.collect();
+    let grouped = rest.is_empty() || (first.len() <= 3 && rest.iter().all(|group| group.len() == 3 && digits(group)));
+    if !(digits(first) && grouped && decimals.is_none_or(digits)) {
+        return None;
+    }
     text.replace(',', "").parse().ok().filter(|x: &f64| x.is_finite())
 }
 
 /// One unit of the last printed digit: 0.01 for `39.07`, 1 for `240`.
 fn last_digit(printed: &str) -> f64 {
-    let (mantissa, exponent) = printed.split_once(['e', 'E']).unwrap_or((printed, "0"));
-    let decimals = mantissa.split_once('.').map_or(0, |(_, d)| d.len());
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    10.0_f64.powi(exponent - i32::try_from(decimals).unwrap_or(0))
+    let decimals = printed.split_once('.').map_or(0, |(_, d)| d.len());
+    10.0_f64.powi(-i32::try_from(decimals).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -48,14 +56,27 @@ mod tests {
 
     #[track_caller]
     fn is(got: f64, wanted: f64) {
-        assert!((got - wanted).abs() < 1e-9, "{got} in place of {wanted}");
+        assert!((got - wanted).abs() < 1e-9, "{got} instead of {wanted}");
     }
 
     #[test]
     fn the_last_printed_digit() {
         assert_eq!(last_digit("39.07"), 0.01);
         assert_eq!(last_digit("240"), 1.0);
-        assert_eq!(last_digit("1.5e3"), 100.0);
+        assert_eq!(last_digit("1,240"), 1.0);
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_are_printed() {
+        for (text, value) in [("90", 90.0), ("-0.50", -0.5), ("1,270", 1270.0), ("-12,345,678.9", -12_345_678.9)] {
+            assert_eq!(number(text), Some(value), "{text}");
+        }
+        for text in [
+            "9e1", "1E2", "1,2", "12,34", "1234,567", ",123", "1.", ".5", "--1", "-", "+1", "inf", "NaN", " 1",
+            "1.2.3", "",
+        ] {
+            assert_eq!(number(text), None, "{text}");
+        }
     }
 
     #[test]

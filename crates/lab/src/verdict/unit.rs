@@ -29,7 +29,7 @@ impl Dimension {
             Dimension::Size => "a size",
             Dimension::Count => "a number of packets or frames",
             Dimension::PerSecond => "a number per second",
-            Dimension::Share => "a share or ratio",
+            Dimension::Share => "a fraction or ratio",
             Dimension::Gauge => "a gauge",
         }
     }
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(in_unit("links.b.aqm.avg.1", 12.0, "KB"), Ok(12.0));
         assert_eq!(in_unit("links.b.aqm.avg", 12.0, "ratio"), Ok(12.0));
         assert_eq!(in_unit("links.b.aqm.p", 0.25, "%"), Ok(25.0));
-        assert_eq!(in_unit("links.b.aqm.drop_rate", 0.25, "%"), Ok(25.0), "its name says what it is");
+        assert_eq!(in_unit("links.b.aqm.drop_rate", 0.25, "%"), Ok(25.0), "its name gives the unit");
         assert!(in_unit("links.b.aqm.drop_rate", 0.25, "ms").is_err());
     }
 

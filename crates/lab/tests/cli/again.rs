@@ -114,9 +114,9 @@ fn captures_that_cannot_be_sent() {
     let desk = Desk::new();
     desk.write("plain.toml", PLAIN);
     let run = || desk.run("run plain.toml");
-    run().wrong(&["a.pcap cannot be read", "plain.toml:", "beside the experiment"]);
+    run().wrong(&["a.pcap cannot be read", "plain.toml:", "relative to the experiment"]);
     desk.write("a.pcap", "no capture at all, but long enough to be one");
-    run().wrong(&["a.pcap cannot be sent: it is no capture", "pcap or pcapng"]);
+    run().wrong(&["a.pcap cannot be replayed: it is neither pcap nor pcapng", "pcap or pcapng"]);
     let good = snapped(3);
     std::fs::write(desk.path().join("a.pcap"), &good[..good.len() - 5]).unwrap();
     run().wrong(&["a.pcap is damaged at byte 176", "in the middle of a packet", "tcpdump -r"]);
@@ -124,5 +124,5 @@ fn captures_that_cannot_be_sent() {
     std::fs::write(desk.path().join("a.pcap"), good).unwrap();
     run().wrong(&["from of pcap cannot be \"10.9/16\"", "10.0.0.0/8", "plain.toml:10"]);
     desk.write("plain.toml", &PLAIN.replace("file = \"a.pcap\"\n", ""));
-    run().wrong(&["file of pcap cannot be", "name a capture"]);
+    run().wrong(&["file of pcap cannot be", "give a capture"]);
 }

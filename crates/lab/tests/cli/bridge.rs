@@ -11,12 +11,12 @@ use super::link::{aqmkit, signal, text, until};
 #[test]
 fn wrong_arguments_are_named() {
     let desk = Desk::new();
-    desk.run("bridge lo lo --rate 8mbit").wrong(&["both ends"]);
-    desk.run("bridge lo no-such-if --rate 8mbit").wrong(&["no interface called no-such-if", "This machine has"]);
+    desk.run("bridge lo lo --rate 8mbit").wrong(&["both interfaces"]);
+    desk.run("bridge lo no-such-if --rate 8mbit").wrong(&["no interface no-such-if", "This machine has"]);
     desk.run("bridge lo eth9").wrong(&["--rate"]);
     desk.run("bridge lo eth9 --rate 8mbit --aqm coddel").wrong(&["did you mean codel?"]);
     desk.run("bridge lo eth9 --rate 8mbit --metrics here").wrong(&["here"]);
-    desk.run("bridge lo eth9 --rate 8mbit --name a/b").wrong(&["is no name"]);
+    desk.run("bridge lo eth9 --rate 8mbit --name a/b").wrong(&["is not a valid name"]);
 }
 
 /// As a user who is not root, where that can be tried.
@@ -42,7 +42,7 @@ fn without_the_right_the_environment_is_to_blame() {
         return eprintln!("skipped: namespaces cannot be made here");
     }
     assert_eq!(told.0, Some(3), "{told:?}");
-    assert!(told.1.contains("the right to take frames from interfaces is missing"), "{told:?}");
+    assert!(told.1.contains("no permission to capture frames from interfaces"), "{told:?}");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn nothing_to_control_is_said() {
         );
     }
     let (code, text) = run("ctl show --to wan");
-    assert!(code == 2 && text.contains("nothing called wan runs"), "{text}");
+    assert!(code == 2 && text.contains("nothing named wan is running"), "{text}");
     assert!(run("ctl set").1.contains("nothing is set"));
     assert!(run("ctl set --rate 0bit").1.contains("above zero"));
     let twice = run("ctl set target=20ms target=5ms");
@@ -112,7 +112,7 @@ fn a_bridge_puts_its_interfaces_back_however_often_it_is_told_to_end() {
     assert!(!joins(&place));
     let told = place.inside(|| bridge("two").output()).unwrap();
     let said = text(&told.stderr);
-    assert!(told.status.code() == Some(2) && said.contains("m1 is bridged already, by one (process "), "{said}");
+    assert!(told.status.code() == Some(2) && said.contains("m1 already belongs to bridge one (process "), "{said}");
     let set = |rest: &[&str]| text(&aqmkit(&desk).args(["ctl", "set"]).args(rest).output().unwrap().stderr);
     let wrong = set(&["--direction", "sideways", "--rate", "5mbit"]);
     assert!(wrong.contains("one has no direction \"sideways\"") && wrong.contains("forth and back"), "{wrong}");

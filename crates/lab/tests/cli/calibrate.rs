@@ -117,8 +117,8 @@ fn what_cannot_be_calibrated_is_told_with_its_place() {
     let model = "kind = \"short-flows\"\nclass = \"tcp\"\nsize_max = \"20kb\"\ninterval = \"1s\"";
     let bulk = wrong(model, "kind = \"bulk\"\nclass = \"tcp\"");
     assert!(bulk.contains("bulk has no population to calibrate"), "{bulk}");
-    assert!(wrong("reverse = { rate = \"1mbit\" }", "").contains("no link back to cross"));
-    assert!(wrong("direction = \"reverse\"", "direction = \"back\"").contains("\"back\" is not known"));
+    assert!(wrong("reverse = { rate = \"1mbit\" }", "").contains("has no reverse link"));
+    assert!(wrong("direction = \"reverse\"", "direction = \"back\"").contains("\"back\" is not a known value"));
     let least = wrong(model, "kind = \"cbr\"\nrate = \"4mbit\"");
     assert!(least.contains("no population of there offers 60%") && least.contains("flows = 1 offers"), "{least}");
 }
@@ -127,5 +127,5 @@ fn what_cannot_be_calibrated_is_told_with_its_place() {
 fn an_experiment_without_loads_says_so() {
     let told = Desk::new().run("calibrate tiny.toml");
     assert_eq!(told.code, 2);
-    assert!(told.err.contains("no traffic of tiny has a load"), "{}", told.err);
+    assert!(told.err.contains("no traffic of tiny has a `load`"), "{}", told.err);
 }

@@ -72,14 +72,14 @@ fn wrong_arguments_are_named() {
     let desk = Desk::new();
     desk.run("link --rate -5mbit -- true").wrong(&["\"-5mbit\" is not a rate", "negative"]);
     desk.run("link --rate 5mbit --delay -5ms -- true").wrong(&["\"-5ms\" is not a time", "negative"]);
-    desk.run("link --rate 5mbit --class foo=tcp:99999 -- true").wrong(&["\"99999\" is no port"]);
-    desk.run("link --rate 5mbit --class foo=tcp:10-5 -- true").wrong(&["the ports 10-5 end before they begin"]);
-    desk.run("link --rate 5mbit --class foo=bar -- true").wrong(&["\"bar\" is no rule", "such as web=tcp:80"]);
+    desk.run("link --rate 5mbit --class foo=tcp:99999 -- true").wrong(&["\"99999\" is not a port"]);
+    desk.run("link --rate 5mbit --class foo=tcp:10-5 -- true").wrong(&["the port range 10-5 is reversed"]);
+    desk.run("link --rate 5mbit --class foo=bar -- true").wrong(&["\"bar\" is not a rule", "for example web=tcp:80"]);
     desk.run("link --rate 5mbit --aqm codel:limit=foo -- true").wrong(&["such as \"60p\" or \"90kb\""]);
     desk.run("replay x --rate 5mbit --limit foo").wrong(&["such as \"60p\" or \"90kb\""]);
     desk.run("link --rate 10mbit --delay 1000000s -- true").wrong(&[
         "down: delay cannot be",
-        "at 10mbit that would be 1192092 MiB on their way",
+        "at 10mbit that would be 1192092 MiB in flight",
         "below 1 GiB",
     ]);
     desk.run("link --rate 9999gbit -- true").wrong(&["rate cannot be", "at most 1tbit"]);

@@ -7,6 +7,8 @@ mod again;
 mod bridge;
 mod calibrate;
 mod documents;
+mod files;
+mod full;
 mod good;
 mod help;
 #[cfg(live)]

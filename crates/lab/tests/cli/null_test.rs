@@ -58,7 +58,7 @@ fn a_row_that_is_met_without_its_scheme_leaves_the_headline() {
     assert!(!kept.contains("TH"), "a calculation has no scheme");
     desk.run("-q reproduce --null p/tiny --check").good();
     let shown = desk.run("-q reproduce p/tiny --scale quick --record experiments").good();
-    assert!(shown.contains("does not discriminate: it is met without the scheme as well"), "{shown}");
+    assert!(shown.contains("does not discriminate: it is also met without the scheme"), "{shown}");
     assert!(desk.run("scoreboard").good().contains("Paper 2001"));
     let score: serde_json::Value = serde_json::from_str(&desk.run("scoreboard --json").good()).unwrap();
     let line = score["sources"].as_array().unwrap().iter().find(|l| l["source"] == "Paper 2001").unwrap();
@@ -80,7 +80,7 @@ fn a_kept_outcome_that_is_not_found_any_more_fails_the_check() {
     assert_eq!(told.code, 1, "{told:?}");
     assert!(told.err.contains("p/tiny USED (claim 1): found Met") && told.err.contains("--record"), "{told:?}");
     desk.write("experiments/null-test.csv", "experiment,id\nx,y\n");
-    desk.run("reproduce p/tiny --scale quick").wrong(&["null-test.csv", "writes it anew"]);
+    desk.run("reproduce p/tiny --scale quick").wrong(&["null-test.csv", "writes it again"]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn documents_take_their_numbers_from_kept_verdicts() {
     assert!(text.contains("| `p/tiny` | 2 of 2 | 1 of 1 | 1 of 1 | 1 of 1 |"), "{text}");
     desk.run("scoreboard --check README.md").good();
     desk.write("README.md", "<!-- numbers: met q quick --><!-- end -->");
-    desk.run("scoreboard --update README.md").wrong(&["README.md", "no experiment or study is called", "numbers are"]);
+    desk.run("scoreboard --update README.md").wrong(&["README.md", "there is no experiment or study", "numbers are"]);
 }
 
 #[test]

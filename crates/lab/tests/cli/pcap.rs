@@ -220,20 +220,20 @@ fn a_capture_that_cannot_be_written() {
     let desk = Desk::new();
     desk.run("run tiny.toml --pcap none/a.pcap").wrong(&["cannot write to none/a.pcap", "--pcap"]);
     desk.write("sum.toml", "title = \"Sum\"\n");
-    desk.run("run sum.toml --pcap a.pcap").wrong(&["there are no packets to write"]);
+    desk.run("run sum.toml --pcap a.pcap").wrong(&["this experiment sends no packets"]);
 }
 
 #[test]
 fn a_trace_that_cannot_be_used_is_told_with_its_line() {
     let desk = Desk::new();
     desk.write("bad.toml", &TINY.replace("rate = \"2mbit\"", "rate = { trace = \"a.down\" }"));
-    desk.run("run bad.toml").wrong(&["a.down cannot be read", "bad.toml:", "beside the experiment"]);
+    desk.run("run bad.toml").wrong(&["a.down cannot be read", "bad.toml:", "relative to the experiment"]);
     desk.write("a.down", "1\n5\n4\n");
-    desk.run("run bad.toml").wrong(&["a.down line 3: 4 ms comes after 5 ms", "stand in order"]);
+    desk.run("run bad.toml").wrong(&["a.down line 3: 4 ms comes after 5 ms", "ascending order"]);
     desk.write("a.down", "1\nfive\n");
     desk.run("run bad.toml").wrong(&["a.down line 2: \"five\" is not a time"]);
     desk.write("a.down", "0\n");
-    desk.run("run bad.toml").wrong(&["the trace lasts no time"]);
+    desk.run("run bad.toml").wrong(&["the trace has no duration"]);
     desk.write("a.down", "1\n3\n5\n");
     desk.run("run bad.toml -q").good();
 }

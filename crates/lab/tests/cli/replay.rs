@@ -64,7 +64,7 @@ fn what_a_flow_is_can_be_chosen() {
         assert_eq!(dropped(flow), [(30, 15), (10, 4)], "{flow}");
     }
     let wrong = desk.run("replay two.pcap --aqm fifo:flow=hosts --rate 8mbit");
-    wrong.wrong(&["fifo is not a discipline that tells flows apart: leave flow out"]);
+    wrong.wrong(&["fifo does not distinguish flows: omit flow"]);
 }
 
 #[test]
@@ -117,9 +117,9 @@ fn wrong_input_is_named() {
     desk.write("text.pcap", "this is no capture, whatever its name says");
     desk.write("empty.pcap", "");
     let wrong = |line: &str, parts: &[&str]| desk.run(line).wrong(parts);
-    wrong("replay missing.pcap --rate 8mbit", &["missing.pcap cannot be read", "name a capture"]);
+    wrong("replay missing.pcap --rate 8mbit", &["missing.pcap cannot be read", "give a capture"]);
     wrong("replay . --rate 8mbit", &["is a directory"]);
-    wrong("replay text.pcap --rate 8mbit", &["text.pcap: it is no capture"]);
+    wrong("replay text.pcap --rate 8mbit", &["text.pcap: it is neither pcap nor pcapng"]);
     wrong("replay empty.pcap --rate 8mbit", &["empty.pcap: it is empty"]);
     wrong("replay in.pcap", &["--rate"]);
     wrong("replay in.pcap --rate 8ms", &["is not a rate"]);
@@ -127,7 +127,7 @@ fn wrong_input_is_named() {
     wrong("replay in.pcap --rate 8mbit --aqm coddel", &["coddel", "did you mean codel?"]);
     wrong("replay in.pcap --rate 8mbit --aqm red:min=9,max=3", &["max"]);
     wrong("replay in.pcap --rate 8mbit --aqm red:maxx=3", &["maxx"]);
-    wrong("replay in.pcap --rate 8mbit --class web", &["\"web\" is no class"]);
+    wrong("replay in.pcap --rate 8mbit --class web", &["\"web\" is not a class"]);
     wrong("replay in.pcap --rate 8mbit --fates x.xlsx", &["x.xlsx", ".parquet or .csv"]);
     for line in ["-o no/where.pcap", "--fates no/where.csv"] {
         let told = desk.run(&format!("replay in.pcap --rate 8mbit {line}"));
@@ -145,10 +145,10 @@ fn nothing_is_written_over_what_is_read_or_written() {
     std::os::unix::fs::symlink("in.pcap", desk.path().join("soft.pcap")).unwrap();
     for out in ["in.pcap", "./dir/../in.pcap", "hard.pcap", "soft.pcap"] {
         desk.run(&format!("replay in.pcap --rate 5mbit -o {out}"))
-            .wrong(&["over the capture", "another file with --out"]);
+            .wrong(&["overwrite the capture", "another file with --out"]);
     }
-    desk.run("replay in.pcap --rate 5mbit --fates both.csv -o ./both.csv").wrong(&["over --out", "with --fates"]);
-    desk.run("replay in.pcap --rate 5mbit -o -").wrong(&["--out - is no file"]);
+    desk.run("replay in.pcap --rate 5mbit --fates both.csv -o ./both.csv").wrong(&["overwrite --out", "with --fates"]);
+    desk.run("replay in.pcap --rate 5mbit -o -").wrong(&["--out - is not possible"]);
     desk.run("replay in.pcap --rate 5mbit -o dir").wrong(&["dir is a directory"]);
     let own = std::fs::File::open(desk.path().join("in.pcap")).unwrap();
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("aqmkit"));
@@ -198,7 +198,7 @@ fn a_signal_ends_the_capture_and_all_that_came_is_told() {
         let out = String::from_utf8(told.stdout).unwrap();
         assert!(told.status.code() == Some(130) && out.starts_with("- through fifo at 8mbit: 20 packets"), "{out}");
         // The packet that was cut off is no damage of the capture.
-        assert_eq!(String::from_utf8(told.stderr).unwrap(), "Stopped: this is of what was read until then.\n");
+        assert_eq!(String::from_utf8(told.stderr).unwrap(), "Stopped: the summary covers the packets read so far.\n");
         assert_eq!(std::fs::metadata(desk.path().join("out.pcap")).unwrap().len(), 20_344);
         assert_eq!((desk.read("out.csv").lines().count(), drafts(&desk)), (21, 0));
     }

@@ -27,7 +27,7 @@ fn a_wrong_unit() {
 fn a_negative_rate() {
     changed("\"2mbit\"", "\"-2mbit\"").wrong(&["negative"]);
     Desk::new().run("compare fifo --rate=-2mbit").wrong(&["negative"]);
-    Desk::new().run("describe red --rate 0mbit").wrong(&["a link of 0bit sends nothing"]);
+    Desk::new().run("describe red --rate 0mbit").wrong(&["the rate cannot be 0bit"]);
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn what_does_not_exist() {
     desk.run("run missing.toml").wrong(&["missing.toml cannot be read"]);
     desk.run("run cbt/blats").wrong(&["no experiment is called \"cbt/blats\""]);
     desk.run("reproduce cbt/blats").wrong(&["no experiment is called"]);
-    desk.run("compare fifo rde").wrong(&["no discipline is called \"rde\"", "did you mean red?"]);
+    desk.run("compare fifo rde").wrong(&["there is no discipline \"rde\"", "did you mean red?"]);
     desk.run("describe rde").wrong(&["nothing is called \"rde\"", "did you mean red?"]);
     desk.run("describe RED").wrong(&["nothing is called \"RED\"", "did you mean red?"]);
-    desk.run("compare fifo fifo").wrong(&["fifo is there twice"]);
+    desk.run("compare fifo fifo").wrong(&["fifo is given twice"]);
     desk.run("compare fifo --transport cubic").wrong(&["cubic is a congestion control", "transport.congestion"]);
     desk.run("compare fifo --transport linux9").wrong(&["linux9"]);
     desk.run("report .").wrong(&["results.json", "name a directory"]);
@@ -91,7 +91,7 @@ fn wrong_claims() {
     desk.write("a.toml", &claim("A", "where = { class = \"tcp\" }\nmetric = \"goodput_bps\""));
     desk.run("run a.toml").wrong(&["a rate cannot be given in ms"]);
     desk.write("a.toml", &claim("A", "formula = \"queue-latncy\""));
-    desk.run("run a.toml").wrong(&["no formula is called \"queue-latncy\""]);
+    desk.run("run a.toml").wrong(&["there is no formula \"queue-latncy\""]);
     desk.write("a.toml", &claim("A", "formula = \"queue-latency\"\nargs = { queue = 1 }"));
     desk.run("run a.toml").wrong(&["missing field"]);
     desk.write("experiments/published.csv", "id,source\nA,P\n");

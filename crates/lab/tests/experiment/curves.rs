@@ -76,8 +76,8 @@ fn an_axis_of_several_kinds_has_no_curve() {
     let text = along_delays("[\"5ms\", \"1s\"]").replace("spacing]]", "sizes]]").replace("spacing = ", "sizes = ");
     let text = text.replace("\"random\"", "\"5ms\"").replace("\"even\"", "\"2kb\"");
     let told = rendered(&parse(&text.replace("along = \"topology.delays\"", "along = \"sizes\"")).unwrap_err());
-    assert!(told.contains("\"5ms\" and \"2kb\" of sizes are not of one kind"), "{told}");
-    assert!(told.contains("rates, times or sizes alone"), "{told}");
+    assert!(told.contains("\"5ms\" and \"2kb\" of sizes have different dimensions"), "{told}");
+    assert!(told.contains("of only rates, times or sizes"), "{told}");
 }
 
 #[test]
@@ -97,7 +97,11 @@ fn even_losses_are_those_of_the_share() {
 fn wrong_curves_and_wires_are_told() {
     for (from, to, parts) in [
         ("metric = \"classes.bulk.goodput_bps\"\n", "", ["metric is missing", "classes.tcp.goodput_bps"]),
-        ("along = \"topology.loss\"", "along = \"spacing\"", ["\"random\" of spacing is no number", "labels begin"]),
+        (
+            "along = \"topology.loss\"",
+            "along = \"spacing\"",
+            ["\"random\" of spacing is not a number", "numeric labels"],
+        ),
         ("packet = \"1000b\"\n", "", ["gives a number per second, but", "packet = \"1000b\""]),
         ("argument = \"loss\"", "argument = \"lost\"", ["args of tcp-rate", "lost"]),
         (
@@ -106,8 +110,12 @@ fn wrong_curves_and_wires_are_told() {
             ["app does not go", "metric and along"],
         ),
         ("kind = \"curve\"\n", "kind = \"cdf\"\n", ["metric does not go", "curve"]),
-        ("burst = 2", "burst = 50", ["of every 50 packets 50 cannot be hit", "burst = 2"]),
-        ("every = 50", "every = 0", ["of every 0 packets 2 cannot be hit", "fewer in a burst"]),
+        ("burst = 2", "burst = 50", ["a burst of 50 is not possible in every 50 packets", "burst = 2"]),
+        (
+            "every = 50",
+            "every = 0",
+            ["a burst of 2 is not possible in every 0 packets", "burst must be less than every"],
+        ),
     ] {
         assert!(LAW.contains(from));
         let told = rendered(&parse(&LAW.replacen(from, to, 1)).expect_err(to));

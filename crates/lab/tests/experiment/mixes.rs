@@ -68,7 +68,7 @@ fn skips_name_axes_and_labels() {
     refused("\"traffic.a.flows\" = 0,", "\"traffic.c.flows\" = 0,", "traffic.c.flows is not an axis");
     refused("\"traffic.a.flows\" = 0,", "\"traffic.a.flows\" = 3,", "traffic.a.flows has no value \"3\"");
     refused("skip = [", "skip = [{}, ", "skip is not a list of tables");
-    refused("skip = [", "skip = [{ aqm = [\"fifo\", \"red\"] }, ", "skip leaves no combination");
+    refused("skip = [", "skip = [{ aqm = [\"fifo\", \"red\"] }, ", "skip removes all combinations");
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn an_overview_has_two_axes() {
 
 #[test]
 fn claims_about_exchanges_are_checked() {
-    refused("app = \"b\"", "class = \"b\"", "exchanges are those of an app");
-    refused("[\"1b\", \"3kb\"]", "[\"3kb\", \"1b\"]", "the size ends where it begins");
-    refused("time_ms.p50", "goodput_bps", "is not said of exchanges");
+    refused("app = \"b\"", "class = \"b\"", "exchanges belong to an app");
+    refused("[\"1b\", \"3kb\"]", "[\"3kb\", \"1b\"]", "the size range is empty");
+    refused("time_ms.p50", "goodput_bps", "is not defined for exchanges");
     assert_eq!(Quantity::parse("time_ms.p99.5"), Some(Quantity::Percentile(99.5)));
     assert_eq!((Quantity::parse("time_ms.p101"), Quantity::parse("p50")), (None, None));
 }

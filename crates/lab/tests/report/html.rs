@@ -260,7 +260,7 @@ fn what_cannot_be_drawn_is_told() {
         Figure { title: "Tail".into(), kind: FigureKind::Tail, app: "none".into(), ..Figure::default() },
     ];
     let page = page_of(&study);
-    assert_eq!(page.matches("No run that it is about was done.").count(), 2);
+    assert_eq!(page.matches("None of its runs was done.").count(), 2);
     assert!(page.contains("No run has a time series of links.bottleneck.aqm.nonsense, which was to be plotted."));
     let tables = skeleton(&ReportInput::new(&study.results, &[])).unwrap();
     assert!(!tables.contains("No run"), "a page of tables has no plots to miss");
@@ -339,7 +339,7 @@ fn a_published_table_is_three_heat_maps() {
     assert_eq!(heat.matches("<td></td>").count(), 3, "one empty cell in each");
     assert_eq!(heat.matches("class=\"low missed\"").count(), 1, "4.1 for 9.2 packets/s");
     assert!(heat.contains(">-55<"), "{heat}");
-    assert!(heat.contains("CBT-T5.5-HTTP+MPEG-FRED: published 9.2 packets&#x2f;s, here 4.1"), "{heat}");
+    assert!(heat.contains("CBT-T5.5-HTTP+MPEG-FRED: published 9.2 packets&#x2f;s, measured 4.1"), "{heat}");
     let (five, ten) = (heat.find("row\">5<").unwrap(), heat.find("row\">10<").unwrap());
     assert!(five < ten, "rows of numbers are in their order");
     assert!(!rest.contains("CBT-T5.5-HTTP+MPEG-FRED"), "a cell is no row of the list");

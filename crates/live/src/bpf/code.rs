@@ -1,6 +1,7 @@
 //! Instructions, and jumps to places that have names (`Documentation/bpf/standardization/instruction-set.rst`).
 
-/// A register. `R0` is what a function gives back, `R1` to `R5` what it is given (and loses by a call), `R6` to `R9` its own.
+/// A register. `R0` holds the return value, `R1` to `R5` hold arguments and are clobbered by calls, `R6` to
+/// `R9` are callee-saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Reg {
@@ -70,7 +71,7 @@ pub(crate) struct Label(usize);
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     words: Vec<u64>,
-    /// Where each label stands.
+    /// The position of each label.
     places: Vec<usize>,
     /// Jumps, and to which label.
     jumps: Vec<(usize, Label)>,

@@ -32,7 +32,7 @@ const TCP_SEND_ACK: i32 = 116;
 /// The socket, all along.
 const SOCKET: Reg = Reg::R6;
 
-/// What a connection remembers, in the kernel's private memory of it.
+/// State of a connection, in the kernel's private area for congestion controls.
 struct State {
     alpha: i16,
     /// The observation window ends where this is acknowledged.
@@ -277,7 +277,7 @@ impl Dctcp {
         code.store(Size::U8, SOCKET, self.socket.ecn_flags, Reg::R3);
     }
 
-    /// A reduction that was not needed is taken back.
+    /// Undo of a spurious reduction.
     fn undo_cwnd(&self) -> Vec<u64> {
         let mut code = Self::begin();
         Self::get(&mut code, Reg::R0, self.socket.snd_cwnd);

@@ -1,11 +1,11 @@
-//! Where the running kernel keeps what: its types, as it tells them in BTF (`Documentation/bpf/btf.rst`).
+//! Layout of the running kernel's types, from its BTF (`Documentation/bpf/btf.rst`).
 
 use std::{fs, io};
 
-/// Where the kernel tells of its types.
+/// The BTF file of the kernel.
 const FILE: &str = "/sys/kernel/btf/vmlinux";
 
-/// Whether the kernel that runs tells of its types.
+/// Whether the running kernel has BTF.
 pub(crate) fn tells_types() -> bool {
     fs::exists(FILE).unwrap_or(false)
 }
@@ -43,7 +43,7 @@ pub(super) struct Structure {
 /// A member of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
-    /// The how manieth it is, from zero.
+    /// Zero-based member index.
     pub(super) index: u32,
     /// Where it begins in the structure, in bytes.
     pub(super) offset: usize,
@@ -55,9 +55,9 @@ impl Btf {
     /// Those of the kernel that runs.
     ///
     /// # Errors
-    /// When it does not tell of them (it was built without `CONFIG_DEBUG_INFO_BTF`).
+    /// If the kernel has no BTF (built without `CONFIG_DEBUG_INFO_BTF`).
     pub(super) fn of_kernel() -> io::Result<Btf> {
-        Btf::parse(fs::read(FILE)?).ok_or_else(|| io::Error::other(format!("{FILE} is not understood")))
+        Btf::parse(fs::read(FILE)?).ok_or_else(|| io::Error::other(format!("{FILE} has an unknown format")))
     }
 
     fn parse(bytes: Vec<u8>) -> Option<Btf> {

@@ -58,7 +58,7 @@ pub(crate) mod word {
 /// The licence under which the kernel's functions are called; this one is open to any.
 const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
 
-/// Room for what the verifier says.
+/// Size of the verifier's log.
 const LOG: usize = 1 << 16;
 
 /// `union bpf_attr` in words: as long as any of the commands above needs; what is not set is zero.
@@ -112,7 +112,7 @@ pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Re
     unsafe { bpf(Command::MapUpdateElem, &attr) }.map(drop)
 }
 
-/// Loads a program: `words` says its type and what that needs.
+/// Loads a program; `words` holds its type and the attributes of this type.
 ///
 /// # Errors
 /// When the process may not, or the kernel's verifier refuses the program: the error then holds its last line.

@@ -40,7 +40,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// As this kernel has it, or the name of what it does not have.
+    /// The layout in this kernel, or the name of a missing member.
     pub(super) fn of(kernel: &Btf) -> Result<Socket, &'static str> {
         let socket = kernel.structure("tcp_sock").ok_or("tcp_sock")?;
         let at = |path: &'static str| {

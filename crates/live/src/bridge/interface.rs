@@ -27,7 +27,7 @@ pub struct Interface {
     name: String,
     io: Io,
     open: Option<Open>,
-    /// Never ready: what is polled while the interface is not there.
+    /// Never ready: polled while the interface is absent.
     nothing: OwnedFd,
     clock: Clock,
     next_look: Instant,
@@ -39,10 +39,9 @@ pub struct Interface {
 pub struct Counts {
     /// Frames that the kernel dropped because this process was too slow to take them.
     pub overrun: u64,
-    /// Frames longer than the MTU allows, which nobody could have sent on this link: segments that a sender left to its
-    /// network card to cut.
+    /// Frames longer than the MTU: segments that a sender left to its network card for segmentation.
     pub too_long: u64,
-    /// How many times it went away.
+    /// How many times the interface disappeared.
     pub vanished: u64,
 }
 
@@ -66,7 +65,7 @@ enum Way {
 /// A socket at an interface that is there.
 #[derive(Debug)]
 struct Open {
-    /// A packet socket, which makes the interface promiscuous; frames go through it unless they have a way of their own.
+    /// A packet socket, which makes the interface promiscuous; also carries the frames without AF_XDP.
     socket: OwnedFd,
     way: Way,
     index: u32,
@@ -187,7 +186,7 @@ impl Interface {
         let flags =
             flags(open.socket.as_fd(), name).map_err(LiveError::while_doing(format!("cannot look at {name}")))?;
         if flags & libc::IFF_LOOPBACK != 0 {
-            return Err(LiveError::lacks(format!("{name} is the loopback"), "name an interface with a link behind it"));
+            return Err(LiveError::lacks(format!("{name} is the loopback"), "use another interface"));
         }
         if flags & libc::IFF_UP == 0 {
             return Err(LiveError::lacks(format!("{name} is down"), format!("ip link set {name} up")));
@@ -274,19 +273,16 @@ fn opened(name: &str, io: Io) -> io::Result<Open> {
 fn suits_xdp(name: &str) -> Result<(), LiveError> {
     // An interface that is not there, or does not count its queues, is told of elsewhere or has one.
     if let Ok(queues @ 2..) = offload::receive_queues(name) {
-        let found = format!("{name} has {queues} receive queues, and AF_XDP takes the frames of one");
-        return Err(LiveError::lacks(
-            found,
-            format!("ethtool -L {name} combined 1 (or rx 1), or leave out --io af-xdp"),
-        ));
+        let found = format!("{name} has {queues} receive queues, but AF_XDP supports only one");
+        return Err(LiveError::lacks(found, format!("ethtool -L {name} combined 1 (or rx 1), or omit --io af-xdp")));
     }
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None);
     let mtu = socket.map_err(io::Error::from).and_then(|s| mtu(s.as_fd(), name));
     match mtu {
         Ok(mtu) if mtu + FRAMING > xdp::LONGEST => {
             let most = xdp::LONGEST - FRAMING;
-            let found = format!("{name} has an MTU of {mtu}, and AF_XDP takes no more than {most}");
-            Err(LiveError::lacks(found, format!("ip link set {name} mtu {most}, or leave out --io af-xdp")))
+            let found = format!("{name} has an MTU of {mtu}, but AF_XDP supports at most {most}");
+            Err(LiveError::lacks(found, format!("ip link set {name} mtu {most}, or omit --io af-xdp")))
         }
         _ => Ok(()),
     }
@@ -296,20 +292,20 @@ fn refused(name: &str, io: Io, error: io::Error) -> LiveError {
     let xdp = io == Io::Xdp;
     match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT | libc::ENOSYS | libc::EOPNOTSUPP | libc::EINVAL) if xdp => LiveError::lacks(
-            format!("this kernel, or its driver of {name}, does not do AF_XDP"),
-            "Linux 5.9 or later with CONFIG_XDP_SOCKETS; or leave out --io af-xdp",
+            format!("the kernel or the driver of {name} does not support AF_XDP"),
+            "Linux 5.9 or later with CONFIG_XDP_SOCKETS; or omit --io af-xdp",
         ),
         Some(libc::EBUSY | libc::EEXIST) if xdp => LiveError::lacks(
-            format!("somebody else has an XDP program or an AF_XDP socket at {name}"),
-            format!("ip link set {name} xdp off; or leave out --io af-xdp"),
+            format!("{name} already has an XDP program or an AF_XDP socket"),
+            format!("ip link set {name} xdp off; or omit --io af-xdp"),
         ),
         Some(libc::EPERM | libc::EACCES) if xdp => LiveError::lacks(
-            "the right to put a program at an interface is missing (CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF)",
-            "run it as root, such as with sudo",
+            "no permission to attach a program to an interface (CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF)",
+            "run it as root, for example with sudo",
         ),
         Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
-            "the right to take frames from interfaces is missing (CAP_NET_RAW, CAP_NET_ADMIN)",
-            "run it as root, such as with sudo",
+            "no permission to capture frames from interfaces (CAP_NET_RAW, CAP_NET_ADMIN)",
+            "run it as root, for example with sudo",
         ),
         Some(libc::ENODEV) => missing(name),
         None if error.kind() == io::ErrorKind::NotFound => missing(name),
@@ -321,7 +317,7 @@ fn refused(name: &str, io: Io, error: io::Error) -> LiveError {
 }
 
 fn missing(name: &str) -> LiveError {
-    LiveError::lacks(format!("there is no interface called {name}"), "ip link shows the interfaces of this machine")
+    LiveError::lacks(format!("there is no interface {name}"), "ip link shows the interfaces of this machine")
 }
 
 impl Port for Interface {

@@ -50,7 +50,7 @@ pub struct BridgeSetup {
     pub directions: [Setup; 2],
     /// Which class each packet is in.
     pub classes: Classes,
-    /// What the keys of flows are mixed with: a number that nobody outside knows.
+    /// The random salt of flow keys.
     pub salt: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Options of sockets, and what the kernel tells of interfaces by `ioctl`.
+//! Socket options, and interface queries by `ioctl`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -29,7 +29,7 @@ pub(super) fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid `ifreq`: an empty name and a union of numbers and pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if name.len() >= request.ifr_name.len() || name.is_empty() || name.contains('\0') {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "no interface can have this name"));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "this is not a valid interface name"));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;

@@ -1,7 +1,7 @@
 //! `AF_XDP`: frames in memory that the kernel and this process share, handed over by four rings of addresses.
 //!
-//! The layout is that of `Documentation/networking/af_xdp.rst` of the Linux kernel. Each frame has a chunk of the memory; a chunk
-//! is on its way in, on its way out, or free.
+//! The layout is that of `Documentation/networking/af_xdp.rst` of the Linux kernel. Each frame occupies a
+//! chunk of this memory; a chunk is in a receive ring, in a transmit ring, or free.
 
 use std::ffi::c_void;
 use std::io;
@@ -59,7 +59,7 @@ impl Mapping {
 
     /// The address of the byte at `offset`, which is inside.
     fn byte(&self, offset: u64) -> *mut u8 {
-        assert!((offset as usize) < self.size, "the kernel told of a place outside of its memory");
+        assert!((offset as usize) < self.size, "the kernel returned an address outside of the ring's memory");
         // SAFETY: within the mapping, as was just made sure of.
         unsafe { self.at.as_ptr().cast::<u8>().add(offset as usize) }
     }

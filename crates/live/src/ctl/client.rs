@@ -1,6 +1,6 @@
 //! The end of the socket that asks.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,11 +10,14 @@ use super::{Answer, Change, Question, Report};
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The longest answer, in bytes.
+const LONGEST: u64 = 16 << 20;
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CtlError {
     /// Nothing of this name runs.
-    #[error("nothing called {0} runs")]
+    #[error("nothing named {0} is running")]
     NotRunning(String),
     /// The change was refused.
     #[error("{0}")]
@@ -76,7 +79,7 @@ impl Client {
         stream.write_all(&serde_json::to_vec(question)?)?;
         stream.write_all(b"\n")?;
         let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line)?;
+        BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
         Ok(serde_json::from_str(&line)?)
     }
 }

@@ -83,7 +83,7 @@ impl<D: 'static> Control<D> {
         if !setups.iter().any(wanted) {
             let known = setups.each_ref().map(|s| s.name.as_str()).join(" and ");
             let asked = change.direction.as_deref().unwrap_or_default();
-            return Err(format!("there is no direction {asked:?}: there are {known}"));
+            return Err(format!("there is no direction {asked:?}: the directions are {known}"));
         }
         for place in 0..setups.len() {
             if wanted(&setups[place]) {
@@ -98,7 +98,7 @@ impl<D: 'static> Control<D> {
             let new = setup.clone();
             let done = self
                 .ask(move |directions, now| directions[place].shaper.reconfigure(&new, now).map_err(|e| e.to_string()));
-            done.ok_or("it does not answer")?.map_err(|e| format!("{}: {e}", setup.name))?;
+            done.ok_or("no reply")?.map_err(|e| format!("{}: {e}", setup.name))?;
             setups[place] = setup;
         }
         Ok(())
@@ -132,7 +132,7 @@ fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
         return Err(wrong("the rate must be above zero".to_owned()));
     }
     if setup.trace.is_some() && change.rate_bps.is_some() {
-        return Err(wrong("the rate is that of a trace".to_owned()));
+        return Err(wrong("the rate follows a trace".to_owned()));
     }
     let link = Link { rate, mean_packet: setup.mean_packet, classes: setup.classes.clone() };
     aqm.effective(&link).map_err(|e| wrong(e.to_string()))?;

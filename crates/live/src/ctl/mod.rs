@@ -1,7 +1,7 @@
-//! Showing and changing a bottleneck while it runs: over a socket of the file system, a line of JSON each way.
+//! Control of a running bottleneck over a Unix socket, with one line of JSON per request and reply.
 //!
-//! Who runs a bottleneck makes a [`Control`] and [`serve`]s it; `aqmkit ctl` is a [`Client`]. Sockets are
-//! `NAME.sock` in [`directory`], which only their owner can enter.
+//! The owner of a bottleneck creates a [`Control`] and [`serve`]s it; `aqmkit ctl` is a [`Client`]. Sockets
+//! are `NAME.sock` in [`directory`], which only their owner can enter.
 
 mod client;
 mod control;
@@ -51,7 +51,7 @@ pub enum Question {
 pub struct Change {
     /// The direction to change; all of them where it is left out.
     pub direction: Option<String>,
-    /// Another rate.
+    /// New rate.
     pub rate_bps: Option<u64>,
     /// Parameters of the discipline, by name.
     pub parameters: serde_json::Map<String, serde_json::Value>,

@@ -1,4 +1,5 @@
-//! How a bottleneck stands: counters since its start. Two reports give what was between them.
+//! The state of a bottleneck: counters since its start. The difference of two reports gives the values
+//! between them.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ pub struct Report {
     pub at_s: f64,
     /// Its directions.
     pub directions: Vec<DirectionReport>,
-    /// How late packets were handed on.
+    /// Lateness of departures.
     pub late: Buckets,
     /// Packets that a device did not take.
     pub refused: u64,
@@ -62,7 +63,7 @@ pub struct Counted {
     pub offered_packets: u64,
     /// Their bytes.
     pub offered_bytes: u64,
-    /// Packets that were sent.
+    /// Packets sent.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
@@ -70,7 +71,7 @@ pub struct Counted {
     pub drops: BTreeMap<String, u64>,
     /// Packets marked, by reason.
     pub marks: BTreeMap<String, u64>,
-    /// How long packets that were sent had waited.
+    /// Sojourn time of the packets sent.
     pub waited: Buckets,
 }
 

@@ -14,7 +14,7 @@ use super::control::Control;
 /// The longest question.
 const LONGEST: u64 = 1 << 16;
 
-/// How long a connection may say nothing.
+/// Read timeout of a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A socket that answers. It is taken away when this value goes.
@@ -45,7 +45,7 @@ impl Drop for Server {
 pub fn serve<D: Send + 'static>(directory: &Path, control: Arc<Control<D>>) -> io::Result<Server> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let path = directory.join(format!("{}.sock", control.name()));
-    // One that nobody listens at was left by a process that was killed.
+    // A socket without a listener was left by a killed process.
     if UnixStream::connect(&path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
         fs::remove_file(&path)?;
     }
@@ -68,7 +68,7 @@ fn converse<D: 'static>(connection: &UnixStream, control: &Control<D>) -> io::Re
     BufReader::new(connection.take(LONGEST)).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
         Ok(question) => control.answer(&question),
-        Err(e) => Answer::Refused(format!("this is no question: {e}")),
+        Err(e) => Answer::Refused(format!("invalid request: {e}")),
     };
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');

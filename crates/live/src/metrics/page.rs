@@ -95,7 +95,7 @@ impl Page {
     }
 
     fn distributions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let (waited, late) = ("How long packets that were sent had waited", "How late packets were handed on");
+        let (waited, late) = ("Sojourn time of the packets sent", "Lateness of departures");
         let unit = Some(&Unit::Seconds);
         let mut delays = encoder.encode_descriptor("queue_delay", waited, unit, MetricType::Histogram)?;
         for (labels, counted) in self.classes() {
@@ -126,8 +126,8 @@ impl Collector for Page {
         let e = &mut encoder;
         self.counter(e, "offered_packets", "Packets that came", |c| c.offered_packets)?;
         self.counter(e, "offered_bytes", "Bytes that came", |c| c.offered_bytes)?;
-        self.counter(e, "sent_packets", "Packets that were sent", |c| c.sent_packets)?;
-        self.counter(e, "sent_bytes", "Bytes that were sent", |c| c.sent_bytes)?;
+        self.counter(e, "sent_packets", "Packets sent", |c| c.sent_packets)?;
+        self.counter(e, "sent_bytes", "Bytes sent", |c| c.sent_bytes)?;
         self.by_reason(e, "dropped_packets", "Packets dropped by the discipline", |c| &c.drops)?;
         self.by_reason(e, "marked_packets", "Packets marked by the discipline", |c| &c.marks)?;
         self.gauge(e, "backlog_packets", "Packets that wait", |d| d.backlog_packets)?;

@@ -101,7 +101,7 @@ fn what_cannot_be_bridged_is_said() {
     assert_eq!(down.to_string(), "m2 is down\n  ip link set m2 up");
     assert!(matches!(down, LiveError::Lacks { .. }));
     ip(&place.middle, "link del m2").unwrap();
-    assert!(refused("fifo", "{}").to_string().starts_with("there is no interface called m2"));
+    assert!(refused("fifo", "{}").to_string().starts_with("there is no interface m2"));
     let parameter = refused("red", r#"{ "min": 5, "max": 3 }"#);
     assert!(matches!(parameter, LiveError::Parameter { .. }), "{parameter}");
 }

@@ -63,7 +63,7 @@ fn the_program_and_the_tags_go_back_with_the_bridge() {
     };
     assert_eq!(state(), (true, false));
     let Err(second) = place.bridge_by(Io::Xdp, "fifo", "{}", BitRate::from_mbps(1)) else { panic!("there are two") };
-    assert!(second.to_string().contains("somebody else has an XDP program"), "{second}");
+    assert!(second.to_string().contains("already has an XDP program"), "{second}");
     drop(bridge);
     assert_eq!(state(), (false, true));
     place.bridge_by(Io::Xdp, "fifo", "{}", BitRate::from_mbps(1)).map(drop).unwrap();

@@ -108,7 +108,7 @@ fn the_congestion_control_that_is_named_is_used() {
     }
     let unknown = LinkSetup { cc: Some("nosuch".into()), ..setup(BitRate::from_mbps(10), Duration::ZERO, "fifo") };
     let error = Link::open(&unknown).unwrap_err().to_string();
-    assert!(error.contains("no congestion control called nosuch") && error.contains("reno"), "{error}");
+    assert!(error.contains("no congestion control nosuch") && error.contains("reno"), "{error}");
 }
 
 /// DCTCP, the kernel's or ours, answers to how many packets are marked: a few marks in every round trip are its normal state,

@@ -11,6 +11,8 @@ use crate::wire::Encapsulation;
 const BUFFER: usize = 1 << 20;
 /// A block longer than this is damage: no network has such packets.
 const LONGEST_BLOCK: usize = 16 << 20;
+/// More interfaces than this in a section are damage: no machine has so many.
+const MOST_INTERFACES: usize = 1 << 16;
 const NANOS: u128 = 1_000_000_000;
 
 /// A packet of a capture.
@@ -36,14 +38,14 @@ pub struct Record<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is something else.
-    #[error("it is no capture: it begins neither as pcap nor as pcapng")]
+    #[error("it is neither pcap nor pcapng")]
     NotACapture,
     /// The file is empty.
     #[error("it is empty")]
     Empty,
     /// A link that is not understood.
     #[error(
-        "packet {number} is of link type {link_type}, which is not known; known are Ethernet (1), raw IP (101, 228, \
+        "packet {number} is of link type {link_type}, which is not supported; supported are Ethernet (1), raw IP (101, 228, \
          229), BSD loopback (0, 108) and Linux cooked (113, 276)"
     )]
     LinkType {
@@ -53,7 +55,7 @@ pub enum CaptureError {
         link_type: i32,
     },
     /// A packet of an interface that the file does not describe, or not yet.
-    #[error("packet {number} is of interface {interface}, but the capture describes {described} before it")]
+    #[error("packet {number} is from interface {interface}, but only {described} described before it")]
     NoInterface {
         /// The packet.
         number: u64,
@@ -62,8 +64,11 @@ pub enum CaptureError {
         /// How many are described before it.
         described: usize,
     },
+    /// More interfaces than a machine has.
+    #[error("it describes more than {MOST_INTERFACES} interfaces in one section")]
+    Interfaces,
     /// A packet without time.
-    #[error("packet {number} has no time (a Simple Packet Block), so nobody knows when it came")]
+    #[error("packet {number} has no time stamp (a Simple Packet Block)")]
     NoTime {
         /// The packet.
         number: u64,
@@ -102,6 +107,7 @@ pub fn read<E: From<CaptureError>>(
         let offset = reader.consumed() as u64;
         let damaged = |what: &str| Ok(Some(Damage { offset, what: what.to_owned() }));
         match reader.next() {
+            Ok((_, block)) if is_hollow(&block) => return damaged("a packet of no bytes: no network has such packets"),
             Ok((size, block)) => {
                 if let Some(record) = state.record(&block, offset)? {
                     act(record)?;
@@ -121,9 +127,14 @@ pub fn read<E: From<CaptureError>>(
             }
             Err(PcapError::UnexpectedEof) => return damaged("the file ends in the middle of a packet"),
             Err(PcapError::ReadError) => return Err(CaptureError::Read(io::ErrorKind::Other.into()).into()),
-            Err(_) => return damaged("this is no block of a capture"),
+            Err(_) => return damaged("this is not a valid block"),
         }
     }
+}
+
+/// Whether a block is made of zeros, as where a file was given its size before it was written: a long one would be read for minutes.
+fn is_hollow(block: &PcapBlockOwned<'_>) -> bool {
+    matches!(block, PcapBlockOwned::Legacy(packet) if packet.caplen == 0 && packet.origlen == 0)
 }
 
 enum More {
@@ -193,6 +204,9 @@ impl State {
     fn next_generation<'a>(&mut self, block: &'a Block<'_>, offset: u64) -> Result<Option<Record<'a>>, CaptureError> {
         match block {
             Block::SectionHeader(_) => self.interfaces.clear(),
+            Block::InterfaceDescription(_) if self.interfaces.len() >= MOST_INTERFACES => {
+                return Err(CaptureError::Interfaces);
+            }
             Block::InterfaceDescription(i) => self.interfaces.push(Interface {
                 link_type: i.linktype.0,
                 resolution: i.ts_resolution().filter(|r| *r > 0).unwrap_or(1_000_000),

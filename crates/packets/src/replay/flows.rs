@@ -27,8 +27,8 @@ fn as_text<S: serde::Serializer>(flow: &Flow, s: S) -> Result<S::Ok, S::Error> {
     s.collect_str(flow)
 }
 
-/// Counts of so many flows are kept. When one more comes, those in the lower half by bytes are forgotten, so that a
-/// flow that was not among the largest for long may be shown with less than it had, and a flow never with more.
+/// Maximum number of flows with counters. When it is exceeded, the lower half by bytes is discarded, so the
+/// count of a flow may be too small but never too large.
 const MOST: usize = 1 << 16;
 
 /// Counts by flow.

@@ -1,9 +1,9 @@
-//! A capture through a discipline, in virtual time: what would have happened to these packets at a bottleneck.
+//! Replay of a capture through a discipline in virtual time.
 //!
-//! The times of the capture are the arrivals. The senders do not answer to what happens here: a drop makes nobody
-//! slow down, so a replay shows what a discipline does to given traffic, not what traffic it brings about.
+//! The times of the capture are the arrivals. The replay is open-loop: senders do not respond to drops, so
+//! it shows how a discipline treats given traffic.
 //!
-//! Everything streams: memory holds what waits in the queue, and the counts of 65536 flows.
+//! Packets are streamed: memory holds the queue and the counters of 65536 flows.
 
 mod capture;
 mod flows;

@@ -19,7 +19,7 @@ pub enum OutputError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// A file has one kind of link.
-    #[error("a pcap file holds one kind of link, but the capture holds {0} and {1}")]
+    #[error("a pcap file has one link type, but the capture has {0} and {1}")]
     Mixed(i32, i32),
     /// A pcap file counts seconds in 32 bits.
     #[error("a pcap file cannot hold a time after the year 2106")]

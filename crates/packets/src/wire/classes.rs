@@ -17,7 +17,7 @@ pub struct Classes {
     rest: ClassId,
 }
 
-/// The class of what no rule wants.
+/// The class of packets without a matching rule.
 const REST: &str = "other";
 
 impl Default for Classes {
@@ -80,7 +80,7 @@ impl Named {
     }
 }
 
-/// What packets a rule wants.
+/// The condition of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// A protocol, with the source or destination port in a range where one is given.
@@ -113,7 +113,7 @@ impl Rule {
 
 /// A class that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no class: {why}")]
+#[error("{text:?} is not a class: {why}")]
 pub struct NoClass {
     text: String,
     why: String,
@@ -121,8 +121,8 @@ pub struct NoClass {
 
 impl NoClass {
     /// What a class looks like.
-    pub const RIGHT: &str = "write a name and what belongs to it, such as web=tcp:80,tcp:443 or voice=dscp:46 or \
-                             video=udp:5004-5010 or rest=*";
+    pub const RIGHT: &str =
+        "write a name and its rules, for example web=tcp:80,tcp:443 or voice=dscp:46 or video=udp:5004-5010 or rest=*";
 }
 
 impl FromStr for Named {
@@ -157,29 +157,29 @@ fn rule(text: &str) -> Result<Rule, String> {
         ("*", None) => return Ok(Rule::Any),
         ("dscp", Some(value)) => {
             let dscp = value.parse().ok().filter(|dscp| *dscp < 64);
-            return dscp.map(Rule::Dscp).ok_or_else(|| format!("{value:?} is no DSCP, which are 0 to 63"));
+            return dscp.map(Rule::Dscp).ok_or_else(|| format!("{value:?} is not a DSCP (0 to 63)"));
         }
         ("ecn", Some(value)) => {
             let known = "not-ect, ect0, ect1 and ce";
             return codepoint(value)
                 .map(Rule::Ecn)
-                .ok_or_else(|| format!("{value:?} is no ECN codepoint, which are {known}"));
+                .ok_or_else(|| format!("{value:?} is not an ECN codepoint ({known})"));
         }
         _ => {}
     }
     let Some((name, protocol, has_ports)) = PROTOCOLS.into_iter().find(|(name, ..)| *name == kind) else {
         let names = PROTOCOLS.map(|(name, ..)| name).join(", ");
-        return Err(format!("{text:?} is no rule, which begin with {names}, dscp: or ecn:, or are *"));
+        return Err(format!("{text:?} is not a rule: rules begin with {names}, dscp: or ecn:, or are *"));
     };
     let Some(value) = value else { return Ok(Rule::Protocol(protocol, None)) };
     if !has_ports {
-        return Err(format!("{text:?} is no rule, for {name} has no ports"));
+        return Err(format!("{text:?} is not a rule: {name} has no ports"));
     }
-    let port = |port: &str| port.parse().map_err(|_| format!("{port:?} is no port, which are 0 to 65535"));
+    let port = |port: &str| port.parse().map_err(|_| format!("{port:?} is not a port (0 to 65535)"));
     let (low, high) = value.split_once('-').unwrap_or((value, value));
     let ports = (port(low)?, port(high)?);
     if ports.0 > ports.1 {
-        return Err(format!("the ports {value} end before they begin"));
+        return Err(format!("the port range {value} is reversed"));
     }
     Ok(Rule::Protocol(protocol, Some(ports)))
 }
@@ -203,13 +203,13 @@ mod tests {
         let why = |text: &str| text.parse::<Named>().unwrap_err().why;
         assert_eq!(why("web"), "it has no =");
         assert_eq!(why("=tcp"), "it has no name");
-        assert_eq!(why("foo=tcp:80,tcp:99999"), "\"99999\" is no port, which are 0 to 65535");
-        assert_eq!(why("foo=tcp:10-5"), "the ports 10-5 end before they begin");
-        assert_eq!(why("foo=dscp:99"), "\"99\" is no DSCP, which are 0 to 63");
-        assert!(why("foo=ecn:ect2").starts_with("\"ect2\" is no ECN codepoint"));
+        assert_eq!(why("foo=tcp:80,tcp:99999"), "\"99999\" is not a port (0 to 65535)");
+        assert_eq!(why("foo=tcp:10-5"), "the port range 10-5 is reversed");
+        assert_eq!(why("foo=dscp:99"), "\"99\" is not a DSCP (0 to 63)");
+        assert!(why("foo=ecn:ect2").starts_with("\"ect2\" is not an ECN codepoint"));
         assert!(why("foo=icmp:8").ends_with("icmp has no ports"));
         for text in ["bar", "*:1", "dscp", "", "tcp80"] {
-            assert!(why(&format!("foo={text}")).starts_with(&format!("{text:?} is no rule")), "{text}");
+            assert!(why(&format!("foo={text}")).starts_with(&format!("{text:?} is not a rule")), "{text}");
         }
         assert!("foo=tcp:0-65535,udp,sctp:9,esp,dscp:63,ecn:ce,*".parse::<Named>().is_ok());
     }

@@ -28,7 +28,7 @@ pub struct FiveTuple {
     pub ports: Option<(u16, u16)>,
 }
 
-/// What a frame that is not IP tells of who sends to whom.
+/// The link addresses of a frame that is not IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkFlow {
     /// The link address of who sends; zeros where the link has none.

@@ -118,6 +118,15 @@ fn damage_is_told_with_its_place() {
 }
 
 #[test]
+fn zeros_are_no_packets() {
+    let file = [old(false, true), vec![0; 1 << 20]].concat();
+    let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
+    let damage = replayed.damage.unwrap();
+    assert_eq!((fates.len(), damage.offset), (3, old(false, true).len() as u64));
+    assert!(damage.what.contains("no bytes"), "{damage:?}");
+}
+
+#[test]
 fn what_follows_the_last_packet_must_be_a_block() {
     let file = [new(false), vec![0x55; 40]].concat();
     let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
@@ -142,12 +151,14 @@ fn what_is_no_capture_is_refused() {
     let astray =
         [section(false), interface(false, 1, 6), enhanced(false, 0, 1, &[0; 40]), enhanced(false, 5, 1, &[0; 40])];
     let told = refused(&astray.concat()).to_string();
-    assert_eq!(told, "packet 2 is of interface 5, but the capture describes 1 before it");
+    assert_eq!(told, "packet 2 is from interface 5, but only 1 described before it");
     let bare = [section(false), enhanced(false, 0, 1, &[0; 40])].concat();
     assert!(matches!(refused(&bare), CaptureError::NoInterface { number: 1, interface: 0, described: 0 }));
     let simple =
         [section(false), interface(false, 1, 6), block(false, 3, &[[60, 0, 0, 0].to_vec(), vec![0; 60]].concat())];
     assert!(matches!(refused(&simple.concat()), CaptureError::NoTime { number: 1 }));
+    let many = [section(false), interface(false, 1, 6).repeat((1 << 16) + 1)].concat();
+    assert!(matches!(refused(&many), CaptureError::Interfaces));
 }
 
 #[test]
@@ -162,7 +173,7 @@ fn one_file_cannot_hold_two_kinds_of_links() {
     ];
     let error = run(&file.concat(), &link("fifo", "{}")).unwrap_err();
     let ReplayError::Stopped(Wrong::Output(error)) = error else { panic!("{error:?}") };
-    assert!(error.to_string().ends_with("the capture holds 1 and 101"), "{error}");
+    assert!(error.to_string().ends_with("the capture has 1 and 101"), "{error}");
 }
 
 proptest! {

@@ -1,13 +1,13 @@
-//! Lists of events that grow and are emptied as a whole, many of them at once.
+//! Many event lists that grow, and are emptied as a whole.
 //!
-//! A list is a chain of pieces of 31 events each, and the pieces of all lists stand in one pool. The events of a piece come from memory
-//! all together, where those of a chain of single events come one after the other: with a million connections that was a third
-//! of all time. The next piece is on its way while one is emptied.
+//! A list is a linked list of blocks of 31 events, allocated from one pool. The memory accesses of a block
+//! overlap, whereas those of a linked list of single events are sequential: with a million connections that
+//! took a third of the time. The next block is prefetched while one is emptied.
 
 use super::Entry;
 use crate::fetch::fetch;
 
-/// Events in a piece: with those of 16 bytes that the world has, eight lines of cache.
+/// Events in a block: eight cache lines for events of 16 bytes.
 const PIECE: usize = 31;
 const NIL: u32 = u32::MAX;
 
@@ -15,14 +15,14 @@ const NIL: u32 = u32::MAX;
 #[repr(align(64))]
 struct Piece<E> {
     entries: [Entry<E>; PIECE],
-    /// The next piece of the list, or of those that are free.
+    /// The next block of the list, or of the free list.
     next: u32,
 }
 
-/// A list: its first and last piece, how many events are in the last one, and how many in all.
+/// A list: first and last block, events in the last block, and events in total.
 ///
-/// The numbers stand here and not in the piece, so that an event is put in without reading what is far away. That
-/// of the last piece follows from the other, but by a division.
+/// The counts are here and not in the block, so that an insertion does not read distant memory. The count
+/// of the last block is stored to avoid a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct List {
     first: u32,
@@ -59,8 +59,8 @@ impl<E> Default for Pool<E> {
 impl<E: Copy> Pool<E> {
     /// Puts an event at the end of a list.
     ///
-    /// Its parts come one by one, in registers: a copy of what was written to memory a moment ago in smaller pieces
-    /// stalls the processor.
+    /// The parts are passed in registers: copying memory that was just written in smaller units stalls the
+    /// processor (store forwarding).
     #[inline(always)]
     pub(super) fn put(&mut self, list: &mut List, at: u64, what: E) {
         if list.filled as usize == PIECE {
@@ -77,7 +77,7 @@ impl<E: Copy> Pool<E> {
         list.len += 1;
     }
 
-    /// A piece. Whatever is in it is not part of a list yet.
+    /// Allocates a block with undefined contents.
     fn piece(&mut self, filling: Entry<E>) -> u32 {
         let index = self.free;
         if index == NIL {
@@ -88,8 +88,8 @@ impl<E: Copy> Pool<E> {
         index
     }
 
-    /// Takes the first piece out of a list: its events go to the end of `to`, in the order in which they were put in. Whether there
-    /// was one.
+    /// Removes the first block of a list and appends its events to `to`, in insertion order. Returns
+    /// whether there was one.
     pub(super) fn take_piece(&mut self, list: &mut List, to: &mut Vec<Entry<E>>) -> bool {
         if list.is_empty() {
             return false;

@@ -1,4 +1,4 @@
-//! Counters that only rise. A window or an interval is the difference of two copies.
+//! Monotonic counters. A window or an interval is the difference of two copies.
 
 use aqmkit_aqm::Why;
 
@@ -13,7 +13,7 @@ pub(crate) struct Traffic {
     pub(crate) sent_bytes: u64,
     pub(crate) marked: u64,
     pub(crate) dropped: [u64; Why::COUNT],
-    /// Time that packets which left had waited, in nanoseconds.
+    /// Sum of the sojourn times of departed packets, in nanoseconds.
     pub(crate) waited_ns: u64,
 }
 
@@ -57,8 +57,8 @@ impl Received {
     }
 }
 
-/// What one application has done. There may be millions of them: what an application does not do billions of times is
-/// counted in 32 bits. Two share a line of cache.
+/// Counters of one application. There may be millions, so small counts have 32 bits, and two applications
+/// share a cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(32))]
 pub(crate) struct Sent {

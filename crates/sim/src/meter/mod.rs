@@ -1,7 +1,8 @@
-//! Measurement: counting what happens, and cutting it into windows and intervals.
+//! Measurement: counters, windows and intervals.
 //!
-//! The world reports each packet's fate here. Counters only rise; a [`Snapshot`] at the edges of a window
-//! or an interval gives what lies between. Distributions are recorded only while a window is open.
+//! The world reports each packet event here. Counters are monotonic; the difference of [`Snapshot`]s at the
+//! edges of a window or an interval gives its values. Distributions are recorded only while a window is
+//! open.
 
 mod counters;
 mod histogram;
@@ -63,7 +64,7 @@ struct WindowMeter {
     closed: Snapshot,
     queues: Vec<QueueMark>,
     lengths: Vec<crate::output::Length>,
-    /// What applications had done when it opened; once it is closed, what they did in it.
+    /// Counters of applications when it opened; after it closed, the difference.
     apps: Vec<Sent>,
     times: Distributions,
 }
@@ -187,7 +188,7 @@ impl Meter {
         }
     }
 
-    /// A link's queue is this long from now on.
+    /// Sets the current length of a link's queue.
     pub(crate) fn queue(&mut self, link: usize, waiting: u64, now: Instant) {
         if self.links[link].report {
             self.links[link].queue.set(waiting, now);
@@ -205,7 +206,7 @@ impl Meter {
         }
     }
 
-    /// `bytes` of an application's data are known to have arrived, each once.
+    /// `bytes` of new application data have arrived.
     pub(crate) fn delivered(&mut self, app: u32, class: usize, bytes: u64) {
         self.classes[class].1.bytes += bytes;
         self.apps[app as usize].delivered += bytes;
@@ -244,7 +245,7 @@ impl Meter {
             }
         }
         if self.exchanges_dropped > 0 || self.exchanges.len() >= self.max_exchanges {
-            // A list of the first ones would be taken for one of all.
+            // A truncated list could be mistaken for a complete one.
             self.exchanges_dropped += 1 + std::mem::take(&mut self.exchanges).len() as u64;
             return;
         }

@@ -4,7 +4,7 @@ use aqmkit_base::Instant;
 
 use crate::output::Length;
 
-/// Lengths beyond this count as this long in the distribution; the mean is exact all the same.
+/// Larger lengths count as this length in the distribution; the mean is exact.
 const LONGEST: usize = 1 << 16;
 
 /// How long a queue has had each length.
@@ -27,7 +27,7 @@ pub(crate) struct QueueMark {
 }
 
 impl QueueTime {
-    /// The queue is `length` long from now on.
+    /// Sets the current length.
     pub(crate) fn set(&mut self, length: u64, now: Instant) {
         self.settle(now);
         self.length = length as usize;

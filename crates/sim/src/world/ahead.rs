@@ -1,8 +1,8 @@
-//! Looking ahead: fetching what the next events are about before they happen.
+//! Prefetching the state of upcoming events.
 //!
-//! When events come to hand, the packets, connections and applications that they are about are fetched into the caches
-//! all together, in rounds: a packet has to be there before it can say which connection it is for, and a
-//! connection before it can say whether a response is complete, which its application will want to know.
+//! When the event queue loads events, their packets, connections and applications are prefetched in rounds:
+//! a packet must be in the cache before its connection is known, and the connection before it is known
+//! whether a response is complete and the application will be called.
 
 use aqmkit_base::Instant;
 
@@ -10,24 +10,24 @@ use super::{Happening, World};
 use crate::fetch::fetch;
 use crate::packet::{Body, Side};
 
-/// From so many connections on they do not fit into the caches near the processor: some 600 bytes each.
+/// Minimum number of connections for prefetching; fewer fit into the caches at about 600 bytes each.
 const MANY: usize = 4096;
-/// So many events are at hand together then: what they need has to fit into the caches as well.
+/// Events loaded together when prefetching; their state must fit into the caches.
 const TOGETHER: usize = 64;
 
-/// What the events at hand are about: reused from time to time.
+/// Lists of objects to prefetch; the memory is reused.
 #[derive(Default)]
 pub(super) struct Ahead {
     packets: Vec<u32>,
     timers: Vec<(Instant, u32, Side)>,
     wakes: Vec<u32>,
-    /// Connections to whose client data come, and the sequence number above these.
+    /// Connections whose client receives data, with the sequence number after the data.
     data: Vec<(u32, u64)>,
     readers: Vec<u32>,
 }
 
 impl World<'_> {
-    /// With many connections, brings the next events to hand if there are none, and fetches what they are about.
+    /// With many connections, loads the next events if there are none, and prefetches their state.
     #[inline]
     pub(super) fn look_ahead(&mut self) {
         if self.conns.len() >= MANY && self.agenda.turn(TOGETHER) {
@@ -39,7 +39,7 @@ impl World<'_> {
         }
     }
 
-    /// What the events name themselves.
+    /// Objects named by the events.
     fn fetch_first(&self, ahead: &mut Ahead) {
         for (at, happening) in self.agenda.at_hand() {
             match happening {
@@ -64,7 +64,7 @@ impl World<'_> {
         }
     }
 
-    /// What packets, timers and applications lead to.
+    /// Objects reached from packets, timers and applications.
     fn fetch_connections(&self, ahead: &mut Ahead) {
         while let Some(packet) = ahead.packets.pop() {
             let flight = self.arena.get(packet);
@@ -101,7 +101,7 @@ impl World<'_> {
         }
     }
 
-    /// Whom a response will reach.
+    /// Applications that a response will reach.
     fn fetch_applications(&self, ahead: &mut Ahead) {
         while let Some((conn, end)) = ahead.data.pop() {
             let connection = &self.conns[conn as usize];

@@ -1,4 +1,4 @@
-//! Applications: telling them what happened and doing what they want.
+//! Applications: delivery of events and execution of their actions.
 
 use aqmkit_base::{Ecn, FlowKey, Instant, Rng};
 use aqmkit_flows::traffic::{self, Action, Application, Cx, Exchange};
@@ -8,14 +8,14 @@ use crate::fetch::fetch;
 use crate::packet::{Body, Flight};
 use crate::scenario::Scenario;
 
-/// An application and what the world knows of it.
+/// An application and its state in the world.
 pub(super) struct App {
     model: Box<dyn Application>,
     pub(super) group: u16,
     /// Its number in its group.
     pub(super) index: u32,
     rng: Rng,
-    /// When it wants to be woken; in the far future for never.
+    /// Its next wake-up; far in the future for none.
     wake_at: Instant,
     /// Whether it has been stopped.
     stopped: bool,
@@ -31,12 +31,12 @@ impl App {
     }
 }
 
-/// The open connections of an application: its own numbers and the world's. Most have one at a time, which
-/// takes no allocation.
+/// The open connections of an application: its own numbers and the world's. A single connection, the usual
+/// case, needs no allocation.
 pub(super) struct Conns {
     /// The world's number is [`NO_CONN`] where there is none.
     first: (traffic::Conn, u32),
-    /// Boxed: of a million applications nearly all have none.
+    /// Boxed, because nearly all of a million applications have none.
     #[allow(clippy::box_collection, reason = "a word less than three for each application")]
     more: Option<Box<Vec<(traffic::Conn, u32)>>>,
 }
@@ -79,7 +79,7 @@ impl Conns {
     }
 }
 
-/// The bit that sets the flow keys of datagrams apart from those of connections.
+/// Bit that distinguishes flow keys of datagrams from those of connections.
 const DATAGRAM_FLOW: u64 = 1 << 63;
 
 /// Takes the applications out of the scenario, in order.
@@ -103,7 +103,7 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
 }
 
 impl World<'_> {
-    /// Tells applications everything that they have not been told yet.
+    /// Delivers all pending events to applications.
     pub(super) fn tell_news(&mut self) {
         while let Some((app, event)) = self.news.pop_front() {
             self.tell(app, event);
@@ -175,7 +175,7 @@ impl World<'_> {
         self.meter.exchange(group, kind, &self.names, exchange.started, exchange.bytes, self.now);
     }
 
-    /// The time that an application asked for has come, unless it has asked for another since.
+    /// A wake-up of an application, ignored if it has requested another since.
     pub(super) fn wake(&mut self, app: u32) {
         let it = &mut self.apps[app as usize];
         if it.wake_at <= self.now {
@@ -190,7 +190,7 @@ impl World<'_> {
         }
     }
 
-    /// Stops a group: its applications hear of it, and what they have open ends at once.
+    /// Stops a group: notifies its applications and ends their connections at once.
     pub(super) fn stop_group(&mut self, group: u16) {
         self.tell_group(group, traffic::Event::Stop);
         for app in self.names.groups[usize::from(group)].apps.clone() {

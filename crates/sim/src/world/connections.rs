@@ -21,20 +21,20 @@ pub(super) struct Request {
     pub(super) close: bool,
 }
 
-/// A connection. Its slot is used again after it ends; `generation` tells its users apart.
+/// A connection. Slots are reused; `generation` distinguishes their users.
 ///
-/// Of a million connections hardly any is in the processor's caches, and each line of 64 bytes that an event needs is a wait for
-/// memory. So a connection begins with a line, its ends take four each, what every event needs shares the ninth, and
-/// the tenth has the requests.
+/// With a million connections nearly every access is a cache miss per line of 64 bytes. Therefore a
+/// connection is aligned to a line, its ends take four lines each, the fields that every event needs share
+/// the ninth, and the requests are in the tenth.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Connection {
     ends: [End; 2],
     timers: [Timer; 2],
-    /// The rest of the round trip, on the way to the server.
+    /// Additional delay on the path to the server.
     extra: Duration,
     pub(super) app: u32,
-    /// The way to the client; the next one is that to the server.
+    /// Index of the path to the client; the next one is the path to the server.
     way: u32,
     serial: u32,
     /// Requests whose answers have not all come: those from `served` on are still to be answered.
@@ -49,10 +49,9 @@ pub(super) struct Connection {
     requests: SmallVec<[Request; 1]>,
 }
 
-/// When one end of a connection wants to be called.
+/// The deadline of one end of a connection.
 ///
-/// It stands here beside being known to the end, so that an event that has come too early, as most do, does
-/// not need the end.
+/// A copy of the end's deadline, so that an early event, the usual case, does not access the end.
 #[derive(Clone, Copy, Debug)]
 struct Timer {
     due: Instant,
@@ -65,7 +64,7 @@ impl Timer {
 }
 
 impl Connection {
-    /// Fetches what every event at this side needs.
+    /// Prefetches the fields that every event at this side needs.
     #[inline(always)]
     pub(super) fn fetch(&self, side: Side) {
         fetch(&self.ends[side as usize]);
@@ -83,7 +82,7 @@ impl Connection {
         fetch_line(&self.requests);
     }
 
-    /// Whether an end wants to be called at this time.
+    /// Whether the deadline of an end has been reached.
     pub(super) fn is_due(&self, side: Side, at: Instant) -> bool {
         self.timers[side as usize].due <= at
     }
@@ -143,7 +142,7 @@ impl World<'_> {
         }
     }
 
-    /// Gives a connection's slot back. Packets and timers of the old connection find another generation.
+    /// Frees a connection's slot. Packets and timers of the old connection see a different generation.
     pub(super) fn free_connection(&mut self, conn: u32) {
         let connection = &mut self.conns[conn as usize];
         connection.generation = connection.generation.wrapping_add(1);
@@ -162,7 +161,7 @@ impl World<'_> {
         self.apps[app as usize].conns.find(local)
     }
 
-    /// A client asks for something. A connection that is gone has told the application so already.
+    /// A client sends a request. If the connection has ended, the application was already notified.
     pub(super) fn request(&mut self, app: u32, local: traffic::Conn, request: Request) {
         let Some(conn) = self.find_connection(app, local) else { return };
         self.conns[conn as usize].requests.push(request);
@@ -183,7 +182,7 @@ impl World<'_> {
         self.with_end(conn, Side::Client, End::close);
     }
 
-    /// Calls one end of a connection and does what it answers.
+    /// Calls one end of a connection and executes its output.
     fn with_end(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut End, &Profile, Instant, &mut Says)) {
         // An event below may call an endpoint in the middle of this call: it finds its own.
         let mut out = self.says.pop().unwrap_or_default();
@@ -245,8 +244,8 @@ impl World<'_> {
         self.launch(conn, from, len, ecn, |body| *body = Body::Rate { conn, generation, to, packet });
     }
 
-    /// A packet of a connection begins its way. Its body is written in place: to copy at once what was written a moment ago in
-    /// smaller pieces stalls the processor.
+    /// Sends a packet of a connection. Its body is written in place: copying memory that was just written
+    /// in smaller units stalls the processor.
     #[inline(always)]
     fn launch(&mut self, conn: u32, from: Side, len: u32, ecn: Ecn, load: impl FnOnce(&mut Body)) {
         let c = &self.conns[conn as usize];
@@ -302,7 +301,7 @@ impl World<'_> {
         }
     }
 
-    /// Takes note of when an end wants to be called.
+    /// Updates the deadline of an end.
     #[inline]
     fn arm(&mut self, conn: u32, side: Side) {
         let c = &mut self.conns[conn as usize];
@@ -312,8 +311,8 @@ impl World<'_> {
         self.wait(conn, side);
     }
 
-    /// Puts an end's deadline on the agenda. An event that is pending for an earlier time will look again when it comes, so
-    /// a deadline that moves later costs nothing.
+    /// Schedules the deadline of an end. A pending earlier event reschedules itself when it fires, so
+    /// moving a deadline later costs nothing.
     #[inline]
     fn wait(&mut self, conn: u32, side: Side) {
         let c = &mut self.conns[conn as usize];
@@ -359,7 +358,7 @@ impl World<'_> {
         }
     }
 
-    /// The server has more of the requests: it begins to think about those that are complete.
+    /// The server received more request data: it starts processing complete requests.
     fn serve(&mut self, conn: u32) {
         loop {
             let c = &mut self.conns[conn as usize];
@@ -378,7 +377,7 @@ impl World<'_> {
         }
     }
 
-    /// A server has thought about its oldest request without an answer.
+    /// A server finished processing its oldest unanswered request.
     pub(super) fn thought(&mut self, conn: u32, generation: u16) {
         let c = &self.conns[conn as usize];
         if c.generation != generation {
@@ -401,7 +400,7 @@ impl World<'_> {
         });
     }
 
-    /// The client has more of the responses: those that are complete are news.
+    /// The client received more response data: reports complete responses.
     fn respond(&mut self, conn: u32) {
         let c = &mut self.conns[conn as usize];
         let delivered = c.ends[Side::Client as usize].delivered();
@@ -415,7 +414,7 @@ impl World<'_> {
             c.served -= 1;
             self.news.push_back((c.app, traffic::Event::Response(c.local)));
         }
-        // Of a million connections nearly all wait for their users.
+        // Nearly all of a million connections are idle.
         c.requests = SmallVec::new();
     }
 }

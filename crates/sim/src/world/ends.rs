@@ -5,7 +5,7 @@ use aqmkit_flows::transport::{Event, Output, Profile, Segment, Tcp, rate};
 
 use crate::packet::Side;
 
-/// An endpoint. Nearly all are TCP's; the others are boxed, so that they cost these nothing.
+/// An endpoint. Nearly all are TCP; the others are boxed to keep the type small.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 #[allow(clippy::large_enum_variant, reason = "the large one is the usual one")]
@@ -14,7 +14,7 @@ pub(super) enum End {
     Rate(Box<rate::Endpoint>),
 }
 
-/// Where an end puts what it has to say.
+/// Output buffers of an endpoint.
 #[derive(Default)]
 pub(super) struct Says {
     pub(super) segments: Vec<Segment>,
@@ -33,7 +33,7 @@ impl Says {
 }
 
 impl End {
-    /// An end as the profile has it, on a host whose timers tick at this phase.
+    /// Creates an endpoint for a profile, on a host with this timer phase.
     pub(super) fn new(p: &Profile, tick_phase: Duration) -> Self {
         match p.congestion.rate_based() {
             None => End::Tcp(Tcp::new(p, tick_phase)),
@@ -98,7 +98,7 @@ impl End {
         }
     }
 
-    /// Bytes from server to client that this side knows to have arrived: a TCP's server by acknowledgements; without them,
+    /// Bytes from server to client known to have arrived: at a TCP server by acknowledgements, otherwise at
     /// the client.
     pub(super) fn known_delivered(&self, side: Side) -> u64 {
         match (self, side) {
@@ -108,7 +108,7 @@ impl End {
         }
     }
 
-    /// Timers that expired while it waited for the peer.
+    /// Number of timeouts while waiting for the peer.
     pub(super) fn timeouts(&self) -> u32 {
         match self {
             End::Tcp(tcp) => tcp.stats().timeouts,

@@ -1,8 +1,8 @@
-//! The world of a run: links, connections, applications and the loop that lets things happen.
+//! The state of a run: links, connections, applications and the event loop.
 //!
-//! A packet's journey reads from top to bottom: an application wants something ([`apps`]), its connection
-//! makes segments ([`connections`]), a packet goes from link to link (here) and is delivered ([`connections`] again).
-//! What many connections have in memory is fetched a little before it is needed ([`ahead`]).
+//! The path of a packet: an application issues an action ([`apps`]), its connection creates segments
+//! ([`connections`]), a packet passes from link to link (here) and is delivered ([`connections`] again).
+//! With many connections their state is prefetched ([`ahead`]).
 
 mod ahead;
 mod apps;
@@ -32,11 +32,11 @@ use ends::Says;
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Happening {
-    /// A packet is at the other end of a link, or of its whole way.
+    /// A packet arrives at the end of a link or of its path.
     Arrival {
         packet: u32,
     },
-    /// A transmitter may look for its next packet.
+    /// A transmitter may dequeue its next packet.
     LinkFree {
         link: u32,
     },
@@ -46,12 +46,12 @@ pub(crate) enum Happening {
         generation: u16,
         side: Side,
     },
-    /// A server has thought about a request.
+    /// A server finished processing a request.
     Thought {
         conn: u32,
         generation: u16,
     },
-    /// An application wants to be woken.
+    /// A wake-up of an application.
     Wake {
         app: u32,
     },
@@ -78,7 +78,7 @@ pub(crate) enum Happening {
 struct Way {
     links: Box<[u32]>,
     delay: Duration,
-    /// The server that it leads to or away from, by its number.
+    /// Number of the server at one end.
     server: u32,
     to_client: bool,
 }
@@ -87,12 +87,12 @@ struct Way {
 struct Group {
     profile: Profile,
     class: aqmkit_base::ClassId,
-    /// The ways from and to each server, one after the other.
+    /// The paths from and to each server, alternating.
     ways: Vec<[u32; 2]>,
     clients: u32,
     delays: Delays,
     datagram_overhead: u32,
-    /// Where in its timer tick each host is, by server and by client.
+    /// Timer phase of each host, by server and by client.
     server_phase: Vec<Duration>,
     client_phase: Vec<Duration>,
     rng: Rng,
@@ -116,7 +116,7 @@ pub(crate) struct World<'o> {
     watch: Option<Watch<'o>>,
     windows: Vec<WindowSpec>,
     events: u64,
-    /// What applications have not been told yet.
+    /// Events not yet delivered to applications.
     news: VecDeque<(u32, traffic::Event)>,
     /// Reused between calls.
     #[allow(clippy::vec_box, reason = "a call takes one word out and puts it back, not nine")]
@@ -146,7 +146,8 @@ impl<'o> World<'o> {
             links: links?,
             ways,
             groups,
-            // Most have one connection at a time. Room that is not used takes no memory; to grow takes half as much again.
+            // Most have one connection at a time. Unused capacity takes no physical memory, whereas growing
+            // takes half as much again.
             conns: Vec::with_capacity(apps.len()),
             apps,
             free_conns: Vec::new(),
@@ -166,7 +167,7 @@ impl<'o> World<'o> {
         Ok(world)
     }
 
-    /// Puts what is known from the beginning on the agenda.
+    /// Schedules the initial events.
     fn schedule(&mut self, origin: Instant, groups: &[crate::scenario::Group]) {
         for (i, window) in self.windows.iter().enumerate() {
             self.agenda.put(window.from, Happening::Open { window: i as u16 });
@@ -179,7 +180,7 @@ impl<'o> World<'o> {
         }
     }
 
-    /// Lets everything happen that is due up to `end`; then the world stands at `end`.
+    /// Processes all events up to `end` and sets the time to `end`.
     pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
             self.look_ahead();
@@ -228,7 +229,7 @@ impl<'o> World<'o> {
         }
     }
 
-    /// A packet has come to the next link of its way, or to its end.
+    /// A packet reaches the next link of its path, or its end.
     fn forward(&mut self, id: u32) {
         let flight = self.arena.get_mut(id);
         let Some(&link) = self.ways[flight.way as usize].links.get(usize::from(flight.hop)) else {
@@ -258,8 +259,8 @@ impl<'o> World<'o> {
         }
     }
 
-    /// The flow of a packet for a queue to which its source, its destination, or both are the flow. The hosts are those of the
-    /// topology: client 3 is one host, whatever the traffic.
+    /// The flow key of a packet for a queue that distinguishes hosts (source, destination or both). Hosts
+    /// are those of the topology: client 3 is one host for all traffic.
     fn flow_by_ends(&self, flight: &Flight, kind: FlowKind) -> FlowKey {
         let app = &self.apps[flight.app as usize];
         let way = &self.ways[flight.way as usize];
@@ -270,14 +271,14 @@ impl<'o> World<'o> {
         FlowKey(source.unwrap_or(0) << 32 | destination.unwrap_or(0))
     }
 
-    /// A transmitter is done, or was told to wait until now.
+    /// A transmitter becomes free, or its wait ends.
     fn link_free(&mut self, link: usize) {
         if self.links[link].busy_until.is_none_or(|until| until <= self.now) {
             self.transmit(link);
         }
     }
 
-    /// Lets a free transmitter take the next packet.
+    /// Starts the next transmission if the transmitter is free.
     fn transmit(&mut self, link: usize) {
         match self.links[link].transmit(self.now) {
             Next::Sends(departure) => {
@@ -311,7 +312,7 @@ impl<'o> World<'o> {
         self.account(link);
     }
 
-    /// Takes note of what a queue has just done.
+    /// Processes drops and marks of a queue.
     fn account(&mut self, link: usize) {
         while let Some(fate) = self.links[link].next_fate() {
             match fate {
@@ -337,7 +338,7 @@ impl<'o> World<'o> {
 
     /// What was measured. Packets and events are counted; the costs are for the caller to fill in.
     pub(crate) fn output(mut self) -> Output {
-        // What ran makes room for the records of what it did.
+        // Free the run's memory before building the results.
         (self.conns, self.apps, self.arena, self.agenda) = Default::default();
         let (exchanges, exchanges_dropped) = self.meter.take_exchanges();
         Output {
@@ -363,7 +364,7 @@ fn lay_out(scenario: &Scenario) -> (Vec<Way>, Vec<Group>) {
     };
     let groups = scenario.groups.iter().map(|g| {
         let mut rng = Rng::stream(scenario.seed, &format!("group.{}", g.name));
-        // Hosts started at different times, so their clocks tick at different times.
+        // Hosts booted at different times, so their timers tick at different times.
         let mut phases = |n: usize| (0..n).map(|_| Duration::from_secs_f64(rng.uniform())).collect();
         Group {
             server_phase: phases(g.routes.len()),

@@ -23,8 +23,7 @@ impl Terms {
         if params.latency_critical.is_empty() {
             return Ok(None);
         }
-        let missing =
-            || ParamError::new("period", "nothing", "flows that are latency critical need the time of a contract");
+        let missing = || ParamError::new("period", "nothing", "latency_critical needs a period");
         let critical = ClassSet::new("latency_critical", link, &params.latency_critical)?;
         let period = positive_time("period", params.period.ok_or_else(missing)?)?;
         in_range("contracts", f64::from(params.contracts), 1.0, 1_048_576.0)?;

@@ -1,4 +1,4 @@
-//! RED's parameters, as RED has them and everybody who is a RED inside.
+//! The parameters of RED, shared by the disciplines that contain a RED.
 
 use aqmkit_base::Amount;
 
@@ -6,7 +6,7 @@ use crate::law::ewma::AveragingParams;
 use crate::params::ParamError;
 use crate::registry::Link;
 
-/// The weight of the newest sample where nothing else is said: of Floyd and Jacobson's order, 0.002.
+/// The default weight of the newest sample, close to the 0.002 of Floyd and Jacobson.
 const WEIGHT: f64 = 1.0 / 512.0;
 
 /// RED's part of a discipline's parameters, as a user writes them.
@@ -52,7 +52,7 @@ impl Default for RedParams {
 }
 
 impl RedParams {
-    /// The same with thresholds of which neither was left open, or both are these.
+    /// Fills in the thresholds if both are missing.
     pub fn or_thresholds(self, min: Amount, max: Amount) -> Self {
         match (self.min, self.max) {
             (None, None) => RedParams { min: Some(min), max: Some(max), ..self },
@@ -60,8 +60,8 @@ impl RedParams {
         }
     }
 
-    /// The thresholds. Of one that is left open and one that is not the upper is three times the lower. Where both
-    /// are open they are 5 and 15 packets, or a twelfth and a quarter of a limit in bytes.
+    /// The thresholds. If only one threshold is given, `max = 3 min`. The defaults are 5 and 15 packets, or
+    /// a twelfth and a quarter of a limit in bytes.
     pub fn thresholds(&self) -> (Amount, Amount) {
         match (self.min, self.max, self.limit) {
             (Some(min), Some(max), _) => (min, max),
@@ -74,7 +74,7 @@ impl RedParams {
         }
     }
 
-    /// The same with everything filled in that was left open.
+    /// Fills in all omitted parameters.
     ///
     /// # Errors
     /// When the averaging cannot be used on this link.

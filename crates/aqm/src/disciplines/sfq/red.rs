@@ -46,7 +46,7 @@ impl Params {
         let Some(limit) = self.redflowlimit else {
             let red = [self.min.is_some(), self.max.is_some(), self.burst.is_some(), self.weight.is_some()];
             if red.contains(&true) || self.ecn || self.harddrop {
-                let want = "the queues have a RED, with min, max, burst, weight, ecn and harddrop, where this is given";
+                let want = "min, max, burst, weight, ecn and harddrop are parameters of RED, which this enables";
                 return Err(ParamError::new("redflowlimit", "nothing", want).cite("tc-sfq(8)"));
             }
             return Ok(self.clone());

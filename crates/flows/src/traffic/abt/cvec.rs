@@ -18,7 +18,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Vectors, TrafficError> {
     for (i, line) in text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or("");
         if !skipped(content) {
-            reader.line(i + 1, line, content).map_err(|want| TrafficError::line(file, i + 1, line, want))?;
+            reader.line(i + 1, line, content)?;
         }
     }
     reader.close()?;
@@ -61,19 +61,21 @@ struct Reader<'a> {
 type Wanted = String;
 
 impl Reader<'_> {
-    fn line(&mut self, number: usize, line: &str, content: &str) -> Result<(), Wanted> {
+    fn line(&mut self, number: usize, line: &str, content: &str) -> Result<(), TrafficError> {
+        let file = self.file;
+        let error = |want| TrafficError::line(file, number, line, want);
         let mut words = content.split_whitespace();
         let word = words.next().unwrap_or("");
         let rest: Vec<&str> = words.collect();
         if let Some((concurrent, alternative)) = header(word) {
-            self.close().map_err(|e| e.to_string())?;
-            self.open = Some(Open::new(number, line, concurrent, alternative, &rest)?);
+            self.close()?;
+            self.open = Some(Open::new(number, line, concurrent, alternative, &rest).map_err(error)?);
             return Ok(());
         }
         let Some(open) = self.open.as_mut() else {
-            return Err("a connection must begin with SEQ, CONC, S or C".to_owned());
+            return Err(error("a connection must begin with SEQ, CONC, S or C".to_owned()));
         };
-        open.entry(word, &rest)
+        open.entry(word, &rest).map_err(error)
     }
 
     /// Ends the connection that is being read.
@@ -115,18 +117,21 @@ fn header(word: &str) -> Option<(bool, bool)> {
 
 impl Open {
     fn new(line: usize, text: &str, concurrent: bool, alternative: bool, words: &[&str]) -> Result<Open, Wanted> {
-        let want = if concurrent { 5 } else { 4 };
-        if words.len() != want && words.len() + 1 != want && words.len() + 2 != want {
-            let counts = if concurrent { "two numbers of data units" } else { "a number of exchanges" };
+        let counts = if concurrent { 2 } else { 1 };
+        if words.len() != 1 + counts + 2 {
+            let named = if concurrent { "two numbers of data units" } else { "a number of exchanges" };
             return Err(format!(
-                "after the word there must be a start in microseconds, {counts}, and up to two identifiers"
+                "the keyword must be followed by a start in microseconds, {named}, two identifiers, and nothing else on the line"
             ));
         }
         let first = number(words[0], MAX_WAIT)?;
-        let counts = if concurrent { 2 } else { 1 };
         let mut announced = [0; 2];
         for (slot, word) in announced.iter_mut().zip(&words[1..]).take(counts) {
             *slot = number(word, u64::from(u32::MAX))?;
+        }
+        // Nothing is done with them; what is no number there is a line that has lost its end.
+        for identifier in &words[1 + counts..] {
+            number(identifier, u64::MAX).map_err(|want| format!("of the identifiers, {want}"))?;
         }
         let text = text.to_owned();
         let (steps, over, pending) = (Vec::new(), [false; 2], [None; 2]);
@@ -186,7 +191,7 @@ impl Open {
     fn unit(&mut self, from: Side, rest: &[&str]) -> Result<(), Wanted> {
         let bytes = numbers(rest, 1..=1)?[0];
         if bytes == 0 || bytes > MAX_BYTES {
-            return Err(format!("a data unit has from 1 to {MAX_BYTES} bytes"));
+            return Err(format!("a data unit must have from 1 to {MAX_BYTES} bytes"));
         }
         let slot = if self.concurrent && from == Side::Acceptor { 1 } else { 0 };
         let wait_us = self.pending[slot].take().unwrap_or(0);
@@ -199,10 +204,10 @@ impl Open {
     fn wait(&mut self, slot: usize, rest: &[&str]) -> Result<(), Wanted> {
         let wait = numbers(rest, 1..=1)?[0];
         if wait > MAX_WAIT {
-            return Err(format!("a wait has {MAX_WAIT} microseconds at most"));
+            return Err(format!("a wait must be at most {MAX_WAIT} microseconds"));
         }
         if self.pending[slot].replace(wait).is_some() {
-            return Err("two waits follow each other".to_owned());
+            return Err("there must not be two consecutive waits".to_owned());
         }
         Ok(())
     }
@@ -227,7 +232,7 @@ fn number(word: &str, most: u64) -> Result<u64, Wanted> {
 
 fn numbers(words: &[&str], count: std::ops::RangeInclusive<usize>) -> Result<Vec<u64>, Wanted> {
     if !count.contains(&words.len()) {
-        return Err(format!("after the word there must be {} numbers at most, and one at least", count.end()));
+        return Err(format!("the keyword must be followed by 1 to {} numbers", count.end()));
     }
     words.iter().map(|w| number(w, u64::MAX)).collect()
 }
@@ -323,9 +328,20 @@ A 6000000 0 0
         assert!(fails("> 3\n").starts_with("x.cvec line 1"));
         assert!(fails("SEQ x 1 1 1\n").contains("\"x\" must be a whole number"));
         assert!(fails("SEQ 1 2 3 4 5 6\n").contains("a number of exchanges"));
+        for header in ["SEQ 0 1", "SEQ 0 1 1", "CONC 0 1 1", "CONC 0 1 1 1", "S 0 1 1", "C 0 1 1 1", "SEQ 0 1 1 1 > 5"]
+        {
+            let told = fails(&format!("# ids\n{header}\n> 5\n"));
+            assert!(told.starts_with("x.cvec line 2") && told.contains("two identifiers, and nothing else"), "{told}");
+        }
+        for header in ["SEQ 0 1 > 5", "SEQ 0 1 1! 1", "SEQ 0 1 1 1!", "CONC 0 1 1 1 c>"] {
+            let told = fails(&format!("{header}\n"));
+            assert!(told.starts_with("x.cvec line 1") && told.contains("must be a whole number"), "{told}");
+        }
+        let told = fails("SEQ 1 3 1 1\n> 5\n\nSEQ 2 1 1 1\n> 5\n");
+        assert!(told.starts_with("x.cvec line 1 = \"SEQ 1 3 1 1\" cannot be: it announces 3"), "{told}");
         assert!(fails("SEQ 1 1 1 1\n> 5\nc> 5\n").starts_with("x.cvec line 3"));
         assert!(fails("SEQ 1 1 1 1\n> 0\n").contains("from 1 to"));
-        assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two waits"));
+        assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two consecutive waits"));
         assert!(fails("SEQ 1 3 1 1\n> 5\n< 5\n").contains("announces 3 exchanges, but 1 follow"));
         assert!(fails("CONC 1 1 1 1 1\nc> 5\n").contains("announces 1 and 1"));
         assert!(fails("S 1 1 1 1\nI 5 5 5\n").contains("must be 0"));
@@ -355,8 +371,8 @@ A 6000000 0 0
     #[test]
     fn nothing_follows_the_end_of_a_side() {
         let error = |text: &str| parse("x", text).err().map(|e| e.to_string());
-        assert_eq!(error("C 1 1 1 1\nI 0 0 5\nI 0 0 0\nA 0 0 5\nA 0 0 0\n"), None);
-        for text in ["C 1 1 1 1\nA 0 0 5\nI 0 0 0\nI 0 0 5\n", "S 1 1 1 1\nI 0 0 5\nI 0 0 0\nA 0 0 5\n"] {
+        assert_eq!(error("C 1 1 1 1 1\nI 0 0 5\nI 0 0 0\nA 0 0 5\nA 0 0 0\n"), None);
+        for text in ["C 1 1 1 1 1\nA 0 0 5\nI 0 0 0\nI 0 0 5\n", "S 1 1 1 1\nI 0 0 5\nI 0 0 0\nA 0 0 5\n"] {
             assert!(error(text).is_some_and(|e| e.starts_with("x line 4") && e.contains("follow the end")), "{text}");
         }
     }

@@ -169,8 +169,8 @@ pub fn parse(file: &str, text: &str, pattern: &[Kind]) -> Result<Vec<(Kind, u32)
     let column = size_column(file, &lines)?;
     let sized = lines.iter().zip(pattern.iter().cycle()).map(|(line, &by_pattern)| {
         let size = line.values[column];
-        if !(1.0..=f64::from(MAX_FRAME)).contains(&size) {
-            let want = format!("a frame must have from 1 to {MAX_FRAME} bytes");
+        if !(1.0..=f64::from(MAX_FRAME)).contains(&size) || size.fract() != 0.0 {
+            let want = format!("a frame must have from 1 to {MAX_FRAME} bytes, a whole number");
             return Err(TrafficError::line(file, line.number, &size.to_string(), want));
         }
         Ok((line.kind.unwrap_or(by_pattern), size as u32))
@@ -322,8 +322,11 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let fails = |text: &str| parse("t.txt", text, &GOP).unwrap_err().to_string();
-        assert!(fails("I 5\nX 5").starts_with("t.txt line 2 = \"X 5\" cannot be"));
+        assert!(fails("I 5\nX 5").starts_with("t.txt line 2 = \"X 5\" is not valid"));
         assert!(fails("I 5\n5").contains("columns of line 1"));
+        let told = fails("I 5\n\nP 4.5\n");
+        assert!(told.starts_with("t.txt line 3 = \"4.5\" cannot be") && told.ends_with("a whole number"), "{told}");
+        assert!(fails("1 I 0.0 5\n2 P 33.3 4\n3 B 66.6 3.25\n").starts_with("t.txt line 3 = \"3.25\""));
         assert!(fails("I 5\n\nB 0").starts_with("t.txt line 3"));
         assert!(fails("I 5 7\nB 4 6").contains("2 fall"));
         assert!(fails("I").contains("a size"));

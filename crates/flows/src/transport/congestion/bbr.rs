@@ -1,8 +1,9 @@
 //! # bbr: a model of the path instead of a window that halves (version 1)
 //!
-//! Measures the rate at which the path delivers and its shortest round trip, and sends at that rate with at most two of
-//! their products in flight. Losses and marks do not slow it down. It fills a short queue and takes far more than its share from
-//! what halves there; in a long one it leaves queues of about one such product.
+//! Measures the delivery rate and the minimum round-trip time of the path, and sends at that rate with at
+//! most two bandwidth-delay products in flight. It does not respond to losses and marks. It fills short
+//! queues and takes far more than its share from controls that halve; in long queues it keeps about one
+//! bandwidth-delay product queued.
 //!
 //! ## Law
 //!

@@ -1,8 +1,9 @@
 //! # bbr3: a model of the path that heeds losses (version 3)
 //!
-//! Version 1's model of the path, rate and shortest round trip, with bounds on top: what a probe has shown to be too much in flight is not put
-//! there again before the next probe, and what is lost between probes slows it down for the time being. It probes seldom enough to leave
-//! loss-based flows their share, fills short queues far less than `bbr`, and visits half of the path's product every 5 s.
+//! The path model of version 1 (rate and minimum round-trip time) with bounds: the data in flight stays
+//! below the amount at which a probe caused losses until the next probe, and losses between probes reduce
+//! the rate temporarily. It probes rarely enough to leave loss-based flows their share, fills short queues
+//! far less than `bbr`, and reduces the data in flight to half of the bandwidth-delay product every 5 s.
 //!
 //! ## Law
 //!

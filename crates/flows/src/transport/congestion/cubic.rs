@@ -1,7 +1,8 @@
 //! # cubic: grows as the cube of the time since the last reduction
 //!
-//! What most hosts run. The window returns to where it was reduced fast, stays there, then looks for more fast, by
-//! the clock and not by round trips; below that, where Reno would be faster, it does as Reno does.
+//! The default of most hosts. After a reduction the window quickly returns to its former size, stays there,
+//! and then probes for more, as a function of time and not of round trips; where Reno would be faster, it
+//! grows like Reno.
 //!
 //! ## Law
 //!

@@ -1,8 +1,8 @@
 //! # dctcp: reduces by the share of packets that were marked
 //!
-//! Data Center TCP reads how much was marked instead of whether anything was, and reduces by half of that share: small
-//! steps around a short queue, where a step or a ramp marks early. It starves what halves, unless the queue keeps them
-//! apart (`dualq`, `dualpi2`) or nobody else is there.
+//! Data Center TCP reduces its window by half of the fraction of marked data instead of halving on any
+//! mark: small reductions around a short queue if a step or a ramp marks early. It starves controls that
+//! halve, unless the queue separates them (`dualq`, `dualpi2`).
 //!
 //! ## Law
 //!

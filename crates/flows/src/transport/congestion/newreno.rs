@@ -1,7 +1,8 @@
 //! # newreno: RFC 6582 over RFC 5681
 //!
-//! Reno whose fast recovery lasts until everything that was in flight at its start is acknowledged. Each partial
-//! acknowledgement shows the next hole, so it mends one loss in a round trip, or all of them where SACK is on.
+//! Reno whose fast recovery lasts until everything that was in flight at its start is acknowledged. Each
+//! partial acknowledgement shows the next hole, so it repairs one loss per round trip, or all of them with
+//! SACK.
 //!
 //! ## Law
 //!

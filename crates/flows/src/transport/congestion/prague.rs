@@ -1,4 +1,4 @@
-//! # prague: DCTCP made fit for the Internet
+//! # prague: DCTCP for the Internet
 //!
 //! The control of the low-latency service (L4S): the response of `dctcp` to marks, on accurate feedback, ECT(1) and
 //! paced segments, with windows in fractions of a segment, the classic response to losses, and an increase that does not favour

@@ -1,8 +1,8 @@
 //! # relentless: takes off exactly what was lost
 //!
-//! A control for networks that tell flows apart or signal on purpose: the window comes down by the segments
-//! that were lost, or marked, and nothing more. Where a queue drops or marks in proportion, that suffices; where flows meet
-//! in one drop-tail queue it starves all that halve.
+//! A control for networks with per-flow queues or proportional signals: the window is reduced by exactly
+//! the segments that were lost or marked. This suffices if a queue drops or marks in proportion; in a
+//! shared drop-tail queue it starves all controls that halve.
 //!
 //! ## Law
 //!

@@ -1,8 +1,7 @@
 //! # sack: RFC 5681 with SACK
 //!
-//! The window is `newreno`'s: half of what was in flight at a loss, one segment more for each window. What differs is how
-//! losses are mended, and that is RFC 6675's, which this control always negotiates. Where the peer refuses, RFC 6582
-//! mends them.
+//! The window is that of `newreno`: half of the flight size at a loss, one more segment per window. Losses
+//! are repaired by RFC 6675, because this control always negotiates SACK; if the peer refuses, by RFC 6582.
 //!
 //! ## Law
 //!

@@ -1,8 +1,8 @@
 //! # lda: loss-delay based adjustment
 //!
-//! Adjusts the rate of an RTP stream at each RTCP report, every few seconds: adds to it while nothing is lost, takes
-//! from it in proportion to what is. Flows with a small share of the bottleneck add more than those with a large one, so that shares
-//! come together; what is added never exceeds what a TCP would add.
+//! Adjusts the rate of an RTP stream at each RTCP report, every few seconds: increases it without losses,
+//! and decreases it in proportion to losses. Flows with a small share of the bottleneck increase faster, so
+//! shares converge; an increase never exceeds that of TCP.
 //!
 //! ## Law
 //!

@@ -1,9 +1,10 @@
 //! # scp: streaming control protocol
 //!
-//! A window as TCP's for data that is not worth sending twice. Each packet is acknowledged, with the rate at which packets
-//! arrive. When that rate no longer grows the sender stops probing: its window is what that rate has in flight on an empty path, and
-//! a little more. If there is bandwidth to be had, the little more arrives, the rate grows, and the window with it; if there is none, it stands in a
-//! queue. Losses halve the window, and are never mended.
+//! A window like TCP's for data without retransmission. Each packet is acknowledged together with the
+//! arrival rate. When this rate stops growing the sender stops probing: its window is then the rate times
+//! the empty path's round-trip time, plus a small excess. If bandwidth is available, the excess increases
+//! the arrival rate and thus the window; otherwise it stays in a queue. Losses halve the window and are not
+//! repaired.
 //!
 //! ## Law
 //!

@@ -1,8 +1,8 @@
 //! # tfrc: TCP-friendly rate control
 //!
-//! Sends about as much as a TCP would in its place, but smoothly. The receiver measures how often packets are lost, the
-//! sender puts that and the round trip into the equation of TCP's throughput, and sends at that rate. One loss hardly
-//! moves a mean over eight loss intervals, so the rate changes over many round trips where TCP's halves.
+//! Sends at about the rate of TCP, but smoothly. The receiver measures the loss event rate; the sender
+//! computes its rate from this and the round-trip time with the TCP throughput equation. One loss changes
+//! the mean over eight loss intervals little, so the rate changes over many round trips, where TCP halves.
 //!
 //! ## Law
 //!

@@ -1,14 +1,14 @@
-//! What acknowledgements, and their absence, do to the sender.
+//! Processing of acknowledgements and timeouts by the sender.
 
 use super::{Call, Event, Recovery, State, Tcp};
 use crate::transport::congestion::{Cx, Leaves};
 use crate::transport::segment::{Flags, Segment};
 
-/// Duplicate acknowledgements that mean a loss (RFC 5681 section 3.2).
+/// Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2).
 pub(super) const DUP_THRESHOLD: u32 = 3;
 
 /// Calls a method of the congestion control. A macro because the control and the rest of the endpoint are
-/// borrowed apart.
+/// borrowed separately.
 macro_rules! control {
     ($tcp:ident, $call:ident, $method:ident $(, $arg:expr)*) => {{
         let flight = $tcp.flight_size($call.p);
@@ -28,7 +28,7 @@ macro_rules! control {
 pub(super) use control;
 
 impl Tcp {
-    /// Reads the acknowledgement of a segment. Returns whether more may be sent now than before.
+    /// Processes the acknowledgement of a segment. Returns whether more data may be sent.
     pub(super) fn on_ack(&mut self, seg: &Segment, call: &mut Call<'_, '_>) -> bool {
         if !seg.flags.has(Flags::ACK) || seg.ack > self.max {
             return false;
@@ -160,8 +160,8 @@ impl Tcp {
                 control!(self, call, on_dup_ack);
                 return true;
             }
-            // RFC 6582 section 3.2 step 2: these may be answers to what the timeout sent twice. Reno does
-            // not know.
+            // RFC 6582 section 3.2 step 2: these may be caused by the retransmissions of the timeout. Reno
+            // does not check this.
             Recovery::Timeout { .. } if self.control.leaves_recovery() == Leaves::FullAck => {}
             _ if u32::from(self.dup_acks) == DUP_THRESHOLD => self.fast_retransmit(call),
             // RFC 3042: one more for each of the first two.
@@ -187,9 +187,9 @@ impl Tcp {
     /// there.
     pub(super) fn on_timeout(&mut self, call: &mut Call<'_, '_>) {
         self.stats.timeouts += 1;
-        // A timeout in fast recovery belongs to the loss that has halved the window already (as in Linux). To take
-        // half of what is in flight again would be to raise the threshold: data beyond the holes counts as in flight
-        // although the duplicate acknowledgements say that it has arrived.
+        // A timeout in fast recovery belongs to the loss that has halved the window already (as in Linux).
+        // Halving the data in flight again would raise the threshold, because data beyond the holes counts
+        // as in flight although duplicate acknowledgements show its arrival.
         let again = self.leave_cwr() || self.retries > 0 || matches!(self.recovery, Recovery::Fast { .. });
         if self.retries >= call.p.max_retransmits {
             self.give_up(call);
@@ -203,7 +203,8 @@ impl Tcp {
             self.remember_window(true, call);
         }
         if let Some(o) = self.outstanding.as_deref_mut() {
-            // RFC 8985 section 7.1: what was probed for is lost, and no answer to the probe will tell more.
+            // RFC 8985 section 7.1: the probed segment is lost; acknowledgements of the probe have no
+            // further information.
             o.probe = None;
         }
         control!(self, call, on_timeout, again);

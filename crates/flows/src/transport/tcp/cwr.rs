@@ -1,8 +1,9 @@
-//! The answer to a mark as Linux gives it: its state `TCP_CA_CWR`, where the profile has `cwr_state`.
+//! Linux's response to a mark, its state `TCP_CA_CWR`, for profiles with `cwr_state`.
 //!
-//! The window comes down over the round trip after the mark, in proportion to what is delivered, and grows again when something is
-//! acknowledged that was sent after it. A loss in that time belongs to the same congestion: it is mended, but it reduces nothing again,
-//! unless the control answers marks by their share and losses by half, which are two reductions.
+//! The window comes down over the round trip after the mark, in proportion to what is delivered, and grows
+//! again when something is acknowledged that was sent after it. A loss in that time belongs to the same
+//! congestion: it is repaired without another reduction, unless the control responds to marks in proportion
+//! and to losses by halving, which are two reductions.
 
 use super::Tcp;
 use super::prr::Prr;
@@ -20,17 +21,17 @@ impl Tcp {
         (o.cwr, o.prr) = (true, prr);
     }
 
-    /// Whether a mark is being answered.
+    /// Whether the response to a mark is in progress.
     pub(super) fn in_cwr(&self) -> bool {
         self.outstanding.as_deref().is_some_and(|o| o.cwr)
     }
 
-    /// It is no longer. Returns whether it was.
+    /// Ends the response. Returns whether it was in progress.
     pub(super) fn leave_cwr(&mut self) -> bool {
         self.outstanding.as_deref_mut().is_some_and(|o| std::mem::take(&mut o.cwr))
     }
 
-    /// A loss: whether it belongs to congestion that has been answered already.
+    /// Whether a loss belongs to congestion with a response in progress.
     pub(super) fn loss_was_answered(&mut self) -> bool {
         self.leave_cwr() && !self.ecn.counts_marks()
     }

@@ -22,7 +22,7 @@ use crate::transport::congestion::Cx;
 use crate::transport::profile::{EcnFeedback, EcnPackets, Profile};
 use crate::transport::segment::{Flags, Segment};
 
-/// The flags of a SYN that asks for ECN (RFC 3168 section 6.1.1).
+/// The flags of a SYN that requests ECN (RFC 3168 section 6.1.1).
 const CLASSIC_SETUP: Flags = Flags::ECE.and(Flags::CWR);
 
 /// Counters of marked packets start here (RFC 9768 section 3.2.1), so that a field of zeros shows a middlebox.
@@ -45,9 +45,9 @@ pub(super) struct EcnEnd {
     heard: u8,
     /// Accurate: what the acknowledgement of the peer's SYN or SYN-ACK says of its ECN field, until it is sent.
     greeting: u8,
-    /// Segments beyond the acknowledged ones that duplicate acknowledgements have shown to have arrived.
+    /// Segments above the cumulative acknowledgement that duplicate acknowledgements have reported.
     beyond: u16,
-    /// Echoes for data below this have been answered.
+    /// Echoes for data below this were already handled.
     answered: u64,
 }
 
@@ -86,7 +86,7 @@ impl EcnEnd {
         self.feedback.is_some()
     }
 
-    /// Whether the feedback says how much was marked.
+    /// Whether the feedback has the amount of marked data.
     pub(super) fn counts_marks(&self) -> bool {
         matches!(self.feedback, Some(EcnFeedback::Dctcp | EcnFeedback::Accurate))
     }
@@ -130,8 +130,8 @@ impl EcnEnd {
         }
     }
 
-    /// The passive end hears how its SYN-ACK came through: of a pure acknowledgement in the encoding of the handshake (RFC 9768 table 4),
-    /// of data by the counter, which can have counted nothing else yet.
+    /// Feedback to the passive end about its SYN-ACK: a pure acknowledgement uses the handshake encoding
+    /// (RFC 9768 table 4), data the counter, which cannot have counted anything else yet.
     pub(super) fn on_handshake_ack(&mut self, seg: &Segment) {
         self.end_handshake();
         if self.is_accurate() {
@@ -143,13 +143,13 @@ impl EcnEnd {
         }
     }
 
-    /// From now on the field counts.
+    /// From now on the field is the counter.
     pub(super) fn end_handshake(&mut self) {
         self.greeting = 0;
     }
 
-    /// The window was reduced when `max` was the highest sent: nothing that is in flight now reduces it again, and
-    /// the peer is told.
+    /// The window was reduced when `max` was the highest sequence number sent: data now in flight does not
+    /// reduce it again, and CWR is pending.
     pub(super) fn note_reduction(&mut self, max: u64) {
         (self.answered, self.cwr) = (max, true);
     }
@@ -159,7 +159,7 @@ impl EcnEnd {
         ack > self.answered
     }
 
-    /// The reduction was taken back: the peer need not be told, if it was not.
+    /// The reduction was undone: a pending CWR is cancelled.
     pub(super) fn withdraw_reduction(&mut self) {
         self.cwr = false;
     }
@@ -193,8 +193,8 @@ impl EcnEnd {
         }
     }
 
-    /// Bytes that an acknowledgement shows to have arrived: those that duplicates have announced before do not count
-    /// again. Without SACK a duplicate stands for a full segment.
+    /// Newly delivered bytes of an acknowledgement, without those already reported by duplicates. Without
+    /// SACK a duplicate counts as a full segment.
     fn delivered(&mut self, acked: u64, duplicate: bool, mss: u64) -> u64 {
         if acked > 0 {
             let before = (u64::from(self.beyond) * mss).min(acked);
@@ -208,10 +208,11 @@ impl EcnEnd {
         }
     }
 
-    /// Of the bytes `delivered`, those that were marked. Not more than were delivered.
+    /// The marked part of the `delivered` bytes, at most all of them.
     ///
-    /// An acknowledgement that shows nothing to have arrived leaves the count as it was heard last: it may have been overtaken (RFC 9768
-    /// section 3.2.2.2), the field of the handshake's last is no count (section 3.2.2.1), and what is new in others the next one says too.
+    /// An acknowledgement without deliveries does not update the count: it may be reordered (RFC 9768
+    /// section 3.2.2.2), the last one of the handshake has no count (section 3.2.2.1), and the next ACK
+    /// repeats any new count.
     fn marked(&mut self, flags: Flags, delivered: u64, mss: u64) -> u64 {
         match self.feedback {
             Some(EcnFeedback::Accurate) if delivered == 0 => 0,
@@ -227,15 +228,16 @@ impl EcnEnd {
     }
 }
 
-/// By how much the peer's counter has risen since it was last `heard`, if an acknowledgement for so many packets
-/// says `ace`. RFC 9768 appendix A.2.1: where the three bits may have wrapped, the most that they can mean.
+/// The increase of the peer's counter since the value `heard`, given the field `ace` in an acknowledgement
+/// of `packets` packets. RFC 9768 appendix A.2.1: if the three bits may have wrapped, the largest possible
+/// value.
 fn unwrap(ace: u8, heard: u8, packets: u64) -> u64 {
     let rise = u64::from(ace.wrapping_sub(heard)) % ACE_MODULUS;
     if packets < ACE_MODULUS { rise } else { packets - (packets - rise) % ACE_MODULUS }
 }
 
 impl Tcp {
-    /// What the ECN field of an arriving segment, and its CWR, do to the acknowledgements to come.
+    /// Updates the pending feedback by the ECN field and CWR of an arriving segment.
     pub(super) fn note_ecn(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
         let ce = seg.ecn == Ecn::Ce;
         match self.ecn.feedback {
@@ -244,7 +246,7 @@ impl Tcp {
                 self.ecn.echo = ce || (self.ecn.echo && !seg.flags.has(Flags::CWR));
             }
             Some(EcnFeedback::Dctcp) if seg.len > 0 && ce != self.ecn.echo => {
-                // What came before is acknowledged with the echo it had (RFC 8257 section 3.2, last paragraph).
+                // Earlier data is acknowledged with its own echo (RFC 8257 section 3.2, last paragraph).
                 if self.receiver.owes_ack() {
                     self.emit(self.max, 0, Flags::ACK, false, call);
                 }

@@ -1,7 +1,7 @@
 //! One TCP endpoint.
 //!
-//! A connection is opened (RFC 9293 section 3.5), carries bytes both ways under a sliding window, mends
-//! what is lost, and is closed one direction at a time. The parts:
+//! It opens a connection (RFC 9293 section 3.5), transfers bytes in both directions under a sliding window,
+//! repairs losses, and closes each direction separately. The files:
 //!
 //! | file | holds |
 //! |---|---|
@@ -11,15 +11,15 @@
 //! | `sack.rs`, `outstanding.rs` | recovery with SACK (RFC 6675), and its scoreboard |
 //! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
 //! | `prr.rs` | proportional rate reduction |
-//! | `cwr.rs` | the answer to a mark over a round trip |
-//! | `usage.rs` | whether the window is what limits |
-//! | `undo.rs` | needless retransmissions: D-SACK, timestamps, F-RTO, and what is taken back |
+//! | `cwr.rs` | the reduction over a round trip after a mark |
+//! | `usage.rs` | congestion window validation |
+//! | `undo.rs` | spurious retransmissions: D-SACK, timestamps, F-RTO, and undo |
 //! | `receive.rs`, `ranges.rs` | data in and out of order, delayed acknowledgements, SACK blocks |
 //! | `ecn.rs`, `accurate.rs` | which segments are ECN-capable; the echo of marks, classic, DCTCP's and accurate; the option that counts bytes |
-//! | `rtt.rs`, `clock.rs` | the timeout, and the ticks it is counted in |
+//! | `rtt.rs`, `clock.rs` | the retransmission timeout and timer ticks |
 //!
-//! Three things of a real TCP cannot happen here and are left out. The receive window never closes, because
-//! the application always reads, so there is no persist timer. Sequence numbers do not wrap, so there is no
+//! Three parts of a real TCP are unnecessary here and omitted. The receive window never closes, because the
+//! application always reads, so there is no persist timer. Sequence numbers do not wrap, so there is no
 //! PAWS. And nobody reuses ports, so TIME-WAIT has no end: an endpoint that is closed still answers a FIN
 //! that comes again (its own last acknowledgement was lost) for as long as its owner keeps it.
 
@@ -56,7 +56,7 @@ use super::congestion::{Control, Pacer};
 use super::profile::{IdleSince, Profile};
 use super::segment::{Flags, Segment};
 
-/// What has happened at an endpoint.
+/// An event at an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection is open.
@@ -71,7 +71,7 @@ pub enum Event {
     Failed,
 }
 
-/// Where an endpoint puts what it has to say. It appends; the owner empties.
+/// Output buffers of an endpoint: the endpoint appends, the owner clears.
 #[derive(Debug)]
 pub struct Output<'a> {
     /// Segments to send now, in order.
@@ -80,7 +80,7 @@ pub struct Output<'a> {
     pub events: &'a mut Vec<Event>,
 }
 
-/// Counters of what is rare at one endpoint, since its start. Its owner counts segments, if it wants to.
+/// Counters of rare events at an endpoint since its start. The owner counts segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
     /// Segments sent again: data, SYN or FIN.
@@ -97,7 +97,7 @@ pub struct TcpStats {
     pub ecn_reductions: u32,
 }
 
-/// Where a connection is in its life.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not opened yet.
@@ -112,7 +112,7 @@ enum State {
     Failed,
 }
 
-/// Whether lost segments are being mended.
+/// The state of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
     None,
@@ -122,8 +122,8 @@ enum Recovery {
         /// Whether a partial acknowledgement has come.
         partial: bool,
     },
-    /// The timer expired, and everything below `until` may be sent a second time. Duplicate
-    /// acknowledgements of those second copies mean nothing.
+    /// After a timeout: data below `until` may be retransmitted, and duplicate acknowledgements caused by
+    /// this are ignored.
     Timeout {
         until: u64,
     },
@@ -148,7 +148,7 @@ pub struct Tcp {
     closing: bool,
     /// Whether segments carry timestamps.
     timestamps: bool,
-    /// Whether acknowledgements say what has come above a hole.
+    /// Whether SACK is in use.
     sack: bool,
     /// Timeouts since anything was acknowledged.
     retries: u8,
@@ -160,11 +160,11 @@ pub struct Tcp {
     largest_window: u32,
     /// The oldest sequence number that is not acknowledged.
     una: u64,
-    /// The next to send: after a timeout it goes back.
+    /// The next sequence number to send; a timeout resets it to `una`.
     nxt: u64,
-    /// Above everything that was ever sent.
+    /// After the highest sequence number ever sent.
     max: u64,
-    /// Above everything that was written: where the FIN goes. `u64::MAX` for data without end.
+    /// After the last written byte, the position of the FIN. `u64::MAX` for endless data.
     end: u64,
     alarm: Alarm,
     clock: Clock,
@@ -185,8 +185,8 @@ struct Call<'a, 'o> {
     p: &'a Profile,
     now: Instant,
     out: &'a mut Output<'o>,
-    /// The round trip that it has measured, or [`Call::NO_SAMPLE`]. One word: the congestion control is handed a copy right
-    /// after it was written, and to copy at once what was written in two pieces stalls the processor.
+    /// The round trip that it has measured, or [`Call::NO_SAMPLE`]. One word, because copying memory that
+    /// was just written in two pieces stalls the processor.
     sample: Duration,
 }
 
@@ -242,8 +242,8 @@ impl Tcp {
         self.open_actively(&mut Call::new(p, now, out));
     }
 
-    /// Has so many more bytes to send; `u64::MAX`: data without end. May come before the connection is
-    /// open, not after [`Tcp::close`].
+    /// Adds bytes to send; `u64::MAX` for endless data. Allowed before the connection is open, not after
+    /// [`Tcp::close`].
     pub fn write(&mut self, p: &Profile, bytes: u64, now: Instant, out: &mut Output<'_>) {
         if self.closing {
             return;
@@ -253,8 +253,8 @@ impl Tcp {
         self.output(&mut Call::new(p, now, out));
     }
 
-    /// Sends a FIN after everything that was written; data without end ends with what has been sent. The
-    /// peer may go on sending.
+    /// Sends a FIN after all written data; endless data ends with the data sent so far. The peer may
+    /// continue to send.
     pub fn close(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         if self.closing {
             return;
@@ -309,8 +309,8 @@ impl Tcp {
         }
     }
 
-    /// It is (perhaps) [`Tcp::deadline`]. Calls that are early or late do no harm: an early one does
-    /// nothing, a late one does what was due, at the time of the call.
+    /// Handles [`Tcp::deadline`]. Early calls have no effect; late calls do the due work at the time of the
+    /// call.
     pub fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         self.clock.advance(p, now);
         let mut call = Call::new(p, now, out);
@@ -408,7 +408,7 @@ impl Tcp {
         &self.stats
     }
 
-    /// Reductions of the window that proved to be needless and were taken back.
+    /// Spurious reductions of the window that were undone.
     #[must_use]
     pub fn undone(&self) -> u32 {
         self.outstanding.as_deref().map_or(0, |o| o.undone)
@@ -445,14 +445,14 @@ impl Tcp {
         self.nxt - self.una
     }
 
-    /// What of it is thought to be in the network: with SACK, neither arrived nor lost (RFC 6675 section 4).
+    /// The estimated data in the network: with SACK, data neither delivered nor lost (RFC 6675 section 4).
     #[must_use]
     pub fn pipe(&self, p: &Profile) -> u64 {
         self.in_network(p)
     }
 
-    /// What the window is halved from: without the segments that limited transmit has added (RFC 5681 section
-    /// 3.2 step 2).
+    /// The flight size for halving, without segments sent by limited transmit (RFC 5681 section 3.2 step
+    /// 2).
     fn flight_size(&self, p: &Profile) -> u64 {
         self.flight().saturating_sub(u64::from(self.limited) * p.mss.0)
     }

@@ -1,10 +1,10 @@
 //! Loss detection by time, and the tail loss probe: RFC 8985.
 //!
-//! A segment is lost when one that was sent later has come, and the round trip of that one and the reordering
-//! window have passed since it was sent. That window is a quarter of the shortest round trip, and one more after each round trip
-//! with D-SACKs. Left out: the echoed timestamp, so that only the shortest round trip tells which copy has come;
-//! and the minimum of the round trip is that of the whole connection. Where several segments may still come, the
-//! timer waits for the first of them instead of the last.
+//! A segment is lost if a segment sent later was delivered, and the round-trip time of that one plus the
+//! reordering window have passed since it was sent. The window is a quarter of the minimum round-trip time,
+//! plus another quarter after each round trip with D-SACKs. Omitted: the echoed timestamp, so that only the
+//! minimum round-trip time identifies which copy was delivered; and the minimum is over the whole
+//! connection. If several segments are pending, the timer waits for the first instead of the last.
 
 use aqmkit_base::{Duration, Instant};
 
@@ -234,7 +234,7 @@ impl Tcp {
                 self.ecn.note_reduction(self.max);
             }
         } else if seg.ack == self.una && seg.sequence_len() == 0 && seg.options.held(seg.ack).next().is_none() {
-            // The original had come: only its acknowledgement was late.
+            // The original was delivered; only its acknowledgement was late.
             o.probe = None;
         }
     }

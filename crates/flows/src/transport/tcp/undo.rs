@@ -1,14 +1,15 @@
-//! Needless retransmissions: what shows them, and what they reduced is taken back.
+//! Spurious retransmissions: detection, and undo of the reduction.
 //!
 //! | sign | source |
 //! |---|---|
-//! | everything that was sent again has come twice, as D-SACKs say | RFC 2883, RFC 3708 |
-//! | what is acknowledged carries an older timestamp than what was sent again | RFC 3522 (Eifel) |
-//! | after a timeout the second acknowledgement is for what was sent once | RFC 5682 (F-RTO), with SACK its section 3 |
+//! | D-SACKs report all retransmissions as duplicates | RFC 2883, RFC 3708 |
+//! | the acknowledgement echoes a timestamp older than the retransmission | RFC 3522 (Eifel) |
+//! | after a timeout the second acknowledgement covers data sent only once | RFC 5682 (F-RTO), with SACK its section 3 |
 //!
-//! What follows is Linux's (`tcp_undo_cwnd_reduction`): window and threshold are again what they were before, and what was taken for
-//! lost is in flight. A reduction is remembered until the next, so that a D-SACK may come after the recovery. F-RTO is tried for a
-//! timeout outside of recovery and the timeouts that follow it, as in Linux.
+//! Undo follows Linux (`tcp_undo_cwnd_reduction`): it restores window and threshold, and segments marked
+//! lost count as in flight again. The state before a reduction is kept until the next, so a D-SACK may
+//! arrive after recovery. F-RTO is tried for a timeout outside of recovery and the timeouts that follow it,
+//! as in Linux.
 
 use super::acks::control;
 use super::prr::Prr;

@@ -1,5 +1,5 @@
-//! Whether the congestion window is what limits a sender: one that is not full tells nothing of the path, and does not grow (RFC 9438
-//! section 5.8; Linux's `tcp_cwnd_validate`).
+//! Congestion window validation: a window that does not limit the sender has no information about the path
+//! and does not grow (RFC 9438 section 5.8; Linux's `tcp_cwnd_validate`).
 
 use super::Tcp;
 use crate::transport::profile::Profile;
@@ -30,7 +30,7 @@ impl Tcp {
 
     /// Whether the window may grow for what is acknowledged.
     pub(super) fn uses_window(&self, p: &Profile) -> bool {
-        // What paces holds data back although the window has room.
+        // Pacing delays data although the window has room.
         if !p.cwnd_validation || self.control.pacer().is_some() {
             return true;
         }

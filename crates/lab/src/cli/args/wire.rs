@@ -1,4 +1,4 @@
-//! The arguments of what works on frames: captures and interfaces.
+//! Arguments of the commands for captures and interfaces.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use clap::{Args, Subcommand, ValueEnum};
   aqmkit replay in.pcapng --aqm red:min=5,max=40,ecn=true --rate 20mbit -o out.pcap --fates fates.parquet
   tcpdump -i eth0 -w - | aqmkit replay - --aqm fq-codel --rate 50mbit --json
 
-The packets come as they were captured, whatever is dropped: a replay shows what a discipline does to given
-traffic. Ctrl-C ends the capture there; what was read until then is replayed. docs/guide/replay.md has more.")]
+Packets arrive as captured, whatever is dropped: a replay shows how a discipline treats given traffic. Ctrl-C ends
+the input; the packets read so far are replayed. docs/guide/replay.md has more.")]
 pub struct Replay {
     /// A capture, pcap or pcapng; - is standard input
     #[arg(value_name = "IN.pcap")]
@@ -26,13 +26,13 @@ pub struct Replay {
     /// Rate of the link
     #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
-    /// Write what leaves, with its marks and at its times of departure, as a pcap
+    /// Write the packets that are sent, with marks and departure times, as a pcap
     #[arg(short, long, value_name = "OUT.pcap")]
     pub out: Option<PathBuf>,
     /// Write the fate of every packet: .parquet or .csv
     #[arg(long, value_name = "FILE")]
     pub fates: Option<PathBuf>,
-    /// How many of the largest flows to show
+    /// Number of largest flows to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
     /// Print JSON
@@ -40,19 +40,19 @@ pub struct Replay {
     pub json: bool,
 }
 
-/// What queue stands at a link, and how packets are told apart.
+/// The queue of a link, and the classification of packets.
 #[derive(Clone, Debug, Args)]
 pub struct Queue {
     /// Discipline, a name or NAME:PARAMETER=VALUE,…
     #[arg(long, default_value = "fifo")]
     pub aqm: String,
-    /// What the queue may hold: 100 (packets) or 90kb
+    /// Capacity of the queue: 100 (packets) or 90kb
     #[arg(long, value_parser = parse_amount)]
     pub limit: Option<Amount>,
-    /// A traffic class and what belongs to it: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
+    /// A traffic class and its rules: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
     pub class: Vec<String>,
-    /// Bytes of framing that each packet takes beyond its own length
+    /// Framing per packet, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub overhead: u32,
     /// Seed of the discipline's random numbers
@@ -67,8 +67,8 @@ pub struct Queue {
   aqmkit bridge lan wan --rate 100mbit --back-rate 20mbit --aqm codel:target=5ms --metrics 127.0.0.1:9000
   aqmkit bridge --cleanup
 
-What comes at IF1 leaves at IF2 through the queue, and the other way round. It runs until Ctrl-C; aqmkit ctl shows and
-changes it meanwhile. docs/guide/bridge.md has more.")]
+Frames from IF1 leave at IF2 through a queue, and vice versa. The bridge runs until Ctrl-C; aqmkit ctl shows and
+changes it. docs/guide/bridge.md has more.")]
 pub struct Bridge {
     /// An interface
     #[arg(value_name = "IF1", required_unless_present = "cleanup")]
@@ -88,7 +88,7 @@ pub struct Bridge {
     /// Discipline from IF2 to IF1
     #[arg(long, value_name = "AQM")]
     pub back_aqm: Option<String>,
-    /// How frames come and go; af-xdp is in front of the kernel's stack, for interfaces with one receive queue
+    /// Packet I/O; af-xdp bypasses the kernel's network stack, for interfaces with one receive queue
     #[arg(long, default_value = "af-packet")]
     pub io: Io,
     /// Serve metrics for Prometheus at this address
@@ -100,12 +100,12 @@ pub struct Bridge {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Put back what links and bridges that were killed have left behind, and nothing else
+    /// Only clean up after killed links and bridges
     #[arg(long, exclusive = true)]
     pub cleanup: bool,
 }
 
-/// How frames come from interfaces and go to them.
+/// The I/O method of a bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Io {
     /// A ring of a packet socket.
@@ -125,7 +125,7 @@ pub enum Io {
 
 Parameters have the names of aqmkit describe.")]
 pub struct Ctl {
-    /// Which bridge or link, by its name; the only one where it is left out
+    /// Name of the bridge or link; optional if there is only one
     #[arg(long, global = true, value_name = "NAME")]
     pub to: Option<String>,
     /// What to do
@@ -136,7 +136,7 @@ pub struct Ctl {
 /// What `ctl` does.
 #[derive(Debug, Subcommand)]
 pub enum CtlCommand {
-    /// List what runs
+    /// List running bridges and links
     List,
     /// Show parameters and counters
     Show {
@@ -144,9 +144,9 @@ pub enum CtlCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show rates, delays and drops as they change
+    /// Show rates, delays and drops every second
     Watch {
-        /// End after so many looks, one each second
+        /// Stop after this number of lines
         #[arg(long, value_name = "N")]
         count: Option<u64>,
     },
@@ -155,10 +155,10 @@ pub enum CtlCommand {
         /// Parameters, as NAME=VALUE
         #[arg(value_name = "NAME=VALUE")]
         parameters: Vec<String>,
-        /// Only of this direction; of all where it is left out
+        /// Only for this direction (default: all)
         #[arg(long)]
         direction: Option<String>,
-        /// Another rate
+        /// New rate
         #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
         rate: Option<BitRate>,
     },

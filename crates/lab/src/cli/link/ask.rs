@@ -8,9 +8,11 @@ use aqmkit_base::{BitRate, Bytes, Duration, Instant};
 use aqmkit_live::link::LinkSetup;
 use aqmkit_packets::shaper::Setup;
 
+use crate::bounded;
 use crate::cli::args;
 use crate::cli::fail::{Failure, wrong};
 use crate::cli::queue;
+use crate::experiment::Problem;
 
 /// The link that the arguments ask for.
 pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
@@ -22,7 +24,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
             let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(args.rate) else {
                 return wrong(
                     format!("{name} has no rate"),
-                    "write --rate 40mbit, or a --trace, or both --down-rate and --up-rate",
+                    "give --rate 40mbit, --trace FILE, or both --down-rate and --up-rate",
                 );
             };
             let aqm = queue::spec(aqm.as_deref().unwrap_or(&args.aqm), None)?;
@@ -49,10 +51,8 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
 
 fn read_trace(file: &Path) -> Result<Arc<Trace>, Failure> {
     let name = file.display().to_string();
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(e) => return wrong(format!("{name} cannot be read: {e}"), "name a trace of delivery opportunities"),
-    };
+    let text = bounded::text(file, &bounded::RATES)
+        .map_err(|e| Problem::from(e).right("give a file of delivery opportunities"))?;
     match Trace::parse(&name, &text) {
         Ok(trace) => Ok(Arc::new(trace)),
         Err(e) => wrong(e.to_string(), e.right),

@@ -172,9 +172,9 @@ fn text(told: &Told<'_>, doubts: &[String]) -> String {
             text += &reasons(name, "marked", &stats::by_reason(&window.total.marked));
         }
     } else {
-        text += "The machine could not keep up, so nothing is reported:\n";
+        text += "The machine could not keep up, so there are no results:\n";
         text.extend(doubts.iter().map(|d| format!("  {d}\n")));
-        text += "  aqmkit doctor says what this machine can do.\n";
+        text += "  aqmkit doctor reports what this machine can do.\n";
     }
     text + &lateness(told)
 }
@@ -220,7 +220,7 @@ fn changes(direction: &str, window: &Window, rates: &Rates) -> String {
         many => format!("was changed {many} times"),
     };
     let mean = mean(window, rates).as_bps() as f64 / 1e6;
-    format!("{direction}: the rate {what}; {} Mbit/s in the mean, which the share is of\n", fixed(mean, 2))
+    format!("{direction}: the rate {what}; the share refers to the mean, {} Mbit/s\n", fixed(mean, 2))
 }
 
 fn reasons(direction: &str, what: &str, counts: &BTreeMap<String, u64>) -> String {
@@ -243,12 +243,12 @@ fn lateness(told: &Told<'_>) -> String {
     let without: Vec<&str> = without.iter().filter(|(granted, _)| !granted).map(|(_, name)| *name).collect();
     let without = if without.is_empty() { String::new() } else { format!("; without {}", without.join(", ")) };
     let refused = if measured.trouble.refused > 0 {
-        format!("; {} refused at the far end", measured.trouble.refused)
+        format!("; {} refused by the receiving interface", measured.trouble.refused)
     } else {
         String::new()
     };
     format!(
-        "handed on late by {:.0} µs (median), {:.0} µs (p99), {:.0} µs (max); {:.0} % of a core{without}{refused}",
+        "lateness {:.0} µs (median), {:.0} µs (p99), {:.0} µs (max); {:.0} % of a core{without}{refused}",
         us(late.p50),
         us(late.p99),
         us(late.max),

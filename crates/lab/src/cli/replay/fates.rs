@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 
-use super::{reason, unwritten};
+use super::unexported;
 use crate::cli::fail::{Failure, wrong};
 use crate::export::{ExportError, Temporary, parquet_settings};
 
@@ -73,7 +73,7 @@ pub(super) enum Fates {
 impl Fates {
     /// A table at `path`, whose ending says which kind.
     pub(super) fn create(path: &Path) -> Result<Fates, Failure> {
-        let file = || Temporary::beside(path).map(BufWriter::new).map_err(|e| unwritten(path, &reason(&e)));
+        let file = || Temporary::beside(path).map(BufWriter::new).map_err(|e| unexported(&e));
         match path.extension().and_then(|e| e.to_str()) {
             Some("csv") => {
                 let mut writer = csv::Writer::from_writer(file()?);
@@ -84,8 +84,8 @@ impl Fates {
                 Ok(Fates::Parquet(Box::new(Columns::new(file()?).map_err(|e| ExportError::new(path, e))?)))
             }
             _ => wrong(
-                format!("{} is no table that can be written", path.display()),
-                "write --fates with a file that ends in .parquet or .csv",
+                format!("{} is not a supported table format", path.display()),
+                "the file of --fates must end in .parquet or .csv",
             ),
         }
     }

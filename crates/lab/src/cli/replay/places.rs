@@ -15,12 +15,12 @@ pub(super) fn are_apart(args: &wire::Replay) -> Result<(), Failure> {
     let outputs: Vec<_> = outputs.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?))).collect();
     if let Some((name, _)) = outputs.iter().find(|(_, path)| *path == Path::new("-")) {
         return wrong(
-            format!("{name} - is no file, and standard output is for the summary"),
-            "name a file; ./- is one that is called so",
+            format!("{name} - is not possible: standard output is for the summary"),
+            "give a file name (./- is a file named -)",
         );
     }
     if let Some((name, path)) = outputs.iter().find(|(_, path)| path.is_dir()) {
-        return wrong(format!("{} is a directory", path.display()), format!("name a file with {name}"));
+        return wrong(format!("{} is a directory", path.display()), format!("give a file with {name}"));
     }
     let input = match args.input.as_path() {
         dash if dash == Path::new("-") => Place::standard_input(dash),
@@ -31,11 +31,7 @@ pub(super) fn are_apart(args: &wire::Replay) -> Result<(), Failure> {
         let place = Place::of(name, path);
         if let Some(other) = places.iter().find(|p| p.is(&place)) {
             return wrong(
-                format!(
-                    "{} would be written over {}: {name} names the same file",
-                    place.path.display(),
-                    other.argument
-                ),
+                format!("{} would overwrite {}: {name} is the same file", place.path.display(), other.argument),
                 format!("choose another file with {name}"),
             );
         }

@@ -159,7 +159,7 @@ impl<'a> Told<'a> {
         }
         let _ = writeln!(
             text,
-            "\nQueue: {} packets in the mean, at most {} for 99 % of the time",
+            "\nQueue: mean {} packets, 99th percentile {} (over time)",
             fixed(window.mean_packets(), 1),
             window.p99_packets()
         );
@@ -208,18 +208,15 @@ impl<'a> Told<'a> {
         let mut notes = Vec::new();
         if r.unordered > 0 {
             notes.push(format!(
-                "{} packets are older than the one before them, and came with it",
+                "{} packets have a time before their predecessor's and arrive with it",
                 thousands(r.unordered)
             ));
         }
         if r.pauses > 0 {
-            notes.push(format!("{} pauses were cut to {LONGEST_PAUSE}", thousands(r.pauses)));
+            notes.push(format!("{} pauses were shortened to {LONGEST_PAUSE}", thousands(r.pauses)));
         }
         if r.not_ip > 0 {
-            notes.push(format!(
-                "{} packets are not IP; they pass the queue like others, without ECN",
-                thousands(r.not_ip)
-            ));
+            notes.push(format!("{} packets are not IP; they are queued like others, without ECN", thousands(r.not_ip)));
         }
         notes
     }

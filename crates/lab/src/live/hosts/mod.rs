@@ -1,7 +1,7 @@
-//! The hosts of a live run: applications over real sockets.
+//! The hosts of a live run: applications over sockets.
 //!
-//! The models are those of the simulator, and say what applications want; here the kernel sends it. One thread stands
-//! in the clients' namespace and serves both ends: what a listener of the servers' namespace accepts stays there,
+//! The traffic models are those of the simulator; the kernel sends the data. One thread stands in the
+//! clients' namespace and serves both ends: what a listener of the servers' namespace accepts stays there,
 //! whoever accepts it. Time is that of the scenario, which begins [`plan::START`] after the link's clock.
 
 mod connections;

@@ -37,7 +37,6 @@ struct GlanceRow {
     cells: Vec<Cell>,
 }
 
-/// One number.
 #[derive(Debug, Default, Serialize)]
 struct Cell {
     text: String,

@@ -1,4 +1,4 @@
-//! Published tables as heat maps: as printed, as measured, and how far apart.
+//! Published tables as heat maps: published, measured, difference.
 
 use std::collections::BTreeMap;
 
@@ -138,7 +138,8 @@ fn sequential(text: String, share: f64) -> Cell {
 fn difference(row: &Expectation) -> Option<Cell> {
     let (from, to) = (published(row)?, row.measured.filter(|x| x.is_finite())?);
     let share = if from == 0.0 { f64::from(u8::from(to != 0.0)) } else { to / from - 1.0 };
-    let hint = format!("{}: published {}, here {}, tolerated {}", row.id, row.published, measured(row), tolerance(row));
+    let hint =
+        format!("{}: published {}, measured {}, tolerance {}", row.id, row.published, measured(row), tolerance(row));
     Some(Cell {
         text: format!("{:+.0}", 100.0 * share),
         hue: if share >= 0.0 { "high" } else { "low" },

@@ -30,13 +30,15 @@ pub struct ReportInput<'a> {
     pub runs: &'a [RunData<'a>],
     /// The parameters of each label of the compared axis, as name and value, in their order.
     pub parameters: BTreeMap<String, Vec<(String, String)>>,
+    /// What the reader should know before anything else, such as that a file was damaged.
+    pub warnings: Vec<String>,
 }
 
 impl<'a> ReportInput<'a> {
     /// A page without parameters.
     #[must_use]
     pub fn new(results: &'a Results, runs: &'a [RunData<'a>]) -> Self {
-        ReportInput { results, runs, parameters: BTreeMap::new() }
+        ReportInput { results, runs, parameters: BTreeMap::new(), warnings: Vec::new() }
     }
 }
 

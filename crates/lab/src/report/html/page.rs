@@ -26,6 +26,7 @@ pub(super) struct Page {
     /// HTML.
     about: String,
     facts: Vec<(&'static str, String)>,
+    warnings: Vec<String>,
     /// How many runs are missing.
     missing: usize,
     repeats: usize,
@@ -113,6 +114,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         source: results.source.clone(),
         about: markdown::to_html(&results.about),
         facts: facts(input),
+        warnings: input.warnings.clone(),
         missing: results.planned.saturating_sub(runs(results)),
         repeats: grid.repeats,
         focus: grid.row_name().to_owned(),

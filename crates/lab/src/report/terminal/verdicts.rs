@@ -87,4 +87,4 @@ fn notes(expectations: &[&Expectation], screen: Screen) -> String {
 }
 
 /// What is said of a row that does not discriminate.
-const MET_WITHOUT: &str = "does not discriminate: it is met without the scheme as well";
+const MET_WITHOUT: &str = "does not discriminate: it is also met without the scheme";

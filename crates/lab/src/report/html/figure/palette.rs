@@ -3,7 +3,7 @@
 use plotly::common::DashType;
 use serde::Serialize;
 
-/// The colours of Okabe and Ito, with grey in place of black.
+/// The colours of Okabe and Ito, with grey instead of black.
 const OKABE_ITO: [&str; 8] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#D3C62A"];
 
 /// The bright scheme of Tol, for the classes, so that they are not taken for disciplines.
@@ -12,7 +12,6 @@ const TOL: [&str; 7] = ["#4477AA", "#EE6677", "#AA3377", "#228833", "#CCBB44", "
 /// One label and its colour.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Swatch {
-    /// The label.
     pub(crate) label: String,
     /// Its colour.
     pub(crate) color: &'static str,

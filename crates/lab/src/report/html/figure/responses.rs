@@ -84,7 +84,7 @@ fn arranged(spec: &results::Figure) -> Layout {
     match spec.kind {
         FigureKind::Tail => {
             layout.x_axis(time.type_(AxisType::Log).range(vec![-0.5, spec.upto_s.unwrap_or(200.0).log10()])).y_axis(
-                titled("share of responses that take longer").type_(AxisType::Log).dtick(1.0).range(vec![-5.5, 0.0]),
+                titled("fraction of responses that take longer").type_(AxisType::Log).dtick(1.0).range(vec![-5.5, 0.0]),
             )
         }
         _ => layout

@@ -1,0 +1,80 @@
+//! The checksum of `results.json`, by which a change by hand is noticed.
+//!
+//! It is the last key of the file, `"checksum"`: BLAKE3, in hexadecimal, of the text as it would be without that key. Who changes a number in the file and
+//! leaves the checksum is found out; it is no signature, and keeps nobody from writing another one.
+
+use serde::Deserialize;
+
+/// Whether a text is as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seal {
+    /// It is.
+    Whole,
+    /// It was changed since.
+    Changed,
+    /// Nobody knows: it has no checksum, as those of earlier versions.
+    Absent,
+}
+
+/// What stands before the checksum, and behind it.
+const BEFORE: &str = ",\n  \"checksum\": \"";
+const AFTER: &str = "\"\n}\n";
+/// The end of a text without checksum.
+const END: &str = "\n}";
+
+/// A text of indented JSON, an object that is not empty, with its checksum.
+#[must_use]
+pub fn seal(json: &str) -> String {
+    let body = json.trim_end();
+    let inner = body.strip_suffix(END).unwrap_or(body);
+    format!("{inner}{BEFORE}{}{AFTER}", blake3::hash(body.as_bytes()))
+}
+
+/// Whether the text is as [`seal`] made it.
+#[must_use]
+pub fn check(text: &str) -> Seal {
+    /// The only key that is looked for.
+    #[derive(Deserialize)]
+    struct Mark {
+        checksum: Option<serde::de::IgnoredAny>,
+    }
+    match written(text) {
+        Some((body, sum)) if blake3::hash(body.as_bytes()).to_string() == sum => Seal::Whole,
+        Some(_) => Seal::Changed,
+        // A program that writes JSON has put it otherwise.
+        None if serde_json::from_str::<Mark>(text).is_ok_and(|mark| mark.checksum.is_some()) => Seal::Changed,
+        None => Seal::Absent,
+    }
+}
+
+/// The text without its checksum, and the checksum.
+fn written(text: &str) -> Option<(String, &str)> {
+    let (inner, sum) = text.strip_suffix(AFTER)?.rsplit_once(BEFORE)?;
+    (!sum.contains(['"', '\n'])).then(|| (format!("{inner}{END}"), sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = "{\n  \"title\": \"a\",\n  \"runs\": [\n    1.5\n  ]\n}\n";
+
+    #[test]
+    fn a_change_is_noticed() {
+        let sealed = seal(JSON);
+        let value: serde_json::Value = serde_json::from_str(&sealed).unwrap();
+        assert_eq!(value["checksum"].as_str().map(str::len), Some(64), "{sealed}");
+        assert_eq!(check(&sealed), Seal::Whole);
+        for (from, to) in [("1.5", "1.6"), ("  ]", " ]"), ("\n}\n", "\n}"), ("\n}\n", "\n}\n\n"), ("\"a\"", "\"b\"")] {
+            assert_eq!(check(&sealed.replacen(from, to, 1)), Seal::Changed, "{from:?}");
+        }
+        assert_eq!(check(&serde_json::to_string(&value).unwrap()), Seal::Changed, "in one line");
+    }
+
+    #[test]
+    fn a_file_without_checksum_is_none_that_was_changed() {
+        assert_eq!(check(JSON), Seal::Absent);
+        assert_eq!(check("{}"), Seal::Absent);
+        assert_eq!(check(""), Seal::Absent);
+    }
+}

@@ -1,0 +1,154 @@
+//! Every reader of a file that somebody else has written, as a function of its bytes: the tests damage valid files for them, the fuzz targets make
+//! up others. Each answers what it would tell, and fails where that would help nobody.
+
+#![allow(dead_code, reason = "a fuzz target plays one of them")]
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use aqmkit_base::trace::Trace;
+use aqmkit_flows::traffic::registry::Spec;
+use aqmkit_flows::traffic::{Data, abt, http_mah, mpeg, pcap, videoconf};
+use aqmkit_lab::bounded::{self, Bound, Unread};
+use aqmkit_lab::experiment::{Experiment, Overrides, recorded_capture};
+use aqmkit_lab::null_test::Outcomes;
+use aqmkit_lab::recorded::Records;
+use aqmkit_lab::results::Results;
+use aqmkit_lab::store::checksum::{self, Seal};
+use aqmkit_lab::store::packed;
+use aqmkit_lab::verdict::published::Published;
+use aqmkit_packets::replay::{self, CaptureError};
+
+/// Reads the bytes of a file; what is wrong with them.
+pub(crate) type Reader = fn(&[u8]) -> Result<(), String>;
+
+/// The name of a file in messages.
+const FILE: &str = "file.x";
+
+/// The text of a file, as its readers get it.
+fn text(bytes: &[u8], bound: &Bound) -> Result<String, String> {
+    bounded::text_of(FILE, bytes, bound).map_err(|e| {
+        assert!(matches!(&e, Unread::Refused { line: Some(1..), .. }) || bytes.len() as u64 > bound.bytes, "{e}");
+        helpful(format!("{e}; {}", e.right().unwrap_or_default()))
+    })
+}
+
+/// A message is short, whatever stood in the file, and no message is about nothing.
+fn helpful(message: String) -> String {
+    assert!((10..4000).contains(&message.len()), "{message:?}");
+    message
+}
+
+/// The same of a message that names the file and mostly its line.
+fn placed(message: String) -> String {
+    assert!(message.contains(FILE), "{message:?} names no file");
+    helpful(message)
+}
+
+/// A trace of a link's rate.
+pub(crate) fn rates(bytes: &[u8]) -> Result<(), String> {
+    let trace = Trace::parse(FILE, &text(bytes, &bounded::RATES)?);
+    trace.map(|_| ()).map_err(|e| placed(format!("{e}; {}", e.right)))
+}
+
+/// A file that a traffic model reads, alone or so many times over.
+fn traffic(spec: &Spec, bytes: &[u8]) -> Result<(), String> {
+    let text = text(bytes, bounded::of_traffic(spec.name()))?;
+    let data = vec![Data::from(text.as_str()); spec.files().len()];
+    prepared(spec, &data)
+}
+
+fn prepared(spec: &Spec, data: &[Data]) -> Result<(), String> {
+    let population = spec.prepare(data).map_err(|e| helpful(e.to_string()))?;
+    assert!(population.instances() > 0);
+    Ok(())
+}
+
+/// Connection vectors.
+pub(crate) fn vectors(bytes: &[u8]) -> Result<(), String> {
+    traffic(&Spec::Abt(abt::Params { vectors: Some(FILE.to_owned()), ..Default::default() }), bytes)
+}
+
+/// The trace of a film.
+pub(crate) fn films(bytes: &[u8]) -> Result<(), String> {
+    traffic(&Spec::Mpeg(mpeg::Params { frames: Some(FILE.to_owned()), ..Default::default() }), bytes)
+}
+
+/// The trace of a conference.
+pub(crate) fn conferences(bytes: &[u8]) -> Result<(), String> {
+    traffic(&Spec::Videoconf(videoconf::Params { trace: Some(FILE.to_owned()), ..Default::default() }), bytes)
+}
+
+/// A measured distribution: all five of Mah's.
+pub(crate) fn distributions(bytes: &[u8]) -> Result<(), String> {
+    traffic(&Spec::HttpMah(http_mah::Params { data: Some(FILE.to_owned()), ..Default::default() }), bytes)
+}
+
+/// Published values.
+pub(crate) fn published(bytes: &[u8]) -> Result<(), String> {
+    Published::parse(&text(bytes, &bounded::ROWS)?).map(|_| ()).map_err(helpful)
+}
+
+/// Kept verdicts.
+pub(crate) fn verdicts(bytes: &[u8]) -> Result<(), String> {
+    let records = Records::parse(&text(bytes, &bounded::ROWS)?).map_err(helpful)?;
+    let written = records.text().map_err(|e| e.to_string())?;
+    assert_eq!(Records::parse(&written).as_ref().map(Records::text).map(Result::ok), Ok(Some(written)));
+    Ok(())
+}
+
+/// Outcomes of the null test.
+pub(crate) fn null_test(bytes: &[u8]) -> Result<(), String> {
+    let outcomes = Outcomes::parse(&text(bytes, &bounded::ROWS)?).map_err(helpful)?;
+    let written = outcomes.text().map_err(|e| e.to_string())?;
+    assert_eq!(Outcomes::parse(&written), Ok(outcomes));
+    Ok(())
+}
+
+/// An experiment.
+pub(crate) fn experiments(bytes: &[u8]) -> Result<(), String> {
+    let text = text(bytes, &bounded::EXPERIMENT)?;
+    let experiment = Experiment::parse(FILE, &text, &Overrides::default()).map_err(|e| helpful(e.to_string()))?;
+    assert!(experiment.id == "file" && !experiment.file.is_empty());
+    Ok(())
+}
+
+/// A `results.json`.
+pub(crate) fn results(bytes: &[u8]) -> Result<(), String> {
+    let text = text(bytes, &bounded::RESULTS)?;
+    let read = serde_json::from_str::<Results>(&text).map_err(|e| helpful(e.to_string()))?;
+    let written = checksum::seal(&serde_json::to_string_pretty(&read).map_err(|e| e.to_string())?);
+    assert_eq!(checksum::check(&written), Seal::Whole);
+    // Any answer will do, but there must be one.
+    let _ = checksum::check(&text);
+    Ok(())
+}
+
+/// The file of a stored run.
+pub(crate) fn runs(bytes: &[u8]) -> Result<(), String> {
+    packed::unpack(Cursor::new(bytes)).map(|_| ()).map_err(|e| {
+        assert!(!e.is_empty() && e.len() < 4000, "{e:?}");
+        e
+    })
+}
+
+/// A capture that is replayed.
+pub(crate) fn captures(bytes: &[u8]) -> Result<(), String> {
+    let mut packets = 0_u64;
+    let mut count = |record: replay::Record<'_>| {
+        packets += 1;
+        assert!(record.number >= packets && record.offset <= bytes.len() as u64);
+        Ok::<(), CaptureError>(())
+    };
+    match replay::read(bytes, &mut count).map_err(|e| e.to_string())? {
+        None => Ok(()),
+        Some(damage) => Err(helpful(format!("damaged at byte {}: {}", damage.offset, damage.what))),
+    }
+}
+
+/// A capture that traffic is made of.
+pub(crate) fn recordings(bytes: &[u8]) -> Result<(), String> {
+    let (recording, _) = recorded_capture(FILE, bytes).map_err(|e| placed(e.to_string()))?;
+    let spec = Spec::Pcap(pcap::Params { file: FILE.to_owned(), ..Default::default() });
+    prepared(&spec, &[Data::Capture(Arc::new(recording))])
+}
