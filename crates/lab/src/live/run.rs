@@ -17,6 +17,7 @@ use super::agree::AXIS;
 use super::hosts::{Hosts, Record};
 use super::plan::{self, NotLive, on_the_clock};
 use super::stats;
+use crate::engine;
 use crate::experiment::RunSpec;
 use crate::run::{Stop, Work};
 
@@ -35,7 +36,7 @@ impl Placed {
     pub fn new(spec: RunSpec, live: bool) -> Self {
         let mut labels = spec.labels.clone();
         labels.insert(AXIS.to_owned(), if live { "live" } else { "simulated" }.to_owned());
-        let hash = if live { format!("{}-live", spec.hash) } else { spec.hash.clone() };
+        let hash = if live { format!("{}-live-{}", spec.hash, engine::LIVE) } else { spec.hash.clone() };
         Placed { spec, labels, hash, live }
     }
 
