@@ -3,6 +3,7 @@
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, FlowKind};
 
+use crate::meter::Measured;
 use crate::wire::{Classes, Encapsulation, Network, View, mark_ce};
 
 /// A packet with its bytes, and `S` that is to be remembered of it besides.
@@ -16,6 +17,8 @@ pub struct Frame<S = ()> {
     network: Option<Network>,
     class: ClassId,
     ecn: Ecn,
+    /// Its data in bytes, without the headers of network and transport.
+    payload: u32,
     /// What is remembered of it.
     pub story: S,
 }
@@ -45,7 +48,7 @@ impl Reader {
 impl<S> Frame<S> {
     /// A packet of this flow that `view` has been taken of, `len` bytes long on the wire.
     pub fn new(view: &View, flow: FlowKey, class: ClassId, bytes: Vec<u8>, len: u32, story: S) -> Self {
-        Frame { bytes, len, flow, network: view.network, class, ecn: view.ecn, story }
+        Frame { bytes, len, flow, network: view.network, class, ecn: view.ecn, payload: view.payload, story }
     }
 
     /// Takes its bytes out, for their memory to be used again.
@@ -82,6 +85,12 @@ impl<S> Packet for Frame<S> {
         if let Some(network) = self.network {
             mark_ce(&mut self.bytes, network);
         }
+    }
+}
+
+impl<S> Measured for Frame<S> {
+    fn payload(&self) -> u32 {
+        self.payload
     }
 }
 

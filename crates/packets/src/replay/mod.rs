@@ -20,7 +20,9 @@ pub use capture::{CaptureError, Damage, Record, read};
 pub use flows::{FlowCount, FlowCounts};
 pub use output::{OutputError, PcapWriter};
 
-use crate::meter::{Meter, Window};
+use aqmkit_measure::Passed;
+
+use crate::meter::Meter;
 use crate::shaper::{Setup, Shaper, Watch};
 use crate::wire::{Classes, Flow, View};
 use packet::{Captured, Story};
@@ -117,7 +119,7 @@ pub trait Follow {
 #[derive(Debug)]
 pub struct Replayed {
     /// Counts and delays of all packets and of each class.
-    pub window: Window,
+    pub window: Passed,
     /// Counts by flow.
     pub flows: FlowCounts,
     /// Packets that came before the one in front of them; they were taken as coming with it.
@@ -253,7 +255,7 @@ impl<'a, F: Follow> Run<'a, F> {
     fn finish(mut self, damage: Option<Damage>) -> Replayed {
         let watcher = self.shaper.meter_mut();
         let mut windows = watcher.meter.windows(self.now);
-        let window = windows.pop().unwrap_or_else(|| Window::new("all", Instant::ZERO, self.now, 0));
+        let window = windows.pop().unwrap_or_else(|| Passed { to: self.now, ..Passed::default() });
         Replayed {
             window,
             flows: std::mem::take(&mut watcher.flows),
