@@ -13,6 +13,7 @@ pub mod counters;
 mod hosts;
 mod join;
 mod link;
+pub mod metric;
 pub mod output;
 mod plan;
 mod queue;
