@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::port::Port;
 use crate::timing::{Clock, Granted, wait};
-use aqmkit_measure::{LinkRecorder, Passed, Plan, Times};
+use aqmkit_measure::{DropLog, LinkRecorder, Passed, Plan, Times};
 use aqmkit_packets::Buckets;
 use aqmkit_packets::frame::{Frame, Reader};
 use aqmkit_packets::meter::{Counters, Meter};
@@ -75,6 +75,8 @@ pub struct Measured {
     pub recorders: Vec<LinkRecorder>,
     /// For each direction the rates it had, each with when it began.
     pub rates: Vec<Vec<(Instant, BitRate)>>,
+    /// For each direction the packets it dropped by connection, where they were listed.
+    pub drops: Vec<DropLog>,
     /// Lateness of departures.
     pub late: Times,
     /// What went wrong.
@@ -277,12 +279,14 @@ impl<D: Port> Bottleneck<D> {
         let vanished = run.vanished.map(|side| self.directions[side].name.clone());
         let rates = self.directions.iter().map(|d| d.shaper.rates().to_vec()).collect();
         self.directions.iter_mut().for_each(|d| d.shaper.advance(end));
+        let drops = self.directions.iter_mut().map(|d| d.shaper.meter_mut().take_drops()).collect();
         let meters = self.directions.iter_mut().map(|d| (d.name.clone(), d.shaper.meter_mut()));
         let one = |(name, meter): (String, &mut Meter)| ((name, meter.windows(end)), meter.take_recorder(end));
         let (directions, recorders) = meters.map(one).unzip();
         Measured {
             directions,
             recorders,
+            drops,
             rates,
             late: run.late,
             trouble: run.trouble,

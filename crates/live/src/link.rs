@@ -452,7 +452,8 @@ fn bottleneck(
 
 fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {
     let classes = link.classes.names();
-    let meter = link.plan.as_ref().map_or_else(|| Meter::whole(classes), |p| Meter::new(&p.windows, classes.len()));
+    let planned = |p: &Plan| Meter::new(&p.windows, classes.len()).listing_drops();
+    let meter = link.plan.as_ref().map_or_else(|| Meter::whole(classes), planned);
     let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
     let shaper = Shaper::<Frame>::new(&setup, meter, aqmkit_base::Instant::ZERO)
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;

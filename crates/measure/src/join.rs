@@ -146,7 +146,7 @@ fn flow_records(plan: &Plan, hosts: &HostRecorder) -> Vec<FlowRecord> {
             packets: total.packets,
             retransmissions: total.retransmissions.into(),
             timeouts: total.timeouts.into(),
-            drops: total.drops.into(),
+            drops: Some(total.drops.into()),
         }
     };
     plan.groups.iter().flat_map(|g| g.apps.clone().map(move |app| row(g, app))).collect()

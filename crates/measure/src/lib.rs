@@ -10,6 +10,7 @@
 
 mod arithmetic;
 pub mod counters;
+mod drops;
 mod hosts;
 mod join;
 mod link;
@@ -24,6 +25,7 @@ mod times;
 
 pub use arithmetic::by_reason;
 pub use counters::{Received, Seen, Sent, Traffic};
+pub use drops::{DropLog, Owners};
 pub use hosts::{Ended, HostRecorder};
 pub use join::join;
 pub use link::{LinkRecorder, Passed, PassedClass};

@@ -13,7 +13,7 @@ pub struct Frame<S = ()> {
     bytes: Vec<u8>,
     /// Its length on the wire.
     len: u32,
-    flow: FlowKey,
+    keys: Keys,
     network: Option<Network>,
     class: ClassId,
     ecn: Ecn,
@@ -21,6 +21,25 @@ pub struct Frame<S = ()> {
     payload: u32,
     /// What is remembered of it.
     pub story: S,
+}
+
+/// What a packet is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// What its queue takes for one flow.
+    pub flow: FlowKey,
+    /// Its connection.
+    pub connection: FlowKey,
+}
+
+impl Keys {
+    /// Those of a packet for a queue with this kind of flows.
+    #[must_use]
+    pub fn of(view: &View, kind: FlowKind, salt: u64) -> Self {
+        let connection = view.flow.key(salt);
+        let flow = if kind == FlowKind::Connection { connection } else { view.flow.key_as(kind, salt) };
+        Keys { flow, connection }
+    }
 }
 
 /// How packets are read.
@@ -41,14 +60,14 @@ impl Reader {
     pub fn read(&self, bytes: &[u8], flow: FlowKind) -> Frame {
         let view = View::of(self.encapsulation, bytes);
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        Frame::new(&view, view.flow.key_as(flow, self.salt), self.classes.of(&view), bytes.to_vec(), len, ())
+        Frame::new(&view, Keys::of(&view, flow, self.salt), self.classes.of(&view), bytes.to_vec(), len, ())
     }
 }
 
 impl<S> Frame<S> {
-    /// A packet of this flow that `view` has been taken of, `len` bytes long on the wire.
-    pub fn new(view: &View, flow: FlowKey, class: ClassId, bytes: Vec<u8>, len: u32, story: S) -> Self {
-        Frame { bytes, len, flow, network: view.network, class, ecn: view.ecn, payload: view.payload, story }
+    /// A packet with these keys that `view` has been taken of, `len` bytes long on the wire.
+    pub fn new(view: &View, keys: Keys, class: ClassId, bytes: Vec<u8>, len: u32, story: S) -> Self {
+        Frame { bytes, len, keys, network: view.network, class, ecn: view.ecn, payload: view.payload, story }
     }
 
     /// Takes its bytes out, for their memory to be used again.
@@ -69,7 +88,7 @@ impl<S> Packet for Frame<S> {
     }
 
     fn flow(&self) -> FlowKey {
-        self.flow
+        self.keys.flow
     }
 
     fn class(&self) -> ClassId {
@@ -91,6 +110,10 @@ impl<S> Packet for Frame<S> {
 impl<S> Measured for Frame<S> {
     fn payload(&self) -> u32 {
         self.payload
+    }
+
+    fn connection(&self) -> FlowKey {
+        self.keys.connection
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is measured of one direction of a bottleneck: feeds a [`LinkRecorder`] with packets and opens its windows on time.
 
 use aqmkit_aqm::{Backlog, Packet, Why};
-use aqmkit_base::{ClassId, Duration, Instant};
-use aqmkit_measure::{LinkRecorder, Passed, Seen, Traffic, WindowSpec};
+use aqmkit_base::{ClassId, Duration, FlowKey, Instant};
+use aqmkit_measure::{DropLog, LinkRecorder, Passed, Seen, Traffic, WindowSpec};
 
 use crate::buckets::Buckets;
 use crate::shaper::Watch;
@@ -11,6 +11,8 @@ use crate::shaper::Watch;
 pub trait Measured: Packet {
     /// Its data in bytes, without the headers of network and transport.
     fn payload(&self) -> u32;
+    /// The connection that it is part of, whatever the discipline takes for one flow.
+    fn connection(&self) -> FlowKey;
 }
 
 /// Packets and bytes that passed so far, in total or of one class.
@@ -41,6 +43,8 @@ pub struct Meter {
     waited: Buckets,
     /// By class.
     waited_of: Vec<Buckets>,
+    /// Where drops are listed, if they are.
+    drops: Option<DropLog>,
 }
 
 impl Meter {
@@ -58,7 +62,19 @@ impl Meter {
             edges,
             waited: Buckets::default(),
             waited_of: vec![Buckets::default(); classes],
+            drops: None,
         }
+    }
+
+    /// The same, with a list of all drops by connection.
+    #[must_use]
+    pub fn listing_drops(self) -> Self {
+        Meter { drops: Some(DropLog::default()), ..self }
+    }
+
+    /// Takes out the list of drops.
+    pub fn take_drops(&mut self) -> DropLog {
+        self.drops.take().unwrap_or_default()
     }
 
     /// A meter of the whole time.
@@ -136,6 +152,9 @@ impl<P: Measured> Watch<P> for Meter {
     fn dropped(&mut self, packet: P, why: Why, now: Instant) {
         self.advance(now);
         self.recorder.dropped(seen(&packet), why);
+        if let Some(log) = &mut self.drops {
+            log.add(packet.connection(), now);
+        }
     }
 
     fn marked(&mut self, packet: &P, why: Why, now: Instant) {

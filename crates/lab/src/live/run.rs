@@ -8,12 +8,12 @@ use std::sync::mpsc::channel;
 use aqmkit_base::Duration;
 use aqmkit_live::link::Link;
 use aqmkit_live::timing::be_punctual;
+use aqmkit_measure::join;
 use aqmkit_measure::output::Engine;
-use aqmkit_measure::{HostRecorder, join};
 use aqmkit_sim::{Control, Output, Progress, Scenario};
 
 use super::agree::AXIS;
-use super::hosts::Hosts;
+use super::hosts::{Hosts, Recorded};
 use super::plan::{self, NotLive};
 use crate::experiment::RunSpec;
 use crate::run::{Stop, Work};
@@ -89,12 +89,16 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
     if !doubts.is_empty() {
         return Err(Stop::Failed(format!("the machine could not keep up: {}", doubts.join("; "))));
     }
-    let output = join(&plan, measured.recorders, hosts, measured.end);
+    let mut output = join(&plan, measured.recorders, hosts.recorder, measured.end);
+    let drops = hosts.owners.drops(output.flows.len(), &measured.drops);
+    for (flow, drops) in output.flows.iter_mut().zip(drops) {
+        flow.drops = drops;
+    }
     Ok(Output { engine: Engine { events: output.engine.packets, ..output.engine }, ..output })
 }
 
 /// Lets the hosts live on a thread of their own, inside the clients' namespace; progress is told on this one.
-fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<HostRecorder> {
+fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
     let (tell, told) = channel();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -13,11 +13,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::net::IpAddr;
 
-use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use aqmkit_flows::traffic::{self, Action, Application, Cx};
 use aqmkit_live::link::Link;
 use aqmkit_live::timing::Clock;
-use aqmkit_measure::HostRecorder;
 use aqmkit_sim::{Control, Progress, Scenario};
 use rustix::event::{Timespec, epoll};
 
@@ -25,6 +24,7 @@ use super::plan;
 use connections::Connections;
 use datagrams::Datagrams;
 use record::Record;
+pub use record::Recorded;
 
 /// What an `epoll` event is about.
 const DATAGRAM: u64 = 1 << 62;
@@ -87,7 +87,7 @@ impl Hosts {
     /// When a socket cannot be opened.
     pub fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let record = Record::new(scenario.plan());
+        let record = Record::new(scenario.plan(), scenario.seed);
         let (mut apps, mut groups, mut agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (g, group) in scenario.groups.iter_mut().enumerate() {
             let first = apps.len();
@@ -120,7 +120,7 @@ impl Hosts {
     ///
     /// # Errors
     /// When a socket fails as it should not; `Interrupted` when it was told to stop.
-    pub fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<HostRecorder> {
+    pub fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
         let mut beat = Instant::ZERO;
         let mut events = Vec::with_capacity(256);
         while self.read_clock() < self.end {
@@ -293,13 +293,22 @@ impl Hosts {
             Action::Close { conn } => self.with_connections(|c, w| c.close(app, conn, w)),
             Action::Datagram { len, tag, ecn } => {
                 self.record.sent(app).packets += 1;
-                self.datagrams.send(app, len, tag, ecn, self.clock_read);
+                self.send_datagram(app, len, tag, ecn);
             }
             Action::WakeAt(at) => {
                 self.apps[app].wake_at = Some(at);
                 self.agenda.push(Reverse((at.max(self.now), Due::Wake(app))));
             }
             Action::Done(exchange) => self.record.exchange(group, exchange, self.now),
+        }
+    }
+
+    fn send_datagram(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn) {
+        if len > datagrams::LONGEST_WHOLE {
+            self.record.sends_fragments(app);
+        }
+        if let Some(ends) = self.datagrams.send(app, len, tag, ecn, self.clock_read) {
+            self.record.owns(app, record::UDP, ends, self.now);
         }
     }
 

@@ -1,19 +1,54 @@
 //! What the hosts of a live run measure: feeds a [`HostRecorder`] with what sockets and models say.
 
+use std::net::SocketAddr;
+
 use aqmkit_base::{Duration, Instant};
 use aqmkit_flows::traffic::Exchange;
 use aqmkit_live::tcp_info::TcpInfo;
-use aqmkit_measure::{Ended, HostRecorder, Plan, Sent};
+use aqmkit_measure::{Ended, HostRecorder, Owners, Plan, Sent};
+use aqmkit_packets::wire::{FiveTuple, Flow};
+
+use crate::live::plan::on_the_clock;
 
 /// The recorder, and the plan with the names of everything.
 pub(super) struct Record {
     plan: Plan,
     recorder: HostRecorder,
+    owners: Owners,
+    /// What the link mixes the keys of flows with.
+    salt: u64,
 }
 
+/// What the hosts of a run have measured.
+pub struct Recorded {
+    /// The applications' measurements.
+    pub recorder: HostRecorder,
+    /// Whose connections there were, in the time of the link's clock.
+    pub owners: Owners,
+}
+
+/// The protocol numbers of the two transports.
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+
 impl Record {
-    pub(super) fn new(plan: Plan) -> Self {
-        Record { recorder: HostRecorder::new(&plan), plan }
+    pub(super) fn new(plan: Plan, salt: u64) -> Self {
+        Record { recorder: HostRecorder::new(&plan), owners: Owners::default(), salt, plan }
+    }
+
+    /// From `now` on, what passes between these ends in either direction belongs to an application.
+    pub(super) fn owns(&mut self, app: usize, protocol: u8, [a, b]: [SocketAddr; 2], now: Instant) {
+        for (from, to) in [(a, b), (b, a)] {
+            let (source, destination) = (from.ip(), to.ip());
+            let ports = Some((from.port(), to.port()));
+            let flow = Flow::Ip(FiveTuple { source, destination, protocol, ports });
+            self.owners.owns(app as u32, flow.key(self.salt), on_the_clock(now));
+        }
+    }
+
+    /// An application has sent what the kernel cuts into fragments, which have no ports.
+    pub(super) fn sends_fragments(&mut self, app: usize) {
+        self.owners.cannot_tell(app as u32);
     }
 
     pub(super) fn class_of(&self, app: usize) -> usize {
@@ -63,7 +98,7 @@ impl Record {
         self.recorder.interval(at, &self.plan, counters);
     }
 
-    pub(super) fn finish(self) -> HostRecorder {
-        self.recorder
+    pub(super) fn finish(self) -> Recorded {
+        Recorded { recorder: self.recorder, owners: self.owners }
     }
 }
