@@ -64,6 +64,7 @@ docs:
 
 pages:
 	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --test bounds --locked
+	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-measure --test metrics --locked
 
 numbers:
 	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
