@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_base::{BitRate, Duration};
 use aqmkit_live::link::{Link, LinkSetup};
 use aqmkit_live::netns::Netns;
 use aqmkit_live::tun::Tun;
