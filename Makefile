@@ -54,7 +54,7 @@ docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 pages:
-	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --locked
+	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --test bounds --locked
 
 numbers:
 	$(CARGO) build --release --locked

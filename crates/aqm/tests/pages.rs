@@ -75,7 +75,8 @@ fn parameters_read_back_as_written() {
 fn documents() -> Vec<(String, String)> {
     let mut list =
         "# Disciplines\n\nThe reference pages, as `aqmkit describe NAME` prints them; each is the comment that \
-                    opens the discipline's file.\n\n| name | what it is |\n|---|---|\n"
+                    opens the discipline's file. What each parameter may be, and which can be changed while packets wait, is in \
+                    [parameters](../parameters.md).\n\n| name | what it is |\n|---|---|\n"
             .to_owned();
     let mut documents = Vec::new();
     for entry in registry::ALL {

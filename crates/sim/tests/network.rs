@@ -5,67 +5,16 @@
 mod common;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aqmkit_base::trace::Trace;
 use aqmkit_base::{BitRate, Duration, Ecn, Instant, Rng};
-use aqmkit_flows::traffic::{Action, Application, Cx, Event};
 use aqmkit_flows::transport::{Flags, Profile};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Loss, Reorder, Route};
 use aqmkit_sim::{Control, Error, Scenario, run, run_observed};
+use common::script::{random_sends, scripted};
 use common::{Bulk, dumbbell, finish, group, spec};
-
-/// What has arrived: the datagram's number and when.
-type Arrivals = Arc<Mutex<Vec<(u64, Instant)>>>;
-
-/// Sends datagrams of given lengths at given times, and writes down what arrives.
-struct Script {
-    sends: Vec<(Instant, u32)>,
-    next: usize,
-    arrivals: Arrivals,
-}
-
-impl Application for Script {
-    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
-        if !matches!(event, Event::Start | Event::Wake) {
-            return;
-        }
-        while let Some((_, len)) = self.sends.get(self.next).filter(|(at, _)| *at <= cx.now) {
-            cx.want(Action::Datagram { len: *len, tag: self.next as u64, ecn: Ecn::NotEct });
-            self.next += 1;
-        }
-        if let Some((at, _)) = self.sends.get(self.next) {
-            cx.want(Action::WakeAt(*at));
-        }
-    }
-
-    fn on_datagram(&mut self, tag: u64, _len: u32, _sent: Instant, now: Instant) {
-        self.arrivals.lock().unwrap().push((tag, now));
-    }
-}
-
-/// A link without a limit and one script on it.
-fn scripted(sends: &[(Instant, u32)]) -> (Scenario, Arrivals) {
-    let arrivals = Arrivals::default();
-    let script = Script { sends: sends.to_vec(), next: 0, arrivals: Arc::clone(&arrivals) };
-    let mut all = group("script", vec![Box::new(script)], Profile::rfc(), Delays::None);
-    all.datagram_overhead = 0;
-    let fifo = spec("fifo", r#"{"limit": 100000}"#);
-    (dumbbell(BitRate::from_mbps(10), fifo, vec![all], 0, 20), arrivals)
-}
-
-/// Datagrams of 40 to 1500 bytes at random times, about so many per second.
-fn random_sends(seed: u64, per_s: f64, seconds: f64) -> Vec<(Instant, u32)> {
-    let mut rng = Rng::stream(seed, "sends");
-    let mut at = 0.0;
-    std::iter::from_fn(|| {
-        at += 2.0 * rng.uniform() / per_s;
-        let len = 40 + rng.below(1461) as u32;
-        (at < seconds).then(|| (Instant::ZERO + Duration::from_secs_f64(at), len))
-    })
-    .collect()
-}
 
 /// Mahimahi's link, millisecond by millisecond: what has come before an opportunity goes with it, byte by byte.
 fn mahimahi(trace: &[u64], sends: &[(Instant, u32)]) -> Vec<(u64, Instant)> {
@@ -175,6 +124,23 @@ fn impossible_chances_are_refused() {
         change(&mut scenario);
         matches!(run(scenario, &mut |_| Control::Continue), Err(Error::Scenario(_)))
     };
+    let burst = |p, r, bad, good| Loss::GilbertElliott { p, r, bad, good };
+    assert!(!refused(|_| ()) && !refused(|s| s.links[0].wire.loss = Loss::Random(1.0)));
+    assert!(refused(|s| s.links[0].wire.loss = Loss::Random(1.1)));
+    assert!(refused(|s| s.links[0].wire.mark = Loss::Random(-0.1)));
+    assert!([1.1, -0.1].iter().all(|wrong| {
+        let places = [
+            burst(*wrong, 0.5, 1.0, 0.0),
+            burst(0.5, *wrong, 1.0, 0.0),
+            burst(0.5, 0.5, *wrong, 0.0),
+            burst(0.5, 0.5, 1.0, *wrong),
+        ];
+        places.iter().all(|loss| {
+            let (mut scenario, _) = scripted(&[]);
+            scenario.links[0].wire.loss = *loss;
+            matches!(run(scenario, &mut |_| Control::Continue), Err(Error::Scenario(_)))
+        })
+    }));
     assert!(refused(|s| s.links[0].wire.loss = Loss::Random(-0.1)));
     assert!(refused(|s| s.links[0].wire.loss = Loss::GilbertElliott { p: 0.1, r: 1.1, bad: 1.0, good: 0.0 }));
     assert!(refused(|s| s.links[0].wire.reorder = Some(Reorder { chance: f64::NAN, delay: Duration::ZERO })));

@@ -181,6 +181,14 @@ impl Discipline for Params {
     discipline!("cbt", Cbt, Cbt);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
+        let full = self.filled_in(link)?;
+        Config::of(&full, link).map(|_| full)
+    }
+}
+
+impl Params {
+    /// With the classes, thresholds and rates that were left open.
+    fn filled_in(&self, link: &Link) -> Result<Self, ParamError> {
         let mut full = self.clone();
         if full.classes.is_empty() {
             full.classes = self.equal_classes(link);
@@ -192,9 +200,7 @@ impl Discipline for Params {
         full.set_rates(link);
         Ok(full)
     }
-}
 
-impl Params {
     /// Where no class is described: the dissertation's thresholds of RED, 5 and 40 packets, with equal shares of the 40 for
     /// the link's classes.
     fn equal_classes(&self, link: &Link) -> Vec<ClassParams> {
@@ -279,6 +285,22 @@ pub struct Config {
     classes: Vec<ClassConfig>,
 }
 
+impl Config {
+    /// Of parameters that are all filled in.
+    fn of(full: &Params, link: &Link) -> Result<Config, ParamError> {
+        let checked = |(i, class): (usize, &ClassParams)| {
+            class.config(full.counting).map_err(|e| e.within(&format!("classes[{i}]")))
+        };
+        Ok(Config {
+            limit: usable_limit("limit", full.limit)?,
+            counting: full.counting,
+            ecn: full.ecn,
+            map: ClassMap::new(link, full.classes.iter().map(|c| c.class.as_str()))?,
+            classes: full.classes.iter().enumerate().map(checked).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
 /// The parameters of one class, checked.
 #[derive(Clone, Debug)]
 struct ClassConfig {
@@ -298,17 +320,7 @@ impl Aqm for Cbt {
     type Config = Config;
 
     fn config(params: &Params, link: &Link) -> Result<Config, ParamError> {
-        let full = params.effective(link)?;
-        let checked = |(i, class): (usize, &ClassParams)| {
-            class.config(params.counting).map_err(|e| e.within(&format!("classes[{i}]")))
-        };
-        Ok(Config {
-            limit: usable_limit("limit", params.limit)?,
-            counting: params.counting,
-            ecn: params.ecn,
-            map: ClassMap::new(link, full.classes.iter().map(|c| c.class.as_str()))?,
-            classes: full.classes.iter().enumerate().map(checked).collect::<Result<_, _>>()?,
-        })
+        Config::of(&params.filled_in(link)?, link)
     }
 
     fn limit(config: &Config) -> Amount {

@@ -44,9 +44,9 @@
 //! | `q_ref` (`target`, `qref`) | `q_ref` | queue length | 24 | the queue that the controller aims at |
 //! | `flows` | n | 1 | 200 | high-bandwidth flows to expect; sets `p_init` where it is not given |
 //! | `a`, `b` | a, b | packets per packet | 1.7, 1.8 | gains; `a < b`. Below about 0.1 the share stays at `p_init` for minutes |
-//! | `t_update` (`tupdate`) | `T_update` | time | 6.25 ms | sampling period, as PI's and AFD's |
-//! | `t_dec` | `T_dec` | time | 800 ms | period of a flow's count: twice the largest round trip |
-//! | `clearing` (`clearing_interval`) | | time | 500 ms | pause after which a flow starts from zero; more than a round trip, or a flow is never seen as fast |
+//! | `t_update` (`tupdate`) | `T_update` | time | 6.25ms | sampling period, as PI's and AFD's |
+//! | `t_dec` | `T_dec` | time | 800ms | period of a flow's count: twice the largest round trip |
+//! | `clearing` (`clearing_interval`) | | time | 500ms | pause after which a flow starts from zero; more than a round trip, or a flow is never seen as fast |
 //! | `threshold` | | packets | 4 | recent packets that make a flow high-bandwidth |
 //! | `p_init` | `p_ref(0)` | packets | from `flows` | share at the start |
 //! | `p_min` | | packets | 1 | the share never falls below it, so no flow is cut off |

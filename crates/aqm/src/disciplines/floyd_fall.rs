@@ -27,9 +27,9 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `rtt` (`R`) | R | time | 60 ms | smallest round trip of the flows; too small and nobody is unfriendly, too large and short TCPs are |
+//! | `rtt` (`R`) | R | time | 60ms | smallest round trip of the flows; too small and nobody is unfriendly, too large and short TCPs are |
 //! | `mtu` (`B`) | B | size | 1500b | largest packet |
-//! | `interval` | | time | 5 s | time over which flows are judged; several congestion epochs |
+//! | `interval` | | time | 5s | time over which flows are judged; several congestion epochs |
 //! | `friendly`, `unresponsive`, `disproportionate` | | | true | which tests are made |
 //! | `safety` | | 1 | 1.2 | how far above T a flow may be |
 //! | `loss_factor` | | 1 | 2 | a drop rate so many times higher |
@@ -45,7 +45,7 @@
 //! | `limit` | | queue length | 240 | what both queues together may hold |
 //! | `restricted_limit` | | queue length | a quarter of `limit` | what the class's queue may hold of it |
 //! | `min`, `max` | | queue length | as RED's | RED's thresholds, of each queue |
-//! | `burst`, `weight` | w | packets; 1 | 1/512 | RED's weight of the newest sample, or the burst that it follows from |
+//! | `burst`, `weight` | w | packets; 1 | none, 1/512 | RED's weight of the newest sample, or the burst that it follows from |
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
 //! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet, and the rate that drains an idle queue's average |
 //! | `gentle`, `byte_mode` (`bytemode`), `ecn`, `harddrop`, `nodrop` | | | false, false, false, true, false | as RED; marks count as drops |

@@ -42,7 +42,7 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `rtt` (`target_rtt`, `R`) | R | time | 40 ms | round trip of the reference TCP: the larger, the more flows are held back, up to max-min fairness |
+//! | `rtt` (`target_rtt`, `R`) | R | time | 40ms | round trip of the reference TCP: the larger, the more flows are held back, up to max-min fairness |
 //! | `k` (`K`) | K | 1 | 3 | lists a flow must be in; too few and unlucky flows are caught |
 //! | `m` (`M`) | M | 1 | 5 | lists that count; at most 16 |
 //! | `identify` | | | `"multiple"` | `"single"`: `k` or more dropped packets in all `m` lists together, Figure 8's worse rule |
@@ -63,7 +63,7 @@
 //! | `drop_rate` (`P_testFRp`) | p | 1 | | drop every packet with this probability instead of RED's, and filter whatever waits: the paper's controlled experiments |
 //! | `limit` | | queue length | 50 | what the queue may hold |
 //! | `min`, `max` | | queue length | 10, 33 | RED's thresholds; below `min` the filter rests |
-//! | `burst`, `weight` | w | packets; 1 | 1/512 | RED's weight of the newest sample, or the burst that it follows from |
+//! | `burst`, `weight` | w | packets; 1 | none, 1/512 | RED's weight of the newest sample, or the burst that it follows from |
 //! | `max_p` (`probability`) | `max_p` | 1 | 0.1 | RED's drop probability as the average reaches `max` |
 //! | `avpkt`, `bandwidth` | | size; rate | the link's | typical packet, and the rate that drains an idle queue's average |
 //! | `gentle` | | | true | RED's ramp from `max` to twice `max` |

@@ -29,7 +29,7 @@
 //!
 //! | field | symbol | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|---|
-//! | `limit` | B | queue length | 500000 bytes | what the queue may hold; its unit is that of `q`. The paper's is 0.5 MB at 45 Mb/s: set it to about 90 ms of the link |
+//! | `limit` | B | queue length | 500000b | what the queue may hold; its unit is that of `q`. The paper's is 0.5 MB at 45 Mb/s: set it to about 90 ms of the link |
 //! | `zombies` | M | | 1000 | length of the list; it remembers M/p packets, some round-trip times of traffic |
 //! | `overwrite` | p | 1 | 0.25 | chance that a packet without a hit takes the zombie's place |
 //! | `weight` (`a`) | a | 1 | 1/M | weight of the newest comparison; p/M follows the list itself, more is noise |

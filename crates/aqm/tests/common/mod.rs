@@ -5,6 +5,7 @@
 pub mod bench;
 pub mod catalogue;
 pub mod driver;
+pub mod page;
 pub mod slow;
 
 use aqmkit_aqm::registry::{Link, Spec};

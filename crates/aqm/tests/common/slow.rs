@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_aqm::registry::{self, Link, Spec};
+use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_base::BitRate;
 use aqmkit_base::units::{format_duration, format_rate, parse_duration, parse_rate};
 use serde_json::Value;
+
+use super::page::rows;
 
 /// A link that takes twice as long.
 pub fn half_as_fast(link: &Link) -> Link {
@@ -34,20 +36,12 @@ fn plain(spec: &Spec) -> Value {
     serde_json::to_value(spec).expect("parameters are plain data")
 }
 
-/// The unit of each parameter, from the table on a discipline's page.
+/// The unit of each parameter.
 struct Units(BTreeMap<String, String>);
 
 impl Units {
     fn of(discipline: &str) -> Self {
-        let page = registry::find(discipline).expect("it is in the list").page();
-        let mut units = BTreeMap::new();
-        for row in page.lines() {
-            let cells: Vec<_> = row.split('|').map(str::trim).collect();
-            if let [_, names, _, unit, _, ..] = cells[..] {
-                units.extend(names.split('`').skip(1).step_by(2).map(|name| (name.to_owned(), unit.to_owned())));
-            }
-        }
-        Units(units)
+        Units(rows(discipline).into_iter().map(|row| (row.name, row.unit)).collect())
     }
 
     /// The value of a parameter, or a table or list of them, in slow motion.

@@ -93,4 +93,17 @@ mod tests {
         assert_eq!(got.mean, (10.0 * 100.0 + 2.0 * 9_800.0 + 30.0 * 100.0) / 10_000.0);
         assert_eq!(got.p99, 10.0);
     }
+
+    /// What is longer than the distribution has room for counts as its longest; the mean stays exact.
+    #[test]
+    fn long_queues_have_their_length() {
+        let at = Instant::from_nanos;
+        for (length, counted) in [(40_000, 40_000.0), (65_536, 65_536.0), (200_000, 65_536.0)] {
+            let mut queue = QueueTime::default();
+            let mark = queue.mark(at(0));
+            queue.set(length, at(0));
+            let got = queue.since(&mark, at(1000));
+            assert_eq!((got.mean, got.p99), (length as f64, counted));
+        }
+    }
 }

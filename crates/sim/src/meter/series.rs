@@ -75,8 +75,10 @@ impl SeriesBuilder {
     fn traffic(&mut self, path: &str, t: &Traffic, seconds: f64) {
         self.set(format!("{path}.throughput_bps"), t.sent_bytes as f64 * 8.0 / seconds);
         self.set(format!("{path}.offered_bps"), t.offered_bytes as f64 * 8.0 / seconds);
-        self.set(format!("{path}.drop_rate"), t.drops() as f64 / t.offered_packets as f64);
-        self.set(format!("{path}.mark_rate"), t.marked as f64 / t.offered_packets as f64);
+        // What is dropped or marked while nothing arrives is a share of nothing.
+        let share = |part: u64| if t.offered_packets == 0 { f64::NAN } else { part as f64 / t.offered_packets as f64 };
+        self.set(format!("{path}.drop_rate"), share(t.drops()));
+        self.set(format!("{path}.mark_rate"), share(t.marked));
         self.set(format!("{path}.queue_delay_ms.mean"), mean_ms(t.waited_ns, t.sent_packets));
     }
 

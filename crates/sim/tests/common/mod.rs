@@ -3,6 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
+pub mod script;
+
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
 use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event};

@@ -16,6 +16,8 @@ use aqmkit_base::page::Entry;
 mod delivery;
 mod hystart;
 pub mod pacing;
+#[cfg(test)]
+mod worked;
 
 pub use self::pacing::Pacer;
 

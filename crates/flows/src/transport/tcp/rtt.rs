@@ -44,7 +44,7 @@ impl Rtt {
     }
 
     /// A round trip took so many ticks, or nanoseconds where the timer is exact. Returns how long that is.
-    pub(super) fn sample(&mut self, p: &Profile, number: u64) -> Duration {
+    pub(in crate::transport) fn sample(&mut self, p: &Profile, number: u64) -> Duration {
         // No round trip is longer than a century; fixed point has room for that.
         let number = number.min(1 << 55) as i64;
         match p.timer {

@@ -1,0 +1,213 @@
+//! What every parameter may be, found by trying, and whether it can be changed while packets wait: held to `docs/parameters.md`, so
+//! that no bound moves unseen.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+mod common;
+
+use std::fmt::Write as _;
+
+use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_base::{Duration, Instant, Rng};
+use common::page::{Row, in_its_place, plain, rows};
+use common::{Log, Pkt, cx, link};
+use serde_json::{Value, json};
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Number,
+    Whole,
+    Bytes,
+    Time,
+    Rate,
+}
+
+impl Form {
+    const ALL: [Form; 5] = [Form::Number, Form::Whole, Form::Bytes, Form::Time, Form::Rate];
+
+    /// `x` numbers, bytes, seconds or bits per second.
+    fn value(self, x: f64) -> Value {
+        match self {
+            Form::Number => json!(x),
+            Form::Whole => json!(x as i64),
+            Form::Bytes => json!(format!("{}b", x as u64)),
+            Form::Time => json!(format!("{}ns", (x * 1e9).round() as u64)),
+            Form::Rate => json!(format!("{}bit", x as u64)),
+        }
+    }
+
+    /// The smallest step.
+    fn step(self) -> f64 {
+        match self {
+            Form::Number => 0.0,
+            Form::Time => 1e-9,
+            _ => 1.0,
+        }
+    }
+
+    fn print(self, x: f64) -> String {
+        match self {
+            Form::Number | Form::Whole => format!("{x}"),
+            Form::Bytes => format!("{x}b"),
+            Form::Time if x == 0.0 => "0".to_owned(),
+            Form::Time => Duration::from_secs_f64(x).to_string(),
+            Form::Rate => format!("{x}bit"),
+        }
+    }
+}
+
+/// A parameter of a discipline that can be tried.
+struct Tried<'a> {
+    discipline: &'a str,
+    row: &'a Row,
+    form: Form,
+}
+
+impl Tried<'_> {
+    fn spec(&self, x: f64) -> Option<Spec> {
+        let (table, _) = in_its_place(self.discipline, &self.row.name, &self.form.value(x));
+        Spec::read(self.discipline, table).ok().filter(|spec| spec.effective(&link()).is_ok())
+    }
+
+    fn takes(&self, x: f64) -> bool {
+        self.spec(x).is_some()
+    }
+
+    /// The last value that is taken between one that is and one that is not.
+    fn edge(&self, mut taken: f64, mut refused: f64) -> f64 {
+        while (taken - refused).abs() > self.form.step().max(1e-9 * taken.abs()) {
+            let middle = f64::midpoint(taken, refused);
+            let middle = if self.form.step() == 1.0 { middle.floor() } else { middle };
+            if middle == taken || middle == refused {
+                break;
+            }
+            *(if self.takes(middle) { &mut taken } else { &mut refused }) = middle;
+        }
+        let times = || [1, 3, 6].into_iter().map(|digits| round(taken, digits));
+        match self.form {
+            Form::Number => {}
+            Form::Time => return times().find(|x| (x / taken - 1.0).abs() < 1e-8 && self.takes(*x)).unwrap_or(taken),
+            _ => return taken,
+        }
+        // The bound itself where it is taken, else what it is not to reach.
+        let near = round(f64::midpoint(taken, refused), 9);
+        if near.abs() < 1e-11 { 0.0 } else { near }
+    }
+
+    /// The ranges that are taken, in words.
+    fn ranges(&self) -> String {
+        let decades = (-12..=15).flat_map(|e| [1.0, 2.0, 5.0].map(|d| d * 10_f64.powi(e)));
+        let grid: Vec<f64> = [-1e6, -1.0, 0.0].into_iter().chain(decades).filter(|x| self.has(*x)).collect();
+        let mut ranges: Vec<String> = Vec::new();
+        let mut from = None;
+        for (i, x) in grid.iter().enumerate() {
+            match (self.takes(*x), from.is_some()) {
+                (true, false) if i == 0 => from = Some(String::new()),
+                (true, false) => from = Some(self.end(*x, grid[i - 1], ["from", "above"])),
+                (false, true) => {
+                    let to = self.end(grid[i - 1], *x, ["to", "below"]);
+                    ranges.push(format!("{} {to}", from.take().unwrap()));
+                }
+                _ => {}
+            }
+        }
+        ranges.extend(from.map(|from| if from.is_empty() { "any".to_owned() } else { from }));
+        if ranges.is_empty() { "none alone".to_owned() } else { ranges.join(", or ").trim().to_owned() }
+    }
+
+    /// Whether the form can say it.
+    fn has(&self, x: f64) -> bool {
+        let least = if self.form == Form::Number || self.form == Form::Whole { f64::NEG_INFINITY } else { 0.0 };
+        let whole = self.form == Form::Number || x.abs() >= self.form.step() * 0.99 || x == 0.0;
+        // Times and lengths end where their counters do.
+        let most = match self.form {
+            Form::Time => 1e9,
+            Form::Number => f64::INFINITY,
+            _ => 4e9,
+        };
+        x >= least && x <= most && whole && (self.form != Form::Time || x == 0.0 || x >= 1e-9)
+    }
+
+    /// One end of a range: the words where it belongs to the range and where it does not.
+    fn end(&self, taken: f64, refused: f64, words: [&str; 2]) -> String {
+        let edge = self.edge(taken, refused);
+        let word = if self.takes(edge) { words[0] } else { words[1] };
+        format!("{word} {}", self.form.print(edge))
+    }
+
+    /// Whether a queue with packets in it takes another value; its words where it does not.
+    fn live(&self) -> String {
+        let before = in_its_place(self.discipline, &self.row.name, &json!(null)).1;
+        let before = Spec::read(self.discipline, before).unwrap();
+        let Ok(before) = before.effective(&link()) else { return "-".to_owned() };
+        let values = [0.03, 0.3, 2.0, 3.0, 7.0, 30.0, 999.0, 3e4, 3e6]
+            .map(|x| if self.form == Form::Time { x / 1e3 } else { x });
+        let others = values.iter().filter(|x| self.has(**x)).filter_map(|x| self.spec(*x));
+        let Some(after) = others.map(|s| s.effective(&link()).unwrap()).find(|s| plain(s) != plain(&before)) else {
+            return "-".to_owned();
+        };
+        let mut queue = before.build::<Pkt>(&link(), Instant::ZERO).unwrap();
+        let (mut rng, mut log) = (Rng::stream(1, "bounds"), Log::default());
+        (0..5).for_each(|id| queue.enqueue(Pkt::new(id, id), &mut cx(Instant::ZERO, &mut rng, &mut log)));
+        match queue.reconfigure(&after, &link(), &mut cx(Instant::ZERO, &mut rng, &mut log)) {
+            Ok(()) => "yes".to_owned(),
+            Err(error) => format!("no: {}", error.want),
+        }
+    }
+}
+
+/// To so many digits.
+fn round(x: f64, digits: usize) -> f64 {
+    format!("{x:.*e}", digits - 1).parse().unwrap()
+}
+
+/// How the values of a parameter are written: as a number of something, or not at all, as a word or a list.
+fn form(discipline: &str, row: &Row) -> Option<Form> {
+    if matches!(row.name.as_str(), "class" | "parent") {
+        return None;
+    }
+    let reads = |form: Form, x: f64| {
+        let (table, _) = in_its_place(discipline, &row.name, &form.value(x));
+        Spec::read(discipline, table).is_ok()
+    };
+    Form::ALL.into_iter().find(|form| match form {
+        Form::Number => [0.5, 0.013, 1.5].iter().any(|x| reads(Form::Number, *x)),
+        Form::Time => reads(Form::Time, 0.01),
+        form => reads(*form, 3.0) || reads(*form, 3000.0),
+    })
+}
+
+fn document() -> String {
+    let mut text = "# What every parameter may be\n\nFound by trying each alone, the others as they are by default, on a link of \
+                    10 Mb/s. Queue lengths in packets. The last column says whether a queue with packets in it takes another value (`aqmkit ctl`). \
+                    What the parameters mean is on the [pages](disciplines/README.md). `make pages` writes this file.\n"
+        .to_owned();
+    for entry in registry::ALL {
+        let rows = rows(entry.name);
+        let tried: Vec<_> = rows
+            .iter()
+            .filter_map(|row| form(entry.name, row).map(|form| Tried { discipline: entry.name, row, form }))
+            .collect();
+        let _ = writeln!(text, "\n## {}\n\n| parameter | values | can be changed |\n|---|---|---|", entry.name);
+        for one in tried {
+            let _ = writeln!(text, "| `{}` | {} | {} |", one.row.name, one.ranges(), one.live());
+        }
+    }
+    text
+}
+
+/// With `UPDATE_PAGES=1` this writes the document; without, it holds it to the sources.
+#[test]
+fn bounds_are_those_that_are_written_down() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/parameters.md");
+    let text = document();
+    if std::env::var_os("UPDATE_PAGES").is_some() {
+        std::fs::write(&file, &text).unwrap();
+    }
+    let found = std::fs::read_to_string(&file).unwrap_or_default();
+    for (now, then) in text.lines().zip(found.lines()) {
+        assert_eq!(now, then, "a bound has moved: if that is right, run make pages");
+    }
+    assert_eq!(text.lines().count(), found.lines().count(), "docs/parameters.md has other rows: run make pages");
+}

@@ -1,0 +1,107 @@
+//! Hosts and their connections: what one of them leaves behind does not reach another, and their clocks are their own.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event, Exchange};
+use aqmkit_flows::transport::{Flags, Profile};
+use aqmkit_sim::observe::{Content, Observer, Sighting};
+use aqmkit_sim::scenario::{Delays, Group, Loss};
+use aqmkit_sim::{Control, Scenario, run_observed};
+use common::{Bulk, dumbbell, finish, group, spec};
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+/// Opens a connection at once, asks for one response after the other, and reports each.
+struct Asks(Instant);
+
+impl Application for Asks {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Start => cx.want(Action::Open { conn: Conn(0), server: 0 }),
+            Event::Opened(conn) | Event::Response(conn) => {
+                if let Event::Response(_) = event {
+                    cx.want(Action::Done(Exchange { kind: 0, started: self.0, bytes: 30_000 }));
+                }
+                self.0 = cx.now;
+                cx.want(Action::Request { conn, request: 400, response: 30_000, think: Duration::ZERO, close: false });
+            }
+            _ => {}
+        }
+    }
+
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        &["answer"]
+    }
+}
+
+/// Connections over a fast link with half a second of delay, of which `first` end at 6 s, and others begin in their places.
+fn successors(first: usize) -> Scenario {
+    let far = Delays::Each(vec![Duration::from_millis(500)]);
+    let bulk = (0..first).map(|_| -> Box<dyn Application> { Box::new(Bulk) });
+    let asks = (0..20).map(|_| -> Box<dyn Application> { Box::new(Asks(Instant::ZERO)) });
+    let old = Group { stop: at(6000), ..group("old", bulk.collect(), Profile::rfc(), far.clone()) };
+    let new = Group { start: at(6000), ..group("new", asks.collect(), Profile::rfc(), far) };
+    let mut scenario =
+        dumbbell(BitRate::from_mbps(100_000), spec("fifo", r#"{"limit": 100000}"#), vec![old, new], 0, 30);
+    scenario.links[0].delay = Duration::from_millis(500);
+    scenario
+}
+
+/// What is still on its way to a connection that has ended is not taken for one that uses its place.
+#[test]
+fn a_new_connection_gets_nothing_of_the_one_before() {
+    let (alone, after) = (finish(successors(0)), finish(successors(20)));
+    let took = |e: &aqmkit_sim::Output| e.exchanges.iter().map(|e| e.duration_ms).collect::<Vec<_>>();
+    let (alone, after) = (took(&alone), took(&after));
+    assert!(alone.len() > 200 && alone.len() == after.len(), "{} and {}", alone.len(), after.len());
+    // The transmissions of what is left of the old ones may take microseconds.
+    for (a, b) in alone.iter().zip(&after) {
+        assert!((a - b).abs() < 0.1, "{a} and {b} ms");
+    }
+}
+
+/// When SYNs went, by conversation.
+#[derive(Default)]
+struct Syns(BTreeMap<u64, Vec<Instant>>);
+
+impl Observer for Syns {
+    fn packet(&mut self, now: Instant, seen: &Sighting) {
+        let Content::Segment(segment) = &seen.content else { return };
+        if segment.flags.has(Flags::SYN) && seen.parties.from_client {
+            self.0.entry(seen.parties.conversation).or_default().push(now);
+        }
+    }
+}
+
+/// 4.4BSD's timers run on ticks of half a second since the host began. Those of one host tick together, those of different hosts at
+/// different times.
+#[test]
+fn each_host_has_a_clock_of_its_own() {
+    for (clients, most) in [(1, 1), (30, 30)] {
+        let apps = (0..30).map(|_| -> Box<dyn Application> { Box::new(Asks(Instant::ZERO)) });
+        let all = Group { clients, ..group("deaf", apps.collect(), Profile::bsd44(), Delays::None) };
+        let mut scenario = dumbbell(BitRate::from_mbps(1000), spec("fifo", r#"{"limit": 1000}"#), vec![all], 0, 20);
+        // No SYN-ACK comes through.
+        scenario.links[0].wire.loss = Loss::Every { n: 1, burst: 1 };
+        let mut syns = Syns::default();
+        run_observed(scenario, &mut syns, &mut |_| Control::Continue).unwrap();
+        assert_eq!(syns.0.len(), 30);
+        let mut phases: Vec<u64> = Vec::new();
+        for times in syns.0.values() {
+            assert!(times.len() >= 2, "it was sent again");
+            let phase = times[1].as_nanos() % 500_000_000;
+            assert!(times[1..].iter().all(|t| t.as_nanos() % 500_000_000 == phase), "always on the tick: {times:?}");
+            phases.push(phase);
+        }
+        phases.sort_unstable();
+        phases.dedup();
+        assert_eq!(phases.len(), most, "{clients} hosts");
+    }
+}
