@@ -33,11 +33,11 @@ pub struct Arguments {
     #[arg(long = "crate", value_name = "NAME", value_delimiter = ',')]
     pub crates: Vec<String>,
 
-    /// Files and directories to change, besides the crates that are named.
+    /// Files, lines of files (`FILE:LINE`) and directories to change, besides the crates that are named.
     #[arg(long = "path", value_name = "PATH", value_delimiter = ',')]
     pub paths: Vec<String>,
 
-    /// How many changes to draw [default: 300; all of them with --since or --shard].
+    /// How many changes to draw [default: 300; all of them with --path, --since or --shard].
     #[arg(long, value_name = "N")]
     pub sample: Option<usize>,
 
@@ -160,7 +160,8 @@ fn choose(workspace: &Workspace, arguments: &Arguments, mut all: Vec<Mutant>) ->
     if let Some(commit) = &arguments.since {
         only_changed(&mut all, &Changed::since(workspace, commit)?);
     }
-    let whole = arguments.since.is_some() || arguments.shard.is_some();
+    let paths_only = !arguments.paths.is_empty() && arguments.crates.is_empty();
+    let whole = paths_only || arguments.since.is_some() || arguments.shard.is_some();
     let sample = arguments.sample.or((!whole).then_some(SAMPLE));
     // All shards of everything are in one order.
     let seed = match arguments.seed {
@@ -210,6 +211,7 @@ fn measure(
 ) -> Result<Report> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.root.join("target"), PathBuf::from);
     let directory = workspace.root.join(target).join("mutants");
+    let _alone = alone_in(&directory)?;
     let tree = Tree::copy(workspace, &directory)?;
     let started = Instant::now();
     let built = build(workspace, &tree, drawn, wanted, &crates_with_tests(arguments, drawn), &say)?;
@@ -235,6 +237,20 @@ fn measure(
         Seconds { building: building.as_secs_f64(), recording: recording.as_secs_f64(), trying: trying.as_secs_f64() };
     let rows = rows(&outcomes);
     Ok(Report { commit: workspace.commit(), seed, seconds, rows, failing: suite.failing, mutants: outcomes })
+}
+
+/// Nobody else rewrites the copy, as long as the file is held.
+fn alone_in(directory: &Path) -> Result<fs::File> {
+    fs::create_dir_all(directory).map_err(Error::file(directory))?;
+    let path = directory.join("lock");
+    let file = fs::File::create(&path).map_err(Error::file(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            Err(Error::Asked(format!("{}: another run is at work in this copy", directory.display())))
+        }
+        Err(fs::TryLockError::Error(error)) => Err(Error::file(&path)(error)),
+    }
 }
 
 /// The crates whose tests are built: those asked for, and those that are changed.

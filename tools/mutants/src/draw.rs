@@ -60,13 +60,12 @@ pub fn mutants(workspace: &Workspace, crates: &[String], paths: &[String]) -> Re
     let files = workspace.files()?;
     let sources: Vec<&String> =
         files.iter().filter(|file| file.ends_with(".rs") && source_of(file).is_some()).collect();
-    if let Some(nothing) = paths.iter().find(|path| !sources.iter().any(|file| lies_in(file, path))) {
-        return Err(Error::Asked(format!("{nothing}: no source of a crate lies there")));
+    let paths: Vec<Part> = paths.iter().map(|path| Part::of(path)).collect();
+    if let Some(nothing) = paths.iter().find(|part| !sources.iter().any(|file| lies_in(file, part.path))) {
+        return Err(Error::Asked(format!("{}: no source of a crate lies there", nothing.path)));
     }
-    let wanted = |file: &str| {
-        source_of(file).is_some_and(|name| crates.iter().any(|one| one == name))
-            || paths.iter().any(|path| lies_in(file, path))
-    };
+    let of_crates = |file: &str| source_of(file).is_some_and(|name| crates.iter().any(|one| one == name));
+    let wanted = |file: &str| of_crates(file) || paths.iter().any(|part| lies_in(file, part.path));
     let wanted: Vec<&String> = sources.into_iter().filter(|file| wanted(file)).collect();
     let mut texts = Vec::new();
     let mut for_tests = Vec::new();
@@ -81,10 +80,28 @@ pub fn mutants(workspace: &Workspace, crates: &[String], paths: &[String]) -> Re
     let mut found = Vec::new();
     for (file, text) in texts {
         if !for_tests.iter().any(|module| lies_in(file, module) || *file == format!("{module}.rs")) {
-            found.extend(of_file(file, &text)?);
+            let asked = |line| of_crates(file) || paths.iter().any(|part| part.holds(file, line));
+            found.extend(of_file(file, &text)?.into_iter().filter(|mutant| asked(mutant.place.line)));
         }
     }
     Ok(found)
+}
+
+/// What a path asks for: a directory, a file, or one line of it.
+struct Part<'a> {
+    path: &'a str,
+    line: Option<usize>,
+}
+
+impl<'a> Part<'a> {
+    fn of(path: &'a str) -> Self {
+        let line = path.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse().ok()?)));
+        line.map_or(Part { path, line: None }, |(path, line)| Part { path, line: Some(line) })
+    }
+
+    fn holds(&self, file: &str, line: usize) -> bool {
+        lies_in(file, self.path) && self.line.is_none_or(|one| one == line)
+    }
 }
 
 /// The changes of one file.
@@ -180,6 +197,13 @@ mod tests {
         assert!(!lies_in("crates/ab/src/b.rs", "crates/a"));
         assert_eq!(source_of("crates/a/src/b/c.rs"), Some("a"));
         assert_eq!(source_of("crates/a/tests/b.rs"), None);
+    }
+
+    #[test]
+    fn a_path_may_end_in_a_line() {
+        let part = Part::of("crates/a/src/b.rs:7");
+        assert!(part.holds("crates/a/src/b.rs", 7) && !part.holds("crates/a/src/b.rs", 8));
+        assert!(Part::of("crates/a/src").holds("crates/a/src/b.rs", 8));
     }
 
     #[test]
