@@ -26,7 +26,7 @@ fn link() -> Link {
 /// A table with each queue length in packets given as the bytes of so many packets.
 fn in_bytes(units: &BTreeMap<String, String>, name: &str, value: &Value) -> Value {
     match value {
-        Value::Object(fields) => fields.iter().map(|(name, v)| (name.clone(), in_bytes(units, name, v))).collect(),
+        Value::Object(fields) => fields.iter().map(|(field, v)| (field.clone(), in_bytes(units, field, v))).collect(),
         Value::Array(items) => items.iter().map(|v| in_bytes(units, name, v)).collect(),
         value if units.get(name).is_some_and(|unit| unit == "queue length") => match packets(value) {
             Some(packets) => json!(format!("{}b", (packets * f64::from(SIZE)).round())),

@@ -171,7 +171,7 @@ fn a_connection_opens_and_answers_in_a_round_trip_each() {
             let mut lengths = Lengths::default();
             let out = run_observed(one_exchange(delays.clone(), ms(think)), &mut lengths, &mut |_| Control::Continue);
             let out = out.unwrap();
-            let round = 3.0 + 5.0 + 11.0 + 13.0 + rest as f64;
+            let round = 3.0 + 5.0 + 11.0 + 13.0 + f64::from(rest);
             let down = |len: u32| transmission(len.into(), BitRate::from_mbps(8)) / 1e6;
             let up = |i: usize| transmission(lengths.client[i].into(), BitRate::from_mbps(2)) / 1e6;
             let took = |kind: &str| out.exchanges.iter().find(|e| e.kind == kind).unwrap().duration_ms;

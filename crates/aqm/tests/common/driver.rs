@@ -98,8 +98,8 @@ impl<'a> Play<'a> {
 struct State<'a> {
     play: &'a Play<'a>,
     queue: Box<dyn Qdisc<Pkt>>,
-    /// What the queue has been told to be.
-    spec: Spec,
+    /// The most packets and bytes that may wait, as the queue was last told.
+    limits: (f64, u64),
     now: Instant,
     rng: Rng,
     log: Log,
@@ -109,9 +109,7 @@ struct State<'a> {
     delivered: u64,
     dropped: u64,
     marked: u64,
-    inside: BTreeMap<u64, Pkt>,
-    /// What each packet inside is to stay in order with.
-    lanes: BTreeMap<u64, u64>,
+    inside: Inside,
     /// The last packet delivered of each lane.
     last: BTreeMap<u64, u64>,
 }
@@ -128,7 +126,7 @@ impl<'a> State<'a> {
         State {
             play,
             queue,
-            spec: play.spec.clone(),
+            limits: limits(play.spec, &play.link),
             now: play.origin,
             rng,
             log,
@@ -137,8 +135,7 @@ impl<'a> State<'a> {
             delivered: 0,
             dropped: 0,
             marked: 0,
-            inside: BTreeMap::new(),
-            lanes: BTreeMap::new(),
+            inside: Inside::default(),
             last: BTreeMap::new(),
         }
     }
@@ -178,8 +175,7 @@ impl<'a> State<'a> {
 
     fn enqueue(&mut self, packet: Pkt) {
         self.offered += 1;
-        self.inside.insert(packet.id, packet);
-        self.lanes.insert(packet.id, lane(self.play.spec, &packet));
+        self.inside.push(packet);
         self.queue.enqueue(packet, &mut cx(self.now, &mut self.rng, &mut self.log));
     }
 
@@ -199,7 +195,7 @@ impl<'a> State<'a> {
         let spec = if limit.is_empty() { self.play.spec.clone() } else { with_limit(self.play.spec, limit) };
         let changed = self.queue.reconfigure(&spec, &self.play.link, &mut cx(self.now, &mut self.rng, &mut self.log));
         if changed.is_ok() {
-            self.spec = spec;
+            self.limits = limits(&spec, &self.play.link);
         }
     }
 
@@ -217,28 +213,28 @@ impl<'a> State<'a> {
             "the counters are wrong"
         );
         assert_eq!(stats.enqueued, stats.dequeued + stats.drops() + backlog.packets, "a packet was lost or made");
-        let bytes: u64 = self.inside.values().map(|p| u64::from(p.len())).sum();
-        assert_eq!((backlog.packets, backlog.bytes), (self.inside.len() as u64, bytes), "the backlog is wrong");
-        let (max_packets, max_bytes) = limits(&self.spec, &self.play.link);
+        let inside = (self.inside.count as u64, self.inside.bytes);
+        assert_eq!((backlog.packets, backlog.bytes), inside, "the backlog is wrong");
+        let (max_packets, max_bytes) = self.limits;
         assert!(backlog.packets as f64 <= max_packets && backlog.bytes <= max_bytes, "{backlog:?} is over the limit");
     }
 
     fn account(&mut self, event: Event) {
         let before = match event {
-            Event::Out(p) | Event::Dropped(p, _) => self.inside.remove(&p.id).expect("each packet comes out once"),
+            Event::Out(p) | Event::Dropped(p, _) => self.inside.remove(p.id),
             Event::Marked(p, _) => {
                 self.marked += 1;
-                let marked = self.inside.get_mut(&p.id).expect("a packet inside is marked");
-                return *marked = p;
+                return self.inside.mark(p);
             }
-            Event::Empty => return assert!(self.inside.is_empty(), "there was something to send"),
+            Event::Empty => return assert_eq!(self.inside.count, 0, "there was something to send"),
             Event::Held => return,
         };
         match event {
             Event::Out(packet) => {
                 self.delivered += 1;
                 assert_eq!(packet, before, "a packet comes out as it was, with the marks that were announced");
-                let last = self.last.insert(self.lanes[&packet.id], packet.id);
+                let entered = self.inside.entered[packet.id as usize];
+                let last = self.last.insert(lane(self.play.spec, &entered), packet.id);
                 assert!(last.is_none_or(|last| last < packet.id), "flow {} was put out of order", packet.flow);
             }
             Event::Dropped(_, why) => {
@@ -251,8 +247,8 @@ impl<'a> State<'a> {
 
     /// Empties the queue: as many calls as packets, and one for each wait.
     fn empty(&mut self) {
-        let mut calls = 2 * self.inside.len() + 1;
-        while !self.inside.is_empty() {
+        let mut calls = 2 * self.inside.count + 1;
+        while self.inside.count > 0 {
             calls -= 1;
             assert!(calls > 0, "the queue does not drain");
             if let Some(at) = self.dequeue() {
@@ -263,6 +259,39 @@ impl<'a> State<'a> {
         }
         assert_eq!(self.dequeue(), None);
         assert_eq!(self.log.0.last(), Some(&Event::Empty));
+    }
+}
+
+/// The packets in the queue. The n-th packet offered has the number n.
+#[derive(Default)]
+struct Inside {
+    /// Every packet offered, as it arrived.
+    entered: Vec<Pkt>,
+    /// Those inside, with the marks they have got since.
+    waiting: Vec<Option<Pkt>>,
+    count: usize,
+    bytes: u64,
+}
+
+impl Inside {
+    fn push(&mut self, packet: Pkt) {
+        assert_eq!(packet.id, self.entered.len() as u64);
+        self.entered.push(packet);
+        self.waiting.push(Some(packet));
+        self.count += 1;
+        self.bytes += u64::from(packet.len());
+    }
+
+    fn mark(&mut self, packet: Pkt) {
+        let waiting = self.waiting[packet.id as usize].as_mut();
+        *waiting.expect("a packet inside is marked") = packet;
+    }
+
+    fn remove(&mut self, id: u64) -> Pkt {
+        let packet = self.waiting[id as usize].take().expect("each packet comes out once");
+        self.count -= 1;
+        self.bytes -= u64::from(packet.len());
+        packet
     }
 }
 

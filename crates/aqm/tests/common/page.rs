@@ -26,15 +26,15 @@ fn parameters(line: &str) -> Vec<Row> {
     let [_, names, _, unit, default, ..] = cells[..] else { return Vec::new() };
     // What stands in brackets are other names of the parameter before.
     let own = names.split('(').map(|part| part.rsplit(')').next().unwrap_or(part)).collect::<String>();
-    let names: Vec<_> = own.split('`').skip(1).step_by(2).collect();
+    let each: Vec<&str> = own.split('`').skip(1).step_by(2).collect();
     let defaults: Vec<_> = default.split(", ").collect();
-    let default_of = |i: usize| if defaults.len() == names.len() { defaults[i] } else { default };
+    let default_of = |i: usize| if defaults.len() == each.len() { defaults[i] } else { default };
     let row = |(i, name): (usize, &&str)| Row {
         name: (*name).to_owned(),
         unit: unit.to_owned(),
         default: default_of(i).to_owned(),
     };
-    names.iter().enumerate().map(row).collect()
+    each.iter().enumerate().map(row).collect()
 }
 
 /// A discipline's parameters as a table; those left open are not in it.

@@ -43,8 +43,8 @@ impl Application for Script {
 /// A group of scripts, one for each list, that send without headers; and what arrives of each.
 pub fn scripts(name: &str, ecn: Ecn, lists: &[Vec<(Instant, u32)>]) -> (Group, Vec<Arrivals>) {
     let arrivals: Vec<Arrivals> = lists.iter().map(|_| Arrivals::default()).collect();
-    let script = |(sends, arrivals): (&Vec<(Instant, u32)>, &Arrivals)| -> Box<dyn Application> {
-        Box::new(Script { sends: sends.clone(), next: 0, ecn, arrivals: Arc::clone(arrivals) })
+    let script = |(sends, come): (&Vec<(Instant, u32)>, &Arrivals)| -> Box<dyn Application> {
+        Box::new(Script { sends: sends.clone(), next: 0, ecn, arrivals: Arc::clone(come) })
     };
     let apps = lists.iter().zip(&arrivals).map(script).collect();
     let all = Group { datagram_overhead: 0, ..group(name, apps, Profile::rfc(), Delays::None) };

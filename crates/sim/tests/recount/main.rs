@@ -60,7 +60,7 @@ fn random_run(seed: u64) -> Run {
     let mut groups = Vec::new();
     let (mut sends, mut receipts) = (Vec::new(), Vec::new());
     for class in 0..2 {
-        let per_s = |draw: &mut Rng| mbps as f64 * (20.0 + 20.0 * draw.uniform());
+        let per_s = |app: &mut Rng| mbps as f64 * (20.0 + 20.0 * app.uniform());
         let lists: Vec<_> = (0..APPS[class]).map(|_| random_sends(draw.bits(), per_s(&mut draw), 18.0)).collect();
         let ecn = [Ecn::NotEct, Ecn::Ect0][class];
         let (mut all, arrivals) = scripts(CLASSES[class], ecn, &lists);
@@ -114,8 +114,8 @@ fn summary(got: Option<Summary>, mut samples: Vec<f64>, what: &str) {
     let Some(got) = got else { return };
     samples.sort_by(f64::total_cmp);
     near(got.mean, samples.iter().sum::<f64>() / samples.len() as f64, &format!("mean of {what}"));
-    for (got, share) in [(got.p50, 0.5), (got.p90, 0.9), (got.p99, 0.99), (got.max, 1.0)] {
-        near(got, quantile(&samples, share), &format!("{share} of {what}"));
+    for (value, share) in [(got.p50, 0.5), (got.p90, 0.9), (got.p99, 0.99), (got.max, 1.0)] {
+        near(value, quantile(&samples, share), &format!("{share} of {what}"));
     }
 }
 

@@ -64,8 +64,8 @@ impl Observer for Tap {
 #[test]
 fn counts_of_tcp_are_those_of_its_segments() {
     let apps = (0..6).map(|_| -> Box<dyn Application> { Box::new(Visits) });
-    let all = group("visits", apps.collect(), Profile::rfc(), Delays::Each(vec![Duration::from_millis(60)]));
-    let mut scenario = dumbbell(BitRate::from_mbps(10_000), spec("fifo", r#"{"limit": 100000}"#), vec![all], 0, 120);
+    let visits = group("visits", apps.collect(), Profile::rfc(), Delays::Each(vec![Duration::from_millis(60)]));
+    let mut scenario = dumbbell(BitRate::from_mbps(10_000), spec("fifo", r#"{"limit": 100000}"#), vec![visits], 0, 120);
     scenario.links[0].wire.loss = Loss::Random(0.03);
     let window = |name: &str, from, to| WindowSpec { name: name.into(), from: at(from), to: at(to) };
     scenario.windows = vec![window("all", 0.0, 120.0), window("part", 20.1, 77.7)];
@@ -79,16 +79,16 @@ fn counts_of_tcp_are_those_of_its_segments() {
         timeouts += flow.timeouts;
         connections += flow.connections;
     }
-    let repeated = tap.data.iter().filter(|(_, repeated, _)| *repeated).count() as u64;
-    assert_eq!((packets, again, connections), (tap.data.len() as u64, repeated, tap.opened.len() as u64));
-    assert!(repeated > 500 && timeouts > 20, "{repeated} {timeouts}");
+    let again_seen = tap.data.iter().filter(|(_, repeated, _)| *repeated).count() as u64;
+    assert_eq!((packets, again, connections), (tap.data.len() as u64, again_seen, tap.opened.len() as u64));
+    assert!(again_seen > 500 && timeouts > 20, "{again_seen} {timeouts}");
 
     for w in &out.windows {
         let inside = |at: Instant| (w.from_s..w.to_s).contains(&at.as_secs_f64());
         let app = &w.apps["visits"];
         let data: Vec<_> = tap.data.iter().filter(|(at, ..)| inside(*at)).collect();
-        let repeated = data.iter().filter(|(_, repeated, _)| *repeated).count() as f64;
-        assert_eq!(app.retransmission_rate, repeated / data.len() as f64);
+        let repeats = data.iter().filter(|(_, repeated, _)| *repeated).count() as f64;
+        assert_eq!(app.retransmission_rate, repeats / data.len() as f64);
         assert_eq!(app.connections, tap.opened.values().filter(|at| inside(**at)).count() as u64);
         // What is known to have come is less than what was sent by what is on its way at the window's edges.
         let class = &w.classes["data"];

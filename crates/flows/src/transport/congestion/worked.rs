@@ -164,16 +164,16 @@ fn reno_halves_what_the_peer_allows() {
     let rtt = rtt(&p);
     for (cwnd, peer, threshold) in [(21, 100, 10), (21, 9, 4), (3, 100, 2), (40, 3, 2)] {
         let cx = Cx { peer_window: peer * MSS + 999, ..at(0.0, cwnd * MSS, &p, &rtt) };
-        let mut reno: Reno = avoiding(cwnd * MSS, &p);
-        reno.on_loss(&cx);
-        assert_eq!(*reno.window(), Window { cwnd: threshold * MSS, ssthresh: threshold * MSS });
-        let mut reno: Reno = avoiding(cwnd * MSS, &p);
-        reno.on_timeout(false, &cx);
-        assert_eq!(*reno.window(), Window { cwnd: MSS, ssthresh: threshold * MSS });
+        let mut after_loss: Reno = avoiding(cwnd * MSS, &p);
+        after_loss.on_loss(&cx);
+        assert_eq!(*after_loss.window(), Window { cwnd: threshold * MSS, ssthresh: threshold * MSS });
+        let mut after_timeout: Reno = avoiding(cwnd * MSS, &p);
+        after_timeout.on_timeout(false, &cx);
+        assert_eq!(*after_timeout.window(), Window { cwnd: MSS, ssthresh: threshold * MSS });
         // Without SACK the three duplicates count as packets that have left.
-        let mut reno: Reno = avoiding(cwnd * MSS, &p);
-        reno.on_loss(&Cx { sack: false, ..cx });
-        assert_eq!(reno.window().cwnd, (threshold + 3) * MSS);
+        let mut without_sack: Reno = avoiding(cwnd * MSS, &p);
+        without_sack.on_loss(&Cx { sack: false, ..cx });
+        assert_eq!(without_sack.window().cwnd, (threshold + 3) * MSS);
     }
 }
 
