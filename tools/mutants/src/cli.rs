@@ -54,7 +54,7 @@ pub struct Arguments {
     pub since: Option<String>,
 
     /// The crates whose tests are run, in this order after those of the changed crate.
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "base,aqm,flows,sim,lab")]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "base,aqm,flows,sim")]
     pub tests: Vec<String>,
 
     /// How many tests run at a time [default: one for each core].
@@ -221,7 +221,13 @@ fn measure(
     let jobs = arguments.jobs.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
     let (suite, recording) = record(&tree, &built, &directory, jobs)?;
     let progress = Progress::new("trying the changes", built.kept.len());
-    let fates = try_all(&suite, drawn, &built.kept, &arguments.tests, jobs, &|_, _| progress.step())?;
+    let done = |i: usize, fate: &Fate| {
+        if let (Fate::Survived { tests }, None) = (fate, equivalents.of(&drawn[i])) {
+            progress.tell(&survivor(&drawn[i], *tests));
+        }
+        progress.step();
+    };
+    let fates = try_all(&suite, drawn, &built.kept, &arguments.tests, jobs, &done)?;
     let trying = progress.finish();
     say(&format!("tried in {}", spent(trying)));
 
@@ -260,6 +266,12 @@ fn crates_with_tests(arguments: &Arguments, drawn: &[Mutant]) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+/// A line for a change that no test noticed, as soon as that is known.
+fn survivor(mutant: &Mutant, tests: usize) -> String {
+    let place = &mutant.place;
+    format!("survived {tests} tests: {}:{}: {}", mutant.file, place.line, place.change)
 }
 
 fn record(tree: &Tree, built: &Built, directory: &Path, jobs: usize) -> Result<(Suite, Duration)> {

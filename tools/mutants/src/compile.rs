@@ -258,6 +258,8 @@ fn run_cargo(tree: &Tree, what: &str, packages: &[String], arguments: &[&str]) -
         .env("CARGO_TARGET_DIR", &tree.built)
         .env("CARGO_TERM_COLOR", "never")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        // Built once, run thousands of times.
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "2")
         // A change may leave something unused, or divide by a constant zero: that is no reason not to compile it.
         .env("RUSTFLAGS", "--cap-lints=allow");
     let failed = |error: std::io::Error| Error::command(&format!("cargo {what}"), &error.to_string());

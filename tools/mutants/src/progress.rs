@@ -40,6 +40,11 @@ impl Progress {
         }
     }
 
+    /// Writes a line, above the bar if there is one.
+    pub(crate) fn tell(&self, text: &str) {
+        self.bar.suspend(|| say(text));
+    }
+
     /// All is done; with how long it took.
     pub(crate) fn finish(self) -> Duration {
         self.bar.finish_and_clear();
