@@ -194,6 +194,9 @@ fn a_timeout_that_was_right_stands() {
         let (first, then) = (ms(1_150), ms(1_250));
         assert_eq!(sent[..3], [(first, 0), (then, 8_000), (then, 9_000)], "{:?}", p.congestion);
         assert_eq!(sent[3], (ms(1_350), 1_000), "{:?}", p.congestion);
+        // What one acknowledgement in slow start has opened is no more than the three that may stay, and stays.
+        let at_once = pair.data(A).iter().filter(|d| d.0 == ms(1_350)).count();
+        assert_eq!(at_once, 2, "{:?}", p.congestion);
     }
     let p = Profile { timestamps: false, frto: true, ..profile(8) };
     let mut pair = stalled(&p, Some(0));
