@@ -11,7 +11,7 @@ use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{Duration, Instant, Rng};
 use common::driver::{Op, Play};
 use common::page::{Row, in_its_place, plain, rows};
-use common::{Log, Pkt, cx, link};
+use common::{Log, Pkt, cx, gauge, link};
 use serde_json::{Value, json};
 
 /// How a value is written.
@@ -247,4 +247,30 @@ fn a_change_before_the_first_packet_is_as_from_the_beginning() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where one parameter sets another's default, each has a bound of its own.
+#[test]
+fn a_bound_that_another_hides_is_there() {
+    let reads = |name: &str, table: Value| Spec::read(name, table).unwrap().effective(&link()).is_ok();
+    for (max_rtt, taken) in [("1us", true), ("999ns", false)] {
+        assert_eq!(reads("dualpi2", json!({ "max_rtt": max_rtt, "tupdate": "10us" })), taken, "{max_rtt}");
+    }
+}
+
+/// An average in packets says nothing in bytes, and starts afresh; other changes leave it where it is.
+#[test]
+fn an_average_stays_unless_its_unit_changes() {
+    let red =
+        |limit: &str| Spec::read("red", json!({ "limit": limit, "weight": 0.25 })).unwrap().effective(&link()).unwrap();
+    let (packets, more, bytes) = (red("60p"), red("80p"), red("60000b"));
+    for (after, stays) in [(&packets, true), (&more, true), (&bytes, false)] {
+        let mut queue = packets.build::<Pkt>(&link(), Instant::ZERO).unwrap();
+        let (mut rng, mut log) = (Rng::stream(1, "average"), Log::default());
+        (0..5).for_each(|id| queue.enqueue(Pkt::new(id, id), &mut cx(Instant::ZERO, &mut rng, &mut log)));
+        let before = gauge(&*queue, "avg");
+        queue.reconfigure(after, &link(), &mut cx(Instant::ZERO, &mut rng, &mut log)).unwrap();
+        let now = gauge(&*queue, "avg");
+        assert!(before > 1.0 && now == if stays { before } else { 0.0 }, "{before}, then {now}");
+    }
 }
