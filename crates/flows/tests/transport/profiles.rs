@@ -93,8 +93,8 @@ fn what_parameters_may_be_ends_where_it_should() {
     for (changes, taken, refused) in BOUNDS {
         let apply = |value: &str| {
             let text = changes.replace('$', value);
-            let changes: Overrides = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
-            changes.apply(Profile::rfc()).map(|_| ()).map_err(|e| e.field.rsplit('.').next().unwrap().to_owned())
+            let overrides: Overrides = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            overrides.apply(Profile::rfc()).map(|_| ()).map_err(|e| e.field.rsplit('.').next().unwrap().to_owned())
         };
         for value in *taken {
             assert_eq!(apply(value), Ok(()), "{value} in {changes}");
