@@ -1,64 +1,8 @@
-//! Errors of parameters.
+//! Checks of the parameters of disciplines.
 
+pub use aqmkit_base::param::{ParamError, in_range};
 use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Duration};
-
-/// An invalid parameter: field, value, valid values and their source.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} = {got} is not valid: {want}{}", cite(.source_text))]
-pub struct ParamError {
-    /// The field, as a path from the discipline's table: `max`, `classes[2].share`.
-    pub field: String,
-    /// Its value, as text.
-    pub got: String,
-    /// The valid values.
-    pub want: String,
-    /// The paper or RFC that requires it; empty if it is plain arithmetic.
-    pub source_text: &'static str,
-}
-
-fn cite(source: &str) -> String {
-    if source.is_empty() { String::new() } else { format!(" ({source})") }
-}
-
-impl ParamError {
-    /// An error about `field`.
-    pub fn new(field: impl Into<String>, got: impl std::fmt::Display, want: impl Into<String>) -> Self {
-        ParamError { field: field.into(), got: got.to_string(), want: want.into(), source_text: "" }
-    }
-
-    /// The same error with its source.
-    #[must_use]
-    pub fn cite(mut self, source: &'static str) -> Self {
-        self.source_text = source;
-        self
-    }
-
-    /// The same error with the field inside `parent`: `share` becomes `classes[2].share`.
-    #[must_use]
-    pub fn within(mut self, parent: &str) -> Self {
-        self.field = format!("{parent}.{}", self.field);
-        self
-    }
-}
-
-/// Refuses a value outside `low..=high`, NaN included.
-///
-/// # Errors
-/// When it is outside.
-pub fn in_range(field: &str, value: f64, low: f64, high: f64) -> Result<(), ParamError> {
-    if value >= low && value <= high {
-        return Ok(());
-    }
-    let want = if low == f64::MIN_POSITIVE {
-        format!("it must be above 0 and at most {high}")
-    } else if high.is_finite() {
-        format!("it must be from {low} to {high}")
-    } else {
-        format!("it must be at least {low}")
-    };
-    Err(ParamError::new(field, value, want))
-}
 
 /// Refuses a queue length that does not count in `unit`; gives its value.
 ///

@@ -15,6 +15,7 @@
 //! | [`rng`] | the one random generator, a stream for each named object |
 //! | [`dist`] | distributions, as inverse transforms with the same bits on every machine |
 //! | [`page`] | reference pages: a name, and the doc comment that opens a file |
+//! | [`param`] | [`ParamError`]: a parameter that cannot be used, and what would be right |
 //! | [`units`] | reading and writing quantities as `tc` does: `10mbit`, `30ms`, `1500b` |
 
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod dist;
 pub mod ecn;
 pub mod flow;
 pub mod page;
+pub mod param;
 pub mod rate;
 pub mod rng;
 pub mod size;
@@ -32,6 +34,7 @@ pub mod units;
 
 pub use ecn::Ecn;
 pub use flow::{ClassId, FlowKey, FlowKind};
+pub use param::ParamError;
 pub use rate::BitRate;
 pub use rng::Rng;
 pub use size::{Amount, Bytes};

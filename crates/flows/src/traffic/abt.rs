@@ -81,7 +81,7 @@ use aqmkit_base::{Duration, Rng};
 use serde::{Deserialize, Serialize};
 
 use super::Application;
-use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
+use super::model::{Data, Knob, Model, ParamError, Population, count, in_range, texts};
 use mix::{Mix, Tables};
 use replay::{Host, Script, Source};
 use vector::Vectors;
@@ -126,12 +126,12 @@ pub enum Order {
 
 impl Params {
     /// The connections of the file, in the order that is asked for.
-    fn read(&self, file: &str, text: &str) -> Result<Vectors, TrafficError> {
+    fn read(&self, file: &str, text: &str) -> Result<Vectors, ParamError> {
         let vectors = cvec::parse(file, text)?;
         let Some(block) = self.block else { return Ok(vectors) };
         let last = vectors.all.last().map_or(0, |v| v.start_us);
         if Duration::from_micros(last).whole(block) >= MAX_BLOCKS {
-            return Err(TrafficError::new("block", block, format!("the file must have at most {MAX_BLOCKS} blocks")));
+            return Err(ParamError::new("block", block, format!("the file must have at most {MAX_BLOCKS} blocks")));
         }
         let mut rng = Rng::stream(self.shuffle, "abt.blocks");
         Ok(vectors.in_blocks(block.as_nanos() / 1000, self.order == Order::Drawn, &mut rng))
@@ -155,17 +155,17 @@ impl Default for Params {
 impl Model for Params {
     const NAME: &'static str = "abt";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count("hosts", self.hosts)?;
         in_range("scale", self.scale, 1e-6, 1e9)?;
         if let Some(block) = self.block.filter(|&b| b < SHORTEST_BLOCK) {
-            return Err(TrafficError::new("block", block, format!("it must be at least {SHORTEST_BLOCK}")));
+            return Err(ParamError::new("block", block, format!("it must be at least {SHORTEST_BLOCK}")));
         }
         if let (Some(block), None) = (self.block, &self.vectors) {
-            return Err(TrafficError::new("block", block, "it needs a file: give one in vectors"));
+            return Err(ParamError::new("block", block, "it needs a file: give one in vectors"));
         }
         if self.interval < Duration::from_micros(1) {
-            return Err(TrafficError::new("interval", self.interval, "it must be at least 1us"));
+            return Err(ParamError::new("interval", self.interval, "it must be at least 1us"));
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Model for Params {
         Some(Knob::Stretch("scale", &mut self.scale))
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         let texts = texts(data, self.files().len())?;
         self.check()?;
         let what = match (&self.vectors, texts.first()) {

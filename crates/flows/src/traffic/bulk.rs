@@ -40,7 +40,7 @@
 use aqmkit_base::{Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::model::{Data, Model, Population, TrafficError, count_or_none, texts};
+use super::model::{Data, Model, ParamError, Population, count_or_none, texts};
 use super::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange};
 
 /// Bytes of the request that asks for the transfer.
@@ -70,15 +70,15 @@ impl Default for Params {
 impl Model for Params {
     const NAME: &'static str = "bulk";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count_or_none("flows", self.flows)?;
         if self.size == Some(Bytes::ZERO) {
-            return Err(TrafficError::new("size", "0b", "it must be at least 1b; omit it for an endless transfer"));
+            return Err(ParamError::new("size", "0b", "it must be at least 1b; omit it for an endless transfer"));
         }
         Ok(())
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         texts(data, 0)?;
         self.check()?;
         Ok(Box::new(Flows(self.clone())))

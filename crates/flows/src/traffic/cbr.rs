@@ -46,7 +46,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Application;
 use super::datagrams::{Flow, Out, Sender, payload_of};
-use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
+use super::model::{Data, Knob, Model, ParamError, Population, count, in_range, texts};
 
 /// The rate of the UDP blast: 1270 packets of 1075 bytes in a second.
 const BLAST: BitRate = BitRate::from_bps(1270 * 1075 * 8);
@@ -78,15 +78,15 @@ impl Default for Params {
 impl Model for Params {
     const NAME: &'static str = "cbr";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count("flows", self.flows)?;
         payload_of("packet", self.packet)?;
         in_range("jitter", self.jitter, 0.0, 1.0)?;
         match (self.rate, self.interval) {
-            (Some(rate), Some(_)) => Err(TrafficError::new("rate", rate, "give either rate or interval")),
-            (Some(rate), None) if rate.as_bps() == 0 => Err(TrafficError::new("rate", rate, "it must be above zero")),
+            (Some(rate), Some(_)) => Err(ParamError::new("rate", rate, "give either rate or interval")),
+            (Some(rate), None) if rate.as_bps() == 0 => Err(ParamError::new("rate", rate, "it must be above zero")),
             (None, Some(every)) if every.is_zero() => {
-                Err(TrafficError::new("interval", every, "it must be at least 1ns"))
+                Err(ParamError::new("interval", every, "it must be at least 1ns"))
             }
             _ => Ok(()),
         }
@@ -96,7 +96,7 @@ impl Model for Params {
         Some(Knob::Count("flows", &mut self.flows))
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         texts(data, 0)?;
         self.check()?;
         let gap = match self.interval {

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Ecn, Instant};
 
-use super::model::{TrafficError, UDP_HEADERS};
+use super::model::{ParamError, UDP_HEADERS};
 use super::{Action, Application, Cx, Event};
 
 /// The largest payload of a UDP datagram over IPv4.
@@ -114,11 +114,11 @@ impl<S: Sender> Application for Flow<S> {
 }
 
 /// The payload of an IP packet of this size.
-pub(crate) fn payload_of(field: &str, packet: Bytes) -> Result<u32, TrafficError> {
+pub(crate) fn payload_of(field: &str, packet: Bytes) -> Result<u32, ParamError> {
     let payload = packet.0.saturating_sub(u64::from(UDP_HEADERS));
     if (1..=MAX_PAYLOAD).contains(&payload) {
         return Ok(payload as u32);
     }
     let want = format!("it must be from {}b to {}b", UDP_HEADERS + 1, MAX_PAYLOAD + u64::from(UDP_HEADERS));
-    Err(TrafficError::new(field, packet, want))
+    Err(ParamError::new(field, packet, want))
 }

@@ -2,7 +2,7 @@
 
 use aqmkit_base::Rng;
 
-use super::model::TrafficError;
+use super::model::ParamError;
 
 /// How a draw falls between two points of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,10 +102,10 @@ impl Empirical {
     ///
     /// # Errors
     /// When a line is something else, with its number.
-    pub fn parse(file: &str, text: &str, most: f64) -> Result<Self, TrafficError> {
+    pub fn parse(file: &str, text: &str, most: f64) -> Result<Self, ParamError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l)) {
-            let error = |want: &str| TrafficError::line(file, i + 1, line, want);
+            let error = |want: &str| ParamError::line(file, i + 1, line, want);
             let fields: Vec<f64> = line.split_whitespace().map_while(|f| f.parse().ok()).collect();
             let [value, count, p] = fields[..] else {
                 return Err(error("it must have three numbers: value, count, cumulative probability"));
@@ -127,8 +127,8 @@ impl Empirical {
         }
         match points.last() {
             Some(&(p, _)) if (p - 1.0).abs() < 1e-3 => Ok(Empirical { points, between: Between::Step, tail: None }),
-            Some(&(p, _)) => Err(TrafficError::new(format!("{file} last line"), p, "the probability must end at 1")),
-            None => Err(TrafficError::new(file, "no line", "it needs at least one line")),
+            Some(&(p, _)) => Err(ParamError::new(format!("{file} last line"), p, "the probability must end at 1")),
+            None => Err(ParamError::new(file, "no line", "it needs at least one line")),
         }
     }
 

@@ -78,7 +78,7 @@ use serde::{Deserialize, Serialize};
 use super::Application;
 use super::browser::{Habits, User};
 use super::mah_tables::{FILES, MahTables};
-use super::model::{Data, Knob, Model, Population, TrafficError, count, texts};
+use super::model::{Data, Knob, Model, ParamError, Population, count, texts};
 
 /// The parameters of Mah's web users as an experiment has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,12 +108,12 @@ impl Params {
     ///
     /// # Errors
     /// When a parameter cannot be used.
-    pub fn users_with(&self, tables: &MahTables) -> Result<Users, TrafficError> {
+    pub fn users_with(&self, tables: &MahTables) -> Result<Users, ParamError> {
         self.check()?;
         let max = self.think_max.as_secs_f64();
         let Some(think) = tables.think.truncated(max) else {
             let want = format!("it must not be below the shortest think time, {} s", tables.think.quantile(0.0));
-            return Err(TrafficError::new("think_max", self.think_max, want));
+            return Err(ParamError::new("think_max", self.think_max, want));
         };
         let habits = Habits {
             tables: MahTables { think, ..tables.clone() },
@@ -128,13 +128,13 @@ impl Params {
 impl Model for Params {
     const NAME: &'static str = "http-mah";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count("users", self.users)?;
         if !(1..=64).contains(&self.parallel) {
-            return Err(TrafficError::new("parallel", self.parallel, "it must be from 1 to 64"));
+            return Err(ParamError::new("parallel", self.parallel, "it must be from 1 to 64"));
         }
         if self.think_max < Duration::from_secs(2) {
-            return Err(TrafficError::new("think_max", self.think_max, "it must be at least 2s"));
+            return Err(ParamError::new("think_max", self.think_max, "it must be at least 2s"));
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl Model for Params {
         Some(Knob::Count("users", &mut self.users))
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         let texts = texts(data, self.files().len())?;
         let tables = if self.data.is_some() { MahTables::parse(&texts)? } else { MahTables::default() };
         Ok(Box::new(self.users_with(&tables)?))

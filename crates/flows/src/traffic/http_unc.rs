@@ -75,7 +75,7 @@ use serde::{Deserialize, Serialize};
 use super::Application;
 use super::browser::{Habits, User};
 use super::mah_tables::MahTables;
-use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
+use super::model::{Data, Knob, Model, ParamError, Population, count, in_range, texts};
 
 /// The parameters of the web users as an experiment has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,14 +100,14 @@ impl Default for Params {
 impl Model for Params {
     const NAME: &'static str = "http-unc";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count("users", self.users)?;
         in_range("persistent", self.persistent, 0.0, 1.0)?;
         if !(1..=64).contains(&self.parallel) {
-            return Err(TrafficError::new("parallel", self.parallel, "it must be from 1 to 64"));
+            return Err(ParamError::new("parallel", self.parallel, "it must be from 1 to 64"));
         }
         if self.think_max < Duration::from_secs(2) {
-            return Err(TrafficError::new("think_max", self.think_max, "it must be at least 2s"));
+            return Err(ParamError::new("think_max", self.think_max, "it must be at least 2s"));
         }
         Ok(())
     }
@@ -116,12 +116,12 @@ impl Model for Params {
         Some(Knob::Count("users", &mut self.users))
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         texts(data, 0)?;
         self.check()?;
         let mah = MahTables::default();
         let Some(think) = mah.think.truncated(self.think_max.as_secs_f64()) else {
-            return Err(TrafficError::new("think_max", self.think_max, "it must be at least 2s"));
+            return Err(ParamError::new("think_max", self.think_max, "it must be at least 2s"));
         };
         let habits = Habits {
             tables: MahTables { think, reply: responses(), ..mah },

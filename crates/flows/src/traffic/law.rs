@@ -3,7 +3,7 @@
 use aqmkit_base::{Rng, dist};
 use serde::{Deserialize, Serialize};
 
-use super::model::{TrafficError, in_range};
+use super::model::{ParamError, in_range};
 
 /// A family of distributions with a given mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Law {
 }
 
 /// Refuses the tail exponents with which a Pareto distribution has no mean, and such as are no tail any more.
-pub(crate) fn check_shape(field: &str, shape: f64) -> Result<(), TrafficError> {
+pub(crate) fn check_shape(field: &str, shape: f64) -> Result<(), ParamError> {
     in_range(field, shape, 1.01, 100.0)
 }
 

@@ -1,7 +1,7 @@
 //! Mah's measurements of web traffic (1995), as quantiles and counts.
 
 use super::empirical::Empirical;
-use super::model::TrafficError;
+use super::model::ParamError;
 
 /// The five distributions of the model.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,10 +30,10 @@ impl MahTables {
     ///
     /// # Errors
     /// When a text is missing or is not a table, with the file and the line.
-    pub fn parse(texts: &[&str]) -> Result<Self, TrafficError> {
+    pub fn parse(texts: &[&str]) -> Result<Self, ParamError> {
         let table = |i: usize| {
             let text =
-                texts.get(i).ok_or_else(|| TrafficError::new("data", FILES[i], "the file must be loaded first"))?;
+                texts.get(i).ok_or_else(|| ParamError::new("data", FILES[i], "the file must be loaded first"))?;
             Empirical::parse(FILES[i], text, MOST[i])
         };
         Ok(MahTables { request: table(0)?, reply: table(1)?, files: table(2)?, stay: table(3)?, think: table(4)? })

@@ -30,7 +30,7 @@ pub mod short_flows;
 pub mod videoconf;
 pub mod web;
 
-pub use model::{Data, Format, Model, Population, TrafficError};
+pub use model::{Data, Format, Model, ParamError, Population};
 
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
 

@@ -3,52 +3,12 @@
 use std::sync::Arc;
 
 use aqmkit_base::Rng;
+pub use aqmkit_base::param::{ParamError, in_range};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Application;
 use super::recording::Recording;
-
-/// A parameter or a data file that cannot be used: which, what it was, what is wanted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} = {got} is not valid: {want}")]
-pub struct TrafficError {
-    /// The field, as a path from the model's table (`points[2]`), or a data file and its line.
-    pub field: String,
-    /// Its value, as text.
-    pub got: String,
-    /// What would be right.
-    pub want: String,
-}
-
-impl TrafficError {
-    /// An error about `field`.
-    pub fn new(field: impl Into<String>, got: impl std::fmt::Display, want: impl Into<String>) -> Self {
-        TrafficError { field: field.into(), got: got.to_string(), want: want.into() }
-    }
-
-    /// An error about line `line` (from 1) of a data file.
-    pub(crate) fn line(file: &str, line: usize, got: &str, want: impl Into<String>) -> Self {
-        let short: String = got.chars().take(60).collect();
-        TrafficError::new(format!("{file} line {line}"), format!("{short:?}"), want)
-    }
-}
-
-/// Refuses a value outside `low..=high`, NaN included.
-///
-/// # Errors
-/// When it is outside.
-pub fn in_range(field: &str, value: f64, low: f64, high: f64) -> Result<(), TrafficError> {
-    if value >= low && value <= high {
-        return Ok(());
-    }
-    let want = if high.is_finite() {
-        format!("it must be from {low} to {high}")
-    } else {
-        format!("it must be at least {low}")
-    };
-    Err(TrafficError::new(field, value, want))
-}
 
 /// The most applications that one model makes.
 pub const MAX_INSTANCES: usize = 1_000_000;
@@ -57,18 +17,18 @@ pub const MAX_INSTANCES: usize = 1_000_000;
 ///
 /// # Errors
 /// When it is either.
-pub(crate) fn count(field: &str, n: usize) -> Result<(), TrafficError> {
+pub(crate) fn count(field: &str, n: usize) -> Result<(), ParamError> {
     if (1..=MAX_INSTANCES).contains(&n) {
         return Ok(());
     }
-    Err(TrafficError::new(field, n, format!("it must be from 1 to {MAX_INSTANCES}")))
+    Err(ParamError::new(field, n, format!("it must be from 1 to {MAX_INSTANCES}")))
 }
 
 /// Refuses more than [`MAX_INSTANCES`]; none is a traffic that keeps silent, as a sweep over mixes wants it.
 ///
 /// # Errors
 /// When there are more.
-pub(crate) fn count_or_none(field: &str, n: usize) -> Result<(), TrafficError> {
+pub(crate) fn count_or_none(field: &str, n: usize) -> Result<(), ParamError> {
     if n == 0 { Ok(()) } else { count(field, n) }
 }
 
@@ -141,7 +101,7 @@ pub trait Model: Clone + std::fmt::Debug + PartialEq + Default + Serialize + Des
     ///
     /// # Errors
     /// When one cannot.
-    fn check(&self) -> Result<(), TrafficError>;
+    fn check(&self) -> Result<(), ParamError>;
 
     /// What its data files hold.
     const FORMAT: Format = Format::Text;
@@ -161,7 +121,7 @@ pub trait Model: Clone + std::fmt::Debug + PartialEq + Default + Serialize + Des
     ///
     /// # Errors
     /// When a parameter cannot be used, or a file is missing or is not what it should be.
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError>;
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError>;
 }
 
 /// A model that is ready to make its applications. What they share (tables, traces) stands here once.
@@ -219,12 +179,12 @@ impl From<&str> for Data {
 }
 
 /// The texts of the data files, as many as were asked for.
-pub(crate) fn texts(data: &[Data], wanted: usize) -> Result<Vec<&str>, TrafficError> {
+pub(crate) fn texts(data: &[Data], wanted: usize) -> Result<Vec<&str>, ParamError> {
     let texts: Vec<&str> = data.iter().filter_map(Data::text).collect();
     if texts.len() == wanted && data.len() == wanted {
         return Ok(texts);
     }
-    Err(TrafficError::new("data files", data.len(), format!("{wanted} must be loaded first")))
+    Err(ParamError::new("data files", data.len(), format!("{wanted} must be loaded first")))
 }
 
 /// Bytes of IPv4 and UDP header that the host adds to a datagram.

@@ -96,7 +96,7 @@ use serde::{Deserialize, Serialize};
 use self::movie::{Kind, MAX_FRAME, Movie, Style};
 use self::playback::Playback;
 use super::datagrams::{MAX_PAYLOAD, Received};
-use super::model::{Data, Model, Population, TrafficError, count, in_range, texts};
+use super::model::{Data, Model, ParamError, Population, count, in_range, texts};
 use super::{Action, Application, Cx, Event};
 
 /// The parameters of MPEG streams as a user writes them.
@@ -160,7 +160,7 @@ impl Params {
     ///
     /// # Errors
     /// When a parameter or the trace cannot be used.
-    pub fn movie(&self, trace: Option<&str>) -> Result<Movie, TrafficError> {
+    pub fn movie(&self, trace: Option<&str>) -> Result<Movie, ParamError> {
         self.check()?;
         let pattern = movie::pattern(&self.pattern)?;
         let frames = match (trace, &self.frames) {
@@ -186,7 +186,7 @@ impl Params {
 impl Model for Params {
     const NAME: &'static str = "mpeg";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count("flows", self.flows)?;
         in_range("fps", self.fps, 0.1, 1000.0)?;
         movie::pattern(&self.pattern)?;
@@ -195,7 +195,7 @@ impl Model for Params {
         }
         if !(64..=MAX_PAYLOAD).contains(&self.fragment.0) {
             let want = format!("it must be from 64b to {MAX_PAYLOAD}b");
-            return Err(TrafficError::new("fragment", self.fragment, want));
+            return Err(ParamError::new("fragment", self.fragment, want));
         }
         in_range("length in frames", self.length.as_secs_f64() * self.fps, 1.0, 1e8)
     }
@@ -204,7 +204,7 @@ impl Model for Params {
         self.frames.iter().cloned().collect()
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         let texts = texts(data, self.files().len())?;
         let movie = Arc::new(self.movie(texts.first().copied())?);
         Ok(Box::new(Streams { params: self.clone(), fragment: self.fragment.0 as u32, movie }))

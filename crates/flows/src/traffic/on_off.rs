@@ -54,7 +54,7 @@ use serde::{Deserialize, Serialize};
 use super::Application;
 use super::datagrams::{Flow, Out, Sender, payload_of};
 use super::law::{Law, check_shape};
-use super::model::{Data, Knob, Model, Population, TrafficError, count, texts};
+use super::model::{Data, Knob, Model, ParamError, Population, count, texts};
 
 /// The parameters of on-off sources as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,15 +93,15 @@ impl Default for Params {
 impl Model for Params {
     const NAME: &'static str = "on-off";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count("flows", self.flows)?;
         payload_of("packet", self.packet)?;
         check_shape("shape", self.shape)?;
         if self.rate.as_bps() == 0 {
-            return Err(TrafficError::new("rate", self.rate, "it must be above zero"));
+            return Err(ParamError::new("rate", self.rate, "it must be above zero"));
         }
         if self.on.is_zero() {
-            return Err(TrafficError::new("on", self.on, "it must be above zero"));
+            return Err(ParamError::new("on", self.on, "it must be above zero"));
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Model for Params {
         Some(Knob::Count("flows", &mut self.flows))
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         texts(data, 0)?;
         self.check()?;
         let payload = payload_of("packet", self.packet)?;

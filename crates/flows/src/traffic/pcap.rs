@@ -64,7 +64,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Application;
 use super::datagrams::{Flow, Out, Sender};
-use super::model::{Data, Format, Knob, Model, Population, TrafficError, UDP_HEADERS, count, in_range};
+use super::model::{Data, Format, Knob, Model, ParamError, Population, UDP_HEADERS, count, in_range};
 use super::recording::{Ends, Packet, Recording};
 
 /// The parameters of a capture that is sent again, as a user writes them.
@@ -92,27 +92,27 @@ impl Default for Params {
 }
 
 impl Params {
-    fn filter(&self) -> Result<Filter, TrafficError> {
+    fn filter(&self) -> Result<Filter, ParamError> {
         let prefix = |field, text: &Option<String>| text.as_deref().map(|text| prefix(field, text)).transpose();
         Ok(Filter { from: prefix("from", &self.from)?, to: prefix("to", &self.to)? })
     }
 
-    fn nothing_taken(&self, recording: &Recording) -> TrafficError {
+    fn nothing_taken(&self, recording: &Recording) -> ParamError {
         if recording.flows() == 0 {
-            return TrafficError::new("file", format!("{:?}", self.file), "the capture must hold IP packets");
+            return ParamError::new("file", format!("{:?}", self.file), "the capture must hold IP packets");
         }
         let (field, got) = if self.from.is_some() { ("from", &self.from) } else { ("to", &self.to) };
         let Ends { source, destination } = recording.ends(0);
         let want = format!("no packet of the capture matches; its first goes from {source} to {destination}");
-        TrafficError::new(field, format!("{:?}", got.as_deref().unwrap_or_default()), want)
+        ParamError::new(field, format!("{:?}", got.as_deref().unwrap_or_default()), want)
     }
 }
 
 /// Reads addresses: a prefix, or one address.
-fn prefix(field: &str, text: &str) -> Result<IpNet, TrafficError> {
+fn prefix(field: &str, text: &str) -> Result<IpNet, ParamError> {
     let one = || text.parse::<IpAddr>().ok().map(IpNet::from);
     let want = r#"it must be addresses such as "10.0.0.0/8", "2001:db8::/32" or "10.0.0.1""#;
-    text.parse().ok().or_else(one).ok_or_else(|| TrafficError::new(field, format!("{text:?}"), want))
+    text.parse().ok().or_else(one).ok_or_else(|| ParamError::new(field, format!("{text:?}"), want))
 }
 
 /// Which packets are taken.
@@ -132,9 +132,9 @@ impl Model for Params {
     const NAME: &'static str = "pcap";
     const FORMAT: Format = Format::Capture;
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         if self.file.is_empty() {
-            return Err(TrafficError::new("file", "\"\"", "give a capture: file = \"a.pcap\""));
+            return Err(ParamError::new("file", "\"\"", "give a capture: file = \"a.pcap\""));
         }
         in_range("speed", self.speed, 1e-6, 1e6)?;
         self.filter().map(|_| ())
@@ -148,10 +148,10 @@ impl Model for Params {
         Some(Knob::Speed("speed", &mut self.speed))
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         self.check()?;
         let [Data::Capture(recording)] = data else {
-            return Err(TrafficError::new("data files", data.len(), "one capture must be loaded first"));
+            return Err(ParamError::new("data files", data.len(), "one capture must be loaded first"));
         };
         let filter = self.filter()?;
         let flows: Vec<u32> = (0..recording.flows()).filter(|&f| filter.takes(recording.ends(f))).collect();
@@ -161,7 +161,7 @@ impl Model for Params {
         count("five-tuples of the capture", flows.len())?;
         let period = recording.period().filter(|_| self.r#loop);
         if self.r#loop && period.is_none() {
-            return Err(TrafficError::new("loop", true, "a capture that repeats needs packets at two different times"));
+            return Err(ParamError::new("loop", true, "a capture that repeats needs packets at two different times"));
         }
         let (packets, bytes) = flows
             .iter()

@@ -50,7 +50,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Application;
 use super::datagrams::{Flow, Out, Sender, payload_of};
-use super::model::{Data, Model, Population, TrafficError, texts};
+use super::model::{Data, Model, ParamError, Population, texts};
 
 /// A time since the start of the traffic, and the rate then.
 pub type Point = (Duration, BitRate);
@@ -76,14 +76,14 @@ impl Default for Params {
 impl Model for Params {
     const NAME: &'static str = "ramp";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         payload_of("packet", self.packet)?;
         if self.points.is_empty() {
-            return Err(TrafficError::new("points", "[]", r#"it needs at least one ["90s", "0bit"]"#));
+            return Err(ParamError::new("points", "[]", r#"it needs at least one ["90s", "0bit"]"#));
         }
         let back = self.points.windows(2).position(|w| w[1].0 < w[0].0);
         match back {
-            Some(i) => Err(TrafficError::new(
+            Some(i) => Err(ParamError::new(
                 format!("points[{}]", i + 1),
                 self.points[i + 1].0,
                 format!("it must not be before the previous point, {}", self.points[i].0),
@@ -92,7 +92,7 @@ impl Model for Params {
         }
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         texts(data, 0)?;
         self.check()?;
         Ok(Box::new(One { payload: payload_of("packet", self.packet)?, line: Line::new(&self.points) }))

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::model::{Data, Format, Knob, Model, Population, TrafficError};
+use super::model::{Data, Format, Knob, Model, ParamError, Population};
 pub use aqmkit_base::page::Entry;
 
 macro_rules! registry {
@@ -54,7 +54,7 @@ macro_rules! registry {
             ///
             /// # Errors
             /// When one cannot.
-            pub fn check(&self) -> Result<(), TrafficError> {
+            pub fn check(&self) -> Result<(), ParamError> {
                 match self { $(Spec::$variant(p) => p.check(),)* }
             }
 
@@ -79,7 +79,7 @@ macro_rules! registry {
             ///
             /// # Errors
             /// When a parameter or what a file holds cannot be used.
-            pub fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+            pub fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
                 match self { $(Spec::$variant(p) => p.prepare(data),)* }
             }
         }

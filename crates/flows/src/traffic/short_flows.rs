@@ -54,7 +54,7 @@ use aqmkit_base::{Bytes, Duration, Rng, dist};
 use serde::{Deserialize, Serialize};
 
 use super::downloads::Downloads;
-use super::model::{Data, Knob, Model, Population, TrafficError, count_or_none, in_range, texts};
+use super::model::{Data, Knob, Model, ParamError, Population, count_or_none, in_range, texts};
 use super::{Action, Application, Cx, Event, Exchange};
 
 /// Bytes of the request that asks for a download.
@@ -88,19 +88,19 @@ impl Default for Params {
 impl Model for Params {
     const NAME: &'static str = "short-flows";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count_or_none("sources", self.sources)?;
         if self.interval < Duration::from_micros(1) {
-            return Err(TrafficError::new("interval", self.interval, "it must be at least 1us"));
+            return Err(ParamError::new("interval", self.interval, "it must be at least 1us"));
         }
         in_range("shape", self.shape, 0.1, 100.0)?;
         if !(1..=LARGEST.0).contains(&self.size_min.0) {
-            return Err(TrafficError::new("size_min", self.size_min, format!("it must be from 1b to {LARGEST}")));
+            return Err(ParamError::new("size_min", self.size_min, format!("it must be from 1b to {LARGEST}")));
         }
         match self.size_max {
             Some(max) if max <= self.size_min || max > LARGEST => {
                 let want = format!("it must be above size_min = {}, and not above {LARGEST}", self.size_min);
-                Err(TrafficError::new("size_max", max, want))
+                Err(ParamError::new("size_max", max, want))
             }
             _ => Ok(()),
         }
@@ -110,7 +110,7 @@ impl Model for Params {
         Some(Knob::Count("sources", &mut self.sources))
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         texts(data, 0)?;
         self.check()?;
         Ok(Box::new(Sources { sources: self.sources, law: self.law() }))

@@ -60,7 +60,7 @@ use serde::{Deserialize, Serialize};
 use super::Application;
 use super::datagrams::{Flow, MAX_PAYLOAD, Out, Sender};
 use super::empirical::skipped;
-use super::model::{Data, Model, Population, TrafficError, UDP_HEADERS, count, texts};
+use super::model::{Data, Model, ParamError, Population, UDP_HEADERS, count, texts};
 
 /// The parameters of video conferences as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,14 +85,14 @@ impl Default for Params {
 impl Model for Params {
     const NAME: &'static str = "videoconf";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count("flows", self.flows)?;
         match self.frame {
             Some(frame) if !(LEAST_FRAME..=LARGEST_FRAME).contains(&frame.0) => {
                 let want = format!(
                     "it must be from {LEAST_FRAME} to {LARGEST_FRAME} bytes, which keeps the number of packets"
                 );
-                Err(TrafficError::new("frame", frame, want))
+                Err(ParamError::new("frame", frame, want))
             }
             _ => Ok(()),
         }
@@ -102,7 +102,7 @@ impl Model for Params {
         self.trace.iter().cloned().collect()
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         self.check()?;
         let texts = texts(data, self.files().len())?;
         let trace = match (&self.trace, texts.first()) {
@@ -170,11 +170,11 @@ impl Trace {
     ///
     /// # Errors
     /// When a line is something else, with its number, or all packets are at one time.
-    pub fn parse(file: &str, text: &str) -> Result<Self, TrafficError> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, ParamError> {
         let mut packets: Vec<Packet> = Vec::new();
         let mut first = None;
         for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l)) {
-            let error = |want: String| TrafficError::line(file, i + 1, line, want);
+            let error = |want: String| ParamError::line(file, i + 1, line, want);
             let fields: Vec<&str> = line.split_whitespace().collect();
             let [at, len] = fields[..] else { return Err(error("it must be two numbers: seconds, bytes".into())) };
             let at = at.parse::<f64>().ok().filter(|t| (0.0..1e9).contains(t));
@@ -189,11 +189,7 @@ impl Trace {
         }
         let span = packets.last().map_or(Duration::ZERO, |p| p.at);
         if span.is_zero() {
-            return Err(TrafficError::new(
-                file,
-                format!("{} packets", packets.len()),
-                "it needs two at different times",
-            ));
+            return Err(ParamError::new(file, format!("{} packets", packets.len()), "it needs two at different times"));
         }
         let length = span + span / (packets.len() as u64 - 1);
         Ok(Trace { packets, length })

@@ -72,7 +72,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Application;
 use super::law::{Law, check_shape};
-use super::model::{Data, Knob, Model, Population, TrafficError, count, in_range, texts};
+use super::model::{Data, Knob, Model, ParamError, Population, count, in_range, texts};
 use session::Session;
 
 /// Where the time between pages begins.
@@ -146,19 +146,19 @@ const MAX_OBJECTS: f64 = 10_000.0;
 impl Model for Params {
     const NAME: &'static str = "web";
 
-    fn check(&self) -> Result<(), TrafficError> {
+    fn check(&self) -> Result<(), ParamError> {
         count("sessions", self.sessions)?;
         if self.pages == 0 {
-            return Err(TrafficError::new("pages", 0, "it must be at least 1"));
+            return Err(ParamError::new("pages", 0, "it must be at least 1"));
         }
         in_range("objects", self.objects, 1e-3, MAX_OBJECTS)?;
         in_range("size", self.size, 1e-3, 1e9)?;
         check_shape("shape", self.shape)?;
         if !(1..=65_535).contains(&self.packet.0) {
-            return Err(TrafficError::new("packet", self.packet, "it must be from 1b to 65535b"));
+            return Err(ParamError::new("packet", self.packet, "it must be from 1b to 65535b"));
         }
         if self.interpage.is_zero() {
-            return Err(TrafficError::new("interpage", self.interpage, "it must be above zero"));
+            return Err(ParamError::new("interpage", self.interpage, "it must be above zero"));
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Model for Params {
         Some(Knob::Count("sessions", &mut self.sessions))
     }
 
-    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, TrafficError> {
+    fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         texts(data, 0)?;
         self.check()?;
         Ok(Box::new(Sessions(Arc::new(self.clone()))))

@@ -21,8 +21,6 @@ pub mod segment;
 pub mod tcp;
 
 pub use congestion::{CongestionControl, Kind};
-pub use profile::{
-    DelayedAck, EcnFeedback, EcnPackets, LossDetection, Overrides, Profile, ProfileError, RateReduction, Timer,
-};
+pub use profile::{DelayedAck, EcnFeedback, EcnPackets, LossDetection, Overrides, Profile, RateReduction, Timer};
 pub use segment::{EcnCounters, Flags, Options, Segment};
 pub use tcp::{Event, Output, Tcp, TcpStats};

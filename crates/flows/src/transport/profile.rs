@@ -3,7 +3,7 @@
 //! A complete [`Profile`] is a named one ([`Profile::named`], [`NAMES`]) with [`Overrides`] of single
 //! fields. Any number of endpoints can share a profile.
 
-use aqmkit_base::{Bytes, Duration};
+use aqmkit_base::{Bytes, Duration, ParamError};
 use serde::{Deserialize, Serialize};
 
 use super::congestion::{self, Kind};
@@ -154,7 +154,7 @@ macro_rules! profile {
             ///
             /// # Errors
             /// If the result is invalid ([`Profile::check`]).
-            pub fn apply(&self, mut profile: Profile) -> Result<Profile, ProfileError> {
+            pub fn apply(&self, mut profile: Profile) -> Result<Profile, ParamError> {
                 // Explicit ECN fields override those that the control sets.
                 if let Some(needs) = self.congestion.and_then(Kind::needs_ecn) {
                     profile.ecn = true;
@@ -292,18 +292,6 @@ profile! {
     syn_ack: Vec<Duration>,
 }
 
-/// An invalid profile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} is {got}, but {must}")]
-pub struct ProfileError {
-    /// The field.
-    pub field: &'static str,
-    /// Its value.
-    pub got: String,
-    /// What it must be.
-    pub must: &'static str,
-}
-
 /// The names of the profiles that [`Profile::named`] knows.
 pub const NAMES: [&str; 7] = ["bsd44", "freebsd22", "freebsd45", "linux-3.18", "linux-6", "rfc", "ns2"];
 
@@ -327,8 +315,8 @@ impl Profile {
     ///
     /// # Errors
     /// Names the first invalid field.
-    pub fn check(&self) -> Result<(), ProfileError> {
-        let err = |field, got: String, must| Err(ProfileError { field, got, must });
+    pub fn check(&self) -> Result<(), ParamError> {
+        let err = |field: &str, got: String, want: &str| Err(ParamError::new(field, got, want));
         let short = Bytes(u64::from(u32::MAX));
         if self.mss == Bytes::ZERO || self.mss > Bytes(65_535) {
             return err("mss", self.mss.to_string(), "it must be from 1 to 65535 bytes");
@@ -400,16 +388,6 @@ impl Profile {
     }
 }
 
-/// An error unless a parameter lies where it must.
-pub(super) fn range(
-    ok: bool,
-    field: &'static str,
-    got: &impl ToString,
-    must: &'static str,
-) -> Result<(), ProfileError> {
-    if ok { Ok(()) } else { Err(ProfileError { field, got: got.to_string(), must }) }
-}
-
 fn seconds(waits: &[u64]) -> Vec<Duration> {
     waits.iter().map(|&s| Duration::from_secs(s)).collect()
 }
@@ -454,6 +432,6 @@ mod tests {
     fn nonsense_is_refused_by_name() {
         let overrides = Overrides { min_rto: Some(Duration::from_secs(100)), ..Overrides::default() };
         let error = overrides.apply(Profile::rfc()).unwrap_err();
-        assert_eq!(error.to_string(), "min_rto is 100s, but it must be above zero and at most max_rto");
+        assert_eq!(error.to_string(), "min_rto = 100s is not valid: it must be above zero and at most max_rto");
     }
 }

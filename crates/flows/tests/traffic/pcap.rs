@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use aqmkit_base::{Duration, Ecn};
 use aqmkit_flows::traffic::recording::{Ends, Recorder};
-use aqmkit_flows::traffic::{Data, Population, TrafficError};
+use aqmkit_flows::traffic::{Data, ParamError, Population};
 
 use crate::harness::{Host, spec};
 
@@ -32,7 +32,7 @@ fn data(lines: &[Line]) -> Vec<Data> {
     vec![Data::Capture(Arc::new(recorder.finish()))]
 }
 
-fn prepare(json: &str, lines: &[Line]) -> Result<Box<dyn Population>, TrafficError> {
+fn prepare(json: &str, lines: &[Line]) -> Result<Box<dyn Population>, ParamError> {
     spec("pcap", json).prepare(&data(lines))
 }
 

@@ -114,10 +114,8 @@ impl From<LiveError> for Failure {
     fn from(error: LiveError) -> Self {
         match error {
             LiveError::Parameter { direction, error } => {
-                let cite =
-                    if error.source_text.is_empty() { String::new() } else { format!(" ({})", error.source_text) };
                 let problem = Problem::new(format!("{direction}: {} cannot be {}", error.field, error.got));
-                Failure::Problem(problem.right(format!("{}{cite}", error.want)))
+                Failure::Problem(problem.right(error.right()))
             }
             LiveError::Lacks { .. } | LiveError::System { .. } => Failure::Environment(error.to_string()),
         }

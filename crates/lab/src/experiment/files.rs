@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aqmkit_flows::traffic::model::{Data, Format, Population, TrafficError};
+use aqmkit_flows::traffic::model::{Data, Format, ParamError, Population};
 use aqmkit_flows::traffic::registry::Spec;
 
 use super::catalogue::embedded;
@@ -85,7 +85,7 @@ impl Files {
     }
 
     /// The model that these parameters make, once for all combinations.
-    pub(super) fn population(&self, spec: &Spec, data: &[Data]) -> Result<Arc<dyn Population>, TrafficError> {
+    pub(super) fn population(&self, spec: &Spec, data: &[Data]) -> Result<Arc<dyn Population>, ParamError> {
         if let Some((_, made)) = self.populations.borrow().iter().find(|(s, _)| s == spec) {
             return Ok(Arc::clone(made));
         }

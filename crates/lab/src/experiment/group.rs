@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Rng};
-use aqmkit_flows::traffic::model::{Data, Population, TrafficError};
+use aqmkit_flows::traffic::model::{Data, ParamError, Population};
 use aqmkit_flows::traffic::registry::{ALL, Spec, find};
 use serde::{Serialize, Serializer};
 
@@ -84,7 +84,7 @@ impl fmt::Debug for Group {
 impl Group {
     /// The same traffic with another amount of what its load is proportional to; nothing where it cannot be so much or so
     /// little. Says which amount it became.
-    pub(super) fn with_amount(&self, amount: f64) -> Result<Option<(Group, f64)>, TrafficError> {
+    pub(super) fn with_amount(&self, amount: f64) -> Result<Option<(Group, f64)>, ParamError> {
         let mut spec = self.spec.clone();
         let Some(mut knob) = spec.knob() else { return Ok(None) };
         if !knob.set_amount(amount) {
@@ -216,10 +216,10 @@ impl Source<'_> {
         Ok(Model { spec, population, files, data: data.into() })
     }
 
-    fn refused(&self, error: &TrafficError) -> Problem {
+    fn refused(&self, error: &ParamError) -> Problem {
         let at = Path::parse(&error.field).map_or(self.node, |path| self.node.nearest(&path));
         Problem::new(format!("{} of {} cannot be {}", error.field, self.keys.kind, error.got))
-            .right(error.want.clone())
+            .right(error.right())
             .at(&at.at)
     }
 

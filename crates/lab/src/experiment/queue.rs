@@ -80,8 +80,5 @@ fn read_params(name: &str, table: &Node) -> Result<Spec, Problem> {
 fn refused(name: &str, table: &Node, node: &Node, error: &ParamError) -> Problem {
     let found = Path::parse(&error.field).map(|path| table.nearest(&path));
     let at = found.filter(|n| !std::ptr::eq(*n, table)).map_or(&node.at, |n| &n.at);
-    let cite = if error.source_text.is_empty() { String::new() } else { format!(" ({})", error.source_text) };
-    Problem::new(format!("{} of {name} cannot be {}", error.field, error.got))
-        .right(format!("{}{cite}", error.want))
-        .at(at)
+    Problem::new(format!("{} of {name} cannot be {}", error.field, error.got)).right(error.right()).at(at)
 }

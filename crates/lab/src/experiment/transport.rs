@@ -34,8 +34,8 @@ pub(super) fn read_profile(base: Option<&Node>, changes: Option<&Node>) -> Resul
     let keys = Keys { noun: "a field of a transport profile", also: &["profile"] };
     let overrides: Overrides = read(&table.without(&["profile"]), keys)?;
     overrides.apply(profile).map_err(|e| {
-        let field = table.get(e.field).unwrap_or(&table);
-        Problem::new(format!("{} of the transport cannot be {}", e.field, e.got)).right(e.must).at(&field.at)
+        let field = table.get(&e.field).unwrap_or(&table);
+        Problem::new(format!("{} of the transport cannot be {}", e.field, e.got)).right(e.right()).at(&field.at)
     })
 }
 

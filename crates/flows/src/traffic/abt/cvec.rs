@@ -1,7 +1,7 @@
 //! Reading tmix connection vectors, in the original and in the alternative form.
 
 use super::super::empirical::skipped;
-use super::super::model::TrafficError;
+use super::super::model::ParamError;
 use super::vector::{After, Side, Step, Vectors};
 
 /// The largest data unit: a tebibyte.
@@ -13,7 +13,7 @@ const MAX_WAIT: u64 = 100 * 366 * 86_400 * 1_000_000;
 ///
 /// # Errors
 /// The first line that is not what it should be, with its number.
-pub(super) fn parse(file: &str, text: &str) -> Result<Vectors, TrafficError> {
+pub(super) fn parse(file: &str, text: &str) -> Result<Vectors, ParamError> {
     let mut reader = Reader { file, vectors: Vectors::default(), open: None };
     for (i, line) in text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or("");
@@ -23,11 +23,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Vectors, TrafficError> {
     }
     reader.close()?;
     if reader.vectors.all.is_empty() {
-        return Err(TrafficError::new(
-            file,
-            "no connection",
-            "it needs at least one, beginning with SEQ, CONC, S or C",
-        ));
+        return Err(ParamError::new(file, "no connection", "it needs at least one, beginning with SEQ, CONC, S or C"));
     }
     reader.vectors.sort();
     Ok(reader.vectors)
@@ -61,9 +57,9 @@ struct Reader<'a> {
 type Wanted = String;
 
 impl Reader<'_> {
-    fn line(&mut self, number: usize, line: &str, content: &str) -> Result<(), TrafficError> {
+    fn line(&mut self, number: usize, line: &str, content: &str) -> Result<(), ParamError> {
         let file = self.file;
-        let error = |want| TrafficError::line(file, number, line, want);
+        let error = |want| ParamError::line(file, number, line, want);
         let mut words = content.split_whitespace();
         let word = words.next().unwrap_or("");
         let rest: Vec<&str> = words.collect();
@@ -79,9 +75,9 @@ impl Reader<'_> {
     }
 
     /// Ends the connection that is being read.
-    fn close(&mut self) -> Result<(), TrafficError> {
+    fn close(&mut self) -> Result<(), ParamError> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        let error = |want: String| TrafficError::line(self.file, open.line, &open.text, want);
+        let error = |want: String| ParamError::line(self.file, open.line, &open.text, want);
         let mut steps = open.steps.clone();
         open.finish(&mut steps);
         let units = |side| steps.iter().filter(|s| s.from == side && s.bytes > 0).count() as u64;

@@ -3,7 +3,7 @@
 use aqmkit_base::{Rng, dist};
 
 use super::super::empirical::skipped;
-use super::super::model::TrafficError;
+use super::super::model::ParamError;
 
 /// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,14 +65,14 @@ impl Movie {
     ///
     /// # Errors
     /// When there is no I frame, or a reference is more than [`MAX_GAP`] frames away.
-    pub fn new(frames: &[(Kind, u32)], closed: bool) -> Result<Self, TrafficError> {
+    pub fn new(frames: &[(Kind, u32)], closed: bool) -> Result<Self, ParamError> {
         let len = frames.len();
         if !frames.iter().any(|f| f.0 == Kind::I) {
-            return Err(TrafficError::new("frames", format!("{len} frames"), "at least one must be an I frame"));
+            return Err(ParamError::new("frames", format!("{len} frames"), "at least one must be an I frame"));
         }
         let missing = |i: usize| {
             let want = format!("an I or P frame must be at most {MAX_GAP} frames away");
-            TrafficError::new(format!("frame {}", i + 1), format!("{:?}", frames[i].0), want)
+            ParamError::new(format!("frame {}", i + 1), format!("{:?}", frames[i].0), want)
         };
         let reference = |i: usize| frames[i % len].0 != Kind::B;
         let near = || 1..=MAX_GAP.min(len);
@@ -136,10 +136,10 @@ impl Movie {
 ///
 /// # Errors
 /// When a letter is none of I, P and B, or the first is not I.
-pub fn pattern(text: &str) -> Result<Vec<Kind>, TrafficError> {
+pub fn pattern(text: &str) -> Result<Vec<Kind>, ParamError> {
     let want = r#"it must be letters I, P and B that begin with I, such as "IBBPBB""#;
     let kinds: Option<Vec<Kind>> = text.chars().map(|c| Kind::of(c.encode_utf8(&mut [0; 4]))).collect();
-    kinds.filter(|k| k.first() == Some(&Kind::I)).ok_or_else(|| TrafficError::new("pattern", format!("{text:?}"), want))
+    kinds.filter(|k| k.first() == Some(&Kind::I)).ok_or_else(|| ParamError::new("pattern", format!("{text:?}"), want))
 }
 
 /// A line of a trace.
@@ -155,14 +155,14 @@ struct Line {
 ///
 /// # Errors
 /// When a line is something else, with its number, or the sizes cannot be told from other columns.
-pub fn parse(file: &str, text: &str, pattern: &[Kind]) -> Result<Vec<(Kind, u32)>, TrafficError> {
+pub fn parse(file: &str, text: &str, pattern: &[Kind]) -> Result<Vec<(Kind, u32)>, ParamError> {
     let mut lines: Vec<Line> = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !skipped(l) && !l.trim_start().starts_with('%')) {
         let parsed = parse_line(file, i + 1, line)?;
         let like = lines.first().unwrap_or(&parsed);
         if like.values.len() != parsed.values.len() || like.kind.is_some() != parsed.kind.is_some() {
             let want = format!("it must have the columns of line {}", like.number);
-            return Err(TrafficError::line(file, i + 1, line, want));
+            return Err(ParamError::line(file, i + 1, line, want));
         }
         lines.push(parsed);
     }
@@ -171,32 +171,32 @@ pub fn parse(file: &str, text: &str, pattern: &[Kind]) -> Result<Vec<(Kind, u32)
         let size = line.values[column];
         if !(1.0..=f64::from(MAX_FRAME)).contains(&size) || size.fract() != 0.0 {
             let want = format!("a frame must have from 1 to {MAX_FRAME} bytes, a whole number");
-            return Err(TrafficError::line(file, line.number, &size.to_string(), want));
+            return Err(ParamError::line(file, line.number, &size.to_string(), want));
         }
         Ok((line.kind.unwrap_or(by_pattern), size as u32))
     });
     sized.collect()
 }
 
-fn parse_line(file: &str, number: usize, text: &str) -> Result<Line, TrafficError> {
+fn parse_line(file: &str, number: usize, text: &str) -> Result<Line, ParamError> {
     let mut line = Line { number, kind: None, values: Vec::new() };
     for field in text.split([' ', '\t', ',', ';', '\r']).filter(|f| !f.is_empty()) {
         match (Kind::of(field), field.parse::<f64>()) {
             (Some(kind), _) if line.kind.is_none() => line.kind = Some(kind),
             (None, Ok(value)) if value.is_finite() => line.values.push(value),
-            _ => return Err(TrafficError::line(file, number, text, "it must be numbers and at most one of I, P, B")),
+            _ => return Err(ParamError::line(file, number, text, "it must be numbers and at most one of I, P, B")),
         }
     }
     if line.values.is_empty() {
-        return Err(TrafficError::line(file, number, text, "it must have a size"));
+        return Err(ParamError::line(file, number, text, "it must have a size"));
     }
     Ok(line)
 }
 
 /// The one column that falls somewhere.
-fn size_column(file: &str, lines: &[Line]) -> Result<usize, TrafficError> {
+fn size_column(file: &str, lines: &[Line]) -> Result<usize, ParamError> {
     let Some(first) = lines.first() else {
-        return Err(TrafficError::new(file, "no line", "it needs a line for each frame"));
+        return Err(ParamError::new(file, "no line", "it needs a line for each frame"));
     };
     if first.values.len() == 1 {
         return Ok(0);
@@ -205,7 +205,7 @@ fn size_column(file: &str, lines: &[Line]) -> Result<usize, TrafficError> {
     let falling: Vec<usize> = (0..first.values.len()).filter(falls).collect();
     match falling[..] {
         [column] => Ok(column),
-        _ => Err(TrafficError::new(
+        _ => Err(ParamError::new(
             file,
             format!("{} columns of numbers", first.values.len()),
             format!("one must be the sizes and the others must never fall; {} fall", falling.len()),

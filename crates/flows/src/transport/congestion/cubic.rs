@@ -58,7 +58,8 @@ use serde::{Deserialize, Serialize};
 pub use super::hystart::SlowStartEnd;
 use super::hystart::{HyStart, Step};
 use super::{CongestionControl, Cx, Window};
-use crate::transport::profile::{Profile, ProfileError, range};
+use crate::transport::profile::Profile;
+use aqmkit_base::param::{ParamError, require};
 
 /// The target is never more than this times the window.
 const LARGEST_STEP: f64 = 1.5;
@@ -89,9 +90,9 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
-        range(self.c > 0.0 && self.c.is_finite(), "cubic.c", &self.c, "it must be above 0")?;
-        range(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", &self.beta, "it must be above 0 and below 1")
+    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+        require(self.c > 0.0 && self.c.is_finite(), "cubic.c", &self.c, "it must be above 0")?;
+        require(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", &self.beta, "it must be above 0 and below 1")
     }
 }
 

@@ -55,7 +55,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CongestionControl, Cx, Window};
-use crate::transport::profile::{EcnFeedback, EcnPackets, Profile, ProfileError, range};
+use crate::transport::profile::{EcnFeedback, EcnPackets, Profile};
+use aqmkit_base::param::{ParamError, require};
 
 /// What a loss does to the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,9 +88,9 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
-        range(self.g > 0.0 && self.g <= 1.0, "dctcp.g", &self.g, "it must be above 0 and at most 1")?;
-        range((0.0..=1.0).contains(&self.alpha), "dctcp.alpha", &self.alpha, "it must be from 0 to 1")
+    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+        require(self.g > 0.0 && self.g <= 1.0, "dctcp.g", &self.g, "it must be above 0 and at most 1")?;
+        require((0.0..=1.0).contains(&self.alpha), "dctcp.alpha", &self.alpha, "it must be from 0 to 1")
     }
 }
 

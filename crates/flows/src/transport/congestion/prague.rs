@@ -54,7 +54,8 @@ use serde::{Deserialize, Serialize};
 
 use super::dctcp::MarkAverage;
 use super::{CongestionControl, Cx, Pacer, Window};
-use crate::transport::profile::{EcnFeedback, EcnPackets, Profile, ProfileError, range};
+use crate::transport::profile::{EcnFeedback, EcnPackets, Profile};
+use aqmkit_base::param::{ParamError, require};
 
 /// The share of marks to start with, so that the first one halves (Linux).
 const FIRST_ALPHA: f64 = 1.0;
@@ -80,9 +81,9 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
-        range(self.g > 0.0 && self.g <= 1.0, "prague.g", &self.g, "it must be above 0 and at most 1")?;
-        range(!self.rtt_target.is_zero(), "prague.rtt_target", &self.rtt_target, "it must be above zero")
+    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+        require(self.g > 0.0 && self.g <= 1.0, "prague.g", &self.g, "it must be above 0 and at most 1")?;
+        require(!self.rtt_target.is_zero(), "prague.rtt_target", &self.rtt_target, "it must be above zero")
     }
 }
 

@@ -51,7 +51,8 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Cx, Data, Receiving, Report, Sending};
-use crate::transport::profile::{Profile, ProfileError, range};
+use crate::transport::profile::Profile;
+use aqmkit_base::param::{ParamError, require};
 
 /// One packet in so many is the second of a pair.
 const PAIR_EVERY: u64 = 16;
@@ -86,13 +87,13 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
+    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
         let zero = BitRate::from_bps(0);
-        range(!self.interval.is_zero(), "lda.interval", &self.interval, "it must be above zero")?;
-        range(self.initial_rate > zero, "lda.initial_rate", &self.initial_rate, "it must be above zero")?;
-        range(self.increase > zero, "lda.increase", &self.increase, "it must be above zero")?;
+        require(!self.interval.is_zero(), "lda.interval", &self.interval, "it must be above zero")?;
+        require(self.initial_rate > zero, "lda.initial_rate", &self.initial_rate, "it must be above zero")?;
+        require(self.increase > zero, "lda.increase", &self.increase, "it must be above zero")?;
         let ok = self.reduction > 0.0 && self.reduction.is_finite();
-        range(ok, "lda.reduction", &self.reduction, "it must be above 0")
+        require(ok, "lda.reduction", &self.reduction, "it must be above 0")
     }
 }
 

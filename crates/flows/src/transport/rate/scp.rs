@@ -52,7 +52,8 @@ use aqmkit_base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Cx, Data, Receiving, Report, Sending};
-use crate::transport::profile::{Profile, ProfileError, range};
+use crate::transport::profile::Profile;
+use aqmkit_base::param::{ParamError, require};
 
 /// A packet is lost when one that was sent so many later is acknowledged: TCP's three duplicates.
 const LATER: u64 = 3;
@@ -74,9 +75,9 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
-        range(self.excess > 0.0 && self.excess.is_finite(), "scp.excess", &self.excess, "it must be above 0")?;
-        range(self.growth > 0.0 && self.growth < 1.0, "scp.growth", &self.growth, "it must be above 0 and below 1")
+    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+        require(self.excess > 0.0 && self.excess.is_finite(), "scp.excess", &self.excess, "it must be above 0")?;
+        require(self.growth > 0.0 && self.growth < 1.0, "scp.growth", &self.growth, "it must be above 0 and below 1")
     }
 }
 

@@ -63,7 +63,8 @@ use aqmkit_base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Cx, Report, Sending};
-use crate::transport::profile::{ProfileError, range};
+
+use aqmkit_base::param::{ParamError, require};
 
 mod equation;
 mod intervals;
@@ -104,10 +105,10 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ProfileError> {
+    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
         let timeout = self.timeout.unwrap_or(FIRST_WAIT);
-        range(!timeout.is_zero(), "tfrc.timeout", &timeout, "it must be above zero")?;
-        range((2..=32).contains(&self.intervals), "tfrc.intervals", &self.intervals, "it must be from 2 to 32")
+        require(!timeout.is_zero(), "tfrc.timeout", &timeout, "it must be above zero")?;
+        require((2..=32).contains(&self.intervals), "tfrc.intervals", &self.intervals, "it must be from 2 to 32")
     }
 }
 
