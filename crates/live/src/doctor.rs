@@ -322,7 +322,7 @@ mod tests {
         assert!(said(busy).contains("is here (96 % busy, 12 packets wait)"));
         let starved = PulseDirection { bps: 4e6, waiting_packets: 0, ..busy };
         assert!(said(starved).contains("elsewhere"));
-        assert!(said(PulseDirection { waiting_packets: 3, ..starved }).contains("bursts"));
+        assert!(said(PulseDirection { waiting_packets: 3, ..starved }).contains("bursty"));
         assert!(said(PulseDirection::default()).contains("nothing is sent"));
     }
 }

@@ -15,6 +15,7 @@ use aqmkit_sim::{Control, Output, Progress, Scenario};
 use super::agree::AXIS;
 use super::hosts::{Hosts, Recorded};
 use super::plan::{self, NotLive};
+use crate::engine;
 use crate::experiment::RunSpec;
 use crate::run::{Stop, Work};
 
@@ -33,7 +34,7 @@ impl Placed {
     pub fn new(spec: RunSpec, live: bool) -> Self {
         let mut labels = spec.labels.clone();
         labels.insert(AXIS.to_owned(), if live { "live" } else { "simulated" }.to_owned());
-        let hash = if live { format!("{}-live", spec.hash) } else { spec.hash.clone() };
+        let hash = if live { format!("{}-live-{}", spec.hash, engine::LIVE) } else { spec.hash.clone() };
         Placed { spec, labels, hash, live }
     }
 

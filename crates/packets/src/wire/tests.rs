@@ -232,7 +232,7 @@ fn classes_are_rules_in_order() {
     assert_eq!(of(&framed(&[8, 0], &v4(6, &[0; 8]))), ClassId(3));
     assert_eq!(of(&framed(&[8, 6], &[0; 28])), ClassId(4));
     for bad in ["tcp", "=tcp", "a=", "a=tcp:90-80", "a=icmp:3", "a=dscp:64", "a=ecn:2", "*=tcp", "a=*:1", "a=tcp:x"] {
-        assert!(named(bad).unwrap_err().to_string().starts_with(&format!("{bad:?} is no class")), "{bad}");
+        assert!(named(bad).unwrap_err().to_string().starts_with(&format!("{bad:?} is not a class")), "{bad}");
     }
     assert_eq!(Classes::new(vec![named("all=*").unwrap()]).names(), ["all"]);
     assert_eq!(Classes::default().names(), ["tcp", "udp", "other"]);
