@@ -248,10 +248,10 @@ impl<D: Port> Bottleneck<D> {
 
     fn end_interval(&mut self, now: Instant, gauges: &[Vec<(String, f64)>]) {
         let Some(plan) = &self.plan else { return };
-        for (link, (direction, gauges)) in self.directions.iter_mut().zip(gauges).enumerate() {
+        for (link, (direction, own)) in self.directions.iter_mut().zip(gauges).enumerate() {
             direction.shaper.advance(now);
-            let gauges = if link == plan.measured { gauges } else { &[][..] };
-            direction.shaper.meter_mut().recorder_mut().interval(now, plan, link, gauges);
+            let reported = if link == plan.measured { own } else { &[][..] };
+            direction.shaper.meter_mut().recorder_mut().interval(now, plan, link, reported);
         }
     }
 

@@ -28,11 +28,11 @@ pub fn join(plan: &Plan, mut links: Vec<LinkRecorder>, mut hosts: HostRecorder, 
     let packets = links.get(plan.measured).map_or(0, |l| l.traffic().sent_packets);
     let passed: Vec<Vec<Passed>> = (0..plan.windows.len()).map(|w| passed(plan, &mut links, w, now)).collect();
     let windows = plan.windows.iter().zip(&passed).zip(hosts.windows());
-    let windows = windows.map(|((spec, links), hosts)| Window {
+    let windows = windows.map(|((spec, link_windows), host_window)| Window {
         name: spec.name.clone(),
         from_s: spec.from.as_secs_f64() - plan.origin.as_secs_f64(),
         to_s: spec.to.as_secs_f64() - plan.origin.as_secs_f64(),
-        ..window(plan, links, hosts)
+        ..window(plan, link_windows, host_window)
     });
     let windows = windows.collect();
     let parts: Vec<Columns> = links.iter_mut().map(LinkRecorder::take_series).chain([hosts.take_series()]).collect();
@@ -161,18 +161,18 @@ fn distributions(plan: &Plan, passed: &[Vec<Passed>], hosts: &HostRecorder) -> V
             found.push(Distribution { window: window.to_owned(), quantity, points });
         }
     };
-    for ((spec, links), hosts) in plan.windows.iter().zip(passed).zip(hosts.windows()) {
+    for ((spec, links), host_window) in plan.windows.iter().zip(passed).zip(hosts.windows()) {
         for (info, link) in plan.links.iter().zip(links) {
             add(&spec.name, format!("links.{}.queue_delay_ms", info.name), &link.delay, DELAY_POINTS);
         }
         let classes = links.get(plan.measured).map_or(&[][..], |p| &p.classes);
-        for (class, passed) in plan.classes.iter().zip(classes) {
-            add(&spec.name, format!("classes.{class}.queue_delay_ms"), &passed.delay, DELAY_POINTS);
+        for (class, of_class) in plan.classes.iter().zip(classes) {
+            add(&spec.name, format!("classes.{class}.queue_delay_ms"), &of_class.delay, DELAY_POINTS);
         }
-        for (class, times) in plan.classes.iter().zip(&hosts.latencies) {
+        for (class, times) in plan.classes.iter().zip(&host_window.latencies) {
             add(&spec.name, format!("classes.{class}.latency_ms"), times, DELAY_POINTS);
         }
-        for (group, kind, times, _) in kinds(plan, hosts) {
+        for (group, kind, times, _) in kinds(plan, host_window) {
             add(&spec.name, format!("apps.{}.response_time_ms.{kind}", group.name), times, RESPONSE_POINTS);
         }
     }

@@ -247,13 +247,13 @@ mod tests {
             let (mut tree, leaves) = two_levels(&mut draw);
             let mut busy: Vec<bool> = vec![false; leaves.len()];
             for _ in 0..10 {
-                for (busy, (leaf, ..)) in busy.iter_mut().zip(&leaves).filter(|_| draw.chance(0.5)) {
-                    if *busy {
-                        tree.sleep(*leaf)
+                for (works, (leaf, ..)) in busy.iter_mut().zip(&leaves).filter(|_| draw.chance(0.5)) {
+                    if *works {
+                        tree.sleep(*leaf);
                     } else {
-                        tree.wake(*leaf, NOW)
+                        tree.wake(*leaf, NOW);
                     }
-                    *busy = !*busy;
+                    *works = !*works;
                 }
                 if !busy.contains(&true) {
                     assert_eq!(tree.next(NOW), Next::Nobody);
@@ -285,17 +285,17 @@ mod tests {
         let mut draw = Rng::stream(2, "trees");
         for _ in 0..100 {
             let (mut tree, leaves) = two_levels(&mut draw);
-            let order = |tree: &mut Sharing| -> Vec<Next> {
-                leaves.iter().for_each(|l| tree.wake(l.0, NOW));
+            let order = |rested: &mut Sharing| -> Vec<Next> {
+                leaves.iter().for_each(|l| rested.wake(l.0, NOW));
                 let serve = |_| {
-                    let next = tree.next(NOW);
+                    let next = rested.next(NOW);
                     let Next::Leaf(leaf) = next else { panic!("all have work") };
-                    tree.charge(leaf, 1000, NOW);
+                    rested.charge(leaf, 1000, NOW);
                     next
                 };
-                let order = (0..17).map(serve).collect();
-                leaves.iter().for_each(|l| tree.sleep(l.0));
-                order
+                let served = (0..17).map(serve).collect();
+                leaves.iter().for_each(|l| rested.sleep(l.0));
+                served
             };
             let first = order(&mut tree);
             assert_eq!(order(&mut tree), first);

@@ -92,8 +92,8 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
     }
     let mut output = join(&plan, measured.recorders, hosts.recorder, measured.end);
     let drops = hosts.owners.drops(output.flows.len(), &measured.drops);
-    for (flow, drops) in output.flows.iter_mut().zip(drops) {
-        flow.drops = drops;
+    for (flow, lost) in output.flows.iter_mut().zip(drops) {
+        flow.drops = lost;
     }
     Ok(Output { engine: Engine { events: output.engine.packets, ..output.engine }, ..output })
 }

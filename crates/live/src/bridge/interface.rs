@@ -65,7 +65,7 @@ enum Way {
 /// A socket at an interface that is there.
 #[derive(Debug)]
 struct Open {
-    /// A packet socket, which makes the interface promiscuous; also carries the frames without AF_XDP.
+    /// A packet socket, which makes the interface promiscuous; also carries the frames without `AF_XDP`.
     socket: OwnedFd,
     way: Way,
     index: u32,

@@ -91,8 +91,8 @@ impl Default for Params {
 
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
-        require(self.c > 0.0 && self.c.is_finite(), "cubic.c", &self.c, "it must be above 0")?;
-        require(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", &self.beta, "it must be above 0 and below 1")
+        require(self.c > 0.0 && self.c.is_finite(), "cubic.c", self.c, "it must be above 0")?;
+        require(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", self.beta, "it must be above 0 and below 1")
     }
 }
 

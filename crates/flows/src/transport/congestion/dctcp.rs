@@ -89,8 +89,8 @@ impl Default for Params {
 
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
-        require(self.g > 0.0 && self.g <= 1.0, "dctcp.g", &self.g, "it must be above 0 and at most 1")?;
-        require((0.0..=1.0).contains(&self.alpha), "dctcp.alpha", &self.alpha, "it must be from 0 to 1")
+        require(self.g > 0.0 && self.g <= 1.0, "dctcp.g", self.g, "it must be above 0 and at most 1")?;
+        require((0.0..=1.0).contains(&self.alpha), "dctcp.alpha", self.alpha, "it must be from 0 to 1")
     }
 }
 

@@ -82,8 +82,8 @@ impl Default for Params {
 
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
-        require(self.g > 0.0 && self.g <= 1.0, "prague.g", &self.g, "it must be above 0 and at most 1")?;
-        require(!self.rtt_target.is_zero(), "prague.rtt_target", &self.rtt_target, "it must be above zero")
+        require(self.g > 0.0 && self.g <= 1.0, "prague.g", self.g, "it must be above 0 and at most 1")?;
+        require(!self.rtt_target.is_zero(), "prague.rtt_target", self.rtt_target, "it must be above zero")
     }
 }
 

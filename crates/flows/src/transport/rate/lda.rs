@@ -89,11 +89,11 @@ impl Default for Params {
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
         let zero = BitRate::from_bps(0);
-        require(!self.interval.is_zero(), "lda.interval", &self.interval, "it must be above zero")?;
-        require(self.initial_rate > zero, "lda.initial_rate", &self.initial_rate, "it must be above zero")?;
-        require(self.increase > zero, "lda.increase", &self.increase, "it must be above zero")?;
+        require(!self.interval.is_zero(), "lda.interval", self.interval, "it must be above zero")?;
+        require(self.initial_rate > zero, "lda.initial_rate", self.initial_rate, "it must be above zero")?;
+        require(self.increase > zero, "lda.increase", self.increase, "it must be above zero")?;
         let ok = self.reduction > 0.0 && self.reduction.is_finite();
-        require(ok, "lda.reduction", &self.reduction, "it must be above 0")
+        require(ok, "lda.reduction", self.reduction, "it must be above 0")
     }
 }
 

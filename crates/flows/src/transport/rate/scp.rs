@@ -76,8 +76,8 @@ impl Default for Params {
 
 impl Params {
     pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
-        require(self.excess > 0.0 && self.excess.is_finite(), "scp.excess", &self.excess, "it must be above 0")?;
-        require(self.growth > 0.0 && self.growth < 1.0, "scp.growth", &self.growth, "it must be above 0 and below 1")
+        require(self.excess > 0.0 && self.excess.is_finite(), "scp.excess", self.excess, "it must be above 0")?;
+        require(self.growth > 0.0 && self.growth < 1.0, "scp.growth", self.growth, "it must be above 0 and below 1")
     }
 }
 

@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn every_transmission_has_a_number_of_its_own() {
         let mut sent = sent(3);
-        let numbers = |sent: &Sent| sent.entries.iter().map(|e| e.number).collect::<Vec<_>>();
+        let numbers = |list: &Sent| list.entries.iter().map(|e| e.number).collect::<Vec<_>>();
         assert_eq!(numbers(&sent), [1, 2, 3]);
         sent.on_sent(piece(0), ms(10));
         sent.on_sent(piece(3), ms(11));

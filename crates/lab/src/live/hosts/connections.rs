@@ -149,7 +149,7 @@ impl Connections {
             return self.end(slot, Event::Failed, world);
         }
         match self.early.remove(&from) {
-            Some(server) => self.join(slot, server, world.epoll),
+            Some(accepted) => self.join(slot, accepted, world.epoll),
             None => drop(self.expected.insert(from, slot)),
         }
     }
