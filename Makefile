@@ -1,11 +1,12 @@
 # demo: the main job. test: every test. The rest is for those who change the code; pages writes docs/disciplines/ anew, numbers the
-# verdicts at quick scale and what documents quote of them.
+# verdicts at quick scale and what documents quote of them. mutants changes the source in one place at a time, in a copy, and counts
+# which changes the tests notice: make mutants ARGS="--crate aqm --sample 100".
 CARGO  ?= cargo
 PYTHON ?= python3
 VENV   := target/venv
 IN_VENV := . $(VENV)/bin/activate &&
 
-.PHONY: fuzz demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers python-requirements
+.PHONY: fuzz demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers mutants mutants-test python-requirements
 
 demo:
 	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
@@ -64,9 +65,21 @@ docs:
 
 pages:
 	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-aqm --test pages --test bounds --locked
+	UPDATE_PAGES=1 $(CARGO) test -p aqmkit-measure --test metrics --locked
 
 numbers:
 	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
 	./target/release/aqmkit reproduce --scale quick --record experiments || [ $$? -eq 1 ]
 	./target/release/aqmkit reproduce --null --record experiments
 	./target/release/aqmkit scoreboard --update README.md experiments/*/README.md
+
+# The tool's own build lies beside the copy that it makes; its options are listed by ARGS=--help.
+MUTANTS := --release --locked --manifest-path tools/mutants/Cargo.toml --target-dir target/mutants/tool
+
+mutants:
+	$(CARGO) run --quiet $(MUTANTS) -- $(ARGS)
+
+mutants-test:
+	cd tools/mutants && $(CARGO) fmt --check
+	$(CARGO) clippy --all-targets $(MUTANTS) -- -D warnings
+	$(CARGO) test $(MUTANTS)

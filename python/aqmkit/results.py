@@ -46,7 +46,7 @@ class Results:
 
         Shape (runs x windows, labels + numbers). Columns such as ``links.bottleneck.utilization``,
         ``links.bottleneck.queue_delay_ms.p99``, ``classes.tcp.goodput_bps``, ``flows.jain``,
-        ``apps.web.response_time_ms.page.p50``.
+        ``apps.web.response_time_ms.page.p50``; ``docs/metrics.md`` lists all, with their units.
         """
         return self._table("runs")
 

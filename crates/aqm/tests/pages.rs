@@ -114,11 +114,11 @@ fn the_documents_are_up_to_date() {
         assert!(found == text, "docs/disciplines/{name} is not what the source says: run make pages");
         known.push(name);
     }
-    let file = folder.join("../SUMMARY.md");
-    let found = std::fs::read_to_string(&file).unwrap();
+    let summary = folder.join("../SUMMARY.md");
+    let found = std::fs::read_to_string(&summary).unwrap();
     let text = contents(&found);
     if update {
-        std::fs::write(&file, &text).unwrap();
+        std::fs::write(&summary, &text).unwrap();
     }
     assert!(update || found == text, "docs/SUMMARY.md is not what the registry says: run make pages");
     for file in std::fs::read_dir(&folder).unwrap() {

@@ -437,7 +437,7 @@ fn ared_drops_what_it_could_mark_above_a_threshold() {
         while b.queue.backlog().packets < 4 {
             b.offer(Ecn::Ect0, 1);
         }
-        let drops = |b: &Bench| b.queue.stats().drops();
+        let drops = |bench: &Bench| bench.queue.stats().drops();
         let before = drops(&b);
         for _ in 0..3 {
             b.offer(Ecn::Ect0, 1);

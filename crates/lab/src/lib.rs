@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod capture;
 pub mod cli;
 pub mod clock;
+pub mod engine;
 pub mod experiment;
 pub mod export;
 pub mod formula;

@@ -13,9 +13,10 @@ use serde::Serialize;
 
 use crate::port::Port;
 use crate::timing::{Clock, Granted, wait};
+use aqmkit_measure::{DropLog, LinkRecorder, Passed, Plan, Times};
 use aqmkit_packets::Buckets;
 use aqmkit_packets::frame::{Frame, Reader};
-use aqmkit_packets::meter::{Counters, Times, Window};
+use aqmkit_packets::meter::{Counters, Meter};
 use aqmkit_packets::shaper::Shaper;
 
 /// Packets read from one device before the other gets its turn, and before what is due is sent.
@@ -69,17 +70,19 @@ pub struct Look {
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// For each direction its name and its windows.
-    pub directions: Vec<(String, Vec<Window>)>,
+    pub directions: Vec<(String, Vec<Passed>)>,
+    /// For each direction everything that was measured of it.
+    pub recorders: Vec<LinkRecorder>,
     /// For each direction the rates it had, each with when it began.
     pub rates: Vec<Vec<(Instant, BitRate)>>,
+    /// For each direction the packets it dropped by connection, where they were listed.
+    pub drops: Vec<DropLog>,
     /// Lateness of departures.
     pub late: Times,
     /// What went wrong.
     pub trouble: Trouble,
     /// What of punctuality was granted.
     pub granted: Granted,
-    /// At each [`Bottleneck::sample_every`], a look.
-    pub samples: Vec<Look>,
     /// Set when a device went away before the end: its direction.
     pub vanished: Option<String>,
     /// When it ended.
@@ -103,8 +106,8 @@ pub struct Bottleneck<D = File> {
     pub clock: Clock,
     /// Where looks from outside are left.
     pub look: Arc<Mutex<Look>>,
-    /// From when on, and how often, a sample is kept.
-    pub sample_every: Option<(Instant, Duration)>,
+    /// The plan of the measurement, whose links are the directions, for the time series; nothing where none is wanted.
+    pub plan: Option<Plan>,
     /// What of punctuality was granted.
     pub granted: Granted,
 }
@@ -115,7 +118,6 @@ struct Run {
     latest: Duration,
     handed_on: Buckets,
     trouble: Trouble,
-    samples: Vec<Look>,
     next_sample: Instant,
     next_look: Instant,
     vanished: Option<usize>,
@@ -130,8 +132,7 @@ impl<D: Port> Bottleneck<D> {
             latest: Duration::ZERO,
             handed_on: Buckets::default(),
             trouble: Trouble::default(),
-            samples: Vec::new(),
-            next_sample: self.sample_every.map_or(Instant::FAR_FUTURE, |(from, _)| from),
+            next_sample: self.plan.as_ref().map_or(Instant::FAR_FUTURE, |plan| plan.origin),
             next_look: Instant::ZERO,
             vanished: None,
             buffer: vec![0; LONGEST],
@@ -224,7 +225,7 @@ impl<D: Port> Bottleneck<D> {
         ended
     }
 
-    /// Leaves a look for others, and keeps a sample, where it is time.
+    /// Leaves a look for others, and ends an interval of the series, where it is time.
     fn show(&mut self, run: &mut Run) {
         let now = self.clock.now();
         if now < run.next_look.min(run.next_sample) {
@@ -235,13 +236,22 @@ impl<D: Port> Bottleneck<D> {
         }
         let look = self.look_at(now, run);
         if now >= run.next_sample {
-            run.samples.push(look.clone());
-            run.next_sample += self.sample_every.map_or(Duration::MAX, |(_, every)| every);
+            self.end_interval(now, &look.gauges);
+            run.next_sample += self.plan.as_ref().map_or(Duration::MAX, |plan| plan.interval);
         }
         run.next_look = now + LOOK;
         // Readers hold the lock only briefly, but this thread never waits: it retries at the next check.
         if let Ok(mut shared) = self.look.try_lock() {
             *shared = look;
+        }
+    }
+
+    fn end_interval(&mut self, now: Instant, gauges: &[Vec<(String, f64)>]) {
+        let Some(plan) = &self.plan else { return };
+        for (link, (direction, gauges)) in self.directions.iter_mut().zip(gauges).enumerate() {
+            direction.shaper.advance(now);
+            let gauges = if link == plan.measured { gauges } else { &[][..] };
+            direction.shaper.meter_mut().recorder_mut().interval(now, plan, link, gauges);
         }
     }
 
@@ -268,14 +278,19 @@ impl<D: Port> Bottleneck<D> {
         let end = self.clock.now();
         let vanished = run.vanished.map(|side| self.directions[side].name.clone());
         let rates = self.directions.iter().map(|d| d.shaper.rates().to_vec()).collect();
-        let directions = self.directions.iter_mut().map(|d| (d.name.clone(), d.shaper.meter_mut().windows(end)));
+        self.directions.iter_mut().for_each(|d| d.shaper.advance(end));
+        let drops = self.directions.iter_mut().map(|d| d.shaper.meter_mut().take_drops()).collect();
+        let meters = self.directions.iter_mut().map(|d| (d.name.clone(), d.shaper.meter_mut()));
+        let one = |(name, meter): (String, &mut Meter)| ((name, meter.windows(end)), meter.take_recorder(end));
+        let (directions, recorders) = meters.map(one).unzip();
         Measured {
-            directions: directions.collect(),
+            directions,
+            recorders,
+            drops,
             rates,
             late: run.late,
             trouble: run.trouble,
             granted: self.granted,
-            samples: run.samples,
             vanished,
             end,
             cpu: crate::timing::cpu_time(),
@@ -331,8 +346,7 @@ impl Measured {
         if late > LATEST.as_millis_f64() {
             doubts.push(format!("1 % of the packets were {late:.3} ms late or more; at most {LATEST} is acceptable"));
         }
-        let totals = self.directions.iter().filter_map(|(_, windows)| windows.first());
-        let came: u64 = totals.map(|w| w.total.offered_packets).sum();
+        let came: u64 = self.recorders.iter().map(|r| r.traffic().offered_packets).sum();
         if loses_too_much(dropped_before, came) {
             doubts.push(format!(
                 "the kernel dropped {dropped_before} packets before the discipline, which received {came}; at most \

@@ -16,7 +16,8 @@ use crate::netns::{Netns, set_sysctl, sysctl};
 use crate::offload::{OFFLOADS, is_on};
 use crate::timing::{Clock, Granted, be_punctual, wait};
 use crate::tun::Tun;
-use aqmkit_packets::meter::{Summary, Times};
+use aqmkit_measure::Times;
+use aqmkit_measure::output::Summary;
 
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -224,7 +225,8 @@ impl Pulse {
     pub fn between(before: &Look, now: &Look) -> Self {
         let seconds = now.at.since(before.at).as_secs_f64().max(1e-9);
         let one = |(i, (counters, backlog)): (usize, &(aqmkit_packets::meter::Counters, aqmkit_aqm::Backlog))| {
-            let earlier = before.directions.get(i).map(|d| d.0).unwrap_or_default();
+            let counters = counters.traffic;
+            let earlier = before.directions.get(i).map(|d| d.0.traffic).unwrap_or_default();
             PulseDirection {
                 bps: (counters.sent_bytes - earlier.sent_bytes) as f64 * 8.0 / seconds,
                 offered_bps: (counters.offered_bytes - earlier.offered_bytes) as f64 * 8.0 / seconds,
@@ -320,7 +322,7 @@ mod tests {
         assert!(said(busy).contains("is here (96 % busy, 12 packets wait)"));
         let starved = PulseDirection { bps: 4e6, waiting_packets: 0, ..busy };
         assert!(said(starved).contains("elsewhere"));
-        assert!(said(PulseDirection { waiting_packets: 3, ..starved }).contains("bursts"));
+        assert!(said(PulseDirection { waiting_packets: 3, ..starved }).contains("bursty"));
         assert!(said(PulseDirection::default()).contains("nothing is sent"));
     }
 }

@@ -23,7 +23,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use aqmkit_aqm::ParamError;
-use aqmkit_base::Duration;
 use netlink_packet_route::AddressFamily;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -37,8 +36,9 @@ use crate::netlink::{Destination, Netlink};
 use crate::netns::{Netns, set_sysctl};
 use crate::timing::{Clock, be_punctual};
 use crate::tun::Tun;
+use aqmkit_measure::Plan;
 use aqmkit_packets::frame::{Frame, Reader};
-use aqmkit_packets::meter::{Meter, Window};
+use aqmkit_packets::meter::Meter;
 use aqmkit_packets::shaper::{Setup, Shaper};
 use aqmkit_packets::wire::{Classes, Encapsulation};
 
@@ -63,10 +63,9 @@ pub struct LinkSetup {
     pub up: Setup,
     /// Which class each packet is in.
     pub classes: Classes,
-    /// The windows to measure, in time since [`Link::clock`] began; the first is the whole.
-    pub windows: Vec<(String, aqmkit_base::Instant, aqmkit_base::Instant)>,
-    /// From when on, and how often, to keep a sample.
-    pub sample_every: Option<(aqmkit_base::Instant, Duration)>,
+    /// What to measure, in time since [`Link::clock`] began: the links of the plan are `down` and `up`. The whole time in one
+    /// window where this is left out.
+    pub plan: Option<Plan>,
     /// Whether TCP negotiates ECN in both namespaces; as the kernel has it where this is left out.
     pub ecn: Option<bool>,
     /// The congestion control of every connection in both namespaces; as the kernel has it where this is left out.
@@ -448,14 +447,15 @@ fn bottleneck(
     keep_none();
     let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
     let requests = Some(requests);
-    Ok(Bottleneck { directions, requests, reader, clock, look, sample_every: setup.sample_every, granted })
+    Ok(Bottleneck { directions, requests, reader, clock, look, plan: setup.plan.clone(), granted })
 }
 
 fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {
     let classes = link.classes.names();
-    let windows = link.windows.iter().map(|(name, from, to)| Window::new(name, *from, *to, classes.len()));
+    let planned = |p: &Plan| Meter::new(&p.windows, classes.len()).listing_drops();
+    let meter = link.plan.as_ref().map_or_else(|| Meter::whole(classes), planned);
     let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
-    let shaper = Shaper::<Frame>::new(&setup, Meter::new(windows.collect()), aqmkit_base::Instant::ZERO)
+    let shaper = Shaper::<Frame>::new(&setup, meter, aqmkit_base::Instant::ZERO)
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
     Ok(Direction { name: setup.name, device: tun.into_file(), shaper })
 }

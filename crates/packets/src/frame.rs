@@ -3,6 +3,7 @@
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, FlowKind};
 
+use crate::meter::Measured;
 use crate::wire::{Classes, Encapsulation, Network, View, mark_ce};
 
 /// A packet with its bytes, and `S` that is to be remembered of it besides.
@@ -12,12 +13,33 @@ pub struct Frame<S = ()> {
     bytes: Vec<u8>,
     /// Its length on the wire.
     len: u32,
-    flow: FlowKey,
+    keys: Keys,
     network: Option<Network>,
     class: ClassId,
     ecn: Ecn,
+    /// Its data in bytes, without the headers of network and transport.
+    payload: u32,
     /// What is remembered of it.
     pub story: S,
+}
+
+/// What a packet is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// What its queue takes for one flow.
+    pub flow: FlowKey,
+    /// Its connection.
+    pub connection: FlowKey,
+}
+
+impl Keys {
+    /// Those of a packet for a queue with this kind of flows.
+    #[must_use]
+    pub fn of(view: &View, kind: FlowKind, salt: u64) -> Self {
+        let connection = view.flow.key(salt);
+        let flow = if kind == FlowKind::Connection { connection } else { view.flow.key_as(kind, salt) };
+        Keys { flow, connection }
+    }
 }
 
 /// How packets are read.
@@ -38,14 +60,14 @@ impl Reader {
     pub fn read(&self, bytes: &[u8], flow: FlowKind) -> Frame {
         let view = View::of(self.encapsulation, bytes);
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        Frame::new(&view, view.flow.key_as(flow, self.salt), self.classes.of(&view), bytes.to_vec(), len, ())
+        Frame::new(&view, Keys::of(&view, flow, self.salt), self.classes.of(&view), bytes.to_vec(), len, ())
     }
 }
 
 impl<S> Frame<S> {
-    /// A packet of this flow that `view` has been taken of, `len` bytes long on the wire.
-    pub fn new(view: &View, flow: FlowKey, class: ClassId, bytes: Vec<u8>, len: u32, story: S) -> Self {
-        Frame { bytes, len, flow, network: view.network, class, ecn: view.ecn, story }
+    /// A packet with these keys that `view` has been taken of, `len` bytes long on the wire.
+    pub fn new(view: &View, keys: Keys, class: ClassId, bytes: Vec<u8>, len: u32, story: S) -> Self {
+        Frame { bytes, len, keys, network: view.network, class, ecn: view.ecn, payload: view.payload, story }
     }
 
     /// Takes its bytes out, for their memory to be used again.
@@ -66,7 +88,7 @@ impl<S> Packet for Frame<S> {
     }
 
     fn flow(&self) -> FlowKey {
-        self.flow
+        self.keys.flow
     }
 
     fn class(&self) -> ClassId {
@@ -82,6 +104,16 @@ impl<S> Packet for Frame<S> {
         if let Some(network) = self.network {
             mark_ce(&mut self.bytes, network);
         }
+    }
+}
+
+impl<S> Measured for Frame<S> {
+    fn payload(&self) -> u32 {
+        self.payload
+    }
+
+    fn connection(&self) -> FlowKey {
+        self.keys.connection
     }
 }
 

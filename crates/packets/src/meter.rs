@@ -1,301 +1,170 @@
-//! What is measured of one direction of a bottleneck: counters and distributions, in windows of time.
+//! What is measured of one direction of a bottleneck: feeds a [`LinkRecorder`] with packets and opens its windows on time.
 
 use aqmkit_aqm::{Backlog, Packet, Why};
-use aqmkit_base::{ClassId, Duration, Instant};
-use hdrhistogram::Histogram;
-use serde::Serialize;
+use aqmkit_base::{ClassId, Duration, FlowKey, Instant};
+use aqmkit_measure::{DropLog, LinkRecorder, Passed, Seen, Traffic, WindowSpec};
 
 use crate::buckets::Buckets;
 use crate::shaper::Watch;
 
-/// Nanoseconds in a histogram's unit: a tenth of a microsecond.
-const UNIT: u64 = 100;
-
-/// A distribution of times, to one part in a thousand.
-#[derive(Clone, Debug)]
-pub struct Times(Histogram<u64>);
-
-/// A distribution in short, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Summary {
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Largest value.
-    pub max: f64,
+/// A packet that a [`Meter`] can count.
+pub trait Measured: Packet {
+    /// Its data in bytes, without the headers of network and transport.
+    fn payload(&self) -> u32;
+    /// The connection that it is part of, whatever the discipline takes for one flow.
+    fn connection(&self) -> FlowKey;
 }
 
-impl Default for Times {
-    fn default() -> Self {
-        // Three digits are within the five that the library allows.
-        Times(Histogram::new(3).unwrap_or_else(|_| unreachable!()))
-    }
-}
-
-impl Times {
-    /// Adds a sample.
-    pub fn record(&mut self, time: Duration) {
-        // A histogram that resizes itself takes every value.
-        let _ = self.0.record(time.as_nanos() / UNIT);
-    }
-
-    /// In milliseconds; nothing without samples.
-    #[must_use]
-    pub fn summary(&self) -> Option<Summary> {
-        let ms = |units: f64| units * (UNIT as f64 / 1e6);
-        let quantile = |q| ms(self.0.value_at_quantile(q) as f64);
-        (!self.0.is_empty()).then(|| Summary {
-            mean: ms(self.0.mean()),
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p99: quantile(0.99),
-            max: ms(self.0.max() as f64),
-        })
-    }
-
-    /// The value in milliseconds that so large a share of the samples is at or below; the largest at 1.
-    #[must_use]
-    pub fn quantile(&self, share: f64) -> f64 {
-        self.0.value_at_quantile(share) as f64 * (UNIT as f64 / 1e6)
-    }
-
-    /// How many samples there are.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.0.len()
-    }
-}
-
-/// Packets and bytes that passed, in total or of one class.
+/// Packets and bytes that passed so far, in total or of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets that came.
-    pub offered_packets: u64,
-    /// Their bytes.
-    pub offered_bytes: u64,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
-    /// Packets dropped, by reason.
-    pub dropped: [u64; Why::COUNT],
-    /// Packets marked, by reason.
-    pub marked: [u64; Why::COUNT],
+    /// The counts.
+    pub traffic: Traffic,
     /// Sojourn time of the packets sent: cheaper to look at than a distribution, and less exact.
     pub waited: Buckets,
 }
 
-impl Counters {
-    /// Packets dropped for any reason.
-    #[must_use]
-    pub fn drops(&self) -> u64 {
-        self.dropped.iter().sum()
-    }
-
-    /// Packets marked for any reason.
-    #[must_use]
-    pub fn marks(&self) -> u64 {
-        self.marked.iter().sum()
-    }
-}
-
-/// The length of the queue over time.
-#[derive(Clone, Debug)]
-struct Length {
-    now: Backlog,
-    since: Instant,
-    /// Packets times nanoseconds.
-    area: u128,
-    /// Nanoseconds at each length.
-    at: Histogram<u64>,
-    /// The longest it was for a while.
-    longest: u64,
-}
-
-/// One class, or all of them, in one window.
-#[derive(Clone, Debug, Default)]
-pub struct Share {
-    /// What passed.
-    pub total: Counters,
-    /// Sojourn time of the packets sent.
-    pub delay: Times,
-}
-
-/// A part of the time, with what was measured in it.
-#[derive(Clone, Debug)]
-pub struct Window {
-    /// Its name.
-    pub name: String,
-    /// Its first moment.
-    pub from: Instant,
-    /// The first moment after it; the end of the measurement where that came first.
-    pub to: Instant,
-    /// All packets.
-    pub total: Counters,
-    /// Sojourn time of the packets sent.
-    pub delay: Times,
-    /// The classes, each at the place of its number.
-    pub classes: Vec<Share>,
-    length: Length,
-}
-
-impl Window {
-    /// An empty window.
-    #[must_use]
-    pub fn new(name: &str, from: Instant, to: Instant, classes: usize) -> Self {
-        // Two digits are within the five that the library allows.
-        let at = Histogram::new(2).unwrap_or_else(|_| unreachable!());
-        Window {
-            name: name.to_owned(),
-            from,
-            to,
-            total: Counters::default(),
-            delay: Times::default(),
-            classes: vec![Share::default(); classes],
-            length: Length { now: Backlog::default(), since: from, area: 0, at, longest: 0 },
-        }
-    }
-
-    fn covers(&self, now: Instant) -> bool {
-        self.from <= now && now < self.to
-    }
-
-    /// How long it is.
-    #[must_use]
-    pub fn span(&self) -> Duration {
-        self.to.since(self.from)
-    }
-
-    /// Packets in the queue, in the mean over time.
-    #[must_use]
-    pub fn mean_packets(&self) -> f64 {
-        let ns = self.span().as_nanos();
-        if ns == 0 { 0.0 } else { self.length.area as f64 / ns as f64 }
-    }
-
-    /// How many packets the queue had at most for 99 % of the time.
-    #[must_use]
-    pub fn p99_packets(&self) -> u64 {
-        // The histogram gives the end of a bucket, which no queue may have reached.
-        self.length.at.value_at_quantile(0.99).min(self.length.longest)
-    }
-
-    fn count(&mut self, class: ClassId, add: impl Fn(&mut Counters)) {
-        add(&mut self.total);
-        if let Some(share) = self.classes.get_mut(class.index()) {
-            add(&mut share.total);
-        }
-    }
-
-    /// Accounts for the queue's length up to `now`.
-    fn settle(&mut self, now: Instant) {
-        let now = now.min(self.to);
-        let ns = now.since(self.length.since).as_nanos();
-        if ns > 0 {
-            self.length.area += u128::from(self.length.now.packets) * u128::from(ns);
-            // A histogram that resizes itself takes every value. Weights in microseconds keep the sum within 64 bits.
-            let _ = self.length.at.record_n(self.length.now.packets, ns.div_ceil(1000));
-            self.length.longest = self.length.longest.max(self.length.now.packets);
-            self.length.since = now;
-        }
-    }
+/// An edge of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Edge {
+    at: Instant,
+    /// Windows that end do so before others begin.
+    opens: bool,
+    window: usize,
 }
 
 /// Everything that is measured of one direction.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    windows: Vec<Window>,
+    recorder: LinkRecorder,
+    windows: usize,
+    /// Edges of windows that are still to come, the last one first.
+    edges: Vec<Edge>,
+    waited: Buckets,
+    /// By class.
+    waited_of: Vec<Buckets>,
+    /// Where drops are listed, if they are.
+    drops: Option<DropLog>,
 }
 
 impl Meter {
-    /// A meter with these windows.
+    /// A meter with these windows and so many classes.
     #[must_use]
-    pub fn new(windows: Vec<Window>) -> Self {
-        Meter { windows }
+    pub fn new(windows: &[WindowSpec], classes: usize) -> Self {
+        let of = |(window, spec): (usize, &WindowSpec)| {
+            [Edge { at: spec.from, opens: true, window }, Edge { at: spec.to, opens: false, window }]
+        };
+        let mut edges: Vec<Edge> = windows.iter().enumerate().flat_map(of).collect();
+        edges.sort_unstable_by(|a, b| b.cmp(a));
+        Meter {
+            recorder: LinkRecorder::new(windows.len(), classes),
+            windows: windows.len(),
+            edges,
+            waited: Buckets::default(),
+            waited_of: vec![Buckets::default(); classes],
+            drops: None,
+        }
+    }
+
+    /// The same, with a list of all drops by connection.
+    #[must_use]
+    pub fn listing_drops(self) -> Self {
+        Meter { drops: Some(DropLog::default()), ..self }
+    }
+
+    /// Takes out the list of drops.
+    pub fn take_drops(&mut self) -> DropLog {
+        self.drops.take().unwrap_or_default()
     }
 
     /// A meter of the whole time.
     #[must_use]
     pub fn whole(classes: &[String]) -> Self {
-        Meter::new(vec![Window::new("all", Instant::ZERO, Instant::FAR_FUTURE, classes.len())])
+        let all = WindowSpec { name: "all".to_owned(), from: Instant::ZERO, to: Instant::FAR_FUTURE };
+        Meter::new(&[all], classes.len())
     }
 
-    fn each(&mut self, now: Instant, act: impl Fn(&mut Window)) {
-        self.windows.iter_mut().filter(|w| w.covers(now)).for_each(act);
-    }
-
-    /// The queue is this long from `now` on.
-    fn length_is(&mut self, backlog: Backlog, now: Instant) {
-        for window in &mut self.windows {
-            window.settle(now);
-            window.length.now = backlog;
+    /// Opens and closes the windows that begin or end by `now`, each at its own time.
+    pub fn advance(&mut self, now: Instant) {
+        while let Some(edge) = self.edges.pop_if(|edge| edge.at <= now) {
+            match edge.opens {
+                true => self.recorder.open(edge.window, edge.at),
+                false => self.recorder.close(edge.window, edge.at),
+            }
         }
     }
 
     /// The windows as they stand at `now`; one that has not ended ends there.
-    pub fn windows(&mut self, now: Instant) -> Vec<Window> {
-        self.windows.iter_mut().for_each(|w| w.settle(now));
-        let mut windows = self.windows.clone();
-        for window in &mut windows {
-            window.to = window.to.min(now).max(window.from);
-        }
-        windows
+    pub fn windows(&mut self, now: Instant) -> Vec<Passed> {
+        self.advance(now);
+        (0..self.windows).map(|window| self.recorder.passed(window, now)).collect()
     }
 
-    /// The counters of the first window: a cheap look at what has passed so far.
+    /// What has passed so far.
     #[must_use]
     pub fn so_far(&self) -> Counters {
-        self.windows.first().map(|w| w.total).unwrap_or_default()
+        Counters { traffic: *self.recorder.traffic(), waited: self.waited }
     }
 
-    /// The counters of the classes in the first window.
+    /// What has passed so far by class.
     #[must_use]
     pub fn classes_so_far(&self) -> Vec<Counters> {
-        self.windows.first().map(|w| w.classes.iter().map(|c| c.total).collect()).unwrap_or_default()
+        let classes = self.recorder.classes().iter().zip(&self.waited_of);
+        classes.map(|(traffic, waited)| Counters { traffic: *traffic, waited: *waited }).collect()
+    }
+
+    /// What measures the link.
+    pub fn recorder_mut(&mut self) -> &mut LinkRecorder {
+        &mut self.recorder
+    }
+
+    /// Takes out what was measured until `now`.
+    pub fn take_recorder(&mut self, now: Instant) -> LinkRecorder {
+        self.advance(now);
+        std::mem::take(&mut self.recorder)
+    }
+
+    fn waited(&mut self, class: ClassId, waited: Duration) {
+        self.waited.record(waited);
+        if let Some(buckets) = self.waited_of.get_mut(class.index()) {
+            buckets.record(waited);
+        }
     }
 }
 
-impl<P: Packet> Watch<P> for Meter {
+/// What counters need to know of a packet.
+fn seen<P: Measured>(packet: &P) -> Seen {
+    Seen { class: packet.class(), len: packet.len(), payload: packet.payload() }
+}
+
+impl<P: Measured> Watch<P> for Meter {
     fn offered(&mut self, packet: &P, now: Instant) {
-        let (class, len) = (packet.class(), u64::from(packet.len()));
-        self.each(now, |w| {
-            w.count(class, |c| {
-                c.offered_packets += 1;
-                c.offered_bytes += len;
-            });
-        });
+        self.advance(now);
+        self.recorder.offered(seen(packet));
     }
 
     fn departed(&mut self, packet: &P, waited: Duration, now: Instant) {
-        let (class, len) = (packet.class(), u64::from(packet.len()));
-        self.each(now, |w| {
-            w.count(class, |c| {
-                c.sent_packets += 1;
-                c.sent_bytes += len;
-                c.waited.record(waited);
-            });
-            w.delay.record(waited);
-            if let Some(share) = w.classes.get_mut(class.index()) {
-                share.delay.record(waited);
-            }
-        });
+        self.advance(now);
+        self.recorder.departed(seen(packet), waited);
+        self.waited(packet.class(), waited);
     }
 
     fn dropped(&mut self, packet: P, why: Why, now: Instant) {
-        self.each(now, |w| w.count(packet.class(), |c| c.dropped[why as usize] += 1));
+        self.advance(now);
+        self.recorder.dropped(seen(&packet), why);
+        if let Some(log) = &mut self.drops {
+            log.add(packet.connection(), now);
+        }
     }
 
     fn marked(&mut self, packet: &P, why: Why, now: Instant) {
-        self.each(now, |w| w.count(packet.class(), |c| c.marked[why as usize] += 1));
+        self.advance(now);
+        self.recorder.marked(seen(packet), why);
     }
 
     fn queue(&mut self, backlog: Backlog, now: Instant) {
-        self.length_is(backlog, now);
+        self.advance(now);
+        self.recorder.queue(backlog.packets, now);
     }
 }
 
@@ -303,32 +172,42 @@ impl<P: Packet> Watch<P> for Meter {
 mod tests {
     use super::*;
 
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn length_is(meter: &mut Meter, packets: u64, now: Instant) {
+        meter.advance(now);
+        meter.recorder.queue(packets, now);
+    }
+
     #[test]
     fn the_length_is_weighed_by_time_and_ends_with_its_window() {
-        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let mut meter = Meter::new(vec![Window::new("w", at(100), at(200), 0)]);
-        meter.length_is(Backlog { packets: 4, bytes: 0 }, at(50));
-        meter.length_is(Backlog { packets: 10, bytes: 0 }, at(150));
-        meter.length_is(Backlog { packets: 1000, bytes: 0 }, at(250));
+        let mut meter = Meter::new(&[WindowSpec { name: "w".to_owned(), from: at(100), to: at(200) }], 0);
+        length_is(&mut meter, 4, at(50));
+        length_is(&mut meter, 10, at(150));
+        length_is(&mut meter, 1000, at(250));
         let window = &meter.windows(at(1000))[0];
-        assert_eq!(window.mean_packets(), 7.0);
-        assert_eq!((window.p99_packets(), window.to), (10, at(200)));
+        assert_eq!((window.length.mean, window.length.p99, window.to), (7.0, 10.0, at(200)));
     }
 
     #[test]
     fn the_length_is_never_more_than_there_was() {
-        let mut meter = Meter::new(vec![Window::new("w", Instant::ZERO, Instant::FAR_FUTURE, 0)]);
-        meter.length_is(Backlog { packets: 1000, bytes: 0 }, Instant::ZERO);
-        let window = &meter.windows(Instant::ZERO + Duration::from_secs(1))[0];
-        assert_eq!(window.p99_packets(), 1000, "a bucket of the histogram ends at 1003");
+        let mut meter = Meter::whole(&[]);
+        length_is(&mut meter, 1000, Instant::ZERO);
+        assert_eq!(meter.windows(at(1000))[0].length.p99, 1000.0);
     }
 
     #[test]
-    fn a_distribution_without_samples_says_nothing() {
-        let mut times = Times::default();
-        assert_eq!(times.summary(), None);
-        times.record(Duration::from_millis(2));
-        let summary = times.summary().unwrap();
-        assert!((summary.mean - 2.0).abs() < 0.01 && (summary.max - 2.0).abs() < 0.01, "{summary:?}");
+    fn a_window_ends_where_the_next_begins() {
+        let spec = |name: &str, from, to| WindowSpec { name: name.to_owned(), from: at(from), to: at(to) };
+        let mut meter = Meter::new(&[spec("a", 0, 10), spec("b", 10, 20), spec("late", 30, 40)], 0);
+        let packet = Seen { class: ClassId(0), len: 1500, payload: 1448 };
+        for ms in [0, 9, 10, 19, 20] {
+            meter.advance(at(ms));
+            meter.recorder.offered(packet);
+        }
+        let counts: Vec<u64> = meter.windows(at(25)).iter().map(|w| w.total.offered_packets).collect();
+        assert_eq!(counts, [2, 2, 0]);
     }
 }

@@ -9,11 +9,8 @@
 pub mod agenda;
 mod fetch;
 mod link;
-mod meter;
 pub mod observe;
-pub mod output;
 mod packet;
-mod responses;
 pub mod scenario;
 mod wire;
 mod world;
@@ -22,8 +19,8 @@ use aqmkit_aqm::ParamError;
 use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Instant};
 
+pub use aqmkit_measure::output::{self, Output};
 pub use observe::Observer;
-pub use output::Output;
 pub use scenario::Scenario;
 
 /// The progress of a run.

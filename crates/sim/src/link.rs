@@ -17,7 +17,7 @@ use aqmkit_base::trace::Opportunities;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fate {
     Dropped(Queued, Why),
-    Marked(Queued),
+    Marked(Queued, Why),
 }
 
 /// Collects drops and marks of the queue; the world processes them after the call.
@@ -29,8 +29,8 @@ impl Sink<Queued> for Fates {
         self.0.push(Fate::Dropped(packet, why));
     }
 
-    fn marked(&mut self, packet: &Queued, _why: Why, _now: Instant) {
-        self.0.push(Fate::Marked(*packet));
+    fn marked(&mut self, packet: &Queued, why: Why, _now: Instant) {
+        self.0.push(Fate::Marked(*packet, why));
     }
 }
 

@@ -3,6 +3,7 @@
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
 use aqmkit_flows::transport::{Segment, rate};
+use aqmkit_measure::Seen;
 
 /// What a packet carries.
 #[derive(Clone, Debug)]
@@ -92,6 +93,12 @@ impl Flight {
             Body::Rate { packet, .. } => packet.len,
             Body::Datagram { len, .. } => *len,
         }
+    }
+
+    /// What the measurements of links need to know of it.
+    #[inline]
+    pub(crate) fn seen(&self) -> Seen {
+        Seen { class: self.class, len: self.len, payload: self.payload() }
     }
 }
 

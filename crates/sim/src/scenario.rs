@@ -6,9 +6,12 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant};
 use aqmkit_flows::traffic::Application;
 use aqmkit_flows::transport::Profile;
+use aqmkit_measure::{GroupInfo, LinkInfo, Plan};
 use serde::Serialize;
 
 use aqmkit_base::trace::Trace;
+
+pub use aqmkit_measure::WindowSpec;
 
 /// One run, complete.
 pub struct Scenario {
@@ -32,17 +35,6 @@ pub struct Scenario {
     pub interval: Duration,
     /// Maximum number of listed exchanges; with more, none is listed.
     pub max_exchanges: usize,
-}
-
-/// A part of the run's time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WindowSpec {
-    /// Its name.
-    pub name: String,
-    /// Its first instant.
-    pub from: Instant,
-    /// The first instant after it.
-    pub to: Instant,
 }
 
 /// One direction of a link.
@@ -193,7 +185,43 @@ pub struct Group {
     pub datagram_overhead: u32,
 }
 
+impl Group {
+    /// The group as results name it, with these numbers of its applications.
+    fn info(&self, apps: std::ops::Range<usize>) -> GroupInfo {
+        let model = self.apps.first();
+        GroupInfo {
+            name: self.name.clone(),
+            class: self.class.index(),
+            apps,
+            exchange_kinds: model.map_or(&[], |a| a.exchange_kinds()),
+            counters: model.map_or(&[], |a| a.counters()),
+        }
+    }
+}
+
 impl Scenario {
+    /// What a run of it measures.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        let link = |l: &Link| LinkInfo { name: l.name.clone(), report: l.report, rate: l.rate, trace: l.trace.clone() };
+        let mut first = 0;
+        let groups = self.groups.iter().map(|g| {
+            let apps = first..first + g.apps.len();
+            first = apps.end;
+            g.info(apps)
+        });
+        Plan {
+            origin: self.origin,
+            interval: self.interval,
+            max_exchanges: self.max_exchanges,
+            groups: groups.collect(),
+            links: self.links.iter().map(link).collect(),
+            measured: self.measured,
+            classes: self.classes.clone(),
+            windows: self.windows.clone(),
+        }
+    }
+
     /// Checks that indices are valid and times are in order.
     ///
     /// # Errors

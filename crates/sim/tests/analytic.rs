@@ -43,7 +43,7 @@ fn reno_constant(p: f64, delayed_ack: DelayedAck) -> f64 {
         dumbbell(BitRate::from_mbps(10_000), spec("fifo", r#"{"limit": 1000000}"#), vec![flows], 20, 600);
     scenario.links[0].wire.loss = Loss::Random(p);
     let out = finish(scenario);
-    let (lost, sent) = out.flows.iter().fold((0, 0), |(l, s), f| (l + f.drops, s + f.packets));
+    let (lost, sent) = out.flows.iter().fold((0, 0), |(l, s), f| (l + f.drops.unwrap(), s + f.packets));
     let rate = lost as f64 / sent as f64;
     assert!((rate / p - 1.0).abs() < 0.1, "the loss rate is {rate}: {lost} of {sent}");
     let class = &out.windows[0].classes["data"];

@@ -222,3 +222,25 @@ fn what_is_not_asked_for_is_not_counted() {
     assert_eq!(window.classes["data"].throughput_bps, bytes as f64 * 8.0 / 20.0);
     assert_eq!((window.classes["none"].throughput_bps, window.classes["none"].queue_delay_ms), (0.0, None));
 }
+
+/// Classes are counted at the link that is measured: what another one marks and drops is that link's.
+#[test]
+fn classes_are_counted_at_one_link() {
+    for measured in 0..2 {
+        let sends = [random_sends(1, 900.0, 15.0), random_sends(2, 900.0, 15.0)];
+        let (mut all, _) = scripts("pair", Ecn::Ect0, &sends);
+        all.routes = vec![Route { forward: vec![0, 1], ..Route::default() }];
+        let marks = spec("step", r#"{"limit": 8, "threshold": 4}"#);
+        let mut scenario = dumbbell(BitRate::from_mbps(12), marks, vec![all], 0, 20);
+        scenario.measured = measured;
+        let second = Link { name: "second".into(), rate: BitRate::from_mbps(10), ..scenario.links[0].clone() };
+        scenario.links.push(second);
+        let out = finish(scenario);
+        let (links, class) = (&out.windows[0].links, &out.windows[0].classes["data"]);
+        let counted = &links[["bottleneck", "second"][measured]];
+        assert!(links.values().all(|link| link.mark_rate > 0.01 && link.drop_rate > 0.001), "{links:?}");
+        assert_eq!((class.mark_rate, class.drop_rate), (counted.mark_rate, counted.drop_rate));
+        assert_eq!((class.offered_bps, class.throughput_bps), (counted.offered_bps, counted.throughput_bps));
+        assert_eq!(class.queue_delay_ms, counted.queue_delay_ms);
+    }
+}

@@ -2,7 +2,7 @@
 
 mod common;
 
-use aqmkit_base::{BitRate, Duration};
+use aqmkit_base::{BitRate, ClassId, Duration, Instant};
 use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event};
 use aqmkit_flows::transport::{Kind, Profile};
 use aqmkit_sim::scenario::Delays;
@@ -80,6 +80,35 @@ fn a_scenario_that_contradicts_itself_is_refused() {
     assert!(refused(|s| s.groups[0].routes[0].forward.push(9)));
     assert!(refused(|s| s.groups[0].delays = Delays::Matrix(vec![])));
     assert!(refused(|s| s.links[0].rate = BitRate::default()));
+    assert!(refused(|s| s.groups[0].routes.clear()));
+    assert!(refused(|s| s.groups[0].clients = 0));
+    assert!(refused(|s| s.groups[0].class = ClassId(s.classes.len() as u8)));
+    assert!(refused(|s| s.groups[0].delays = Delays::Each(vec![])));
+    assert!(refused(|s| s.groups[0].delays = Delays::Uniform(Duration::from_millis(2), Duration::from_millis(1))));
+    assert!(refused(|s| s.windows[0].to = Instant::ZERO + s.duration + Duration::from_nanos(1)));
+    assert!(refused(|s| s.duration = Duration::ZERO));
+    assert!(refused(|s| s.interval = Duration::ZERO));
+    assert!(!refused(|s| s.groups[0].delays = Delays::Uniform(Duration::from_millis(2), Duration::from_millis(2))));
+}
+
+/// It is said 256 times how far a run is, but not more often than every millisecond, and at the beginning.
+#[test]
+fn progress_is_told_in_even_steps() {
+    for (ms, times) in [(25_600, 256), (256, 256), (100, 100), (1, 1)] {
+        let mut scenario = mixed(1);
+        scenario.duration = Duration::from_millis(ms);
+        scenario.origin = Instant::ZERO;
+        scenario.windows.clear();
+        let mut told = Vec::new();
+        let out = run(scenario, &mut |progress| {
+            told.push(progress.now.as_secs_f64() * 1e3);
+            Control::Continue
+        });
+        assert!(out.is_ok());
+        let wanted: Vec<f64> = (0..times).map(|i| f64::from(i) * ms as f64 / f64::from(times)).collect();
+        assert_eq!(told.len(), wanted.len(), "{ms} ms");
+        assert!(told.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-6), "{ms} ms: {told:?}");
+    }
 }
 
 /// Gets one page after the other, each on a connection of its own.

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ._metrics import METRICS
+
 __all__ = ["Floats", "Measured", "Where", "groups", "named", "only_window", "select", "splits", "values"]
 
 Floats = npt.NDArray[np.float64]
@@ -35,23 +37,7 @@ class Measured(Protocol):
 
 
 #: The last part of a quantity's name, what a figure calls it, its unit there, and the factor to it.
-_UNITS = {
-    "throughput_bps": ("throughput", "Mbit/s", 1e-6),
-    "goodput_bps": ("goodput", "Mbit/s", 1e-6),
-    "offered_bps": ("offered load", "Mbit/s", 1e-6),
-    "drop_rate": ("drops", "%", 100.0),
-    "mark_rate": ("marks", "%", 100.0),
-    "utilization": ("utilisation", "%", 100.0),
-    "loss_rate_pps": ("losses per flow", "packets/s", 1.0),
-    "queue_delay_ms": ("queue delay", "ms", 1.0),
-    "latency_ms": ("latency", "ms", 1.0),
-    "response_time_ms": ("response time", "ms", 1.0),
-    "queue_packets": ("queue", "packets", 1.0),
-    "frame_rate": ("frames", "1/s", 1.0),
-    "playable_frame_rate": ("playable frames", "1/s", 1.0),
-    "duration_ms": ("completion time", "ms", 1.0),
-    "bytes": ("size", "bytes", 1.0),
-}
+_UNITS = {**METRICS, "duration_ms": ("completion time", "ms", 1.0), "bytes": ("size", "bytes", 1.0)}
 _STATISTICS = {"mean": "mean", "p50": "median", "p90": "90th percentile", "p99": "99th percentile", "max": "largest"}
 
 

@@ -219,6 +219,6 @@ mod tests {
     fn a_burst_that_no_weight_lets_pass_is_refused() {
         assert!(weight_for_burst(9, 10.0).is_err());
         assert!(weight_for_burst(9, 9.0).is_ok());
-        assert!(weight_for_burst(9, 0.5).unwrap_err().to_string().contains("a packet or more"));
+        assert!(weight_for_burst(9, 0.5).unwrap_err().to_string().contains("at least one packet"));
     }
 }

@@ -186,6 +186,10 @@ impl Sharing {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use aqmkit_base::Rng;
+
     use super::*;
 
     const NOW: Instant = Instant::ZERO;
@@ -219,6 +223,83 @@ mod tests {
         tree.wake(other, NOW);
         let served = serve(&mut tree, 100);
         assert_eq!((served[tcp], served[multimedia], served[other]), (80, 0, 20), "tcp borrows all of multimedia's");
+    }
+
+    /// A random tree of two levels: each leaf with its group and its share.
+    fn two_levels(draw: &mut Rng) -> (Sharing, Vec<(usize, usize, f64)>) {
+        let (mut tree, mut leaves) = (Sharing::default(), Vec::new());
+        for _ in 0..2 + draw.below(3) {
+            let group = tree.add(ROOT, 0.0, None);
+            for _ in 0..=draw.below(3) {
+                let share = (1 + draw.below(8)) as f64;
+                leaves.push((tree.add(group, share, None), group, share));
+            }
+        }
+        (tree, leaves)
+    }
+
+    /// Whoever sleeps and wakes: groups at work divide the link by the shares of all that they hold, and the leaves at work in each what it
+    /// gets by theirs.
+    #[test]
+    fn each_level_divides_what_it_gets_among_those_at_work() {
+        let mut draw = Rng::stream(1, "trees");
+        for _ in 0..30 {
+            let (mut tree, leaves) = two_levels(&mut draw);
+            let mut busy: Vec<bool> = vec![false; leaves.len()];
+            for _ in 0..10 {
+                for (busy, (leaf, ..)) in busy.iter_mut().zip(&leaves).filter(|_| draw.chance(0.5)) {
+                    if *busy {
+                        tree.sleep(*leaf)
+                    } else {
+                        tree.wake(*leaf, NOW)
+                    }
+                    *busy = !*busy;
+                }
+                if !busy.contains(&true) {
+                    assert_eq!(tree.next(NOW), Next::Nobody);
+                    continue;
+                }
+                let at_work: Vec<_> =
+                    leaves.iter().zip(&busy).filter(|(_, busy)| **busy).map(|(leaf, _)| leaf).collect();
+                let whole = |group: usize| leaves.iter().filter(|l| l.1 == group).map(|l| l.2).sum::<f64>();
+                let groups: BTreeSet<usize> = at_work.iter().map(|l| l.1).collect();
+                let of_groups: f64 = groups.iter().map(|group| whole(*group)).sum();
+                let served = serve(&mut tree, 2000);
+                for (leaf, group, share) in at_work.iter().copied() {
+                    let siblings: f64 = at_work.iter().filter(|l| l.1 == *group).map(|l| l.2).sum();
+                    let wanted = 2000.0 * whole(*group) / of_groups * share / siblings;
+                    assert!(
+                        (served[*leaf] as f64 - wanted).abs() < 8.0,
+                        "{} of {wanted}: {leaves:?} {busy:?}",
+                        served[*leaf]
+                    );
+                }
+                assert_eq!(at_work.iter().map(|l| served[l.0]).sum::<usize>(), 2000, "who sleeps is not served");
+            }
+        }
+    }
+
+    /// When nobody waits, nobody is behind: the tree serves as a new one does.
+    #[test]
+    fn a_tree_at_rest_forgets() {
+        let mut draw = Rng::stream(2, "trees");
+        for _ in 0..100 {
+            let (mut tree, leaves) = two_levels(&mut draw);
+            let order = |tree: &mut Sharing| -> Vec<Next> {
+                leaves.iter().for_each(|l| tree.wake(l.0, NOW));
+                let serve = |_| {
+                    let next = tree.next(NOW);
+                    let Next::Leaf(leaf) = next else { panic!("all have work") };
+                    tree.charge(leaf, 1000, NOW);
+                    next
+                };
+                let order = (0..17).map(serve).collect();
+                leaves.iter().for_each(|l| tree.sleep(l.0));
+                order
+            };
+            let first = order(&mut tree);
+            assert_eq!(order(&mut tree), first);
+        }
     }
 
     #[test]

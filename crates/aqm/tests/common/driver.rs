@@ -58,6 +58,8 @@ impl From<[u8; 4]> for Op {
 #[derive(Clone, Debug)]
 pub struct Play<'a> {
     pub spec: &'a Spec,
+    /// What the queue is made as, and changed from before anything happens; the same where nothing is said.
+    pub before: Option<&'a Spec>,
     pub link: Link,
     pub origin: Instant,
     /// Every length of time is taken so many times.
@@ -71,7 +73,7 @@ pub struct Play<'a> {
 
 impl<'a> Play<'a> {
     pub fn new(spec: &'a Spec, link: Link) -> Self {
-        Play { spec, link, origin: Instant::ZERO, stretch: 1, seed: 1, nudge: false, punctual: false }
+        Play { spec, before: None, link, origin: Instant::ZERO, stretch: 1, seed: 1, nudge: false, punctual: false }
     }
 
     /// On a link that takes twice as long, in a time that passes half as fast.
@@ -114,14 +116,20 @@ struct State<'a> {
 
 impl<'a> State<'a> {
     fn new(play: &'a Play<'a>) -> Self {
-        let queue = play.spec.build(&play.link, play.origin).unwrap_or_else(|e| panic!("{:?}: {e}", play.spec));
+        let made = play.before.unwrap_or(play.spec);
+        let mut queue = made.build(&play.link, play.origin).unwrap_or_else(|e| panic!("{made:?}: {e}"));
+        let (mut rng, mut log) = (Rng::stream(play.seed, "conformance"), Log::default());
+        if play.before.is_some() {
+            let changed = queue.reconfigure(play.spec, &play.link, &mut cx(play.origin, &mut rng, &mut log));
+            changed.unwrap_or_else(|e| panic!("{made:?} to {:?}: {e}", play.spec));
+        }
         State {
             play,
             queue,
             limits: limits(play.spec, &play.link),
             now: play.origin,
-            rng: Rng::stream(play.seed, "conformance"),
-            log: Log::default(),
+            rng,
+            log,
             seen: 0,
             offered: 0,
             delivered: 0,

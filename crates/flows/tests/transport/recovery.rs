@@ -169,6 +169,15 @@ fn forward_acknowledgement_needs_one_piece_from_above() {
     }
 }
 
+/// RFC 8985 section 6.2: one that overtakes shows nothing for a quarter of a round trip. Then what is below it is lost: of four in flight half the
+/// window, two segments, go again at once, the third when the first of them is acknowledged.
+#[test]
+fn what_is_late_at_the_end_of_the_reordering_window_goes_again() {
+    let mut pair = run(&rack(10), 10_000, [6, 7, 8]);
+    pair.run();
+    assert_eq!(again(&pair), [(275, 6), (275, 7), (375, 8)]);
+}
+
 /// RFC 8985 section 6.2: three that overtake show nothing yet where segments are known to be reordered; the first
 /// is late by a fifth of a round trip, less than the reordering window.
 #[test]

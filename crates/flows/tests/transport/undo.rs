@@ -194,11 +194,34 @@ fn a_timeout_that_was_right_stands() {
         let (first, then) = (ms(1_150), ms(1_250));
         assert_eq!(sent[..3], [(first, 0), (then, 8_000), (then, 9_000)], "{:?}", p.congestion);
         assert_eq!(sent[3], (ms(1_350), 1_000), "{:?}", p.congestion);
+        // What one acknowledgement in slow start has opened is no more than the three that may stay, and stays.
+        let at_once = pair.data(A).iter().filter(|d| d.0 == ms(1_350)).count();
+        assert_eq!(at_once, 2, "{:?}", p.congestion);
     }
     let p = Profile { timestamps: false, frto: true, ..profile(8) };
     let mut pair = stalled(&p, Some(0));
     pair.run_until(ms(3_000));
     assert_eq!(pair.ends[A].undone(), 0);
+}
+
+/// F-RTO is for a timeout that comes out of the blue. In a recovery the first and the sixth of ten are lost twice: when the
+/// timer's copy of the first is acknowledged, the sixth goes again at once, not two new ones to learn what is known.
+#[test]
+fn a_timeout_in_a_recovery_is_not_doubted() {
+    for congestion in [Kind::Sack, Kind::NewReno] {
+        for undo in [false, true] {
+            let p = Profile { congestion, timestamps: false, frto: true, undo, ..profile(10) };
+            let mut pair = Pair::connected(&p, 100);
+            pair.lose_bytes(vec![0, 0, 5_000, 5_000]);
+            pair.write(A, u64::MAX);
+            pair.run_until(ms(5_000));
+            let resent = again(&pair);
+            let timer = resent.iter().filter(|r| r.1 == 0).nth(1).unwrap().0;
+            let after = pair.data(A).into_iter().filter(|d| d.0 > ms(timer)).map(|d| d.1);
+            let (first, undone) = (after.clone().next(), pair.ends[A].undone());
+            assert_eq!((first, undone), (Some(5_000), 0), "{congestion:?} {undo}: {resent:?}");
+        }
+    }
 }
 
 /// The last segment's original is late beyond the probe: its copy is reported, and the probe costs nothing.

@@ -13,7 +13,7 @@ use aqmkit_live::ctl::{self, Report};
 use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
 use aqmkit_live::netns::cookie;
-use aqmkit_packets::meter::Summary;
+use aqmkit_measure::output::Summary;
 use serde::Serialize;
 
 use super::args::wire;
@@ -203,7 +203,7 @@ struct Json<'a> {
 
 impl Told<'_> {
     fn delays(&self) -> BTreeMap<&str, Option<Summary>> {
-        let first = |(name, windows): &'_ (String, Vec<aqmkit_packets::meter::Window>)| {
+        let first = |(name, windows): &'_ (String, Vec<aqmkit_measure::Passed>)| {
             (name.as_str().to_owned(), windows.first().and_then(|w| w.delay.summary()))
         };
         let delays: BTreeMap<String, _> = self.measured.directions.iter().map(first).collect();

@@ -115,7 +115,7 @@ fn read_law(law: &shape::Law, metric: &str, labels: &[String]) -> Result<Law, Pr
             }
             _ => found,
         };
-        let one = of_field(metric, 1.0);
+        let one = of_field(metric, 1.0).map_err(Problem::new)?;
         if found.dimension == one.dimension {
             return Ok((label.clone(), found.value / one.value));
         }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use aqmkit_base::rng::derive_seed;
 
 use super::resolve::Resolved;
+use crate::engine;
 
 /// One run: what to simulate, and what to call it.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ fn run_seed(seed: u64, repeat: u32) -> u64 {
 }
 
 fn hash(resolved: &Resolved, seed: u64) -> String {
-    let content = serde_json::to_vec(&(env!("CARGO_PKG_VERSION"), env!("AQMKIT_CODE"), seed, resolved));
+    let content = serde_json::to_vec(&(engine::SIMULATOR, seed, resolved));
     // Nothing in a resolved run fails to serialise; its text form would serve as well.
     let content = content.unwrap_or_else(|_| format!("{seed} {resolved:?}").into_bytes());
     blake3::hash(&content).to_string()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use aqmkit_base::Duration;
+use aqmkit_measure::metric::{METRICS, Metric};
 use serde::Deserialize;
 
 use super::metric::Names;
@@ -58,7 +59,7 @@ fn value(keys: &shape::Predict, point: &Node) -> Result<f64, Problem> {
     merge(&mut args, point.without(&["t"]).plain());
     let args = args.as_table().cloned().unwrap_or_default();
     let found = formula::evaluate(&keys.formula, &args).map_err(|e| Problem::new(e.to_string()))?;
-    let one = of_field(&keys.quantity, 1.0);
+    let one = of_field(&keys.quantity, 1.0).map_err(Problem::new)?;
     if found.dimension == one.dimension {
         return Ok(found.value / one.value);
     }
@@ -117,28 +118,17 @@ pub(super) fn check_plotted(column: &str, names: &Names) -> Result<(), Problem> 
 
 /// Checks that the time series have this column.
 fn check_column(quantity: &str, names: &Names) -> Result<(), Problem> {
-    let of = |part: &str, owners: &[String], fields: &[&str]| -> Vec<String> {
-        owners.iter().flat_map(|owner| fields.iter().map(move |field| format!("{part}.{owner}.{field}"))).collect()
+    let all = [("classes.", &names.classes), ("links.", &names.links), ("apps.", &names.apps)];
+    // Which gauges there are, and which reasons for drops, shows when a run is done.
+    let fixed = |m: &&Metric| m.in_series && m.path.matches('*').count() == 1;
+    let of = |(part, owners): (&str, &Vec<String>)| -> Vec<String> {
+        let metrics = || METRICS.iter().filter(fixed).filter(|m| m.path.starts_with(part));
+        owners.iter().flat_map(|owner| metrics().map(move |m| m.column(owner))).collect()
     };
-    let known = [of("classes", &names.classes, CLASS), of("links", &names.links, LINK), of("apps", &names.apps, APP)];
-    let known = known.concat();
+    let known: Vec<String> = all.into_iter().flat_map(of).collect();
     if known.iter().any(|k| k == quantity) {
         return Ok(());
     }
     let problem = Problem::new(format!("the time series have no column {quantity}"));
     Err(problem.right(suggest(quantity, known.iter().map(String::as_str))))
 }
-
-const CLASS: &[&str] = &[
-    "throughput_bps",
-    "goodput_bps",
-    "offered_bps",
-    "drop_rate",
-    "mark_rate",
-    "loss_rate_pps",
-    "queue_delay_ms.mean",
-    "latency_ms.mean",
-];
-const LINK: &[&str] =
-    &["throughput_bps", "offered_bps", "drop_rate", "mark_rate", "queue_delay_ms.mean", "queue_packets.mean"];
-const APP: &[&str] = &["completed", "frame_rate", "playable_frame_rate"];

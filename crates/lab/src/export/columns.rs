@@ -1,22 +1,16 @@
 //! Tables of columns, written run by run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::BufWriter;
 use std::iter::repeat_n;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_array::{ArrayRef, Float64Array, StringArray, UInt64Array};
-use arrow_schema::ArrowError;
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::atomic::write_atomically;
-use super::error::{Cause, ExportError};
+use super::error::ExportError;
+use super::parquet::ParquetWriter;
 use crate::report::RunData;
 
 /// A table: batches of one schema.
@@ -101,13 +95,13 @@ type RowsOf<'a> = dyn Fn(&RunData<'_>) -> Vec<ArrayRef> + 'a;
 pub(super) fn write(path: &Path, runs: &[RunData<'_>], layout: &Layout<'_>) -> Result<(), ExportError> {
     let (labels, schema) = head(runs, layout);
     write_atomically(path, |out| {
-        let mut writer = open(out, &schema)?;
+        let mut writer = ParquetWriter::new(out, &schema)?;
         for run in runs {
             if let Some(batch) = batch(run, layout, &labels, &schema)? {
-                writer.write(&batch)?;
+                writer.write(batch)?;
             }
         }
-        writer.close()?;
+        writer.finish()?;
         Ok(())
     })
 }
@@ -148,17 +142,4 @@ pub(super) fn row_each(labels: &[&Labels], values: Vec<Field>, columns: Vec<Arra
     let named = head.names.iter().map(|(label, _)| column(label, labels.iter().map(|l| l.get(label))));
     let all = named.chain(columns).collect();
     Ok(Table { batches: vec![RecordBatch::try_new(Arc::clone(&schema), all)?], schema })
-}
-
-fn open<'a, 'b>(
-    out: &'a mut BufWriter<&'b File>,
-    schema: &SchemaRef,
-) -> Result<ArrowWriter<&'a mut BufWriter<&'b File>>, Cause> {
-    Ok(ArrowWriter::try_new(out, schema.clone(), Some(settings()))?)
-}
-
-/// How Parquet files are written.
-#[must_use]
-pub fn settings() -> WriterProperties {
-    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build()
 }

@@ -28,7 +28,7 @@ pub enum Cause {
     /// The columns do not make a table.
     Arrow(#[from] arrow_schema::ArrowError),
     /// The table does not go into Parquet.
-    Parquet(#[from] parquet::errors::ParquetError),
+    Parquet(#[from] ::parquet::errors::ParquetError),
 }
 
 impl ExportError {

@@ -7,6 +7,7 @@ mod batches;
 mod columns;
 mod csv;
 mod error;
+mod parquet;
 mod tables;
 
 use std::io::Write;
@@ -15,8 +16,8 @@ use std::path::Path;
 pub use atomic::{Temporary, put, write_atomically};
 pub use batches::{Kind, runs, table, verdicts};
 pub use columns::Table;
-pub use columns::settings as parquet_settings;
 pub use error::ExportError;
+pub use parquet::ParquetWriter;
 
 use crate::report::RunData;
 use crate::results::Results;

@@ -32,7 +32,8 @@ pub(super) fn flows<'a>(runs: &[RunData<'a>]) -> Layout<'a> {
     let windows = windows(runs);
     let mut values = vec![text("traffic"), count("index"), text("class")];
     values.extend(windows.iter().map(|window| Field::new(format!("delivered_bytes.{window}"), DataType::UInt64, true)));
-    values.extend(["connections", "packets", "retransmissions", "timeouts", "drops"].map(count));
+    values.extend(["connections", "packets", "retransmissions", "timeouts"].map(count));
+    values.push(Field::new("drops", DataType::UInt64, true));
     Layout { values, rows_of: Box::new(move |run| flow_columns(run, &windows)) }
 }
 
@@ -52,7 +53,7 @@ fn flow_columns(run: &RunData<'_>, windows: &[String]) -> Vec<ArrayRef> {
     columns.push(counts(flows.iter().map(|flow| flow.packets)));
     columns.push(counts(flows.iter().map(|flow| flow.retransmissions)));
     columns.push(counts(flows.iter().map(|flow| flow.timeouts)));
-    columns.push(counts(flows.iter().map(|flow| flow.drops)));
+    columns.push(std::sync::Arc::new(flows.iter().map(|flow| flow.drops).collect::<arrow_array::UInt64Array>()));
     columns
 }
 

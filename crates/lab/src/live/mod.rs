@@ -11,5 +11,3 @@ pub mod hosts;
 pub mod plan;
 #[cfg(live)]
 pub mod run;
-#[cfg(live)]
-pub mod stats;

@@ -5,6 +5,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_flows::transport::Profile;
 use aqmkit_live::congestion;
 use aqmkit_live::link::LinkSetup;
+use aqmkit_measure::{LinkInfo, Plan, WindowSpec};
 use aqmkit_packets::shaper::Setup;
 use aqmkit_packets::wire::{Classes, Named};
 use aqmkit_sim::Scenario;
@@ -60,18 +61,32 @@ pub fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
         seed: scenario.seed,
         ..Setup::new(&measured.name, measured.rate, measured.delay, measured.aqm.clone())
     };
-    let window = |w: &aqmkit_sim::scenario::WindowSpec| (w.name.clone(), on_the_clock(w.from), on_the_clock(w.to));
-    let whole = ("".to_owned(), Instant::ZERO, Instant::FAR_FUTURE);
+    let plan = measures(scenario, &back.name);
     Ok(LinkSetup {
         down,
         up: back,
         classes: classes(scenario)?,
-        windows: std::iter::once(whole).chain(scenario.windows.iter().map(window)).collect(),
-        sample_every: Some((on_the_clock(scenario.origin), scenario.interval)),
+        plan: Some(shifted(plan)),
         ecn: Some(ecn(scenario)?),
         cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
         mtu: 1500,
     })
+}
+
+/// What a live run measures, in the time of the scenario: its links are the two directions.
+#[must_use]
+pub fn measures(scenario: &Scenario, back: &str) -> Plan {
+    let plan = scenario.plan();
+    let unreported = LinkInfo { name: back.to_owned(), report: false, rate: FREE, trace: None };
+    let up = plan.links.iter().find(|l| l.name == back).cloned().unwrap_or(unreported);
+    Plan { links: vec![plan.links[plan.measured].clone(), up], measured: 0, ..plan }
+}
+
+/// The plan in the time of the link's clock.
+fn shifted(plan: Plan) -> Plan {
+    let window = |w: WindowSpec| WindowSpec { from: on_the_clock(w.from), to: on_the_clock(w.to), ..w };
+    let windows = plan.windows.into_iter().map(window).collect();
+    Plan { origin: on_the_clock(plan.origin), windows, ..plan }
 }
 
 /// The class of each group by its port. What the kernel itself sends is in the last one, so that disciplines are told of the

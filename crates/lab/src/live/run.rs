@@ -6,17 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 use aqmkit_base::Duration;
-use aqmkit_live::bottleneck::{Look, Measured};
-use aqmkit_live::link::{Link, LinkSetup};
+use aqmkit_live::link::Link;
 use aqmkit_live::timing::be_punctual;
-use aqmkit_packets::meter::Counters;
-use aqmkit_sim::output::{Distribution, Engine, Series, Window};
+use aqmkit_measure::join;
+use aqmkit_measure::output::Engine;
 use aqmkit_sim::{Control, Output, Progress, Scenario};
 
 use super::agree::AXIS;
-use super::hosts::{Hosts, Record};
-use super::plan::{self, NotLive, on_the_clock};
-use super::stats;
+use super::hosts::{Hosts, Recorded};
+use super::plan::{self, NotLive};
+use crate::engine;
 use crate::experiment::RunSpec;
 use crate::run::{Stop, Work};
 
@@ -35,7 +34,7 @@ impl Placed {
     pub fn new(spec: RunSpec, live: bool) -> Self {
         let mut labels = spec.labels.clone();
         labels.insert(AXIS.to_owned(), if live { "live" } else { "simulated" }.to_owned());
-        let hash = if live { format!("{}-live", spec.hash) } else { spec.hash.clone() };
+        let hash = if live { format!("{}-live-{}", spec.hash, engine::LIVE) } else { spec.hash.clone() };
         Placed { spec, labels, hash, live }
     }
 
@@ -77,10 +76,12 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
     })?;
     let failed = |e: &dyn std::fmt::Display| Stop::Failed(e.to_string());
     let link = Link::open(&setup).map_err(|e| failed(&e))?;
+    // Opening the hosts takes the applications out of the scenario.
+    let plan = plan::measures(&scenario, &setup.up.name);
     let hosts = Hosts::new(&mut scenario, &link).map_err(|e| failed(&e))?;
-    let record = live(hosts, &link, on_progress);
+    let hosts = live(hosts, &link, on_progress);
     let closed = link.close();
-    let record = record.map_err(|e| match e.kind() {
+    let hosts = hosts.map_err(|e| match e.kind() {
         io::ErrorKind::Interrupted => Stop::Cancelled,
         _ => failed(&e),
     })?;
@@ -89,28 +90,16 @@ fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control)
     if !doubts.is_empty() {
         return Err(Stop::Failed(format!("the machine could not keep up: {}", doubts.join("; "))));
     }
-    let mut windows = windows(&scenario, &setup, &measured);
-    record.complete(&mut windows);
-    let flows = record.flow_records();
-    let mut distributions = waits(&scenario, &measured);
-    distributions.extend(record.distributions());
-    let responses = record.responses();
-    let (exchanges, exchanges_dropped) = record.exchanges();
-    let packets = measured.directions.first().and_then(|d| d.1.first()).map_or(0, |w| w.total.sent_packets);
-    Ok(Output {
-        series: series(&scenario, &setup, &measured.samples),
-        windows,
-        flows,
-        exchanges,
-        exchanges_dropped,
-        distributions,
-        responses,
-        engine: Engine { packets, events: packets, ..Engine::default() },
-    })
+    let mut output = join(&plan, measured.recorders, hosts.recorder, measured.end);
+    let drops = hosts.owners.drops(output.flows.len(), &measured.drops);
+    for (flow, drops) in output.flows.iter_mut().zip(drops) {
+        flow.drops = drops;
+    }
+    Ok(Output { engine: Engine { events: output.engine.packets, ..output.engine }, ..output })
 }
 
 /// Lets the hosts live on a thread of their own, inside the clients' namespace; progress is told on this one.
-fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Record> {
+fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
     let (tell, told) = channel();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -133,84 +122,6 @@ fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Cont
         }
         thread.join().unwrap_or_else(|_| Err(io::Error::other("the hosts' thread panicked")))
     })
-}
-
-/// How long packets waited, by link and class, for plots.
-fn waits(scenario: &Scenario, measured: &Measured) -> Vec<Distribution> {
-    let mut found = Vec::new();
-    for (i, spec) in scenario.windows.iter().enumerate() {
-        // The first window of a link is the whole.
-        let of = |side: usize| measured.directions.get(side).and_then(|d| Some((&d.0, d.1.get(i + 1)?)));
-        for (name, window) in [0, 1].into_iter().filter_map(of).filter(|(name, _)| is_reported(scenario, name)) {
-            found.extend(stats::distribution(&spec.name, format!("links.{name}.queue_delay_ms"), &window.delay, 100));
-        }
-        let shares = of(0).into_iter().flat_map(|(_, window)| &window.classes);
-        for (name, share) in scenario.classes.iter().zip(shares) {
-            found.extend(stats::distribution(&spec.name, format!("classes.{name}.queue_delay_ms"), &share.delay, 100));
-        }
-    }
-    found
-}
-
-fn is_reported(scenario: &Scenario, link: &str) -> bool {
-    scenario.links.iter().any(|l| l.report && l.name == link)
-}
-
-/// The windows as far as the link knows.
-fn windows(scenario: &Scenario, setup: &LinkSetup, measured: &Measured) -> Vec<Window> {
-    let origin = on_the_clock(scenario.origin).as_secs_f64();
-    let one = |(i, spec): (usize, &aqmkit_sim::scenario::WindowSpec)| {
-        // The first window of a link is the whole.
-        let sides = measured.directions.iter().zip([setup.down.rate, setup.up.rate]);
-        let of = sides.filter_map(|((name, windows), rate)| Some((name, windows.get(i + 1)?, rate)));
-        let links = of
-            .filter(|(name, ..)| is_reported(scenario, name))
-            .map(|(name, w, rate)| (name.clone(), stats::link(w, rate)));
-        let down = measured.directions.first().and_then(|d| d.1.get(i + 1));
-        let classes = scenario.classes.iter().enumerate();
-        Window {
-            name: spec.name.clone(),
-            from_s: on_the_clock(spec.from).as_secs_f64() - origin,
-            to_s: on_the_clock(spec.to).as_secs_f64() - origin,
-            links: links.collect(),
-            classes: classes.filter_map(|(c, name)| Some((name.clone(), stats::class(down?, c)))).collect(),
-            ..Window::default()
-        }
-    };
-    scenario.windows.iter().enumerate().map(one).collect()
-}
-
-/// The link's series: each sample less the one before.
-fn series(scenario: &Scenario, setup: &LinkSetup, samples: &[Look]) -> Series {
-    let mut columns: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let mut put = |name: String, value: f64| columns.entry(name).or_default().push(value);
-    for pair in samples.windows(2) {
-        let [last, this] = pair else { continue };
-        let seconds = this.at.since(last.at).as_secs_f64();
-        for (side, name) in [&setup.down.name, &setup.up.name].into_iter().enumerate() {
-            if let (Some(a), Some(b)) = (last.directions.get(side), this.directions.get(side)) {
-                rates(&format!("links.{name}"), &a.0, &b.0, seconds, &mut put);
-            }
-        }
-        for (class, name) in scenario.classes.iter().enumerate() {
-            let of = |look: &Look| look.classes.first().and_then(|c| c.get(class)).copied().unwrap_or_default();
-            rates(&format!("classes.{name}"), &of(last), &of(this), seconds, &mut put);
-        }
-        for (name, value) in this.gauges.first().into_iter().flatten() {
-            put(format!("links.{}.aqm.{name}", setup.down.name), *value);
-        }
-    }
-    let rows = samples.len().saturating_sub(1);
-    columns.values_mut().for_each(|c| c.resize(rows, f64::NAN));
-    Series { interval_s: scenario.interval.as_secs_f64(), columns }
-}
-
-fn rates(path: &str, a: &Counters, b: &Counters, seconds: f64, put: &mut impl FnMut(String, f64)) {
-    let offered = (b.offered_packets - a.offered_packets) as f64;
-    put(format!("{path}.throughput_bps"), (b.sent_bytes - a.sent_bytes) as f64 * 8.0 / seconds);
-    put(format!("{path}.offered_bps"), (b.offered_bytes - a.offered_bytes) as f64 * 8.0 / seconds);
-    put(format!("{path}.drop_rate"), (b.drops() - a.drops()) as f64 / offered);
-    put(format!("{path}.mark_rate"), (b.marks() - a.marks()) as f64 / offered);
 }
 
 /// How long a plan takes: real time cannot be hurried.

@@ -2,19 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use aqmkit_measure::metric::{Dimension, METRICS, Metric, Shown};
+
+pub use aqmkit_measure::metric::Better;
+
 use super::format::{decimals, rate_unit};
 use super::grid::Grid;
-
-/// What is preferred in a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// More is better.
-    High,
-    /// Less is better.
-    Low,
-    /// It depends.
-    Neither,
-}
 
 /// A word of the tables and what it means.
 pub type Term = (&'static str, &'static str);
@@ -51,41 +44,12 @@ pub struct Column {
     pub kind: Kind,
 }
 
-const fn kind(unit: &'static str, factor: f64, better: Better, rank: u8, term: Term) -> Kind {
-    Kind { unit, factor, better, rank, zeros: true, term }
+impl Kind {
+    fn of(metric: &Metric, shown: &Shown) -> Kind {
+        let Shown { rank, zeros, term, .. } = *shown;
+        Kind { unit: metric.unit.shown, factor: metric.unit.factor, better: metric.better, rank, zeros, term }
+    }
 }
-
-/// A kind that is left out where it is zero everywhere.
-const fn some(kind: Kind) -> Kind {
-    Kind { zeros: false, ..kind }
-}
-
-const UTILIZATION: Kind = kind("%", 100.0, Better::High, 1, ("link used", "fraction of the link's capacity in use"));
-const DELAY: Term = ("delay", "sojourn time in the queue; 1 % of the packets wait longer than p99");
-const DELAY_MEAN: Kind = kind("ms", 1.0, Better::Low, 1, DELAY);
-const DELAY_P99: Kind = kind("ms", 1.0, Better::Low, 2, DELAY);
-const DROPS: Kind = kind("%", 100.0, Better::Low, 2, ("drops", "fraction of arriving packets that were dropped"));
-const MARKS: Kind = some(kind("%", 100.0, Better::Neither, 2, ("marks", "fraction of packets that were ECN-marked")));
-const RATE: Kind =
-    kind("Mbit/s", 1e-6, Better::Neither, 3, ("rate", "throughput: bits that left the link, including headers"));
-const GOODPUT: Kind = kind("Mbit/s", 1e-6, Better::High, 6, ("good", "goodput: data received, each byte counted once"));
-const LOST: Kind = some(kind("pkt/s", 1.0, Better::Low, 4, ("lost", "packets lost per second and flow of the class")));
-const LATENCY: Kind = kind("ms", 1.0, Better::Low, 4, ("latency", "mean time from sender to receiver"));
-const FRAMES: Kind =
-    kind("per s", 1.0, Better::High, 4, ("frames", "complete video frames per second and flow; playable: decodable"));
-const RESPONSE: Term = ("p50, p99", "median and 99th percentile of the response time");
-const RESPONSE_P50: Kind = kind("ms", 1.0, Better::Low, 4, RESPONSE);
-const RESPONSE_P99: Kind = kind("ms", 1.0, Better::Low, 5, RESPONSE);
-const ENDED: Kind = some(kind("", 1.0, Better::High, 7, ("ended", "exchanges that ended in the window")));
-const RESENT: Kind =
-    some(kind("%", 100.0, Better::Low, 7, ("resent", "fraction of TCP data segments that were retransmissions")));
-const JAIN: Kind = kind(
-    "Jain",
-    1.0,
-    Better::High,
-    5,
-    ("fairness", "of the flows' throughputs: 1 if all are equal, 1/n if one flow has all"),
-);
 
 /// The columns that apply to these results, in the order in which they are shown.
 #[must_use]
@@ -95,9 +59,23 @@ pub fn columns(grid: &Grid) -> Vec<Column> {
     build.classes();
     build.apps();
     if grid.largest("flows.count") > 1.0 {
-        build.add("flows.jain", "fairness", "fair-\nness", JAIN);
+        for (metric, shown) in below("flows.") {
+            build.add(metric.path, shown.name, shown.head, Kind::of(metric, shown));
+        }
     }
     build.columns
+}
+
+/// The columns of every metric with such a path.
+fn below(prefix: &str) -> impl Iterator<Item = (&'static Metric, &'static Shown)> {
+    let metrics = METRICS.iter().filter(move |metric| metric.path.starts_with(prefix));
+    metrics.flat_map(|metric| metric.shown.iter().map(move |shown| (metric, shown)))
+}
+
+/// The path of a column, of these names in place of the stars.
+fn path(metric: &Metric, shown: &Shown, names: &[&str]) -> String {
+    let path = names.iter().fold(metric.path.to_owned(), |path, name| path.replacen('*', name, 1));
+    if shown.statistic.is_empty() { path } else { format!("{path}.{}", shown.statistic) }
 }
 
 struct Builder<'a> {
@@ -119,18 +97,14 @@ impl Builder<'_> {
     fn links(&mut self) {
         let links = names(&self.paths, "links.");
         for (place, link) in links.iter().enumerate() {
-            let several = links.len() > 1;
-            let mut add = |metric: &str, name: &str, head: &str, kind: Kind| {
-                let name = if several { format!("{link}: {name}") } else { name.to_owned() };
-                let head = if several { format!("{link}\n{head}") } else { head.to_owned() };
-                let rank = if place == 0 { kind.rank } else { kind.rank + 6 };
-                self.add(&format!("links.{link}.{metric}"), &name, &head, Kind { rank, ..kind });
-            };
-            add("utilization", "link used", "link\nused", UTILIZATION);
-            add("queue_delay_ms.mean", "queue delay, mean", "delay\nmean", DELAY_MEAN);
-            add("queue_delay_ms.p99", "queue delay, p99", "delay\np99", DELAY_P99);
-            add("drop_rate", "drops", "drops", DROPS);
-            add("mark_rate", "marks", "marks", MARKS);
+            for (metric, shown) in below("links.") {
+                let (name, head) = match links.len() {
+                    1 => (shown.name.to_owned(), shown.head.to_owned()),
+                    _ => (format!("{link}: {}", shown.name), format!("{link}\n{}", shown.head)),
+                };
+                let rank = if place == 0 { shown.rank } else { shown.rank + 6 };
+                self.add(&path(metric, shown, &[link]), &name, &head, Kind { rank, ..Kind::of(metric, shown) });
+            }
         }
     }
 
@@ -138,41 +112,43 @@ impl Builder<'_> {
         let classes = names(&self.paths, "classes.");
         let largest = classes.iter().map(|class| self.grid.largest(&format!("classes.{class}.throughput_bps")));
         let (unit, factor) = rate_unit(largest.fold(0.0, f64::max));
-        let rate = Kind { unit, factor, ..RATE };
-        for class in &classes {
-            let path = format!("classes.{class}.throughput_bps");
-            self.add(&path, &format!("{class} throughput"), &format!("{class}\nrate"), rate);
+        for (metric, shown) in below("classes.").filter(|(_, shown)| shown.together) {
+            let kind = Kind { unit, factor, ..Kind::of(metric, shown) };
+            classes.iter().for_each(|class| self.owned(metric, shown, &[class], kind));
         }
         for class in &classes {
-            let mut add = |metric: &str, name: &str, head: &str, kind: Kind| {
-                let path = format!("classes.{class}.{metric}");
-                self.add(&path, &format!("{class} {name}"), &format!("{class}\n{head}"), kind);
-            };
-            add("goodput_bps", "goodput", "good", Kind { unit, factor, ..GOODPUT });
-            let rank = LOST.rank + if matches!(class.as_str(), "tcp" | "other") { 2 } else { 0 };
-            add("loss_rate_pps", "lost per flow", "lost", Kind { rank, ..LOST });
-            add("latency_ms.mean", "latency, mean", "latency", Kind { rank, ..LATENCY });
+            for (metric, shown) in below("classes.").filter(|(_, shown)| !shown.together) {
+                let kind = Kind::of(metric, shown);
+                let kind = match metric.unit.dimension {
+                    Dimension::Rate => Kind { unit, factor, ..kind },
+                    // Losses and latency matter for the classes that the experiment names.
+                    _ if matches!(class.as_str(), "tcp" | "other") => Kind { rank: kind.rank + 2, ..kind },
+                    _ => kind,
+                };
+                self.owned(metric, shown, &[class], kind);
+            }
         }
     }
 
     fn apps(&mut self) {
         for app in names(&self.paths, "apps.") {
-            let times = names(&self.paths, &format!("apps.{app}.response_time_ms."));
-            let mut add = |metric: &str, name: &str, head: &str, kind: Kind| {
-                let path = format!("apps.{app}.{metric}");
-                self.add(&path, &format!("{app} {name}"), &format!("{app}\n{head}"), kind);
-            };
-            add("frame_rate", "frames", "frames", FRAMES);
-            add("playable_frame_rate", "playable frames", "playable", FRAMES);
-            for time in times {
-                for (tail, kind) in [("p50", RESPONSE_P50), ("p99", RESPONSE_P99)] {
-                    let name = format!("{time} response time, {tail}");
-                    add(&format!("response_time_ms.{time}.{tail}"), &name, &format!("{time}\n{tail}"), kind);
+            let kinds = names(&self.paths, &format!("apps.{app}.response_time_ms."));
+            for metric in METRICS.iter().filter(|metric| metric.path.starts_with("apps.") && !metric.shown.is_empty()) {
+                // Of response times, every kind of exchange has its own columns.
+                let own = if metric.path.matches('*').count() > 1 { &kinds[..] } else { &[String::new()] };
+                for (kind, shown) in own.iter().flat_map(|kind| metric.shown.iter().map(move |shown| (kind, shown))) {
+                    self.owned(metric, shown, &[&app, kind], Kind::of(metric, shown));
                 }
             }
-            add("completed", "ended", "ended", ENDED);
-            add("retransmission_rate", "sent again", "resent", RESENT);
         }
+    }
+
+    /// Adds a column of what the first of the names owns.
+    fn owned(&mut self, metric: &Metric, shown: &Shown, names: &[&str], kind: Kind) {
+        let whole: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+        let (name, head) =
+            (format!("{} {}", whole.join(" "), shown.name), format!("{}\n{}", whole.join("\n"), shown.head));
+        self.add(&path(metric, shown, names), &name, &head, kind);
     }
 }
 

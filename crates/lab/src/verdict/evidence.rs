@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::exchanges;
 use super::response::{Times, taken};
 use super::statistics::{deviation, mean, mean_of_known};
-use super::unit::{self, Quantity};
+use super::unit::{self, Dimension, Quantity};
 use crate::experiment::{Expect, OVER, OrderChain, PLUS, Statistic};
 use crate::report::RunData;
 use crate::results::Entry;
@@ -106,7 +106,7 @@ impl<'a> Evidence<'a> {
         Ok(Some(Sample {
             combination: combination.map(|(k, v)| (k.clone(), v.clone())).collect(),
             repeat: seen.labels.get("repeat").cloned().unwrap_or_default(),
-            value: unit::of_field(&field(expect), number),
+            value: quantity(expect, number)?,
         }))
     }
 
@@ -187,28 +187,40 @@ fn paths(expect: &Expect) -> Vec<Vec<String>> {
     metric.split(OVER).map(|side| side.split(PLUS).map(|term| format!("{below}{term}")).collect()).collect()
 }
 
-/// The path of a field that has the unit of the claim's values: a ratio and a share of seconds have none of their own,
-/// a time is in seconds, and the terms of a sum have one unit.
-pub fn field(expect: &Expect) -> String {
+/// A number of the claim with its unit. A ratio and a share of seconds have none of their own, and the terms of a sum have
+/// the same one.
+///
+/// # Errors
+/// When the claim's metric is unknown.
+pub fn quantity(expect: &Expect, number: f64) -> Result<Quantity, String> {
+    let plain = |dimension| Ok(Quantity { value: number, dimension });
     let paths = paths(expect);
-    if let Some(what) = expect.responses {
-        return if what.is_share() { "share" } else { "response_s" }.to_owned();
-    }
-    match expect.seconds {
-        Some(Statistic::Share(_)) => "share".to_owned(),
-        Some(Statistic::Until(_)) => "until_s".to_owned(),
-        Some(Statistic::Variation) => "share".to_owned(),
-        _ if paths.len() > 1 || !expect.against.is_empty() => "ratio".to_owned(),
-        _ => paths.into_iter().flatten().next().unwrap_or_default(),
+    match (expect.responses, expect.exchanges, expect.seconds) {
+        (Some(what), ..) if what.is_share() => plain(Dimension::Share),
+        (Some(_), ..) | (_, _, Some(Statistic::Until(_))) => plain(Dimension::Time),
+        (_, _, Some(Statistic::Share(_) | Statistic::Variation)) => plain(Dimension::Share),
+        _ if paths.len() > 1 || !expect.against.is_empty() => plain(Dimension::Share),
+        (_, Some(_), _) => exchanges::quantity(expect, number),
+        _ => unit::of_field(&paths.into_iter().flatten().next().unwrap_or_default(), number),
     }
 }
 
 /// A term that is another kind of quantity than the first.
-pub fn other_unit(expect: &Expect) -> Option<String> {
-    let dimension = |path: &String| unit::of_field(path, 1.0).dimension;
-    let paths = paths(expect).concat();
-    let first = dimension(paths.first()?);
-    paths.into_iter().find(|path| dimension(path) != first)
+///
+/// # Errors
+/// When the claim's metric is unknown.
+pub fn other_unit(expect: &Expect) -> Result<Option<String>, String> {
+    if expect.exchanges.is_some() || expect.metric.is_none() {
+        return Ok(None);
+    }
+    let mut first = None;
+    for path in paths(expect).concat() {
+        let dimension = unit::of_field(&path, 1.0)?.dimension;
+        if *first.get_or_insert(dimension) != dimension {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
 }
 
 /// The value at a path whose parts may have dots in them.

@@ -3,6 +3,7 @@
 use aqmkit_sim::output::ExchangeRecord;
 
 use super::statistics::mean;
+use super::unit::{self, Dimension};
 use crate::experiment::{Exchanges, Expect, Quantity};
 
 /// The claim's quantity over the exchanges of its app that began in the window; none where it is a time and there are none.
@@ -30,6 +31,18 @@ pub(super) fn value(
             last.map(|last| times[place.min(last)])
         }
     }
+}
+
+/// A number of the claim with its unit.
+pub(super) fn quantity(expect: &Expect, number: f64) -> Result<unit::Quantity, String> {
+    let metric = expect.metric.as_deref().unwrap_or_default();
+    let (dimension, scale) = match Quantity::parse(metric) {
+        Some(Quantity::Count) => (Dimension::Count, 1.0),
+        Some(Quantity::Share) => (Dimension::Share, 1.0),
+        Some(Quantity::Mean | Quantity::Percentile(_)) => (Dimension::Time, 1e-3),
+        None => return Err(format!("exchanges have no {metric}")),
+    };
+    Ok(unit::Quantity { value: number * scale, dimension })
 }
 
 #[cfg(test)]

@@ -56,9 +56,9 @@ fn check_one(expect: &Expect, published: &Published) -> Result<(), String> {
     }
     let value = match &expect.formula {
         Some(name) => formula::evaluate(name, &expect.args).map_err(|e| e.to_string())?,
-        None => unit::of_field(&evidence::field(expect), 1.0),
+        None => evidence::quantity(expect, 1.0)?,
     };
-    if let Some(other) = evidence::other_unit(expect) {
+    if let Some(other) = evidence::other_unit(expect)? {
         return Err(format!("{other} has an incompatible unit in the sum or ratio"));
     }
     in_unit(row, value).map(|_| ())

@@ -14,7 +14,7 @@ pub enum Kind {
     /// A worked value of an equation: within 0.5 % or half a unit of its last printed digit, whichever is larger. A ratio of 2.06 that
     /// is printed as 2 was rounded, not missed.
     Equation,
-    /// A number of a testbed: as [`tolerance`](super::tolerance) has it.
+    /// A number of a testbed: as `verdict::tolerance` has it.
     Value,
     /// An ordering: it must hold.
     Order,

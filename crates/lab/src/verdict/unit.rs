@@ -1,39 +1,7 @@
 //! The units in which values are published.
 
-/// What kind of quantity a number is, and with it its base unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dimension {
-    /// Bits per second.
-    Rate,
-    /// Seconds.
-    Time,
-    /// Bytes.
-    Size,
-    /// Packets, frames, flows.
-    Count,
-    /// Packets or frames per second.
-    PerSecond,
-    /// A fraction of 1, or a ratio.
-    Share,
-    /// A gauge of a discipline whose name does not say what it is: it is taken to be what it is compared with.
-    Gauge,
-}
-
-impl Dimension {
-    /// What it is called in messages.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Dimension::Rate => "a rate",
-            Dimension::Time => "a time",
-            Dimension::Size => "a size",
-            Dimension::Count => "a number of packets or frames",
-            Dimension::PerSecond => "a number per second",
-            Dimension::Share => "a fraction or ratio",
-            Dimension::Gauge => "a gauge",
-        }
-    }
-}
+pub use aqmkit_measure::metric::Dimension;
+use aqmkit_measure::metric::Metric;
 
 /// A number in the base unit of its dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,36 +79,28 @@ impl Unit {
     }
 }
 
-/// Turns the number of a field of `results.json` into a quantity: the field's name says its unit.
+/// Turns the number at a path of `results.json` into a quantity.
 ///
-/// `path` is the path of the field; where the last part does not say (`p90`, `mean`), the part before it does.
-#[must_use]
-pub fn of_field(path: &str, value: f64) -> Quantity {
-    let gauge = path.starts_with("links.") && path.contains(".aqm.");
-    let unnamed = if gauge { Dimension::Gauge } else { Dimension::Share };
-    let (dimension, scale) = path.rsplit('.').find_map(suffix).unwrap_or((unnamed, 1.0));
-    Quantity { value: value * scale, dimension }
+/// # Errors
+/// When there is no such metric.
+pub fn of_field(path: &str, value: f64) -> Result<Quantity, String> {
+    let metric = Metric::at(path).ok_or_else(|| format!("there is no metric {path}"))?;
+    let known = (metric.unit.dimension, metric.unit.scale);
+    let (dimension, scale) = if known.0 == Dimension::Gauge { gauge(path).unwrap_or(known) } else { known };
+    Ok(Quantity { value: value * scale, dimension })
 }
 
-/// What a part of a path says about the unit.
-fn suffix(part: &str) -> Option<(Dimension, f64)> {
-    let ends = |s: &str| part.ends_with(s);
-    Some(match part {
-        "loss_rate_pps" | "packets_per_s" | "timeouts_per_s" | "frame_rate" | "playable_frame_rate" | "counters" => {
-            (Dimension::PerSecond, 1.0)
-        }
-        "queue_packets" | "completed" | "connections" | "count" | "drops" | "population" | "flows" => {
-            (Dimension::Count, 1.0)
-        }
-        "jain" | "utilization" | "efficiency" => (Dimension::Share, 1.0),
-        _ if ends("_bps") => (Dimension::Rate, 1.0),
-        _ if ends("_ms") => (Dimension::Time, 1e-3),
-        _ if ends("_bytes") || ends("_bytes_per_frame") => (Dimension::Size, 1.0),
-        _ if ends("_packets_per_frame") => (Dimension::Count, 1.0),
-        _ if ends("_s") => (Dimension::Time, 1.0),
-        _ if ends("_rate") => (Dimension::Share, 1.0),
-        _ => return None,
-    })
+/// The unit of a gauge whose name ends with one. Disciplines name their gauges, so no table has them.
+fn gauge(path: &str) -> Option<(Dimension, f64)> {
+    const SUFFIXES: [(&str, Dimension, f64); 5] = [
+        ("_bps", Dimension::Rate, 1.0),
+        ("_ms", Dimension::Time, 1e-3),
+        ("_s", Dimension::Time, 1.0),
+        ("_bytes", Dimension::Size, 1.0),
+        ("_rate", Dimension::Share, 1.0),
+    ];
+    let found = SUFFIXES.iter().find(|(suffix, ..)| path.ends_with(suffix));
+    found.map(|(_, dimension, scale)| (*dimension, *scale))
 }
 
 #[cfg(test)]
@@ -148,7 +108,7 @@ mod tests {
     use super::*;
 
     fn in_unit(path: &str, value: f64, name: &str) -> Result<f64, String> {
-        Unit::named(name).unwrap().express(of_field(path, value))
+        Unit::named(name).unwrap().express(of_field(path, value)?)
     }
 
     #[test]
@@ -175,6 +135,11 @@ mod tests {
         assert_eq!(in_unit("links.b.aqm.p", 0.25, "%"), Ok(25.0));
         assert_eq!(in_unit("links.b.aqm.drop_rate", 0.25, "%"), Ok(25.0), "its name gives the unit");
         assert!(in_unit("links.b.aqm.drop_rate", 0.25, "ms").is_err());
+    }
+
+    #[test]
+    fn an_unknown_metric_has_no_unit() {
+        assert_eq!(in_unit("classes.tcp.speed", 1.0, "ratio").unwrap_err(), "there is no metric classes.tcp.speed");
     }
 
     #[test]

@@ -271,6 +271,9 @@ fn pages_and_datagrams_cross_a_live_link() {
     let again = |app: &str| apps[app]["retransmission_rate"].as_f64().unwrap();
     assert!(again("bulk") + again("short-flows") > 0.0, "{apps}");
     assert!(apps["cbr"]["counters"]["packets_received"].as_f64() > Some(10.0), "{apps}");
+    // Datagrams are not sent twice, and few are dropped; each byte of their data is counted at the link as it is by the hosts.
+    let efficiency = |class: &str| live["classes"][class]["efficiency"].as_f64().unwrap();
+    assert!((0.5..=1.01).contains(&efficiency("media")) && (0.5..=1.01).contains(&efficiency("web")), "{live}");
     let page = std::fs::read_to_string(found.path().join("report.html")).unwrap();
     assert!(page.contains("<h2>Simulated and live</h2>"));
 }

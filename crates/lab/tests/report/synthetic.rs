@@ -285,7 +285,7 @@ fn flow(index: u64, seed: usize) -> FlowRecord {
         packets: 900,
         retransmissions: 12,
         timeouts: 1,
-        drops: 13,
+        drops: Some(13),
     }
 }
 

@@ -147,7 +147,7 @@ fn bottleneck(
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     keep_only_packets();
-    Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, sample_every: None, granted })
+    Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, plan: None, granted })
 }
 
 fn direction(

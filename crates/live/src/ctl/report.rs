@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_aqm::Why;
 use aqmkit_aqm::registry::Link;
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::{Look, Trouble};
+use aqmkit_measure::by_reason;
 use aqmkit_packets::Buckets;
 use aqmkit_packets::meter::Counters;
 use aqmkit_packets::shaper::Setup;
@@ -76,7 +76,8 @@ pub struct Counted {
 }
 
 impl From<&Counters> for Counted {
-    fn from(c: &Counters) -> Self {
+    fn from(counters: &Counters) -> Self {
+        let c = &counters.traffic;
         Counted {
             offered_packets: c.offered_packets,
             offered_bytes: c.offered_bytes,
@@ -84,14 +85,9 @@ impl From<&Counters> for Counted {
             sent_bytes: c.sent_bytes,
             drops: by_reason(&c.dropped),
             marks: by_reason(&c.marked),
-            waited: c.waited,
+            waited: counters.waited,
         }
     }
-}
-
-fn by_reason(counts: &[u64; Why::COUNT]) -> BTreeMap<String, u64> {
-    let all = Why::ALL.iter().map(|why| (why.name().to_owned(), counts[*why as usize]));
-    all.filter(|(_, n)| *n > 0).collect()
 }
 
 impl Report {

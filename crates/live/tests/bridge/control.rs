@@ -30,7 +30,7 @@ fn parameters_change_while_it_runs() {
     for (bad, part) in [
         (change(None, &json!({ "target": "fast" })), "\"fast\" is not a time"),
         (change(None, &json!({ "targt": "5ms" })), "targt"),
-        (change(Some("up"), &json!({})), "there are forth and back"),
+        (change(Some("up"), &json!({})), "the directions are forth and back"),
         (change(None, &json!({ "limit": 99_999_999_999_999_u64 })), "at most 1000000 packets"),
         (Change { rate_bps: Some(0), ..Change::default() }, "above zero"),
         (Change { rate_bps: Some(9_999_000_000_000), ..Change::default() }, "at most 1tbit"),

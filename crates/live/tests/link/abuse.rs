@@ -139,7 +139,7 @@ fn a_device_that_is_taken_away_ends_the_link_and_nothing_else() {
     assert!(!link.is_up());
     let (measured, _) = link.close().unwrap();
     assert_eq!(measured.vanished.as_deref(), Some("up"));
-    assert!(measured.doubts(0)[0].contains("taken away"));
+    assert!(measured.doubts(0)[0].contains("was removed"));
 }
 
 /// Namespaces, devices and files of links that are over do not add up.

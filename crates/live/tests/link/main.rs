@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Duration, Instant};
+use aqmkit_base::{BitRate, Duration};
 use aqmkit_live::link::{Link, LinkSetup};
 use aqmkit_live::netns::Netns;
 use aqmkit_live::tun::Tun;
@@ -38,8 +38,7 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
         down: direction("down"),
         up: direction("up"),
         classes: Classes::default(),
-        windows: vec![("all".into(), Instant::ZERO, Instant::FAR_FUTURE)],
-        sample_every: None,
+        plan: None,
         ecn: None,
         cc: None,
         mtu: 1500,

@@ -14,13 +14,16 @@ use std::cell::Cell;
 use std::io::Read;
 
 use aqmkit_aqm::{Backlog, Packet, ParamError, Why};
-use aqmkit_base::{ClassId, Duration, Ecn, FlowKind, Instant};
+use aqmkit_base::{ClassId, Duration, Ecn, Instant};
 
 pub use capture::{CaptureError, Damage, Record, read};
 pub use flows::{FlowCount, FlowCounts};
 pub use output::{OutputError, PcapWriter};
 
-use crate::meter::{Meter, Window};
+use aqmkit_measure::Passed;
+
+use crate::frame::Keys;
+use crate::meter::{Measured, Meter};
 use crate::shaper::{Setup, Shaper, Watch};
 use crate::wire::{Classes, Flow, View};
 use packet::{Captured, Story};
@@ -117,7 +120,7 @@ pub trait Follow {
 #[derive(Debug)]
 pub struct Replayed {
     /// Counts and delays of all packets and of each class.
-    pub window: Window,
+    pub window: Passed,
     /// Counts by flow.
     pub flows: FlowCounts,
     /// Packets that came before the one in front of them; they were taken as coming with it.
@@ -206,16 +209,12 @@ impl<'a, F: Follow> Run<'a, F> {
             number: record.number,
             arrived: self.now,
             view,
-            connection: view.flow.key(SALT),
             link_type: record.link_type,
             waited: Cell::default(),
             marked: Cell::default(),
         };
-        let flow = match self.shaper.flow() {
-            FlowKind::Connection => story.connection,
-            kind => view.flow.key_as(kind, SALT),
-        };
-        let packet = Captured::new(&view, flow, self.classes.of(&view), bytes, record.length, story);
+        let keys = Keys::of(&view, self.shaper.flow(), SALT);
+        let packet = Captured::new(&view, keys, self.classes.of(&view), bytes, record.length, story);
         self.depart(self.now)?;
         self.shaper.arrive(packet, self.now);
         self.shaper.meter_mut().check()
@@ -253,7 +252,7 @@ impl<'a, F: Follow> Run<'a, F> {
     fn finish(mut self, damage: Option<Damage>) -> Replayed {
         let watcher = self.shaper.meter_mut();
         let mut windows = watcher.meter.windows(self.now);
-        let window = windows.pop().unwrap_or_else(|| Window::new("all", Instant::ZERO, self.now, 0));
+        let window = windows.pop().unwrap_or_else(|| Passed { to: self.now, ..Passed::default() });
         Replayed {
             window,
             flows: std::mem::take(&mut watcher.flows),
@@ -308,7 +307,7 @@ fn fate(packet: &Captured, end: End) -> Fate<'_> {
 impl<F: Follow> Watch<Captured> for Watcher<'_, F> {
     fn offered(&mut self, packet: &Captured, now: Instant) {
         self.meter.offered(packet, now);
-        self.flows.came(packet.story.connection, packet.story.view.flow, packet.len());
+        self.flows.came(packet.connection(), packet.story.view.flow, packet.len());
     }
 
     fn departed(&mut self, packet: &Captured, waited: Duration, now: Instant) {
@@ -317,7 +316,7 @@ impl<F: Follow> Watch<Captured> for Watcher<'_, F> {
     }
 
     fn dropped(&mut self, mut packet: Captured, why: Why, now: Instant) {
-        self.flows.dropped(packet.story.connection);
+        self.flows.dropped(packet.connection());
         let told = self.follow.fate(&fate(&packet, End::Dropped { why, at: now }));
         self.error = self.error.take().or(told.err());
         self.spare.push(packet.take_bytes());
@@ -326,7 +325,7 @@ impl<F: Follow> Watch<Captured> for Watcher<'_, F> {
 
     fn marked(&mut self, packet: &Captured, why: Why, now: Instant) {
         packet.story.marked.set(Some(why));
-        self.flows.marked(packet.story.connection);
+        self.flows.marked(packet.connection());
         self.meter.marked(packet, why, now);
     }
 

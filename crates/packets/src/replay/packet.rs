@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{Duration, FlowKey, Instant};
+use aqmkit_base::{Duration, Instant};
 
 use crate::frame::Frame;
 use crate::wire::View;
@@ -20,8 +20,6 @@ pub(super) struct Story {
     pub arrived: Instant,
     /// What it was when it came.
     pub view: View,
-    /// The connection that it is part of, whatever the discipline takes for one flow.
-    pub connection: FlowKey,
     pub link_type: i32,
     /// What happens is told to a watch, which sees the packet without owning it.
     pub waited: Cell<Duration>,

@@ -23,6 +23,16 @@ impl Packet for Pkt {
     fn set_ce(&mut self) {}
 }
 
+impl crate::meter::Measured for Pkt {
+    fn payload(&self) -> u32 {
+        self.len
+    }
+
+    fn connection(&self) -> FlowKey {
+        FlowKey(1)
+    }
+}
+
 /// 8 Mbit/s: a byte each microsecond. 10 ms to the other end.
 fn setup() -> Setup {
     Setup::new("down", BitRate::from_mbps(8), Duration::from_millis(10), Spec::named("fifo").unwrap())

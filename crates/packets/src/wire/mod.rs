@@ -46,6 +46,8 @@ pub struct View {
     pub ecn: Ecn,
     /// The differentiated services codepoint of that header (RFC 2474); zero where there is none.
     pub dscp: u8,
+    /// Bytes of data behind the headers of network and transport, as the IP header says; zero where the packet is not IP.
+    pub payload: u32,
 }
 
 impl View {
@@ -53,16 +55,17 @@ impl View {
     #[must_use]
     pub fn of(encapsulation: Encapsulation, frame: &[u8]) -> View {
         let found = link::find(encapsulation, frame);
-        let bare = View { flow: Flow::Link(found.flow), network: None, ecn: Ecn::NotEct, dscp: 0 };
+        let bare = View { flow: Flow::Link(found.flow), network: None, ecn: Ecn::NotEct, dscp: 0, payload: 0 };
         let Some(start) = found.network else { return bare };
         let packet = frame.get(start..).unwrap_or_default();
-        let Some((tuple, network)) = network::read(packet, start) else { return bare };
+        let Some((tuple, network, headers)) = network::read(packet, start) else { return bare };
         let traffic_class = network.traffic_class(frame);
         View {
             flow: Flow::Ip(tuple),
             network: Some(network),
             ecn: Ecn::from_bits(traffic_class),
             dscp: traffic_class >> 2,
+            payload: network.length(frame).unwrap_or(packet.len()).saturating_sub(headers) as u32,
         }
     }
 

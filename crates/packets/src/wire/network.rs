@@ -74,8 +74,9 @@ pub(super) fn transport(packet: &[u8]) -> Option<(usize, u8)> {
 /// Tunnels in tunnels are followed so deep.
 const MOST_TUNNELS: usize = 4;
 
-/// The flow of the packet, and its header, which begins at `start` of its frame. Nothing where the header is not whole.
-pub(super) fn read(packet: &[u8], start: usize) -> Option<(FiveTuple, Network)> {
+/// The flow of the packet; its header, which begins at `start` of its frame; and how many bytes of the packet come before its data.
+/// Nothing where the header is not whole.
+pub(super) fn read(packet: &[u8], start: usize) -> Option<(FiveTuple, Network, usize)> {
     let at = u16::try_from(start).ok()?;
     let (outer, _) = LaxIpSlice::from_slice(packet).ok()?;
     let network = match outer {
@@ -89,7 +90,23 @@ pub(super) fn read(packet: &[u8], start: usize) -> Option<(FiveTuple, Network)> 
             Some(Err(_)) | None => break,
         }
     }
-    Some((tuple(&ip), network))
+    let below = ip.payload().payload.as_ptr().addr().saturating_sub(packet.as_ptr().addr());
+    Some((tuple(&ip), network, below + transport_header(&ip)))
+}
+
+/// Bytes of the transport's header. Those of a fragment count as data.
+fn transport_header(ip: &LaxIpSlice<'_>) -> usize {
+    let payload = ip.payload();
+    // TCP and DCCP give the length of their header in words of four bytes.
+    let words = |at: usize, shift: u32| payload.payload.get(at).map_or(0, |byte| usize::from(byte >> shift) * 4);
+    match payload.ip_number.0 {
+        _ if payload.fragmented => 0,
+        6 => words(12, 4),
+        17 | 136 => 8,
+        33 => words(4, 0),
+        132 => 12,
+        _ => 0,
+    }
 }
 
 /// The packet inside, of a tunnel that hides none of it.

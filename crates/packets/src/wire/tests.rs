@@ -51,6 +51,26 @@ fn ports_of_every_protocol_that_has_them() {
 }
 
 #[test]
+fn data_is_what_follows_the_headers() {
+    let payload = |frame: &[u8]| View::of(Encapsulation::Ethernet, frame).payload;
+    let tcp = |options: usize| {
+        let mut header = [0; 60];
+        header[..8].copy_from_slice(&PORTS);
+        header[12] = (((20 + options) / 4) << 4) as u8;
+        [&header[..20 + options], &[0; 100]].concat()
+    };
+    assert_eq!(payload(&framed(&[8, 0], &v4(6, &tcp(0)))), 100);
+    assert_eq!(payload(&framed(&[8, 0], &v4(6, &tcp(12)))), 100, "with options");
+    assert_eq!(payload(&framed(&[0x86, 0xdd], &v6(6, &tcp(12)))), 100);
+    assert_eq!(payload(&framed(&[8, 0], &v4(17, &[0; 108]))), 100);
+    assert_eq!(payload(&framed(&[8, 0], &v4(4, &v4(6, &tcp(12))))), 100, "in a tunnel");
+    // A frame of Ethernet is padded; a capture holds the beginning only.
+    assert_eq!(payload(&framed(&[8, 0], &[&v4(6, &tcp(0)[..20])[..], &[0; 6]].concat())), 0);
+    assert_eq!(payload(&framed(&[8, 0], &v4(6, &tcp(12))[..60])), 100);
+    assert_eq!(payload(&framed(&[8, 6], &[0; 46])), 0, "not IP");
+}
+
+#[test]
 fn behind_tags_and_pppoe() {
     let packet = v4(6, &PORTS);
     let qinq = [0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0];
@@ -212,7 +232,7 @@ fn classes_are_rules_in_order() {
     assert_eq!(of(&framed(&[8, 0], &v4(6, &[0; 8]))), ClassId(3));
     assert_eq!(of(&framed(&[8, 6], &[0; 28])), ClassId(4));
     for bad in ["tcp", "=tcp", "a=", "a=tcp:90-80", "a=icmp:3", "a=dscp:64", "a=ecn:2", "*=tcp", "a=*:1", "a=tcp:x"] {
-        assert!(named(bad).unwrap_err().to_string().starts_with(&format!("{bad:?} is no class")), "{bad}");
+        assert!(named(bad).unwrap_err().to_string().starts_with(&format!("{bad:?} is not a class")), "{bad}");
     }
     assert_eq!(Classes::new(vec![named("all=*").unwrap()]).names(), ["all"]);
     assert_eq!(Classes::default().names(), ["tcp", "udp", "other"]);

@@ -7,7 +7,7 @@
 use aqmkit_base::Instant;
 
 use super::{Happening, World};
-use crate::fetch::fetch;
+use crate::fetch::{fetch, fetch_line};
 use crate::packet::{Body, Side};
 
 /// Minimum number of connections for prefetching; fewer fit into the caches at about 600 bytes each.
@@ -71,7 +71,7 @@ impl World<'_> {
             let (conn, to) = match flight.body {
                 Body::Segment { conn, to, .. } | Body::Rate { conn, to, .. } => (conn, to),
                 Body::Datagram { app, .. } => {
-                    self.meter.fetch(app);
+                    fetch_line(self.meter.app(app));
                     continue;
                 }
             };
@@ -82,7 +82,7 @@ impl World<'_> {
             }
             match to {
                 Side::Client => ahead.data.push((conn, flight.body.data_end())),
-                Side::Server => self.meter.fetch(flight.app),
+                Side::Server => fetch_line(self.meter.app(flight.app)),
             }
         }
         while let Some((at, conn, side)) = ahead.timers.pop() {

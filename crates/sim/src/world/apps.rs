@@ -2,6 +2,7 @@
 
 use aqmkit_base::{Ecn, FlowKey, Instant, Rng};
 use aqmkit_flows::traffic::{self, Action, Application, Cx, Exchange};
+use aqmkit_measure::{Ended, GroupInfo};
 
 use super::{Happening, World};
 use crate::fetch::fetch;
@@ -164,7 +165,7 @@ impl World<'_> {
 
     /// A datagram has reached its receiver.
     pub(super) fn deliver_datagram(&mut self, flight: &Flight, app: u32, tag: u64, len: u32) {
-        self.meter.arrived(flight, self.now);
+        self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
         self.meter.delivered(app, flight.class.index(), u64::from(len));
         self.apps[app as usize].model.on_datagram(tag, len, flight.sent, self.now);
     }
@@ -172,7 +173,7 @@ impl World<'_> {
     fn done(&mut self, app: u32, exchange: Exchange) {
         let group = usize::from(self.apps[app as usize].group);
         let kind = usize::from(exchange.kind);
-        self.meter.exchange(group, kind, &self.names, exchange.started, exchange.bytes, self.now);
+        self.meter.exchange(Ended { group, kind, started: exchange.started, bytes: exchange.bytes }, self.now);
     }
 
     /// A wake-up of an application, ignored if it has requested another since.
@@ -185,7 +186,7 @@ impl World<'_> {
     }
 
     pub(super) fn tell_group(&mut self, group: u16, event: traffic::Event) {
-        for app in self.names.groups[usize::from(group)].apps.clone() {
+        for app in self.meter.plan().groups[usize::from(group)].apps.clone() {
             self.tell(app as u32, event);
         }
     }
@@ -193,7 +194,7 @@ impl World<'_> {
     /// Stops a group: notifies its applications and ends their connections at once.
     pub(super) fn stop_group(&mut self, group: u16) {
         self.tell_group(group, traffic::Event::Stop);
-        for app in self.names.groups[usize::from(group)].apps.clone() {
+        for app in self.meter.plan().groups[usize::from(group)].apps.clone() {
             self.apps[app].stopped = true;
             for (_, conn) in std::mem::take(&mut self.apps[app].conns).iter() {
                 self.free_connection(conn);
@@ -203,10 +204,10 @@ impl World<'_> {
 
     /// The models' own counters, by group, summed over its applications.
     pub(super) fn counters(&self) -> Vec<Vec<f64>> {
-        let group = |g: &crate::meter::GroupInfo| {
+        let group = |g: &GroupInfo| {
             let sum = |i| self.apps[g.apps.clone()].iter().map(|a| a.model.counter(i)).sum();
             (0..g.counters.len()).map(sum).collect()
         };
-        self.names.groups.iter().map(group).collect()
+        self.meter.plan().groups.iter().map(group).collect()
     }
 }

@@ -284,7 +284,7 @@ impl World<'_> {
                     return;
                 }
                 if segment.len > 0 && to == Side::Client {
-                    self.meter.arrived(&flight, self.now);
+                    self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
                 }
                 self.with_end(conn, to, |end, profile, now, out| end.on_segment(profile, segment, now, out));
             }
@@ -294,7 +294,7 @@ impl World<'_> {
                 }
                 packet.ecn = flight.ecn;
                 if matches!(packet.content, Content::Data(_)) {
-                    self.meter.arrived(&flight, self.now);
+                    self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
                 }
                 self.with_end(conn, to, |end, profile, now, out| end.on_packet(profile, &packet, now, out));
             }

@@ -17,12 +17,12 @@ use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 use aqmkit_flows::traffic;
 use aqmkit_flows::transport::Profile;
+use aqmkit_measure::output::Engine;
+use aqmkit_measure::{Output, Recorder};
 
 use crate::agenda::Agenda;
 use crate::link::{Fate, Link, Next};
-use crate::meter::{Meter, Names};
 use crate::observe::{Observer, Place, Watch};
-use crate::output::Output;
 use crate::packet::{Arena, Flight, Queued, Side};
 use crate::scenario::{Delays, Scenario, WindowSpec};
 use apps::App;
@@ -110,8 +110,7 @@ pub(crate) struct World<'o> {
     conns: Vec<Connection>,
     free_conns: Vec<u32>,
     serial: u32,
-    names: Names,
-    meter: Meter,
+    meter: Recorder,
     measured: usize,
     watch: Option<Watch<'o>>,
     windows: Vec<WindowSpec>,
@@ -132,8 +131,7 @@ impl<'o> World<'o> {
         observer: Option<&'o mut dyn Observer>,
         customs: &Customs,
     ) -> Result<Self, ParamError> {
-        let names = Names::of(&scenario);
-        let meter = Meter::new(&scenario, &names);
+        let meter = Recorder::new(scenario.plan());
         let links: Result<Vec<Link>, ParamError> =
             scenario.links.iter().map(|l| Link::new(l, &scenario, customs)).collect();
         let (ways, groups) = lay_out(&scenario);
@@ -152,7 +150,6 @@ impl<'o> World<'o> {
             apps,
             free_conns: Vec::new(),
             serial: 0,
-            names,
             meter,
             measured: scenario.measured,
             watch,
@@ -205,11 +202,11 @@ impl<'o> World<'o> {
             Happening::Stop { group } => self.stop_group(group),
             Happening::Open { window } => {
                 let counters = self.counters();
-                self.meter.open(window as usize, self.now, &self.names, counters);
+                self.meter.open(window as usize, self.now, counters);
             }
             Happening::Close { window } => {
                 let counters = self.counters();
-                self.meter.close(window as usize, self.now, &self.names, counters);
+                self.meter.close(window as usize, self.now, counters);
             }
             Happening::Interval => self.interval(),
         }
@@ -246,7 +243,7 @@ impl<'o> World<'o> {
             ecn: flight.ecn,
         };
         let link = link as usize;
-        self.meter.offered(link, flight);
+        self.meter.offered(link, flight.seen());
         let kind = self.links[link].flow;
         if kind != FlowKind::Connection {
             handle.flow = self.flow_by_ends(self.arena.get(id), kind);
@@ -286,7 +283,7 @@ impl<'o> World<'o> {
                 let flight = self.arena.get_mut(id);
                 flight.ecn = departure.packet.ecn;
                 flight.label = departure.packet.label;
-                self.meter.departed(link, flight, self.now);
+                self.meter.departed(link, flight.seen(), self.now.since(flight.queued));
                 if link == self.measured
                     && let Some(watch) = &mut self.watch
                 {
@@ -298,7 +295,7 @@ impl<'o> World<'o> {
                 self.agenda.put(departure.free, Happening::LinkFree { link: link as u32 });
                 if self.links[link].loses() {
                     let lost = self.arena.remove(id);
-                    self.meter.lost(&lost);
+                    self.meter.lost(lost.app);
                     return self.account(link);
                 }
                 let sent = self.arena.get(id);
@@ -318,9 +315,9 @@ impl<'o> World<'o> {
             match fate {
                 Fate::Dropped(packet, why) => {
                     let flight = self.arena.remove(packet.id);
-                    self.meter.dropped(link, &flight, why);
+                    self.meter.dropped(link, flight.app, flight.seen(), why);
                 }
-                Fate::Marked(packet) => self.meter.marked(link, self.arena.get(packet.id)),
+                Fate::Marked(packet, why) => self.meter.marked(link, self.arena.get(packet.id).seen(), why),
             }
         }
         self.meter.queue(link, self.links[link].waiting(), self.now);
@@ -329,28 +326,18 @@ impl<'o> World<'o> {
     /// An interval of the series ends.
     fn interval(&mut self) {
         let mut gauges = Vec::new();
-        let name = &self.names.links[self.measured].name;
-        self.links[self.measured].probe(&mut |gauge, value| gauges.push((format!("links.{name}.aqm.{gauge}"), value)));
+        self.links[self.measured].probe(&mut |gauge, value| gauges.push((gauge.to_owned(), value)));
         let counters = self.counters();
-        self.meter.interval(self.now, &self.names, counters, &gauges);
-        self.agenda.put(self.now + self.meter.interval_length(), Happening::Interval);
+        self.meter.interval(self.now, counters, &gauges);
+        self.agenda.put(self.now + self.meter.plan().interval, Happening::Interval);
     }
 
     /// What was measured. Packets and events are counted; the costs are for the caller to fill in.
     pub(crate) fn output(mut self) -> Output {
         // Free the run's memory before building the results.
         (self.conns, self.apps, self.arena, self.agenda) = Default::default();
-        let (exchanges, exchanges_dropped) = self.meter.take_exchanges();
-        Output {
-            windows: self.meter.windows(&self.names),
-            flows: self.meter.flow_records(&self.names),
-            distributions: self.meter.distributions(&self.names),
-            responses: self.meter.responses(&self.names),
-            series: self.meter.take_series(),
-            exchanges,
-            exchanges_dropped,
-            engine: crate::output::Engine { packets: self.meter.packets(), events: self.events, ..Default::default() },
-        }
+        let output = self.meter.output(self.now);
+        Output { engine: Engine { events: self.events, ..output.engine }, ..output }
     }
 }
 

@@ -332,6 +332,29 @@ mod tests {
         actions.len() - 1
     }
 
+    /// The same connection, again and again.
+    struct Again;
+
+    impl Source for Again {
+        fn next(&mut self, _: &mut Rng) -> Option<(Duration, Script)> {
+            Some((Duration::ZERO, Script { concurrent: false, steps: Vec::new() }))
+        }
+    }
+
+    /// A host has a port for each of 65,536 connections at a time; those beyond fail.
+    #[test]
+    fn connections_beyond_the_ports_fail() {
+        let mut host = Host::new(Box::new(Again));
+        host.plays = vec![None; 65_533];
+        let (mut rng, mut actions) = (Rng::stream(1, "abt"), Vec::new());
+        let mut cx = Cx { now: Instant::ZERO, servers: 1, rng: &mut rng, actions: &mut actions };
+        host.plan(&mut cx);
+        (0..5).for_each(|_| host.begin(&mut cx));
+        let opened = actions.iter().map(|a| if let Action::Open { conn, .. } = a { conn.0 } else { 0 });
+        assert_eq!(opened.collect::<Vec<_>>(), [65_533, 65_534, 65_535]);
+        assert_eq!(host.counted, [5, 0, 0, 0, 2]);
+    }
+
     /// All that a side has may lie behind all that the other has.
     #[test]
     fn many_steps_play() {

@@ -304,6 +304,26 @@ mod tests {
         assert_eq!(refs(true), [(0, 0), (1, 2), (2, 1), (3, 0), (1, 0), (2, 0)]);
     }
 
+    /// Also where there is only one frame of a type, or where all have to stay within the ranges.
+    #[test]
+    fn the_frames_of_each_type_have_its_mean() {
+        let means = [7000.0, 300.0, 1700.0];
+        for frames in [1, 2, 4, 6, 60, 6000] {
+            let style = Style { pattern: GOP.to_vec(), means, fps: 30.0, frames, seed: 7 };
+            let sizes = synthesize(&style);
+            assert_eq!(sizes.len(), frames);
+            for kind in Kind::ALL {
+                let of: Vec<f64> = sizes.iter().filter(|f| f.0 == kind).map(|f| f64::from(f.1)).collect();
+                let mean = of.iter().sum::<f64>() / of.len() as f64;
+                let wanted = means[kind as usize];
+                assert!(
+                    of.is_empty() || (mean / wanted - 1.0).abs() < 0.01,
+                    "{kind:?} of {frames}: {mean} of {wanted}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn traces_of_common_forms_are_read() {
         let expected = Ok(vec![(Kind::I, 5000), (Kind::B, 200), (Kind::P, 900)]);

@@ -3,6 +3,8 @@
 use aqmkit_base::{Bytes, Duration, Instant};
 
 use super::cubic::Cubic;
+use super::dctcp::Dctcp;
+use super::prague::Prague;
 use super::reno::Reno;
 use super::{CongestionControl, Cx, Rtt, Window};
 use crate::transport::profile::{ByteCounting, Profile};
@@ -198,4 +200,42 @@ fn recovery_deflates_by_what_was_acknowledged() {
     };
     assert_eq!((recovered(10, 13, false), recovered(10, 30, false), recovered(10, 10, false)), (4, 8, 2));
     assert_eq!(recovered(10, 13, true), 8);
+}
+
+/// RFC 8257 section 3.3: each window with marks takes off half of alpha, which follows the share of marks with a weight of 1/16; two segments
+/// are left at least.
+#[test]
+fn dctcp_takes_off_half_of_its_average_down_to_two_segments() {
+    let p = profile();
+    let rtt = rtt(&p);
+    let mut dctcp: Dctcp = avoiding(100 * MSS, &p);
+    let (mut alpha, mut cwnd) = (1.0_f64, 100 * MSS);
+    for (i, marked) in [100, 50, 0, 25, 100, 100, 100, 100, 100, 100, 100, 100].into_iter().enumerate() {
+        let cx = at(i as f64, cwnd, &p, &rtt);
+        // The first call ends at once the window that was never begun.
+        dctcp.on_feedback(cwnd, cwnd * marked / 100, &cx);
+        alpha += ((cwnd * marked / 100) as f64 / cwnd as f64 - alpha) / 16.0;
+        if marked > 0 {
+            dctcp.on_ecn(&cx);
+            cwnd = (cwnd - (cwnd as f64 * alpha / 2.0).ceil() as u64).max(2 * MSS);
+        }
+        near(dctcp.window().cwnd, cwnd as f64, &format!("after window {i}"));
+        cwnd = dctcp.window().cwnd;
+    }
+    assert_eq!(cwnd, 2 * MSS, "the least was reached");
+}
+
+/// Section 3.1 of RFC 9331: where the peer does not count marks, an echo halves the window as it does for Reno.
+#[test]
+fn prague_halves_where_marks_are_not_counted() {
+    let p = profile();
+    let rtt = rtt(&p);
+    for (counts_marks, wanted) in [(false, 50.0), (true, 100.0 * (1.0 - (15.0 + 0.01) / 32.0))] {
+        let mut prague: Prague = avoiding(100 * MSS, &p);
+        let cx = Cx { counts_marks, ..at(1.0, 100 * MSS, &p, &rtt) };
+        // One of a hundred was marked: the average comes down from 1 by a sixteenth of the way.
+        prague.on_feedback(100 * MSS, MSS, &cx);
+        prague.on_ecn(&cx);
+        near(prague.window().cwnd, wanted * MSS as f64, &format!("counts marks: {counts_marks}"));
+    }
 }

@@ -133,3 +133,34 @@ impl Tcp {
         Some(rise)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9768 section 3.2.3: the fields are ECT(0), CE, ECT(1), or ECT(1), CE, ECT(0); those at the end that never changed are left
+    /// out. Chosen here: the order by what has come first of both, and the first field always.
+    #[test]
+    fn the_option_ends_with_the_last_field_that_changed() {
+        for (came, ect1_first, fields) in [
+            (&[][..], false, 1),
+            (&[Ecn::Ect0], false, 1),
+            (&[Ecn::Ect1], true, 1),
+            (&[Ecn::Ce], false, 2),
+            (&[Ecn::Ect0, Ecn::Ce], false, 2),
+            (&[Ecn::Ect1, Ecn::Ce], true, 2),
+            (&[Ecn::Ect0, Ecn::Ect1], false, 3),
+            (&[Ecn::Ect0, Ecn::Ce, Ecn::Ect1], false, 3),
+        ] {
+            let mut counting = Counting::new();
+            for ecn in came {
+                counting.count(*ecn, 100);
+            }
+            let option = counting.option();
+            assert_eq!((option.ect1_first, option.fields), (ect1_first, fields), "{came:?}");
+            let bytes = |ecn| 100 * u32::from(came.contains(&ecn));
+            let counted = (option.ect0, option.ce, option.ect1);
+            assert_eq!(counted, (1 + bytes(Ecn::Ect0), bytes(Ecn::Ce), 1 + bytes(Ecn::Ect1)), "{came:?}");
+        }
+    }
+}

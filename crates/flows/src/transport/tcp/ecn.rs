@@ -299,6 +299,19 @@ mod tests {
         }
     }
 
+    /// Each rise of the counter is a packet, and packets are segments at most: not more is marked than has come.
+    #[test]
+    fn not_more_is_marked_than_was_delivered() {
+        for (ace, heard) in (0..8).flat_map(|ace| (0..8).map(move |heard| (ace, heard))) {
+            for delivered in [0, 1, 99, 100, 101, 250, 699, 700, 800, 1234] {
+                let mut end = EcnEnd { feedback: Some(EcnFeedback::Accurate), heard, ..EcnEnd::OFF };
+                let marked = end.marked(Flags::NONE.with_ace(ace), delivered, 100);
+                let rise = unwrap(ace, heard, delivered.div_ceil(100));
+                assert_eq!(marked, delivered.min(100 * rise), "{ace} after {heard} for {delivered} bytes");
+            }
+        }
+    }
+
     #[test]
     fn what_duplicates_announced_is_not_delivered_twice() {
         let mut end = EcnEnd::OFF;

@@ -336,6 +336,15 @@ mod tests {
             Host { receiver, clock: Clock::new(Duration::ZERO), profile: Profile::bsd44(), timestamps: false }
         }
 
+        /// What is waited for with data that comes at these times.
+        fn waits(&mut self, arrivals: &[u64]) -> Vec<u64> {
+            let wait = |ms: &u64| {
+                let now = Instant::from_nanos(ms * 1_000_000);
+                self.receiver.adapt(&self.profile, now).map_or(0, |wait| wait.as_nanos() / 1_000_000)
+            };
+            arrivals.iter().map(wait).collect()
+        }
+
         fn ranges(&self) -> &[Range] {
             self.receiver.above.as_ref().map_or(&[], |a| a.ranges.as_slice())
         }
@@ -353,6 +362,21 @@ mod tests {
 
     const MORE: Arrival = Arrival { delivered: true, finished: false };
     const NOTHING: Arrival = Arrival { delivered: false, finished: false };
+
+    /// Linux's `tcp_event_data_recv` with 40 to 200 ms by hand. Data within 20 ms leaves half of what was known and 20; within what is known, half
+    /// of it and the time between; what comes later changes nothing.
+    #[test]
+    fn an_adaptive_delay_follows_the_times_between_data() {
+        let mut host = Host::new();
+        let (least, most) = (Duration::from_millis(40), Duration::from_millis(200));
+        host.profile.delayed_ack = DelayedAck::Adaptive { least, most };
+        let arrivals = [1000, 1039, 1098, 1176, 1197, 1217, 1237, 2000, 2001, 2002];
+        // 40; 20 + 39; 29 + 59 where 59 is not below 59: stays; 78 is above; 29 + 21; 25 + 20; 22 + 20; stays; 21 + 20; 20 + 20.
+        assert_eq!(host.waits(&arrivals), [40, 59, 59, 59, 50, 45, 42, 42, 41, 40]);
+        // What is known may come to be above the most, but is not waited for.
+        host.receiver.patience = 250;
+        assert_eq!(host.waits(&[2201]), [200]);
+    }
 
     #[test]
     fn every_second_full_segment_is_acknowledged_at_once() {

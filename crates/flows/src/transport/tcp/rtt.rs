@@ -197,6 +197,26 @@ mod tests {
         assert_eq!(rtt.rto(&p), Duration::from_millis(340));
     }
 
+    /// RFC 6298 (5.5) doubles the timeout, and (2.4) sets it to the least one where it is less, before or after: a
+    /// profile says which.
+    #[test]
+    fn exact_timeouts_double_between_the_least_and_the_largest() {
+        for (backoff_of_minimum, measured_ms, ms) in [
+            (true, 100, [1000, 2000, 4000, 8000, 16_000, 32_000]),
+            (false, 100, [1000, 1000, 1200, 2400, 4800, 9600]),
+            (true, 800, [2400, 4800, 9600, 19_200, 38_400, 60_000]),
+            (false, 800, [2400, 4800, 9600, 19_200, 38_400, 60_000]),
+        ] {
+            let p = Profile { backoff_of_minimum, timestamps: false, ..Profile::rfc() };
+            let mut rtt = Rtt::new(&p);
+            rtt.sample(&p, measured_ms * 1_000_000);
+            for wanted in ms {
+                assert_eq!(rtt.rto(&p), Duration::from_millis(wanted), "{backoff_of_minimum} {measured_ms}");
+                rtt.back_off();
+            }
+        }
+    }
+
     fn backoff(p: &Profile) -> Vec<f64> {
         let mut rtt = Rtt::new(p);
         for _ in 0..30 {

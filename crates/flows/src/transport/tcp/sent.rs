@@ -404,6 +404,22 @@ mod tests {
         assert_eq!((sent.in_flight(), sent.rate().delivered, sent.rate().delivered_at), (50, 450, ms(12)));
     }
 
+    /// Which copy came last is known by these numbers.
+    #[test]
+    fn every_transmission_has_a_number_of_its_own() {
+        let mut sent = sent(3);
+        let numbers = |sent: &Sent| sent.entries.iter().map(|e| e.number).collect::<Vec<_>>();
+        assert_eq!(numbers(&sent), [1, 2, 3]);
+        sent.on_sent(piece(0), ms(10));
+        sent.on_sent(piece(3), ms(11));
+        sent.on_sent(piece(1), ms(12));
+        assert_eq!(numbers(&sent), [4, 6, 3, 5]);
+        // What is SACKed is not sent again, and a longer piece is several transmissions.
+        sent.on_sacked(piece(1), ms(20), |_| ());
+        sent.on_sent(Range { start: 0, end: 500 }, ms(21));
+        assert_eq!(numbers(&sent), [7, 6, 8, 9, 10]);
+    }
+
     #[test]
     fn the_older_are_lost_when_patience_ends() {
         let mut sent = sent(5);

@@ -55,6 +55,8 @@ struct Net {
     keep: bool,
     sent: Vec<Sent>,
     events: Vec<(Instant, usize, Event)>,
+    /// How often each end was told that something has come.
+    news: [u64; 2],
     wire: BinaryHeap<Reverse<Arrival>>,
     slots: Vec<Packet>,
 }
@@ -74,6 +76,7 @@ impl Net {
             keep: true,
             sent: Vec::new(),
             events: Vec::new(),
+            news: [0; 2],
             wire: BinaryHeap::new(),
             slots: Vec::new(),
         }
@@ -97,8 +100,9 @@ impl Net {
         for packet in packets {
             self.send(flow, end, packet);
         }
-        let news = events.into_iter().filter(|e| *e != Event::Delivered);
-        self.events.extend(news.map(|event| (self.now, end, event)));
+        self.news[end] += events.iter().filter(|e| **e == Event::Delivered).count() as u64;
+        let others = events.into_iter().filter(|e| *e != Event::Delivered);
+        self.events.extend(others.map(|event| (self.now, end, event)));
     }
 
     fn send(&mut self, flow: usize, from: usize, packet: Packet) {

@@ -22,6 +22,31 @@ fn a_request_is_sent_again_until_it_is_answered() {
     assert_eq!(net.flows[0][B].delivered(), 64);
 }
 
+/// The answer to a request is lost, so that it comes twice.
+#[test]
+fn what_comes_twice_is_news_once() {
+    let mut net = Net::new(&profile(Kind::Tfrc), 1, 100);
+    let mut heard = 0;
+    net.script = Box::new(move |packet, _| match packet.content {
+        Content::Heard { .. } => {
+            heard += 1;
+            // The first answers the opening.
+            if heard == 2 { Fate::Drop } else { Fate::Pass }
+        }
+        _ => Fate::Pass,
+    });
+    net.call(0, A, Endpoint::connect);
+    net.run_until(ms(200));
+    net.call(0, A, |end, p, now, out| end.write(p, 64, now, out));
+    net.run_until(ms(10_000));
+    let asked = net.sent.iter().filter(|s| matches!(s.packet.content, Content::Ask { .. }) && s.packet.len == 64);
+    assert_eq!((asked.count(), net.flows[0][B].delivered(), net.news[B]), (2, 64, 1));
+    // Data is news each time, a report or an answer is none.
+    net.call(0, B, |end, p, now, out| end.write(p, 10_000, now, out));
+    net.run_until(ms(20_000));
+    assert_eq!((net.delivered(0), net.news), (10_000, [10, 1]));
+}
+
 #[test]
 fn a_peer_that_never_answers_is_given_up() {
     let mut net = Net::new(&profile(Kind::Tfrc), 1, 100);

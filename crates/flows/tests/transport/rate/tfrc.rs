@@ -66,6 +66,12 @@ fn before_the_first_report_silence_halves_one_packet_in_a_second() {
     assert!((net.rate(0) - 0.5).abs() < 1e-9);
     net.run_until(ms(6_050));
     assert!((net.rate(0) - 0.25).abs() < 1e-9);
+    // Down to one packet in 64 s.
+    for _ in 0..100 {
+        net.run_until(net.now + Duration::from_secs(10));
+        assert!(net.rate(0) >= 1.0 / 64.0, "{}", net.rate(0));
+    }
+    assert!((net.rate(0) - 1.0 / 64.0).abs() < 1e-9);
 }
 
 /// Section 6.2: once in a round trip, and at once when the loss event rate has risen.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aqmkit_base::trace::Trace;
-use aqmkit_base::{BitRate, Bytes, Duration, Instant};
+use aqmkit_base::{BitRate, Bytes, Duration};
 use aqmkit_live::link::LinkSetup;
 use aqmkit_packets::shaper::Setup;
 
@@ -43,8 +43,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
         down: direction("down", args.down_rate, &args.down_trace, args.down_delay, &args.down_aqm)?,
         up: direction("up", args.up_rate, &args.up_trace, args.up_delay, &args.up_aqm)?,
         classes: classes.clone(),
-        windows: vec![("all".to_owned(), Instant::ZERO, Instant::FAR_FUTURE)],
-        sample_every: None,
+        plan: None,
         ecn: if args.ecn { Some(true) } else { args.no_ecn.then_some(false) },
         cc: args.cc.clone(),
         mtu: args.mtu,

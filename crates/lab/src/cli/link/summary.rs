@@ -6,15 +6,14 @@ use aqmkit_base::{BitRate, Instant};
 use aqmkit_live::bottleneck::{Measured, Trouble, mean_rate};
 use aqmkit_live::link::LinkSetup;
 use aqmkit_live::timing::Granted;
-use aqmkit_packets::meter::Window;
-use aqmkit_sim::output::{ClassStats, LinkStats, Summary};
+use aqmkit_measure::output::{ClassStats, LinkStats, Summary};
+use aqmkit_measure::{Passed, by_reason};
 use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use super::output::Output;
 use crate::cli::fail::Failure;
 use crate::cli::say;
-use crate::live::stats;
 use crate::report::format::{fixed, thousands};
 use crate::report::terminal::{Screen, drawn, head, number};
 
@@ -102,8 +101,8 @@ impl<'a> Told<'a> {
     }
 
     /// Each direction with its window and the rates it had.
-    fn windows(&self) -> impl Iterator<Item = (&'a str, &'a Window, &'a Rates)> {
-        let first = |(name, windows): &'a (String, Vec<Window>)| windows.first().map(|w| (name.as_str(), w));
+    fn windows(&self) -> impl Iterator<Item = (&'a str, &'a Passed, &'a Rates)> {
+        let first = |(name, windows): &'a (String, Vec<Passed>)| windows.first().map(|w| (name.as_str(), w));
         let found = self.measured.directions.iter().filter_map(first);
         found.zip(&self.measured.rates).map(|((name, window), rates)| (name, window, rates))
     }
@@ -113,7 +112,7 @@ impl<'a> Told<'a> {
 type Rates = Vec<(Instant, BitRate)>;
 
 /// The rate that the utilization is against: `aqmkit ctl` may have changed it.
-fn mean(window: &Window, rates: &Rates) -> BitRate {
+fn mean(window: &Passed, rates: &Rates) -> BitRate {
     mean_rate(rates, window.from, window.to)
 }
 
@@ -136,14 +135,14 @@ fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
     let valid = doubts.is_empty();
     let windows: Vec<_> = if valid { told.windows().collect() } else { Vec::new() };
     let change = |(at, rate): &(Instant, BitRate)| RateChange { at_s: at.as_secs_f64(), rate_bps: rate.as_bps() };
-    let link = |window: &Window, rates: &Rates| Link {
-        stats: stats::link(window, mean(window, rates)),
-        marks: stats::by_reason(&window.total.marked),
+    let link = |window: &Passed, rates: &Rates| Link {
+        stats: window.stats(mean(window, rates).as_bps() as f64),
+        marks: by_reason(&window.total.marked),
         rate_bps: mean(window, rates).as_bps(),
         rate_changes: rates.iter().skip(1).map(change).collect(),
     };
     let classes =
-        |window: &Window| names.iter().enumerate().map(|(i, n)| (n.as_str(), stats::class(window, i).into())).collect();
+        |window: &Passed| names.iter().enumerate().map(|(i, n)| (n.as_str(), window.class_stats(i).into())).collect();
     Json {
         title: &told.title,
         exit_code: told.exit_code,
@@ -152,7 +151,7 @@ fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
         duration_s: told.measured.end.as_secs_f64(),
         links: windows.iter().map(|(name, w, rates)| (*name, link(w, rates))).collect(),
         classes: windows.iter().map(|(name, w, _)| (*name, classes(w))).collect(),
-        lateness_ms: stats::summary(&told.measured.late),
+        lateness_ms: told.measured.late.summary(),
         machine: Machine {
             granted: told.measured.granted,
             trouble: told.measured.trouble,
@@ -168,8 +167,8 @@ fn text(told: &Told<'_>, doubts: &[String]) -> String {
         text += &table(told);
         for (name, window, rates) in told.windows() {
             text += &changes(name, window, rates);
-            text += &reasons(name, "dropped", &stats::by_reason(&window.total.dropped));
-            text += &reasons(name, "marked", &stats::by_reason(&window.total.marked));
+            text += &reasons(name, "dropped", &by_reason(&window.total.dropped));
+            text += &reasons(name, "marked", &by_reason(&window.total.marked));
         }
     } else {
         text += "The machine could not keep up, so there are no results:\n";
@@ -187,7 +186,7 @@ fn table(told: &Told<'_>) -> String {
     let low = |h: &str| if h.contains('\n') { h.to_owned() } else { format!("\n{h}") };
     lines.set_header(std::iter::once(first).chain(heads.iter().map(|h| head(low(h), CellAlignment::Right))));
     for (name, window, rates) in told.windows() {
-        let s = stats::link(window, mean(window, rates));
+        let s = window.stats(mean(window, rates).as_bps() as f64);
         let delay = s.queue_delay_ms;
         let ms = |of: fn(&Summary) -> f64| fixed(delay.as_ref().map_or(f64::NAN, of), 2);
         let cells = [
@@ -211,7 +210,7 @@ fn table(told: &Told<'_>) -> String {
 const LISTED: usize = 4;
 
 /// That the rate was another one than the title says.
-fn changes(direction: &str, window: &Window, rates: &Rates) -> String {
+fn changes(direction: &str, window: &Passed, rates: &Rates) -> String {
     let changes = rates.get(1..).unwrap_or_default();
     let became = |(at, rate): &(Instant, BitRate)| format!("{rate} after {:.1} s", at.as_secs_f64());
     let what = match changes.len() {
@@ -234,7 +233,7 @@ fn reasons(direction: &str, what: &str, counts: &BTreeMap<String, u64>) -> Strin
 fn lateness(told: &Told<'_>) -> String {
     let measured = told.measured;
     let us = |ms: f64| ms * 1e3;
-    let Some(late) = stats::summary(&measured.late) else { return "no packet passed\n".to_owned() };
+    let Some(late) = measured.late.summary() else { return "no packet passed\n".to_owned() };
     let without = [
         (measured.granted.realtime, "SCHED_FIFO"),
         (measured.granted.locked, "mlockall"),

@@ -9,11 +9,10 @@ use aqmkit_packets::replay::{End, Fate};
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
 
 use super::unexported;
 use crate::cli::fail::{Failure, wrong};
-use crate::export::{ExportError, Temporary, parquet_settings};
+use crate::export::{ExportError, ParquetWriter, Temporary};
 
 /// Rows that are written at a time.
 const BATCH: usize = 1 << 16;
@@ -128,7 +127,7 @@ fn add_line<W: Write>(writer: &mut csv::Writer<W>, row: &Row<'_>) -> csv::Result
 
 /// The columns of a Parquet file, of which a batch waits to be written.
 pub(super) struct Columns {
-    writer: ArrowWriter<BufWriter<Temporary>>,
+    writer: ParquetWriter<BufWriter<Temporary>>,
     schema: SchemaRef,
     numbers: [UInt64Builder; 2],
     texts: [StringBuilder; 5],
@@ -152,7 +151,7 @@ impl Columns {
         ];
         let fields = NAMES.iter().zip(kinds).map(|(name, (kind, null))| Field::new(*name, kind, null));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let writer = ArrowWriter::try_new(out, schema.clone(), Some(parquet_settings()))?;
+        let writer = ParquetWriter::new(out, &schema)?;
         let (numbers, texts, times) = Default::default();
         Ok(Columns { writer, schema, numbers, texts, times, rows: 0 })
     }
@@ -178,13 +177,12 @@ impl Columns {
         let [arrival, delay, departure] = self.times.each_mut().map(|b| Arc::new(b.finish()) as ArrayRef);
         self.rows = 0;
         let columns = vec![packet, arrival, length, class, flow, ecn, fate, reason, delay, departure];
-        self.writer.write(&RecordBatch::try_new(self.schema.clone(), columns)?)?;
-        // A row group for each batch keeps the memory small.
-        self.writer.flush()
+        let batch = RecordBatch::try_new(self.schema.clone(), columns);
+        self.writer.write(batch.map_err(|e| parquet::errors::ParquetError::General(e.to_string()))?)
     }
 
     fn finish(mut self) -> Result<BufWriter<Temporary>, parquet::errors::ParquetError> {
         self.flush()?;
-        self.writer.into_inner()
+        self.writer.finish()
     }
 }

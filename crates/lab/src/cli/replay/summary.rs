@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use aqmkit_aqm::Why;
+use aqmkit_measure::output::Summary;
+use aqmkit_measure::{Passed, Times, Traffic, by_reason};
 use aqmkit_packets::Setup;
-use aqmkit_packets::meter::{Counters, Summary, Times, Window};
 use aqmkit_packets::replay::{Damage, FlowCount, LONGEST_PAUSE, Replayed};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -67,13 +67,13 @@ struct Share {
     throughput_bps: f64,
     drop_rate: f64,
     mark_rate: f64,
-    drops: BTreeMap<&'static str, u64>,
-    marks: BTreeMap<&'static str, u64>,
+    drops: BTreeMap<String, u64>,
+    marks: BTreeMap<String, u64>,
     queue_delay_ms: Option<Summary>,
 }
 
 impl Share {
-    fn of(total: &Counters, delay: &Times, window: &Window) -> Share {
+    fn of(total: &Traffic, delay: &Times, window: &Passed) -> Share {
         let part = |n: u64, of: f64| if of > 0.0 { n as f64 / of } else { 0.0 };
         let offered = total.offered_packets as f64;
         Share {
@@ -91,13 +91,8 @@ impl Share {
     }
 }
 
-/// Counts by reason, without reasons that did not occur.
-fn by_reason(counts: &[u64; Why::COUNT]) -> BTreeMap<&'static str, u64> {
-    Why::ALL.iter().map(|why| (why.name(), counts[*why as usize])).filter(|(_, n)| *n > 0).collect()
-}
-
 impl<'a> Told<'a> {
-    fn window(&self) -> &'a Window {
+    fn window(&self) -> &'a Passed {
         &self.replayed.window
     }
 
@@ -160,8 +155,8 @@ impl<'a> Told<'a> {
         let _ = writeln!(
             text,
             "\nQueue: mean {} packets, 99th percentile {} (over time)",
-            fixed(window.mean_packets(), 1),
-            window.p99_packets()
+            fixed(window.length.mean, 1),
+            window.length.p99
         );
         text.push_str(&self.flows());
         for note in self.notes() {

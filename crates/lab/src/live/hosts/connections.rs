@@ -11,7 +11,7 @@ use aqmkit_live::tcp_info::TcpInfo;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
-use super::record::Record;
+use super::record::{Record, TCP};
 use super::{Due, LISTENER};
 use crate::live::plan::port;
 
@@ -112,10 +112,12 @@ impl Connections {
 
     pub(super) fn open(&mut self, app: usize, group: usize, conn: Conn, world: &mut World<'_>) {
         world.record.sent(app).connections += 1;
-        let Ok((client, from)) = begin(SocketAddr::new(self.address, port(group))) else {
+        let server = SocketAddr::new(self.address, port(group));
+        let Ok((client, from)) = begin(server) else {
             world.news.push_back((app, Event::Failed(conn)));
             return;
         };
+        world.record.owns(app, TCP, [server, from], world.now);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1

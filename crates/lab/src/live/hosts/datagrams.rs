@@ -17,6 +17,9 @@ use crate::live::plan::port;
 /// padded to this.
 const HEADER: usize = 20;
 
+/// A longer datagram does not fit into a packet of 1500 bytes, with 28 bytes of headers, and is cut into fragments.
+pub(super) const LONGEST_WHOLE: u32 = 1472;
+
 /// A datagram that has come.
 pub(super) struct Arrived {
     pub(super) app: usize,
@@ -78,18 +81,22 @@ impl Datagrams {
         Ok(Datagrams { senders, receivers, servers, client, server, buffer: vec![0; 65_536] })
     }
 
-    pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn, now: Instant) {
+    /// Sends a datagram; with the first one of an application, the two ends of its socket.
+    pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn, now: Instant) -> Option<[SocketAddr; 2]> {
         let len = (len as usize).clamp(HEADER, self.buffer.len());
         self.buffer[..4].copy_from_slice(&(app as u32).to_be_bytes());
         self.buffer[4..12].copy_from_slice(&tag.to_be_bytes());
         self.buffer[12..20].copy_from_slice(&now.as_nanos().to_be_bytes());
         let (group, sender) = &mut self.senders[app];
+        let mut ends = None;
         if sender.is_none() {
             let (from, to) = (SocketAddr::new(self.server, 0), SocketAddr::new(self.client, port(*group)));
             *sender = self.servers.inside(|| Sender::open(from, to)).ok();
+            ends = sender.as_ref().and_then(|s| Some([s.socket.local_addr().ok()?, to]));
         }
         // A datagram that the kernel has no room for is lost, as it would be on the way.
         let _ = sender.as_mut().map(|s| s.with(ecn).send(&self.buffer[..len]));
+        ends
     }
 
     pub(super) fn receive(&mut self, group: usize) -> Option<Arrived> {

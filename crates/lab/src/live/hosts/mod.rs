@@ -13,7 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::net::IpAddr;
 
-use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use aqmkit_flows::traffic::{self, Action, Application, Cx};
 use aqmkit_live::link::Link;
 use aqmkit_live::timing::Clock;
@@ -23,7 +23,8 @@ use rustix::event::{Timespec, epoll};
 use super::plan;
 use connections::Connections;
 use datagrams::Datagrams;
-pub use record::Record;
+use record::Record;
+pub use record::Recorded;
 
 /// What an `epoll` event is about.
 const DATAGRAM: u64 = 1 << 62;
@@ -35,8 +36,12 @@ const BEAT: Duration = Duration::from_millis(100);
 /// Something that happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// A window closes or opens; first, so that nothing of the same moment is counted in the wrong one.
-    Window,
+    /// A window closes; first, so that nothing of the same moment is counted in the wrong one.
+    Close(usize),
+    /// A window opens.
+    Open(usize),
+    /// An interval of the series ends.
+    Interval,
     /// A group starts.
     Start(usize),
     /// An application wants to be woken.
@@ -82,7 +87,7 @@ impl Hosts {
     /// When a socket cannot be opened.
     pub fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let record = Record::new(scenario);
+        let record = Record::new(scenario.plan(), scenario.seed);
         let (mut apps, mut groups, mut agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (g, group) in scenario.groups.iter_mut().enumerate() {
             let first = apps.len();
@@ -94,7 +99,10 @@ impl Hosts {
             agenda.push(Reverse((group.start, Due::Start(g))));
             agenda.push(Reverse((group.stop, Due::Stop(g))));
         }
-        agenda.extend(scenario.windows.iter().flat_map(|w| [w.from, w.to]).map(|at| Reverse((at, Due::Window))));
+        for (w, window) in scenario.windows.iter().enumerate() {
+            agenda.extend([Reverse((window.from, Due::Open(w))), Reverse((window.to, Due::Close(w)))]);
+        }
+        agenda.push(Reverse((scenario.origin, Due::Interval)));
         let address: IpAddr = link.addresses.server[0];
         let controls =
             scenario.groups.iter().map(|g| plan::control(&g.profile).unwrap_or_default()).collect::<Vec<_>>();
@@ -112,7 +120,7 @@ impl Hosts {
     ///
     /// # Errors
     /// When a socket fails as it should not; `Interrupted` when it was told to stop.
-    pub fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Record> {
+    pub fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
         let mut beat = Instant::ZERO;
         let mut events = Vec::with_capacity(256);
         while self.read_clock() < self.end {
@@ -131,10 +139,18 @@ impl Hosts {
                 self.punctually(at, due);
             }
         }
-        // The last window ends with the run.
+        self.end_windows();
+        Ok(self.record.finish())
+    }
+
+    /// Ends what ends with the run.
+    fn end_windows(&mut self) {
         self.now = self.end;
-        self.happen(self.end, Due::Window);
-        Ok(self.record)
+        while let Some(Reverse((at, due))) = self.agenda.pop().filter(|Reverse((at, _))| *at <= self.end) {
+            if matches!(due, Due::Close(_) | Due::Open(_) | Due::Interval) {
+                self.happen(at, due);
+            }
+        }
     }
 
     /// The scenario's time. Before it begins it stands at zero.
@@ -190,11 +206,20 @@ impl Hosts {
 
     fn happen(&mut self, at: Instant, due: Due) {
         match due {
-            Due::Window => {
+            Due::Open(window) => {
                 self.connections.count(&mut self.record);
-                let counters: Vec<Vec<f64>> =
-                    self.groups.iter().map(|(_, _, apps)| self.counters(apps.clone())).collect();
-                self.record.turn(at, &counters);
+                let counters = self.counters();
+                self.record.open(window, at, counters);
+            }
+            Due::Close(window) => {
+                self.connections.count(&mut self.record);
+                let counters = self.counters();
+                self.record.close(window, at, counters);
+            }
+            Due::Interval => {
+                let counters = self.counters();
+                self.record.interval(at, counters);
+                self.agenda.push(Reverse((at + self.record.interval_length(), Due::Interval)));
             }
             Due::Start(group) => self.tell_group(group, traffic::Event::Start),
             Due::Wake(app) => {
@@ -214,9 +239,13 @@ impl Hosts {
         }
     }
 
-    fn counters(&self, apps: std::ops::Range<usize>) -> Vec<f64> {
-        let names = self.apps.get(apps.start).map_or(0, |a| a.model.counters().len());
-        (0..names).map(|i| self.apps[apps.clone()].iter().map(|a| a.model.counter(i)).sum()).collect()
+    /// The models' own counters, by group, summed over its applications.
+    fn counters(&self) -> Vec<Vec<f64>> {
+        let of = |apps: &std::ops::Range<usize>| {
+            let names = self.apps.get(apps.start).map_or(0, |a| a.model.counters().len());
+            (0..names).map(|i| self.apps[apps.clone()].iter().map(|a| a.model.counter(i)).sum()).collect()
+        };
+        self.groups.iter().map(|(_, _, apps)| of(apps)).collect()
     }
 
     fn with_connections(&mut self, act: impl FnOnce(&mut Connections, &mut connections::World<'_>)) {
@@ -264,13 +293,22 @@ impl Hosts {
             Action::Close { conn } => self.with_connections(|c, w| c.close(app, conn, w)),
             Action::Datagram { len, tag, ecn } => {
                 self.record.sent(app).packets += 1;
-                self.datagrams.send(app, len, tag, ecn, self.clock_read);
+                self.send_datagram(app, len, tag, ecn);
             }
             Action::WakeAt(at) => {
                 self.apps[app].wake_at = Some(at);
                 self.agenda.push(Reverse((at.max(self.now), Due::Wake(app))));
             }
             Action::Done(exchange) => self.record.exchange(group, exchange, self.now),
+        }
+    }
+
+    fn send_datagram(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn) {
+        if len > datagrams::LONGEST_WHOLE {
+            self.record.sends_fragments(app);
+        }
+        if let Some(ends) = self.datagrams.send(app, len, tag, ecn, self.clock_read) {
+            self.record.owns(app, record::UDP, ends, self.now);
         }
     }
 

@@ -226,3 +226,36 @@ pub(super) fn inflight_at_loss(size: u64, tx_in_flight: u64, lost: u64) -> u64 {
     let prefix = (LOSS_THRESHOLD * before as f64 - lost as f64) / (1.0 - LOSS_THRESHOLD);
     before + prefix.max(0.0) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share is averaged with a sixteenth for each round trip that counts; two in a row with half or more marked, or with a bare echo,
+    /// are too much.
+    #[test]
+    fn marks_are_weighed_round_trip_by_round_trip() {
+        let mut marks = Marks::new();
+        let mut alpha: f64 = 1.0;
+        for (delivered, marked, weighed, echo, rounds) in [
+            (1000, 499, true, false, 0),
+            (1000, 500, true, false, 1),
+            (400, 400, true, false, 2),
+            (0, 0, true, false, 0),
+            (1000, 900, false, false, 0),
+            (1000, 0, false, true, 1),
+            (1000, 1000, true, false, 2),
+            (1000, 0, true, false, 0),
+        ] {
+            marks.count(delivered / 2, marked / 2);
+            marks.count(delivered - delivered / 2, marked - marked / 2);
+            marks.echo = echo;
+            let share = if delivered > 0 { marked as f64 / delivered as f64 } else { 0.0 };
+            if weighed && delivered > 0 {
+                alpha += (share - alpha) / 16.0;
+            }
+            assert_eq!((marks.end_round(weighed), marks.rounds), (share, rounds), "{marked} of {delivered}");
+            assert!((marks.alpha - alpha).abs() < 1e-12, "{} instead of {alpha}", marks.alpha);
+        }
+    }
+}

@@ -10,22 +10,38 @@ const UNIT: u64 = 100;
 
 /// A distribution of times, to one part in a thousand.
 #[derive(Clone, Debug)]
-pub(crate) struct Times(Histogram<u64>);
+pub struct Times(Histogram<u64>);
+
+impl Default for Times {
+    fn default() -> Self {
+        Times::new()
+    }
+}
 
 impl Times {
     /// No samples. It grows to the longest time it is given, and allocates nothing after that.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         // Three digits are within the five that the library allows.
         Times(Histogram::new(3).unwrap_or_else(|_| unreachable!()))
     }
 
-    pub(crate) fn record(&mut self, time: Duration) {
+    /// Adds a sample.
+    #[inline]
+    pub fn record(&mut self, time: Duration) {
         // A histogram that resizes itself takes every value.
         let _ = self.0.record(time.as_nanos() / UNIT);
     }
 
+    /// How many samples there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
     /// In milliseconds; nothing without samples.
-    pub(crate) fn summary(&self) -> Option<Summary> {
+    #[must_use]
+    pub fn summary(&self) -> Option<Summary> {
         if self.0.is_empty() {
             return None;
         }
@@ -42,11 +58,26 @@ impl Times {
 
     /// Points of the cumulative distribution: (milliseconds, share at or below), at most `steps` over the body and about 100 over
     /// the last hundredth.
-    pub(crate) fn cumulative(&self, steps: u32) -> Vec<(f64, f64)> {
+    #[must_use]
+    pub fn cumulative(&self, steps: u32) -> Vec<(f64, f64)> {
         if self.0.is_empty() {
             return Vec::new();
         }
         let ms = |v: u64| v as f64 * (UNIT as f64 / 1e6);
         Distribution::points(steps, |q| ms(self.0.value_at_quantile(q)), ms(self.0.max()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_without_samples_says_nothing() {
+        let mut times = Times::default();
+        assert_eq!((times.summary(), times.cumulative(100)), (None, Vec::new()));
+        times.record(Duration::from_millis(2));
+        let summary = times.summary().unwrap();
+        assert!((summary.mean - 2.0).abs() < 0.01 && (summary.max - 2.0).abs() < 0.01, "{summary:?}");
     }
 }

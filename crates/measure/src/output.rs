@@ -226,8 +226,9 @@ pub struct FlowRecord {
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Packets lost at any link.
-    pub drops: u64,
+    /// Packets lost at any link; absent where a live link cannot tell whose they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drops: Option<u64>,
 }
 
 /// One finished exchange.

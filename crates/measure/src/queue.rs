@@ -28,6 +28,7 @@ pub(crate) struct QueueMark {
 
 impl QueueTime {
     /// Sets the current length.
+    #[inline]
     pub(crate) fn set(&mut self, length: u64, now: Instant) {
         self.settle(now);
         self.length = length as usize;
@@ -53,6 +54,7 @@ impl QueueTime {
         self.area
     }
 
+    /// The state now, for [`QueueTime::since`].
     pub(crate) fn mark(&mut self, now: Instant) -> QueueMark {
         self.settle(now);
         QueueMark { when: now, area: self.area, at: self.at.clone() }

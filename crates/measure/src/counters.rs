@@ -1,0 +1,132 @@
+//! Monotonic counters. A window or an interval is the difference of two copies.
+
+use aqmkit_aqm::Why;
+use aqmkit_base::ClassId;
+
+/// What the counters of a link need to know of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its class.
+    pub class: ClassId,
+    /// Its length in bytes, with headers.
+    pub len: u32,
+    /// Its data in bytes, without the headers of network and transport.
+    pub payload: u32,
+}
+
+/// What passes a link, in total or of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets that arrived.
+    pub offered_packets: u64,
+    /// Their bytes, with headers.
+    pub offered_bytes: u64,
+    /// Their data in bytes, without headers.
+    pub offered_payload: u64,
+    /// Packets that left the queue.
+    pub sent_packets: u64,
+    /// Their bytes, with headers.
+    pub sent_bytes: u64,
+    /// Sum of their sojourn times, in nanoseconds.
+    pub waited_ns: u64,
+    /// Packets dropped, by reason.
+    pub dropped: [u64; Why::COUNT],
+    /// Packets marked, by reason.
+    pub marked: [u64; Why::COUNT],
+}
+
+impl Traffic {
+    /// Packets dropped for any reason.
+    #[must_use]
+    pub fn drops(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    /// Packets marked for any reason.
+    #[must_use]
+    pub fn marks(&self) -> u64 {
+        self.marked.iter().sum()
+    }
+
+    /// What has been added since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Traffic) -> Traffic {
+        Traffic {
+            offered_packets: self.offered_packets - earlier.offered_packets,
+            offered_bytes: self.offered_bytes - earlier.offered_bytes,
+            offered_payload: self.offered_payload - earlier.offered_payload,
+            sent_packets: self.sent_packets - earlier.sent_packets,
+            sent_bytes: self.sent_bytes - earlier.sent_bytes,
+            waited_ns: self.waited_ns - earlier.waited_ns,
+            dropped: std::array::from_fn(|i| self.dropped[i] - earlier.dropped[i]),
+            marked: std::array::from_fn(|i| self.marked[i] - earlier.marked[i]),
+        }
+    }
+}
+
+/// What reaches the receivers of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Data in bytes, each byte once.
+    pub bytes: u64,
+    /// Deliveries with a known time of sending: packets with data.
+    pub packets: u64,
+    /// Sum of their times from sender to receiver, in nanoseconds.
+    pub latency_ns: u64,
+}
+
+impl Received {
+    /// What has been added since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Received) -> Received {
+        Received {
+            bytes: self.bytes - earlier.bytes,
+            packets: self.packets - earlier.packets,
+            latency_ns: self.latency_ns - earlier.latency_ns,
+        }
+    }
+}
+
+/// Counters of one application. There may be millions, so small counts have 32 bits, and two applications
+/// share a cache line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(align(32))]
+pub struct Sent {
+    /// Bytes delivered to the receiver, each once.
+    pub delivered: u64,
+    /// Data segments and datagrams.
+    pub packets: u64,
+    /// Connections opened.
+    pub connections: u32,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Packets lost at any link.
+    pub drops: u32,
+}
+
+impl Sent {
+    /// What has been added since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Sent) -> Sent {
+        Sent {
+            delivered: self.delivered - earlier.delivered,
+            connections: self.connections - earlier.connections,
+            packets: self.packets - earlier.packets,
+            retransmissions: self.retransmissions - earlier.retransmissions,
+            timeouts: self.timeouts - earlier.timeouts,
+            drops: self.drops - earlier.drops,
+        }
+    }
+
+    /// Adds the counters of another application.
+    pub fn add(&mut self, other: &Sent) {
+        self.delivered += other.delivered;
+        self.connections += other.connections;
+        self.packets += other.packets;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.drops += other.drops;
+    }
+}

@@ -1,0 +1,239 @@
+//! What the hosts see: what reaches the receivers, the applications' own counts, exchanges.
+
+use aqmkit_base::{Duration, Instant};
+
+use crate::arithmetic::{bits_per_s, mean_ms};
+use crate::counters::{Received, Sent};
+use crate::output::{ExchangeRecord, Grid};
+use crate::plan::{GroupInfo, Plan};
+use crate::series::Columns;
+use crate::times::Times;
+
+/// Measures applications. Whoever runs them reports each event here, in the order of their times.
+#[derive(Clone, Debug, Default)]
+pub struct HostRecorder {
+    origin: Instant,
+    classes: Vec<Received>,
+    apps: Vec<Sent>,
+    /// Exchanges that have ended, by group.
+    completed: Vec<u64>,
+    windows: Vec<WindowMeter>,
+    /// The windows that have begun and not ended.
+    open: Vec<usize>,
+    interval: Option<Snapshot>,
+    series: Columns,
+    exchanges: Vec<ExchangeRecord>,
+    exchanges_dropped: u64,
+    max_exchanges: usize,
+}
+
+/// The counters of everything at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) when: Instant,
+    pub(crate) classes: Vec<Received>,
+    /// By group, summed over its applications.
+    pub(crate) groups: Vec<Sent>,
+    pub(crate) completed: Vec<u64>,
+    /// The models' own counters, by group, summed over its applications.
+    pub(crate) counters: Vec<Vec<f64>>,
+}
+
+/// A window with what has been measured in it so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WindowMeter {
+    pub(crate) opened: Snapshot,
+    pub(crate) closed: Snapshot,
+    /// Counters of applications when it opened; after it closed, the difference.
+    pub(crate) apps: Vec<Sent>,
+    /// By class.
+    pub(crate) latencies: Vec<Times>,
+    /// By group and kind of exchange.
+    pub(crate) exchanges: Vec<Vec<(Times, Grid)>>,
+}
+
+/// An exchange that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The group of its application.
+    pub group: usize,
+    /// Its kind, as an index into [`GroupInfo::exchange_kinds`].
+    pub kind: usize,
+    /// When it was asked for.
+    pub started: Instant,
+    /// Bytes that came.
+    pub bytes: u64,
+}
+
+impl HostRecorder {
+    /// A recorder for the applications of a plan.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let kinds = |g: &GroupInfo| vec![(Times::new(), Grid::default()); g.exchange_kinds.len()];
+        let window = WindowMeter {
+            latencies: vec![Times::new(); plan.classes.len()],
+            exchanges: plan.groups.iter().map(kinds).collect(),
+            ..WindowMeter::default()
+        };
+        HostRecorder {
+            origin: plan.origin,
+            classes: vec![Received::default(); plan.classes.len()],
+            apps: vec![Sent::default(); plan.groups.iter().map(|g| g.apps.len()).sum()],
+            completed: vec![0; plan.groups.len()],
+            windows: vec![window; plan.windows.len()],
+            max_exchanges: plan.max_exchanges,
+            ..HostRecorder::default()
+        }
+    }
+
+    /// A packet with data has reached its receiver, after having been under way so long.
+    #[inline]
+    pub fn arrived(&mut self, class: usize, latency: Duration) {
+        self.classes[class].packets += 1;
+        self.classes[class].latency_ns += latency.as_nanos();
+        for &window in &self.open {
+            self.windows[window].latencies[class].record(latency);
+        }
+    }
+
+    /// `bytes` of new application data have arrived.
+    #[inline]
+    pub fn delivered(&mut self, app: u32, class: usize, bytes: u64) {
+        self.classes[class].bytes += bytes;
+        self.apps[app as usize].delivered += bytes;
+    }
+
+    /// An application's counters.
+    #[inline]
+    #[must_use]
+    pub fn app(&self, app: u32) -> &Sent {
+        &self.apps[app as usize]
+    }
+
+    /// An application's counters, to add to.
+    #[inline]
+    pub fn sent(&mut self, app: u32) -> &mut Sent {
+        &mut self.apps[app as usize]
+    }
+
+    /// An exchange has ended.
+    pub fn exchange(&mut self, plan: &Plan, ended: Ended, now: Instant) {
+        if now < self.origin {
+            return;
+        }
+        self.completed[ended.group] += 1;
+        let took = now.since(ended.started);
+        for &window in &self.open {
+            if let Some((times, grid)) = self.windows[window].exchanges[ended.group].get_mut(ended.kind) {
+                times.record(took);
+                grid.record(took.as_millis_f64(), ended.bytes);
+            }
+        }
+        if self.exchanges_dropped > 0 || self.exchanges.len() >= self.max_exchanges {
+            // A truncated list could be mistaken for a complete one.
+            self.exchanges_dropped += 1 + std::mem::take(&mut self.exchanges).len() as u64;
+            return;
+        }
+        let info = &plan.groups[ended.group];
+        self.exchanges.push(ExchangeRecord {
+            traffic: info.name.clone(),
+            kind: info.exchange_kinds.get(ended.kind).map_or_else(String::new, |k| (*k).to_owned()),
+            started_s: ended.started.as_secs_f64() - self.origin.as_secs_f64(),
+            duration_ms: took.as_millis_f64(),
+            bytes: ended.bytes,
+        });
+    }
+
+    /// The counters now. `counters` are the models' own, by group.
+    fn snapshot(&self, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) -> Snapshot {
+        let groups = plan.groups.iter().map(|g| {
+            let mut sum = Sent::default();
+            self.apps[g.apps.clone()].iter().for_each(|a| sum.add(a));
+            sum
+        });
+        Snapshot {
+            when: now,
+            groups: groups.collect(),
+            classes: self.classes.clone(),
+            completed: self.completed.clone(),
+            counters,
+        }
+    }
+
+    /// A window begins. `counters` are the models' own, by group.
+    pub fn open(&mut self, window: usize, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
+        self.windows[window].opened = self.snapshot(now, plan, counters);
+        self.windows[window].apps.clone_from(&self.apps);
+        self.open.push(window);
+    }
+
+    /// A window ends. `counters` are the models' own, by group.
+    pub fn close(&mut self, window: usize, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
+        self.windows[window].closed = self.snapshot(now, plan, counters);
+        for (since, total) in self.windows[window].apps.iter_mut().zip(&self.apps) {
+            *since = total.since(since);
+        }
+        self.open.retain(|&w| w != window);
+    }
+
+    /// An interval of the series ends; the first call marks where they begin. `counters` are the models' own, by group.
+    pub fn interval(&mut self, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
+        let this = self.snapshot(now, plan, counters);
+        if let Some(last) = self.interval.take() {
+            let seconds = this.when.since(last.when).as_secs_f64();
+            self.class_columns(plan, &last, &this, seconds);
+            self.group_columns(plan, &last, &this, seconds);
+            self.series.end_row();
+        }
+        self.interval = Some(this);
+    }
+
+    fn class_columns(&mut self, plan: &Plan, last: &Snapshot, this: &Snapshot, seconds: f64) {
+        for (i, name) in plan.classes.iter().enumerate() {
+            let received = this.classes[i].since(&last.classes[i]);
+            self.series.set(format!("classes.{name}.goodput_bps"), bits_per_s(received.bytes, seconds));
+            let latency = mean_ms(received.latency_ns, received.packets);
+            self.series.set(format!("classes.{name}.latency_ms.mean"), latency);
+        }
+    }
+
+    fn group_columns(&mut self, plan: &Plan, last: &Snapshot, this: &Snapshot, seconds: f64) {
+        for (i, group) in plan.groups.iter().enumerate() {
+            let path = format!("apps.{}", group.name);
+            if !group.exchange_kinds.is_empty() {
+                let completed = this.completed[i] - last.completed[i];
+                self.series.set(format!("{path}.completed"), completed as f64);
+            }
+            let rates: Vec<f64> = this.counters[i]
+                .iter()
+                .zip(&last.counters[i])
+                .map(|(a, b)| (a - b) / seconds / group.apps.len() as f64)
+                .collect();
+            for (name, value) in ["frame_rate", "playable_frame_rate"].iter().zip(group.frames(&rates)) {
+                if let Some(value) = value {
+                    self.series.set(format!("{path}.{name}"), value);
+                }
+            }
+        }
+    }
+
+    /// The windows.
+    pub(crate) fn windows(&self) -> &[WindowMeter] {
+        &self.windows
+    }
+
+    /// The applications, in the order of the plan's groups.
+    pub(crate) fn apps(&self) -> &[Sent] {
+        &self.apps
+    }
+
+    /// The columns of the series.
+    pub(crate) fn take_series(&mut self) -> Columns {
+        std::mem::take(&mut self.series)
+    }
+
+    /// The list of exchanges, and how many did not fit into it.
+    pub(crate) fn take_exchanges(&mut self) -> (Vec<ExchangeRecord>, u64) {
+        (std::mem::take(&mut self.exchanges), self.exchanges_dropped)
+    }
+}

@@ -1,0 +1,199 @@
+//! From what links and hosts recorded to the output of a run.
+
+use std::collections::BTreeMap;
+
+use aqmkit_base::Instant;
+
+use crate::arithmetic::{bits_per_s, share};
+use crate::counters::Sent;
+use crate::hosts::{HostRecorder, WindowMeter};
+use crate::link::{LinkRecorder, Passed};
+use crate::output::{
+    AppStats, ClassStats, Distribution, Engine, FlowRecord, FlowStats, LinkStats, Output, Range, Responses, Summary,
+    Window,
+};
+use crate::plan::{GroupInfo, Plan};
+use crate::series::Columns;
+use crate::times::Times;
+
+/// Points of a plotted distribution of delays.
+const DELAY_POINTS: u32 = 100;
+
+/// Points of a distribution of response times: shares of responses are read from them, to a tenth of a percent.
+const RESPONSE_POINTS: u32 = 1000;
+
+/// The output of a run that ends at `now`. `links` are in the order of the plan. Of the costs, only the packets are filled in.
+#[must_use]
+pub fn join(plan: &Plan, mut links: Vec<LinkRecorder>, mut hosts: HostRecorder, now: Instant) -> Output {
+    let packets = links.get(plan.measured).map_or(0, |l| l.traffic().sent_packets);
+    let passed: Vec<Vec<Passed>> = (0..plan.windows.len()).map(|w| passed(plan, &mut links, w, now)).collect();
+    let windows = plan.windows.iter().zip(&passed).zip(hosts.windows());
+    let windows = windows.map(|((spec, links), hosts)| Window {
+        name: spec.name.clone(),
+        from_s: spec.from.as_secs_f64() - plan.origin.as_secs_f64(),
+        to_s: spec.to.as_secs_f64() - plan.origin.as_secs_f64(),
+        ..window(plan, links, hosts)
+    });
+    let windows = windows.collect();
+    let parts: Vec<Columns> = links.iter_mut().map(LinkRecorder::take_series).chain([hosts.take_series()]).collect();
+    let (exchanges, exchanges_dropped) = hosts.take_exchanges();
+    Output {
+        windows,
+        flows: flow_records(plan, &hosts),
+        distributions: distributions(plan, &passed, &hosts),
+        responses: responses(plan, &hosts),
+        series: Columns::side_by_side(parts.into_iter(), plan.interval),
+        exchanges,
+        exchanges_dropped,
+        engine: Engine { packets, ..Engine::default() },
+    }
+}
+
+/// What passed each link in a window; nothing for links that are not reported.
+fn passed(plan: &Plan, links: &mut [LinkRecorder], window: usize, now: Instant) -> Vec<Passed> {
+    let of = |(info, link): (&crate::plan::LinkInfo, &mut LinkRecorder)| {
+        if info.report { link.passed(window, now) } else { Passed::default() }
+    };
+    plan.links.iter().zip(links).map(of).collect()
+}
+
+/// The numbers of a window.
+fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
+    let seconds = hosts.closed.when.since(hosts.opened.when).as_secs_f64();
+    let reported = plan.links.iter().zip(links).filter(|(info, _)| info.report);
+    let link = |(info, p): (&crate::plan::LinkInfo, &Passed)| -> (String, LinkStats) {
+        (info.name.clone(), p.stats(info.capacity_bps(p.from, p.to)))
+    };
+    let nothing = Passed::default();
+    let measured = links.get(plan.measured).unwrap_or(&nothing);
+    let class = |i: usize| {
+        let received = hosts.closed.classes[i].since(&hosts.opened.classes[i]);
+        let total = measured.classes.get(i).map(|c| c.total).unwrap_or_default();
+        let flows = plan.flows_of_class(i);
+        ClassStats {
+            goodput_bps: bits_per_s(received.bytes, seconds),
+            loss_rate_pps: if flows == 0 { 0.0 } else { total.drops() as f64 / seconds / flows as f64 },
+            efficiency: share(received.bytes, total.offered_payload),
+            latency_ms: hosts.latencies[i].summary(),
+            ..measured.class_stats(i)
+        }
+    };
+    let apps = plan.groups.iter().enumerate();
+    Window {
+        links: reported.map(link).collect(),
+        classes: plan.classes.iter().enumerate().map(|(i, name)| (name.clone(), class(i))).collect(),
+        flows: flow_stats(&hosts.apps, seconds),
+        apps: apps.map(|(i, g)| (g.name.clone(), app_stats(hosts, i, g, seconds))).collect(),
+        ..Window::default()
+    }
+}
+
+fn flow_stats(apps: &[Sent], seconds: f64) -> FlowStats {
+    let active = apps.iter().filter(|a| a.packets > 0);
+    let rates: Vec<f64> = active.map(|a| bits_per_s(a.delivered, seconds)).collect();
+    if rates.is_empty() {
+        return FlowStats::default();
+    }
+    let n = rates.len() as f64;
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|r| r * r).sum();
+    FlowStats {
+        count: rates.len() as u64,
+        jain: if squares > 0.0 { sum * sum / (n * squares) } else { 1.0 },
+        throughput_bps: Range {
+            min: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            mean: sum / n,
+            max: rates.iter().copied().fold(0.0, f64::max),
+        },
+    }
+}
+
+fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> AppStats {
+    let sent = w.closed.groups[index].since(&w.opened.groups[index]);
+    let per_flow = 1.0 / seconds / group.apps.len().max(1) as f64;
+    let rates: Vec<f64> =
+        w.closed.counters[index].iter().zip(&w.opened.counters[index]).map(|(a, b)| (a - b) * per_flow).collect();
+    let [frame_rate, playable_frame_rate] = group.frames(&rates);
+    let response: BTreeMap<String, Summary> = group
+        .exchange_kinds
+        .iter()
+        .zip(&w.exchanges[index])
+        .filter_map(|(kind, (times, _))| Some(((*kind).to_owned(), times.summary()?)))
+        .collect();
+    AppStats {
+        population: group.apps.len() as u64,
+        completed: w.closed.completed[index] - w.opened.completed[index],
+        response_time_ms: response,
+        frame_rate,
+        playable_frame_rate,
+        counters: AppStats::name_counters(group.counters, &rates),
+        connections: sent.connections.into(),
+        retransmission_rate: share(sent.retransmissions.into(), sent.packets),
+        timeouts_per_s: f64::from(sent.timeouts) / seconds,
+    }
+}
+
+/// One row for each application.
+fn flow_records(plan: &Plan, hosts: &HostRecorder) -> Vec<FlowRecord> {
+    let row = |group: &GroupInfo, app: usize| {
+        let total = &hosts.apps()[app];
+        FlowRecord {
+            traffic: group.name.clone(),
+            index: (app - group.apps.start) as u64,
+            class: plan.classes[group.class].clone(),
+            delivered_bytes: hosts.windows().iter().map(|w| w.apps[app].delivered).collect(),
+            connections: total.connections.into(),
+            packets: total.packets,
+            retransmissions: total.retransmissions.into(),
+            timeouts: total.timeouts.into(),
+            drops: Some(total.drops.into()),
+        }
+    };
+    plan.groups.iter().flat_map(|g| g.apps.clone().map(move |app| row(g, app))).collect()
+}
+
+/// The distributions of every window, for plots.
+fn distributions(plan: &Plan, passed: &[Vec<Passed>], hosts: &HostRecorder) -> Vec<Distribution> {
+    let mut found = Vec::new();
+    let mut add = |window: &str, quantity: String, times: &Times, points: u32| {
+        let points = times.cumulative(points);
+        if !points.is_empty() {
+            found.push(Distribution { window: window.to_owned(), quantity, points });
+        }
+    };
+    for ((spec, links), hosts) in plan.windows.iter().zip(passed).zip(hosts.windows()) {
+        for (info, link) in plan.links.iter().zip(links) {
+            add(&spec.name, format!("links.{}.queue_delay_ms", info.name), &link.delay, DELAY_POINTS);
+        }
+        let classes = links.get(plan.measured).map_or(&[][..], |p| &p.classes);
+        for (class, passed) in plan.classes.iter().zip(classes) {
+            add(&spec.name, format!("classes.{class}.queue_delay_ms"), &passed.delay, DELAY_POINTS);
+        }
+        for (class, times) in plan.classes.iter().zip(&hosts.latencies) {
+            add(&spec.name, format!("classes.{class}.latency_ms"), times, DELAY_POINTS);
+        }
+        for (group, kind, times, _) in kinds(plan, hosts) {
+            add(&spec.name, format!("apps.{}.response_time_ms.{kind}", group.name), times, RESPONSE_POINTS);
+        }
+    }
+    found
+}
+
+/// The exchanges of every window by size and duration.
+fn responses(plan: &Plan, hosts: &HostRecorder) -> Vec<Responses> {
+    let mut found = Vec::new();
+    for (spec, window) in plan.windows.iter().zip(hosts.windows()) {
+        let of_window = kinds(plan, window).map(|(group, kind, _, grid)| grid.responses(&spec.name, &group.name, kind));
+        found.extend(of_window.filter(|r| !r.counts.is_empty()));
+    }
+    found
+}
+
+/// Every kind of exchange of a window, with its times and sizes.
+fn kinds<'a>(
+    plan: &'a Plan,
+    window: &'a WindowMeter,
+) -> impl Iterator<Item = (&'a GroupInfo, &'static str, &'a Times, &'a crate::output::Grid)> {
+    let groups = plan.groups.iter().zip(&window.exchanges);
+    groups.flat_map(|(g, found)| g.exchange_kinds.iter().zip(found).map(move |(kind, (t, grid))| (g, *kind, t, grid)))
+}

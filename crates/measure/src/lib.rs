@@ -1,0 +1,35 @@
+//! What a run measures, and the results computed from it.
+//!
+//! A simulation and a live run report the same events: what passes a link to a [`LinkRecorder`], what reaches the applications to a
+//! [`HostRecorder`]. [`join()`] computes the [`Output`] from both, so that a quantity has one definition wherever it was measured. A
+//! simulation has both in one place: the [`Recorder`].
+//!
+//! Nothing here does I/O or reads a clock: times are arguments.
+
+#![forbid(unsafe_code)]
+
+mod arithmetic;
+pub mod counters;
+mod drops;
+mod hosts;
+mod join;
+mod link;
+pub mod metric;
+pub mod output;
+mod plan;
+mod queue;
+mod recorder;
+mod responses;
+mod series;
+mod times;
+
+pub use arithmetic::by_reason;
+pub use counters::{Received, Seen, Sent, Traffic};
+pub use drops::{DropLog, Owners};
+pub use hosts::{Ended, HostRecorder};
+pub use join::join;
+pub use link::{LinkRecorder, Passed, PassedClass};
+pub use output::Output;
+pub use plan::{GroupInfo, LinkInfo, Plan, WindowSpec};
+pub use recorder::Recorder;
+pub use times::Times;

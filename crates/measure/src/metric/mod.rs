@@ -1,0 +1,197 @@
+//! Every metric that results have: its path, dimension, unit, label, and which values are better.
+//!
+//! [`METRICS`] is the only list. Reports, exported tables, verdicts, figures and `docs/metrics.md` take what they know of a
+//! metric from it, so that a new metric is one entry here beside the field that holds its value.
+
+mod table;
+
+pub use table::METRICS;
+
+/// What kind of quantity a number is, and with it its base unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// Bits per second.
+    Rate,
+    /// Seconds.
+    Time,
+    /// Bytes.
+    Size,
+    /// Packets, frames, flows.
+    Count,
+    /// Packets or frames per second.
+    PerSecond,
+    /// A fraction of 1, or a ratio.
+    Share,
+    /// A gauge of a discipline whose name does not say what it is: it is taken to be what it is compared with.
+    Gauge,
+}
+
+impl Dimension {
+    /// What it is called in messages.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Dimension::Rate => "a rate",
+            Dimension::Time => "a time",
+            Dimension::Size => "a size",
+            Dimension::Count => "a number of packets or frames",
+            Dimension::PerSecond => "a number per second",
+            Dimension::Share => "a fraction or ratio",
+            Dimension::Gauge => "a gauge",
+        }
+    }
+}
+
+/// The unit that a metric has in results, and how people are shown it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// Its name in results: `bit/s`, `ms`.
+    pub name: &'static str,
+    /// What kind of quantity it is of.
+    pub dimension: Dimension,
+    /// One of it in the base unit of its dimension.
+    pub scale: f64,
+    /// The unit in tables and figures.
+    pub shown: &'static str,
+    /// One of it in the unit of tables and figures.
+    pub factor: f64,
+}
+
+/// What is preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    High,
+    /// Less is better.
+    Low,
+    /// It depends.
+    Neither,
+}
+
+impl Better {
+    /// As the page of all metrics says it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Better::High => "higher",
+            Better::Low => "lower",
+            Better::Neither => "",
+        }
+    }
+}
+
+/// A column of the tables that compare runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The statistic that it shows; empty where the metric has none.
+    pub statistic: &'static str,
+    /// What it is called in a sentence, behind its owner.
+    pub name: &'static str,
+    /// What it is called in a narrow column.
+    pub head: &'static str,
+    /// Columns of a low rank are shown first where space is short.
+    pub rank: u8,
+    /// Whether a column of nothing but zeros says something.
+    pub zeros: bool,
+    /// Whether the columns of all owners stand side by side, before the other metrics of each.
+    pub together: bool,
+    /// The word of the legend, and what it says.
+    pub term: (&'static str, &'static str),
+}
+
+/// A metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metric {
+    /// Its path in results; `*` stands for a name.
+    pub path: &'static str,
+    /// The parts below the path: statistics of a distribution. Empty where the path leads to a number.
+    pub statistics: &'static [&'static str],
+    /// Its unit.
+    pub unit: Unit,
+    /// What figures and documents call it.
+    pub label: &'static str,
+    /// Which values are better.
+    pub better: Better,
+    /// Whether the windows of a run have it.
+    pub in_windows: bool,
+    /// Whether the time series have a column of it.
+    pub in_series: bool,
+    /// Its columns in the tables that compare runs.
+    pub shown: &'static [Shown],
+    /// What it is.
+    pub meaning: &'static str,
+}
+
+impl Metric {
+    /// The metric at a path of results or a column of the time series, as `links.bottleneck.queue_delay_ms.p99`. The statistic may
+    /// be left out.
+    #[must_use]
+    pub fn at(path: &str) -> Option<&'static Metric> {
+        METRICS.iter().find(|metric| metric.is_at(path))
+    }
+
+    /// The metrics with this last part, as `drop_rate` or `queue_delay_ms`.
+    pub fn ending<'a>(field: &'a str) -> impl Iterator<Item = &'static Metric> + 'a {
+        METRICS.iter().filter(move |metric| metric.field() == field)
+    }
+
+    /// The last part of the path that is no name.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        self.path.rsplit('.').find(|part| *part != "*").unwrap_or(self.path)
+    }
+
+    fn is_at(&self, path: &str) -> bool {
+        let below = |statistic: &str| path.strip_suffix(statistic).and_then(|p| p.strip_suffix('.'));
+        matches(self.path, path) || self.statistics.iter().filter_map(|s| below(s)).any(|p| matches(self.path, p))
+    }
+
+    /// The columns of the time series for these names, in the order of the stars. Of a distribution they have the mean.
+    #[must_use]
+    pub fn column(&self, owner: &str) -> String {
+        let path = self.path.replacen('*', owner, 1);
+        if self.statistics.is_empty() { path } else { format!("{path}.mean") }
+    }
+}
+
+/// Whether a path has a pattern's form. A star stands for one name or more, which may have dots in them.
+fn matches(pattern: &str, path: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == path,
+        Some((before, after)) => {
+            let Some(rest) = path.strip_prefix(before) else { return false };
+            rest.char_indices()
+                .skip(1)
+                .map(|(i, _)| i)
+                .chain([rest.len()])
+                .any(|end| end > 0 && matches(after, &rest[end..]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_its_metric() {
+        let path = |p: &str| Metric::at(p).map(|m| m.path);
+        assert_eq!(path("links.b.queue_delay_ms.p99"), Some("links.*.queue_delay_ms"));
+        assert_eq!(path("links.b.queue_delay_ms"), Some("links.*.queue_delay_ms"));
+        assert_eq!(path("classes.tcp.new.goodput_bps"), Some("classes.*.goodput_bps"), "names may have dots");
+        assert_eq!(path("apps.web.response_time_ms.page.p90"), Some("apps.*.response_time_ms.*"));
+        assert_eq!(path("links.b.aqm.drop_rate"), Some("links.*.aqm.*"), "a gauge is no metric of the link");
+        assert_eq!(path("apps.mpeg.counters.i_bytes_per_frame"), Some("apps.*.counters.*_bytes_per_frame"));
+        assert_eq!((path("links..drop_rate"), path("classes.tcp.goodput"), path("nothing")), (None, None, None));
+    }
+
+    #[test]
+    fn a_metric_is_in_the_list_once() {
+        for (i, metric) in METRICS.iter().enumerate() {
+            assert!(METRICS[..i].iter().all(|other| other.path != metric.path), "{}", metric.path);
+            let known = |s: &Shown| metric.statistics.contains(&s.statistic) || s.statistic.is_empty();
+            assert!(metric.shown.iter().all(known), "{}", metric.path);
+            assert!(!metric.meaning.is_empty() && !metric.label.is_empty(), "{}", metric.path);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The list of metrics.
+
+use super::Better::{High, Low, Neither};
+use super::{Better, Dimension, Metric, Shown, Unit};
+
+const fn unit(name: &'static str, dimension: Dimension, scale: f64, shown: &'static str, factor: f64) -> Unit {
+    Unit { name, dimension, scale, shown, factor }
+}
+
+const BPS: Unit = unit("bit/s", Dimension::Rate, 1.0, "Mbit/s", 1e-6);
+const MS: Unit = unit("ms", Dimension::Time, 1e-3, "ms", 1.0);
+const SECONDS: Unit = unit("s", Dimension::Time, 1.0, "s", 1.0);
+const BYTES: Unit = unit("bytes", Dimension::Size, 1.0, "bytes", 1.0);
+const BYTES_PER_S: Unit = unit("bytes/s", Dimension::Rate, 8.0, "bytes/s", 1.0);
+const SHARE: Unit = unit("share", Dimension::Share, 1.0, "%", 100.0);
+const RATIO: Unit = unit("ratio", Dimension::Share, 1.0, "", 1.0);
+const JAIN: Unit = unit("index", Dimension::Share, 1.0, "Jain", 1.0);
+const COUNT: Unit = unit("count", Dimension::Count, 1.0, "", 1.0);
+const PACKETS: Unit = unit("packets", Dimension::Count, 1.0, "packets", 1.0);
+const PACKETS_PER_S: Unit = unit("packets/s", Dimension::PerSecond, 1.0, "pkt/s", 1.0);
+const PER_S: Unit = unit("1/s", Dimension::PerSecond, 1.0, "per s", 1.0);
+const GAUGE: Unit = unit("", Dimension::Gauge, 1.0, "", 1.0);
+
+/// What a distribution is summarised by.
+const DISTRIBUTION: &[&str] = &["mean", "p50", "p90", "p99", "max"];
+
+/// A metric of windows that is one number and in no table.
+const fn metric(path: &'static str, unit: Unit, label: &'static str, better: Better, meaning: &'static str) -> Metric {
+    Metric { path, statistics: &[], unit, label, better, in_windows: true, in_series: false, shown: &[], meaning }
+}
+
+/// The same with a column in the time series.
+const fn over_time(metric: Metric) -> Metric {
+    Metric { in_series: true, ..metric }
+}
+
+/// The same with a distribution.
+const fn of(metric: Metric, statistics: &'static [&'static str]) -> Metric {
+    Metric { statistics, ..metric }
+}
+
+/// The same with columns in the tables that compare runs.
+const fn shown(metric: Metric, shown: &'static [Shown]) -> Metric {
+    Metric { shown, ..metric }
+}
+
+const fn column(name: &'static str, head: &'static str, rank: u8, term: (&'static str, &'static str)) -> Shown {
+    Shown { statistic: "", name, head, rank, zeros: true, together: false, term }
+}
+
+/// A column that is left out where it is zero everywhere.
+const fn unless_zero(column: Shown) -> Shown {
+    Shown { zeros: false, ..column }
+}
+
+const fn statistic(statistic: &'static str, column: Shown) -> Shown {
+    Shown { statistic, ..column }
+}
+
+const DELAY: (&str, &str) = ("delay", "sojourn time in the queue; 1 % of the packets wait longer than p99");
+const FRAMES: (&str, &str) = ("frames", "complete video frames per second and flow; playable: decodable");
+const RESPONSE: (&str, &str) = ("p50, p99", "median and 99th percentile of the response time");
+
+/// Every metric. Within links, classes and applications, tables have their columns in this order. Of several patterns that a path
+/// has the form of, the first one counts.
+pub const METRICS: &[Metric] = &[
+    over_time(Metric {
+        in_windows: false,
+        ..metric("links.*.aqm.*", GAUGE, "gauge", Neither, "A gauge of the discipline; `aqmkit describe` lists them.")
+    }),
+    shown(
+        metric("links.*.utilization", SHARE, "utilisation", High, "Throughput over the rate of the link."),
+        &[column("link used", "link\nused", 1, ("link used", "fraction of the link's capacity in use"))],
+    ),
+    shown(
+        over_time(of(
+            metric(
+                "links.*.queue_delay_ms",
+                MS,
+                "queue delay",
+                Low,
+                "Time in the queue, without transmission, of packets that left.",
+            ),
+            DISTRIBUTION,
+        )),
+        &[
+            statistic("mean", column("queue delay, mean", "delay\nmean", 1, DELAY)),
+            statistic("p99", column("queue delay, p99", "delay\np99", 2, DELAY)),
+        ],
+    ),
+    shown(
+        over_time(metric("links.*.drop_rate", SHARE, "drops", Low, "Packets dropped over packets that arrived.")),
+        &[column("drops", "drops", 2, ("drops", "fraction of arriving packets that were dropped"))],
+    ),
+    shown(
+        over_time(metric(
+            "links.*.mark_rate",
+            SHARE,
+            "marks",
+            Neither,
+            "Packets marked (ECN) over packets that arrived.",
+        )),
+        &[unless_zero(column("marks", "marks", 2, ("marks", "fraction of packets that were ECN-marked")))],
+    ),
+    over_time(metric("links.*.throughput_bps", BPS, "throughput", Neither, "Bits that left, with headers.")),
+    over_time(metric("links.*.offered_bps", BPS, "offered load", Neither, "Bits that arrived, with headers.")),
+    metric("links.*.packets_per_s", PACKETS_PER_S, "packets", Neither, "Packets that left."),
+    metric("links.*.drops.*", PACKETS, "drops by reason", Low, "Packets dropped for one reason."),
+    over_time(of(
+        metric("links.*.queue_packets", PACKETS, "queue", Neither, "Packets waiting, over time."),
+        &["mean", "p99"],
+    )),
+    shown(
+        over_time(metric(
+            "classes.*.throughput_bps",
+            BPS,
+            "throughput",
+            Neither,
+            "Bits that left the link, with headers.",
+        )),
+        &[Shown {
+            together: true,
+            ..column("throughput", "rate", 3, ("rate", "throughput: bits that left the link, including headers"))
+        }],
+    ),
+    shown(
+        over_time(metric(
+            "classes.*.goodput_bps",
+            BPS,
+            "goodput",
+            High,
+            "Data received, without headers, each byte once.",
+        )),
+        &[column("goodput", "good", 6, ("good", "goodput: data received, each byte counted once"))],
+    ),
+    shown(
+        over_time(metric(
+            "classes.*.loss_rate_pps",
+            PACKETS_PER_S,
+            "losses per flow",
+            Low,
+            "Packets that one flow loses, in the mean over the class's flows.",
+        )),
+        &[unless_zero(column("lost per flow", "lost", 4, ("lost", "packets lost per second and flow of the class")))],
+    ),
+    shown(
+        over_time(of(
+            metric(
+                "classes.*.latency_ms",
+                MS,
+                "latency",
+                Low,
+                "Time from sender to receiver; on a live link, of datagrams.",
+            ),
+            DISTRIBUTION,
+        )),
+        &[statistic("mean", column("latency, mean", "latency", 4, ("latency", "mean time from sender to receiver")))],
+    ),
+    over_time(metric(
+        "classes.*.offered_bps",
+        BPS,
+        "offered load",
+        Neither,
+        "Bits that arrived at the link, with headers.",
+    )),
+    over_time(metric("classes.*.drop_rate", SHARE, "drops", Low, "Packets dropped over packets that arrived.")),
+    over_time(metric(
+        "classes.*.mark_rate",
+        SHARE,
+        "marks",
+        Neither,
+        "Packets marked (ECN) over packets that arrived.",
+    )),
+    over_time(metric("classes.*.drops.*", PACKETS, "drops by reason", Low, "Packets dropped for one reason.")),
+    metric("classes.*.packet_bytes", BYTES, "packet size", Neither, "Mean size of an arriving packet, with headers."),
+    metric(
+        "classes.*.efficiency",
+        RATIO,
+        "efficiency",
+        High,
+        "Data received over data that arrived at the link, both without headers: what was not sent twice or lost.",
+    ),
+    over_time(of(
+        metric(
+            "classes.*.queue_delay_ms",
+            MS,
+            "queue delay",
+            Low,
+            "Time in the queue, without transmission, of packets that left.",
+        ),
+        DISTRIBUTION,
+    )),
+    shown(
+        over_time(metric(
+            "apps.*.frame_rate",
+            PER_S,
+            "frames",
+            High,
+            "Complete video frames received per second and flow.",
+        )),
+        &[column("frames", "frames", 4, FRAMES)],
+    ),
+    shown(
+        over_time(metric(
+            "apps.*.playable_frame_rate",
+            PER_S,
+            "playable frames",
+            High,
+            "Video frames per second and flow that could be decoded.",
+        )),
+        &[column("playable frames", "playable", 4, FRAMES)],
+    ),
+    shown(
+        of(
+            metric("apps.*.response_time_ms.*", MS, "response time", Low, "Response time of one kind of exchange."),
+            DISTRIBUTION,
+        ),
+        &[
+            statistic("p50", column("response time, p50", "p50", 4, RESPONSE)),
+            statistic("p99", column("response time, p99", "p99", 5, RESPONSE)),
+        ],
+    ),
+    shown(
+        over_time(metric(
+            "apps.*.completed",
+            COUNT,
+            "completed exchanges",
+            High,
+            "Exchanges that ended, of every kind.",
+        )),
+        &[unless_zero(column("ended", "ended", 7, ("ended", "exchanges that ended in the window")))],
+    ),
+    shown(
+        metric(
+            "apps.*.retransmission_rate",
+            SHARE,
+            "retransmissions",
+            Low,
+            "Retransmitted segments over data segments sent.",
+        ),
+        &[unless_zero(column(
+            "sent again",
+            "resent",
+            7,
+            ("resent", "fraction of TCP data segments that were retransmissions"),
+        ))],
+    ),
+    metric("apps.*.timeouts_per_s", PER_S, "timeouts", Low, "Retransmission timeouts."),
+    metric("apps.*.connections", COUNT, "connections", Neither, "Connections opened."),
+    metric("apps.*.population", COUNT, "population", Neither, "Applications: users, sources, flows."),
+    metric("apps.*.counters.*_bytes_per_frame", BYTES, "bytes per frame", Neither, "Mean size of a frame of one type."),
+    metric(
+        "apps.*.counters.*_packets_per_frame",
+        PACKETS,
+        "packets per frame",
+        Neither,
+        "Mean number of packets of a frame of one type.",
+    ),
+    metric(
+        "apps.*.counters.*_bytes",
+        BYTES_PER_S,
+        "counter",
+        Neither,
+        "A counter of the model that counts bytes, per second and flow.",
+    ),
+    metric("apps.*.counters.*", PER_S, "counter", Neither, "A counter of the model, per second and flow."),
+    shown(
+        metric(
+            "flows.jain",
+            JAIN,
+            "fairness",
+            High,
+            "Jain's index of the throughputs of all applications that sent data: 1 if all are equal.",
+        ),
+        &[column(
+            "fairness",
+            "fair-\nness",
+            5,
+            ("fairness", "of the flows' throughputs: 1 if all are equal, 1/n if one flow has all"),
+        )],
+    ),
+    metric("flows.count", COUNT, "flows", Neither, "Applications that sent data."),
+    of(
+        metric("flows.throughput_bps", BPS, "throughput of flows", Neither, "Data received by one application."),
+        &["min", "mean", "max"],
+    ),
+    metric("engine.packets", PACKETS, "packets", Neither, "Packets that left the measured link in the whole run."),
+    metric("engine.events", COUNT, "events", Neither, "Events of the simulator."),
+    metric("engine.cpu_s", SECONDS, "CPU time", Low, "CPU time of the run's thread."),
+    metric("engine.wall_s", SECONDS, "wall time", Low, "Time by the clock on the wall."),
+    metric("engine.peak_rss_bytes", BYTES, "memory", Low, "Largest resident size of the process so far."),
+];

@@ -1,0 +1,98 @@
+//! What is to be measured: names for everything that is counted by index, and the windows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use aqmkit_base::trace::Trace;
+use aqmkit_base::{BitRate, Duration, Instant};
+
+/// What a run measures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Time zero of the output.
+    pub origin: Instant,
+    /// The interval of the series.
+    pub interval: Duration,
+    /// Maximum number of listed exchanges; with more, none is listed.
+    pub max_exchanges: usize,
+    /// The links.
+    pub links: Vec<LinkInfo>,
+    /// The link at which classes are measured, as an index into `links`.
+    pub measured: usize,
+    /// The names of the traffic classes.
+    pub classes: Vec<String>,
+    /// The traffic.
+    pub groups: Vec<GroupInfo>,
+    /// The windows.
+    pub windows: Vec<WindowSpec>,
+}
+
+/// A part of the run's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowSpec {
+    /// Its name.
+    pub name: String,
+    /// Its first instant.
+    pub from: Instant,
+    /// The first instant after it.
+    pub to: Instant,
+}
+
+/// A link as results name it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkInfo {
+    /// Its name.
+    pub name: String,
+    /// Whether the results report it.
+    pub report: bool,
+    /// Its rate; where there is a trace, its mean rate.
+    pub rate: BitRate,
+    /// The trace of a varying rate.
+    pub trace: Option<Arc<Trace>>,
+}
+
+/// A group of applications as results name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupInfo {
+    /// Its name.
+    pub name: String,
+    /// Its class.
+    pub class: usize,
+    /// Its applications, in the numbering of all.
+    pub apps: Range<usize>,
+    /// The kinds of exchanges that its model reports.
+    pub exchange_kinds: &'static [&'static str],
+    /// The counters of its model.
+    pub counters: &'static [&'static str],
+}
+
+impl Plan {
+    /// How many flows a class has.
+    #[must_use]
+    pub fn flows_of_class(&self, class: usize) -> usize {
+        self.groups.iter().filter(|g| g.class == class).map(|g| g.apps.len()).sum()
+    }
+}
+
+impl LinkInfo {
+    /// What the link could have sent between two moments, in bits per second.
+    #[must_use]
+    pub fn capacity_bps(&self, from: Instant, to: Instant) -> f64 {
+        match &self.trace {
+            None => self.rate.as_bps() as f64,
+            Some(trace) => {
+                let bytes = trace.delivered_by(to) - trace.delivered_by(from);
+                crate::arithmetic::bits_per_s(bytes, to.since(from).as_secs_f64())
+            }
+        }
+    }
+}
+
+impl GroupInfo {
+    /// Complete and playable frames per second and flow, of these rates of the model's counters.
+    #[must_use]
+    pub fn frames(&self, rates: &[f64]) -> [Option<f64>; 2] {
+        let find = |name| self.counters.iter().position(|c| *c == name).map(|i| rates[i]);
+        [find("frames_received"), find("frames_playable")]
+    }
+}

@@ -1,0 +1,133 @@
+//! All links and hosts of a run that happens in one place.
+
+use aqmkit_aqm::Why;
+use aqmkit_base::{Duration, Instant};
+
+use crate::counters::{Seen, Sent};
+use crate::hosts::{Ended, HostRecorder};
+use crate::join::join;
+use crate::link::LinkRecorder;
+use crate::output::Output;
+use crate::plan::Plan;
+
+/// A [`LinkRecorder`] for each link and a [`HostRecorder`], with windows that open and close together.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    plan: Plan,
+    links: Vec<LinkRecorder>,
+    hosts: HostRecorder,
+}
+
+impl Recorder {
+    /// A recorder for a plan.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        Recorder {
+            links: (0..plan.links.len()).map(|link| LinkRecorder::of(&plan, link)).collect(),
+            hosts: HostRecorder::new(&plan),
+            plan,
+        }
+    }
+
+    /// What is measured.
+    #[inline]
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// A packet has arrived at a link.
+    #[inline]
+    pub fn offered(&mut self, link: usize, packet: Seen) {
+        self.links[link].offered(packet);
+    }
+
+    /// A packet has left a link's queue, after having waited so long, and is being sent.
+    #[inline]
+    pub fn departed(&mut self, link: usize, packet: Seen, waited: Duration) {
+        self.links[link].departed(packet, waited);
+    }
+
+    /// A packet of an application has been dropped by a link's queue.
+    #[inline]
+    pub fn dropped(&mut self, link: usize, app: u32, packet: Seen, why: Why) {
+        self.lost(app);
+        self.links[link].dropped(packet, why);
+    }
+
+    /// A packet of an application has been lost on the wire.
+    #[inline]
+    pub fn lost(&mut self, app: u32) {
+        self.hosts.sent(app).drops += 1;
+    }
+
+    /// A packet has been marked by a link's queue.
+    #[inline]
+    pub fn marked(&mut self, link: usize, packet: Seen, why: Why) {
+        self.links[link].marked(packet, why);
+    }
+
+    /// Sets the current length of a link's queue, in packets.
+    #[inline]
+    pub fn queue(&mut self, link: usize, packets: u64, now: Instant) {
+        self.links[link].queue(packets, now);
+    }
+
+    /// A packet with data has reached its receiver, after having been under way so long.
+    #[inline]
+    pub fn arrived(&mut self, class: usize, latency: Duration) {
+        self.hosts.arrived(class, latency);
+    }
+
+    /// `bytes` of new application data have arrived.
+    #[inline]
+    pub fn delivered(&mut self, app: u32, class: usize, bytes: u64) {
+        self.hosts.delivered(app, class, bytes);
+    }
+
+    /// An application's counters.
+    #[inline]
+    #[must_use]
+    pub fn app(&self, app: u32) -> &Sent {
+        self.hosts.app(app)
+    }
+
+    /// An application's counters, to add to.
+    #[inline]
+    pub fn sent(&mut self, app: u32) -> &mut Sent {
+        self.hosts.sent(app)
+    }
+
+    /// An exchange has ended.
+    pub fn exchange(&mut self, ended: Ended, now: Instant) {
+        self.hosts.exchange(&self.plan, ended, now);
+    }
+
+    /// A window begins. `counters` are the models' own, by group.
+    pub fn open(&mut self, window: usize, now: Instant, counters: Vec<Vec<f64>>) {
+        self.links.iter_mut().for_each(|l| l.open(window, now));
+        self.hosts.open(window, now, &self.plan, counters);
+    }
+
+    /// A window ends. `counters` are the models' own, by group.
+    pub fn close(&mut self, window: usize, now: Instant, counters: Vec<Vec<f64>>) {
+        self.links.iter_mut().for_each(|l| l.close(window, now));
+        self.hosts.close(window, now, &self.plan, counters);
+    }
+
+    /// An interval of the series ends; the first call marks where they begin. `counters` are the models' own, by group;
+    /// `gauges` those of the discipline at the measured link.
+    pub fn interval(&mut self, now: Instant, counters: Vec<Vec<f64>>, gauges: &[(String, f64)]) {
+        for (i, link) in self.links.iter_mut().enumerate() {
+            let gauges = if i == self.plan.measured { gauges } else { &[] };
+            link.interval(now, &self.plan, i, gauges);
+        }
+        self.hosts.interval(now, &self.plan, counters);
+    }
+
+    /// The output of a run that ends at `now`. Of the costs, only the packets are filled in.
+    #[must_use]
+    pub fn output(self, now: Instant) -> Output {
+        join(&self.plan, self.links, self.hosts, now)
+    }
+}

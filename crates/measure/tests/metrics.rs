@@ -1,0 +1,162 @@
+//! The list of metrics, the numbers of a run and the pages that list metrics agree: whoever adds a metric adds one entry to the list.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use aqmkit_aqm::Why;
+use aqmkit_base::{BitRate, ClassId, Duration, Instant};
+use aqmkit_measure::metric::{Dimension, METRICS, Metric};
+use aqmkit_measure::{Ended, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, WindowSpec};
+use serde_json::Value;
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+fn plan() -> Plan {
+    let rate = BitRate::from_mbps(10);
+    Plan {
+        interval: Duration::from_millis(100),
+        max_exchanges: 10,
+        links: vec![LinkInfo { name: "b".to_owned(), report: true, rate, trace: None }],
+        classes: vec!["tcp".to_owned()],
+        groups: vec![GroupInfo {
+            name: "video".to_owned(),
+            apps: 0..1,
+            exchange_kinds: &["page"],
+            counters: &["frames_received", "frames_playable", "i_frames", "i_bytes", "i_packets"],
+            ..GroupInfo::default()
+        }],
+        windows: vec![WindowSpec { name: "all".to_owned(), from: at(0), to: at(200) }],
+        ..Plan::default()
+    }
+}
+
+/// A run in which everything happens.
+fn output() -> Output {
+    let mut recorder = Recorder::new(plan());
+    let counters = |n: f64| vec![vec![n, n, n, n, n]];
+    let packet = Seen { class: ClassId(0), len: 1500, payload: 1448 };
+    recorder.open(0, at(0), counters(0.0));
+    recorder.interval(at(0), counters(0.0), &[]);
+    for ms in [10, 110] {
+        recorder.offered(0, packet);
+        recorder.queue(0, 1, at(ms));
+        recorder.marked(0, packet, Why::Early);
+        recorder.departed(0, packet, Duration::from_millis(3));
+        recorder.queue(0, 0, at(ms + 3));
+        recorder.dropped(0, 0, packet, Why::Early);
+        recorder.sent(0).packets += 1;
+        recorder.arrived(0, Duration::from_millis(20));
+        recorder.delivered(0, 0, 1448);
+        recorder.exchange(Ended { group: 0, kind: 0, started: at(ms), bytes: 1448 }, at(ms + 30));
+        recorder.interval(at(ms + 90), counters(ms as f64), &[("avg".to_owned(), 1.0)]);
+    }
+    recorder.close(0, at(200), counters(200.0));
+    recorder.output(at(200))
+}
+
+/// Every number of the run's window and costs by its path.
+fn numbers(output: &Output) -> BTreeMap<String, f64> {
+    let mut numbers = BTreeMap::new();
+    let mut window = serde_json::to_value(&output.windows[0]).unwrap();
+    let fields = window.as_object_mut().unwrap();
+    ["name", "from_s", "to_s"].iter().for_each(|key| drop(fields.remove(*key)));
+    fields.insert("engine".to_owned(), serde_json::to_value(output.engine).unwrap());
+    walk(&mut numbers, "", &window);
+    numbers
+}
+
+fn walk(numbers: &mut BTreeMap<String, f64>, path: &str, value: &Value) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, inner)| walk(numbers, &below(key), inner)),
+        _ => _ = numbers.insert(path.to_owned(), value.as_f64().unwrap_or_else(|| panic!("{path} is no number"))),
+    }
+}
+
+#[test]
+fn every_number_of_a_window_is_a_metric_and_every_metric_is_a_number() {
+    let numbers = numbers(&output());
+    for path in numbers.keys() {
+        assert!(Metric::at(path).is_some_and(|m| m.in_windows), "{path} is not in the list of metrics");
+    }
+    for metric in METRICS.iter().filter(|m| m.in_windows) {
+        let found = numbers.keys().filter(|path| Metric::at(path) == Some(metric)).count();
+        assert!(found >= metric.statistics.len().max(1), "results have no {}", metric.path);
+    }
+}
+
+#[test]
+fn every_column_of_the_series_is_a_metric_and_every_metric_of_series_has_one() {
+    let series = output().series;
+    assert!(series.columns.values().all(|column| column.len() == 2));
+    for column in series.columns.keys() {
+        assert!(Metric::at(column).is_some_and(|m| m.in_series), "{column} is not in the list of metrics");
+    }
+    for metric in METRICS.iter().filter(|m| m.in_series) {
+        assert!(series.columns.keys().any(|c| Metric::at(c) == Some(metric)), "the series have no {}", metric.path);
+    }
+}
+
+/// What `docs/metrics.md` says.
+fn page() -> String {
+    let mut text = String::from(
+        "# Metrics\n\n\
+         The numbers of `results.json`, of the columns of exported tables and of the time series, by their paths; `*` stands for a name. Of a metric with \
+         statistics, each is a number of its own: `links.bottleneck.queue_delay_ms.p99`. The time series have the metrics marked so, of those with statistics the mean. \
+         This page is written from `crates/measure/src/metric/table.rs` by `make pages`.\n\n\
+         | path | statistics | unit | better | series | what it is |\n|---|---|---|---|---|---|\n",
+    );
+    for m in METRICS {
+        let (statistics, better) = (m.statistics.join(", "), m.better.words());
+        let series = if m.in_series { "yes" } else { "" };
+        let _ =
+            writeln!(text, "| `{}` | {statistics} | {} | {better} | {series} | {} |", m.path, m.unit.name, m.meaning);
+    }
+    text
+}
+
+/// What the Python package knows of metrics: by the last part of the path.
+fn python() -> String {
+    let mut text = String::from(
+        "\"\"\"What figures know of metrics; written from `crates/measure/src/metric/table.rs` by `make pages`.\"\"\"\n\n\
+         #: The last part of a metric's path, what a figure calls it, its unit there, and the factor to it.\n\
+         METRICS: dict[str, tuple[str, str, float]] = {\n",
+    );
+    let named = METRICS.iter().filter(|m| m.unit.dimension != Dimension::Gauge && !m.field().contains('*'));
+    let mut known = Vec::new();
+    for metric in
+        named.filter(|m| m.path.starts_with("links.") || m.path.starts_with("classes.") || m.path.starts_with("apps."))
+    {
+        if metric.path.contains(".counters.") || known.contains(&metric.field()) {
+            continue;
+        }
+        known.push(metric.field());
+        let unit = metric.unit;
+        let (unit, factor) = if unit.factor == 1.0 { (unit.name, 1.0) } else { (unit.shown, unit.factor) };
+        let _ = writeln!(text, "    \"{}\": (\"{}\", \"{unit}\", {}),", metric.field(), metric.label, number(factor));
+    }
+    text + "}\n"
+}
+
+/// A number as Python writes it.
+fn number(x: f64) -> String {
+    if x == 1e-6 { "1e-6".to_owned() } else { format!("{x:?}") }
+}
+
+/// With `UPDATE_PAGES=1` this writes the files; without, it holds them to the list.
+#[test]
+fn pages_list_every_metric() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (file, text) in [("docs/metrics.md", page()), ("python/aqmkit/plot/_metrics.py", python())] {
+        if std::env::var_os("UPDATE_PAGES").is_some() {
+            std::fs::write(root.join(file), &text).unwrap();
+        }
+        let found = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+        assert_eq!(text, found, "{file} is not what the list of metrics says: run make pages");
+    }
+}

@@ -1,0 +1,108 @@
+//! Changes that no test could notice, listed with the reason.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::draw::Mutant;
+use crate::error::{Error, Result};
+
+/// A change that leaves everything as it is that anyone could see.
+///
+/// It is found by what stands in the file, not by the number of a line, so that it stays true while the file grows.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Equivalent {
+    /// The file, relative to the root.
+    pub file: String,
+    /// The line on which the change begins, without the spaces around it.
+    pub line: String,
+    /// The change as the list of survivors shows it.
+    pub change: String,
+    /// Why nobody can see it.
+    pub reason: String,
+}
+
+/// The list.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Equivalents {
+    #[serde(default)]
+    equivalent: Vec<Equivalent>,
+}
+
+impl Equivalents {
+    /// Reads the list; an empty one where there is no such file.
+    pub fn open(path: &Path) -> Result<Self> {
+        match fs::read_to_string(path) {
+            Ok(text) => Self::read(&text).map_err(|error| Error::Asked(format!("{}: {error}", path.display()))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(Error::file(path)(error)),
+        }
+    }
+
+    fn read(text: &str) -> std::result::Result<Self, String> {
+        let list: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        match list.equivalent.iter().find(|one| one.reason.trim().is_empty()) {
+            Some(one) => Err(format!("{}: `{}` has no reason", one.file, one.change)),
+            None => Ok(list),
+        }
+    }
+
+    /// The entry for a change.
+    pub fn of(&self, mutant: &Mutant) -> Option<&Equivalent> {
+        self.equivalent.iter().find(|one| one.is(mutant))
+    }
+
+    /// The entries that no change is meant by any more, among files that `all` has changes of.
+    pub fn stale<'a>(&'a self, all: &'a [Mutant]) -> impl Iterator<Item = &'a Equivalent> {
+        let looked_at =
+            |one: &Equivalent| all.iter().any(|m| one.file.starts_with(&format!("crates/{}/", m.crate_name)));
+        self.equivalent.iter().filter(move |one| looked_at(one) && !all.iter().any(|mutant| one.is(mutant)))
+    }
+}
+
+impl Equivalent {
+    fn is(&self, mutant: &Mutant) -> bool {
+        self.file == mutant.file && self.line == mutant.source && self.change == mutant.place.change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::places::places;
+
+    fn mutant(file: &str, text: &str) -> Mutant {
+        let place = places(text).unwrap().remove(0);
+        Mutant { crate_name: "a".to_owned(), file: file.to_owned(), source: text.trim().to_owned(), place }
+    }
+
+    const LIST: &str = "[[equivalent]]\nfile = 'crates/a/src/b.rs'\nline = 'fn f() { a + b }'\n\
+                        change = 'a + b -> a - b'\nreason = 'b is zero'\n";
+
+    #[test]
+    fn is_found_by_what_stands_there() {
+        let list = Equivalents::read(LIST).unwrap();
+        let same = mutant("crates/a/src/b.rs", "  fn f() { a + b }");
+        assert_eq!(list.of(&same).unwrap().reason, "b is zero");
+        assert_eq!(list.stale(&[same]).count(), 0);
+    }
+
+    #[test]
+    fn is_stale_when_the_line_changed() {
+        let list = Equivalents::read(LIST).unwrap();
+        let other = mutant("crates/a/src/b.rs", "fn f() { a + c }");
+        assert!(list.of(&other).is_none());
+        assert_eq!(list.stale(&[other]).count(), 1);
+        assert_eq!(list.stale(&[]).count(), 0, "nobody looked");
+    }
+
+    #[test]
+    fn needs_a_reason_and_known_keys() {
+        assert!(Equivalents::read(&LIST.replace("b is zero", " ")).unwrap_err().contains("no reason"));
+        assert!(Equivalents::read(&LIST.replace("reason", "because")).is_err());
+        assert!(Equivalents::read("").unwrap() == Equivalents::default());
+    }
+}
