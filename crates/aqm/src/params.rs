@@ -12,9 +12,10 @@ pub fn in_unit(field: &str, length: Amount, unit: Counting) -> Result<f64, Param
     if length.unit() == unit {
         return Ok(length.value());
     }
+    let as_limit = if field == "limit" { "" } else { ", as limit is" };
     let want = match unit {
-        Counting::Packets => "it must be a number of packets here, such as 60",
-        Counting::Bytes => "it must be a number of bytes here, such as \"90kb\"",
+        Counting::Packets => format!("it must be a number of packets such as 60{as_limit}"),
+        Counting::Bytes => format!("it must be a number of bytes such as \"90kb\"{as_limit}"),
     };
     Err(ParamError::new(field, length, want))
 }

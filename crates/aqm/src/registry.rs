@@ -1,9 +1,11 @@
 //! The one list of disciplines. A line here buys a name in experiment files and on the command line, a
 //! reference page, the conformance suite, a benchmark and a fuzz entry.
 
+use aqmkit_base::near::suggest;
 pub use aqmkit_base::page::Entry;
+use aqmkit_base::read::Value;
 use aqmkit_base::{BitRate, Bytes, Duration, FlowKind, Instant};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::custom;
@@ -11,8 +13,6 @@ use crate::disciplines;
 use crate::packet::Packet;
 use crate::params::{ParamError, in_range};
 use crate::qdisc::Qdisc;
-
-mod table;
 
 /// The link a queue stands at: what parameters left open are derived from.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,7 +91,7 @@ impl Spec {
     /// The discipline of this name with its default parameters.
     #[must_use]
     pub fn named(name: &str) -> Option<Spec> {
-        Parameters::named(name).map(Spec::from)
+        Parameters::named(name).filter(|p| !matches!(p, Parameters::Custom(_))).map(Spec::from)
     }
 
     /// Reads the parameters of the discipline `name` (without the key `name` itself).
@@ -99,8 +99,27 @@ impl Spec {
     /// # Errors
     /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
     pub fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Result<Spec, D::Error> {
-        let mut flow = None;
-        Parameters::read(name, table, &mut flow).map(|parameters| Spec { parameters, flow })
+        let table = Value::deserialize(table)?;
+        Spec::of_table(name, table).map_err(|e| D::Error::custom(e.of(&canonical(name))))
+    }
+
+    /// Reads the parameters of the discipline `name`, as [`Spec::read`] does, with an error that has a path.
+    ///
+    /// # Errors
+    /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
+    pub fn of_table(name: &str, mut table: Value) -> Result<Spec, ParamError> {
+        let Some(kind) = Parameters::named(name) else {
+            return Err(unknown(name));
+        };
+        if !kind.tells_flows() {
+            if table.remove(FLOW).is_some() {
+                return Err(ParamError::custom(format_args!("{} does not distinguish flows: omit flow", kind.name())));
+            }
+            return Parameters::read(name, &table).map(Spec::from);
+        }
+        let flow = table.remove(FLOW).map(|kind| kind.read().map_err(|e: ParamError| e.within(FLOW))).transpose()?;
+        let parameters = Parameters::read(name, &table).map_err(|e| e.also_known(&[FLOW]))?;
+        Ok(Spec { parameters, flow })
     }
 
     /// The discipline's own parameters.
@@ -193,25 +212,16 @@ macro_rules! registry {
             fn named(name: &str) -> Option<Self> {
                 match canonical(name).as_str() {
                     $($name => Some(Self::$variant(Default::default())),)*
+                    custom::NAME => Some(Self::Custom(Default::default())),
                     _ => None,
                 }
             }
 
-            fn read<'de, D: Deserializer<'de>>(
-                name: &str,
-                table: D,
-                flow: &mut Option<FlowKind>,
-            ) -> Result<Self, D::Error> {
+            fn read(name: &str, table: &Value) -> Result<Self, ParamError> {
                 match canonical(name).as_str() {
-                    $($name => {
-                        let table = table::Table::new(table, $name, registry!(@tells $($flows)?), flow);
-                        disciplines::$module::Params::deserialize(table).map(Self::$variant)
-                    })*
-                    custom::NAME => {
-                        let table = table::Table::new(table, custom::NAME, true, flow);
-                        custom::Params::deserialize(table).map(Self::Custom)
-                    }
-                    _ => Err(serde::de::Error::custom(unknown(name))),
+                    $($name => table.read().map(Self::$variant),)*
+                    custom::NAME => table.read().map(Self::Custom),
+                    _ => Err(unknown(name)),
                 }
             }
 
@@ -277,9 +287,12 @@ macro_rules! discipline {
 }
 pub(crate) use discipline;
 
-fn unknown(name: &str) -> String {
-    let known: Vec<_> = ALL.iter().map(|e| e.name).collect();
-    format!("there is no discipline {name:?}; known are {}", known.join(", "))
+/// The key that all disciplines share that tell flows apart.
+const FLOW: &str = "flow";
+
+fn unknown(name: &str) -> ParamError {
+    let right = suggest(name, ALL.iter().map(|e| e.name));
+    ParamError::custom(format_args!("there is no discipline {name:?}; {right}"))
 }
 
 /// A name as the catalogue has it, from one as `tc` writes it: `fq_codel` is `fq-codel`.

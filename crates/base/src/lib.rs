@@ -15,6 +15,8 @@
 //! | [`rng`] | the one random generator, a stream for each named object |
 //! | [`dist`] | distributions, as inverse transforms with the same bits on every machine |
 //! | [`page`] | reference pages: a name, and the doc comment that opens a file |
+//! | [`near`] | "did you mean …?" |
+//! | [`read`] | reading tables of parameters, with errors that have a path |
 //! | [`param`] | [`ParamError`]: a parameter that cannot be used, and what would be right |
 //! | [`units`] | reading and writing quantities as `tc` does: `10mbit`, `30ms`, `1500b` |
 
@@ -23,9 +25,11 @@
 pub mod dist;
 pub mod ecn;
 pub mod flow;
+pub mod near;
 pub mod page;
 pub mod param;
 pub mod rate;
+pub mod read;
 pub mod rng;
 pub mod size;
 pub mod time;

@@ -1,8 +1,40 @@
-//! Errors of parameters: one type for disciplines, traffic models and transports.
+//! Errors of parameters: one type for disciplines, traffic models and transports, and for reading their tables.
+
+use std::fmt;
+
+use serde::de::{Error, Expected, Unexpected};
+
+use crate::near::suggest;
+
+/// Names of keys or values.
+type Names = &'static [&'static str];
+
+/// What is wrong with a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The value was read, but cannot be used.
+    Value,
+    /// The value cannot be read: `got` and `want` are in words.
+    Type,
+    /// The value cannot be read; `got` says why, in a sentence.
+    Sentence,
+    /// There is no such key.
+    Key {
+        /// The keys that are known.
+        known: Names,
+        /// Keys that are known beside those, which another reader takes.
+        also: Names,
+    },
+    /// There is no such value; these are known.
+    Choice(Names),
+    /// This key is needed and missing.
+    Missing(&'static str),
+    /// Two names of this parameter are given.
+    Twice(&'static str),
+}
 
 /// An invalid parameter: field, value, valid values and their source.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} = {got} is not valid: {}", self.right())]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamError {
     /// The field, as a path from the table of its owner (`max`, `classes[2].share`), or a data file and its line.
     pub field: String,
@@ -12,12 +44,47 @@ pub struct ParamError {
     pub want: String,
     /// The paper or RFC that requires it; empty if it is plain arithmetic.
     pub source_text: &'static str,
+    /// What is wrong with it.
+    pub fault: Fault,
 }
+
+/// An error in the words of a user: what is wrong, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What is wrong.
+    pub what: String,
+    /// What would be right; may be empty.
+    pub right: String,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if self.right.is_empty() { Ok(()) } else { write!(f, ": {}", self.right) }
+    }
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.fault {
+            Fault::Value => write!(f, "{} = {} is not valid: {}", self.field, self.got, self.right()),
+            _ => self.told("a parameter", "").fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ParamError {}
 
 impl ParamError {
     /// An error about `field`.
-    pub fn new(field: impl Into<String>, got: impl std::fmt::Display, want: impl Into<String>) -> Self {
-        ParamError { field: field.into(), got: got.to_string(), want: want.into(), source_text: "" }
+    pub fn new(field: impl Into<String>, got: impl fmt::Display, want: impl Into<String>) -> Self {
+        ParamError {
+            field: field.into(),
+            got: got.to_string(),
+            want: want.into(),
+            source_text: "",
+            fault: Fault::Value,
+        }
     }
 
     /// An error about line `line` (from 1) of the data file `file`; at most 60 characters of the line are shown.
@@ -37,7 +104,49 @@ impl ParamError {
     /// The same error with the field inside `parent`: `share` becomes `classes[2].share`.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {
-        self.field = format!("{parent}.{}", self.field);
+        let dot = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
+        self.field = format!("{parent}{dot}{}", self.field);
+        self
+    }
+
+    /// The same error with the field below a key, which is quoted if a path could not hold it otherwise.
+    #[must_use]
+    pub(crate) fn within_key(self, key: &str) -> Self {
+        if key.contains(['.', '[']) { self.within(&format!("\"{key}\"")) } else { self.within(key) }
+    }
+
+    /// The same error with the field below an element of a list, counted from zero.
+    #[must_use]
+    pub(crate) fn within_element(self, index: usize) -> Self {
+        self.within(&format!("[{index}]"))
+    }
+
+    /// The same error with another key among those that are known, where the key that is wrong is not inside another.
+    #[must_use]
+    pub fn also_known(mut self, keys: &'static [&'static str]) -> Self {
+        if let (Fault::Key { also, .. }, true) = (&mut self.fault, self.field == self.got) {
+            *also = keys;
+        }
+        self
+    }
+
+    /// The same error about the whole of a value that is read by another reader.
+    pub fn raise<E: Error>(self) -> E {
+        match self.fault {
+            Fault::Type => E::invalid_type(Unexpected::Other(&self.got), &self.want.as_str()),
+            Fault::Key { known, .. } => E::unknown_field(&self.got, known),
+            Fault::Choice(known) => E::unknown_variant(&self.got, known),
+            Fault::Missing(field) => E::missing_field(field),
+            Fault::Twice(field) => E::duplicate_field(field),
+            Fault::Value => E::custom(self),
+            Fault::Sentence => E::custom(Told { what: self.got, right: self.want }),
+        }
+    }
+
+    /// The same error about another field, which is the one that was given.
+    #[must_use]
+    pub fn about(mut self, field: &str, got: impl fmt::Display) -> Self {
+        (self.field, self.got) = (field.to_owned(), got.to_string());
         self
     }
 
@@ -48,6 +157,138 @@ impl ParamError {
             "" => self.want.clone(),
             source => format!("{} ({source})", self.want),
         }
+    }
+
+    /// The error in the words of a user. `noun` is what a key of the table is (`a parameter of red`), `owner` whose
+    /// parameters these are (`red`); it may be empty.
+    #[must_use]
+    pub fn told(&self, noun: &str, owner: &str) -> Told {
+        let subject = self.subject(owner);
+        let near = |known: Names, also: Names| suggest(&self.got, known.iter().chain(also).copied());
+        let (what, right) = match &self.fault {
+            Fault::Value => (format!("{subject} cannot be {}", self.got), self.right()),
+            Fault::Type => (format!("{subject} is {}", self.got), format!("it must be {}", self.want)),
+            Fault::Sentence if self.field.is_empty() => (self.got.clone(), self.want.clone()),
+            Fault::Sentence => (format!("{subject}: {}", self.got), self.want.clone()),
+            Fault::Key { known, also } => (self.unknown_key(noun), near(known, also)),
+            Fault::Choice(known) => {
+                let what = format!("{:?} is not a known value of {}", self.got, self.subject(""));
+                (what, near(known, &[]))
+            }
+            Fault::Missing(key) => (format!("{key} is missing"), format!("write {key} = …")),
+            Fault::Twice(key) => (format!("{key} is given twice, under two names"), "remove one of them".to_owned()),
+        };
+        Told { what, right }
+    }
+
+    /// The error in the words of a user, about a parameter of `name`, which is a discipline or a traffic model.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Told {
+        self.told(&format!("a parameter of {name}"), name)
+    }
+
+    fn subject(&self, owner: &str) -> String {
+        match (self.field.as_str(), owner) {
+            ("", "") => "this".to_owned(),
+            ("", owner) => owner.to_owned(),
+            (field, "") => field.to_owned(),
+            (field, owner) => format!("{field} of {owner}"),
+        }
+    }
+
+    fn unknown_key(&self, noun: &str) -> String {
+        match self.field.strip_suffix(&self.got).map(|parent| parent.trim_end_matches('.')) {
+            Some("") | None => format!("{} is not {noun}", self.got),
+            Some(parent) => format!("{} is not a known key of {parent}", self.got),
+        }
+    }
+
+    /// An error of reading, about the value itself.
+    fn reading(fault: Fault, got: impl Into<String>, want: impl Into<String>) -> Self {
+        ParamError { field: String::new(), got: got.into(), want: want.into(), source_text: "", fault }
+    }
+}
+
+/// What a deserialiser reports, with its parts.
+impl Error for ParamError {
+    /// The quantities of this crate say `"5" is not a time: write …`.
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        let message = message.to_string();
+        match message.split_once(": ") {
+            Some((what, right)) if what.contains(" is not a ") => ParamError::reading(Fault::Sentence, what, right),
+            _ => ParamError::reading(Fault::Sentence, message, ""),
+        }
+    }
+
+    fn invalid_type(got: Unexpected<'_>, want: &dyn Expected) -> Self {
+        ParamError::reading(Fault::Type, plain_value(&got), plain_type(&want.to_string()))
+    }
+
+    fn invalid_value(got: Unexpected<'_>, want: &dyn Expected) -> Self {
+        let want = want.to_string();
+        let right = in_type(&got, &want).unwrap_or_else(|| plain_type(&want).to_owned());
+        ParamError::reading(Fault::Type, plain_value(&got), right)
+    }
+
+    fn invalid_length(length: usize, want: &dyn Expected) -> Self {
+        ParamError::reading(Fault::Type, format!("of length {length}"), plain_type(&want.to_string()))
+    }
+
+    fn unknown_variant(got: &str, known: &'static [&'static str]) -> Self {
+        ParamError::reading(Fault::Choice(known), got, "")
+    }
+
+    fn unknown_field(got: &str, known: &'static [&'static str]) -> Self {
+        ParamError { field: got.to_owned(), ..ParamError::reading(Fault::Key { known, also: &[] }, got, "") }
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        ParamError::reading(Fault::Missing(field), field, "")
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        ParamError::reading(Fault::Twice(field), field, "")
+    }
+}
+
+/// A value in the words of a file.
+fn plain_value(got: &Unexpected<'_>) -> String {
+    match got {
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a table".to_owned(),
+        Unexpected::Unit => "nothing".to_owned(),
+        other => other.to_string().replace('`', ""),
+    }
+}
+
+/// What is right in place of a whole number that is too large for its type.
+fn in_type(got: &Unexpected<'_>, want: &str) -> Option<String> {
+    let too_large = match got {
+        Unexpected::Signed(value) => *value >= 0,
+        Unexpected::Unsigned(_) => true,
+        _ => false,
+    };
+    let most = match want {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        _ => return None,
+    };
+    too_large.then(|| format!("a whole number from 0 to {most}"))
+}
+
+/// A type in the words of a file.
+fn plain_type(want: &str) -> &str {
+    match want {
+        "u64" | "u32" | "u16" | "u8" | "usize" => "a whole number that is not negative",
+        "f64" => "a number",
+        "a string" => "a string in quotes",
+        "a boolean" => "true or false",
+        "a map" | "struct Table" => "a table",
+        "a sequence" => "a list in [ ]",
+        "a tuple of size 2" | "an array of length 2" => "a list of two: [from, to]",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
     }
 }
 
@@ -74,7 +315,7 @@ pub fn in_range(field: &str, value: f64, low: f64, high: f64) -> Result<(), Para
 ///
 /// # Errors
 /// If it is false; `want` says what the value must be.
-pub fn require(valid: bool, field: &str, got: impl std::fmt::Display, want: &str) -> Result<(), ParamError> {
+pub fn require(valid: bool, field: &str, got: impl fmt::Display, want: &str) -> Result<(), ParamError> {
     if valid { Ok(()) } else { Err(ParamError::new(field, got, want)) }
 }
 

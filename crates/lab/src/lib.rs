@@ -13,7 +13,6 @@ pub mod export;
 pub mod formula;
 pub mod full;
 pub mod live;
-pub mod near;
 pub mod null_test;
 pub mod recorded;
 pub mod report;

@@ -106,7 +106,7 @@ use crate::law::adaptive::Adaptation;
 use crate::law::early::{DropMode, Ramp};
 use crate::law::ewma::{Averaging, QueueAverage};
 use crate::packet::{MarkRules, PacketView};
-use crate::params::{ParamError, in_unit, usable_limit};
+use crate::params::{ParamError, usable_limit};
 use crate::qdisc::Why;
 use crate::registry::{Discipline, Link, discipline};
 
@@ -161,8 +161,7 @@ impl Config {
     /// When a parameter cannot be used on this link.
     pub(super) fn new(params: &RedParams, link: &Link) -> Result<Self, ParamError> {
         let unit = params.limit.unit();
-        let (least, most) = params.thresholds();
-        let (min, max) = (in_unit("min", least, unit)?, in_unit("max", most, unit)?);
+        let (min, max) = params.in_unit(unit)?;
         let full = params.complete(link)?.averaging;
         let byte_unit = params.byte_mode.then_some(link.avpkt(full.avpkt)?.as_f64());
         if params.nodrop && !params.ecn {
@@ -170,8 +169,8 @@ impl Config {
         }
         Ok(Config {
             limit: usable_limit("limit", params.limit)?,
-            ramp: Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check()?,
-            averaging: full.check(link, least, 1.0)?,
+            ramp: params.given(Ramp { min, max, max_p: params.max_p, gentle: params.gentle }.check())?,
+            averaging: params.given(full.check(link, params.thresholds().0, 1.0))?,
             byte_unit,
             marks: MarkRules { ecn: params.ecn, harddrop: params.harddrop, nodrop: params.nodrop },
             adaptation: None,

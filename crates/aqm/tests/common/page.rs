@@ -49,7 +49,7 @@ pub fn plain(spec: &Spec) -> Map<String, Value> {
 /// open.
 pub fn in_its_place(discipline: &str, parameter: &str, value: &Value) -> (Value, Value) {
     let alone = json!({ parameter: value });
-    let of_class = |e: serde_json::Error| e.to_string().contains("unknown field");
+    let of_class = |e: serde_json::Error| e.to_string().contains("is not a parameter");
     if !Spec::read(discipline, alone.clone()).is_err_and(of_class) {
         return (alone, json!({}));
     }

@@ -1,6 +1,9 @@
 //! The one list of traffic models. A line here buys a name in experiment files and on the command line and
 //! a reference page.
 
+use aqmkit_base::near::suggest;
+use aqmkit_base::read::Value;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::model::{Data, Format, Knob, Model, ParamError, Population};
@@ -38,9 +41,18 @@ macro_rules! registry {
             /// # Errors
             /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
             pub fn read<'de, D: Deserializer<'de>>(kind: &str, table: D) -> Result<Spec, D::Error> {
+                let table = Value::deserialize(table)?;
+                Spec::of_table(kind, &table).map_err(|e| D::Error::custom(e.of(kind)))
+            }
+
+            /// Reads the parameters of the model `kind`, as [`Spec::read`] does, with an error that has a path.
+            ///
+            /// # Errors
+            /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
+            pub fn of_table(kind: &str, table: &Value) -> Result<Spec, ParamError> {
                 match kind {
-                    $($name => super::$module::Params::deserialize(table).map(Spec::$variant),)*
-                    _ => Err(serde::de::Error::custom(unknown(kind))),
+                    $($name => table.read().map(Spec::$variant),)*
+                    _ => Err(unknown(kind)),
                 }
             }
 
@@ -96,9 +108,9 @@ macro_rules! registry {
     };
 }
 
-fn unknown(name: &str) -> String {
-    let known: Vec<_> = ALL.iter().map(|e| e.name).collect();
-    format!("there is no traffic model {name:?}; known are {}", known.join(", "))
+fn unknown(name: &str) -> ParamError {
+    let right = suggest(name, ALL.iter().map(|e| e.name));
+    ParamError::custom(format_args!("there is no traffic model {name:?}; {right}"))
 }
 
 /// Looks up a traffic model by name.
@@ -153,8 +165,8 @@ mod tests {
         let read = |kind: &str, text: &str| {
             Spec::read(kind, &mut serde_json::Deserializer::from_str(text)).unwrap_err().to_string()
         };
-        assert!(read("bulq", "{}").contains("known are bulk"));
-        assert!(read("bulk", r#"{"flow": 3}"#).contains("unknown field `flow`"));
+        assert!(read("bulq", "{}").contains("did you mean bulk?"));
+        assert!(read("bulk", r#"{"flow": 3}"#).starts_with("flow is not a parameter of bulk: did you mean flows?"));
         assert!(find("bulk").is_some() && find("bulq").is_none() && Spec::named("bulq").is_none());
     }
 }

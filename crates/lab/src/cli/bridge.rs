@@ -24,7 +24,7 @@ use super::progress::Talk;
 use super::queue;
 use super::say;
 use super::stop;
-use crate::near::closest;
+use aqmkit_base::near::closest;
 
 /// How often to look whether it is time to end.
 const PULSE: Duration = Duration::from_millis(100);

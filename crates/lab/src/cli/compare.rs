@@ -14,9 +14,9 @@ use super::progress::Talk;
 use super::say;
 use crate::experiment::{Experiment, Overrides, Problem};
 use crate::export::put;
-use crate::near::closest;
 use crate::results::{Entry, Results};
 use crate::run;
+use aqmkit_base::near::closest;
 
 /// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
 const USER_BPS: f64 = 2940.0;

@@ -2,19 +2,21 @@
 
 use aqmkit_aqm::registry::{self as disciplines, Link};
 use aqmkit_base::Instant;
+use aqmkit_base::near::closest;
+use aqmkit_base::read::Value;
 use aqmkit_flows::traffic::registry as traffic;
 use aqmkit_flows::transport::{Profile, profile, registry as transports};
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 
 use super::args::{self, Catalogue};
 use super::bench::Frame;
 use super::fail::{Failure, wrong};
 use super::list::items;
 use super::page::render;
+use super::queue::{misfit, parameters};
 use super::say;
-use crate::experiment::{Experiment, Overrides};
+use crate::experiment::{Experiment, Overrides, Problem};
 use crate::formula;
-use crate::near::closest;
 
 /// `aqmkit describe`.
 ///
@@ -73,11 +75,7 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
     }
     let page = render(&entry.page(), width());
     let table = settings(&args.set)?;
-    let read = disciplines::Spec::read(entry.name, toml::Value::Table(table));
-    let spec = match read {
-        Ok(spec) => spec,
-        Err(e) => return wrong(format!("{}: {}", entry.name, e.message().trim()), "see the parameters of the page"),
-    };
+    let spec = parameters(entry.name, &table)?;
     let link = Link::new(args.rate);
     match spec.effective(&link) {
         Ok(effective) => {
@@ -85,7 +83,7 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
         }
         // What has no defaults, such as classes, is no fault of who asks for the page.
         Err(e) if args.set.is_empty() => Ok(format!("{page}\nIt needs parameters: {e}\n")),
-        Err(e) => wrong(format!("{}: {e}", entry.name), "see the parameters of the page"),
+        Err(e) => Err(misfit(entry.name, &e)),
     }
 }
 
@@ -104,9 +102,10 @@ fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
 
 fn model(entry: &traffic::Entry, args: &args::Describe) -> Result<String, Failure> {
     let page = render(&entry.page(), width());
-    match traffic::Spec::read(entry.name, toml::Value::Table(settings(&args.set)?)) {
+    let table = Value::deserialize(settings(&args.set)?).map_err(|e| Problem::new(e.to_string()))?;
+    match traffic::Spec::of_table(entry.name, &table) {
         Ok(spec) => Ok(page + &values("Values", &spec)?),
-        Err(e) => wrong(format!("{}: {}", entry.name, e.message().trim()), "see the parameters of the page"),
+        Err(e) => Err(misfit(entry.name, &e)),
     }
 }
 

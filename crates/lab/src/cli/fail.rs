@@ -114,8 +114,7 @@ impl From<LiveError> for Failure {
     fn from(error: LiveError) -> Self {
         match error {
             LiveError::Parameter { direction, error } => {
-                let problem = Problem::new(format!("{direction}: {} cannot be {}", error.field, error.got));
-                Failure::Problem(problem.right(error.right()))
+                Failure::Problem(Problem::from(error.told("a parameter", "")).without_place(&format!("{direction}: ")))
             }
             LiveError::Lacks { .. } | LiveError::System { .. } => Failure::Environment(error.to_string()),
         }

@@ -1,11 +1,13 @@
 //! The queue that the arguments of `replay`, `bridge` and `link` ask for.
 
-use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{Amount, BitRate, Duration};
+use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_base::read::Value;
+use aqmkit_base::{Amount, BitRate, Duration, ParamError};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 use aqmkit_packets::wire::classes::{Named, NoClass};
-use toml::Value;
+use serde::Deserialize as _;
+use toml::Table;
 
 use super::args::wire::Queue;
 use super::compare::written;
@@ -22,10 +24,17 @@ pub fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
     if let Some(limit) = limit {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
     }
-    match Spec::read(name, Value::Table(table)) {
-        Ok(spec) => Ok(spec),
-        Err(e) => wrong(format!("{text}: {}", e.message().trim()), format!("see aqmkit describe {name}")),
-    }
+    Ok(parameters(name, &table)?)
+}
+
+/// The parameters of the discipline `name` in a table.
+///
+/// # Errors
+/// When a key or a value is wrong, in the words of an experiment file.
+pub fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
+    let wrong = |e: ParamError| Problem::from(e.of(name));
+    let table = Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))?;
+    Spec::of_table(name, table).map_err(wrong)
 }
 
 /// The classes of `--class`; by protocol where it is left out.
@@ -48,10 +57,23 @@ pub fn classes(list: &[String]) -> Result<Classes, Failure> {
 pub fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
     let classes = classes(&queue.class)?.names().to_vec();
     let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit)?);
-    Ok(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup })
+    usable(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup })
+}
+
+/// The direction, if the parameters of its queue can be used on its link.
+///
+/// # Errors
+/// When one cannot.
+pub fn usable(setup: Setup) -> Result<Setup, Failure> {
+    let (rate, mean_packet, classes) = (setup.rate, setup.mean_packet, setup.classes.clone());
+    match setup.aqm.effective(&registry::Link { rate, mean_packet, classes }) {
+        Ok(_) => Ok(setup),
+        Err(e) => Err(misfit(setup.aqm.name(), &e)),
+    }
 }
 
 /// A parameter that does not go with the link.
-pub fn misfit(error: &aqmkit_aqm::ParamError) -> Failure {
-    Failure::Problem(Problem::new(error.to_string()).right("aqmkit describe shows the parameters of a discipline"))
+#[must_use]
+pub fn misfit(discipline: &str, error: &ParamError) -> Failure {
+    Failure::Problem(error.of(discipline).into())
 }

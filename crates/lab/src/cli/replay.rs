@@ -42,7 +42,7 @@ pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let start = clock::now();
     let mut replayed = match replay::replay(input, &setup, &classes, &mut outputs) {
         Ok(replayed) => replayed,
-        Err(ReplayError::Parameter(error)) => return Err(queue::misfit(&error)),
+        Err(ReplayError::Parameter(error)) => return Err(queue::misfit(setup.aqm.name(), &error)),
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.tell(&args.input)),
     };
     outputs.finish()?;

@@ -4,7 +4,7 @@ use aqmkit_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::link::not_too_long;
-use super::problem::{Problem, nearest};
+use super::problem::{Problem, closest};
 use super::read::{Keys, read};
 use super::tree::Node;
 
@@ -58,7 +58,7 @@ fn named(node: &Node, text: &str) -> Result<Delays, Problem> {
     };
     time.map(|t| Delays::Each(vec![t])).map_err(|e| {
         let problem = Problem::new(format!("{text:?} is not a value of delays")).at(&node.at);
-        match nearest(text, NAMES.iter().copied()) {
+        match closest(text, NAMES.iter().copied()) {
             Some(name) => problem.right(format!("did you mean {name}?")),
             None if text.starts_with(|c: char| c.is_ascii_digit()) => problem.right(e.hint),
             None => problem.right(FORMS),

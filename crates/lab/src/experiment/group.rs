@@ -12,9 +12,8 @@ use super::delays::{Delays, read_delays};
 use super::files::Files;
 use super::load::{Load, read_load};
 use super::network::{Network, Route, Way};
-use super::path::Path;
 use super::problem::{Problem, suggest};
-use super::read::{Keys, read, read_with};
+use super::read::{self, Keys, read};
 use super::shape;
 use super::transport::{Profile, read_profile};
 use super::tree::Node;
@@ -207,8 +206,8 @@ impl Source<'_> {
     fn model(&self, context: &Context<'_>) -> Result<Model, Problem> {
         let kind = self.keys.kind.as_str();
         let table = self.node.without(shape::Traffic::KEYS);
-        let keys = Keys { noun: &format!("a parameter of {kind}"), also: shape::Traffic::KEYS };
-        let spec = read_with(&table, keys, |d| Spec::read(kind, d))?;
+        let spec = Spec::of_table(kind, &table.tree());
+        let spec = spec.map_err(|e| self.refused(&e.also_known(shape::Traffic::KEYS)))?;
         spec.check().map_err(|e| self.refused(&e))?;
         let read = spec.files().iter().map(|f| context.files.data(f, &spec)).collect::<Result<Vec<_>, _>>();
         let (data, files): (Vec<Data>, Vec<String>) = read.map_err(|e| e.at(&self.node.at))?.into_iter().unzip();
@@ -217,10 +216,7 @@ impl Source<'_> {
     }
 
     fn refused(&self, error: &ParamError) -> Problem {
-        let at = Path::parse(&error.field).map_or(self.node, |path| self.node.nearest(&path));
-        Problem::new(format!("{} of {} cannot be {}", error.field, self.keys.kind, error.got))
-            .right(error.right())
-            .at(&at.at)
+        read::refused(&self.keys.kind, self.node, &self.node.at, error)
     }
 
     fn check_times(&self, duration: Duration) -> Result<(), Problem> {

@@ -7,7 +7,7 @@ use aqmkit_measure::metric::{METRICS, Metric};
 use serde::Deserialize;
 
 use super::metric::Names;
-use super::problem::{Problem, nearest, suggest};
+use super::problem::{Problem, closest, suggest};
 use super::read::{Keys, read};
 use super::scope::{Scope, any_of};
 use super::shape;
@@ -85,7 +85,7 @@ fn merge(under: &mut toml::Value, over: toml::Value) {
 
 fn unknown(name: &str) -> Problem {
     let names = || formula::all().into_iter().map(|e| e.name);
-    let help = nearest(name, names()).map_or_else(|| suggest(name, names()), |near| format!("did you mean {near}?"));
+    let help = closest(name, names()).map_or_else(|| suggest(name, names()), |near| format!("did you mean {near}?"));
     Problem::new(format!("there is no formula {name:?}")).right(help)
 }
 

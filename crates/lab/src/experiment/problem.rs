@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(super) use aqmkit_base::near::{closest, suggest};
+use aqmkit_base::param::Told;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 /// A text that values were read from: an experiment file, or an argument of the command line.
@@ -134,6 +136,13 @@ impl Inner {
     }
 }
 
+impl From<Told> for Problem {
+    fn from(told: Told) -> Self {
+        let problem = Problem::new(told.what);
+        if told.right.is_empty() { problem } else { problem.right(told.right) }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Location { file, line, column }) = self.location().filter(|_| self.0.shown().is_none()) {
@@ -159,26 +168,6 @@ impl Diagnostic for Problem {
         let span = self.0.shown()?.span.clone();
         Some(Box::new(std::iter::once(LabeledSpan::underline(span))))
     }
-}
-
-/// The help for a name that nobody knows: the nearest one, and all of them.
-pub(super) fn suggest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
-    if known.is_empty() {
-        return "none are allowed here".to_owned();
-    }
-    let list = known.join(", ");
-    match nearest(got, known.iter().copied()) {
-        Some(name) => format!("did you mean {name}? Known are {list}"),
-        None => format!("known are {list}"),
-    }
-}
-
-/// The known name that is most like `got`, if one is like it at all.
-pub(super) fn nearest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let got = got.to_lowercase();
-    let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&got, &k.to_lowercase()), k));
-    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! A discipline in an experiment: a name, or a table with its parameters, over those of `[params]`.
 
 use aqmkit_aqm::custom;
-use aqmkit_aqm::params::ParamError;
 use aqmkit_aqm::registry::{ALL, Link, Spec, find};
 
 use super::patch::merge;
-use super::path::Path;
 use super::problem::{Problem, suggest};
-use super::read::{Keys, read_with};
+use super::read::refused;
 use super::tree::Node;
 
 /// How long the queues are that are not under study.
@@ -27,7 +25,7 @@ pub(super) fn read_queue(node: &Node, params: Option<&Node>, link: &Link) -> Res
     let mut table = params.and_then(|p| p.get(name)).cloned().unwrap_or_else(|| Node::empty(&node.at));
     merge(&mut table, &node.without(&["name", "label"]));
     let spec = read_params(name, &table)?;
-    spec.effective(link).map_err(|e| refused(name, &table, node, &e))?;
+    spec.effective(link).map_err(|e| refused(name, &table, &node.at, &e))?;
     Ok(spec)
 }
 
@@ -73,12 +71,5 @@ fn unknown(name: &str) -> Problem {
 }
 
 fn read_params(name: &str, table: &Node) -> Result<Spec, Problem> {
-    read_with(table, Keys::of(&format!("a parameter of {name}")), |d| Spec::read(name, d))
-}
-
-/// Points a parameter's error to the parameter, or to the discipline where its default is at fault.
-fn refused(name: &str, table: &Node, node: &Node, error: &ParamError) -> Problem {
-    let found = Path::parse(&error.field).map(|path| table.nearest(&path));
-    let at = found.filter(|n| !std::ptr::eq(*n, table)).map_or(&node.at, |n| &n.at);
-    Problem::new(format!("{} of {name} cannot be {}", error.field, error.got)).right(error.right()).at(at)
+    Spec::of_table(name, table.tree()).map_err(|e| refused(name, table, &table.at, &e))
 }

@@ -1,7 +1,7 @@
 //! The rate of a link: a number, or a trace of delivery opportunities.
 
-use aqmkit_base::BitRate;
-use serde::de::Error as _;
+use aqmkit_base::read::Value;
+use aqmkit_base::{BitRate, ParamError};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::files::Files;
@@ -26,11 +26,12 @@ struct Table {
 
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = toml::Value::deserialize(deserializer)?;
-        if value.is_table() {
-            return Table::deserialize(value).map(|t| Rate::Trace(t.trace)).map_err(|e| D::Error::custom(e.message()));
-        }
-        BitRate::deserialize(value).map(Rate::Fixed).map_err(|e| D::Error::custom(e.message()))
+        let value = Value::deserialize(deserializer)?;
+        let rate = match value {
+            Value::Table(_) => value.read().map(|table: Table| Rate::Trace(table.trace)),
+            _ => value.read().map(Rate::Fixed),
+        };
+        rate.map_err(ParamError::raise)
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_base::{BitRate, Bytes, Duration};
-use serde::de::{Error as _, IgnoredAny};
+use aqmkit_base::read::Value;
+use aqmkit_base::{BitRate, Bytes, Duration, ParamError};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use super::rate::Rate;
@@ -273,11 +274,11 @@ impl<T> Default for OrNone<T> {
 
 impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for OrNone<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = toml::Value::deserialize(deserializer)?;
-        if value.as_str() == Some("none") {
+        let value = Value::deserialize(deserializer)?;
+        if value == Value::Text("none".to_owned()) {
             return Ok(OrNone(None));
         }
-        T::deserialize(value).map(|v| OrNone(Some(v))).map_err(|e| D::Error::custom(e.message()))
+        value.read().map(|v| OrNone(Some(v))).map_err(ParamError::raise)
     }
 }
 

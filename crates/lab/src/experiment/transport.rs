@@ -4,7 +4,7 @@ use aqmkit_flows::transport::profile::{NAMES, Overrides};
 
 use super::patch::merge;
 use super::problem::{Problem, suggest};
-use super::read::{Keys, read};
+use super::read::{Keys, read, refused};
 use super::tree::Node;
 
 pub(super) use aqmkit_flows::transport::Profile;
@@ -33,10 +33,7 @@ pub(super) fn read_profile(base: Option<&Node>, changes: Option<&Node>) -> Resul
     let profile = Profile::named(text).ok_or_else(|| unknown(text).at(at))?;
     let keys = Keys { noun: "a field of a transport profile", also: &["profile"] };
     let overrides: Overrides = read(&table.without(&["profile"]), keys)?;
-    overrides.apply(profile).map_err(|e| {
-        let field = table.get(&e.field).unwrap_or(&table);
-        Problem::new(format!("{} of the transport cannot be {}", e.field, e.got)).right(e.right()).at(&field.at)
-    })
+    overrides.apply(profile).map_err(|e| refused("the transport", &table, &table.at, &e))
 }
 
 fn unknown(name: &str) -> Problem {

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use aqmkit_base::read::Value as Tree;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::path::Path;
@@ -74,6 +75,20 @@ impl Node {
             Value::Table(entries) => {
                 toml::Value::Table(entries.iter().map(|e| (e.key.clone(), e.node.plain())).collect())
             }
+        }
+    }
+
+    /// The value without its places, as readers of parameters take it.
+    pub(super) fn tree(&self) -> Tree {
+        match &self.value {
+            Value::Scalar(toml::Value::String(text)) => Tree::Text(text.clone()),
+            Value::Scalar(toml::Value::Integer(number)) => Tree::Integer(*number),
+            Value::Scalar(toml::Value::Float(number)) => Tree::Number(*number),
+            Value::Scalar(toml::Value::Boolean(value)) => Tree::Bool(*value),
+            // A date, which no key takes.
+            Value::Scalar(other) => Tree::Text(other.to_string()),
+            Value::Array(nodes) => Tree::List(nodes.iter().map(Node::tree).collect()),
+            Value::Table(entries) => Tree::Table(entries.iter().map(|e| (e.key.clone(), e.node.tree())).collect()),
         }
     }
 

@@ -1,8 +1,8 @@
 //! What the wire of a link does to packets: `loss`, `mark`, `jitter`, `reorder`.
 
-use aqmkit_base::Duration;
+use aqmkit_base::read::Value;
+use aqmkit_base::{Duration, ParamError};
 use aqmkit_sim::scenario;
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::path::Path;
@@ -57,13 +57,13 @@ fn always() -> f64 {
 
 impl<'de> Deserialize<'de> for Loss {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = toml::Value::deserialize(deserializer)?;
-        let loss = match value.is_table() {
-            true if value.get("every").is_some() => Every::deserialize(value).map(Loss::Every),
-            true => Bursts::deserialize(value).map(Loss::Bursts),
-            false => f64::deserialize(value).map(Loss::Random),
+        let value = Value::deserialize(deserializer)?;
+        let loss = match &value {
+            Value::Table(entries) if entries.iter().any(|(key, _)| key == "every") => value.read().map(Loss::Every),
+            Value::Table(_) => value.read().map(Loss::Bursts),
+            _ => value.read().map(Loss::Random),
         };
-        loss.map_err(|e| D::Error::custom(e.message()))
+        loss.map_err(ParamError::raise)
     }
 }
 

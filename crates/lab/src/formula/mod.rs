@@ -232,7 +232,7 @@ pub fn find(name: &str) -> Option<Entry> {
 /// When no formula has this name, or its arguments are missing, unknown or of the wrong kind.
 pub fn evaluate(name: &str, args: &toml::Table) -> Result<Quantity, Error> {
     let Some(entry) = find(name) else {
-        let near = crate::near::closest(name, all().iter().map(|e| e.name)).map(str::to_owned);
+        let near = aqmkit_base::near::closest(name, all().iter().map(|e| e.name)).map(str::to_owned);
         return Err(Error::Unknown { name: name.to_owned(), near });
     };
     (entry.run)(args.clone()).map_err(|what| Error::Args { name: entry.name, what })

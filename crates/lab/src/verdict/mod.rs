@@ -22,9 +22,9 @@ use unit::{Quantity, Unit};
 
 use crate::experiment::{Bound, Expect, OrderChain, Relation};
 use crate::formula;
-use crate::near::closest;
 use crate::results::{Cells, Expectation};
 use crate::standing::Basis;
+use aqmkit_base::near::closest;
 
 /// Finds the first thing that is wrong with claims beyond what the experiment's own check sees: rows of
 /// `published.csv` that do not exist, units that do not fit, formulas that cannot be computed.

@@ -97,3 +97,30 @@ fn wrong_claims() {
     desk.write("experiments/published.csv", "id,source\nA,P\n");
     desk.run("run a.toml").wrong(&["published.csv"]);
 }
+
+/// Wrong parameters of `red`, and what is told of them wherever they are written.
+const WRONG_PARAMETERS: [(&str, &[&str]); 6] = [
+    ("quantum=4", &["quantum is not a parameter of red", "nown are limit, min, max"]),
+    ("mxa=4", &["mxa is not a parameter of red", "did you mean max?"]),
+    ("gentle=4", &["gentle of red is integer 4", "it must be true or false"]),
+    ("max_p=1.5", &["max_p of red cannot be 1.5", "it must be from 0 to 1"]),
+    ("max=5ms", &["max of red: \"5ms\" is not a queue length", "the unit \"ms\""]),
+    ("max=5kb", &["max of red cannot be 5kb", "it must be a number of packets such as 60, as limit is"]),
+];
+
+#[test]
+fn every_reader_of_parameters_tells_the_same() {
+    let desk = Desk::new();
+    for (parameter, told) in WRONG_PARAMETERS {
+        let (key, value) = parameter.split_once('=').unwrap();
+        let quoted = if value.starts_with('5') { format!("\"{value}\"") } else { value.to_owned() };
+        changed("min = 5, max = 15", &format!("{key} = {quoted}")).wrong(told);
+        desk.run(&format!("compare fifo red:{parameter}")).wrong(told);
+        desk.run(&format!("describe red --set {parameter}")).wrong(told);
+        desk.run(&format!("replay none.pcap --rate 10mbit --aqm red:{parameter}")).wrong(told);
+        #[cfg(target_os = "linux")]
+        for line in ["link --rate 10mbit --aqm", "bridge a b --rate 10mbit --aqm"] {
+            desk.run(&format!("{line} red:{parameter}")).wrong(told);
+        }
+    }
+}

@@ -125,7 +125,8 @@ fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
         table.retain(|_, value| !value.is_null());
         table.extend(change.parameters.clone());
     }
-    let wrong = |e: String| format!("{} ({name}): {e}", setup.name);
+    let wrong = |e: String| format!("{}: {e}", setup.name);
+    // An error of reading names the discipline.
     let aqm = Spec::read(name, parameters).map_err(|e| wrong(e.to_string()))?;
     let rate = change.rate_bps.map_or(setup.rate, BitRate::from_bps);
     if rate == BitRate::default() {
@@ -135,8 +136,36 @@ fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
         return Err(wrong("the rate follows a trace".to_owned()));
     }
     let link = Link { rate, mean_packet: setup.mean_packet, classes: setup.classes.clone() };
-    aqm.effective(&link).map_err(|e| wrong(e.to_string()))?;
+    aqm.effective(&link).map_err(|e| wrong(e.of(name).to_string()))?;
     let new = Setup { rate, aqm, ..setup.clone() };
-    bounds::check(&new).map_err(|e| wrong(e.to_string()))?;
+    bounds::check(&new).map_err(|e| wrong(e.of(name).to_string()))?;
     Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::Duration as Time;
+    use serde_json::json;
+
+    use super::*;
+
+    /// The words are those of an experiment file and of the command line.
+    #[test]
+    fn a_wrong_parameter_is_told_by_its_name() {
+        let spec = Spec::named("red").unwrap();
+        let setup = Setup::new("down", BitRate::from_mbps(10), Time::ZERO, spec);
+        let told = |key: &str, value: serde_json::Value| {
+            let parameters = [(key.to_owned(), value)].into_iter().collect();
+            changed(&setup, &Change { direction: None, rate_bps: None, parameters }).unwrap_err()
+        };
+        assert!(told("mxa", json!(4)).starts_with("down: mxa is not a parameter of red: did you mean max?"));
+        assert!(told("quantum", json!(4)).starts_with("down: quantum is not a parameter of red: known are limit, min"));
+        assert_eq!(told("gentle", json!(4)), "down: gentle of red is integer 4: it must be true or false");
+        assert_eq!(told("max_p", json!(1.5)), "down: max_p of red cannot be 1.5: it must be from 0 to 1");
+        assert!(told("max", json!("5ms")).starts_with("down: max of red: \"5ms\" is not a queue length: "));
+        assert_eq!(
+            told("max", json!("5kb")),
+            "down: max of red cannot be 5kb: it must be a number of packets such as 60, as limit is"
+        );
+    }
 }

@@ -1,9 +1,10 @@
 //! The parameters of RED, shared by the disciplines that contain a RED.
 
 use aqmkit_base::Amount;
+use aqmkit_base::size::Counting;
 
 use crate::law::ewma::AveragingParams;
-use crate::params::ParamError;
+use crate::params::{ParamError, in_unit};
 use crate::registry::Link;
 
 /// The default weight of the newest sample, close to the 0.002 of Floyd and Jacobson.
@@ -72,6 +73,25 @@ impl RedParams {
             (None, None, Amount::Packets(_)) => (Amount::Packets(5.0), Amount::Packets(15.0)),
             (None, None, Amount::Bytes(limit)) => (Amount::Bytes(limit / 12), Amount::Bytes(limit / 4)),
         }
+    }
+
+    /// The thresholds as numbers in the unit of the limit. One that is derived from the other has its unit, so the one
+    /// that was given is at fault.
+    pub(super) fn in_unit(&self, unit: Counting) -> Result<(f64, f64), ParamError> {
+        for (field, given) in [("min", self.min), ("max", self.max)] {
+            given.map(|length| in_unit(field, length, unit)).transpose()?;
+        }
+        let (min, max) = self.thresholds();
+        Ok((in_unit("min", min, unit)?, in_unit("max", max, unit)?))
+    }
+
+    /// An error about a threshold that was derived, as an error about the one that was given.
+    pub(super) fn given<T>(&self, checked: Result<T, ParamError>) -> Result<T, ParamError> {
+        checked.map_err(|e| match (e.field.as_str(), self.min, self.max) {
+            ("min", None, Some(max)) => e.about("max", max),
+            ("max", Some(min), None) => e.about("min", min),
+            _ => e,
+        })
     }
 
     /// Fills in all omitted parameters.

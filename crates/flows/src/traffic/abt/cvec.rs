@@ -334,7 +334,7 @@ A 6000000 0 0
             assert!(told.starts_with("x.cvec line 1") && told.contains("must be a whole number"), "{told}");
         }
         let told = fails("SEQ 1 3 1 1\n> 5\n\nSEQ 2 1 1 1\n> 5\n");
-        assert!(told.starts_with("x.cvec line 1 = \"SEQ 1 3 1 1\" cannot be: it announces 3"), "{told}");
+        assert!(told.starts_with("x.cvec line 1 = \"SEQ 1 3 1 1\" is not valid: it announces 3"), "{told}");
         assert!(fails("SEQ 1 1 1 1\n> 5\nc> 5\n").starts_with("x.cvec line 3"));
         assert!(fails("SEQ 1 1 1 1\n> 0\n").contains("from 1 to"));
         assert!(fails("SEQ 1 1 1 1\n> 5\nt 1\nt 2\n").contains("two consecutive waits"));

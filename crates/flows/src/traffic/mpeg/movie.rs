@@ -345,7 +345,7 @@ mod tests {
         assert!(fails("I 5\nX 5").starts_with("t.txt line 2 = \"X 5\" is not valid"));
         assert!(fails("I 5\n5").contains("columns of line 1"));
         let told = fails("I 5\n\nP 4.5\n");
-        assert!(told.starts_with("t.txt line 3 = \"4.5\" cannot be") && told.ends_with("a whole number"), "{told}");
+        assert!(told.starts_with("t.txt line 3 = \"4.5\" is not valid") && told.ends_with("a whole number"), "{told}");
         assert!(fails("1 I 0.0 5\n2 P 33.3 4\n3 B 66.6 3.25\n").starts_with("t.txt line 3 = \"3.25\""));
         assert!(fails("I 5\n\nB 0").starts_with("t.txt line 3"));
         assert!(fails("I 5 7\nB 4 6").contains("2 fall"));

@@ -16,6 +16,7 @@ use crate::experiment::Problem;
 
 /// The link that the arguments ask for.
 pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
+    let classes = queue::classes(&args.class)?;
     let direction =
         |name, rate: Option<BitRate>, trace: &Option<PathBuf>, delay: Option<Duration>, aqm: &Option<String>| {
             // What is said of one direction goes before what is said of both.
@@ -29,8 +30,9 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
             };
             let aqm = queue::spec(aqm.as_deref().unwrap_or(&args.aqm), None)?;
             let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), aqm);
-            Ok::<_, Failure>(Setup {
+            queue::usable(Setup {
                 trace,
+                classes: classes.names().to_vec(),
                 overhead: args.overhead,
                 mean_packet: Bytes(args.mtu.min(1000).into()),
                 seed: args.seed,
@@ -40,7 +42,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
     Ok(LinkSetup {
         down: direction("down", args.down_rate, &args.down_trace, args.down_delay, &args.down_aqm)?,
         up: direction("up", args.up_rate, &args.up_trace, args.up_delay, &args.up_aqm)?,
-        classes: queue::classes(&args.class)?,
+        classes: classes.clone(),
         plan: None,
         ecn: if args.ecn { Some(true) } else { args.no_ecn.then_some(false) },
         cc: args.cc.clone(),

@@ -1,0 +1,63 @@
+//! "Did you mean …?" for names that nobody knows.
+
+/// The candidate that is closest to `written`, regardless of case, if one is close: at most one wrong, missing, additional
+/// or transposed character, and one more for every three characters written; or one that begins with it.
+pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let written = written.to_lowercase();
+    let length = written.chars().count();
+    let rank = |candidate: &'a str| {
+        let lower = candidate.to_lowercase();
+        let distance = strsim::osa_distance(&written, &lower);
+        // A name of three letters with two wrong ones is another name.
+        let allowed = (length / 3 + 1).min(lower.chars().count().saturating_sub(1) / 2 + 1);
+        let begins = length >= 3 && lower.starts_with(&written);
+        (distance <= allowed || begins).then_some((distance > allowed, distance, candidate))
+    };
+    candidates.into_iter().filter_map(rank).min().map(|(.., name)| name)
+}
+
+/// The help for a name that nobody knows: the closest one, and all of them.
+pub fn suggest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    if known.is_empty() {
+        return "none are allowed here".to_owned();
+    }
+    let list = known.join(", ");
+    match closest(got, known) {
+        Some(name) => format!("did you mean {name}? Known are {list}"),
+        None => format!("known are {list}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_a_slip_and_not_a_stranger() {
+        let names = ["fifo", "red", "red-pd", "codel"];
+        assert_eq!(closest("coddel", names), Some("codel"));
+        assert_eq!(closest("wfq2+", names), None);
+        assert_eq!(closest("rde", ["erd", "red"]), Some("red"));
+        assert_eq!(closest("RED", names), Some("red"));
+    }
+
+    #[test]
+    fn a_transposition_is_one_slip() {
+        assert_eq!(closest("mxa", ["limit", "min", "max", "max_p", "ecn"]), Some("max"));
+        assert_eq!(closest("tagret", ["limit", "target", "interval"]), Some("target"));
+    }
+
+    #[test]
+    fn the_beginning_of_a_name_is_near_to_it() {
+        assert_eq!(closest("goodput", ["goodput_bps", "drop_rate"]), Some("goodput_bps"));
+        assert_eq!(closest("go", ["goodput_bps", "drop_rate"]), None);
+    }
+
+    #[test]
+    fn every_known_name_is_listed() {
+        assert_eq!(suggest("mxa", ["min", "max"]), "did you mean max? Known are min, max");
+        assert_eq!(suggest("quantum", ["min", "max"]), "known are min, max");
+        assert_eq!(suggest("x", []), "none are allowed here");
+    }
+}

@@ -1,0 +1,345 @@
+//! Reading tables of parameters: a [`Value`] of any data format, and a deserialiser whose errors are [`ParamError`]s with
+//! the path to the value, not texts.
+
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{self, DeserializeSeed, Error as _, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+
+use crate::ParamError;
+
+/// A value of a table of parameters, as TOML and JSON have it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// None, as JSON's null.
+    Nothing,
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A whole number above those of [`Value::Integer`].
+    Large(u64),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+    /// A table, in the order of its source.
+    Table(Vec<(String, Value)>),
+}
+
+impl Value {
+    /// Takes a key out of a table.
+    pub fn remove(&mut self, key: &str) -> Option<Value> {
+        let Value::Table(entries) = self else { return None };
+        let place = entries.iter().position(|(name, _)| name == key)?;
+        Some(entries.remove(place).1)
+    }
+
+    /// Reads the value as a `T`.
+    ///
+    /// # Errors
+    /// If a key is unknown or missing, or a value has the wrong type or unit.
+    pub fn read<T: de::DeserializeOwned>(&self) -> Result<T, ParamError> {
+        T::deserialize(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// Makes a [`Value`] of what any data format holds.
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Nothing)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Nothing)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        Value::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Integer(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(i64::try_from(value).map_or(Value::Large(value), Value::Integer))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Number(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::List(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries: Vec<(String, Value)> = Vec::new();
+        while let Some((key, value)) = map.next_entry::<String, Value>()? {
+            if entries.iter().any(|(other, _)| *other == key) {
+                return Err(A::Error::custom(format_args!("{key} is given twice")));
+            }
+            entries.push((key, value));
+        }
+        Ok(Value::Table(entries))
+    }
+}
+
+impl<'de> Deserializer<'de> for &Value {
+    type Error = ParamError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamError> {
+        match self {
+            Value::Nothing => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Integer(value) => visitor.visit_i64(*value),
+            Value::Large(value) => visitor.visit_u64(*value),
+            Value::Number(value) => visitor.visit_f64(*value),
+            Value::Text(text) => visitor.visit_str(text),
+            Value::List(values) => whole_list(values, visitor),
+            Value::Table(entries) => visitor.visit_map(Entries::of(entries)),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamError> {
+        if matches!(self, Value::Nothing) { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ParamError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ParamError> {
+        match self {
+            Value::List(_) => Err(ParamError::invalid_type(self.unexpected(), &"a table")),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ParamError> {
+        match self {
+            Value::Text(text) => {
+                let name: StrDeserializer<'_, ParamError> = text.as_str().into_deserializer();
+                visitor.visit_enum(name)
+            }
+            Value::Table(entries) if entries.len() == 1 => {
+                visitor.visit_enum(MapAccessDeserializer::new(Entries::of(entries)))
+            }
+            other => Err(ParamError::invalid_type(other.unexpected(), &"a name, or a table with one key")),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map identifier ignored_any
+    }
+}
+
+impl Value {
+    fn unexpected(&self) -> Unexpected<'_> {
+        match self {
+            Value::Nothing => Unexpected::Unit,
+            Value::Bool(value) => Unexpected::Bool(*value),
+            Value::Integer(value) => Unexpected::Signed(*value),
+            Value::Large(value) => Unexpected::Unsigned(*value),
+            Value::Number(value) => Unexpected::Float(*value),
+            Value::Text(text) => Unexpected::Str(text),
+            Value::List(_) => Unexpected::Seq,
+            Value::Table(_) => Unexpected::Map,
+        }
+    }
+}
+
+/// Lets `visitor` read a list, all of it.
+fn whole_list<'de, V: Visitor<'de>>(values: &[Value], visitor: V) -> Result<V::Value, ParamError> {
+    let mut elements = Elements { values, next: 0 };
+    let read = visitor.visit_seq(&mut elements)?;
+    if elements.next == values.len() {
+        return Ok(read);
+    }
+    Err(ParamError::invalid_length(values.len(), &format!("a list of {}", elements.next).as_str()))
+}
+
+/// The elements of a list; the path of an error gets the index.
+struct Elements<'a> {
+    values: &'a [Value],
+    next: usize,
+}
+
+impl<'de> SeqAccess<'de> for &mut Elements<'_> {
+    type Error = ParamError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ParamError> {
+        let Some(value) = self.values.get(self.next) else { return Ok(None) };
+        self.next += 1;
+        seed.deserialize(value).map(Some).map_err(|e| e.within_element(self.next - 1))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.values.len() - self.next)
+    }
+}
+
+/// The entries of a table; the path of an error gets the key.
+struct Entries<'a> {
+    rest: std::slice::Iter<'a, (String, Value)>,
+    current: Option<&'a (String, Value)>,
+}
+
+impl<'a> Entries<'a> {
+    fn of(entries: &'a [(String, Value)]) -> Self {
+        Entries { rest: entries.iter(), current: None }
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'_> {
+    type Error = ParamError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ParamError> {
+        self.current = self.rest.next();
+        let Some((key, _)) = self.current else { return Ok(None) };
+        let key: StrDeserializer<'_, ParamError> = key.as_str().into_deserializer();
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ParamError> {
+        let Some((key, value)) = self.current else { return Err(ParamError::custom("a key has no value")) };
+        seed.deserialize(value).map_err(|e| e.within_key(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{Amount, Duration};
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Class {
+        share: f64,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Drop {
+        Tail,
+        After(Duration),
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Params {
+        limit: Option<Amount>,
+        #[serde(default)]
+        burst: u32,
+        #[serde(default)]
+        drop: Option<Drop>,
+        #[serde(default)]
+        classes: Vec<Class>,
+        #[serde(default)]
+        range: Option<(Duration, Duration)>,
+        #[serde(default)]
+        more: BTreeMap<String, bool>,
+    }
+
+    fn read(json: &str) -> Result<Params, String> {
+        let value: Value = serde_json::from_str(json).unwrap();
+        value.read().map_err(|e: ParamError| e.told("a parameter of x", "x").to_string())
+    }
+
+    #[test]
+    fn what_is_right_is_read() {
+        let all = r#"{"limit": 60, "burst": 3, "drop": {"after": "1s"}, "classes": [{"share": 1}],
+            "range": ["1s", "2s"], "more": {"a": true}}"#;
+        let params = read(all).unwrap();
+        assert_eq!((params.limit, params.burst), (Some(Amount::Packets(60.0)), 3));
+        assert_eq!(
+            (params.drop, params.classes),
+            (Some(Drop::After(Duration::from_secs(1))), vec![Class { share: 1.0 }])
+        );
+        assert!(params.range.is_some() && params.more["a"]);
+        assert_eq!(read(r#"{"limit": null, "drop": "tail"}"#).unwrap().drop, Some(Drop::Tail));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_path() {
+        let told = |json| read(json).unwrap_err();
+        assert_eq!(
+            told(r#"{"limti": 1}"#),
+            "limti is not a parameter of x: did you mean limit? Known are limit, burst, drop, classes, range, more"
+        );
+        assert_eq!(
+            told(r#"{"classes": [{"share": 1}, {"shrae": 1}]}"#),
+            "shrae is not a known key of classes[1]: did you mean share? Known are share"
+        );
+        assert_eq!(told(r#"{"classes": [{}]}"#), "share is missing: write share = …");
+        assert_eq!(
+            told(r#"{"classes": [{"share": "a"}]}"#),
+            "classes[0].share of x is string \"a\": it must be a number"
+        );
+        assert_eq!(
+            told(r#"{"drop": "tial"}"#),
+            "\"tial\" is not a known value of drop: did you mean tail? Known are tail, after"
+        );
+        assert_eq!(
+            told(r#"{"burst": -1}"#),
+            "burst of x is integer -1: it must be a whole number that is not negative"
+        );
+        assert_eq!(
+            told(r#"{"burst": 5000000000}"#),
+            "burst of x is integer 5000000000: it must be a whole number from 0 to 4294967295"
+        );
+        assert!(told(r#"{"limit": "5ms"}"#).starts_with("limit of x: \"5ms\" is not a queue length: "));
+        assert!(told(r#"{"range": ["1s", "2s", "3s"]}"#).contains("of length 3"));
+        assert!(told(r#"{"more": {"a.b": 1}}"#).starts_with("more.\"a.b\" of x is integer 1"));
+        assert_eq!(told("[]"), "x is a list: it must be a table");
+    }
+
+    #[test]
+    fn a_key_that_is_given_twice_is_refused() {
+        let twice = serde_json::from_str::<Value>(r#"{"a": 1, "a": 2}"#).unwrap_err().to_string();
+        assert!(twice.starts_with("a is given twice"), "{twice}");
+    }
+}
