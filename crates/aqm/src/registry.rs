@@ -117,7 +117,7 @@ impl Spec {
             }
             return Parameters::read(name, &table).map(Spec::from);
         }
-        let flow = table.remove(FLOW).map(|kind| kind.read().map_err(|e: ParamError| e.within(FLOW))).transpose()?;
+        let flow = table.remove(FLOW).map(|given| given.read().map_err(|e: ParamError| e.within(FLOW))).transpose()?;
         let parameters = Parameters::read(name, &table).map_err(|e| e.also_known(&[FLOW]))?;
         Ok(Spec { parameters, flow })
     }
