@@ -226,7 +226,7 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("drr", r#"{"flow_limit": "0b"}"#, &["flow_limit = 0"]);
     says("drr", r#"{"classes": [{"weight": 0}]}"#, &["classes[0].weight = 0", "0.001"]);
     says("drr", r#"{"classes": [{"class": "tcp"}]}"#, &["missing: multimedia, other"]);
-    says("drr", r#"{"latency_critical": ["tcp"]}"#, &["period = nothing", "contract"]);
+    says("drr", r#"{"latency_critical": ["tcp"]}"#, &["period = nothing", "needs a period"]);
     says("drr", r#"{"latency_critical": ["gold"], "period": "1ms"}"#, &["latency_critical[0] = gold"]);
     says("sfq", r#"{"divisor": 0}"#, &["divisor = 0"]);
     says("sfq", r#"{"flows": 1025}"#, &["flows = 1025", "from 1 to 1024"]);

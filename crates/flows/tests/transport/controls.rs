@@ -308,5 +308,5 @@ fn a_control_brings_the_ecn_it_needs_unless_told_otherwise() {
     let linux = read(r#"{"congestion": "dctcp", "dctcp": {"loss": "alpha"}}"#).unwrap();
     assert_eq!((linux.dctcp.loss, linux.dctcp.g), (dctcp::OnLoss::Alpha, 0.0625));
     let error = read(r#"{"cubic": {"beta": 1.5}}"#).unwrap_err().to_string();
-    assert_eq!(error, "cubic.beta is 1.5, but it must be above 0 and below 1");
+    assert_eq!(error, "cubic.beta = 1.5 is not valid: it must be above 0 and below 1");
 }

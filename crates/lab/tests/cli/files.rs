@@ -60,7 +60,7 @@ fn a_gigabyte_of_zeros_is_refused_as_any_file() {
             "has 64 MiB at most",
             "cumulative probability",
         ),
-        ("kind = \"pcap\"\nfile = \"zeros\"", "zeros", "it is no capture", "pcap or pcapng"),
+        ("kind = \"pcap\"\nfile = \"zeros\"", "zeros", "it is neither pcap nor pcapng", "pcap or pcapng"),
     ];
     for (traffic, name, what, right) in cases {
         let desk = Desk::new();
@@ -72,7 +72,7 @@ fn a_gigabyte_of_zeros_is_refused_as_any_file() {
     desk.zeros("zeros");
     desk.write("tiny.toml", &TINY.replace("rate = \"2mbit\"", "rate = { trace = \"zeros\" }"));
     desk.run_in_little_memory("run tiny.toml").wrong(&["zeros line 1: it holds a byte of zero", "whole milliseconds"]);
-    desk.run_in_little_memory("replay zeros --aqm fifo --rate 1mbit").wrong(&["zeros: it is no capture"]);
+    desk.run_in_little_memory("replay zeros --aqm fifo --rate 1mbit").wrong(&["zeros: it is neither pcap nor pcapng"]);
     desk.run_in_little_memory("scoreboard --update zeros").wrong(&["it has 1 GiB, and a document has 16 MiB at most"]);
     desk.zeros("big.toml");
     desk.run_in_little_memory("run big.toml").wrong(&["big.toml: it has 1 GiB, and an experiment has 4 MiB at most"]);

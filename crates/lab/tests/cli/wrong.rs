@@ -105,7 +105,7 @@ const WRONG_PARAMETERS: [(&str, &[&str]); 6] = [
     ("gentle=4", &["gentle of red is integer 4", "it must be true or false"]),
     ("max_p=1.5", &["max_p of red cannot be 1.5", "it must be from 0 to 1"]),
     ("max=5ms", &["max of red: \"5ms\" is not a queue length", "the unit \"ms\""]),
-    ("max=5kb", &["max of red cannot be 5kb", "it must be a number of packets such as 60, as limit is"]),
+    ("max=5kb", &["max of red cannot be 5", "it must be a number of packets such as 60, as limit is"]),
 ];
 
 #[test]

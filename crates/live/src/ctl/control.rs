@@ -165,7 +165,7 @@ mod tests {
         assert!(told("max", json!("5ms")).starts_with("down: max of red: \"5ms\" is not a queue length: "));
         assert_eq!(
             told("max", json!("5kb")),
-            "down: max of red cannot be 5kb: it must be a number of packets such as 60, as limit is"
+            "down: max of red cannot be 5120b: it must be a number of packets such as 60, as limit is"
         );
     }
 }
