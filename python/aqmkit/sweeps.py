@@ -80,9 +80,7 @@ class Sweep:
         try:
             self.manifest: dict[str, Any] = _read_manifest(self.dir / "manifest.json")
         except FileNotFoundError:
-            raise ExperimentError(
-                f"{self.dir} holds no sweep", "give a directory with a manifest.json of aqmkit.sweep"
-            ) from None
+            raise ExperimentError(f"{self.dir} holds no sweep", "give a directory with a manifest.json of aqmkit.sweep") from None
 
     @property
     def axes(self) -> dict[str, list[str]]:
