@@ -103,14 +103,14 @@ fn most_of_the_catalogue_can_count_in_both() {
 fn thresholds_that_cbt_fills_in_are_the_same_in_packets_and_in_bytes() {
     let class = json!([{ "class": "*", "bandwidth": "4mbit" }]);
     for table in [json!({}), json!({ "latency": "30ms", "classes": class })] {
-        let [packets, bytes] = [("packets", "240p"), ("bytes", "245760b")].map(|(counting, limit)| {
+        let [by_packets, by_bytes] = [("packets", "240p"), ("bytes", "245760b")].map(|(counting, limit)| {
             let mut table = table.clone();
             (table["counting"], table["limit"]) = (json!(counting), json!(limit));
             let full = plain(&Spec::read("cbt", table).unwrap().effective(&link()).unwrap());
             full["classes"].as_array().unwrap().clone()
         });
-        assert_eq!(packets.len(), bytes.len());
-        for (packets, bytes) in packets.iter().zip(&bytes) {
+        assert_eq!(by_packets.len(), by_bytes.len());
+        for (packets, bytes) in by_packets.iter().zip(&by_bytes) {
             for field in ["min", "max"] {
                 let wanted = self::packets(&packets[field]).unwrap() * f64::from(SIZE);
                 let got: f64 = bytes[field].as_str().unwrap().strip_suffix('b').unwrap().parse().unwrap();
