@@ -76,6 +76,7 @@ fn a_scenario_that_contradicts_itself_is_refused() {
         matches!(run(scenario, &mut |_| Control::Continue), Err(Error::Scenario(_)))
     };
     assert!(refused(|s| s.measured = 3));
+    assert!(refused(|s| s.measured = s.links.len()));
     assert!(refused(|s| s.windows[0].to = s.windows[0].from));
     assert!(refused(|s| s.groups[0].routes[0].forward.push(9)));
     assert!(refused(|s| s.groups[0].delays = Delays::Matrix(vec![])));

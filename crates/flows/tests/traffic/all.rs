@@ -52,6 +52,16 @@ fn counters_and_kinds_are_named_and_answer() {
     }
 }
 
+/// What is handed over has to be what was asked for: a file too many would be taken for another.
+#[test]
+fn a_file_too_many_is_refused() {
+    for entry in ALL.iter().filter(|entry| entry.name != "pcap") {
+        let spec = spec(entry.name, "{}");
+        assert!(spec.prepare(&[]).is_ok(), "{}", entry.name);
+        assert!(spec.prepare(&["1 1 1\n".into()]).is_err(), "{}", entry.name);
+    }
+}
+
 /// A model, its parameters with `$` in place of a value; the values at the ends that are taken, and those beyond that are not.
 type Bound = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 

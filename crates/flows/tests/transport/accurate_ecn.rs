@@ -51,6 +51,7 @@ fn dctcp_echoes_exactly_what_was_marked() {
         (8_000, false),
     ];
     assert_eq!(acks, expected);
+    assert!(pair.sent.iter().all(|s| s.from == A || s.seg.len == 0), "acknowledgements carry no data");
 }
 
 /// Three marks in 20 segments reduce once, by what the control makes of it, and the echo needs no CWR to end.

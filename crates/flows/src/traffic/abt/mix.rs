@@ -159,4 +159,23 @@ mod tests {
         let objects: usize = counts.iter().sum();
         assert!((objects as f64 / 40_000.0 / (0.85 + 0.15 * 5.7) - 1.0).abs() < 0.02, "{objects}");
     }
+
+    /// Feeds are answered offer by offer; of pieces among peers three go to the end that was asked for ten that come from it.
+    #[test]
+    fn who_speaks_in_concurrent_dialogues() {
+        let (tables, mut rng) = (Tables::new(), Rng::stream(3, "mix"));
+        let of = |steps: &[Step], from| steps.iter().filter(|s| s.from == from).map(|s| s.bytes).collect::<Vec<_>>();
+        let (mut asked, mut came) = (0.0, 0.0);
+        for _ in 0..5_000 {
+            let feed = nntp(&tables, &mut rng).steps;
+            let (offers, answers) = (of(&feed, Side::Initiator), of(&feed, Side::Acceptor));
+            assert!(offers.len() == answers.len() && answers.iter().all(|bytes| *bytes == 60));
+            let pieces = peer_to_peer(&tables, &mut rng).steps;
+            let (mut to, mut from) = (of(&pieces, Side::Initiator), of(&pieces, Side::Acceptor));
+            assert_eq!((to.remove(0), from.remove(0)), (68, 68), "handshakes");
+            assert!(to.iter().chain(&from).all(|bytes| *bytes == PIECE));
+            (asked, came) = (asked + to.len() as f64, came + from.len() as f64);
+        }
+        assert!((came / 5_000.0 / 8.0 - 1.0).abs() < 0.05 && (asked / came - 0.3).abs() < 0.01, "{asked} {came}");
+    }
 }

@@ -388,3 +388,40 @@ impl CongestionControl for Bbr {
     /// It keeps its rate (as in Linux).
     fn on_idle(&mut self, _cx: &Cx<'_>) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rtt;
+    use super::*;
+
+    /// bbr00 section 4.2.2: one segment below 1.2 Mb/s, two below 24 Mb/s, then what a millisecond sends, up to 64 KB.
+    #[test]
+    fn a_quantum_is_what_a_millisecond_sends() {
+        let profile = Profile::rfc();
+        let (rtt, mss) = (Rtt::new(&profile), profile.mss.0);
+        let cx = Cx {
+            now: Instant::ZERO,
+            profile: &profile,
+            flight: 0,
+            peer_window: u64::MAX,
+            sack: true,
+            sent: None,
+            counts_marks: false,
+            sample: None,
+            rtt: &rtt,
+        };
+        for (bps, bytes) in [
+            (1_199_992.0, mss),
+            (1_200_000.0, 2 * mss),
+            (23_999_992.0, 2 * mss),
+            (24_000_000.0, 3_000),
+            (100e6, 12_500),
+            (524_288_000.0, 65_536),
+            (1e9, 65_536),
+        ] {
+            let mut bbr = Bbr::new(&profile);
+            bbr.admit(bps / 8.0);
+            assert_eq!(bbr.quantum(&cx), bytes, "{bps} b/s");
+        }
+    }
+}

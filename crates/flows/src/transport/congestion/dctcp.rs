@@ -138,6 +138,12 @@ pub(in crate::transport) struct Dctcp {
 }
 
 impl Dctcp {
+    /// The average share of marks.
+    #[cfg(test)]
+    pub(super) fn alpha(&self) -> f64 {
+        self.marks.alpha
+    }
+
     /// The window less half of alpha.
     fn reduced(&self, cx: &Cx<'_>) -> u64 {
         let cwnd = cx.whole(self.window.cwnd);

@@ -220,6 +220,7 @@ fn dctcp_takes_off_half_of_its_average_down_to_two_segments() {
             cwnd = (cwnd - (cwnd as f64 * alpha / 2.0).ceil() as u64).max(2 * MSS);
         }
         near(dctcp.window().cwnd, cwnd as f64, &format!("after window {i}"));
+        assert!((dctcp.alpha() - alpha).abs() < 1e-12, "{} after window {i}", dctcp.alpha());
         cwnd = dctcp.window().cwnd;
     }
     assert_eq!(cwnd, 2 * MSS, "the least was reached");
