@@ -16,6 +16,8 @@ mod profiles;
 mod random;
 mod rate;
 mod recovery;
+mod script;
+mod scripts;
 mod throughput;
 mod timers;
 mod undo;
