@@ -19,10 +19,10 @@ use std::io::Write;
 
 use aqmkit_base::rng::derive_seed;
 use aqmkit_base::{Ecn, Instant};
-use aqmkit_flows::transport::{EcnCounters, Flags, Profile, Segment};
 use aqmkit_packets::replay::{OutputError, PcapWriter};
 use aqmkit_sim::observe::{Content, Observer, Parties, Sighting};
 use aqmkit_sim::{Control, Progress, Scenario};
+use aqmkit_transport::{EcnCounters, Flags, Profile, Segment};
 use etherparse::{IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 
 use crate::experiment::RunSpec;

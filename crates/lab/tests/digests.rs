@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use aqmkit_aqm::registry;
-use aqmkit_flows::transport::{congestion, profile, rate};
 use aqmkit_lab::engine;
 use aqmkit_lab::experiment::{Experiment, Overrides};
 use aqmkit_sim::output::Engine;
 use aqmkit_sim::{Control, Output, run};
+use aqmkit_transport::{congestion, profile, rate};
 
 /// Bulk transfers and datagrams over one link; [`WEB`] adds web pages.
 const SMALL: &str = r#"

@@ -1,4 +1,4 @@
-//! Traffic models.
+//! Traffic models: what applications want from the network, sans-I/O.
 //!
 //! An [`Application`] is one user or one flow. It receives events ([`Event`]) and returns actions
 //! ([`Action`]). A traffic model (`http-mah`, `mpeg` …) creates the applications of an experiment: its
@@ -6,7 +6,10 @@
 //! the population creates the applications. [`registry`] lists the models by name.
 //!
 //! Data flows from a *server* across the congested link to the application's *client*; requests and
-//! acknowledgements go the other way.
+//! acknowledgements go the other way. An application says what it wants (open a connection, ask for so many bytes,
+//! send a datagram now), never how it is sent, so the same model drives simulated and real sockets.
+
+#![forbid(unsafe_code)]
 
 pub mod abt;
 mod browser;

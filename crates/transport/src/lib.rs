@@ -13,6 +13,8 @@
 //! [`Tcp::write`], [`Tcp::close`]); the endpoint returns segments, events and its next deadline
 //! ([`Tcp::deadline`]). Data is counted, never copied.
 
+#![forbid(unsafe_code)]
+
 pub mod congestion;
 pub mod profile;
 pub mod rate;

@@ -31,7 +31,7 @@ pub fn summaries() -> impl Iterator<Item = (&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::profile::NAMES;
+    use crate::profile::NAMES;
 
     #[test]
     fn every_profile_and_control_is_listed_once() {

@@ -29,7 +29,7 @@ const SAMPLE: usize = 300;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mutants", version)]
 pub struct Arguments {
-    /// The crates to change, by their directories [default: aqm, flows and sim].
+    /// The crates to change, by their directories [default: aqm, transport, traffic and sim].
     #[arg(long = "crate", value_name = "NAME", value_delimiter = ',')]
     pub crates: Vec<String>,
 
@@ -54,7 +54,7 @@ pub struct Arguments {
     pub since: Option<String>,
 
     /// The crates whose tests are run, in this order after those of the changed crate.
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "base,aqm,flows,sim")]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "base,aqm,transport,traffic,sim")]
     pub tests: Vec<String>,
 
     /// How many tests run at a time [default: one for each core].
@@ -141,7 +141,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 /// Every change of the crates and paths that are asked for.
 fn find(workspace: &Workspace, arguments: &Arguments) -> Result<Vec<Mutant>> {
     let crates = if arguments.crates.is_empty() && arguments.paths.is_empty() {
-        ["aqm", "flows", "sim"].map(str::to_owned).to_vec()
+        ["aqm", "transport", "traffic", "sim"].map(str::to_owned).to_vec()
     } else {
         arguments.crates.clone()
     };

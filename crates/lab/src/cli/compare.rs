@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use aqmkit_aqm::registry;
-use aqmkit_flows::transport::{Profile, profile, registry as transports};
+use aqmkit_transport::{Profile, profile, registry as transports};
 use toml::{Table, Value};
 
 use super::args;

@@ -4,8 +4,8 @@ use aqmkit_aqm::registry::{self as disciplines, Link};
 use aqmkit_base::Instant;
 use aqmkit_base::near::closest;
 use aqmkit_base::read::Value;
-use aqmkit_flows::traffic::registry as traffic;
-use aqmkit_flows::transport::{Profile, profile, registry as transports};
+use aqmkit_traffic::registry as traffic;
+use aqmkit_transport::{Profile, profile, registry as transports};
 use serde::{Deserialize as _, Serialize};
 
 use super::args::{self, Catalogue};

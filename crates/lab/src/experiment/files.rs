@@ -7,8 +7,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aqmkit_flows::traffic::model::{Data, Format, ParamError, Population};
-use aqmkit_flows::traffic::registry::Spec;
+use aqmkit_traffic::model::{Data, Format, ParamError, Population};
+use aqmkit_traffic::registry::Spec;
 
 use super::catalogue::embedded;
 use super::problem::Problem;

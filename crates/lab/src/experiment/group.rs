@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Rng};
-use aqmkit_flows::traffic::model::{Data, ParamError, Population};
-use aqmkit_flows::traffic::registry::{ALL, Spec, find};
+use aqmkit_traffic::model::{Data, ParamError, Population};
+use aqmkit_traffic::registry::{ALL, Spec, find};
 use serde::{Serialize, Serializer};
 
 use super::delays::{Delays, read_delays};

@@ -1,7 +1,7 @@
 //! `load`: what a traffic is to offer, as it is written.
 
 use aqmkit_base::units::parse_rate;
-use aqmkit_flows::traffic::registry::Spec;
+use aqmkit_traffic::registry::Spec;
 use serde::Serialize;
 
 use super::network::{Network, Route};

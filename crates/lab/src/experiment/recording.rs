@@ -3,9 +3,9 @@
 use std::io::{self, Read};
 
 use aqmkit_base::Duration;
-use aqmkit_flows::traffic::recording::{Ends, Full, Recorder, Recording};
 use aqmkit_packets::replay::{CaptureError, Record, read};
 use aqmkit_packets::wire::{FiveTuple, Flow, View};
+use aqmkit_traffic::recording::{Ends, Full, Recorder, Recording};
 
 use super::problem::Problem;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use aqmkit_base::{ClassId, Instant, Rng};
-use aqmkit_flows::traffic::Application;
-use aqmkit_flows::traffic::model::UDP_HEADERS;
 use aqmkit_sim::scenario::{self, Scenario};
+use aqmkit_traffic::Application;
+use aqmkit_traffic::model::UDP_HEADERS;
 
 use super::delays::Delays;
 use super::group::Group;

@@ -1,13 +1,13 @@
 //! `[transport]`: a profile by name, and changes to its fields.
 
-use aqmkit_flows::transport::profile::{NAMES, Overrides};
+use aqmkit_transport::profile::{NAMES, Overrides};
 
 use super::patch::merge;
 use super::problem::{Problem, suggest};
 use super::read::{Keys, read, refused};
 use super::tree::Node;
 
-pub(super) use aqmkit_flows::transport::Profile;
+pub(super) use aqmkit_transport::Profile;
 
 /// The profile where none is named.
 const DEFAULT: &str = "rfc";

@@ -1,7 +1,7 @@
 //! The sizes of the web's responses, as `http-unc` draws them.
 
 use aqmkit_base::Bytes;
-use aqmkit_flows::traffic::http_unc::responses;
+use aqmkit_traffic::http_unc::responses;
 use serde::Deserialize;
 
 use super::{formula, probability, share, size, table};

@@ -7,8 +7,6 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use aqmkit_base::trace::Trace;
-use aqmkit_flows::traffic::registry::Spec;
-use aqmkit_flows::traffic::{Data, abt, http_mah, mpeg, pcap, videoconf};
 use aqmkit_lab::bounded::{self, Bound, Unread};
 use aqmkit_lab::experiment::{Experiment, Overrides, recorded_capture};
 use aqmkit_lab::null_test::Outcomes;
@@ -18,6 +16,8 @@ use aqmkit_lab::store::checksum::{self, Seal};
 use aqmkit_lab::store::packed;
 use aqmkit_lab::verdict::published::Published;
 use aqmkit_packets::replay::{self, CaptureError};
+use aqmkit_traffic::registry::Spec;
+use aqmkit_traffic::{Data, abt, http_mah, mpeg, pcap, videoconf};
 
 /// Reads the bytes of a file; what is wrong with them.
 pub(crate) type Reader = fn(&[u8]) -> Result<(), String>;

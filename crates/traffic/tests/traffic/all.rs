@@ -1,7 +1,7 @@
 use aqmkit_base::Duration;
-use aqmkit_flows::traffic::Population;
-use aqmkit_flows::traffic::model::Knob;
-use aqmkit_flows::traffic::registry::ALL;
+use aqmkit_traffic::Population;
+use aqmkit_traffic::model::Knob;
+use aqmkit_traffic::registry::ALL;
 
 use crate::harness::{Host, population, spec};
 use crate::pcap;

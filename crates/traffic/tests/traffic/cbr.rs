@@ -1,5 +1,5 @@
 use aqmkit_base::{BitRate, Duration};
-use aqmkit_flows::traffic::ramp::{Line, Params};
+use aqmkit_traffic::ramp::{Line, Params};
 
 use crate::harness::{Host, population, spec};
 

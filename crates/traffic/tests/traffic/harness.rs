@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
-use aqmkit_flows::traffic::registry::Spec;
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange, Population};
+use aqmkit_traffic::registry::Spec;
+use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange, Population};
 
 /// Reads the parameters of a model from JSON.
 pub(crate) fn spec(kind: &str, json: &str) -> Spec {

@@ -1,7 +1,7 @@
 use aqmkit_base::Duration;
-use aqmkit_flows::traffic::Data;
-use aqmkit_flows::traffic::http_mah::Params;
-use aqmkit_flows::traffic::mah_tables::MahTables;
+use aqmkit_traffic::Data;
+use aqmkit_traffic::http_mah::Params;
+use aqmkit_traffic::mah_tables::MahTables;
 
 use crate::harness::{Host, population, spec};
 

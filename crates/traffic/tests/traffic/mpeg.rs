@@ -1,8 +1,8 @@
 use aqmkit_base::{Duration, Instant, Rng};
-use aqmkit_flows::traffic::Event;
-use aqmkit_flows::traffic::mpeg::loss_model::Group;
-use aqmkit_flows::traffic::mpeg::movie::{Kind, Movie};
-use aqmkit_flows::traffic::mpeg::{Params, packets_per_frame};
+use aqmkit_traffic::Event;
+use aqmkit_traffic::mpeg::loss_model::Group;
+use aqmkit_traffic::mpeg::movie::{Kind, Movie};
+use aqmkit_traffic::mpeg::{Params, packets_per_frame};
 
 use crate::harness::{Host, population, spec};
 
@@ -191,7 +191,7 @@ fn stop_stops() {
     assert!(last <= Instant::ZERO + Duration::from_secs(5));
     let mut actions = Vec::new();
     let mut rng = Rng::stream(1, "x");
-    let mut cx = aqmkit_flows::traffic::Cx { now: last, servers: 1, rng: &mut rng, actions: &mut actions };
+    let mut cx = aqmkit_traffic::Cx { now: last, servers: 1, rng: &mut rng, actions: &mut actions };
     host.app.on_event(Event::Wake, &mut cx);
     assert!(actions.is_empty());
 }

@@ -2,8 +2,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Ecn};
-use aqmkit_flows::traffic::recording::{Ends, Recorder};
-use aqmkit_flows::traffic::{Data, ParamError, Population};
+use aqmkit_traffic::recording::{Ends, Recorder};
+use aqmkit_traffic::{Data, ParamError, Population};
 
 use crate::harness::{Host, spec};
 

@@ -1,5 +1,5 @@
 use aqmkit_base::Duration;
-use aqmkit_flows::traffic::videoconf::{FRAME, Trace};
+use aqmkit_traffic::videoconf::{FRAME, Trace};
 
 use crate::harness::{Host, population, spec};
 

@@ -51,8 +51,8 @@ use aqmkit_base::{Duration, Instant};
 
 use super::delivery::{MaxFilter, MinRtt, Rounds, Sample};
 use super::{CongestionControl, Cx, Pacer, Window};
-use crate::transport::profile::Profile;
-use crate::transport::tcp::Sent;
+use crate::profile::Profile;
+use crate::tcp::Sent;
 
 /// 2 / ln 2: doubles the rate in each round trip.
 const HIGH_GAIN: f64 = 2.0 * std::f64::consts::LOG2_E;
@@ -84,7 +84,7 @@ enum Mode {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct Bbr {
+pub(crate) struct Bbr {
     window: Window,
     pacer: Pacer,
     mode: Mode,

@@ -61,7 +61,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 
 use super::delivery::{MaxFilter, Rounds, Sample};
 use super::{CongestionControl, Cx, Pacer, Window};
-use crate::transport::profile::Profile;
+use crate::profile::Profile;
 
 mod cycle;
 mod losses;
@@ -143,7 +143,7 @@ impl State {
 type Dated = (Duration, Instant);
 
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct Bbr3 {
+pub(crate) struct Bbr3 {
     window: Window,
     pacer: Pacer,
     state: State,

@@ -58,7 +58,7 @@ use serde::{Deserialize, Serialize};
 pub use super::hystart::SlowStartEnd;
 use super::hystart::{HyStart, Step};
 use super::{CongestionControl, Cx, Window};
-use crate::transport::profile::Profile;
+use crate::profile::Profile;
 use aqmkit_base::param::{ParamError, require};
 
 /// The target is never more than this times the window.
@@ -90,7 +90,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
         require(self.c > 0.0 && self.c.is_finite(), "cubic.c", self.c, "it must be above 0")?;
         require(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", self.beta, "it must be above 0 and below 1")
     }
@@ -107,7 +107,7 @@ struct Epoch {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct Cubic {
+pub(crate) struct Cubic {
     window: Window,
     /// The part of a byte that the window is larger.
     rest: f64,

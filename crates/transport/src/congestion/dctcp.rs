@@ -55,7 +55,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CongestionControl, Cx, Window};
-use crate::transport::profile::{EcnFeedback, EcnPackets, Profile};
+use crate::profile::{EcnFeedback, EcnPackets, Profile};
 use aqmkit_base::param::{ParamError, require};
 
 /// What a loss does to the window.
@@ -88,7 +88,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
         require(self.g > 0.0 && self.g <= 1.0, "dctcp.g", self.g, "it must be above 0 and at most 1")?;
         require((0.0..=1.0).contains(&self.alpha), "dctcp.alpha", self.alpha, "it must be from 0 to 1")
     }
@@ -132,7 +132,7 @@ impl MarkAverage {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct Dctcp {
+pub(crate) struct Dctcp {
     window: Window,
     marks: MarkAverage,
 }

@@ -37,10 +37,10 @@
 //!   Algorithm, CCR 27(3), 1997.
 
 use super::{CongestionControl, Cx, Window};
-use crate::transport::profile::Profile;
+use crate::profile::Profile;
 
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct NewReno(Window);
+pub(crate) struct NewReno(Window);
 
 impl CongestionControl for NewReno {
     fn new(profile: &Profile) -> Self {

@@ -54,7 +54,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dctcp::MarkAverage;
 use super::{CongestionControl, Cx, Pacer, Window};
-use crate::transport::profile::{EcnFeedback, EcnPackets, Profile};
+use crate::profile::{EcnFeedback, EcnPackets, Profile};
 use aqmkit_base::param::{ParamError, require};
 
 /// The share of marks to start with, so that the first one halves (Linux).
@@ -81,14 +81,14 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
         require(self.g > 0.0 && self.g <= 1.0, "prague.g", self.g, "it must be above 0 and at most 1")?;
         require(!self.rtt_target.is_zero(), "prague.rtt_target", self.rtt_target, "it must be above zero")
     }
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct Prague {
+pub(crate) struct Prague {
     window: Window,
     /// The part of a byte that the window is larger.
     rest: f64,

@@ -37,13 +37,13 @@
 //! * relentless: M. Mathis, Relentless Congestion Control, draft-mathis-iccrg-relentless-tcp-00, 2009.
 
 use super::{CongestionControl, Cx, Window};
-use crate::transport::profile::Profile;
+use crate::profile::Profile;
 
 /// The duplicate acknowledgements that mean a loss: segments that have arrived.
 const DUPLICATES: u32 = 3;
 
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct Relentless {
+pub(crate) struct Relentless {
     window: Window,
     /// In fast recovery, the window without what it is inflated by.
     kept: u64,

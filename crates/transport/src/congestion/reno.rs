@@ -40,10 +40,10 @@
 //!   Algorithm, CCR 27(3), 1997.
 
 use super::{CongestionControl, Cx, Leaves, Window};
-use crate::transport::profile::Profile;
+use crate::profile::Profile;
 
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct Reno(Window);
+pub(crate) struct Reno(Window);
 
 impl Reno {
     fn halve(&mut self, cx: &Cx<'_>) {

@@ -25,4 +25,4 @@
 //! * rfc6675: E. Blanton et al., A Conservative Loss Recovery Algorithm Based on Selective Acknowledgment (SACK) for
 //!   TCP, 2012.
 
-pub(in crate::transport) use super::newreno::NewReno as Sack;
+pub(crate) use super::newreno::NewReno as Sack;

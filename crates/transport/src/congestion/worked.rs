@@ -7,7 +7,7 @@ use super::dctcp::Dctcp;
 use super::prague::Prague;
 use super::reno::Reno;
 use super::{CongestionControl, Cx, Rtt, Window};
-use crate::transport::profile::{ByteCounting, Profile};
+use crate::profile::{ByteCounting, Profile};
 
 const MSS: u64 = 1000;
 

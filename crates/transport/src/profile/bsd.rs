@@ -3,7 +3,7 @@
 use aqmkit_base::{Bytes, Duration};
 
 use super::{DelayedAck, IdleSince, Profile, Timer, seconds};
-use crate::transport::congestion::Kind;
+use crate::congestion::Kind;
 
 impl Profile {
     /// 4.4BSD as Parris 2001, Table A.8 describes it.

@@ -3,7 +3,7 @@
 use aqmkit_base::{Bytes, Duration};
 
 use super::{ByteCounting, DelayedAck, LossDetection, Profile, RateReduction};
-use crate::transport::congestion::{Kind, cubic, dctcp};
+use crate::congestion::{Kind, cubic, dctcp};
 
 impl Profile {
     /// Linux 3.18 (December 2014) with its defaults: CUBIC, ten segments to start with, SACK with forward

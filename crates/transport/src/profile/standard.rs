@@ -5,8 +5,8 @@ use aqmkit_base::{Bytes, Duration};
 use super::{
     ByteCounting, DelayedAck, EcnFeedback, EcnPackets, IdleSince, LossDetection, Profile, RateReduction, Timer, seconds,
 };
-use crate::transport::congestion::{Kind, cubic, dctcp, prague};
-use crate::transport::rate::{lda, scp, tfrc};
+use crate::congestion::{Kind, cubic, dctcp, prague};
+use crate::rate::{lda, scp, tfrc};
 
 impl Profile {
     /// The standards as they are today, with exact timers: RFC 5681, 6298, 6582 and 6928; 1 MB of

@@ -3,8 +3,8 @@
 use aqmkit_base::{Ecn, Instant};
 
 use super::{Content, Cx, Data, Kind, Packet, Receiver, Sender};
-use crate::transport::profile::Profile;
-use crate::transport::tcp::Event;
+use crate::profile::Profile;
+use crate::tcp::Event;
 
 /// Where an endpoint puts what it has to say. It appends; the owner empties.
 #[derive(Debug)]

@@ -51,7 +51,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Cx, Data, Receiving, Report, Sending};
-use crate::transport::profile::Profile;
+use crate::profile::Profile;
 use aqmkit_base::param::{ParamError, require};
 
 /// One packet in so many is the second of a pair.
@@ -87,7 +87,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
         let zero = BitRate::from_bps(0);
         require(!self.interval.is_zero(), "lda.interval", self.interval, "it must be above zero")?;
         require(self.initial_rate > zero, "lda.initial_rate", self.initial_rate, "it must be above zero")?;

@@ -222,7 +222,7 @@ transports! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::{Segment, congestion};
+    use crate::{Segment, congestion};
 
     #[test]
     fn every_transport_has_its_name_and_its_page() {

@@ -52,7 +52,7 @@ use aqmkit_base::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Cx, Data, Receiving, Report, Sending};
-use crate::transport::profile::Profile;
+use crate::profile::Profile;
 use aqmkit_base::param::{ParamError, require};
 
 /// A packet is lost when one that was sent so many later is acknowledged: TCP's three duplicates.
@@ -75,7 +75,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
         require(self.excess > 0.0 && self.excess.is_finite(), "scp.excess", self.excess, "it must be above 0")?;
         require(self.growth > 0.0 && self.growth < 1.0, "scp.growth", self.growth, "it must be above 0 and below 1")
     }
@@ -280,7 +280,7 @@ impl Receiving for Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::profile::Profile;
+    use crate::profile::Profile;
 
     /// Jacobson's estimator by hand: an eighth of the error, and a quarter of its size, each time.
     #[test]

@@ -105,7 +105,7 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(in crate::transport) fn check(&self) -> Result<(), ParamError> {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
         let timeout = self.timeout.unwrap_or(FIRST_WAIT);
         require(!timeout.is_zero(), "tfrc.timeout", timeout, "it must be above zero")?;
         require((2..=32).contains(&self.intervals), "tfrc.intervals", self.intervals, "it must be from 2 to 32")

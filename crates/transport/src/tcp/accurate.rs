@@ -10,8 +10,8 @@
 //! option that comes shows that it does. A full segment with data has no room for it.
 
 use super::Tcp;
-use crate::transport::profile::Profile;
-use crate::transport::segment::{EcnCounters, Options, Segment};
+use crate::profile::Profile;
+use crate::segment::{EcnCounters, Options, Segment};
 use aqmkit_base::Ecn;
 
 /// Counters have 24 bits on the wire.

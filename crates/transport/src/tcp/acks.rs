@@ -1,8 +1,8 @@
 //! Processing of acknowledgements and timeouts by the sender.
 
 use super::{Call, Event, Recovery, State, Tcp};
-use crate::transport::congestion::{Cx, Leaves};
-use crate::transport::segment::{Flags, Segment};
+use crate::congestion::{Cx, Leaves};
+use crate::segment::{Flags, Segment};
 
 /// Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2).
 pub(super) const DUP_THRESHOLD: u32 = 3;

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Duration, Instant};
 
-use crate::transport::profile::{DelayedAck, Profile, Timer};
+use crate::profile::{DelayedAck, Profile, Timer};
 
 /// A time to be called at, or none. One word: an alarm that is off rings later than anything happens.
 #[derive(Clone, Copy, Debug)]

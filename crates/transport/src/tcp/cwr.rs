@@ -7,7 +7,7 @@
 
 use super::Tcp;
 use super::prr::Prr;
-use crate::transport::profile::{Profile, RateReduction};
+use crate::profile::{Profile, RateReduction};
 
 impl Tcp {
     /// The control has just reduced its window because of a mark.

@@ -18,9 +18,9 @@ use aqmkit_base::Ecn;
 
 use super::acks::control;
 use super::{Call, Recovery, Tcp};
-use crate::transport::congestion::Cx;
-use crate::transport::profile::{EcnFeedback, EcnPackets, Profile};
-use crate::transport::segment::{Flags, Segment};
+use crate::congestion::Cx;
+use crate::profile::{EcnFeedback, EcnPackets, Profile};
+use crate::segment::{Flags, Segment};
 
 /// The flags of a SYN that requests ECN (RFC 3168 section 6.1.1).
 const CLASSIC_SETUP: Flags = Flags::ECE.and(Flags::CWR);

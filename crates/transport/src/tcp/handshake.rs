@@ -2,8 +2,8 @@
 
 use super::acks::control;
 use super::{Call, Event, Sent, State, Tcp, ecn};
-use crate::transport::congestion::Cx;
-use crate::transport::segment::{Flags, Segment};
+use crate::congestion::Cx;
+use crate::segment::{Flags, Segment};
 
 impl Tcp {
     pub(super) fn open_actively(&mut self, call: &mut Call<'_, '_>) {

@@ -11,8 +11,8 @@ use super::ranges::{Range, Ranges};
 use super::sent::Sent;
 use super::undo::Undo;
 use super::usage::Usage;
-use crate::transport::profile::{LossDetection, Profile};
-use crate::transport::segment::Segment;
+use crate::profile::{LossDetection, Profile};
+use crate::segment::Segment;
 
 /// What the one alarm of a sender is set for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Proportional rate reduction: RFC 6937, and RFC 9937 in its place.
 
-use crate::transport::profile::RateReduction;
+use crate::profile::RateReduction;
 
 /// The state of one recovery. All in bytes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -14,8 +14,8 @@ use super::outstanding::{Probe, WaitsFor};
 use super::ranges::Range;
 use super::sent::{Entry, Sent};
 use super::{Call, Recovery, Tcp};
-use crate::transport::congestion::Cx;
-use crate::transport::segment::Segment;
+use crate::congestion::Cx;
+use crate::segment::Segment;
 
 /// The longest that a receiver is expected to delay an acknowledgement (`TLP.max_ack_delay`).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);

@@ -6,8 +6,8 @@ use aqmkit_base::{Duration, Instant};
 
 use super::clock::{Alarm, Clock};
 use super::ranges::{Range, Ranges};
-use crate::transport::profile::{DelayedAck, Profile};
-use crate::transport::segment::{Flags, Options, Segment};
+use crate::profile::{DelayedAck, Profile};
+use crate::segment::{Flags, Options, Segment};
 
 /// Whether an acknowledgement is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

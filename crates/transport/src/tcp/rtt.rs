@@ -3,14 +3,14 @@
 use aqmkit_base::Duration;
 
 use super::clock::Clock;
-use crate::transport::profile::{Profile, Timer};
+use crate::profile::{Profile, Timer};
 
 /// The estimator of the round-trip time, and the timeout that follows from it.
 ///
 /// The profile's timer says in what the estimate is: nanoseconds (RFC 6298), or timer ticks in fixed point,
 /// the mean times 32 and the mean deviation times 16 (4.4BSD).
 #[derive(Clone, Copy, Debug)]
-pub(in crate::transport) struct Rtt {
+pub(crate) struct Rtt {
     srtt: i64,
     rttvar: i64,
     /// What the estimate says the timeout should be.
@@ -39,12 +39,12 @@ const LEAST_ABOVE_MEASUREMENT: u32 = 3;
 const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
 impl Rtt {
-    pub(in crate::transport) fn new(p: &Profile) -> Self {
+    pub(crate) fn new(p: &Profile) -> Self {
         Rtt { srtt: 0, rttvar: 0, base: p.initial_rto, least: 0, known: false, shift: 0 }
     }
 
     /// A round trip took so many ticks, or nanoseconds where the timer is exact. Returns how long that is.
-    pub(in crate::transport) fn sample(&mut self, p: &Profile, number: u64) -> Duration {
+    pub(crate) fn sample(&mut self, p: &Profile, number: u64) -> Duration {
         // No round trip is longer than a century; fixed point has room for that.
         let number = number.min(1 << 55) as i64;
         match p.timer {
@@ -124,7 +124,7 @@ impl Rtt {
     }
 
     /// The smoothed round-trip time.
-    pub(in crate::transport) fn smoothed(&self, p: &Profile) -> Option<Duration> {
+    pub(crate) fn smoothed(&self, p: &Profile) -> Option<Duration> {
         let srtt = match p.timer {
             Timer::Tick(tick) => tick * self.srtt.unsigned_abs() / 32,
             Timer::Exact => nanos(self.srtt),

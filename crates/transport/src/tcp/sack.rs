@@ -6,9 +6,9 @@ use super::prr::{Delivery, Prr};
 use super::ranges::Range;
 use super::send::Cut;
 use super::{Call, Recovery, Sent, Tcp};
-use crate::transport::congestion::Cx;
-use crate::transport::profile::{ByteCounting, Profile, RateReduction, Timer};
-use crate::transport::segment::Segment;
+use crate::congestion::Cx;
+use crate::profile::{ByteCounting, Profile, RateReduction, Timer};
+use crate::segment::Segment;
 
 /// What `NextSeg` of RFC 6675 answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use super::clock::{Alarm, Clock};
 use super::outstanding::WaitsFor;
 use super::ranges::Range;
 use super::{Call, Recovery, State, Tcp};
-use crate::transport::congestion::Cx;
-use crate::transport::profile::{IdleSince, Profile};
-use crate::transport::segment::{Flags, Options, Segment};
+use crate::congestion::Cx;
+use crate::profile::{IdleSince, Profile};
+use crate::segment::{Flags, Options, Segment};
 
 /// The next piece of the stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,84 +20,84 @@ enum Place {
 
 /// A segment that is not acknowledged, as it was sent last.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::transport) struct Entry {
+pub(crate) struct Entry {
     /// Its first sequence number.
-    pub(in crate::transport) seq: u64,
+    pub(crate) seq: u64,
     /// Its length in sequence numbers: a FIN counts.
-    pub(in crate::transport) len: u32,
+    pub(crate) len: u32,
     place: Place,
     /// Whether it was sent more than once.
-    pub(in crate::transport) resent: bool,
+    pub(crate) resent: bool,
     /// Whether there was nothing more to send when it was sent (`P.is_app_limited`).
-    pub(in crate::transport) app_limited: bool,
+    pub(crate) app_limited: bool,
     /// Which transmission of the connection that was. It tells what was sent after what (`RACK_sent_after` of RFC
     /// 8985), also of segments sent at one time.
-    pub(in crate::transport) number: u64,
+    pub(crate) number: u64,
     /// When it was sent last (`P.sent_time`).
-    pub(in crate::transport) sent: Instant,
+    pub(crate) sent: Instant,
     /// [`Rate::delivered`] when it was sent (`P.delivered`).
-    pub(in crate::transport) delivered: u64,
+    pub(crate) delivered: u64,
     /// [`Rate::delivered_at`] when it was sent (`P.delivered_time`).
-    pub(in crate::transport) delivered_at: Instant,
+    pub(crate) delivered_at: Instant,
     /// [`Rate::first_sent`] when it was sent (`P.first_sent_time`).
-    pub(in crate::transport) first_sent: Instant,
+    pub(crate) first_sent: Instant,
     /// [`Sent::in_flight`] when it was sent, itself included (`P.tx_in_flight`).
-    pub(in crate::transport) tx_in_flight: u32,
+    pub(crate) tx_in_flight: u32,
     /// The low bits of [`Rate::lost`] when it was sent (`P.lost`).
     lost: u32,
 }
 
 impl Entry {
     /// Above its last sequence number.
-    pub(in crate::transport) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
 
     /// Sequence numbers marked as lost since it was sent.
-    pub(in crate::transport) fn lost_since(&self, rate: &Rate) -> u64 {
+    pub(crate) fn lost_since(&self, rate: &Rate) -> u64 {
         u64::from((rate.lost as u32).wrapping_sub(self.lost))
     }
 }
 
 /// A segment that was just found to be lost.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::transport) struct Loss {
+pub(crate) struct Loss {
     /// As it was sent.
-    pub(in crate::transport) entry: Entry,
+    pub(crate) entry: Entry,
     /// What was lost since it was sent, itself included (`RS.lost` of draft-ietf-ccwg-bbr).
-    pub(in crate::transport) since: u64,
+    pub(crate) since: u64,
 }
 
 /// The connection's counters of delivery.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::transport) struct Rate {
+pub(crate) struct Rate {
     /// Sequence numbers acknowledged or SACKed so far (`C.delivered`).
-    pub(in crate::transport) delivered: u64,
+    pub(crate) delivered: u64,
     /// When that last grew, or when sending began after silence (`C.delivered_time`).
-    pub(in crate::transport) delivered_at: Instant,
+    pub(crate) delivered_at: Instant,
     /// When the segment was sent that was last delivered, or when sending began after silence
     /// (`C.first_sent_time`).
-    pub(in crate::transport) first_sent: Instant,
+    pub(crate) first_sent: Instant,
     /// What is sent until this much is delivered tells nothing of the path; 0 if it does (`C.app_limited`).
-    pub(in crate::transport) app_limited: u64,
+    pub(crate) app_limited: u64,
     /// Sequence numbers marked as lost so far (`C.lost`).
-    pub(in crate::transport) lost: u64,
+    pub(crate) lost: u64,
 }
 
 /// What one acknowledgement has brought.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::transport) struct News {
+pub(crate) struct News {
     /// Sequence numbers delivered.
-    pub(in crate::transport) delivered: u64,
+    pub(crate) delivered: u64,
     /// Sequence numbers marked as lost.
-    pub(in crate::transport) lost: u64,
+    pub(crate) lost: u64,
     /// Of the segments delivered the one that was sent last, as it was sent: where a rate sample begins.
-    pub(in crate::transport) newest: Option<Entry>,
+    pub(crate) newest: Option<Entry>,
 }
 
 /// The record.
 #[derive(Clone, Debug)]
-pub(in crate::transport) struct Sent {
+pub(crate) struct Sent {
     /// In the order of sequence, without gaps.
     entries: VecDeque<Entry>,
     /// How many entries have left at the front: entry `i` has the serial number `gone + i`.
@@ -138,7 +138,7 @@ impl Sent {
     }
 
     /// Sequence numbers in the network: sent, and neither delivered nor lost since.
-    pub(in crate::transport) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
@@ -147,17 +147,17 @@ impl Sent {
         self.sacked
     }
 
-    pub(in crate::transport) fn rate(&self) -> &Rate {
+    pub(crate) fn rate(&self) -> &Rate {
         &self.rate
     }
 
     /// What the acknowledgement that is being read has brought so far.
-    pub(in crate::transport) fn news(&self) -> &News {
+    pub(crate) fn news(&self) -> &News {
         &self.news
     }
 
     /// The segments that the last look for losses has found, in the order found.
-    pub(in crate::transport) fn losses(&self) -> &[Loss] {
+    pub(crate) fn losses(&self) -> &[Loss] {
         self.losses.as_deref().unwrap_or_default()
     }
 

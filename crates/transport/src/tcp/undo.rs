@@ -15,9 +15,9 @@ use super::acks::control;
 use super::prr::Prr;
 use super::ranges::Range;
 use super::{Call, Recovery, Tcp};
-use crate::transport::congestion::{Cx, Window};
-use crate::transport::profile::Profile;
-use crate::transport::segment::Segment;
+use crate::congestion::{Cx, Window};
+use crate::profile::Profile;
+use crate::segment::Segment;
 
 /// The most that F-RTO leaves of the window when the timeout was right, in segments (RFC 5682 section 2.1 step 3a).
 const AFTER_LOSS: u64 = 3;

@@ -2,7 +2,7 @@
 //! and does not grow (RFC 9438 section 5.8; Linux's `tcp_cwnd_validate`).
 
 use super::Tcp;
-use crate::transport::profile::Profile;
+use crate::profile::Profile;
 
 /// How much of the window was in flight in the last round trip.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Feedback that counts marks: DCTCP's exact echo (RFC 8257) and accurate ECN (RFC 9768).
 
 use aqmkit_base::{Bytes, Duration, Ecn};
-use aqmkit_flows::transport::{DelayedAck, EcnFeedback, EcnPackets, Flags, Kind, Profile};
+use aqmkit_transport::{DelayedAck, EcnFeedback, EcnPackets, Flags, Kind, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

@@ -1,7 +1,7 @@
 //! The control `bbr` over a constant delay. What the peer's window lets through in a round trip stands for the bottleneck.
 
 use aqmkit_base::{Bytes, Duration, Instant};
-use aqmkit_flows::transport::{DelayedAck, Kind, LossDetection, Profile};
+use aqmkit_transport::{DelayedAck, Kind, LossDetection, Profile};
 
 use crate::harness::{A, Fate, Pair, ms};
 

@@ -1,6 +1,6 @@
 //! How connections close.
 
-use aqmkit_flows::transport::{Event, Flags, Profile, Tcp};
+use aqmkit_transport::{Event, Flags, Profile, Tcp};
 
 use crate::harness::{A, B, Fate, Pair, lose_flag, ms};
 

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use aqmkit_base::{Bytes, Duration};
-use aqmkit_flows::transport::congestion::cubic::SlowStartEnd;
-use aqmkit_flows::transport::congestion::{cubic, dctcp, prague};
-use aqmkit_flows::transport::{DelayedAck, EcnFeedback, Kind, Overrides, Profile};
+use aqmkit_transport::congestion::cubic::SlowStartEnd;
+use aqmkit_transport::congestion::{cubic, dctcp, prague};
+use aqmkit_transport::{DelayedAck, EcnFeedback, Kind, Overrides, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

@@ -1,7 +1,7 @@
 //! The answer to a mark over a round trip: Linux's `TCP_CA_CWR`.
 
 use aqmkit_base::{Bytes, Duration};
-use aqmkit_flows::transport::{DelayedAck, EcnFeedback, Kind, LossDetection, Profile, RateReduction};
+use aqmkit_transport::{DelayedAck, EcnFeedback, Kind, LossDetection, Profile, RateReduction};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

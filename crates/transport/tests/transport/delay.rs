@@ -1,7 +1,7 @@
 //! When acknowledgements are sent.
 
 use aqmkit_base::{Bytes, Duration};
-use aqmkit_flows::transport::{DelayedAck, Profile};
+use aqmkit_transport::{DelayedAck, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

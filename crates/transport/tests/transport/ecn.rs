@@ -1,7 +1,7 @@
 //! Explicit congestion notification, RFC 3168.
 
 use aqmkit_base::{Bytes, Ecn};
-use aqmkit_flows::transport::{DelayedAck, Flags, Kind, Profile};
+use aqmkit_transport::{DelayedAck, Flags, Kind, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use aqmkit_base::{Duration, Ecn, Instant};
-use aqmkit_flows::transport::{Event, Flags, Output, Profile, Segment, Tcp};
+use aqmkit_transport::{Event, Flags, Output, Profile, Segment, Tcp};
 
 /// The end that opens.
 pub(crate) const A: usize = 0;

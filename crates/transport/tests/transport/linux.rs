@@ -1,8 +1,8 @@
 //! What Linux's hosts do otherwise than BSD's: when windows grow, when connections are idle, what waits, what is acknowledged.
 
 use aqmkit_base::{Bytes, Duration, Instant};
-use aqmkit_flows::transport::profile::IdleSince;
-use aqmkit_flows::transport::{Kind, Profile};
+use aqmkit_transport::profile::IdleSince;
+use aqmkit_transport::{Kind, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

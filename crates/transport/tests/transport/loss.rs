@@ -1,7 +1,7 @@
 //! Losses, and how they are mended.
 
 use aqmkit_base::Bytes;
-use aqmkit_flows::transport::{DelayedAck, Flags, Kind, Profile, Segment};
+use aqmkit_transport::{DelayedAck, Flags, Kind, Profile, Segment};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

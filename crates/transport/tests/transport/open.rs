@@ -1,7 +1,7 @@
 //! How connections open.
 
 use aqmkit_base::{Duration, Instant};
-use aqmkit_flows::transport::{Event, Flags, Overrides, Profile, Segment};
+use aqmkit_transport::{Event, Flags, Overrides, Profile, Segment};
 
 use crate::harness::{A, B, Fate, Pair, lose_flag, ms};
 
@@ -123,7 +123,7 @@ fn a_silent_client_s_lost_third_segment_is_made_up_for() {
 fn both_ends_may_open_at_once() {
     let mut pair = Pair::new(&Profile::bsd44(), 100);
     pair.connect();
-    pair.call(B, aqmkit_flows::transport::Tcp::connect);
+    pair.call(B, aqmkit_transport::Tcp::connect);
     pair.write(A, 5000);
     pair.write(B, 7000);
     pair.run();

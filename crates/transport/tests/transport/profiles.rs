@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
-use aqmkit_flows::transport::Profile;
-use aqmkit_flows::transport::profile::{NAMES, Overrides};
+use aqmkit_transport::Profile;
+use aqmkit_transport::profile::{NAMES, Overrides};
 use serde_json::Value;
 
 const PAGE: &str = include_str!("../../../../docs/profiles.md");

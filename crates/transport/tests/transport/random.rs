@@ -1,8 +1,8 @@
 //! Any pattern of loss, reordering and duplication.
 
 use aqmkit_base::{Duration, Rng};
-use aqmkit_flows::transport::profile::NAMES;
-use aqmkit_flows::transport::{DelayedAck, Event, Kind, LossDetection, Profile, RateReduction};
+use aqmkit_transport::profile::NAMES;
+use aqmkit_transport::{DelayedAck, Event, Kind, LossDetection, Profile, RateReduction};
 use proptest::prelude::*;
 
 use crate::harness::{A, B, Fate, Pair, ms};

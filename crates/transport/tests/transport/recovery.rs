@@ -1,7 +1,7 @@
 //! Recovery with SACK, RACK and probes, packet by packet.
 
 use aqmkit_base::{Bytes, Duration};
-use aqmkit_flows::transport::{DelayedAck, Event, Flags, Kind, LossDetection, Profile, RateReduction};
+use aqmkit_transport::{DelayedAck, Event, Flags, Kind, LossDetection, Profile, RateReduction};
 
 use crate::harness::{A, B, Fate, Pair, lose_flag, ms};
 

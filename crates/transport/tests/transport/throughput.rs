@@ -1,7 +1,7 @@
 //! Long transfers against the law of the inverse square root.
 
 use aqmkit_base::{Bytes, Duration, Rng};
-use aqmkit_flows::transport::{DelayedAck, Kind, LossDetection, Profile};
+use aqmkit_transport::{DelayedAck, Kind, LossDetection, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

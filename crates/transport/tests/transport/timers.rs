@@ -1,7 +1,7 @@
 //! Timeouts, their backoff, and what is measured.
 
 use aqmkit_base::{Duration, Instant};
-use aqmkit_flows::transport::{DelayedAck, Event, Flags, Output, Profile};
+use aqmkit_transport::{DelayedAck, Event, Flags, Output, Profile};
 
 use crate::harness::{A, B, Fate, Pair, lose_flag, ms};
 

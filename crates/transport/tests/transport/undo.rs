@@ -1,7 +1,7 @@
 //! Needless retransmissions and what is taken back, packet by packet: D-SACK, timestamps, F-RTO.
 
 use aqmkit_base::{Bytes, Duration};
-use aqmkit_flows::transport::{DelayedAck, Kind, LossDetection, Profile, Segment};
+use aqmkit_transport::{DelayedAck, Kind, LossDetection, Profile, Segment};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 

@@ -1,8 +1,8 @@
 //! Slow start, windows, Nagle.
 
 use aqmkit_base::{Bytes, Duration};
-use aqmkit_flows::transport::profile::ByteCounting;
-use aqmkit_flows::transport::{DelayedAck, Flags, Profile, congestion};
+use aqmkit_transport::profile::ByteCounting;
+use aqmkit_transport::{DelayedAck, Flags, Profile, congestion};
 
 use crate::harness::{A, B, Pair, ms};
 

@@ -4,8 +4,8 @@ use aqmkit_base::rng::derive_seed;
 use aqmkit_base::{Duration, Instant};
 
 use super::{Bbr3, LEAST_SEGMENTS, State};
-use crate::transport::congestion::Cx;
-use crate::transport::congestion::delivery::Sample;
+use crate::congestion::Cx;
+use crate::congestion::delivery::Sample;
 
 /// The least time from one probe to the next, and by how much it varies.
 const WAIT: Duration = Duration::from_secs(2);

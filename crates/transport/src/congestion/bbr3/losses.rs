@@ -4,9 +4,9 @@ use aqmkit_base::Duration;
 
 use super::model::{BETA, Bounds};
 use super::{Bbr3, State};
-use crate::transport::congestion::Cx;
-use crate::transport::congestion::delivery::Sample;
-use crate::transport::tcp::{Loss, Sent};
+use crate::congestion::Cx;
+use crate::congestion::delivery::Sample;
+use crate::tcp::{Loss, Sent};
 
 /// `BBR.LossThresh`.
 const LOSS_THRESHOLD: f64 = 0.02;

@@ -3,7 +3,7 @@
 
 use aqmkit_base::Instant;
 
-use crate::transport::congestion::delivery::{MaxFilter, Sample};
+use crate::congestion::delivery::{MaxFilter, Sample};
 
 /// `BBR.MaxBwFilterLen`: this cycle of probing and the last.
 pub(super) const MAX_BW_CYCLES: usize = 2;

@@ -3,8 +3,8 @@
 use aqmkit_base::{Duration, Instant};
 
 use super::{Bbr3, Dated, LEAST_SEGMENTS, State};
-use crate::transport::congestion::Cx;
-use crate::transport::congestion::delivery::Sample;
+use crate::congestion::Cx;
+use crate::congestion::delivery::Sample;
 
 /// `BBR.MinRTTFilterLen`, `BBR.ProbeRTTInterval`, `BBR.ProbeRTTDuration`.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);

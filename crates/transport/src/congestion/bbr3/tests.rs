@@ -4,8 +4,8 @@ use aqmkit_base::{Bytes, Duration, Instant};
 
 use super::losses::inflight_at_loss;
 use super::*;
-use crate::transport::profile::LossDetection;
-use crate::transport::tcp::Rtt;
+use crate::profile::LossDetection;
+use crate::tcp::Rtt;
 
 const RATE: f64 = 1e6;
 const PRODUCT: u64 = 100_000;

@@ -6,7 +6,7 @@
 use aqmkit_base::{Duration, Instant};
 
 use super::Step;
-use crate::transport::congestion::Cx;
+use crate::congestion::Cx;
 
 /// Segments from which on it is looked for (`hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
@@ -23,7 +23,7 @@ const HELD_MOST: Duration = Duration::from_millis(1);
 
 /// The state of slow start.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::transport::congestion) struct Linux {
+pub(in crate::congestion) struct Linux {
     /// Bytes until the round has ended.
     left: u64,
     round_start: Instant,

@@ -6,7 +6,7 @@
 use aqmkit_base::Duration;
 
 use super::Step;
-use crate::transport::congestion::Cx;
+use crate::congestion::Cx;
 
 /// RFC 9406 section 4.3.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
@@ -20,7 +20,7 @@ const L: u64 = 8;
 
 /// The state of slow start.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::transport::congestion) struct PlusPlus {
+pub(in crate::congestion) struct PlusPlus {
     /// Bytes until the round has ended.
     left: u64,
     last_round: Option<Duration>,

@@ -5,8 +5,8 @@ use aqmkit_base::{Duration, Instant};
 use super::equation::loss_rate;
 use super::intervals::Intervals;
 use super::losses::Losses;
-use crate::transport::profile::Profile;
-use crate::transport::rate::{Cx, Data, Receiving, Report};
+use crate::profile::Profile;
+use crate::rate::{Cx, Data, Receiving, Report};
 
 /// Bytes that came, and since when they are counted.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! LDA against what Parris 2001, section II.2.3.2 says of it.
 
 use aqmkit_base::BitRate;
-use aqmkit_flows::transport::Kind;
+use aqmkit_transport::Kind;
 
 use super::*;
 

@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use aqmkit_base::{Bytes, Duration, Ecn, Instant};
-use aqmkit_flows::transport::rate::{Content, Endpoint, Output, Packet, Report};
-use aqmkit_flows::transport::{Event, Kind, Profile};
+use aqmkit_transport::rate::{Content, Endpoint, Output, Packet, Report};
+use aqmkit_transport::{Event, Kind, Profile};
 
 use crate::harness::{Fate, ms};
 

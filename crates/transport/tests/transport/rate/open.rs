@@ -1,7 +1,7 @@
 //! Opening, asking, closing.
 
-use aqmkit_flows::transport::rate::{Content, Endpoint};
-use aqmkit_flows::transport::{Event, Kind};
+use aqmkit_transport::rate::{Content, Endpoint};
+use aqmkit_transport::{Event, Kind};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! SCP against what Parris 2001, section II.2.3.1 says of it.
 
-use aqmkit_flows::transport::Kind;
+use aqmkit_transport::Kind;
 
 use super::*;
 

@@ -1,8 +1,8 @@
 //! TFRC against RFC 5348.
 
 use aqmkit_base::Rng;
-use aqmkit_flows::transport::Kind;
-use aqmkit_flows::transport::rate::tfrc::{throughput, throughput_with_timeout};
+use aqmkit_transport::Kind;
+use aqmkit_transport::rate::tfrc::{throughput, throughput_with_timeout};
 
 use super::*;
 
