@@ -26,6 +26,9 @@ pub struct Results {
     pub scale: String,
     /// The axes of the sweep with their labels, in order.
     pub axes: Vec<Axis>,
+    /// What the queue of each label of `aqm` may hold, as `tc` would write it: `1000p`, `64kb`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queues: BTreeMap<String, String>,
     /// One entry for each run and window.
     pub runs: Vec<Entry>,
     /// One entry for each published value that the experiment claims.

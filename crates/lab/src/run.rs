@@ -286,6 +286,7 @@ pub fn run_all<W: Work>(
         hash: exp.hash(),
         scale: exp.scale.name().to_owned(),
         axes: exp.axes.iter().chain(axes).cloned().collect(),
+        queues: BTreeMap::new(),
         runs: entries.collect(),
         // What is published is claimed for the experiment as it stands, not for runs that are swept further.
         expectations: if axes.is_empty() { verdict::judge(&exp.expects, published, &evidence) } else { Vec::new() },

@@ -149,7 +149,7 @@ pub struct Compare {
     /// Time before the measurement
     #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub warmup: Duration,
-    /// Capacity of every queue: 100 (packets) or 90kb
+    /// Capacity of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
     #[arg(long, value_parser = parse_amount)]
     pub limit: Option<Amount>,
     /// How TCP endpoints behave

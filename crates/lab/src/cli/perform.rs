@@ -1,5 +1,6 @@
 //! An experiment from its plan to its files: what every command that runs something shares.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aqmkit_aqm::registry::Link;
@@ -65,7 +66,9 @@ pub fn perform_plan<W: Work>(
     let (mut results, outcome) = run::run_all(exp, &plan, axes, &published, how)?;
     bar.finish();
     null_test.mark(&exp.id, &mut results.expectations);
-    write(&store, &results, &outcome, &parameters(exp))?;
+    let parameters = parameters(exp);
+    results.queues = queues(&parameters);
+    write(&store, &results, &outcome, &parameters)?;
     if outcome.cancelled {
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
@@ -111,6 +114,17 @@ pub fn parameters(exp: &Experiment) -> Parameters {
         }
     }
     found
+}
+
+/// What the queue of each label may hold, where its discipline has one limit for all that it queues.
+fn queues(parameters: &Parameters) -> BTreeMap<String, String> {
+    let limit = |list: &[(String, String)]| list.iter().find(|(name, _)| name == "limit").map(|(_, v)| v.clone());
+    parameters.iter().filter_map(|(label, list)| Some((label.clone(), capacity(&limit(list)?)))).collect()
+}
+
+/// A limit with its unit: `1000` is `1000p`.
+fn capacity(limit: &str) -> String {
+    if limit.parse::<f64>().is_ok() { format!("{limit}p") } else { limit.to_owned() }
 }
 
 fn of_measured(scenario: &Scenario) -> Option<Vec<(String, String)>> {

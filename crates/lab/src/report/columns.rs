@@ -12,6 +12,10 @@ use super::grid::Grid;
 /// A word of the tables and what it means.
 pub type Term = (&'static str, &'static str);
 
+/// What the capacity of a queue is called.
+pub const LIMIT: Term =
+    ("limit", "what the queue may hold, in packets (p) or bytes (b); a dash: every class has a limit of its own");
+
 /// What a column shows, whatever it is of.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {

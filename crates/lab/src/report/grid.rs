@@ -16,6 +16,8 @@ pub struct Grid {
     pub windows: Vec<String>,
     /// How many runs the rows are means over, at most.
     pub repeats: usize,
+    /// What the queue of each row may hold, by its label, where the rows are disciplines.
+    pub queues: BTreeMap<String, String>,
 }
 
 /// One combination of the axes that are not compared.
@@ -86,7 +88,8 @@ impl Grid {
         }
         let repeats = cells.values().flat_map(BTreeMap::values).map(Vec::len).max().unwrap_or(0);
         let groups = cells.iter().map(|(key, cells)| group(&others, &focus, &windows, key, cells)).collect();
-        Grid { focus, groups, windows, repeats }
+        let queues = if focus.name == "aqm" { results.queues.clone() } else { BTreeMap::new() };
+        Grid { focus, groups, windows, repeats, queues }
     }
 
     /// What a row is: a discipline, or a value of the compared axis.

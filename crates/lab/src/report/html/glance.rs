@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::figure::Swatch;
-use crate::report::columns::{Better, Column, Term};
+use crate::report::columns::{Better, Column, LIMIT, Term};
 use crate::report::format::fixed;
 use crate::report::grid::{Grid, Group, Row, Table};
 use crate::report::metrics::Stat;
@@ -19,6 +19,8 @@ pub(super) struct GlanceGroup {
 #[derive(Debug, Serialize)]
 struct GlanceTable {
     window: String,
+    /// Whether the rows say what their queues may hold.
+    queues: bool,
     heads: Vec<Head>,
     rows: Vec<GlanceRow>,
 }
@@ -34,6 +36,8 @@ struct Head {
 struct GlanceRow {
     swatch: Option<Swatch>,
     label: String,
+    /// What its queue may hold; empty where it has no single limit.
+    queue: String,
     cells: Vec<Cell>,
 }
 
@@ -51,14 +55,14 @@ struct Cell {
 pub(super) fn groups(grid: &Grid, columns: &[Column], swatches: &[Swatch]) -> Vec<GlanceGroup> {
     let group = |group: &Group| GlanceGroup {
         name: group.title(),
-        tables: group.tables.iter().map(|found| table(found, columns, swatches)).collect(),
+        tables: group.tables.iter().map(|found| table(grid, found, columns, swatches)).collect(),
     };
     grid.groups.iter().map(group).collect()
 }
 
 /// What the words of the tables mean.
-pub(super) fn terms(columns: &[Column]) -> Vec<Term> {
-    let mut terms: Vec<Term> = Vec::new();
+pub(super) fn terms(grid: &Grid, columns: &[Column]) -> Vec<Term> {
+    let mut terms: Vec<Term> = if grid.queues.is_empty() { Vec::new() } else { vec![LIMIT] };
     for column in columns {
         if !terms.contains(&column.kind.term) {
             terms.push(column.kind.term);
@@ -67,18 +71,20 @@ pub(super) fn terms(columns: &[Column]) -> Vec<Term> {
     terms
 }
 
-fn table(table: &Table, columns: &[Column], swatches: &[Swatch]) -> GlanceTable {
+fn table(grid: &Grid, table: &Table, columns: &[Column], swatches: &[Swatch]) -> GlanceTable {
     let shown: Vec<&Column> = columns.iter().filter(|column| some(table, column)).collect();
     let scales: Vec<Scale> = shown.iter().map(|column| Scale::of(table, column)).collect();
     let row = |row: &Row| GlanceRow {
         swatch: swatches.get(row.place).cloned(),
         label: row.label.clone(),
+        queue: grid.queues.get(&row.label).cloned().unwrap_or_default(),
         cells: shown.iter().zip(&scales).map(|(column, scale)| cell(row, column, scale)).collect(),
     };
     let head =
         |column: &&Column| Head { name: column.name.clone(), unit: column.kind.unit, meaning: column.kind.term.1 };
     GlanceTable {
         window: table.window.clone(),
+        queues: !grid.queues.is_empty(),
         heads: shown.iter().map(head).collect(),
         rows: table.rows.iter().map(row).collect(),
     }

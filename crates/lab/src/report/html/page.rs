@@ -119,7 +119,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         repeats: grid.repeats,
         focus: grid.row_name().to_owned(),
         groups: groups(&grid, &columns, &swatches),
-        terms: terms(&columns),
+        terms: terms(&grid, &columns),
         claims: claims(results),
         agreements: results.agreements.iter().map(SideBySide::of).collect(),
         sides: results.overview.as_ref().map(|o| (o.rows.clone(), o.columns.clone(), markdown::to_html(&o.note))),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::CellAlignment;
 
 use super::screen::{Screen, drawn, head, number};
-use crate::report::columns::{Column, Term, columns};
+use crate::report::columns::{Column, LIMIT, Term, columns};
 use crate::report::format::mean;
 use crate::report::grid::{Grid, Group, Table};
 use crate::results::Results;
@@ -51,13 +51,20 @@ fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String
     let height = shown.iter().map(|column| heading(column).lines().count()).max().unwrap_or(1);
     let heads = shown.iter().map(|column| head(lowered(&heading(column), height), CellAlignment::Right));
     let first = head(lowered(grid.row_name(), height), CellAlignment::Left);
-    lines.set_header(std::iter::once(first).chain(heads));
+    let queue = (!grid.queues.is_empty()).then(|| head(lowered(LIMIT.0, height), CellAlignment::Right));
+    lines.set_header(std::iter::once(first).chain(queue).chain(heads));
     for row in &table.rows {
         let cells =
             shown.iter().map(|column| number(mean(row.metrics.get(&column.path), column.kind.factor, column.decimals)));
-        lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(cells));
+        let queue = (!grid.queues.is_empty()).then(|| number(held(grid, &row.label)));
+        lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(queue).chain(cells));
     }
     drawn(lines)
+}
+
+/// What the queue of a row may hold; a dash for a discipline without one limit for all that it queues.
+fn held<'a>(grid: &'a Grid, label: &str) -> &'a str {
+    grid.queues.get(label).map_or("–", String::as_str)
 }
 
 /// Text with empty lines above, so that it stands at the foot of a heading of this height.
@@ -72,7 +79,7 @@ fn heading(column: &Column) -> String {
 /// The columns of the lowest ranks that fit beside the labels, in the order of the table.
 fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> {
     let labels = grid.rows().map(|row| row.label.chars().count()).max().unwrap_or(0);
-    let mut left = width.saturating_sub(labels.max(grid.row_name().chars().count()) + PADDING);
+    let mut left = width.saturating_sub(labels.max(grid.row_name().chars().count()) + PADDING + queue_width(grid));
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|&place| all[place].kind.rank);
     let mut chosen: Vec<usize> = Vec::new();
@@ -87,6 +94,12 @@ fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> 
     chosen.into_iter().map(|place| &all[place]).collect()
 }
 
+/// How wide the column of the queues' capacities is.
+fn queue_width(grid: &Grid) -> usize {
+    let widest = grid.rows().map(|row| held(grid, &row.label).chars().count()).max().unwrap_or(0);
+    if grid.queues.is_empty() { 0 } else { widest.max(LIMIT.0.len()) + PADDING }
+}
+
 fn needed(grid: &Grid, column: &Column) -> usize {
     let numbers = grid.rows().map(|row| mean(row.metrics.get(&column.path), column.kind.factor, column.decimals));
     let widest = numbers.map(|text| text.chars().count()).max().unwrap_or(0);
@@ -95,6 +108,9 @@ fn needed(grid: &Grid, column: &Column) -> usize {
 
 fn legend(grid: &Grid, all: &[Column], shown: &[&Column], width: usize) -> String {
     let mut terms: Vec<Term> = Vec::new();
+    if !grid.queues.is_empty() {
+        terms.push(LIMIT);
+    }
     for column in shown {
         if !terms.contains(&column.kind.term) {
             terms.push(column.kind.term);
