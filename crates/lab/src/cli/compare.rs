@@ -3,7 +3,12 @@
 use std::collections::BTreeSet;
 
 use aqmkit_aqm::registry;
+use aqmkit_base::near::closest;
+use aqmkit_experiment::{Experiment, Overrides, Problem};
+use aqmkit_files::put;
 use aqmkit_flows::transport::{Profile, profile, registry as transports};
+use aqmkit_results::{Entry, Results};
+use aqmkit_runs::run;
 use toml::{Table, Value};
 
 use super::args;
@@ -12,11 +17,6 @@ use super::fail::{Failure, wrong};
 use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
 use super::say;
-use crate::experiment::{Experiment, Overrides, Problem};
-use crate::export::put;
-use crate::results::{Entry, Results};
-use crate::run;
-use aqmkit_base::near::closest;
 
 /// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
 const USER_BPS: f64 = 2940.0;
