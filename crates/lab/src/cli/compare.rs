@@ -5,6 +5,10 @@ use std::collections::BTreeSet;
 use aqmkit_aqm::registry;
 use aqmkit_base::Amount;
 use aqmkit_base::near::closest;
+use aqmkit_experiment::{Experiment, Overrides, Problem};
+use aqmkit_files::put;
+use aqmkit_results::{Entry, Results};
+use aqmkit_runs::run;
 use aqmkit_transport::{Profile, profile, registry as transports};
 use toml::{Table, Value};
 
@@ -14,11 +18,6 @@ use super::fail::{Failure, wrong};
 use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
 use super::say;
-use crate::experiment::{Experiment, Overrides, Problem};
-use crate::export::put;
-use crate::results::{Entry, Results};
-use crate::run;
-
 /// What every queue of a comparison may hold unless the command line says otherwise: the limit that Linux gives `pfifo` and, through
 /// the transmit queue length of a device, most of its other queues. With the defaults of the disciplines, which are those of their
 /// papers (60 to 10,240 packets), a comparison would be one of buffers.
