@@ -67,6 +67,11 @@ fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Group {
+    /// Whether it opens connections; other traffic sends datagrams of its own.
+    pub(super) fn uses_transport(&self) -> bool {
+        self.population.mean_payload().is_none() && self.population.instances() > 0
+    }
+
     /// The kinds of exchanges that its applications make; nothing where it has none of them.
     pub(super) fn exchange_kinds(&self) -> Option<&'static [&'static str]> {
         let some = self.population.instances() > 0;

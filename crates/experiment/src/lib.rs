@@ -18,6 +18,7 @@
 
 mod catalogue;
 mod delays;
+mod doubts;
 mod effort;
 pub mod engine;
 mod exchanges;
@@ -73,6 +74,7 @@ pub use resolve::Window;
 pub use response::Response;
 pub use sought::{Sought, Trial};
 
+use doubts::doubts;
 use expect::read_expects;
 use expect_table::read_tables;
 use figure::read_figures;
@@ -160,6 +162,8 @@ pub struct Experiment {
     pub seed: u64,
     /// Shortened or as published.
     pub scale: Scale,
+    /// What is allowed, but is probably not what its author meant.
+    pub doubts: Vec<Problem>,
     runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
 }
 
@@ -406,6 +410,7 @@ impl Variant {
             repeat,
             seed: overrides.seed.unwrap_or(self.root.seed),
             scale: overrides.scale,
+            doubts: doubts(self.combinations.iter().map(|c| &c.tree), self.runs.iter().map(|(_, run)| &**run)),
             runs: self.runs,
         })
     }

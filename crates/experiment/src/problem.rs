@@ -89,6 +89,12 @@ impl Problem {
         self
     }
 
+    /// What is wrong, and what would be right, without the place.
+    #[must_use]
+    pub fn in_one_line(&self) -> String {
+        std::iter::once(&self.0.what).chain(&self.0.right).cloned().collect::<Vec<_>>().join("; ")
+    }
+
     /// The problem by itself, for who has not seen the text; `before` stands before what is wrong.
     #[must_use]
     pub fn without_place(mut self, before: &str) -> Self {

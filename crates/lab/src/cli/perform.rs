@@ -58,6 +58,7 @@ pub fn perform_plan<W: Work>(
     let published = library::checked(exp)?;
     let null_test = library::null_test(Some(&exp.file))?;
     let store = Store::open(dir)?;
+    warn(exp);
     note_replaced(exp, &store, talk);
     let (exp, _) = &settle(exp, &store, jobs, talk, dir)?;
     listen()?;
@@ -74,6 +75,14 @@ pub fn perform_plan<W: Work>(
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
     Ok(Performed { results, failed: outcome.failed })
+}
+
+/// Tells what is probably not what the author of an experiment meant. The experiments of the program mean what they say.
+fn warn(exp: &Experiment) {
+    for doubt in exp.doubts.iter().filter(|_| !exp.file.starts_with("experiments/")) {
+        let place = doubt.location().map_or_else(String::new, |at| format!("{}:{}: ", at.file, at.line));
+        say::tell(&format!("warning: {place}{}", doubt.in_one_line()));
+    }
 }
 
 /// Says that a directory held the results of something else, whose tables and report are about to be replaced.
