@@ -10,10 +10,10 @@
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant};
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
-use aqmkit_flows::transport::Profile;
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Output, Scenario, run};
+use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
+use aqmkit_transport::Profile;
 
 /// Connections, and the seconds over which they begin.
 const FLOWS: u64 = 50;

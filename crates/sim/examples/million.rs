@@ -12,10 +12,10 @@
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event};
-use aqmkit_flows::transport::Profile;
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Progress, Scenario, run};
+use aqmkit_traffic::{Action, Application, Conn, Cx, Event};
+use aqmkit_transport::Profile;
 
 /// Data packets to send at least; and how long to run at least: every user has begun within the first ten seconds.
 const PACKETS: f64 = 4e6;

@@ -3,8 +3,8 @@
 //! Without an [`Observer`] the cost is one branch per link and sender.
 
 use aqmkit_base::{Ecn, Instant};
-use aqmkit_flows::traffic::model::UDP_HEADERS;
-use aqmkit_flows::transport::Segment;
+use aqmkit_traffic::model::UDP_HEADERS;
+use aqmkit_transport::Segment;
 
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Scenario;

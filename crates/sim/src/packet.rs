@@ -2,8 +2,8 @@
 
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
-use aqmkit_flows::transport::{Segment, rate};
 use aqmkit_measure::Seen;
+use aqmkit_transport::{Segment, rate};
 
 /// What a packet carries.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant};
-use aqmkit_flows::traffic::Application;
-use aqmkit_flows::transport::Profile;
 use aqmkit_measure::{GroupInfo, LinkInfo, Plan};
+use aqmkit_traffic::Application;
+use aqmkit_transport::Profile;
 use serde::Serialize;
 
 use aqmkit_base::trace::Trace;

@@ -6,9 +6,9 @@ mod common;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, Duration};
-use aqmkit_flows::transport::Profile;
-use aqmkit_flows::transport::profile::DelayedAck;
 use aqmkit_sim::scenario::{Delays, Loss};
+use aqmkit_transport::Profile;
+use aqmkit_transport::profile::DelayedAck;
 use common::{Bulk, Poisson, dumbbell, finish, group, spec};
 
 /// Mean wait in an M/D/1 queue (Pollaczek and Khinchine): rho / (2 (1 - rho)) service times.
@@ -17,7 +17,7 @@ fn poisson_packets_wait_as_in_md1() {
     let service = Duration::from_micros(800);
     for rho in [0.3, 0.5, 0.7, 0.8] {
         let mean = Duration::from_secs_f64(service.as_secs_f64() / rho);
-        let apps: Vec<Box<dyn aqmkit_flows::traffic::Application>> = vec![Box::new(Poisson { mean, len: 972 })];
+        let apps: Vec<Box<dyn aqmkit_traffic::Application>> = vec![Box::new(Poisson { mean, len: 972 })];
         let traffic = group("poisson", apps, Profile::rfc(), Delays::None);
         let queue = spec("fifo", r#"{"limit": 1000000}"#);
         let out = finish(dumbbell(BitRate::from_mbps(10), queue, vec![traffic], 10, 4000));

@@ -5,11 +5,11 @@
 mod common;
 
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, Instant, Rng};
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event, Exchange};
-use aqmkit_flows::transport::Profile;
 use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec};
 use aqmkit_sim::{Control, Scenario, run_observed};
+use aqmkit_traffic::{Action, Application, Conn, Cx, Event, Exchange};
+use aqmkit_transport::Profile;
 use common::script::{random_sends, scripted, scripts};
 use common::{dumbbell, finish, group, spec};
 

@@ -5,9 +5,9 @@
 mod common;
 
 use aqmkit_base::{BitRate, Duration};
-use aqmkit_flows::transport::Kind;
 use aqmkit_sim::output::Output;
 use aqmkit_sim::scenario::{Delays, Loss};
+use aqmkit_transport::Kind;
 use common::{Bulk, dumbbell, finish, group, linux_with, spec};
 
 const fn ms(n: u64) -> Duration {

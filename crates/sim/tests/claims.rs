@@ -8,11 +8,11 @@ mod common;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn};
-use aqmkit_flows::traffic::{Action, Application, Cx, Event};
-use aqmkit_flows::transport::{Kind, Profile};
 use aqmkit_sim::Output;
 use aqmkit_sim::output::ClassStats;
 use aqmkit_sim::scenario::{Delays, Group};
+use aqmkit_traffic::{Action, Application, Cx, Event};
+use aqmkit_transport::{Kind, Profile};
 use common::{Bulk, Poisson, dumbbell, finish, group, linux_with, spec};
 
 /// Measured after `WARMUP` seconds for `MEASURED` seconds, on a link of `LINK` bit/s.

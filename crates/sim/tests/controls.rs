@@ -6,12 +6,12 @@ mod common;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration};
-use aqmkit_flows::transport::congestion::dctcp::OnLoss;
-use aqmkit_flows::transport::congestion::prague;
-use aqmkit_flows::transport::profile::NAMES;
-use aqmkit_flows::transport::{Kind, Overrides, Profile};
 use aqmkit_sim::output::Output;
 use aqmkit_sim::scenario::{Delays, Loss};
+use aqmkit_transport::congestion::dctcp::OnLoss;
+use aqmkit_transport::congestion::prague;
+use aqmkit_transport::profile::NAMES;
+use aqmkit_transport::{Kind, Overrides, Profile};
 use common::{Bulk, dumbbell, finish, group, linux_with as profile, spec};
 
 const fn ms(n: u64) -> Duration {

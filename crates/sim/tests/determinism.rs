@@ -3,10 +3,10 @@
 mod common;
 
 use aqmkit_base::{BitRate, ClassId, Duration, Instant};
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event};
-use aqmkit_flows::transport::{Kind, Profile};
 use aqmkit_sim::scenario::Delays;
 use aqmkit_sim::{Control, Error, Output, Scenario, run};
+use aqmkit_traffic::{Action, Application, Conn, Cx, Event};
+use aqmkit_transport::{Kind, Profile};
 use common::{Bulk, Poisson, dumbbell, finish, group, linux_with, spec};
 
 fn mixed(seed: u64) -> Scenario {

@@ -5,9 +5,9 @@
 mod common;
 
 use aqmkit_base::{BitRate, Duration};
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
 use aqmkit_sim::Output;
 use aqmkit_sim::scenario::{Delays, Route};
+use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
 use common::{dumbbell, finish, group, linux_with, spec};
 
 /// A download from this server for ever, or nothing at all.
@@ -29,7 +29,7 @@ fn one_and_nine(aqm: &str, parameters: &str, server: u32, client: usize) -> Outp
     let apps: [Vec<Box<dyn Application>>; 2] =
         [vec![Box::new(Download(Some(0)))], (0..18).map(|i| Box::new(nine(i)) as Box<dyn Application>).collect()];
     let groups = ["one", "nine"].into_iter().zip(apps).map(|(name, apps)| {
-        let profile = linux_with(aqmkit_flows::transport::Kind::NewReno);
+        let profile = linux_with(aqmkit_transport::Kind::NewReno);
         let mut group = group(name, apps, profile, Delays::Each(vec![Duration::from_millis(20)]));
         group.routes = vec![Route { forward: vec![0], ..Route::default() }; 2];
         group.clients = 2;

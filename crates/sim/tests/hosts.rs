@@ -7,11 +7,11 @@ mod common;
 use std::collections::BTreeMap;
 
 use aqmkit_base::{BitRate, Duration, Instant};
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event, Exchange};
-use aqmkit_flows::transport::{Flags, Profile};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Group, Loss};
 use aqmkit_sim::{Control, Scenario, run_observed};
+use aqmkit_traffic::{Action, Application, Conn, Cx, Event, Exchange};
+use aqmkit_transport::{Flags, Profile};
 use common::{Bulk, dumbbell, finish, group, spec};
 
 fn at(ms: u64) -> Instant {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use aqmkit_base::trace::Trace;
 use aqmkit_base::{BitRate, Duration, Ecn, Instant, Rng};
-use aqmkit_flows::transport::{Flags, Profile};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Loss, Reorder, Route};
 use aqmkit_sim::{Control, Error, Scenario, run, run_observed};
+use aqmkit_transport::{Flags, Profile};
 use common::script::{random_sends, scripted};
 use common::{Bulk, dumbbell, finish, group, spec};
 

@@ -3,8 +3,8 @@
 mod common;
 
 use aqmkit_base::{BitRate, Bytes, Duration};
-use aqmkit_flows::transport::Profile;
 use aqmkit_sim::scenario::Delays;
+use aqmkit_transport::Profile;
 use common::{Bulk, dumbbell, finish, group, spec};
 
 /// 100 Mbit/s, 50 NewReno flows, round trips spread evenly over 20 to 300 ms, RED 30/90 without ns-2's `wait`;

@@ -3,9 +3,9 @@
 mod common;
 
 use aqmkit_base::{BitRate, Bytes, Duration};
-use aqmkit_flows::transport::{Kind, Profile};
 use aqmkit_sim::Output;
 use aqmkit_sim::scenario::{Delays, Group};
+use aqmkit_transport::{Kind, Profile};
 use common::{Bulk, dumbbell, finish, group, spec};
 
 fn flows(name: &str, congestion: Kind, n: usize) -> Group {

@@ -5,11 +5,11 @@
 mod common;
 
 use aqmkit_base::{BitRate, Duration, Rng};
-use aqmkit_flows::traffic::registry::Spec;
-use aqmkit_flows::transport::Profile;
 use aqmkit_sim::output::Responses;
 use aqmkit_sim::scenario::Delays;
 use aqmkit_sim::{Output, Scenario};
+use aqmkit_traffic::registry::Spec;
+use aqmkit_transport::Profile;
 
 use common::{dumbbell, finish, group, spec};
 

@@ -23,7 +23,7 @@ use crate::trial::{Fate, try_all};
 use crate::workspace::Workspace;
 
 /// The crates that are changed when nothing says which.
-pub const CHANGED: [&str; 4] = ["aqm", "flows", "measure", "sim"];
+pub const CHANGED: [&str; 5] = ["aqm", "transport", "traffic", "measure", "sim"];
 
 /// How many changes are drawn when nothing says which.
 const SAMPLE: usize = 300;
@@ -32,7 +32,7 @@ const SAMPLE: usize = 300;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mutants", version)]
 pub struct Arguments {
-    /// The crates to change, by their directories [default: aqm, flows, measure and sim].
+    /// The crates to change, by their directories [default: aqm, transport, traffic, measure and sim].
     #[arg(long = "crate", value_name = "NAME", value_delimiter = ',')]
     pub crates: Vec<String>,
 
@@ -57,7 +57,7 @@ pub struct Arguments {
     pub since: Option<String>,
 
     /// The crates whose tests are run, in this order after those of the changed crate.
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "base,aqm,flows,sim")]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "base,aqm,transport,traffic,sim")]
     pub tests: Vec<String>,
 
     /// How many tests run at a time [default: one for each core].

@@ -1,11 +1,11 @@
 //! `list`: prints the catalogue.
 
+use aqmkit_experiment::catalogue;
 use serde::Serialize;
 
 use super::args::{self, Catalogue};
 use super::fail::Failure;
 use super::say;
-use crate::experiment::catalogue;
 
 /// One line of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -27,10 +27,10 @@ pub fn items(part: Catalogue) -> Vec<Item> {
             aqmkit_aqm::registry::ALL.iter().map(|e| item("discipline", e.name, e.summary())).collect()
         }
         Catalogue::Traffic => {
-            aqmkit_flows::traffic::registry::ALL.iter().map(|e| item("traffic", e.name, e.summary())).collect()
+            aqmkit_traffic::registry::ALL.iter().map(|e| item("traffic", e.name, e.summary())).collect()
         }
         Catalogue::Transports => {
-            aqmkit_flows::transport::registry::summaries().map(|(n, about)| item("transport", n, &about)).collect()
+            aqmkit_transport::registry::summaries().map(|(n, about)| item("transport", n, &about)).collect()
         }
         Catalogue::Experiments => catalogue().iter().map(|e| item("experiment", &e.id, &e.title)).collect(),
     }

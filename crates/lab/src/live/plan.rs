@@ -2,7 +2,6 @@
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
-use aqmkit_flows::transport::Profile;
 use aqmkit_live::congestion;
 use aqmkit_live::link::LinkSetup;
 use aqmkit_measure::{LinkInfo, Plan, WindowSpec};
@@ -10,6 +9,7 @@ use aqmkit_packets::shaper::Setup;
 use aqmkit_packets::wire::{Classes, Named};
 use aqmkit_sim::Scenario;
 use aqmkit_sim::scenario::{Delays, Group};
+use aqmkit_transport::Profile;
 
 /// From the link's start to the scenario's: time for everything to be in place.
 pub const START: Duration = Duration::from_millis(300);

@@ -1,8 +1,8 @@
 //! Applications: delivery of events and execution of their actions.
 
 use aqmkit_base::{Ecn, FlowKey, Instant, Rng};
-use aqmkit_flows::traffic::{self, Action, Application, Cx, Exchange};
 use aqmkit_measure::{Ended, GroupInfo};
+use aqmkit_traffic::{self as traffic, Action, Application, Cx, Exchange};
 
 use super::{Happening, World};
 use crate::fetch::fetch;

@@ -1,9 +1,9 @@
 //! Connections: two endpoints, the requests between them, and their timers.
 
 use aqmkit_base::{Duration, Ecn, FlowKey, Instant};
-use aqmkit_flows::traffic;
-use aqmkit_flows::transport::rate::{Content, Packet};
-use aqmkit_flows::transport::{Event, Profile, Segment};
+use aqmkit_traffic as traffic;
+use aqmkit_transport::rate::{Content, Packet};
+use aqmkit_transport::{Event, Profile, Segment};
 use smallvec::SmallVec;
 
 use super::ends::{End, Says};

@@ -1,7 +1,7 @@
 //! One end of a connection, whatever its transport.
 
 use aqmkit_base::{Duration, Instant};
-use aqmkit_flows::transport::{Event, Output, Profile, Segment, Tcp, rate};
+use aqmkit_transport::{Event, Output, Profile, Segment, Tcp, rate};
 
 use crate::packet::Side;
 

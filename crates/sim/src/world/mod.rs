@@ -15,10 +15,10 @@ use ahead::Ahead;
 use aqmkit_aqm::ParamError;
 use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
-use aqmkit_flows::traffic;
-use aqmkit_flows::transport::Profile;
 use aqmkit_measure::output::Engine;
 use aqmkit_measure::{Output, Recorder};
+use aqmkit_traffic as traffic;
+use aqmkit_transport::Profile;
 
 use crate::agenda::Agenda;
 use crate::link::{Fate, Link, Next};

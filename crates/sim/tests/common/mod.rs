@@ -7,10 +7,10 @@ pub mod script;
 
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
-use aqmkit_flows::transport::{Kind, Overrides, Profile};
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Output, Scenario, run};
+use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
+use aqmkit_transport::{Kind, Overrides, Profile};
 
 /// Datagrams of one size at exponential intervals.
 pub struct Poisson {

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use aqmkit_base::{BitRate, Duration, Ecn, Instant, Rng};
-use aqmkit_flows::traffic::{Action, Application, Cx, Event};
-use aqmkit_flows::transport::Profile;
 use aqmkit_sim::Scenario;
 use aqmkit_sim::scenario::{Delays, Group};
+use aqmkit_traffic::{Action, Application, Cx, Event};
+use aqmkit_transport::Profile;
 
 use super::{dumbbell, group, spec};
 

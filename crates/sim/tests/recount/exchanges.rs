@@ -1,10 +1,10 @@
 //! Response times, counted a second time from the list of exchanges.
 
 use aqmkit_base::{BitRate, Duration, Instant};
-use aqmkit_flows::traffic::{Action, Application, Cx, Event, Exchange};
-use aqmkit_flows::transport::Profile;
 use aqmkit_sim::output::{ExchangeRecord, Output};
 use aqmkit_sim::scenario::{Delays, WindowSpec};
+use aqmkit_traffic::{Action, Application, Cx, Event, Exchange};
+use aqmkit_transport::Profile;
 
 use super::common::{dumbbell, finish, group, spec};
 use super::{at, distribution, summary};

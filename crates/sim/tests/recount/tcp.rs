@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use aqmkit_base::{BitRate, Duration, Instant};
-use aqmkit_flows::traffic::{Action, Application, Conn, Cx, Event};
-use aqmkit_flows::transport::{Flags, Profile};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Loss, WindowSpec};
 use aqmkit_sim::{Control, run_observed};
+use aqmkit_traffic::{Action, Application, Conn, Cx, Event};
+use aqmkit_transport::{Flags, Profile};
 
 use super::at;
 use super::common::{dumbbell, group, spec};

@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use aqmkit_base::{Duration, Instant};
-use aqmkit_flows::traffic::{Conn, ENDLESS, Event};
 use aqmkit_live::tcp_info::TcpInfo;
+use aqmkit_traffic::{Conn, ENDLESS, Event};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 

@@ -14,10 +14,10 @@ use std::io;
 use std::net::IpAddr;
 
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
-use aqmkit_flows::traffic::{self, Action, Application, Cx};
 use aqmkit_live::link::Link;
 use aqmkit_live::timing::Clock;
 use aqmkit_sim::{Control, Progress, Scenario};
+use aqmkit_traffic::{self as traffic, Action, Application, Cx};
 use rustix::event::{Timespec, epoll};
 
 use super::plan;

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use aqmkit_base::{Duration, Instant};
-use aqmkit_flows::traffic::Exchange;
 use aqmkit_live::tcp_info::TcpInfo;
 use aqmkit_measure::{Ended, HostRecorder, Owners, Plan, Sent};
 use aqmkit_packets::wire::{FiveTuple, Flow};
+use aqmkit_traffic::Exchange;
 
 use crate::live::plan::on_the_clock;
 

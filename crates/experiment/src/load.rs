@@ -1,0 +1,79 @@
+//! `load`: what a traffic is to offer, as it is written.
+
+use aqmkit_base::units::parse_rate;
+use aqmkit_traffic::registry::Spec;
+use serde::Serialize;
+
+use super::network::{Network, Route};
+use super::problem::Problem;
+use super::tree::{Node, Value};
+
+/// How much faster the links of a trial are: as the gigabit link beside the one of 100 Mb/s in le04.
+pub(super) const FASTER: u64 = 10;
+
+/// What a traffic is to offer.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Load {
+    pub(super) written: String,
+    pub(super) bps: u64,
+    /// The link on which it is to be offered, by number.
+    pub(super) link: usize,
+    /// The link back whose load counts too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) back: Option<usize>,
+}
+
+/// Reads the `load` of a traffic.
+pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Network) -> Result<Load, Problem> {
+    let value = node.get("load").unwrap_or(node);
+    let written = value.as_str().unwrap_or_default();
+    let mut spec = spec.clone();
+    let Some(knob) = spec.knob() else {
+        let help = "omit load; it is for models with users, sessions or sources, such as http-unc";
+        return Err(Problem::new(format!("{} has no population to calibrate", spec.name())).right(help).at(&value.at));
+    };
+    if let Some(given) = node.get(knob.field()) {
+        let problem = Problem::new(format!("both load and {} set the amount of traffic", knob.field()));
+        return Err(problem.right("remove one of them").at(&given.at));
+    }
+    let link = crossed(routes, network);
+    let back = back(node, routes, network)?;
+    let bps = match written.strip_suffix('%') {
+        Some(percent) => {
+            percent.trim().parse().ok().map(|p: f64| network.links[link].rate.mean.as_bps() as f64 * p / 100.0)
+        }
+        None => parse_rate(written).ok().map(|r| r.as_bps() as f64),
+    };
+    match bps {
+        Some(bps) if bps >= 1.0 && bps <= network.links[link].rate.mean.as_bps() as f64 * FASTER as f64 / 2.0 => {
+            Ok(Load { written: written.to_owned(), bps: bps as u64, link, back })
+        }
+        _ => Err(Problem::new(format!("{written:?} is not a load"))
+            .right(
+                "use a percentage of the link above 0% and at most 500%, such as \"98%\", or a rate such as \"98mbit\"",
+            )
+            .at(&value.at)),
+    }
+}
+
+/// The link back, where the load of both ways is meant: the slowest one.
+fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize>, Problem> {
+    if !node.get("both_ways").is_some_and(|n| matches!(n.value, Value::Scalar(toml::Value::Boolean(true)))) {
+        return Ok(None);
+    }
+    let way = routes.first().map_or(&[][..], |r| &r.reverse);
+    let slowest = way.iter().copied().min_by_key(|&l| network.links[l].rate.mean);
+    slowest.map(Some).ok_or_else(|| {
+        let at = &node.get("both_ways").unwrap_or(node).at;
+        Problem::new("the reverse path has no link whose load could count").right("give the reverse path a link").at(at)
+    })
+}
+
+/// The link on which a traffic's load is meant: the measured one, or the slowest on its way.
+fn crossed(routes: &[Route], network: &Network) -> usize {
+    let way = routes.first().map_or(&[][..], |r| &r.forward);
+    if way.contains(&network.measured) {
+        return network.measured;
+    }
+    way.iter().copied().min_by_key(|&l| network.links[l].rate.mean).unwrap_or(network.measured)
+}

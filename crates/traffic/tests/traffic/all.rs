@@ -1,0 +1,177 @@
+use aqmkit_base::Duration;
+use aqmkit_traffic::Population;
+use aqmkit_traffic::model::Knob;
+use aqmkit_traffic::registry::ALL;
+
+use crate::harness::{Host, population, spec};
+use crate::pcap;
+
+/// A model as it is without parameters. The one that needs a file gets one.
+fn example(name: &str) -> Box<dyn Population> {
+    if name == "pcap" { pcap::example() } else { population(name, "{}") }
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    for entry in ALL {
+        let p = example(entry.name);
+        let trace = |index: usize, seed| {
+            let mut host = Host::new(&*p, index, seed);
+            host.run(Duration::from_secs(300));
+            let sent: Vec<_> = host.sent.iter().map(|s| (s.at, s.len, s.tag)).collect();
+            (host.opens, host.requests, sent, host.done)
+        };
+        assert_eq!(trace(0, 1), trace(0, 1), "{}", entry.name);
+        // A capture is what it is.
+        let same = trace(0, 1) == trace(0, 2);
+        assert_eq!(same, entry.name == "pcap", "{} takes nothing from its seed", entry.name);
+    }
+}
+
+#[test]
+fn counters_and_kinds_are_named_and_answer() {
+    for entry in ALL {
+        let p = example(entry.name);
+        let mut host = Host::new(&*p, p.instances() - 1, 1);
+        host.run(Duration::from_secs(200));
+        for packet in host.sent.clone() {
+            host.app.on_datagram(packet.tag, packet.len, packet.at, packet.at + Duration::from_millis(5));
+        }
+        let names = host.app.counters();
+        assert!(names.iter().all(|n| n.chars().all(|c| c.is_ascii_lowercase() || c == '_')));
+        assert!((0..names.len()).all(|i| host.app.counter(i) >= 0.0));
+        assert_eq!(host.app.counter(names.len()), 0.0);
+        let page = entry.page();
+        for name in names.iter().chain(host.app.exchange_kinds()) {
+            assert!(page.contains(&format!("`{name}`")) || page.contains("those of `cbr`"), "{} {name}", entry.name);
+        }
+        if let Some(mean) = p.mean_payload() {
+            let sent: f64 = host.sent.iter().map(|s| f64::from(s.len)).sum();
+            assert!((sent / host.sent.len() as f64 / mean - 1.0).abs() < 0.2, "{}", entry.name);
+        }
+    }
+}
+
+/// What is handed over has to be what was asked for: a file too many would be taken for another.
+#[test]
+fn a_file_too_many_is_refused() {
+    for entry in ALL.iter().filter(|entry| entry.name != "pcap") {
+        let spec = spec(entry.name, "{}");
+        assert!(spec.prepare(&[]).is_ok(), "{}", entry.name);
+        assert!(spec.prepare(&["1 1 1\n".into()]).is_err(), "{}", entry.name);
+    }
+}
+
+/// A model, its parameters with `$` in place of a value; the values at the ends that are taken, and those beyond that are not.
+type Bound = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const PACKET: (&[&str], &[&str]) = (&[r#""29b""#, r#""65535b""#], &[r#""28b""#, r#""65536b""#]);
+const COUNT: (&[&str], &[&str]) = (&["1", "1000000"], &["0", "1000001"]);
+const COUNT_OR_NONE: (&[&str], &[&str]) = (&["0", "1000000"], &["1000001"]);
+const SHAPE: (&[&str], &[&str]) = (&["1.01", "100.0"], &["1.009", "100.001"]);
+const PARALLEL: (&[&str], &[&str]) = (&["1", "64"], &["0", "65"]);
+const THINK: (&[&str], &[&str]) = (&[r#""2s""#], &[r#""1999999999ns""#]);
+const POSITIVE: (&[&str], &[&str]) = (&[r#""1ns""#], &[r#""0s""#]);
+const MICROSECOND: (&[&str], &[&str]) = (&[r#""1us""#], &[r#""999ns""#]);
+const MEAN: (&[&str], &[&str]) = (&[r#""1b""#, r#""1000000b""#], &[r#""0b""#, r#""1000001b""#]);
+const RATE: (&[&str], &[&str]) = (&[r#""1bit""#], &[r#""0bit""#]);
+
+const BOUNDS: &[Bound] = &[
+    ("ramp", r#"{"packet": $}"#, PACKET.0, PACKET.1),
+    (
+        "ramp",
+        r#"{"points": $}"#,
+        &[r#"[["1s", "1bit"], ["1s", "2bit"]]"#],
+        &["[]", r#"[["1s", "1bit"], ["999ms", "2bit"]]"#],
+    ),
+    ("web", r#"{"sessions": $}"#, COUNT.0, COUNT.1),
+    ("web", r#"{"pages": $}"#, &["1"], &["0"]),
+    ("web", r#"{"objects": $}"#, &["0.001", "10000.0"], &["0.00099", "10000.1"]),
+    ("web", r#"{"size": $}"#, &["0.001", "1e9"], &["0.00099", "1.1e9"]),
+    ("web", r#"{"shape": $}"#, SHAPE.0, SHAPE.1),
+    ("web", r#"{"packet": $}"#, &[r#""1b""#, r#""65535b""#], &[r#""0b""#, r#""65536b""#]),
+    ("web", r#"{"interpage": $}"#, POSITIVE.0, POSITIVE.1),
+    ("pcap", r#"{"file": $}"#, &[r#""a""#], &[r#""""#]),
+    ("pcap", r#"{"file": "a", "speed": $}"#, &["1e-6", "1e6"], &["9.9e-7", "1.01e6"]),
+    ("short-flows", r#"{"sources": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("short-flows", r#"{"interval": $}"#, MICROSECOND.0, MICROSECOND.1),
+    ("short-flows", r#"{"shape": $}"#, &["0.1", "100.0"], &["0.099", "100.1"]),
+    ("short-flows", r#"{"size_min": $}"#, &[r#""1b""#, r#""1099511627776b""#], &[r#""0b""#, r#""1099511627777b""#]),
+    (
+        "short-flows",
+        r#"{"size_min": "500b", "size_max": $}"#,
+        &[r#""501b""#, r#""1099511627776b""#],
+        &[r#""500b""#, r#""1099511627777b""#],
+    ),
+    ("on-off", r#"{"flows": $}"#, COUNT.0, COUNT.1),
+    ("on-off", r#"{"packet": $}"#, PACKET.0, PACKET.1),
+    ("on-off", r#"{"shape": $}"#, SHAPE.0, SHAPE.1),
+    ("on-off", r#"{"rate": $}"#, RATE.0, RATE.1),
+    ("on-off", r#"{"on": $}"#, POSITIVE.0, POSITIVE.1),
+    ("cbr", r#"{"flows": $}"#, COUNT.0, COUNT.1),
+    ("cbr", r#"{"packet": $}"#, PACKET.0, PACKET.1),
+    ("cbr", r#"{"jitter": $}"#, &["0.0", "1.0"], &["-0.001", "1.001"]),
+    ("cbr", r#"{"rate": $}"#, RATE.0, RATE.1),
+    ("cbr", r#"{"interval": $}"#, POSITIVE.0, POSITIVE.1),
+    ("http-mah", r#"{"users": $}"#, COUNT.0, COUNT.1),
+    ("http-mah", r#"{"parallel": $}"#, PARALLEL.0, PARALLEL.1),
+    ("http-mah", r#"{"think_max": $}"#, THINK.0, THINK.1),
+    ("bulk", r#"{"flows": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("bulk", r#"{"size": $}"#, &[r#""1b""#], &[r#""0b""#]),
+    ("mpeg", r#"{"flows": $}"#, COUNT.0, COUNT.1),
+    ("mpeg", r#"{"fps": $}"#, &["0.1", "1000.0"], &["0.099", "1000.1"]),
+    ("mpeg", r#"{"mean_i": $}"#, MEAN.0, MEAN.1),
+    ("mpeg", r#"{"mean_p": $}"#, MEAN.0, MEAN.1),
+    ("mpeg", r#"{"mean_b": $}"#, MEAN.0, MEAN.1),
+    ("mpeg", r#"{"fragment": $}"#, &[r#""64b""#, r#""65507b""#], &[r#""63b""#, r#""65508b""#]),
+    ("mpeg", r#"{"fps": 1.0, "length": $}"#, &[r#""1s""#, r#""100000000s""#], &[r#""999ms""#, r#""100000001s""#]),
+    ("http-unc", r#"{"users": $}"#, COUNT.0, COUNT.1),
+    ("http-unc", r#"{"persistent": $}"#, &["0.0", "1.0"], &["-0.001", "1.001"]),
+    ("http-unc", r#"{"parallel": $}"#, PARALLEL.0, PARALLEL.1),
+    ("http-unc", r#"{"think_max": $}"#, THINK.0, THINK.1),
+    ("videoconf", r#"{"flows": $}"#, COUNT.0, COUNT.1),
+    ("videoconf", r#"{"frame": $}"#, &[r#""1590b""#, r#""1690b""#], &[r#""1589b""#, r#""1691b""#]),
+    ("abt", r#"{"hosts": $}"#, COUNT.0, COUNT.1),
+    ("abt", r#"{"scale": $}"#, &["1e-6", "1e9"], &["9.9e-7", "1.01e9"]),
+    ("abt", r#"{"interval": $}"#, MICROSECOND.0, MICROSECOND.1),
+    ("abt", r#"{"vectors": "x", "block": $}"#, &[r#""1ms""#], &[r#""999999ns""#]),
+];
+
+#[test]
+fn what_parameters_may_be_ends_where_it_should() {
+    for (model, params, taken, refused) in BOUNDS {
+        let check = |value: &str| spec(model, &params.replace('$', value)).check().is_ok();
+        for value in *taken {
+            assert!(check(value), "{model}: {value} in {params}");
+        }
+        for value in *refused {
+            assert!(!check(value), "{model}: {value} in {params}");
+        }
+    }
+}
+
+/// What calibration turns, it finds turned; and a capture sent at another speed, or starts further apart, are another load.
+#[test]
+fn a_load_that_is_set_is_the_load_that_is_read() {
+    let mut turned = Vec::new();
+    for entry in ALL {
+        let mut spec = spec(entry.name, "{}");
+        let Some(mut knob) = spec.knob() else { continue };
+        for amount in [0.25, 1.0, 3.0, 40.0] {
+            assert!(knob.set_amount(amount), "{} {amount}", entry.name);
+            let count = matches!(knob, Knob::Count(..));
+            let wanted: f64 = if count { amount.max(1.0) } else { amount };
+            assert!((knob.amount() / wanted - 1.0).abs() < 1e-12, "{} {amount}: {}", entry.name, knob.amount());
+            let value = if matches!(knob, Knob::Stretch(..)) { 1.0 / wanted } else { wanted };
+            assert!((knob.value() / value - 1.0).abs() < 1e-12, "{} {amount}: {}", entry.name, knob.value());
+        }
+        let absurd = if matches!(knob, Knob::Count(..)) { 1_000_001.0 } else { 0.0 };
+        assert!(!knob.set_amount(absurd), "{}", entry.name);
+        turned.push(match knob {
+            Knob::Count(..) => 'c',
+            Knob::Stretch(..) => 's',
+            Knob::Speed(..) => 'v',
+        });
+    }
+    assert!(['c', 's', 'v'].iter().all(|kind| turned.contains(kind)), "each kind is tried: {turned:?}");
+}

@@ -1,0 +1,215 @@
+//! `ProbeBW`: when to probe for bandwidth, and what the probe does to the bounds.
+
+use aqmkit_base::rng::derive_seed;
+use aqmkit_base::{Duration, Instant};
+
+use super::{Bbr3, LEAST_SEGMENTS, State};
+use crate::congestion::Cx;
+use crate::congestion::delivery::Sample;
+
+/// The least time from one probe to the next, and by how much it varies.
+const WAIT: Duration = Duration::from_secs(2);
+const WAIT_VARIES: Duration = Duration::from_secs(1);
+/// Round trips from one probe to the next, at most.
+const MOST_ROUNDS: u64 = 63;
+/// The growth of the bound doubles so often at most.
+const MOST_DOUBLINGS: u32 = 30;
+
+/// What the acknowledgements that come now are for (`BBR.ack_phase`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Acks {
+    #[default]
+    Init,
+    Refilling,
+    Starting,
+    Feedback,
+    Stopping,
+}
+
+/// The state of probing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cycle {
+    acks: Acks,
+    /// `BBR.cycle_count`.
+    pub(super) count: u64,
+    /// `BBR.is_bw_probe_sample`.
+    pub(super) sample: bool,
+    /// `BBR.prev_probe_too_high` and `BBR.prev_probe_precautionary`.
+    pub(super) too_high: bool,
+    pub(super) precautionary: bool,
+    /// `BBR.bw_probe_up_acked`, `BBR.probe_up_acked_per_inc`, `BBR.bw_probe_up_rounds`.
+    acked: u64,
+    per_increase: u64,
+    up_rounds: u32,
+    /// `BBR.rounds_since_probe_up`.
+    pub(super) rounds_since_up: u64,
+    /// `BBR.bw_probe_wait` and `BBR.cycle_stamp`.
+    pub(super) wait: Duration,
+    start: Instant,
+}
+
+impl Default for Cycle {
+    fn default() -> Self {
+        Cycle {
+            acks: Acks::Init,
+            count: 0,
+            sample: false,
+            too_high: false,
+            precautionary: false,
+            acked: 0,
+            per_increase: u64::MAX,
+            up_rounds: 0,
+            rounds_since_up: 0,
+            wait: Duration::ZERO,
+            start: Instant::ZERO,
+        }
+    }
+}
+
+impl Cycle {
+    /// What comes back next tells of the probe that `ProbeRTT` has interrupted.
+    pub(super) fn begin_probe_rtt(&mut self) {
+        self.acks = Acks::Stopping;
+    }
+
+    /// `PickProbeWait`.
+    fn pick_wait(&mut self, delivered: u64, now: Instant) {
+        let bits = derive_seed(now.as_nanos() ^ delivered.rotate_left(32), "bbr3");
+        self.rounds_since_up = bits & 1;
+        let share = (bits >> 11) as f64 / (1_u64 << 53) as f64;
+        self.wait = WAIT + WAIT_VARIES.mul_f64(share);
+    }
+
+    /// `RaiseInflightLongtermSlope`.
+    fn raise_slope(&mut self, cwnd: u64, mss: u64) {
+        self.per_increase = (cwnd >> self.up_rounds).max(mss);
+        self.up_rounds = (self.up_rounds + 1).min(MOST_DOUBLINGS);
+    }
+}
+
+impl Bbr3 {
+    /// `UpdateProbeBWCyclePhase`.
+    pub(super) fn update_cycle(&mut self, sample: &Sample, cx: &Cx<'_>) {
+        if !self.full.reached || self.adapt_long_term(sample, cx) {
+            return;
+        }
+        let state = self.state;
+        match state {
+            State::Down | State::Cruise if self.is_time_to_probe(cx) => self.start_refill(sample.delivered),
+            State::Down if self.is_time_to_cruise(sample, cx) => self.state = State::Cruise,
+            State::Refill if self.rounds.started => {
+                self.cycle.sample = true;
+                self.start_up(sample, cx);
+            }
+            State::Up if self.is_time_to_go_down(sample) => {
+                self.cycle.too_high = false;
+                self.start_down(sample.delivered, cx);
+            }
+            _ => {}
+        }
+    }
+
+    /// `StartProbeBW_DOWN`.
+    pub(super) fn start_down(&mut self, delivered: u64, cx: &Cx<'_>) {
+        self.latest.reset();
+        self.cycle.per_increase = u64::MAX;
+        self.cycle.pick_wait(delivered, cx.now);
+        self.cycle.start = cx.now;
+        self.cycle.acks = Acks::Stopping;
+        self.rounds.restart(delivered);
+        self.state = State::Down;
+    }
+
+    /// `StartProbeBW_REFILL`.
+    pub(super) fn start_refill(&mut self, delivered: u64) {
+        self.bounds.reset_short();
+        (self.cycle.up_rounds, self.cycle.acked) = (0, 0);
+        self.cycle.precautionary = false;
+        self.cycle.acks = Acks::Refilling;
+        self.rounds.restart(delivered);
+        self.state = State::Refill;
+    }
+
+    /// `StartProbeBW_UP`.
+    fn start_up(&mut self, sample: &Sample, cx: &Cx<'_>) {
+        self.cycle.acks = Acks::Starting;
+        self.rounds.restart(sample.delivered);
+        self.full.reset(sample.rate.unwrap_or(0.0));
+        self.state = State::Up;
+        self.cycle.raise_slope(self.window.cwnd, cx.mss());
+    }
+
+    /// `IsTimeToProbeBW`: by the clock, or when Reno would.
+    fn is_time_to_probe(&self, cx: &Cx<'_>) -> bool {
+        let reno = (self.target_inflight(cx) / cx.mss()).min(MOST_ROUNDS);
+        cx.now > self.cycle.start + self.cycle.wait || self.cycle.rounds_since_up >= reno
+    }
+
+    /// `IsTimeToCruise`.
+    fn is_time_to_cruise(&self, sample: &Sample, cx: &Cx<'_>) -> bool {
+        let headroom = self.bounds.with_headroom(cx.mss()).max(LEAST_SEGMENTS * cx.mss());
+        sample.in_flight <= headroom.min(self.inflight(self.max_bw.max(), cx))
+    }
+
+    /// `IsTimeToGoDown`.
+    fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
+        if self.cycle.too_high && sample.in_flight >= self.bounds.inflight_long {
+            self.cycle.precautionary = true;
+            return true;
+        }
+        if self.is_cwnd_limited() && self.window.cwnd >= self.bounds.inflight_long {
+            // The bound holds the rate back, not the path.
+            self.full.reset(sample.rate.unwrap_or(0.0));
+            return false;
+        }
+        self.full.now
+    }
+
+    /// `AdaptLongTermModel`. Returns whether it has changed the state.
+    fn adapt_long_term(&mut self, sample: &Sample, cx: &Cx<'_>) -> bool {
+        if self.cycle.acks == Acks::Starting && self.rounds.started {
+            self.cycle.acks = Acks::Feedback;
+        }
+        if self.cycle.acks == Acks::Stopping && self.rounds.started {
+            self.cycle.sample = false;
+            self.cycle.acks = Acks::Init;
+            if self.state.is_probe_bw() && !sample.app_limited {
+                self.advance_max_bw();
+            }
+            if self.state.is_probe_bw() && self.cycle.precautionary && !self.cycle.too_high {
+                self.start_refill(sample.delivered);
+                return true;
+            }
+        }
+        if self.bounds.inflight_long != u64::MAX && !Self::is_too_high(sample.lost_since, sample.tx_in_flight) {
+            self.bounds.inflight_long = self.bounds.inflight_long.max(sample.tx_in_flight);
+            if self.state == State::Up {
+                self.raise_long_term(sample, cx);
+            }
+        }
+        false
+    }
+
+    /// `AdvanceMaxBwFilter`. A cycle without a sample forgets nothing.
+    fn advance_max_bw(&mut self) {
+        if std::mem::take(&mut self.sampled) {
+            self.cycle.count += 1;
+            self.max_bw.begin(self.cycle.count);
+        }
+    }
+
+    /// `ProbeInflightLongtermUpward`.
+    fn raise_long_term(&mut self, sample: &Sample, cx: &Cx<'_>) {
+        if !self.is_cwnd_limited() || self.window.cwnd < self.bounds.inflight_long {
+            return;
+        }
+        let cycle = &mut self.cycle;
+        cycle.acked += sample.acked;
+        let steps = cycle.acked / cycle.per_increase;
+        cycle.acked -= steps * cycle.per_increase;
+        self.bounds.inflight_long += steps * cx.mss();
+        if self.rounds.started {
+            cycle.raise_slope(self.window.cwnd, cx.mss());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Linux's `HyStart` (`net/ipv4/tcp_cubic.c`, from 5.6 on; S. Ha, I. Rhee, Taming the Elephants: New TCP Slow Start, 2011).
+//!
+//! Slow start ends when a round's acknowledgements come in one train for half of the least round trip, which says that the
+//! path is full, or when the least of eight round trips is longer by an eighth (4 to 16 ms) than the least ever.
+
+use aqmkit_base::{Duration, Instant};
+
+use super::Step;
+use crate::congestion::Cx;
+
+/// Segments from which on it is looked for (`hystart_low_window`).
+const LOW_WINDOW: u64 = 16;
+/// Acknowledgements that are further apart are not of one train (`hystart_ack_delta_us`).
+const ACK_DELTA: Duration = Duration::from_millis(2);
+/// Round trips before the least of them is judged (`HYSTART_MIN_SAMPLES`).
+const MIN_SAMPLES: u32 = 8;
+/// Bounds of what a round trip must be longer by (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+const DELAY_MIN: Duration = Duration::from_millis(4);
+const DELAY_MAX: Duration = Duration::from_millis(16);
+/// A train may be longer by what offload may hold back: four of its largest packets, a millisecond at most.
+const HELD_BYTES: u64 = 4 << 16;
+const HELD_MOST: Duration = Duration::from_millis(1);
+
+/// The state of slow start.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::congestion) struct Linux {
+    /// Bytes until the round has ended.
+    left: u64,
+    round_start: Instant,
+    last_ack: Instant,
+    /// The least round trip of this round, and ever.
+    this_round: Option<Duration>,
+    least: Option<Duration>,
+    samples: u32,
+}
+
+impl Linux {
+    pub(super) const fn new() -> Self {
+        let never = Instant::ZERO;
+        Linux { left: 0, round_start: never, last_ack: never, this_round: None, least: None, samples: 0 }
+    }
+
+    /// `bictcp_acked` and `hystart_update`.
+    pub(super) fn on_ack(&mut self, acked: u64, cwnd: u64, cx: &Cx<'_>) -> Step {
+        self.least = self.least.into_iter().chain(cx.sample).min();
+        let (Some(delay), Some(least), true) = (cx.sample, self.least, cwnd >= LOW_WINDOW * cx.mss()) else {
+            self.left = self.left.saturating_sub(acked);
+            return Step::Grow(acked);
+        };
+        self.count(acked, cx);
+        let found = self.is_long_train(least, cwnd, cx) || self.is_slower(delay, least);
+        if found { Step::End } else { Step::Grow(acked) }
+    }
+
+    /// A round ends with what is in flight when it begins.
+    fn count(&mut self, acked: u64, cx: &Cx<'_>) {
+        if acked > self.left {
+            self.left = cx.flight.saturating_sub(acked);
+            (self.round_start, self.last_ack) = (cx.now, cx.now);
+            (self.this_round, self.samples) = (None, 0);
+        } else {
+            self.left -= acked;
+        }
+    }
+
+    fn is_long_train(&mut self, least: Duration, cwnd: u64, cx: &Cx<'_>) -> bool {
+        if cx.now.since(self.last_ack) > ACK_DELTA {
+            return false;
+        }
+        self.last_ack = cx.now;
+        // The rate of slow start: two windows in a round trip (`tcp_pacing_ss_ratio`).
+        let held = cx.srtt().map_or(HELD_MOST, |rtt| rtt.mul_f64(HELD_BYTES as f64 / (2 * cwnd) as f64).min(HELD_MOST));
+        cx.now.since(self.round_start) > (least + held) / 2
+    }
+
+    fn is_slower(&mut self, delay: Duration, least: Duration) -> bool {
+        let this_round = self.this_round.map_or(delay, |r| r.min(delay));
+        self.this_round = Some(this_round);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        this_round > least + (least / 8).clamp(DELAY_MIN, DELAY_MAX)
+    }
+}

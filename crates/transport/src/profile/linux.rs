@@ -1,0 +1,73 @@
+//! What Linux did.
+
+use aqmkit_base::{Bytes, Duration};
+
+use super::{ByteCounting, DelayedAck, LossDetection, Profile, RateReduction};
+use crate::congestion::{Kind, cubic, dctcp};
+
+impl Profile {
+    /// Linux 3.18 (December 2014) with its defaults: CUBIC, ten segments to start with, SACK with forward
+    /// acknowledgement, early retransmit, tail loss probes, proportional rate reduction; needless reductions are taken back, as
+    /// D-SACKs, timestamps and F-RTO show them.
+    ///
+    /// The timeout is the round trip and at least 200 ms. The first 16 acknowledgements are not delayed, later
+    /// ones by 40 to 200 ms. SYNs go at 0, 1, 3, 7, 15, 31 and 63 s, SYN-ACKs until 31 s.
+    ///
+    /// Where it differs from the sources: the receive window is 3 MiB from the start, the data that Linux's
+    /// 6 MB of buffer hold at most, where Linux lets it grow with the rate; forward acknowledgement stays on
+    /// when segments are reordered; early retransmit is RFC 5827's, without Linux's quarter of a round trip
+    /// of delay; `HyStart` is that of 5.6 and later, which measures in microseconds; slow start
+    /// after idle time goes back to the initial window at once and not by halves; quick acknowledgements do
+    /// not come back after silence; F-RTO asks for the second acknowledgement, as RFC 5682 does, where Linux is content with the
+    /// first that covers what was sent once; a reduction takes its share of the data in flight, where Linux's CUBIC takes it of the window,
+    /// used or not; when recovery begins with less in flight than the threshold, one segment goes besides those that proportional rate
+    /// reduction lets go; blocks on an acknowledgement that was overtaken are not read; without SACK, data that duplicates have told of
+    /// opens the window when it is acknowledged; and hosts do not remember one connection for the next.
+    #[must_use]
+    pub fn linux_3_18() -> Self {
+        Profile {
+            congestion: Kind::Cubic,
+            cubic: cubic::Params { hystart: cubic::SlowStartEnd::Linux, catch_up: false, ..cubic::Params::default() },
+            // Right since 5.1.
+            dctcp: dctcp::Params { loss: dctcp::OnLoss::Alpha, ..dctcp::Params::default() },
+            // Slow start since 3.13, avoidance since 4.0.
+            byte_counting: ByteCounting::SlowStart,
+            receive_window: Bytes(3 << 20),
+            cwnd_validation: true,
+            minshall: true,
+            sack: true,
+            loss_detection: LossDetection::Fack,
+            limited_transmit: true,
+            early_retransmit: true,
+            tail_loss_probe: true,
+            rate_reduction: RateReduction::Rfc6937,
+            cwr_state: true,
+            least_after_mark: 2,
+            whole_segments: true,
+            dsack: true,
+            undo: true,
+            frto: true,
+            delayed_ack: DelayedAck::Adaptive { least: Duration::from_millis(40), most: Duration::from_millis(200) },
+            quick_acks: 16,
+            min_rto: Duration::from_millis(200),
+            min_variation: Duration::from_millis(200),
+            max_rto: Duration::from_secs(120),
+            ..Self::rfc()
+        }
+    }
+
+    /// Linux 6 with its defaults: as 3.18, but RACK finds the losses, forward acknowledgement and early
+    /// retransmit are gone, avoidance too counts what an acknowledgement covers, and recovery sends no more than was delivered
+    /// while losses go on. The same differences from the sources.
+    #[must_use]
+    pub fn linux_6() -> Self {
+        Profile {
+            loss_detection: LossDetection::Rack,
+            early_retransmit: false,
+            dctcp: dctcp::Params::default(),
+            byte_counting: ByteCounting::Always,
+            rate_reduction: RateReduction::Rfc9937,
+            ..Self::linux_3_18()
+        }
+    }
+}

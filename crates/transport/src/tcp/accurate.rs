@@ -1,0 +1,166 @@
+//! The option of accurate ECN: RFC 9768 section 3.2.3.
+//!
+//! Counts the bytes of data that come with each ECN field, and says so on acknowledgements after any count has grown ("recommended simple
+//! scheme" of section 3.2.3.3), with the fields that ever changed. Two SACK blocks go before it, more do not. With it the sender knows marked
+//! bytes exactly, whatever the size of segments and however many acknowledgements were lost; the three header bits, which count
+//! packets, then serve only until the first option has come. Data that comes marked after what was not is acknowledged at once, and
+//! so is the second mark since the last acknowledgement (section 3.2.2.5.1).
+//!
+//! Left out: the option on SYN-ACKs, and with it the tests whether the path lets options through (section 3.2.3.2): the first
+//! option that comes shows that it does. A full segment with data has no room for it.
+
+use super::Tcp;
+use crate::profile::Profile;
+use crate::segment::{EcnCounters, Options, Segment};
+use aqmkit_base::Ecn;
+
+/// Counters have 24 bits on the wire.
+const MODULUS: u32 = 1 << 24;
+
+/// Bytes of options in a TCP header, and what timestamps take of them.
+const MOST_OPTIONS: u64 = 40;
+const TIMESTAMPS: u64 = 12;
+
+/// SACK blocks that go before the option.
+const BLOCKS_FIRST: usize = 2;
+
+/// Marks since the last acknowledgement that call for one.
+const MARKS: u8 = 2;
+
+/// Both directions of the counters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counting {
+    /// What has come: `r.e0b`, `r.ceb`, `r.e1b`.
+    received: EcnCounters,
+    /// Which of them have changed: ECT(0), CE, ECT(1).
+    changed: [bool; 3],
+    /// Whether one has since the last option.
+    fresh: bool,
+    /// Whether the last packet was marked, and how many were since the last acknowledgement.
+    marked: bool,
+    marks: u8,
+    /// The peer's count of marked bytes, if it has sent the option (`s.ceb`).
+    heard: Option<u32>,
+}
+
+impl Counting {
+    fn new() -> Self {
+        let received = EcnCounters { ect0: 1, ect1: 1, ..EcnCounters::default() };
+        Counting { received, changed: [false; 3], fresh: false, marked: false, marks: 0, heard: None }
+    }
+
+    /// A packet with so many bytes of data. Returns whether it has to be acknowledged at once.
+    fn count(&mut self, ecn: Ecn, len: u32) -> bool {
+        let ce = ecn == Ecn::Ce;
+        let (counter, changed) = match ecn {
+            Ecn::Ect0 => (&mut self.received.ect0, &mut self.changed[0]),
+            Ecn::Ce => (&mut self.received.ce, &mut self.changed[1]),
+            Ecn::Ect1 => (&mut self.received.ect1, &mut self.changed[2]),
+            Ecn::NotEct => {
+                self.marked = false;
+                return false;
+            }
+        };
+        if len > 0 {
+            *counter = (*counter + len) % MODULUS;
+            (*changed, self.fresh) = (true, true);
+        }
+        self.marks = self.marks.saturating_add(u8::from(ce));
+        let first = !std::mem::replace(&mut self.marked, ce);
+        len > 0 && ce && (first || self.marks >= MARKS)
+    }
+
+    /// The option: up to the last field that ever changed, the one that comes first chosen by what has come.
+    fn option(&self) -> EcnCounters {
+        let [ect0, ce, ect1] = self.changed;
+        let ect1_first = ect1 && !ect0;
+        let fields = if ect0 && ect1 { 3 } else { 1 + u8::from(ce) };
+        EcnCounters { ect1_first, fields, ..self.received }
+    }
+}
+
+impl Tcp {
+    /// The connection is open.
+    pub(super) fn begin_counting(&mut self, p: &Profile) {
+        if self.ecn.is_accurate() && p.ecn_option {
+            self.outstanding.get_or_insert_default().counting = Some(Box::new(Counting::new()));
+        }
+    }
+
+    fn counting(&mut self) -> Option<&mut Counting> {
+        self.outstanding.as_deref_mut().and_then(|o| o.counting.as_deref_mut())
+    }
+
+    /// A segment has come.
+    #[inline(never)]
+    pub(super) fn count_bytes(&mut self, seg: &Segment) {
+        if self.counting().is_some_and(|counting| counting.count(seg.ecn, seg.len)) {
+            self.receiver.ack_at_once();
+        }
+    }
+
+    /// Puts the option on a segment that goes now, if it has news and there is room.
+    #[inline(never)]
+    pub(super) fn add_counters(&mut self, options: &mut Options, len: u32, p: &Profile) {
+        let room = MOST_OPTIONS - if self.timestamps { TIMESTAMPS } else { 0 };
+        let Some(counting) = self.counting() else { return };
+        counting.marks = 0;
+        let counters = counting.option();
+        let sacks = Options::sack_len_of(options.block_count().min(BLOCKS_FIRST));
+        let fits = counters.wire_len() + sacks <= room
+            && (len == 0 || u64::from(len) + options.wire_len() + counters.wire_len() <= p.mss.0);
+        if !counting.fresh || !fits {
+            return;
+        }
+        counting.fresh = false;
+        options.set_ecn(counters);
+        while options.wire_len() > room {
+            options.pop_block();
+        }
+    }
+
+    /// Of the bytes that an acknowledgement shows to have been `delivered`, those that were marked, where the peer counts them. What
+    /// exceeds them is kept for the next.
+    #[inline(never)]
+    pub(super) fn marked_bytes(&mut self, seg: &Segment, delivered: u64) -> Option<u64> {
+        let counting = self.counting()?;
+        let Some(counters) = seg.options.ecn() else { return counting.heard.map(|_| 0) };
+        let before = counting.heard.unwrap_or(0);
+        let rise = counters.ce.wrapping_sub(before) % MODULUS;
+        // An option older than the last one.
+        let rise = if rise < MODULUS / 2 { u64::from(rise).min(delivered) } else { 0 };
+        counting.heard = Some((before + rise as u32) % MODULUS);
+        Some(rise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9768 section 3.2.3: the fields are ECT(0), CE, ECT(1), or ECT(1), CE, ECT(0); those at the end that never changed are left
+    /// out. Chosen here: the order by what has come first of both, and the first field always.
+    #[test]
+    fn the_option_ends_with_the_last_field_that_changed() {
+        for (came, ect1_first, fields) in [
+            (&[][..], false, 1),
+            (&[Ecn::Ect0], false, 1),
+            (&[Ecn::Ect1], true, 1),
+            (&[Ecn::Ce], false, 2),
+            (&[Ecn::Ect0, Ecn::Ce], false, 2),
+            (&[Ecn::Ect1, Ecn::Ce], true, 2),
+            (&[Ecn::Ect0, Ecn::Ect1], false, 3),
+            (&[Ecn::Ect0, Ecn::Ce, Ecn::Ect1], false, 3),
+        ] {
+            let mut counting = Counting::new();
+            for ecn in came {
+                counting.count(*ecn, 100);
+            }
+            let option = counting.option();
+            assert_eq!((option.ect1_first, option.fields), (ect1_first, fields), "{came:?}");
+            let bytes = |ecn| 100 * u32::from(came.contains(&ecn));
+            let counted = (option.ect0, option.ce, option.ect1);
+            assert_eq!(counted, (1 + bytes(Ecn::Ect0), bytes(Ecn::Ce), 1 + bytes(Ecn::Ect1)), "{came:?}");
+        }
+    }
+}

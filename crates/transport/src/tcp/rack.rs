@@ -1,0 +1,241 @@
+//! Loss detection by time, and the tail loss probe: RFC 8985.
+//!
+//! A segment is lost if a segment sent later was delivered, and the round-trip time of that one plus the
+//! reordering window have passed since it was sent. The window is a quarter of the minimum round-trip time,
+//! plus another quarter after each round trip with D-SACKs. Omitted: the echoed timestamp, so that only the
+//! minimum round-trip time identifies which copy was delivered; and the minimum is over the whole
+//! connection. If several segments are pending, the timer waits for the first instead of the last.
+
+use aqmkit_base::{Duration, Instant};
+
+use super::acks::{DUP_THRESHOLD, control};
+use super::clock::Alarm;
+use super::outstanding::{Probe, WaitsFor};
+use super::ranges::Range;
+use super::sent::{Entry, Sent};
+use super::{Call, Recovery, Tcp};
+use crate::congestion::Cx;
+use crate::segment::Segment;
+
+/// The longest that a receiver is expected to delay an acknowledgement (`TLP.max_ack_delay`).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
+
+/// The probe's timeout where nothing was measured.
+const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
+
+/// The least timeout of a probe: two of Linux's clock ticks at 1 kHz.
+const MIN_PROBE: Duration = Duration::from_millis(2);
+
+/// Recoveries without a D-SACK after which the reordering window is a quarter again (`RACK.reo_wnd_persist`).
+const PERSISTS: u8 = 16;
+
+/// What RACK knows (RFC 8985 section 5.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rack {
+    /// The last transmission of those delivered (`RACK.xmit_ts` and `RACK.end_seq`).
+    newest: u64,
+    /// Its round trip (`RACK.rtt`).
+    rtt: Duration,
+    /// The shortest round trip (`RACK.min_RTT`).
+    min_rtt: Option<Duration>,
+    /// The end of the highest delivered (`RACK.fack`).
+    fack: u64,
+    /// Whether anything has come out of order (`RACK.reordering_seen`).
+    reordering: bool,
+    /// The round trip of the oldest segment that the last acknowledgement covers, if it was sent once.
+    measured: Option<Duration>,
+    /// Where the round trip ends in which a D-SACK has come (`RACK.dsack_round`).
+    twice_until: u64,
+    /// Quarters of the shortest round trip added to the first (`RACK.reo_wnd_mult` less one), and for how many recoveries they stay.
+    more: u32,
+    persists: u8,
+    /// Whether a probe has gone since the last measurement of a round trip.
+    probed: bool,
+}
+
+impl Rack {
+    /// RFC 8985 section 6.2 step 4: a D-SACK has come; once in a round trip it widens the reordering window.
+    pub(super) fn on_duplicate(&mut self, una: u64, max: u64) {
+        if una >= self.twice_until {
+            self.twice_until = max;
+            self.more += 1;
+            self.persists = PERSISTS;
+        }
+    }
+
+    /// A recovery has ended.
+    pub(super) fn on_recovered(&mut self) {
+        self.persists = self.persists.saturating_sub(1);
+        if self.persists == 0 {
+            self.more = 0;
+        }
+    }
+
+    /// RFC 8985 section 6.2 steps 1 to 3: a segment was acknowledged (`in_order`) or SACKed.
+    pub(super) fn on_delivered(&mut self, entry: &Entry, in_order: bool, now: Instant) {
+        let rtt = now.since(entry.sent);
+        if entry.end() > self.fack {
+            self.fack = entry.end();
+        } else if entry.end() < self.fack && !entry.resent {
+            self.reordering = true;
+        }
+        if entry.resent {
+            // The copy that has come may be an earlier one.
+            if self.min_rtt.is_some_and(|min| rtt < min) {
+                return;
+            }
+        } else {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            if in_order && self.measured.is_none() {
+                self.measured = Some(rtt);
+            }
+        }
+        self.rtt = rtt;
+        self.newest = self.newest.max(entry.number);
+    }
+
+    /// Another probe may go once a round trip has been measured.
+    fn note_measurement(&mut self, call: &Call<'_, '_>) {
+        self.probed &= call.sample().is_none();
+    }
+
+    /// The round trip that this acknowledgement ends, once.
+    pub(super) fn take_measured(&mut self) -> Option<Duration> {
+        self.measured.take()
+    }
+
+    /// `RACK_update_reo_wnd` of step 4.
+    fn window(&self, recovering: bool, sacked: usize, srtt: Option<Duration>) -> Duration {
+        if !self.reordering && (recovering || sacked >= DUP_THRESHOLD as usize) {
+            return Duration::ZERO;
+        }
+        let window = self.min_rtt.unwrap_or(Duration::ZERO) * u64::from(self.more + 1) / 4;
+        srtt.map_or(window, |srtt| window.min(srtt))
+    }
+}
+
+impl Tcp {
+    /// How long a segment may be in flight while later ones come.
+    fn patience(&self, call: &Call<'_, '_>) -> Duration {
+        let Some(o) = &self.outstanding else { return Duration::ZERO };
+        let sacked = o.sent.as_deref().map_or(0, Sent::sacked);
+        let recovering = self.recovery != Recovery::None;
+        o.rack.rtt + o.rack.window(recovering, sacked, self.rtt.smoothed(call.p))
+    }
+
+    /// RFC 8985 section 6.2 step 5: finds what is lost, and when to look again.
+    pub(super) fn find_late(&mut self, call: &Call<'_, '_>) {
+        let patience = self.patience(call);
+        let Some(o) = self.outstanding.as_deref_mut() else { return };
+        o.rack.note_measurement(call);
+        let Some(sent) = &mut o.sent else { return };
+        match sent.lose_before(o.rack.newest, patience, call.now) {
+            Some(wait) => {
+                self.alarm = Alarm::at(call.now + wait).first(o.expires);
+                o.waits_for = WaitsFor::Reordering;
+            }
+            None if o.waits_for == WaitsFor::Reordering => {
+                (self.alarm, o.waits_for) = (o.expires, WaitsFor::Retransmission);
+            }
+            None => {}
+        }
+        self.tell_losses(call);
+    }
+
+    /// Controls that look at each lost segment hear of those that were just found.
+    fn tell_losses(&mut self, call: &Call<'_, '_>) {
+        if self.outstanding.as_deref().and_then(|o| o.sent.as_deref()).is_some_and(|s| !s.losses().is_empty()) {
+            control!(self, call, on_losses);
+        }
+    }
+
+    /// RFC 8985 section 6.3: what is late is lost, and the first goes again whatever the window.
+    pub(super) fn resend_after_timeout(&mut self, call: &mut Call<'_, '_>) {
+        let patience = self.patience(call);
+        let Some(sent) = self.sent_mut() else { return };
+        sent.lose_after_timeout(patience, call.now);
+        let first = sent.next_lost();
+        self.tell_losses(call);
+        if let Some(first) = first {
+            self.send_again(first, call);
+        }
+    }
+
+    /// The reordering window has ended.
+    pub(super) fn on_reordering_timeout(&mut self, call: &mut Call<'_, '_>) {
+        if let Some(o) = self.outstanding.as_deref_mut() {
+            (self.alarm, o.waits_for) = (o.expires, WaitsFor::Retransmission);
+        }
+        if self.alarm.is_due(call.now) {
+            self.on_timeout(call);
+            return;
+        }
+        self.find_late(call);
+        self.enter_recovery_if_lost(call);
+        self.output(call);
+    }
+
+    /// `TLP_calc_PTO` of section 7.2: sets the alarm for a probe, if one may be sent: nothing is out of
+    /// order or being mended, no probe is under way, and a round trip was measured since the last (section 7.3: else probes, which end no
+    /// measurement, would keep the sender from learning that the path has become longer). For profiles with probes.
+    #[inline(never)]
+    pub(super) fn await_probe(&mut self, call: &Call<'_, '_>) {
+        if !self.sack || self.recovery != Recovery::None || self.una == self.max {
+            return;
+        }
+        let pto = match self.rtt.smoothed(call.p) {
+            Some(srtt) if self.flight() <= call.p.mss.0 => srtt * 2 + MAX_ACK_DELAY,
+            Some(srtt) => srtt * 2,
+            None => PROBE_WITHOUT_RTT,
+        };
+        let Some(o) = self.outstanding.as_deref_mut() else { return };
+        o.rack.note_measurement(call);
+        if o.probe.is_none() && !o.rack.probed && o.sacked.is_empty() && o.waits_for != WaitsFor::Reordering {
+            o.waits_for = WaitsFor::Probe;
+            self.alarm = Alarm::at(call.now + pto.max(MIN_PROBE)).first(o.expires);
+        }
+    }
+
+    /// Section 7.3: new data if there is any, or the last segment again; then the retransmission timer.
+    pub(super) fn send_probe(&mut self, call: &mut Call<'_, '_>) {
+        let mss = call.p.mss.0;
+        let room = (self.una + u64::from(self.peer_window)).min(self.end).saturating_sub(self.nxt);
+        let resent = room == 0;
+        if resent {
+            let whole = Range { start: self.max - self.flight().min(mss), end: self.max };
+            let last = self.sent_mut().and_then(|s| s.last()).map(|e| Range { start: e.seq, end: e.end() });
+            let cut = self.cut_of(last.unwrap_or(whole));
+            self.build(cut, true, call);
+            // Karn: nobody can tell which copy is answered.
+            self.timed = None;
+        } else {
+            let cut = self.cut_of(Range { start: self.nxt, end: self.nxt + room.min(mss) });
+            self.send(cut, call);
+        }
+        self.stats.tail_probes += 1;
+        let end = self.max;
+        let o = self.outstanding.get_or_insert_default();
+        (o.probe, o.rack.probed) = (Some(Probe { end, resent }), true);
+        self.arm(call);
+    }
+
+    /// Section 7.4: whether an acknowledgement answers the probe, and with it shows that one segment was
+    /// lost that the probe has mended: then the window is reduced.
+    pub(super) fn answer_probe(&mut self, seg: &Segment, call: &mut Call<'_, '_>) {
+        let Some(o) = self.outstanding.as_deref_mut() else { return };
+        let Some(probe) = o.probe.filter(|p| seg.ack >= p.end) else { return };
+        if !probe.resent {
+            o.probe = None;
+        } else if seg.ack > probe.end {
+            o.probe = None;
+            if self.recovery == Recovery::None {
+                control!(self, call, on_loss);
+                control!(self, call, on_recovered, 0);
+                self.ecn.note_reduction(self.max);
+            }
+        } else if seg.ack == self.una && seg.sequence_len() == 0 && seg.options.held(seg.ack).next().is_none() {
+            // The original was delivered; only its acknowledgement was late.
+            o.probe = None;
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What Linux's hosts do otherwise than BSD's: when windows grow, when connections are idle, what waits, what is acknowledged.
+
+use aqmkit_base::{Bytes, Duration, Instant};
+use aqmkit_transport::profile::IdleSince;
+use aqmkit_transport::{Kind, Profile};
+
+use crate::harness::{A, B, Fate, Pair, ms};
+
+/// Linux 6 with segments of 1000 bytes.
+fn linux() -> Profile {
+    Profile { mss: Bytes(1000), ..Profile::linux_6() }
+}
+
+/// Writes so many bytes every 10 ms, so many times.
+fn drip(pair: &mut Pair, bytes: u64, times: u64) {
+    let start = pair.now;
+    for n in 1..=times {
+        pair.write(A, bytes);
+        pair.run_until(start + Duration::from_millis(10) * n);
+    }
+}
+
+/// Two of ten segments are in flight: the window stays at what was never used.
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    for (validates, cwnd) in [(true, 10_000..=10_000), (false, 100_000..=u64::MAX)] {
+        let mut pair = Pair::connected(&Profile { cwnd_validation: validates, ..linux() }, 20);
+        drip(&mut pair, 1_000, 500);
+        assert!(cwnd.contains(&pair.ends[A].cwnd()), "{validates}: {}", pair.ends[A].cwnd());
+    }
+}
+
+/// Thirty of forty are in flight: slow start goes on until half of the window is not used.
+#[test]
+fn in_slow_start_half_of_the_window_is_enough() {
+    let mut pair = Pair::connected(&Profile { initial_window: 40, ..linux() }, 100);
+    drip(&mut pair, 3_000, 200);
+    assert!((58_000..=66_000).contains(&pair.ends[A].cwnd()), "{}", pair.ends[A].cwnd());
+}
+
+#[test]
+fn a_window_that_is_full_grows_as_ever() {
+    let of = |validates| {
+        let mut pair = Pair::connected(&Profile { cwnd_validation: validates, ..linux() }, 20);
+        pair.lose_data(&[300]);
+        pair.write(A, u64::MAX);
+        pair.run_until(ms(3_000));
+        (pair.ends[A].cwnd(), pair.ends[A].acked())
+    };
+    assert_eq!(of(true), of(false));
+}
+
+/// RFC 9438 section 4.2: time in which the window was not used does not count, so that it goes on from where it was.
+#[test]
+fn cubic_s_time_stands_still_while_the_window_is_not_used() {
+    let mut pair = Pair::connected(&Profile { slow_start_after_idle: false, ..linux() }, 20);
+    pair.lose_data(&[300]);
+    pair.write(A, 2_000_000);
+    pair.run_until(ms(2_000));
+    let before = pair.ends[A].cwnd();
+    drip(&mut pair, 1_000, 3_000);
+    assert_eq!(pair.ends[A].cwnd(), before);
+    pair.write(A, 4 * before);
+    let then = pair.now + Duration::from_millis(60);
+    pair.run_until(then);
+    assert!(pair.ends[A].cwnd() < before + before / 10, "{before} became {}", pair.ends[A].cwnd());
+}
+
+/// RFC 5681 section 4.1: a request after 15 s does not make the answer's window any fresher.
+#[test]
+fn what_is_received_does_not_end_idle_time() {
+    for (since, at_once) in [(IdleSince::Sent, 10), (IdleSince::Received, 100)] {
+        let mut pair = Pair::connected(&Profile { idle_since: since, ..linux() }, 20);
+        pair.write(B, 1_000_000);
+        pair.run_until(ms(15_000));
+        pair.write(A, 100);
+        pair.run_until(ms(15_010));
+        pair.sent.clear();
+        pair.write(B, 100_000);
+        assert_eq!(pair.data(B).len(), at_once, "{since:?}");
+    }
+}
+
+/// The timeout doubles up to two minutes; BSD's ends at 64 times the first.
+#[test]
+fn backoff_goes_on_to_the_largest_timeout() {
+    let waits = |p: &Profile| -> Vec<u64> {
+        let mut pair = Pair::connected(p, 100);
+        pair.script = Box::new(|from, _| if from == A { Fate::Drop } else { Fate::Pass });
+        pair.write(A, 100);
+        pair.run_until(Instant::from_nanos(2_000_000_000_000));
+        let times: Vec<_> = pair.data(A).into_iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
+        times.windows(2).map(|w| w[1] - w[0]).collect()
+    };
+    let linux = waits(&Profile { tail_loss_probe: false, ..linux() });
+    assert_eq!(linux[..4], [300, 600, 1_200, 2_400]);
+    assert_eq!((linux[8], linux[9], linux[14]), (76_800, 120_000, 120_000));
+    let capped = waits(&Profile { tail_loss_probe: false, max_backoff: 64, ..self::linux() });
+    assert_eq!((capped[6], capped[14]), (19_200, 19_200));
+}
+
+/// Full segments in flight do not hold back a tail; another tail does.
+#[test]
+fn only_a_short_segment_holds_back_another() {
+    let mut pair = Pair::connected(&linux(), 100);
+    let start = pair.now;
+    pair.write(A, 5_000);
+    pair.write(A, 2_500);
+    pair.write(A, 100);
+    assert_eq!(pair.data(A).len(), 8, "five, two and the tail of 500");
+    pair.run_until(ms(249));
+    assert_eq!(pair.data(A).last(), Some(&(start, 7_000)));
+    pair.run_until(ms(250));
+    assert_eq!(pair.data(A).last(), Some(&(ms(250), 7_500)));
+    let mut nagle = Pair::connected(&Profile { minshall: false, ..linux() }, 100);
+    nagle.write(A, 5_000);
+    nagle.write(A, 2_500);
+    assert_eq!(nagle.data(A).len(), 7, "RFC 896 waits for everything");
+}
+
+/// A full segment and a bit are acknowledged at once.
+#[test]
+fn more_than_one_full_segment_is_acknowledged_at_once() {
+    for (p, acked) in [(linux(), vec![(ms(200), 1_100)]), (Profile { mss: Bytes(1000), ..Profile::rfc() }, Vec::new())]
+    {
+        let mut pair = Pair::connected(&Profile { quick_acks: 0, nagle: false, ..p }, 100);
+        pair.write(A, 1_100);
+        pair.run_until(ms(210));
+        assert_eq!(pair.acks(B), acked);
+    }
+}
+
+/// RFC 8985 section 7.1: a timeout ends the probe. Its answer, and that of all that was lost with it, reduces nothing more.
+#[test]
+fn a_timeout_ends_a_probe() {
+    let mut pair = Pair::connected(&Profile { undo: false, ..linux() }, 100);
+    pair.script = Box::new(|from, seg| {
+        // The tail, and its probe.
+        let lost = from == A && seg.len > 0 && seg.seq > 5_000 && !seg.retransmission;
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    let mut probes = 0;
+    pair.write(A, 10_000);
+    pair.run_until(ms(300));
+    pair.script = Box::new(move |from, seg| {
+        probes += u32::from(from == A && seg.len > 0);
+        if from == A && probes == 1 { Fate::Drop } else { Fate::Pass }
+    });
+    pair.run_until(ms(10_000));
+    assert_eq!((pair.ends[A].stats().timeouts, pair.ends[A].stats().tail_probes), (1, 1));
+    let ssthresh = pair.ends[A].ssthresh();
+    pair.write(A, 1_000);
+    pair.run_until(ms(11_000));
+    assert_eq!(pair.ends[A].ssthresh(), ssthresh);
+}
+
+/// One acknowledgement for a whole window after a timeout brings slow start to the threshold and no further, with `HyStart` too.
+#[test]
+fn slow_start_ends_at_the_threshold() {
+    for congestion in [Kind::Cubic, Kind::Prague] {
+        let p = Profile { congestion, undo: false, frto: false, dsack: false, tail_loss_probe: false, ..linux() };
+        let mut pair = Pair::connected(&p, 100);
+        pair.write(A, u64::MAX);
+        pair.run_until(ms(560));
+        pair.script = Box::new(|from, _| if from == B { Fate::Drop } else { Fate::Pass });
+        while pair.ends[A].stats().timeouts == 0 {
+            let next = pair.now + Duration::from_millis(1);
+            pair.run_until(next);
+        }
+        let ssthresh = pair.ends[A].ssthresh();
+        pair.script = Box::new(|_, _| Fate::Pass);
+        while pair.ends[A].cwnd() <= 1_000 {
+            let next = pair.now + Duration::from_millis(1);
+            pair.run_until(next);
+        }
+        assert!(pair.ends[A].cwnd() <= ssthresh, "{congestion:?}: {} of {ssthresh}", pair.ends[A].cwnd());
+    }
+}
+
+/// RFC 5682 section 3.1: what brings nothing (the peer's own data) does not decide whether a timeout was needless.
+#[test]
+fn the_peer_s_data_does_not_settle_a_timeout() {
+    let p = Profile { undo: false, dsack: false, tail_loss_probe: false, timestamps: false, ..linux() };
+    let mut pair = Pair::connected(&p, 100);
+    // The first flight is so late that the timer expires just before it arrives.
+    pair.script = Box::new(|from, seg| {
+        let late = from == A && seg.len > 0 && !seg.retransmission && seg.seq <= 10_000;
+        if late { Fate::Late(Duration::from_millis(320)) } else { Fate::Pass }
+    });
+    pair.write(A, u64::MAX);
+    for n in 0..400 {
+        pair.write(B, 100);
+        pair.run_until(ms(150 + 5 * n));
+    }
+    assert_eq!((pair.ends[A].stats().timeouts, pair.ends[A].undone()), (1, 1));
+}

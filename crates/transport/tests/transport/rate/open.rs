@@ -1,0 +1,87 @@
+//! Opening, asking, closing.
+
+use aqmkit_transport::rate::{Content, Endpoint};
+use aqmkit_transport::{Event, Kind};
+
+use super::*;
+
+#[test]
+fn a_request_is_sent_again_until_it_is_answered() {
+    let mut net = Net::new(&profile(Kind::Tfrc), 1, 100);
+    // The first two packets are lost: the opening, and the request that follows it at once.
+    let mut n = 0;
+    net.script = Box::new(move |_, _| {
+        n += 1;
+        if n <= 2 { Fate::Drop } else { Fate::Pass }
+    });
+    net.call(0, A, Endpoint::connect);
+    net.call(0, A, |end, p, now, out| end.write(p, 64, now, out));
+    net.run_until(ms(10_000));
+    // The profile's first wait is 3 s; then 50 ms there, and 50 ms back.
+    assert_eq!(net.events, [(ms(3_050), B, Event::Connected), (ms(3_100), A, Event::Connected)]);
+    assert_eq!(net.flows[0][B].delivered(), 64);
+}
+
+/// The answer to a request is lost, so that it comes twice.
+#[test]
+fn what_comes_twice_is_news_once() {
+    let mut net = Net::new(&profile(Kind::Tfrc), 1, 100);
+    let mut heard = 0;
+    net.script = Box::new(move |packet, _| match packet.content {
+        Content::Heard { .. } => {
+            heard += 1;
+            // The first answers the opening.
+            if heard == 2 { Fate::Drop } else { Fate::Pass }
+        }
+        _ => Fate::Pass,
+    });
+    net.call(0, A, Endpoint::connect);
+    net.run_until(ms(200));
+    net.call(0, A, |end, p, now, out| end.write(p, 64, now, out));
+    net.run_until(ms(10_000));
+    let asked = net.sent.iter().filter(|s| matches!(s.packet.content, Content::Ask { .. }) && s.packet.len == 64);
+    assert_eq!((asked.count(), net.flows[0][B].delivered(), net.news[B]), (2, 64, 1));
+    // Data is news each time, a report or an answer is none.
+    net.call(0, B, |end, p, now, out| end.write(p, 10_000, now, out));
+    net.run_until(ms(20_000));
+    assert_eq!((net.delivered(0), net.news), (10_000, [10, 1]));
+}
+
+#[test]
+fn a_peer_that_never_answers_is_given_up() {
+    let mut net = Net::new(&profile(Kind::Tfrc), 1, 100);
+    net.script = Box::new(|_, _| Fate::Drop);
+    net.call(0, A, Endpoint::connect);
+    net.run_until(ms(1_000_000));
+    // 3 + 6 + 12 + 24 + 48 s.
+    assert_eq!(net.events, [(ms(93_000), A, Event::Failed)]);
+}
+
+#[test]
+fn who_closes_is_not_sent_to_for_long() {
+    let mut net = Net::sending(&profile(Kind::Tfrc), 1, 100);
+    net.bottleneck = Some(Bottleneck { bytes_per_second: 100_000.0, limit: 10.0 });
+    // The first word of the close is lost.
+    let mut heard = false;
+    net.script = Box::new(move |packet, _| {
+        let first = packet.content == Content::Close && !std::mem::replace(&mut heard, true);
+        if first { Fate::Drop } else { Fate::Pass }
+    });
+    net.run_until(ms(5_000));
+    net.call(0, A, Endpoint::close);
+    net.run_until(ms(6_000));
+    assert!(net.flows[0].iter().all(Endpoint::is_closed));
+    let closed: Vec<usize> = net.events.iter().filter(|e| e.2 == Event::Closed).map(|e| e.1).collect();
+    assert_eq!(closed, [A, B]);
+}
+
+#[test]
+fn data_with_an_end_ends() {
+    let mut net = Net::new(&profile(Kind::Scp), 1, 100);
+    net.call(0, A, Endpoint::connect);
+    net.run_until(ms(60));
+    net.call(0, B, |end, p, now, out| end.write(p, 10_500, now, out));
+    net.run_until(ms(60_000));
+    assert_eq!(net.delivered(0), 10_500);
+    assert_eq!(net.flows[0][B].stats().data_packets_sent, 11);
+}
