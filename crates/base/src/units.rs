@@ -151,6 +151,21 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
     parse(text, "rate", RATE, MOST_RATE, "\"10mbit\"").map(|bps| BitRate::from_bps((bps + 0.5) as u64))
 }
 
+/// What to warn of when somebody writes a rate as `10 Mbps`: it is read as in `tc`, as bytes per second, where many write it for bits. `None` for
+/// every other unit, `kibps` and `bps` included, which nobody writes for bits by accident.
+#[must_use]
+pub fn doubtful_rate(text: &str) -> Option<String> {
+    let (value, unit) = split(text)?;
+    let bits = ["kbit", "mbit", "gbit"].into_iter().find(|bit| {
+        let bytes = bit.replace("it", "ps");
+        bytes.eq_ignore_ascii_case(unit)
+    })?;
+    Some(format!(
+        "{text:?} is {}{bits}, because bps means bytes per second, as in tc; write {value}{bits} if bits were meant",
+        value * 8.0
+    ))
+}
+
 /// Reads a size such as `1500b`.
 ///
 /// # Errors
@@ -329,6 +344,16 @@ mod tests {
         #[test]
         fn no_text_panics(text in "\\PC*") {
             let _ = (parse_duration(&text), parse_rate(&text), parse_bytes(&text), parse_amount(&text));
+        }
+    }
+
+    #[test]
+    fn a_rate_that_may_have_been_meant_in_bits_is_warned_of() {
+        let warning = doubtful_rate("10 Mbps").unwrap();
+        assert!(warning.contains("is 80mbit") && warning.contains("write 10mbit if bits were meant"), "{warning}");
+        assert!(doubtful_rate("1.5gbps").unwrap().contains("12gbit") && doubtful_rate("64kbps").is_some());
+        for plain in ["10mbit", "150kibps", "1200bps", "10ms", "fast", ""] {
+            assert_eq!(doubtful_rate(plain), None, "{plain}");
         }
     }
 }

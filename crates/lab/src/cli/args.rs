@@ -9,8 +9,6 @@ use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
 use aqmkit_base::{Amount, BitRate, Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::experiment;
-
 /// Active queue management: simulate, compare, reproduce.
 #[derive(Debug, Parser)]
 #[command(name = "aqmkit", version, propagate_version = true, arg_required_else_help = true)]
@@ -149,7 +147,7 @@ pub struct Compare {
     /// Time before the measurement
     #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub warmup: Duration,
-    /// Capacity of every queue: 100 (packets) or 90kb
+    /// Capacity of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
     #[arg(long, value_parser = parse_amount)]
     pub limit: Option<Amount>,
     /// How TCP endpoints behave
@@ -219,11 +217,11 @@ pub enum Scale {
     Full,
 }
 
-impl From<Scale> for experiment::Scale {
+impl From<Scale> for aqmkit_experiment::Scale {
     fn from(scale: Scale) -> Self {
         match scale {
-            Scale::Quick => experiment::Scale::Quick,
-            Scale::Full => experiment::Scale::Full,
+            Scale::Quick => aqmkit_experiment::Scale::Quick,
+            Scale::Full => aqmkit_experiment::Scale::Full,
         }
     }
 }

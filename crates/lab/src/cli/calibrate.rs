@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_runs::calibrate::Found;
+use aqmkit_runs::store::Store;
 use serde_json::json;
 
 use super::args;
@@ -10,9 +13,6 @@ use super::perform::{directory, jobs};
 use super::progress::Talk;
 use super::say;
 use super::settle::settle;
-use crate::calibrate::Found;
-use crate::experiment::{Experiment, Overrides};
-use crate::store::Store;
 
 /// `aqmkit calibrate`.
 ///

@@ -3,6 +3,12 @@
 use std::collections::BTreeSet;
 
 use aqmkit_aqm::registry;
+use aqmkit_base::Amount;
+use aqmkit_base::near::closest;
+use aqmkit_experiment::{Experiment, Overrides, Problem};
+use aqmkit_files::put;
+use aqmkit_results::{Entry, Results};
+use aqmkit_runs::run;
 use aqmkit_transport::{Profile, profile, registry as transports};
 use toml::{Table, Value};
 
@@ -12,11 +18,10 @@ use super::fail::{Failure, wrong};
 use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
 use super::say;
-use crate::experiment::{Experiment, Overrides, Problem};
-use crate::export::put;
-use crate::results::{Entry, Results};
-use crate::run;
-use aqmkit_base::near::closest;
+/// What every queue of a comparison may hold unless the command line says otherwise: the limit that Linux gives `pfifo` and, through
+/// the transmit queue length of a device, most of its other queues. With the defaults of the disciplines, which are those of their
+/// papers (60 to 10,240 packets), a comparison would be one of buffers.
+pub const LIMIT: Amount = Amount::Packets(1000.0);
 
 /// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
 const USER_BPS: f64 = 2940.0;
@@ -29,13 +34,23 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let text = written_out(args)?;
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
     let exp = Experiment::parse("compare", &text, &overrides).map_err(|problem| blamed(problem, args))?;
-    let dir = directory(args.how.out.as_deref(), "compare");
+    let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(args, &text)));
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     put(&dir.join("experiment.toml"), &text)?;
     if let Some(warning) = idle(&performed.results) {
         say::tell(&format!("warning: {warning}"));
     }
     show(&performed, &dir, args.how.json)
+}
+
+/// The name of a comparison's own directory: its disciplines, and the start of the hash of all that it consists of. The same command finds
+/// its finished runs there.
+fn short_name(args: &args::Compare, text: &str) -> String {
+    let names: Vec<&str> = args.disciplines.iter().map(|d| d.split(':').next().unwrap_or(d)).collect();
+    let all = names.join("-");
+    let readable = if all.len() <= 40 { all } else { format!("{}-and-{}-more", names[0], names.len() - 1) };
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    format!("{readable}-{}", &hash[..6])
 }
 
 /// What is wrong in the words of who wrote the arguments: the text of the experiment is not theirs.
@@ -146,11 +161,17 @@ fn no_profile<T>(name: &str) -> Result<T, Failure> {
 fn discipline(text: &str, args: &args::Compare) -> Result<Value, Failure> {
     let (name, parameters) = written(text)?;
     let mut entry = table([("name", string(name)), ("label", string(text))]);
-    if let Some(limit) = args.limit {
-        entry.insert("limit".to_owned(), literal(&limit.to_string()));
-    }
+    entry.extend(limited(name, args.limit.unwrap_or(LIMIT)));
     entry.extend(parameters);
     Ok(Value::Table(entry))
+}
+
+/// The parameter that gives a discipline room for `limit`; nothing for one that has no limit for all that it queues (`cbq` has one for each
+/// class).
+fn limited(name: &str, limit: Amount) -> Table {
+    let parameters = table([("limit", literal(&limit.to_string()))]);
+    let takes = serde_json::to_value(&parameters).is_ok_and(|values| registry::Spec::read(name, values).is_ok());
+    if takes { parameters } else { Table::new() }
 }
 
 /// `red:min=5,max=40` as the name of a discipline and its parameters.
@@ -246,6 +267,35 @@ mod tests {
             written("fifo red:min=5,max=40 --rate 20mbit --rtt 30ms --bulk 3 --http 0.9 --cbr 10mbit --limit 90")
                 .unwrap()
         );
+    }
+
+    #[test]
+    fn every_queue_has_room_for_the_same() {
+        let limits = |line: &str| -> Vec<Option<String>> {
+            let file: Table = written(line).unwrap().parse().unwrap();
+            let queues = file["sweep"]["aqm"].as_array().unwrap().clone();
+            queues.iter().map(|queue| queue.get("limit").map(ToString::to_string)).collect()
+        };
+        let of = |texts: &[&str]| texts.iter().map(|text| Some((*text).to_owned())).collect::<Vec<_>>();
+        assert_eq!(limits("fifo fq-codel csfq"), of(&["\"1000p\""; 3]));
+        assert_eq!(limits("fifo red:limit=50 --limit 90kb"), of(&["\"92160b\"", "50"]));
+        assert_eq!(limits("cbq"), [None], "it has one limit for each class");
+    }
+
+    #[test]
+    fn other_comparisons_go_elsewhere() {
+        let name = |line: &str| {
+            let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
+            let Command::Compare(args) = cli.command else { panic!("not compare") };
+            short_name(&args, &written_out(&args).unwrap())
+        };
+        assert!(name("fifo red:min=5").starts_with("fifo-red-"), "{}", name("fifo red:min=5"));
+        assert_eq!(name("fifo red --jobs 2"), name("fifo red"), "the same runs");
+        let different = ["fifo red", "fifo red --rate 11mbit", "fifo red:min=6", "red fifo", "fifo red --bulk 3"];
+        let names: BTreeSet<String> = different.map(name).into();
+        assert_eq!(names.len(), different.len());
+        let many = "fifo red pie codel blue rem pi afd sfb choke dualpi2 fq-codel";
+        assert!(name(many).starts_with("fifo-and-11-more-"), "{}", name(many));
     }
 
     #[test]

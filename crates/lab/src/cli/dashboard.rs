@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use aqmkit_base::BitRate;
 use aqmkit_live::ctl::{Counted, DirectionReport, Report};
 use aqmkit_packets::Buckets;
+use aqmkit_report::format::{fixed, significant, thousands};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
 use super::say;
-use crate::report::format::{fixed, significant, thousands};
 
 /// Draws a report: what happened since `earlier`, or since the start where there is none.
 #[must_use]

@@ -1,11 +1,11 @@
 //! `list`: prints the catalogue.
 
+use aqmkit_experiment::catalogue;
 use serde::Serialize;
 
 use super::args::{self, Catalogue};
 use super::fail::Failure;
 use super::say;
-use crate::experiment::catalogue;
 
 /// One line of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
+use aqmkit_experiment::Experiment;
 use aqmkit_live::capabilities::may_make_links;
+use aqmkit_report::format::significant;
+use aqmkit_report::terminal::{Screen, drawn, head, number};
+use aqmkit_results::{Agreement, Axis};
+use aqmkit_study::agree::AXIS;
 use comfy_table::CellAlignment;
 use serde_json::json;
 
@@ -11,13 +16,8 @@ use super::fail::{Failure, wrong};
 use super::perform::{Performed, directory, failures, perform_plan, show};
 use super::progress::Talk;
 use super::say;
-use crate::experiment::Experiment;
-use crate::live::agree::AXIS;
 use crate::live::plan::NotLive;
 use crate::live::run::{Placed, real_time};
-use crate::report::format::significant;
-use crate::report::terminal::{Screen, drawn, head, number};
-use crate::results::{Agreement, Axis};
 
 /// Runs every combination in the simulator and on a live link.
 ///

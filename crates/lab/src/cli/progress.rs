@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use aqmkit_runs::run::{Watch, name};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::say;
-use crate::run::{Watch, name};
 
 /// How much to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::read::Value;
 use aqmkit_base::{Amount, BitRate, Duration, ParamError};
+use aqmkit_experiment::Problem;
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 use aqmkit_packets::wire::classes::{Named, NoClass};
@@ -13,7 +14,6 @@ use super::args::wire::Queue;
 use super::compare::written;
 use super::describe::literal;
 use super::fail::{Failure, wrong};
-use crate::experiment::Problem;
 
 /// The parameters of a discipline written as `red:min=5,max=40`.
 ///

@@ -1,11 +1,12 @@
 //! `report`: the report of stored results once more.
 
+use aqmkit_report::{ReportInput, write_html};
+use aqmkit_runs::store::{Parameters, Store, damage};
+
 use super::args;
 use super::fail::Failure;
 use super::progress::Talk;
 use super::say;
-use crate::report::{self, ReportInput};
-use crate::store::{Parameters, Store, damage};
 
 /// `aqmkit report`.
 ///
@@ -32,6 +33,6 @@ pub fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
         ));
     }
     let input = ReportInput { parameters, warnings, ..ReportInput::new(results, &data) };
-    report::write_html(&args.dir.join("report.html"), &input)?;
+    write_html(&args.dir.join("report.html"), &input)?;
     Ok(say::print(&format!("Report: {}", args.dir.join("report.html").display()))?)
 }

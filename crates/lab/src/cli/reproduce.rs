@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use aqmkit_experiment::{Experiment, Overrides, Scale, catalogue};
+use aqmkit_report::terminal::{Screen, scoreboard, verdicts};
+use aqmkit_results::Results;
 use serde_json::json;
 
 use super::args;
@@ -14,9 +17,6 @@ use super::null_test;
 use super::perform::{self, Performed, failures, perform};
 use super::progress::Talk;
 use super::say;
-use crate::experiment::{Experiment, Overrides, Scale, catalogue};
-use crate::report::terminal::{Screen, scoreboard, verdicts};
-use crate::results::Results;
 
 /// Where the experiments are that `--live` is for.
 const LIVE: &str = "live/";

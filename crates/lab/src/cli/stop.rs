@@ -44,7 +44,7 @@ fn catch(act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     result.map_err(|e| Failure::Environment(format!("cannot handle Ctrl-C: {e}")))
 }
 
-/// Removes the files that grow beside their places ([`crate::export::Temporary`]): this process has them open. Whoever
+/// Removes the files that grow beside their places ([`aqmkit_files::Temporary`]): this process has them open. Whoever
 /// writes them may go on meanwhile; what has taken its place has another name by then, and stays.
 fn remove_drafts() {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };

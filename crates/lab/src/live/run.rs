@@ -6,18 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 use aqmkit_base::Duration;
+use aqmkit_experiment::RunSpec;
 use aqmkit_live::link::Link;
 use aqmkit_live::timing::be_punctual;
 use aqmkit_measure::join;
 use aqmkit_measure::output::Engine;
+use aqmkit_runs::run::{Stop, Work};
 use aqmkit_sim::{Control, Output, Progress, Scenario};
+use aqmkit_study::agree::AXIS;
 
-use super::agree::AXIS;
 use super::hosts::{Hosts, Recorded};
 use super::plan::{self, NotLive};
-use crate::engine;
-use crate::experiment::RunSpec;
-use crate::run::{Stop, Work};
 
 /// A run of an experiment, in the simulator or on a live link.
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ impl Placed {
     pub fn new(spec: RunSpec, live: bool) -> Self {
         let mut labels = spec.labels.clone();
         labels.insert(AXIS.to_owned(), if live { "live" } else { "simulated" }.to_owned());
-        let hash = if live { format!("{}-live-{}", spec.hash, engine::LIVE) } else { spec.hash.clone() };
+        let hash = if live { format!("{}-live-{}", spec.hash, super::VERSION) } else { spec.hash.clone() };
         Placed { spec, labels, hash, live }
     }
 

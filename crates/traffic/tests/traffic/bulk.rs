@@ -4,7 +4,7 @@ use crate::harness::{Host, population, spec};
 
 #[test]
 fn three_hundred_and_sixty_flows_are_seventy_two_for_each_server() {
-    let p = population("bulk", "{}");
+    let p = population("bulk", r#"{"flows": 360}"#);
     let mut per_server = [0; 5];
     let mut starts = Vec::new();
     for i in 0..p.instances() {
