@@ -15,6 +15,7 @@ pub mod abt;
 mod browser;
 pub mod bulk;
 pub mod cbr;
+pub mod dash;
 mod datagrams;
 mod downloads;
 pub mod empirical;

@@ -6,6 +6,7 @@ mod abt;
 mod all;
 mod bulk;
 mod cbr;
+mod dash;
 mod harness;
 mod http;
 mod http_unc;
