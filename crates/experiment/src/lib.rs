@@ -63,6 +63,7 @@ use std::sync::Arc;
 use aqmkit_files::bounded;
 
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
+pub use doubts::out_of_reach;
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
 pub use metric::{OVER, PLUS};

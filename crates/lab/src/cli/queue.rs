@@ -3,7 +3,7 @@
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::read::Value;
 use aqmkit_base::{Amount, BitRate, Duration, ParamError};
-use aqmkit_experiment::Problem;
+use aqmkit_experiment::{Problem, out_of_reach};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 use aqmkit_packets::wire::classes::{Named, NoClass};
@@ -14,6 +14,7 @@ use super::args::wire::Queue;
 use super::compare::written;
 use super::describe::literal;
 use super::fail::{Failure, wrong};
+use super::say;
 
 /// The parameters of a discipline written as `red:min=5,max=40`.
 ///
@@ -66,8 +67,12 @@ pub(super) fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Resu
 /// When one cannot.
 pub(super) fn usable(setup: Setup) -> Result<Setup, Failure> {
     let (rate, mean_packet, classes) = (setup.rate, setup.mean_packet, setup.classes.clone());
-    match setup.aqm.effective(&registry::Link { rate, mean_packet, classes }) {
-        Ok(_) => Ok(setup),
+    let link = registry::Link { rate, mean_packet, classes };
+    match setup.aqm.effective(&link) {
+        Ok(_) => {
+            out_of_reach(&setup.aqm, &link).iter().for_each(|text| say::tell(&format!("warning: {text}")));
+            Ok(setup)
+        }
         Err(e) => Err(misfit(setup.aqm.name(), &e)),
     }
 }

@@ -110,8 +110,7 @@ fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
 /// # Errors
 /// When the kernel does not have it.
 pub(crate) fn control(profile: &Profile) -> Result<String, NotLive> {
-    let named = serde_json::to_value(profile.congestion).ok();
-    let name = named.as_ref().and_then(|v| v.as_str()).unwrap_or("reno");
+    let name = profile.congestion.name();
     // The kernel's reno recovers as NewReno and with SACK, as all of its controls do.
     let name = if ["newreno", "sack"].contains(&name) { "reno" } else { name };
     congestion::provide(name).map(|()| name.to_owned()).map_err(|e| NotLive::Lacks(e.to_string()))

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod abt;
+mod added;
 mod all;
 mod bulk;
 mod cbr;
+mod dash;
 mod harness;
 mod http;
 mod http_unc;
