@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 
 use aqmkit_measure::metric::{Dimension, METRICS, Metric, Shown};
 
-pub use aqmkit_measure::metric::Better;
+pub(crate) use aqmkit_measure::metric::Better;
 
 use super::format::{decimals, rate_unit};
 use super::grid::Grid;
 
 /// A word of the tables and what it means.
-pub type Term = (&'static str, &'static str);
+pub(crate) type Term = (&'static str, &'static str);
 
 /// What the capacity of a queue is called.
-pub const LIMIT: Term =
+pub(crate) const LIMIT: Term =
     ("limit", "what the queue may hold, in packets (p) or bytes (b); a dash: every class has a limit of its own");
 
 /// What a column shows, whatever it is of.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// The unit it is shown in.
     pub unit: &'static str,
     /// What a number is multiplied by to be in that unit.
@@ -35,7 +35,7 @@ pub struct Kind {
 
 /// One column of a table.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub(crate) struct Column {
     /// Where its numbers are.
     pub path: String,
     /// Its name in a sentence.
@@ -57,7 +57,7 @@ impl Kind {
 
 /// The columns that apply to these results, in the order in which they are shown.
 #[must_use]
-pub fn columns(grid: &Grid) -> Vec<Column> {
+pub(crate) fn columns(grid: &Grid) -> Vec<Column> {
     let mut build = Builder { grid, paths: grid.paths(), columns: Vec::new() };
     build.links();
     build.classes();
@@ -158,7 +158,7 @@ impl Builder<'_> {
 
 /// The names below `prefix`: the bottleneck and TCP first, `other` last, the rest by name.
 #[must_use]
-pub fn names(paths: &BTreeSet<&str>, prefix: &str) -> Vec<String> {
+pub(crate) fn names(paths: &BTreeSet<&str>, prefix: &str) -> Vec<String> {
     let inner = paths.iter().filter_map(|path| path.strip_prefix(prefix)?.split_once('.'));
     let found: BTreeSet<&str> = inner.map(|(name, _)| name).collect();
     let mut sorted: Vec<String> = found.into_iter().map(str::to_owned).collect();

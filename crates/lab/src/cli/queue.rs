@@ -20,7 +20,7 @@ use super::say;
 ///
 /// # Errors
 /// When there is no such discipline, or a parameter cannot be read.
-pub fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
+pub(super) fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
     let (name, mut table) = written(text)?;
     if let Some(limit) = limit {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
@@ -32,7 +32,7 @@ pub fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
 ///
 /// # Errors
 /// When a key or a value is wrong, in the words of an experiment file.
-pub fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
+pub(super) fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
     let wrong = |e: ParamError| Problem::from(e.of(name));
     let table = Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))?;
     Spec::of_table(name, table).map_err(wrong)
@@ -42,7 +42,7 @@ pub fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
 ///
 /// # Errors
 /// When one cannot be read.
-pub fn classes(list: &[String]) -> Result<Classes, Failure> {
+pub(super) fn classes(list: &[String]) -> Result<Classes, Failure> {
     let named = list.iter().map(|c| c.parse::<Named>()).collect::<Result<Vec<_>, _>>();
     match named {
         Ok(named) if named.is_empty() => Ok(Classes::default()),
@@ -55,7 +55,7 @@ pub fn classes(list: &[String]) -> Result<Classes, Failure> {
 ///
 /// # Errors
 /// When the discipline, a parameter or a class is wrong.
-pub fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
+pub(super) fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
     let classes = classes(&queue.class)?.names().to_vec();
     let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit)?);
     usable(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup })
@@ -65,7 +65,7 @@ pub fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setu
 ///
 /// # Errors
 /// When one cannot.
-pub fn usable(setup: Setup) -> Result<Setup, Failure> {
+pub(super) fn usable(setup: Setup) -> Result<Setup, Failure> {
     let (rate, mean_packet, classes) = (setup.rate, setup.mean_packet, setup.classes.clone());
     let link = registry::Link { rate, mean_packet, classes };
     match setup.aqm.effective(&link) {
@@ -79,6 +79,6 @@ pub fn usable(setup: Setup) -> Result<Setup, Failure> {
 
 /// A parameter that does not go with the link.
 #[must_use]
-pub fn misfit(discipline: &str, error: &ParamError) -> Failure {
+pub(super) fn misfit(discipline: &str, error: &ParamError) -> Failure {
     Failure::Problem(error.of(discipline).into())
 }
