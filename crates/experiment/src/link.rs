@@ -31,9 +31,12 @@ impl Link {
     }
 }
 
-/// A discipline serialises without its name: here with it.
+/// A discipline serialises without its name: here with it, and with the version of one that a program has added.
 fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
-    (spec.name(), spec).serialize(s)
+    match spec.version() {
+        None => (spec.name(), spec).serialize(s),
+        Some(version) => (spec.name(), version, spec).serialize(s),
+    }
 }
 
 /// Adds a link, and says at which index.

@@ -1,7 +1,7 @@
 //! The congestion controls that a name may mean: those of this crate, and those that a program adds.
 //!
 //! A catalogue is a value: a program makes one, adds its controls, and hands it to whatever reads names, such as the reader
-//! of experiment files. `examples/own_control.rs` of the crate `aqmkit` does so.
+//! of experiment files. `examples/own_control.rs` of the crate `aqmkit-experiment` does so.
 
 use aqmkit_base::ParamError;
 use aqmkit_base::near::suggest;
