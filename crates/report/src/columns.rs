@@ -106,7 +106,12 @@ impl Builder<'_> {
                     1 => (shown.name.to_owned(), shown.head.to_owned()),
                     _ => (format!("{link}: {}", shown.name), format!("{link}\n{}", shown.head)),
                 };
-                let rank = if place == 0 { shown.rank } else { shown.rank + 6 };
+                // Of the other links, how long their queues are matters as much as of the measured one.
+                let rank = match place {
+                    0 => shown.rank,
+                    _ if metric.path.ends_with("queue_delay_ms") => shown.rank + 1,
+                    _ => shown.rank + 6,
+                };
                 self.add(&path(metric, shown, &[link]), &name, &head, Kind { rank, ..Kind::of(metric, shown) });
             }
         }
@@ -118,12 +123,15 @@ impl Builder<'_> {
         let (unit, factor) = rate_unit(largest.fold(0.0, f64::max));
         for (metric, shown) in below("classes.").filter(|(_, shown)| shown.together) {
             let kind = Kind { unit, factor, ..Kind::of(metric, shown) };
-            classes.iter().for_each(|class| self.owned(metric, shown, &[class], kind));
+            let crossing = classes.iter().filter(|class| !self.passes_elsewhere(class));
+            let crossing: Vec<String> = crossing.cloned().collect();
+            crossing.iter().for_each(|class| self.owned(metric, shown, &[class], kind));
         }
         for class in &classes {
             for (metric, shown) in below("classes.").filter(|(_, shown)| !shown.together) {
                 let kind = Kind::of(metric, shown);
                 let kind = match metric.unit.dimension {
+                    Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 3, ..kind },
                     Dimension::Rate => Kind { unit, factor, ..kind },
                     // Losses and latency matter for the classes that the experiment names.
                     _ if matches!(class.as_str(), "tcp" | "other") => Kind { rank: kind.rank + 2, ..kind },
@@ -132,6 +140,13 @@ impl Builder<'_> {
                 self.owned(metric, shown, &[class], kind);
             }
         }
+    }
+
+    /// Whether the data of a class does not cross the measured link: of an upload, only acknowledgements do, and their rate is not what its user
+    /// gets.
+    fn passes_elsewhere(&self, class: &str) -> bool {
+        let largest = |metric: &str| self.grid.largest(&format!("classes.{class}.{metric}_bps"));
+        largest("goodput") > 1.05 * largest("throughput")
     }
 
     fn apps(&mut self) {
