@@ -32,6 +32,7 @@ pub mod recording;
 pub mod registry;
 pub mod short_flows;
 pub mod videoconf;
+pub mod voip;
 pub mod web;
 
 pub use model::{Data, Format, Model, ParamError, Population};

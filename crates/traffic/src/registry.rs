@@ -133,6 +133,7 @@ registry! {
     OnOff = on_off, "on-off";
     Pcap = pcap, "pcap";
     Dash = dash, "dash";
+    Voip = voip, "voip";
 }
 
 #[cfg(test)]

@@ -33,6 +33,14 @@ struct Open {
     closing: bool,
 }
 
+/// A datagram under way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    sent: Instant,
+    len: u32,
+    tag: u64,
+}
+
 /// One application and its host.
 pub(crate) struct Host {
     pub(crate) app: Box<dyn Application>,
@@ -58,6 +66,9 @@ pub(crate) struct Host {
     pub(crate) pushes: Vec<(Instant, u64)>,
     pub(crate) done: Vec<(Instant, Exchange)>,
     pub(crate) sent: Vec<Sent>,
+    /// How long the datagram of this number is under way; nothing for one that is lost. Without this, none arrives.
+    pub(crate) network: Option<fn(usize) -> Option<Duration>>,
+    flights: BTreeMap<(Instant, u64), Flight>,
     pub(crate) closes: usize,
 }
 
@@ -84,6 +95,8 @@ impl Host {
             pushes: Vec::new(),
             done: Vec::new(),
             sent: Vec::new(),
+            network: None,
+            flights: BTreeMap::new(),
             closes: 0,
         }
     }
@@ -104,6 +117,7 @@ impl Host {
             let due = self.due.first_key_value().map(|(k, _)| *k);
             let wake = self.wake.filter(|&w| due.is_none_or(|(at, _)| w < at));
             let next = wake.or(due.map(|d| d.0));
+            self.land(next.unwrap_or(end).min(end));
             let Some(at) = next.filter(|&at| at <= end) else { return };
             assert!(at >= self.now, "an application asked for the past");
             self.now = at;
@@ -114,6 +128,15 @@ impl Host {
                 self.due.remove(&due.unwrap()).unwrap()
             };
             self.happened(event);
+        }
+    }
+
+    /// Lets the datagrams arrive that do so by a time.
+    fn land(&mut self, by: Instant) {
+        while let Some(flight) = self.flights.first_entry().filter(|f| f.key().0 <= by) {
+            let at = flight.key().0;
+            let Flight { sent, len, tag } = flight.remove();
+            self.app.on_datagram(tag, len, sent, at);
         }
     }
 
@@ -165,7 +188,13 @@ impl Host {
                 assert!(self.open.contains_key(&conn) && bytes > 0, "pushed on what is not open");
                 self.pushes.push((self.now, bytes));
             }
-            Action::Datagram { len, tag, ecn } => self.sent.push(Sent { at: self.now, len, tag, ecn }),
+            Action::Datagram { len, tag, ecn } => {
+                if let Some(delay) = self.network.and_then(|network| network(self.sent.len())) {
+                    self.serial += 1;
+                    self.flights.insert((self.now + delay, self.serial), Flight { sent: self.now, len, tag });
+                }
+                self.sent.push(Sent { at: self.now, len, tag, ecn });
+            }
             Action::WakeAt(at) => self.wake = Some(at),
             Action::Done(exchange) => {
                 assert!(usize::from(exchange.kind) < self.app.exchange_kinds().len());
@@ -208,6 +237,12 @@ impl Host {
                 self.later(self.answer * 2 + think, Event::Closed(conn));
             }
         }
+    }
+
+    /// The value of a counter by its name.
+    pub(crate) fn counter(&self, name: &str) -> f64 {
+        let index = self.app.counters().iter().position(|n| *n == name);
+        self.app.counter(index.unwrap_or_else(|| panic!("there is no counter {name}")))
     }
 
     /// The servers that connections are open to now.

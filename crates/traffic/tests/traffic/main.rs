@@ -15,4 +15,5 @@ mod on_off;
 mod pcap;
 mod short_flows;
 mod videoconf;
+mod voip;
 mod web;
