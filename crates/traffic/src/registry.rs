@@ -134,6 +134,7 @@ registry! {
     Pcap = pcap, "pcap";
     Dash = dash, "dash";
     Voip = voip, "voip";
+    Game = game, "game";
 }
 
 #[cfg(test)]

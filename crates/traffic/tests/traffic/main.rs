@@ -7,6 +7,7 @@ mod all;
 mod bulk;
 mod cbr;
 mod dash;
+mod game;
 mod harness;
 mod http;
 mod http_unc;
