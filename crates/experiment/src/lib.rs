@@ -66,6 +66,7 @@ use aqmkit_files::bounded;
 
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
 pub use catalogues::Catalogues;
+pub use doubts::out_of_reach;
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
 pub use metric::{OVER, PLUS};

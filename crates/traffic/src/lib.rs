@@ -18,6 +18,7 @@ mod browser;
 pub mod bulk;
 pub mod catalogue;
 pub mod cbr;
+pub mod dash;
 mod datagrams;
 mod downloads;
 pub mod empirical;

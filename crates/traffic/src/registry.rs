@@ -169,6 +169,7 @@ registry! {
     Abt = abt, "abt";
     OnOff = on_off, "on-off";
     Pcap = pcap, "pcap";
+    Dash = dash, "dash";
 }
 
 #[cfg(test)]

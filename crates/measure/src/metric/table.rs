@@ -19,6 +19,7 @@ const COUNT: Unit = unit("count", Dimension::Count, 1.0, "", 1.0);
 const PACKETS: Unit = unit("packets", Dimension::Count, 1.0, "packets", 1.0);
 const PACKETS_PER_S: Unit = unit("packets/s", Dimension::PerSecond, 1.0, "pkt/s", 1.0);
 const PER_S: Unit = unit("1/s", Dimension::PerSecond, 1.0, "per s", 1.0);
+const PER_MIN: Unit = unit("1/min", Dimension::PerSecond, 1.0 / 60.0, "per min", 1.0);
 const GAUGE: Unit = unit("", Dimension::Gauge, 1.0, "", 1.0);
 
 /// What a distribution is summarised by.
@@ -210,6 +211,40 @@ pub const METRICS: &[Metric] = &[
         )),
         &[column("playable frames", "playable", 4, FRAMES)],
     ),
+    shown(
+        over_time(metric(
+            "apps.*.video_rate_bps",
+            BPS,
+            "video bit rate",
+            High,
+            "Mean bit rate of the video received, as it was encoded, without headers.",
+        )),
+        &[column("video bit rate", "video", 4, ("video", "mean bit rate of the video received"))],
+    ),
+    shown(
+        over_time(metric(
+            "apps.*.stalled",
+            SHARE,
+            "standstill",
+            Low,
+            "Share of the time of playing in which the video stood still: waiting for data, or frozen.",
+        )),
+        &[column("standstill", "still", 4, ("still", "share of the time in which the video stood still"))],
+    ),
+    over_time(metric(
+        "apps.*.stalls_per_min",
+        PER_MIN,
+        "standstills",
+        Low,
+        "How often the video stood still, per minute and flow.",
+    )),
+    over_time(metric(
+        "apps.*.switches_per_min",
+        PER_MIN,
+        "switches",
+        Low,
+        "Changes of the bit rate from one segment to the next, per minute of video.",
+    )),
     shown(
         of(
             metric("apps.*.response_time_ms.*", MS, "response time", Low, "Response time of one kind of exchange."),

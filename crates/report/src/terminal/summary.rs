@@ -56,8 +56,8 @@ fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String
     for row in &table.rows {
         let cells =
             shown.iter().map(|column| number(mean(row.metrics.get(&column.path), column.kind.factor, column.decimals)));
-        let queue = (!grid.queues.is_empty()).then(|| number(held(grid, &row.label)));
-        lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(queue).chain(cells));
+        let limit = (!grid.queues.is_empty()).then(|| number(held(grid, &row.label)));
+        lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(limit).chain(cells));
     }
     drawn(lines)
 }

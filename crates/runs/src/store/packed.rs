@@ -10,10 +10,10 @@ use aqmkit_files::bounded::size;
 use aqmkit_measure::Output;
 
 /// The most bytes of a file.
-pub const PACKED: u64 = 256 << 20;
+pub(crate) const PACKED: u64 = 256 << 20;
 
 /// The most bytes that it unpacks to. What is noted of a million flows takes a seventh of it.
-pub const UNPACKED: u64 = 1 << 30;
+pub(crate) const UNPACKED: u64 = 1 << 30;
 
 /// The logarithm of the most memory that unpacking takes for itself: 8 MiB, of which what is written here needs 2.
 const WINDOW_LOG: u32 = 23;

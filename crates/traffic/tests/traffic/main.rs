@@ -7,6 +7,7 @@ mod added;
 mod all;
 mod bulk;
 mod cbr;
+mod dash;
 mod harness;
 mod http;
 mod http_unc;

@@ -17,6 +17,8 @@ mod profiles;
 mod random;
 mod rate;
 mod recovery;
+mod script;
+mod scripts;
 mod throughput;
 mod timers;
 mod undo;
