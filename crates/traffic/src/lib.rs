@@ -30,6 +30,7 @@ pub mod mah_tables;
 pub mod model;
 pub mod mpeg;
 pub mod on_off;
+pub mod pages;
 pub mod pcap;
 pub mod ramp;
 pub mod recording;

@@ -172,6 +172,7 @@ registry! {
     Dash = dash, "dash";
     Voip = voip, "voip";
     Game = game, "game";
+    Pages = pages, "pages";
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod http;
 mod http_unc;
 mod mpeg;
 mod on_off;
+mod pages;
 mod pcap;
 mod short_flows;
 mod videoconf;
