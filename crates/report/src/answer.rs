@@ -33,7 +33,7 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     let (unit, factor) = rate_unit(most);
     let good: Vec<&Outcome<'_>> = outcomes.iter().filter(|o| o.goodput >= NEARLY_ALL * most).collect();
     let best = good.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
-    let longest = good.iter().max_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
+    let longest = outcomes.iter().max_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
     let least = outcomes.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
     let queue = if links.len() > 1 { format!("queue of {}", links[0]) } else { "queue".to_owned() };
     let ms = |value: f64| format!("{} ms", significant(value, 3));
