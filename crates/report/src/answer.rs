@@ -35,7 +35,7 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     let best = good.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
     let longest = outcomes.iter().max_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
     let least = outcomes.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
-    let queue = if links.len() > 1 { format!("queue of {}", links[0]) } else { "queue".to_owned() };
+    let queue = if links.len() > 1 { format!("{} queue", links[0]) } else { "queue".to_owned() };
     let ms = |value: f64| format!("{} ms", significant(value, 3));
     let rate = |o: &Outcome<'_>| format!("{} {unit}", significant(o.goodput * factor, 3));
     let mut text = format!(

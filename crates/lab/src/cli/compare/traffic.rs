@@ -12,6 +12,10 @@ use crate::cli::fail::{Failure, wrong};
 /// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
 const USER_BPS: f64 = 2940.0;
 
+/// Bits per second that one user of `pages` offers on a link without congestion and a round trip of 50 ms: `aqmkit calibrate` finds 299.4
+/// Mb/s of 249 users over 20 minutes. An experiment with `load` calibrates for its own link, but few users offer that only roughly.
+const PAGES_USER_BPS: f64 = 1.2e6;
+
 /// One `[[traffic]]`.
 struct Group {
     name: &'static str,
@@ -33,12 +37,11 @@ pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure
     let none = nothing_asked(args);
     let mut groups = counted(args, link, none)?;
     if let Some(fraction) = args.web.or(none.then_some(0.3)) {
-        let load = format!("{}%", load("--web", fraction)? * 100.0);
-        groups.push(Group { name: "web", kind: "pages", class: "tcp", amount: ("load", string(load)), down: true });
+        let amount = ("users", users(load("--web", fraction)?, link, PAGES_USER_BPS));
+        groups.push(Group { name: "web", kind: "pages", class: "tcp", amount, down: true });
     }
     if let Some(fraction) = args.http {
-        let users = (load("--http", fraction)? * link.down.as_bps() as f64 / USER_BPS).round() as i64;
-        let amount = ("users", Value::Integer(users.max(1)));
+        let amount = ("users", users(load("--http", fraction)?, link, USER_BPS));
         groups.push(Group { name: "http-mah", kind: "http-mah", class: "tcp", amount, down: true });
     }
     if let Some(rate) = args.cbr {
@@ -150,6 +153,11 @@ fn no_profile<T>(name: &str) -> Result<T, Failure> {
     }
     let near = closest(name, profile::NAMES.iter().copied()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
     wrong(format!("no profile of TCP is called {name:?}"), format!("{near}Known are {known}"))
+}
+
+/// How many users offer this fraction of the link's rate, at least one.
+fn users(fraction: f64, link: &Link, bps: f64) -> Value {
+    Value::Integer(((fraction * link.down.as_bps() as f64 / bps).round() as i64).max(1))
 }
 
 /// A load as a fraction of the link's rate, checked.
