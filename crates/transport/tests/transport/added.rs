@@ -118,9 +118,11 @@ impl Scheme for Steady {
 
 fn profile(json: &str) -> Profile {
     let mut catalogue = Catalogue::default();
-    catalogue.add(Addition::of::<Twin>(1)).unwrap();
-    catalogue.add(Addition::of::<Steady>(1)).unwrap();
-    catalogue.overrides(serde_json::from_str(json).unwrap()).unwrap().apply(Profile::rfc()).unwrap()
+    for addition in [Addition::of::<Twin>(1), Addition::of::<Steady>(1)] {
+        catalogue.add(addition).expect("its name is free");
+    }
+    let overrides = catalogue.overrides(serde_json::from_str(json).expect("JSON")).expect("changes to a profile");
+    overrides.apply(Profile::rfc()).expect("a profile")
 }
 
 #[test]
