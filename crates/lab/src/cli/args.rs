@@ -1,6 +1,7 @@
 //! The command-line arguments and their help.
 
 pub mod compare;
+pub mod files;
 pub mod wire;
 
 use std::ffi::OsString;
@@ -47,6 +48,10 @@ pub enum Command {
     Compare(Box<Compare>),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
+    /// Write an experiment to start from
+    Init(files::Init),
+    /// Check an experiment without running it
+    Check(files::Check),
     /// Find the populations that offer the loads of an experiment
     Calibrate(Calibrate),
     /// Compare measured with published values, with a verdict for each
@@ -65,6 +70,10 @@ pub enum Command {
     Ctl(wire::Ctl),
     /// Rebuild the HTML report of a directory of results
     Report(Report),
+    /// Print the completions of a shell
+    Completions(files::Completions),
+    /// Write the manual pages
+    Man(files::Man),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)
     Bench(Bench),
 }

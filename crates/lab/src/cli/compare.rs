@@ -34,6 +34,9 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let exp = Experiment::parse("compare", &text, &overrides).map_err(|problem| blamed(problem, args))?;
     let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(args, &text)));
     if let Some(file) = &args.save {
+        if let Some(directory) = file.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
         put(file, &text)?;
     }
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;

@@ -5,6 +5,7 @@ mod bench;
 #[cfg(live)]
 mod bridge;
 mod calibrate;
+mod check;
 pub mod compare;
 #[cfg(live)]
 mod ctl;
@@ -35,6 +36,7 @@ mod run;
 mod say;
 mod scoreboard;
 mod settle;
+mod setup;
 mod stop;
 
 use std::ffi::OsString;
@@ -100,6 +102,10 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Describe(args) => describe::describe(args),
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => run::run(args, talk),
+        Command::Init(args) => check::init(args),
+        Command::Check(args) => check::check(args),
+        Command::Completions(args) => setup::completions(args),
+        Command::Man(args) => setup::man(args),
         Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Scoreboard(args) => scoreboard::scoreboard(args),
