@@ -54,12 +54,12 @@ fn catalogue() -> Catalogue {
         Addition::of::<TwinFqCodel>(1).tells_flows(),
         Addition::of::<TwinDrr>(1).tells_flows(),
     ];
-    twins.into_iter().for_each(|twin| catalogue.add(twin).unwrap());
+    twins.into_iter().for_each(|twin| catalogue.add(twin).expect("its name is free"));
     catalogue
 }
 
 fn table(json: &str) -> Value {
-    serde_json::from_str(json).unwrap()
+    serde_json::from_str(json).expect("JSON")
 }
 
 #[test]

@@ -23,6 +23,8 @@ const RATIOS: &[Ratio] = &[
     ratio("video_rate_bps", &["video_bits"], &["video_s"], 1.0),
     ratio("switches_per_min", &["switches"], &["video_s"], 60.0),
     ratio("stalled", &["stalled_s"], &["played_s", "stalled_s"], 1.0),
+    ratio("mos", &["mos_sum"], &["mos_intervals"], 1.0),
+    ratio("missed", &["packets_missed"], &["packets_due"], 1.0),
     ratio("stalls_per_min", &["stalls"], &["played_s", "stalled_s"], 60.0),
 ];
 

@@ -28,6 +28,10 @@ const COUNTERS: &[&str] = &[
     "played_s",
     "stalled_s",
     "stalls",
+    "mos_sum",
+    "mos_intervals",
+    "packets_missed",
+    "packets_due",
 ];
 
 fn plan() -> Plan {

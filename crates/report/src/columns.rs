@@ -130,6 +130,9 @@ impl Builder<'_> {
         for class in &classes {
             for (metric, shown) in below("classes.").filter(|(_, shown)| !shown.together) {
                 let kind = Kind::of(metric, shown);
+                // What traffic beside the point gets is neither good nor bad.
+                let better = if class == "other" { Better::Neither } else { kind.better };
+                let kind = Kind { better, ..kind };
                 let kind = match metric.unit.dimension {
                     Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 3, ..kind },
                     Dimension::Rate => Kind { unit, factor, ..kind },

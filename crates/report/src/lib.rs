@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answer;
 mod columns;
 pub mod format;
 mod grid;

@@ -22,6 +22,7 @@ pub mod dash;
 mod datagrams;
 mod downloads;
 pub mod empirical;
+pub mod game;
 pub mod http_mah;
 pub mod http_unc;
 pub mod law;
@@ -29,12 +30,14 @@ pub mod mah_tables;
 pub mod model;
 pub mod mpeg;
 pub mod on_off;
+pub mod pages;
 pub mod pcap;
 pub mod ramp;
 pub mod recording;
 pub mod registry;
 pub mod short_flows;
 pub mod videoconf;
+pub mod voip;
 pub mod web;
 
 pub use added::Added;
@@ -94,6 +97,16 @@ pub enum Action {
         /// The ECN codepoint that it is sent with.
         ecn: Ecn,
     },
+    /// Send a datagram from the client's side now: a report, a player's command. The network treats it as it does a
+    /// request; it counts as a packet of the application, but not as data received.
+    Reply {
+        /// Bytes of payload.
+        len: u32,
+        /// What the sending half of the model is told about it.
+        tag: u64,
+        /// The ECN codepoint that it is sent with.
+        ecn: Ecn,
+    },
     /// Call again at this time with [`Event::Wake`]. Replaces an earlier wish.
     WakeAt(Instant),
     /// Something that took time is done: for the statistics.
@@ -133,6 +146,28 @@ pub enum Event {
     Failed(Conn),
 }
 
+/// A side of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where data go to.
+    Client,
+    /// Where data come from.
+    Server,
+}
+
+/// A datagram that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The side where it has arrived.
+    pub to: Side,
+    /// Its tag.
+    pub tag: u64,
+    /// Bytes of payload.
+    pub len: u32,
+    /// When it was sent.
+    pub sent: Instant,
+}
+
 /// What an application may use.
 pub struct Cx<'a> {
     /// Now.
@@ -159,6 +194,14 @@ pub trait Application: Send {
 
     /// The receiving half: a datagram of this application has arrived.
     fn on_datagram(&mut self, _tag: u64, _len: u32, _sent: Instant, _now: Instant) {}
+
+    /// A datagram of this application has arrived at either side, for applications that answer to it or report how
+    /// long it took. The others leave this as it is, and have [`Application::on_datagram`] called for the client's side.
+    fn on_arrival(&mut self, arrival: Arrival, cx: &mut Cx<'_>) {
+        if arrival.to == Side::Client {
+            self.on_datagram(arrival.tag, arrival.len, arrival.sent, cx.now);
+        }
+    }
 
     /// The names of the kinds of [`Exchange`] that this application reports.
     fn exchange_kinds(&self) -> &'static [&'static str] {

@@ -170,6 +170,9 @@ registry! {
     OnOff = on_off, "on-off";
     Pcap = pcap, "pcap";
     Dash = dash, "dash";
+    Voip = voip, "voip";
+    Game = game, "game";
+    Pages = pages, "pages";
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ METRICS: dict[str, tuple[str, str, float]] = {
     "efficiency": ("efficiency", "ratio", 1.0),
     "frame_rate": ("frames", "1/s", 1.0),
     "playable_frame_rate": ("playable frames", "1/s", 1.0),
+    "mos": ("MOS", "MOS", 1.0),
+    "missed": ("missed packets", "%", 100.0),
     "video_rate_bps": ("video bit rate", "Mbit/s", 1e-6),
     "stalled": ("standstill", "%", 100.0),
     "stalls_per_min": ("standstills", "1/min", 1.0),

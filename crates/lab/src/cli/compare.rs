@@ -172,9 +172,15 @@ mod tests {
     }
 
     #[test]
-    fn without_traffic_there_is_bulk() {
-        assert!(written("fifo").unwrap().contains("kind = \"bulk\""));
-        assert!(!written("fifo --http 0.5").unwrap().contains("bulk"));
+    fn without_traffic_there_is_that_of_today() {
+        let kinds = |line: &str| -> Vec<String> {
+            let file: Table = written(line).unwrap().parse().unwrap();
+            let list = file["traffic"].as_array().unwrap();
+            list.iter().map(|traffic| traffic["name"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(kinds("fifo"), ["bulk", "video", "voip", "web"]);
+        assert_eq!(kinds("fifo --up 5mbit"), ["bulk", "upload", "video", "voip", "web"]);
+        assert_eq!(kinds("fifo --http 0.5"), ["http-mah"]);
     }
 
     fn entry(aqm: &str, window: &str, packets_per_s: f64) -> Entry {

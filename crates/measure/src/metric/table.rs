@@ -15,6 +15,7 @@ const BYTES_PER_S: Unit = unit("bytes/s", Dimension::Rate, 8.0, "bytes/s", 1.0);
 const SHARE: Unit = unit("share", Dimension::Share, 1.0, "%", 100.0);
 const RATIO: Unit = unit("ratio", Dimension::Share, 1.0, "", 1.0);
 const JAIN: Unit = unit("index", Dimension::Share, 1.0, "Jain", 1.0);
+const MOS: Unit = unit("MOS", Dimension::Share, 1.0, "", 1.0);
 const COUNT: Unit = unit("count", Dimension::Count, 1.0, "", 1.0);
 const PACKETS: Unit = unit("packets", Dimension::Count, 1.0, "packets", 1.0);
 const PACKETS_PER_S: Unit = unit("packets/s", Dimension::PerSecond, 1.0, "pkt/s", 1.0);
@@ -210,6 +211,26 @@ pub const METRICS: &[Metric] = &[
             "Video frames per second and flow that could be decoded.",
         )),
         &[column("playable frames", "playable", 4, FRAMES)],
+    ),
+    shown(
+        over_time(metric(
+            "apps.*.mos",
+            MOS,
+            "MOS",
+            High,
+            "Mean opinion score of calls by the E-model of ITU-T G.107: 1 (bad) to 4.5 (excellent).",
+        )),
+        &[column("MOS", "MOS", 4, ("MOS", "what listeners would say of a call: 1 (bad) to 4.5"))],
+    ),
+    shown(
+        over_time(metric(
+            "apps.*.missed",
+            SHARE,
+            "missed packets",
+            Low,
+            "Packets of the application that were lost, or came too late to be of use, over packets due.",
+        )),
+        &[column("missed packets", "missed", 5, ("missed", "share of packets that were lost or came too late"))],
     ),
     shown(
         over_time(metric(

@@ -6,6 +6,7 @@ use aqmkit_results::Results;
 use comfy_table::CellAlignment;
 
 use super::screen::{Screen, drawn, head, number};
+use crate::answer::answer;
 use crate::columns::{Column, LIMIT, Term, columns};
 use crate::format::mean;
 use crate::grid::{Grid, Group, Table};
@@ -32,6 +33,9 @@ pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
                 let _ = writeln!(text, "{}", screen.bold(&title));
             }
             let _ = writeln!(text, "{}\n", draw(&grid, table, &shown, screen));
+            if let Some(answer) = answer(&grid, table) {
+                let _ = writeln!(text, "{}\n", textwrap::fill(&answer, screen.width));
+            }
         }
     }
     text.push_str(&legend(&grid, &all, &shown, screen.width));

@@ -35,12 +35,12 @@ impl Model for Twin {
 
 fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
-    catalogue.add(Addition::of::<Twin>(7)).unwrap();
+    catalogue.add(Addition::of::<Twin>(7)).expect("its name is free");
     catalogue
 }
 
 fn spec(json: &str) -> Result<Spec, ParamError> {
-    catalogue().spec("twin", &serde_json::from_str(json).unwrap())
+    catalogue().spec("twin", &serde_json::from_str(json).expect("JSON"))
 }
 
 #[test]

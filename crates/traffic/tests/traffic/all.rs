@@ -76,6 +76,9 @@ const MICROSECOND: (&[&str], &[&str]) = (&[r#""1us""#], &[r#""999ns""#]);
 const MEAN: (&[&str], &[&str]) = (&[r#""1b""#, r#""1000000b""#], &[r#""0b""#, r#""1000001b""#]);
 const RATE: (&[&str], &[&str]) = (&[r#""1bit""#], &[r#""0bit""#]);
 
+const GAME_TIME: (&[&str], &[&str]) = (&[r#""1ms""#, r#""1s""#], &[r#""999us""#, r#""1001ms""#]);
+const GAME_SIZE: (&[&str], &[&str]) = (&[r#""1b""#, r#""1000b""#], &[r#""0b""#, r#""1001b""#]);
+
 const BOUNDS: &[Bound] = &[
     ("ramp", r#"{"packet": $}"#, PACKET.0, PACKET.1),
     (
@@ -143,6 +146,17 @@ const BOUNDS: &[Bound] = &[
     ("dash", r#"{"player": "rate", "buffer": $}"#, &[r#""4s""#], &[r#""3999ms""#]),
     ("dash", r#"{"reservoir": $}"#, &[r#""0s""#, r#""114s""#], &[r#""115s""#]),
     ("dash", r#"{"startup": $}"#, &[r#""0s""#, r#""240s""#], &[r#""241s""#]),
+    ("voip", r#"{"calls": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("voip", r#"{"packet": $}"#, &[r#""10ms""#, r#""200ms""#], &[r#""0s""#, r#""15ms""#, r#""210ms""#]),
+    ("voip", r#"{"jitter_buffer": $}"#, &[r#""0s""#, r#""1s""#], &[r#""1001ms""#]),
+    ("game", r#"{"players": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("game", r#"{"update": $}"#, GAME_TIME.0, GAME_TIME.1),
+    ("game", r#"{"command": $}"#, GAME_TIME.0, GAME_TIME.1),
+    ("game", r#"{"update_size": $}"#, GAME_SIZE.0, GAME_SIZE.1),
+    ("game", r#"{"command_size": $}"#, GAME_SIZE.0, GAME_SIZE.1),
+    ("pages", r#"{"users": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("pages", r#"{"think": $}"#, &[r#""100ms""#, r#""86400s""#], &[r#""99ms""#, r#""86401s""#]),
+    ("pages", r#"{"weight": $}"#, &["0.001", "1000.0"], &["0.0009", "1000.1"]),
     ("abt", r#"{"hosts": $}"#, COUNT.0, COUNT.1),
     ("abt", r#"{"scale": $}"#, &["1e-6", "1e9"], &["9.9e-7", "1.01e9"]),
     ("abt", r#"{"interval": $}"#, MICROSECOND.0, MICROSECOND.1),

@@ -67,12 +67,12 @@ impl Scheme for Greedy {
 
 fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
-    catalogue.add(Addition::of::<Greedy>(3)).unwrap();
+    catalogue.add(Addition::of::<Greedy>(3)).expect("its name is free");
     catalogue
 }
 
 fn profile(json: &str) -> Result<Profile, String> {
-    let table = serde_json::from_str(json).unwrap();
+    let table = serde_json::from_str(json).expect("JSON");
     let overrides = catalogue().overrides(table).map_err(|e| e.told("a field", "").to_string())?;
     overrides.apply(Profile::rfc()).map_err(|e| e.to_string())
 }

@@ -228,32 +228,40 @@ macro_rules! at_work {
             })+
         }
 
+        // Cold, so that the calls of built-in controls are laid out as if there were no others.
         impl Running {
+            #[cold]
             pub(super) fn says(&self) -> Says {
                 self.0.says()
             }
 
+            #[cold]
             pub(super) fn window(&self) -> &Window {
                 self.0.window()
             }
 
+            #[cold]
             pub(super) fn window_mut(&mut self) -> &mut Window {
                 self.0.window_mut()
             }
 
+            #[cold]
             pub(super) fn pacer(&self) -> Option<&Pacer> {
                 self.0.pacer()
             }
 
+            #[cold]
             pub(super) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
                 self.0.pacer_mut()
             }
 
+            #[cold]
             pub(super) fn leaves_recovery(&self) -> Leaves {
                 self.0.leaves_recovery()
             }
 
-            $(pub(super) fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>) {
+            $(#[cold]
+            pub(super) fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>) {
                 self.0.$method($($arg,)* cx);
             })+
         }

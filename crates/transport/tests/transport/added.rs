@@ -99,8 +99,8 @@ impl CongestionControl for Steady {
     fn on_sample(&mut self, cx: &Cx<'_>) {
         let rate = cx.delivery(aqmkit_base::Duration::ZERO).and_then(|sample| sample.rate);
         self.fastest = self.fastest.max(rate.unwrap_or(0.0));
-        // What was delivered in a round trip fits into the window.
-        self.window.cwnd = self.window.cwnd.max((self.fastest * 0.1) as u64);
+        // Twice what is delivered in a round trip of 100 ms.
+        self.window.cwnd = self.window.cwnd.max((self.fastest * 0.2) as u64);
     }
 }
 
@@ -118,9 +118,11 @@ impl Scheme for Steady {
 
 fn profile(json: &str) -> Profile {
     let mut catalogue = Catalogue::default();
-    catalogue.add(Addition::of::<Twin>(1)).unwrap();
-    catalogue.add(Addition::of::<Steady>(1)).unwrap();
-    catalogue.overrides(serde_json::from_str(json).unwrap()).unwrap().apply(Profile::rfc()).unwrap()
+    for addition in [Addition::of::<Twin>(1), Addition::of::<Steady>(1)] {
+        catalogue.add(addition).expect("its name is free");
+    }
+    let overrides = catalogue.overrides(serde_json::from_str(json).expect("JSON")).expect("changes to a profile");
+    overrides.apply(Profile::rfc()).expect("a profile")
 }
 
 #[test]
@@ -160,6 +162,6 @@ fn an_added_control_paces_and_samples_the_rate_of_delivery() {
     assert!(sent.len() > 100);
     let mss = p.mss.0;
     assert!(sent.windows(2).all(|w| w[1].since(w[0]) == aqmkit_base::Duration::from_millis(10)), "{sent:?}");
-    // A hundred segments in a second, so ten of them in a round trip.
-    assert!((10 * mss..12 * mss).contains(&pair.ends[A].cwnd()), "{}", pair.ends[A].cwnd() / mss);
+    // A hundred segments in a second: twenty of them in two round trips.
+    assert!((20 * mss..22 * mss).contains(&pair.ends[A].cwnd()), "{}", pair.ends[A].cwnd() / mss);
 }

@@ -8,9 +8,9 @@ use crate::harness::{A, B, Fate, Pair, ms};
 /// Twenty segments of 1000 bytes in flight, every one acknowledged.
 fn profile(congestion: Kind, cwr_state: bool) -> Profile {
     Profile {
-        congestion: congestion.clone(),
         ecn: true,
         ecn_feedback: if congestion == Kind::Dctcp { EcnFeedback::Dctcp } else { EcnFeedback::Classic },
+        congestion,
         mss: Bytes(1000),
         initial_window: 20,
         receive_window: Bytes(60_000),

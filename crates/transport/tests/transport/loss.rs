@@ -9,12 +9,12 @@ use crate::harness::{A, B, Fate, Pair, ms};
 /// The standard's rule for a window that is equal to the threshold, except for Reno.
 fn profile(congestion: Kind, flight: u32) -> Profile {
     Profile {
-        congestion: congestion.clone(),
+        slow_start_when_equal: congestion == Kind::Reno,
+        congestion,
         mss: Bytes(1000),
         initial_window: flight,
         receive_window: Bytes(60_000),
         delayed_ack: DelayedAck::None,
-        slow_start_when_equal: congestion == Kind::Reno,
         ..Profile::bsd44()
     }
 }

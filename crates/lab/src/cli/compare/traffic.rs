@@ -12,6 +12,10 @@ use crate::cli::fail::{Failure, wrong};
 /// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
 const USER_BPS: f64 = 2940.0;
 
+/// Bits per second that one user of `pages` offers on a link without congestion and a round trip of 50 ms: `aqmkit calibrate` finds 299.4
+/// Mb/s of 249 users over 20 minutes. An experiment with `load` calibrates for its own link, but few users offer that only roughly.
+const PAGES_USER_BPS: f64 = 1.2e6;
+
 /// One `[[traffic]]`.
 struct Group {
     name: &'static str,
@@ -23,20 +27,21 @@ struct Group {
     down: bool,
 }
 
-/// The list `[[traffic]]` that the arguments ask for. Without any, there are 20 downloads.
+/// The list `[[traffic]]` that the arguments ask for. Without any, there is traffic of today: downloads, web pages, a
+/// video and a telephone call, and an upload where there are two directions.
 ///
 /// # Errors
 /// When an amount cannot be used, or the transport is not known.
 pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure> {
     let controls = controls(args)?;
-    let mut groups = counted(args, link)?;
-    if let Some(fraction) = args.web {
-        let load = format!("{}%", load("--web", fraction)? * 100.0);
-        groups.push(Group { name: "web", kind: "http2", class: "tcp", amount: ("load", string(load)), down: true });
+    let none = nothing_asked(args);
+    let mut groups = counted(args, link, none)?;
+    if let Some(fraction) = args.web.or(none.then_some(0.3)) {
+        let amount = ("users", users(load("--web", fraction)?, link, PAGES_USER_BPS));
+        groups.push(Group { name: "web", kind: "pages", class: "tcp", amount, down: true });
     }
     if let Some(fraction) = args.http {
-        let users = (load("--http", fraction)? * link.down.as_bps() as f64 / USER_BPS).round() as i64;
-        let amount = ("users", Value::Integer(users.max(1)));
+        let amount = ("users", users(load("--http", fraction)?, link, USER_BPS));
         groups.push(Group { name: "http-mah", kind: "http-mah", class: "tcp", amount, down: true });
     }
     if let Some(rate) = args.cbr {
@@ -49,25 +54,30 @@ pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure
     Ok(list)
 }
 
+/// Whether the arguments name no traffic at all.
+fn nothing_asked(args: &Compare) -> bool {
+    let numbers = [args.bulk, args.upload, args.video, args.call, args.game, args.voip, args.mpeg, args.videoconf];
+    numbers.iter().all(Option::is_none) && args.web.is_none() && args.http.is_none() && args.cbr.is_none()
+}
+
 /// The groups of which the arguments give a number, or those that there are without any traffic in the arguments.
-fn counted(args: &Compare, link: &Link) -> Result<Vec<Group>, Failure> {
+fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failure> {
     if args.upload.is_some() && link.up.is_none() {
         return wrong("--upload needs a queue in the other direction", "add its rate, such as --up 10mbit");
     }
-    let numbers = [args.bulk, args.upload, args.video, args.call, args.game, args.voip, args.mpeg, args.videoconf];
-    let none = numbers.iter().all(Option::is_none) && args.web.is_none() && args.http.is_none() && args.cbr.is_none();
     let of = |name, kind, class, key, n: Option<u32>, down| {
         n.map(|n| Group { name, kind, class, amount: (key, Value::Integer(n.into())), down })
     };
     let both = link.up.is_some();
+    let today = |n: u32| none.then_some(n);
     let groups = [
-        of("bulk", "bulk", "tcp", "flows", args.bulk.or(none.then_some(20)), true),
-        of("upload", "bulk", "upload", "flows", args.upload, false),
-        of("video", "dash", "video", "viewers", args.video, true),
+        of("bulk", "bulk", "tcp", "flows", args.bulk.or(today(2)), true),
+        of("upload", "bulk", "upload", "flows", args.upload.or(today(1).filter(|_| both)), false),
+        of("video", "dash", "video", "viewers", args.video.or(today(1)), true),
         of("call", "call", "realtime", "calls", args.call, true),
         of("call-up", "call", "upload", "calls", args.call.filter(|_| both), false),
         of("game", "game", "realtime", "players", args.game, true),
-        of("voip", "voip", "realtime", "calls", args.voip, true),
+        of("voip", "voip", "realtime", "calls", args.voip.or(today(1)), true),
         of("mpeg", "mpeg", "multimedia", "flows", args.mpeg, true),
         of("videoconf", "videoconf", "multimedia", "flows", args.videoconf, true),
     ];
@@ -143,6 +153,11 @@ fn no_profile<T>(name: &str) -> Result<T, Failure> {
     }
     let near = closest(name, profile::NAMES.iter().copied()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
     wrong(format!("no profile of TCP is called {name:?}"), format!("{near}Known are {known}"))
+}
+
+/// How many users offer this fraction of the link's rate, at least one.
+fn users(fraction: f64, link: &Link, bps: f64) -> Value {
+    Value::Integer(((fraction * link.down.as_bps() as f64 / bps).round() as i64).max(1))
 }
 
 /// A load as a fraction of the link's rate, checked.
