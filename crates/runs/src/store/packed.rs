@@ -1,6 +1,6 @@
 //! The file of a run: CBOR, compressed by zstd.
 //!
-//! A small file can unpack to any size. So it is unpacked twice: once to see that it ends within [`UNPACKED`] and is whole, keeping nothing of it, and then
+//! A small file can unpack to any size. So it is unpacked twice: once to see that it ends within `UNPACKED` and is whole, keeping nothing of it, and then
 //! to be read.
 
 use std::fs::File;
