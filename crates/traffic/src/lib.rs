@@ -14,6 +14,7 @@
 pub mod abt;
 mod browser;
 pub mod bulk;
+pub mod call;
 pub mod cbr;
 pub mod dash;
 mod datagrams;

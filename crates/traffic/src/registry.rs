@@ -136,6 +136,7 @@ registry! {
     Voip = voip, "voip";
     Game = game, "game";
     Pages = pages, "pages";
+    Call = call, "call";
 }
 
 #[cfg(test)]

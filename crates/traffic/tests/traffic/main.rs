@@ -5,6 +5,7 @@
 mod abt;
 mod all;
 mod bulk;
+mod call;
 mod cbr;
 mod dash;
 mod game;
