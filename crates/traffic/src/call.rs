@@ -52,7 +52,8 @@
 //! 4. After a second without reports the rate is halved, and again after each further one (chosen).
 //! 5. A packet has 20 bytes of RTP header with extension; a report has 20 bytes and 2 for each packet (chosen, after the transport-wide feedback of
 //!    webrtc). A lost report is made up for by the next one. No forward error correction, no sound.
-//! 6. The receiver's clock is the sender's.
+//! 6. The receiver's clock is the sender's. In a simulation the `delays` of a topology are on the way back, so that they delay
+//!    reports and no frames.
 //!
 //! ## Evidence
 //!

@@ -148,6 +148,7 @@ const BOUNDS: &[Bound] = &[
     ("dash", r#"{"startup": $}"#, &[r#""0s""#, r#""240s""#], &[r#""241s""#]),
     ("voip", r#"{"calls": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
     ("voip", r#"{"packet": $}"#, &[r#""10ms""#, r#""200ms""#], &[r#""0s""#, r#""15ms""#, r#""210ms""#]),
+    ("voip", r#"{"path_delay": $}"#, &[r#""0s""#, r#""10s""#], &[r#""10001ms""#]),
     ("voip", r#"{"jitter_buffer": $}"#, &[r#""0s""#, r#""1s""#], &[r#""1001ms""#]),
     ("game", r#"{"players": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
     ("game", r#"{"update": $}"#, GAME_TIME.0, GAME_TIME.1),
