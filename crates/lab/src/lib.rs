@@ -1,23 +1,7 @@
-//! From an experiment file to a verdict.
+//! The command `aqmkit`, and experiments on live links.
 
 #![forbid(unsafe_code)]
 
-pub mod bounded;
-pub mod calibrate;
-pub mod capture;
 pub mod cli;
-pub mod clock;
-pub mod engine;
-pub mod experiment;
-pub mod export;
-pub mod formula;
-pub mod full;
-pub mod live;
-pub mod null_test;
-pub mod recorded;
-pub mod report;
-pub mod results;
-pub mod run;
-pub mod standing;
-pub mod store;
-pub mod verdict;
+#[cfg(live)]
+mod live;

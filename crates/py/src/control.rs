@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aqmkit_lab::run::Watch;
+use aqmkit_runs::run::Watch;
 use pyo3::prelude::*;
 
 /// The state that a run, its disciplines in Python and the thread that waits for it share.

@@ -31,7 +31,6 @@ mod _aqmkit {
 
     use aqmkit_aqm::registry;
     use aqmkit_lab::cli::{self, args, compare};
-    use aqmkit_lab::experiment;
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -58,13 +57,13 @@ mod _aqmkit {
     /// The name under which an experiment is found, by its id or the path of its file, and its text.
     #[pyfunction]
     fn find(name: &str) -> PyResult<(String, String)> {
-        experiment::find(name).map_err(|e| super::problem::exception(&e))
+        aqmkit_experiment::find(name).map_err(|e| super::problem::exception(&e))
     }
 
     /// Every experiment that can be loaded by its id: id, title, source.
     #[pyfunction]
     fn catalogue() -> Vec<(String, String, String)> {
-        experiment::catalogue().into_iter().map(|e| (e.id, e.title, e.source)).collect()
+        aqmkit_experiment::catalogue().into_iter().map(|e| (e.id, e.title, e.source)).collect()
     }
 
     /// Every discipline: its name, and what it is in one line.

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aqmkit_lab::cli::fail::Failure;
-use aqmkit_lab::export::{self, Kind};
-use aqmkit_lab::report::RunData;
-use aqmkit_lab::report::terminal::{summary, verdicts};
-use aqmkit_lab::results::{Entry, Results};
-use aqmkit_lab::run::Done;
-use aqmkit_lab::store::{Listed, Runs, Store, StoreError, damage};
+use aqmkit_report::terminal::{summary, verdicts};
+use aqmkit_results::{Entry, Results, RunData};
+use aqmkit_runs::export::{self, Kind};
+use aqmkit_runs::run::Done;
+use aqmkit_runs::store::{Listed, Runs, Store, StoreError, damage};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 

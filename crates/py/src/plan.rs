@@ -7,15 +7,16 @@ use std::thread;
 use std::time::Duration;
 
 use aqmkit_aqm::custom::Customs;
-use aqmkit_lab::calibrate::{Failed, calibrated};
+use aqmkit_experiment::{Experiment, Overrides, Problem, RunSpec, Scale};
 use aqmkit_lab::cli::compare::idle;
 use aqmkit_lab::cli::fail::Failure;
 use aqmkit_lab::cli::library;
 use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, write};
-use aqmkit_lab::experiment::{Experiment, Overrides, Problem, RunSpec, Scale};
-use aqmkit_lab::run::{self, Done, How, Stop, Work, run_all};
-use aqmkit_lab::store::{Kept, Store};
+use aqmkit_runs::calibrate::{Failed, calibrated};
+use aqmkit_runs::run::{self, Done, How, Stop, Work};
+use aqmkit_runs::store::{Kept, Store};
 use aqmkit_sim::{Control as Next, Error, Output, Progress};
+use aqmkit_study::run_all;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
@@ -207,7 +208,7 @@ impl Plan {
     /// The windows that are reported: where they start and end, in seconds.
     #[getter]
     fn windows(&self) -> BTreeMap<String, (f64, f64)> {
-        let window = |w: &aqmkit_lab::experiment::Window| (w.name.clone(), (w.from.as_secs_f64(), w.to.as_secs_f64()));
+        let window = |w: &aqmkit_experiment::Window| (w.name.clone(), (w.from.as_secs_f64(), w.to.as_secs_f64()));
         self.experiment.windows.iter().map(window).collect()
     }
 

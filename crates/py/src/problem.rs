@@ -2,8 +2,8 @@
 
 use std::error::Error as _;
 
+use aqmkit_experiment::Problem;
 use aqmkit_lab::cli::fail::Failure;
-use aqmkit_lab::experiment::Problem;
 use clap::error::ContextKind;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use pyo3::exceptions::PyOSError;

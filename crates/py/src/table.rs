@@ -1,6 +1,6 @@
 //! Tables in Arrow's C interface: whoever reads one shares its memory, nothing is copied.
 
-use aqmkit_lab::export;
+use aqmkit_runs::export;
 use arrow_array::RecordBatchIterator;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;

@@ -3,7 +3,8 @@
 //! An [`Application`] is one user or one flow. It receives events ([`Event`]) and returns actions
 //! ([`Action`]). A traffic model (`http-mah`, `mpeg` …) creates the applications of an experiment: its
 //! [`Model`] holds the user's parameters, [`Model::prepare`] checks them and returns a [`Population`], and
-//! the population creates the applications. [`registry`] lists the models by name.
+//! the population creates the applications. [`registry`] lists the models by name; a program
+//! adds models of its own to a [`Catalogue`].
 //!
 //! Data flows from a *server* across the congested link to the application's *client*; requests and
 //! acknowledgements go the other way. An application says what it wants (open a connection, ask for so many bytes,
@@ -12,9 +13,11 @@
 #![forbid(unsafe_code)]
 
 pub mod abt;
+mod added;
 mod browser;
 pub mod bulk;
 pub mod call;
+pub mod catalogue;
 pub mod cbr;
 pub mod dash;
 mod datagrams;
@@ -38,6 +41,8 @@ pub mod videoconf;
 pub mod voip;
 pub mod web;
 
+pub use added::Added;
+pub use catalogue::{Addition, Catalogue};
 pub use model::{Data, Format, Model, ParamError, Population};
 
 use aqmkit_base::{Duration, Ecn, Instant, Rng};

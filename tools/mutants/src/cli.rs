@@ -22,6 +22,9 @@ use crate::tree::{MOST, Tree};
 use crate::trial::{Fate, try_all};
 use crate::workspace::Workspace;
 
+/// The crates that are changed when nothing says which.
+pub const CHANGED: [&str; 5] = ["aqm", "transport", "traffic", "measure", "sim"];
+
 /// How many changes are drawn when nothing says which.
 const SAMPLE: usize = 300;
 
@@ -29,7 +32,7 @@ const SAMPLE: usize = 300;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mutants", version)]
 pub struct Arguments {
-    /// The crates to change, by their directories [default: aqm, transport, traffic and sim].
+    /// The crates to change, by their directories [default: aqm, transport, traffic, measure and sim].
     #[arg(long = "crate", value_name = "NAME", value_delimiter = ',')]
     pub crates: Vec<String>,
 
@@ -122,7 +125,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return list(&drawn[..wanted]);
     }
     let equivalents = Equivalents::open(&workspace.root.join("tools/mutants/equivalent.toml"))?;
-    for one in equivalents.stale(&all) {
+    for one in equivalents.stale(&workspace.root, &all) {
         say(&format!("warning: equivalent.toml: {}: no such change any more: {}", one.file, one.change));
     }
     say(&format!("{} changes are possible; {wanted} are tried (--seed {seed})", all.len()));
@@ -141,7 +144,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 /// Every change of the crates and paths that are asked for.
 fn find(workspace: &Workspace, arguments: &Arguments) -> Result<Vec<Mutant>> {
     let crates = if arguments.crates.is_empty() && arguments.paths.is_empty() {
-        ["aqm", "transport", "traffic", "sim"].map(str::to_owned).to_vec()
+        CHANGED.map(str::to_owned).to_vec()
     } else {
         arguments.crates.clone()
     };

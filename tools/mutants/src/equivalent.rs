@@ -55,17 +55,29 @@ impl Equivalents {
         self.equivalent.iter().find(|one| one.is(mutant))
     }
 
-    /// The entries that no change is meant by any more, among files that `all` has changes of.
-    pub fn stale<'a>(&'a self, all: &'a [Mutant]) -> impl Iterator<Item = &'a Equivalent> {
-        let looked_at =
-            |one: &Equivalent| all.iter().any(|m| one.file.starts_with(&format!("crates/{}/", m.crate_name)));
-        self.equivalent.iter().filter(move |one| looked_at(one) && !all.iter().any(|mutant| one.is(mutant)))
+    /// The entries that no change is meant by any more: those whose file or line is gone from the workspace at `root`, and those of a
+    /// line that `all` has changes of, but not this one.
+    pub fn stale<'a>(&'a self, root: &'a Path, all: &'a [Mutant]) -> impl Iterator<Item = &'a Equivalent> {
+        self.equivalent.iter().filter(move |one| {
+            let mut changes = all.iter().filter(|mutant| one.is_on_line_of(mutant)).peekable();
+            let other_change = changes.peek().is_some() && !changes.any(|mutant| one.is(mutant));
+            other_change || !one.line_is_in(root)
+        })
     }
 }
 
 impl Equivalent {
     fn is(&self, mutant: &Mutant) -> bool {
-        self.file == mutant.file && self.line == mutant.source && self.change == mutant.place.change
+        self.is_on_line_of(mutant) && self.change == mutant.place.change
+    }
+
+    fn is_on_line_of(&self, mutant: &Mutant) -> bool {
+        self.file == mutant.file && self.line == mutant.source
+    }
+
+    fn line_is_in(&self, root: &Path) -> bool {
+        let text = fs::read_to_string(root.join(&self.file));
+        text.is_ok_and(|text| text.lines().any(|line| line.trim() == self.line))
     }
 }
 
@@ -87,16 +99,26 @@ mod tests {
         let list = Equivalents::read(LIST).unwrap();
         let same = mutant("crates/a/src/b.rs", "  fn f() { a + b }");
         assert_eq!(list.of(&same).unwrap().reason, "b is zero");
-        assert_eq!(list.stale(&[same]).count(), 0);
     }
 
     #[test]
-    fn is_stale_when_the_line_changed() {
+    fn is_stale_when_the_line_or_its_change_is_gone() {
         let list = Equivalents::read(LIST).unwrap();
-        let other = mutant("crates/a/src/b.rs", "fn f() { a + c }");
-        assert!(list.of(&other).is_none());
-        assert_eq!(list.stale(&[other]).count(), 1);
-        assert_eq!(list.stale(&[]).count(), 0, "nobody looked");
+        let root = tempfile::tempdir().unwrap();
+        let stale = |all: &[Mutant]| list.stale(root.path(), all).count();
+        assert_eq!(stale(&[]), 1, "there is no such file");
+        let file = root.path().join("crates/a/src/b.rs");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "\n  fn f() { a + b }\n").unwrap();
+        let same = mutant("crates/a/src/b.rs", "  fn f() { a + b }");
+        let elsewhere = mutant("crates/a/src/b.rs", "fn f() { a + c }");
+        assert_eq!(stale(&[]), 0, "the line is there, and nobody looked at its changes");
+        assert_eq!((stale(&[same.clone()]), stale(&[elsewhere.clone(), same.clone()]), stale(&[elsewhere])), (0, 0, 0));
+        let mut other = same;
+        other.place.change = "a + b -> a * b".to_owned();
+        assert_eq!(stale(&[other]), 1, "the line has another change only");
+        fs::write(&file, "fn f() { a + c }\n").unwrap();
+        assert_eq!(stale(&[]), 1, "the line is gone");
     }
 
     #[test]

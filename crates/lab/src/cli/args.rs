@@ -1,15 +1,16 @@
 //! The command-line arguments and their help.
 
+pub mod compare;
 pub mod wire;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
-use aqmkit_base::{Amount, BitRate, Duration};
+use aqmkit_base::units::{parse_duration, parse_rate};
+use aqmkit_base::{BitRate, Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::experiment;
+pub use compare::Compare;
 
 /// Active queue management: simulate, compare, reproduce.
 #[derive(Debug, Parser)]
@@ -109,57 +110,6 @@ pub struct Describe {
     pub set: Vec<String>,
 }
 
-/// `compare`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  aqmkit compare fifo red --rate 10mbit --rtt 50ms --bulk 20
-  aqmkit compare red red:min=5,max=40 --http 0.9 --duration 2min
-  aqmkit compare fifo red fred --bulk 20 --mpeg 4 --cbr 10mbit --seed 7
-
-A discipline may carry parameters after a colon. Bulk and web traffic are class tcp, video is class
-multimedia, cbr is class other.")]
-pub struct Compare {
-    /// Disciplines, each a name or NAME:PARAMETER=VALUE,…
-    #[arg(required = true)]
-    pub disciplines: Vec<String>,
-    /// Rate of the link
-    #[arg(long, default_value = "10mbit", value_parser = parse_rate, allow_hyphen_values = true)]
-    pub rate: BitRate,
-    /// Round-trip time without queueing
-    #[arg(long, default_value = "50ms", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub rtt: Duration,
-    /// Endless TCP transfers (default 20 if no other traffic is given)
-    #[arg(long, value_name = "FLOWS")]
-    pub bulk: Option<u32>,
-    /// Web users with this offered load, as a fraction of the link's rate
-    #[arg(long, value_name = "FRACTION")]
-    pub http: Option<f64>,
-    /// An unresponsive UDP flow of this rate
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
-    pub cbr: Option<BitRate>,
-    /// MPEG video streams
-    #[arg(long, value_name = "FLOWS")]
-    pub mpeg: Option<u32>,
-    /// Videoconferences
-    #[arg(long, value_name = "FLOWS")]
-    pub videoconf: Option<u32>,
-    /// Measured time
-    #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub duration: Duration,
-    /// Time before the measurement
-    #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub warmup: Duration,
-    /// Capacity of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
-    #[arg(long, value_parser = parse_amount)]
-    pub limit: Option<Amount>,
-    /// How TCP endpoints behave
-    #[arg(long, value_name = "PROFILE")]
-    pub transport: Option<String>,
-    /// How to run
-    #[command(flatten)]
-    pub how: How,
-}
-
 /// Options of everything that runs.
 #[derive(Clone, Debug, Args)]
 pub struct How {
@@ -219,11 +169,11 @@ pub enum Scale {
     Full,
 }
 
-impl From<Scale> for experiment::Scale {
+impl From<Scale> for aqmkit_experiment::Scale {
     fn from(scale: Scale) -> Self {
         match scale {
-            Scale::Quick => experiment::Scale::Quick,
-            Scale::Full => experiment::Scale::Full,
+            Scale::Quick => aqmkit_experiment::Scale::Quick,
+            Scale::Full => aqmkit_experiment::Scale::Full,
         }
     }
 }

@@ -3,6 +3,9 @@
 use aqmkit_aqm::registry::{self, Entry, Link, Spec};
 use aqmkit_aqm::{Cx, Dequeued, Discard, Packet};
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
+use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_report::format::thousands;
+use aqmkit_runs::clock::cpu;
 use aqmkit_sim::Control;
 use serde::Serialize;
 
@@ -10,9 +13,6 @@ use super::args;
 use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::say;
-use crate::clock::cpu;
-use crate::experiment::{Experiment, Overrides};
-use crate::report::format::thousands;
 
 /// Dumbbell S1: the scenario on which simulators are compared.
 const S1: &str = r#"
@@ -74,7 +74,7 @@ impl DisciplineSpeed {
 ///
 /// # Errors
 /// When there are more flows than packets, or the scenario cannot be run.
-pub fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
+pub(super) fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
     if let Some(flows) = args.flows.iter().find(|flows| **flows > args.packets) {
         let what = format!("{} packets are too few for {} flows", thousands(args.packets), thousands(*flows));
         return wrong(what, "use fewer --flows or more --packets");

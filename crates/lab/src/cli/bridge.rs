@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use aqmkit_base::near::closest;
 use aqmkit_live::LiveError;
 use aqmkit_live::bottleneck::Measured;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io};
@@ -24,7 +25,6 @@ use super::progress::Talk;
 use super::queue;
 use super::say;
 use super::stop;
-use aqmkit_base::near::closest;
 
 /// How often to look whether it is time to end.
 const PULSE: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ const PULSE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When an argument is wrong, or the machine lacks something.
-pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
+pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     let directory = ctl::directory();
     if args.cleanup {
         return Ok(say::print(&tidied(cleanup::clean(&directory)))?);
@@ -51,7 +51,7 @@ pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     let control = bridge.control();
     let _socket = ctl::serve(&directory, control.clone()).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::Problem(
-            crate::experiment::Problem::new(format!("a bridge or link named {} is already running", args.name))
+            aqmkit_experiment::Problem::new(format!("a bridge or link named {} is already running", args.name))
                 .right("give this one another name with --name"),
         ),
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
@@ -224,7 +224,7 @@ impl Told<'_> {
     fn text(&self) -> String {
         let mut text = dashboard::draw(self.report, None);
         if let Some(late) = self.measured.late.summary() {
-            let us = |ms: f64| crate::report::format::fixed(ms * 1000.0, 0);
+            let us = |ms: f64| aqmkit_report::format::fixed(ms * 1000.0, 0);
             text.push_str(&format!(
                 "\nLateness of departures: {} µs (median), {} µs (99 %), {} µs (max)\n",
                 us(late.p50),

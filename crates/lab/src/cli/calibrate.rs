@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_runs::calibrate::Found;
+use aqmkit_runs::store::Store;
 use serde_json::json;
 
 use super::args;
@@ -10,15 +13,12 @@ use super::perform::{directory, jobs};
 use super::progress::Talk;
 use super::say;
 use super::settle::settle;
-use crate::calibrate::Found;
-use crate::experiment::{Experiment, Overrides};
-use crate::store::Store;
 
 /// `aqmkit calibrate`.
 ///
 /// # Errors
 /// When the experiment is wrong or has no load, when a population cannot be found, or Ctrl-C was pressed.
-pub fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failure> {
+pub(super) fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
     let exp = Experiment::load(&args.experiment, &overrides)?;
     if exp.sought()?.is_empty() {

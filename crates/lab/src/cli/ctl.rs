@@ -20,7 +20,7 @@ use super::say;
 ///
 /// # Errors
 /// When nothing runs that could be asked, it may not be asked, or it refuses a change.
-pub fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
+pub(super) fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
     match &args.what {
         CtlCommand::List => list(),
         CtlCommand::Show { json } => show(&client(args)?.report()?, *json),
@@ -49,7 +49,7 @@ impl From<CtlError> for Failure {
         match error {
             CtlError::NotRunning(_) => not_running(&error.to_string()),
             CtlError::Refused(why) => {
-                let problem = crate::experiment::Problem::new(why);
+                let problem = aqmkit_experiment::Problem::new(why);
                 Failure::Problem(problem.right("aqmkit describe shows the parameters of a discipline"))
             }
             CtlError::Io { .. } => Failure::Environment(error.to_string()),
@@ -63,7 +63,7 @@ fn not_running(what: &str) -> Failure {
         true => "start a bridge or a link first: aqmkit bridge --help, aqmkit link --help".to_owned(),
         false => format!("select one with --to: {}", names.join(", ")),
     };
-    Failure::Problem(crate::experiment::Problem::new(what.to_owned()).right(right))
+    Failure::Problem(aqmkit_experiment::Problem::new(what.to_owned()).right(right))
 }
 
 fn client(args: &wire::Ctl) -> Result<Client, Failure> {

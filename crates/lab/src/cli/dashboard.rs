@@ -6,15 +6,15 @@ use std::fmt::Write as _;
 use aqmkit_base::BitRate;
 use aqmkit_live::ctl::{Counted, DirectionReport, Report};
 use aqmkit_packets::Buckets;
+use aqmkit_report::format::{fixed, significant, thousands};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
 use super::say;
-use crate::report::format::{fixed, significant, thousands};
 
 /// Draws a report: what happened since `earlier`, or since the start where there is none.
 #[must_use]
-pub fn draw(report: &Report, earlier: Option<&Report>) -> String {
+pub(super) fn draw(report: &Report, earlier: Option<&Report>) -> String {
     let span = report.at_s - earlier.map_or(0.0, |e| e.at_s);
     let mut text = format!("{} {}, {} s\n", report.kind, say::bold(&report.name), fixed(report.at_s, 1));
     for direction in &report.directions {

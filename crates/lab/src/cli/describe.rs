@@ -4,6 +4,7 @@ use aqmkit_aqm::registry::{self as disciplines, Link};
 use aqmkit_base::Instant;
 use aqmkit_base::near::closest;
 use aqmkit_base::read::Value;
+use aqmkit_experiment::{Experiment, Overrides, Problem};
 use aqmkit_traffic::registry as traffic;
 use aqmkit_transport::{Profile, profile, registry as transports};
 use serde::{Deserialize as _, Serialize};
@@ -15,14 +16,12 @@ use super::list::items;
 use super::page::render;
 use super::queue::{misfit, parameters};
 use super::say;
-use crate::experiment::{Experiment, Overrides, Problem};
-use crate::formula;
 
 /// `aqmkit describe`.
 ///
 /// # Errors
 /// When nothing has this name, or a parameter is wrong.
-pub fn describe(args: &args::Describe) -> Result<(), Failure> {
+pub(super) fn describe(args: &args::Describe) -> Result<(), Failure> {
     let text = if let Some(entry) = disciplines::find(&args.name) {
         discipline(entry, args)?
     } else if let Some(entry) = traffic::find(&args.name) {
@@ -31,7 +30,7 @@ pub fn describe(args: &args::Describe) -> Result<(), Failure> {
         transport(&args.name, &found)?
     } else if let Some(entry) = transports::find(&args.name) {
         render(&entry.page(), width())
-    } else if let Some(entry) = formula::find(&args.name) {
+    } else if let Some(entry) = aqmkit_formulas::find(&args.name) {
         equation(&entry)
     } else {
         experiment(&args.name)?
@@ -114,7 +113,7 @@ fn transport(name: &str, found: &Profile) -> Result<String, Failure> {
     Ok(format!("{name}: {}\n{}", about.unwrap_or_default(), values("Values", found)?))
 }
 
-fn equation(entry: &formula::Entry) -> String {
+fn equation(entry: &aqmkit_formulas::Entry) -> String {
     let args = entry.args.join(", ");
     format!("{}: {}\n\nSource: {}\nArguments: {args}\n", say::bold(entry.name), entry.about.trim(), entry.source)
 }
@@ -145,7 +144,7 @@ fn unknown<T>(name: &str, experiments: impl Iterator<Item = String>) -> Result<T
     known.extend(disciplines::ALL.iter().map(|e| e.name.to_owned()));
     known.extend(traffic::ALL.iter().map(|e| e.name.to_owned()));
     known.extend(profile::NAMES.iter().map(|n| (*n).to_owned()));
-    known.extend(formula::all().iter().map(|e| e.name.to_owned()));
+    known.extend(aqmkit_formulas::all().iter().map(|e| e.name.to_owned()));
     // Names are in small letters.
     let right = match closest(&name.to_lowercase(), known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near}? aqmkit list shows all names"),

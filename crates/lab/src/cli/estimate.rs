@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
+use aqmkit_experiment::{Experiment, RunSpec, Sought};
+use aqmkit_runs::calibrate::calibrated_before;
+use aqmkit_runs::clock::cpu;
+use aqmkit_runs::store::Store;
 use aqmkit_sim::{Control, Progress};
 use rayon::prelude::*;
 
 use super::bench::packets_per_cpu_second;
 use super::fail::Failure;
-use crate::calibrate::calibrated_before;
-use crate::clock::cpu;
-use crate::experiment::{Experiment, RunSpec, Sought};
-use crate::store::Store;
 
 /// So many runs of an experiment are looked at, and for so long.
 const LOOKED_AT: usize = 6;
@@ -115,9 +115,9 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::calibrate::calibrated;
-    use crate::experiment::Overrides;
-    use crate::run::{How, Watch};
+    use aqmkit_experiment::Overrides;
+    use aqmkit_runs::calibrate::calibrated;
+    use aqmkit_runs::run::{How, Watch};
 
     struct Nobody;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 #[cfg(live)]
 use aqmkit_live::LiveError;
 
-use crate::experiment::Problem;
-use crate::export::ExportError;
-use crate::full;
-use crate::store::StoreError;
+use aqmkit_experiment::Problem;
+use aqmkit_files::ExportError;
+use aqmkit_files::full;
+use aqmkit_runs::store::StoreError;
 
 /// Why the command ends without success.
 #[derive(Debug)]

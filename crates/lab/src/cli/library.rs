@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use aqmkit_experiment::{Experiment, Problem, library_files};
+use aqmkit_files::{bounded, full, put};
+use aqmkit_results::Results;
+use aqmkit_study::null_test::{self, Outcomes};
+use aqmkit_study::recorded::{self, Records};
+use aqmkit_study::verdict;
+use aqmkit_study::verdict::Published;
+
 use super::fail::{Failure, wrong};
-use crate::bounded;
-use crate::experiment::{Experiment, Problem, library_files};
-use crate::export::put;
-use crate::full;
-use crate::null_test::{self, Outcomes};
-use crate::recorded::{self, Records};
-use crate::results::Results;
-use crate::verdict;
-use crate::verdict::published::Published;
 
 /// The file of published values.
 const PUBLISHED: &str = "published.csv";

@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
+use aqmkit_experiment::Experiment;
 use aqmkit_live::capabilities::may_make_links;
+use aqmkit_report::format::significant;
+use aqmkit_report::terminal::{Screen, drawn, head, number};
+use aqmkit_results::{Agreement, Axis};
+use aqmkit_study::agree::AXIS;
 use comfy_table::CellAlignment;
 use serde_json::json;
 
@@ -11,19 +16,14 @@ use super::fail::{Failure, wrong};
 use super::perform::{Performed, directory, failures, perform_plan, show};
 use super::progress::Talk;
 use super::say;
-use crate::experiment::Experiment;
-use crate::live::agree::AXIS;
 use crate::live::plan::NotLive;
 use crate::live::run::{Placed, real_time};
-use crate::report::format::significant;
-use crate::report::terminal::{Screen, drawn, head, number};
-use crate::results::{Agreement, Axis};
 
 /// Runs every combination in the simulator and on a live link.
 ///
 /// # Errors
 /// When the machine lacks something, the experiment does not suit a live link, or the two do not agree.
-pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure> {
+pub(super) fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure> {
     let dir = directory(args.how.out.as_deref(), &format!("{}-live", exp.id));
     let performed = perform(exp, &dir, talk)?;
     // A run that failed is told of at the end; what the others say is shown all the same.
@@ -40,7 +40,7 @@ pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure
 ///
 /// # Errors
 /// As [`run`].
-pub fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+pub(super) fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     let (mut results, mut failed) = (Vec::new(), Vec::new());
     for exp in experiments {
         let performed = perform(exp, &args.out.join(format!("{}-live", exp.id)), talk)?;

@@ -1,48 +1,48 @@
 //! The command: one file for each subcommand.
 
 pub mod args;
-pub mod bench;
+mod bench;
 #[cfg(live)]
-pub mod bridge;
-pub mod calibrate;
+mod bridge;
+mod calibrate;
 pub mod compare;
 #[cfg(live)]
-pub mod ctl;
+mod ctl;
 #[cfg(live)]
-pub mod dashboard;
-pub mod describe;
+mod dashboard;
+mod describe;
 #[cfg(live)]
-pub mod doctor;
+mod doctor;
 mod documents;
 mod estimate;
 pub mod fail;
 pub mod library;
 #[cfg(live)]
-pub mod link;
-pub mod list;
+mod link;
+mod list;
 #[cfg_attr(not(live), path = "no_live.rs")]
-pub mod live;
+mod live;
 mod null_test;
-pub mod page;
+mod page;
 pub mod perform;
 mod places;
-pub mod progress;
-pub mod queue;
-pub mod replay;
-pub mod report;
-pub mod reproduce;
-pub mod run;
-pub mod say;
-pub mod scoreboard;
+mod progress;
+mod queue;
+mod replay;
+mod report;
+mod reproduce;
+mod run;
+mod say;
+mod scoreboard;
 mod settle;
-pub mod stop;
+mod stop;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
-
+use aqmkit_base::units::doubtful_rate;
 use args::{Cli, Command};
+use clap::Parser;
 use fail::Failure;
 use progress::Talk;
 
@@ -55,7 +55,8 @@ pub fn main() -> ExitCode {
 /// Runs the command with these arguments, the first of which is its own name, and gives the exit code.
 #[must_use]
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(e) => {
             // Help and version are asked for; everything else is wrong usage.
@@ -63,6 +64,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
             return if e.print().is_ok() { code } else { 2 };
         }
     };
+    doubtful_rates(&args).iter().for_each(|text| say::tell(&format!("warning: {text}")));
     match dispatch(&cli) {
         Ok(()) => 0,
         Err(failure) => {
@@ -73,6 +75,18 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
             code
         }
     }
+}
+
+/// What to warn of in rates on the command line, which arrive here as bits per second: `--rate 10mbps` is 80 Mbit/s.
+fn doubtful_rates(args: &[OsString]) -> Vec<String> {
+    let texts: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
+    let after = |name: &&str| ["--rate", "--down", "--up", "--cbr"].contains(name);
+    let values = texts.iter().enumerate().filter_map(|(i, arg)| match arg.split_once('=') {
+        Some((name, value)) if after(&name) => Some(value),
+        None if i > 0 && after(&texts[i - 1]) => Some(*arg),
+        _ => None,
+    });
+    values.filter_map(doubtful_rate).collect()
 }
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
@@ -102,5 +116,21 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Link(_) | Command::Doctor(_) | Command::Bridge(_) | Command::Ctl(_) => Err(live::absent()),
         Command::Report(args) => report::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::doubtful_rates;
+
+    #[test]
+    fn rates_in_bytes_are_warned_of() {
+        let warnings = |line: &str| {
+            let args: Vec<_> = line.split(' ').map(Into::into).collect();
+            doubtful_rates(&args).len()
+        };
+        assert_eq!(warnings("aqmkit compare fifo --rate 10mbps --cbr=2Mbps"), 2);
+        assert_eq!(warnings("aqmkit link --rate 10mbit -- iperf3 --rate 10mbps"), 0);
+        assert_eq!(warnings("aqmkit compare fifo --rtt 10mbps --rate"), 0);
     }
 }

@@ -1,9 +1,10 @@
 //! What takes the place of `live.rs` where there are no live links: on other systems than Linux, or without the feature `live`.
 
+use aqmkit_experiment::Experiment;
+
 use super::args;
 use super::fail::Failure;
 use super::progress::Talk;
-use crate::experiment::Experiment;
 
 /// That live links are not to be had, and where they are.
 pub fn absent() -> Failure {

@@ -3,6 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use aqmkit_experiment::{Experiment, Overrides, Scale};
+use aqmkit_report::terminal::{Screen, drawn, head, number};
+use aqmkit_results::WithoutScheme;
+use aqmkit_runs::run::How;
+use aqmkit_runs::store::Store;
+use aqmkit_study::null_test::{Outcome, Outcomes, test};
 use comfy_table::{Cell, CellAlignment};
 
 use super::args;
@@ -13,12 +19,6 @@ use super::progress::{Bar, Talk};
 use super::say;
 use super::settle::settle;
 use super::stop::{STOP, listen, stopping};
-use crate::experiment::{Experiment, Overrides, Scale};
-use crate::null_test::{Outcome, Outcomes, test};
-use crate::report::terminal::{Screen, drawn, head, number};
-use crate::run::How;
-use crate::standing::WithoutScheme;
-use crate::store::Store;
 
 /// Where the runs without the scheme are kept, below the directory of an experiment.
 const FOLDER: &str = "without-scheme";

@@ -4,7 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aqmkit_aqm::registry::Link;
+use aqmkit_experiment::Experiment;
+use aqmkit_report::terminal::{Screen, summary, verdicts};
+use aqmkit_report::{ReportInput, write_html};
+use aqmkit_results::{Axis, Results, RunData};
+use aqmkit_runs::export;
+use aqmkit_runs::run::{How, Outcome, Work};
+use aqmkit_runs::store::{Parameters, Store, Stored, damage};
 use aqmkit_sim::Scenario;
+use aqmkit_study::run_all;
 
 use super::fail::Failure;
 use super::library;
@@ -12,13 +20,6 @@ use super::progress::{Bar, Talk};
 use super::say;
 use super::settle::settle;
 use super::stop::{STOP, listen};
-use crate::experiment::Experiment;
-use crate::export;
-use crate::report::terminal::{Screen, summary, verdicts};
-use crate::report::{self, ReportInput, RunData};
-use crate::results::{Axis, Results};
-use crate::run::{self, Outcome, Work};
-use crate::store::{Parameters, Store, Stored, damage};
 
 /// How many runs at a time.
 pub fn jobs(asked: Option<u16>) -> usize {
@@ -57,13 +58,14 @@ pub fn perform_plan<W: Work>(
     let published = library::checked(exp)?;
     let null_test = library::null_test(Some(&exp.file))?;
     let store = Store::open(dir)?;
+    warn(exp);
     note_replaced(exp, &store, talk);
     let (exp, _) = &settle(exp, &store, jobs, talk, dir)?;
     listen()?;
     let plan = plan(exp)?;
     let bar = Bar::new(plan.len(), talk);
-    let how = run::How { jobs, store: &store, watch: &bar, cancel: &STOP };
-    let (mut results, outcome) = run::run_all(exp, &plan, axes, &published, how)?;
+    let how = How { jobs, store: &store, watch: &bar, cancel: &STOP };
+    let (mut results, outcome) = run_all(exp, &plan, axes, &published, how)?;
     bar.finish();
     null_test.mark(&exp.id, &mut results.expectations);
     let parameters = parameters(exp);
@@ -73,6 +75,14 @@ pub fn perform_plan<W: Work>(
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
     Ok(Performed { results, failed: outcome.failed })
+}
+
+/// Tells what is probably not what the author of an experiment meant. The experiments of the program mean what they say.
+fn warn(exp: &Experiment) {
+    for doubt in exp.doubts.iter().filter(|_| !exp.file.starts_with("experiments/")) {
+        let place = doubt.location().map_or_else(String::new, |at| format!("{}:{}: ", at.file, at.line));
+        say::tell(&format!("warning: {place}{}", doubt.in_one_line()));
+    }
 }
 
 /// Says that a directory held the results of something else, whose tables and report are about to be replaced.
@@ -147,7 +157,7 @@ pub(super) fn html(
     parameters: &Parameters,
 ) -> Result<(), Failure> {
     let input = ReportInput { parameters: parameters.clone(), ..ReportInput::new(results, data) };
-    report::write_html(&dir.join("report.html"), &input)?;
+    write_html(&dir.join("report.html"), &input)?;
     Ok(())
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use aqmkit_runs::run::{Watch, name};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::say;
-use crate::run::{Watch, name};
 
 /// How much to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Talk {
 }
 
 /// Shows how far the runs are and how long they will take: on a terminal only.
-pub struct Bar {
+pub(super) struct Bar {
     bar: ProgressBar,
     talk: Talk,
     /// How many there will be, where that is known.
@@ -31,7 +31,7 @@ pub struct Bar {
 impl Bar {
     /// A bar for so many runs.
     #[must_use]
-    pub fn new(runs: usize, talk: Talk) -> Bar {
+    pub(super) fn new(runs: usize, talk: Talk) -> Bar {
         // indicatif draws on standard error, and nothing when that is no terminal.
         let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new(runs as u64 * 1000) };
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}  {eta} left") {
@@ -42,7 +42,7 @@ impl Bar {
 
     /// A sign of life for trials, of which nobody knows how many it takes.
     #[must_use]
-    pub fn of_trials(talk: Talk) -> Bar {
+    pub(super) fn of_trials(talk: Talk) -> Bar {
         let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
             bar.set_style(style);
@@ -64,7 +64,7 @@ impl Bar {
     }
 
     /// Takes the bar away.
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

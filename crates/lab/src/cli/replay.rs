@@ -9,8 +9,13 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use aqmkit_experiment::Problem;
+use aqmkit_files::{ExportError, Temporary, full};
 use aqmkit_packets::replay::{self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Sent};
+use aqmkit_runs::clock;
+use fates::Fates;
 use indicatif::{ProgressBar, ProgressStyle};
+use summary::Told;
 
 use super::args::wire;
 use super::fail::{Failure, wrong};
@@ -18,19 +23,13 @@ use super::progress::Talk;
 use super::queue;
 use super::say;
 use super::stop;
-use crate::clock;
-use crate::experiment::Problem;
-use crate::export::{ExportError, Temporary};
-use crate::full;
-use fates::Fates;
-use summary::Told;
 
 /// `aqmkit replay`.
 ///
 /// # Errors
 /// When an argument or the capture is wrong, a file cannot be written, or the capture is damaged or the command was
 /// stopped: then after all that could be had from it.
-pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
+pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let classes = queue::classes(&args.queue.class)?;
     let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue)?;
     places::are_apart(args)?;

@@ -1,17 +1,18 @@
 //! `report`: the report of stored results once more.
 
+use aqmkit_report::{ReportInput, write_html};
+use aqmkit_runs::store::{Parameters, Store, damage};
+
 use super::args;
 use super::fail::Failure;
 use super::progress::Talk;
 use super::say;
-use crate::report::{self, ReportInput};
-use crate::store::{Parameters, Store, damage};
 
 /// `aqmkit report`.
 ///
 /// # Errors
 /// When the directory holds no results, or cannot be written to.
-pub fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
+pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
     let store = Store::existing(&args.dir)?;
     let stored = store.results()?;
     let runs = store.load_list()?;
@@ -32,6 +33,6 @@ pub fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
         ));
     }
     let input = ReportInput { parameters, warnings, ..ReportInput::new(results, &data) };
-    report::write_html(&args.dir.join("report.html"), &input)?;
+    write_html(&args.dir.join("report.html"), &input)?;
     Ok(say::print(&format!("Report: {}", args.dir.join("report.html").display()))?)
 }

@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use aqmkit_experiment::{Experiment, Overrides, Scale, catalogue};
+use aqmkit_report::terminal::{Screen, scoreboard, verdicts};
+use aqmkit_results::Results;
 use serde_json::json;
 
 use super::args;
@@ -14,9 +17,6 @@ use super::null_test;
 use super::perform::{self, Performed, failures, perform};
 use super::progress::Talk;
 use super::say;
-use crate::experiment::{Experiment, Overrides, Scale, catalogue};
-use crate::report::terminal::{Screen, scoreboard, verdicts};
-use crate::results::Results;
 
 /// Where the experiments are that `--live` is for.
 const LIVE: &str = "live/";
@@ -30,7 +30,7 @@ const FEW: usize = 5;
 ///
 /// # Errors
 /// When an experiment is wrong, a published value was missed, or a run failed.
-pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     let all: Vec<String> = catalogue().into_iter().map(|e| e.id).collect();
     if all.is_empty() && args.ids.is_empty() {
         return wrong("no experiments found", "give a file, or set AQMKIT_EXPERIMENTS to a directory of experiments");

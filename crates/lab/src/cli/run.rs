@@ -4,6 +4,10 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
+use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_files::full;
+use aqmkit_runs::capture::{CaptureError, capture};
+use aqmkit_runs::run::name;
 use aqmkit_sim::{Control, Progress};
 
 use super::args;
@@ -14,16 +18,12 @@ use super::places::Place;
 use super::progress::Talk;
 use super::say;
 use super::stop::{listen, stopping};
-use crate::capture::{CaptureError, capture};
-use crate::experiment::{Experiment, Overrides};
-use crate::full;
-use crate::run::name;
 
 /// `aqmkit run`.
 ///
 /// # Errors
 /// As [`perform`] and [`show`].
-pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
+pub(super) fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
         seed: args.how.seed,

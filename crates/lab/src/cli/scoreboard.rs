@@ -2,20 +2,19 @@
 
 use std::path::Path;
 
+use aqmkit_experiment::{Experiment, Overrides, Problem, Scale, catalogue};
+use aqmkit_files::{bounded, full, put};
+use aqmkit_report::markdown;
+use aqmkit_report::scoreboard::lines;
+use aqmkit_report::terminal::{self, Screen};
+use aqmkit_results::Results;
+use aqmkit_study::verdict::unjudged;
+
 use super::args;
 use super::documents::renewed;
 use super::fail::{Failure, wrong};
 use super::library;
 use super::say;
-use crate::bounded;
-use crate::experiment::{Experiment, Overrides, Problem, Scale, catalogue};
-use crate::export::put;
-use crate::full;
-use crate::report::markdown;
-use crate::report::scoreboard::lines;
-use crate::report::terminal::{self, Screen};
-use crate::results::Results;
-use crate::verdict::unjudged;
 
 /// Experiments that are held against live runs, not against published values.
 const LIVE: &str = "live/";
@@ -24,7 +23,7 @@ const LIVE: &str = "live/";
 ///
 /// # Errors
 /// When an experiment or a file beside it is wrong, a document asks for a number that there is not, or with `--check` has another one.
-pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
+pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     let documents: Vec<&Path> = args.update.iter().chain(&args.check).map(AsRef::as_ref).collect();
     if documents.is_empty() {
         let shown = kept(args.scale.into())?;

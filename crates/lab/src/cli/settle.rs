@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use aqmkit_experiment::Experiment;
+use aqmkit_runs::calibrate::{Failed, Found, calibrated};
+use aqmkit_runs::run::How;
+use aqmkit_runs::store::Store;
+
 use super::fail::Failure;
 use super::progress::{Bar, Talk};
 use super::stop::{STOP, listen};
-use crate::calibrate::{Failed, Found, calibrated};
-use crate::experiment::Experiment;
-use crate::run::How;
-use crate::store::Store;
 
 /// The experiment with all its populations found; trials that the store has are not made again.
 ///

@@ -2,12 +2,11 @@
 //! simulated runs.
 //!
 //! A run's scenario -> [`plan`]: the link that it asks for -> [`hosts`]: its applications over real sockets ->
-//! [`run`]: its output -> [`agree`]: beside the simulated one.
+//! [`run`]: its output -> [`aqmkit_study::agree`]: beside the simulated one.
 
-pub mod agree;
-#[cfg(live)]
-pub mod hosts;
-#[cfg(live)]
-pub mod plan;
-#[cfg(live)]
-pub mod run;
+pub(crate) mod hosts;
+pub(crate) mod plan;
+pub(crate) mod run;
+
+/// The version of live runs: the link and the hosts. Raise it when the same traffic would be carried or measured otherwise.
+pub(crate) const VERSION: u32 = 2;

@@ -6,8 +6,8 @@ mod readers;
 
 use std::path::Path;
 
-use aqmkit_lab::store::packed;
 use aqmkit_packets::replay::PcapWriter;
+use aqmkit_runs::store::packed;
 use aqmkit_sim::Output;
 use aqmkit_sim::output::Series;
 use proptest::prelude::*;

@@ -7,15 +7,15 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use aqmkit_base::trace::Trace;
-use aqmkit_lab::bounded::{self, Bound, Unread};
-use aqmkit_lab::experiment::{Experiment, Overrides, recorded_capture};
-use aqmkit_lab::null_test::Outcomes;
-use aqmkit_lab::recorded::Records;
-use aqmkit_lab::results::Results;
-use aqmkit_lab::store::checksum::{self, Seal};
-use aqmkit_lab::store::packed;
-use aqmkit_lab::verdict::published::Published;
+use aqmkit_experiment::{Experiment, Overrides, recorded_capture};
+use aqmkit_files::bounded::{self, Bound, Unread};
 use aqmkit_packets::replay::{self, CaptureError};
+use aqmkit_results::Results;
+use aqmkit_runs::store::checksum::{self, Seal};
+use aqmkit_runs::store::packed;
+use aqmkit_study::null_test::Outcomes;
+use aqmkit_study::recorded::Records;
+use aqmkit_study::verdict::Published;
 use aqmkit_traffic::registry::Spec;
 use aqmkit_traffic::{Data, abt, http_mah, mpeg, pcap, videoconf};
 

@@ -2,6 +2,7 @@
 //! lost.
 
 mod accurate_ecn;
+mod added;
 mod bbr;
 mod close;
 mod controls;
@@ -16,6 +17,8 @@ mod profiles;
 mod random;
 mod rate;
 mod recovery;
+mod script;
+mod scripts;
 mod throughput;
 mod timers;
 mod undo;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use aqmkit_base::trace::Trace;
 use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_experiment::Problem;
+use aqmkit_files::bounded;
 use aqmkit_live::link::LinkSetup;
 use aqmkit_packets::shaper::Setup;
 
-use crate::bounded;
 use crate::cli::args;
 use crate::cli::fail::{Failure, wrong};
 use crate::cli::queue;
-use crate::experiment::Problem;
 
 /// The link that the arguments ask for.
 pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {

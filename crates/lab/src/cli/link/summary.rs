@@ -8,14 +8,14 @@ use aqmkit_live::link::LinkSetup;
 use aqmkit_live::timing::Granted;
 use aqmkit_measure::output::{ClassStats, LinkStats, Summary};
 use aqmkit_measure::{Passed, by_reason};
+use aqmkit_report::format::{fixed, thousands};
+use aqmkit_report::terminal::{Screen, drawn, head, number};
 use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use super::output::Output;
 use crate::cli::fail::Failure;
 use crate::cli::say;
-use crate::report::format::{fixed, thousands};
-use crate::report::terminal::{Screen, drawn, head, number};
 
 /// Everything there is to tell.
 pub(super) struct Told<'a> {

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aqmkit_base::Ecn;
+use aqmkit_files::{Cause, ExportError, Temporary};
 use aqmkit_packets::replay::{End, Fate};
+use aqmkit_runs::export::ParquetWriter;
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::unexported;
 use crate::cli::fail::{Failure, wrong};
-use crate::export::{ExportError, ParquetWriter, Temporary};
 
 /// Rows that are written at a time.
 const BATCH: usize = 1 << 16;
@@ -79,9 +80,9 @@ impl Fates {
                 writer.write_record(NAMES).map_err(|e| ExportError::new(path, e))?;
                 Ok(Fates::Csv(Box::new(writer)))
             }
-            Some("parquet") => {
-                Ok(Fates::Parquet(Box::new(Columns::new(file()?).map_err(|e| ExportError::new(path, e))?)))
-            }
+            Some("parquet") => Ok(Fates::Parquet(Box::new(
+                Columns::new(file()?).map_err(|e| ExportError::new(path, Cause::table(e)))?,
+            ))),
             _ => wrong(
                 format!("{} is not a supported table format", path.display()),
                 "the file of --fates must end in .parquet or .csv",
@@ -94,7 +95,7 @@ impl Fates {
         let row = Row::of(fate, classes);
         match self {
             Fates::Csv(writer) => add_line(writer, &row).map_err(|e| ExportError::new(path, e)),
-            Fates::Parquet(columns) => columns.add(&row).map_err(|e| ExportError::new(path, e)),
+            Fates::Parquet(columns) => columns.add(&row).map_err(|e| ExportError::new(path, Cause::table(e))),
         }
     }
 
@@ -102,7 +103,7 @@ impl Fates {
     pub(super) fn finish(self, path: &Path) -> Result<(), ExportError> {
         let out = match self {
             Fates::Csv(writer) => writer.into_inner().map_err(|e| ExportError::new(path, e.into_error()))?,
-            Fates::Parquet(columns) => columns.finish().map_err(|e| ExportError::new(path, e))?,
+            Fates::Parquet(columns) => columns.finish().map_err(|e| ExportError::new(path, Cause::table(e)))?,
         };
         let file = out.into_inner().map_err(|e| ExportError::new(path, e.into_error()))?;
         file.take_its_place()

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use aqmkit_experiment::Problem;
+use aqmkit_runs::clock;
+
 use super::CAPTURE;
 use crate::cli::fail::{Failure, wrong};
 use crate::cli::places::standard_input;
 use crate::cli::stop::stopping;
-use crate::clock;
-use crate::experiment::Problem;
 
 /// How often it is looked whether somebody wants to stop, where nothing comes.
 #[cfg(unix)]

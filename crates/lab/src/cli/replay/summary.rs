@@ -7,13 +7,13 @@ use aqmkit_measure::output::Summary;
 use aqmkit_measure::{Passed, Times, Traffic, by_reason};
 use aqmkit_packets::Setup;
 use aqmkit_packets::replay::{Damage, FlowCount, LONGEST_PAUSE, Replayed};
+use aqmkit_report::format::{fixed, thousands};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
 use crate::cli::fail::Failure;
 use crate::cli::say;
-use crate::report::format::{fixed, thousands};
 
 /// A replay and how it was asked for.
 pub(super) struct Told<'a> {
@@ -127,7 +127,7 @@ impl<'a> Told<'a> {
             engine: Engine {
                 wall_s: self.wall_s,
                 packets_per_s: if self.wall_s > 0.0 { total as f64 / self.wall_s } else { 0.0 },
-                peak_rss_bytes: crate::clock::peak_rss().unwrap_or(0),
+                peak_rss_bytes: aqmkit_runs::clock::peak_rss().unwrap_or(0),
             },
         };
         Ok(serde_json::to_string_pretty(&json)?)

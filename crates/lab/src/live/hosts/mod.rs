@@ -24,7 +24,7 @@ use super::plan;
 use connections::Connections;
 use datagrams::{Arrived, Datagrams};
 use record::Record;
-pub use record::Recorded;
+pub(crate) use record::Recorded;
 
 /// What an `epoll` event is about.
 const DATAGRAM: u64 = 1 << 62;
@@ -64,7 +64,7 @@ struct App {
 }
 
 /// Applications, sockets and what is to be done.
-pub struct Hosts {
+pub(crate) struct Hosts {
     clock: Clock,
     /// The time that everybody is told.
     now: Instant,
@@ -87,7 +87,7 @@ impl Hosts {
     ///
     /// # Errors
     /// When a socket cannot be opened.
-    pub fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
+    pub(crate) fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let record = Record::new(scenario.plan(), scenario.seed);
         let (mut apps, mut groups, mut agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
@@ -122,7 +122,7 @@ impl Hosts {
     ///
     /// # Errors
     /// When a socket fails as it should not; `Interrupted` when it was told to stop.
-    pub fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
+    pub(crate) fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
         let mut beat = Instant::ZERO;
         let mut events = Vec::with_capacity(256);
         while self.read_clock() < self.end {

@@ -1,0 +1,186 @@
+//! Where experiments are found: `./experiments`, the directory `$AQMKIT_EXPERIMENTS`, and the copy in
+//! the program, in this order.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use aqmkit_files::bounded::{self, Unread};
+use include_dir::{Dir, include_dir};
+
+use super::problem::{Problem, suggest};
+
+/// The tree as it was when the program was built.
+static EMBEDDED: Dir<'_> = include_dir!("$OUT_DIR/experiments");
+
+/// The name of the directory.
+const TREE: &str = "experiments";
+
+/// An experiment that can be run by its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogueEntry {
+    /// Its path below the directory without `.toml`: `cbt/blast`.
+    pub id: String,
+    /// Its title; what is wrong with it where it does not read.
+    pub title: String,
+    /// What it reproduces.
+    pub source: String,
+    /// Its file; absent for the copy in the program.
+    pub path: Option<PathBuf>,
+}
+
+/// Every experiment, by id. One that is found in several places is listed once, as [`super::Experiment::load`]
+/// would find it.
+#[must_use]
+pub fn catalogue() -> Vec<CatalogueEntry> {
+    let mut found: BTreeMap<String, CatalogueEntry> = BTreeMap::new();
+    for root in roots() {
+        let mut files = Vec::new();
+        list(&root, &mut files);
+        for path in files {
+            let id = id_below(&root, &path);
+            let text = bounded::text(&path, &bounded::EXPERIMENT);
+            found.entry(id.clone()).or_insert_with(|| match text {
+                Ok(text) => describe(id, &text, Some(path)),
+                Err(e) => unreadable(id, &e, path),
+            });
+        }
+    }
+    let mut files = Vec::new();
+    list_embedded(&EMBEDDED, &mut files);
+    for (path, text) in files {
+        let id = path.trim_end_matches(".toml").to_owned();
+        found.entry(id.clone()).or_insert_with(|| describe(id, text, None));
+    }
+    found.into_values().collect()
+}
+
+/// Files of this name, such as `published.csv`, with what they hold: the program's, those of the directories of experiments, and the one
+/// beside the file of an experiment. The nearest comes last.
+///
+/// # Errors
+/// When one is there and cannot be read.
+pub fn library_files(name: &str, experiment: Option<&str>) -> Result<Vec<(PathBuf, String)>, Problem> {
+    let embedded = EMBEDDED.get_file(name).and_then(include_dir::File::contents_utf8);
+    let mut found: Vec<_> = embedded.map(|text| (Path::new(TREE).join(name), text.to_owned())).into_iter().collect();
+    let beside = experiment.map(|file| Path::new(file).parent().unwrap_or(Path::new("")).to_owned());
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in roots().into_iter().rev().chain(beside) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    for path in folders.into_iter().map(|f| f.join(name)) {
+        match bounded::text(&path, &bounded::ROWS) {
+            Ok(text) => found.push((path, text)),
+            Err(_) if !path.is_file() => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(found)
+}
+
+/// The name under which an experiment is found, by its id or the path of its file, and its text.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
+    let path = Path::new(name_or_path);
+    if path.extension().is_some_and(|e| e == "toml") || path.is_file() {
+        return Ok((name_or_path.to_owned(), bounded::text(path, &bounded::EXPERIMENT)?));
+    }
+    let file = format!("{name_or_path}.toml");
+    for root in roots() {
+        let candidate = root.join(&file);
+        match bounded::text(&candidate, &bounded::EXPERIMENT) {
+            Ok(text) => return Ok((candidate.to_string_lossy().into_owned(), text)),
+            Err(_) if !candidate.is_file() => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    match EMBEDDED.get_file(&file).and_then(include_dir::File::contents_utf8) {
+        Some(text) => Ok((format!("{TREE}/{file}"), text.to_owned())),
+        None => {
+            let known = catalogue();
+            let help = suggest(name_or_path, known.iter().map(|e| e.id.as_str()));
+            Err(Problem::new(format!("no experiment is called {name_or_path:?}")).right(help))
+        }
+    }
+}
+
+/// A file of the embedded tree, by the path that its experiment's name leads to.
+pub(super) fn embedded(path: &Path) -> Option<&'static [u8]> {
+    Some(EMBEDDED.get_file(path.strip_prefix(TREE).ok()?)?.contents())
+}
+
+/// The id of an experiment by the name of its file: what follows `experiments/`, or the file's own name.
+pub(super) fn id_of(file_name: &str) -> String {
+    let path = Path::new(file_name).with_extension("");
+    let parts: Vec<_> = path.components().collect();
+    let after = parts.iter().rposition(|c| *c == Component::Normal(TREE.as_ref())).map(|i| &parts[i + 1..]);
+    match after {
+        Some(rest) if !rest.is_empty() => slashed(&rest.iter().collect::<PathBuf>()),
+        _ => path.file_name().map_or_else(|| file_name.to_owned(), |n| n.to_string_lossy().into_owned()),
+    }
+}
+
+fn roots() -> Vec<PathBuf> {
+    let named = std::env::var_os("AQMKIT_EXPERIMENTS").map(PathBuf::from);
+    [PathBuf::from(TREE)].into_iter().chain(named).collect()
+}
+
+fn id_below(root: &Path, path: &Path) -> String {
+    slashed(&path.strip_prefix(root).unwrap_or(path).with_extension(""))
+}
+
+fn slashed(path: &Path) -> String {
+    path.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+/// The experiment files below a directory; what cannot be read is passed over.
+fn list(directory: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        // A link to a directory is not followed: it could lead back here.
+        if entry.file_type().is_ok_and(|t| t.is_dir()) {
+            list(&path, files);
+        } else if path.extension().is_some_and(|e| e == "toml") {
+            files.push(path);
+        }
+    }
+}
+
+fn list_embedded<'a>(directory: &'a Dir<'a>, files: &mut Vec<(String, &'a str)>) {
+    for file in directory.files().filter(|f| f.path().extension().is_some_and(|e| e == "toml")) {
+        files.push((slashed(file.path()), file.contents_utf8().unwrap_or_default()));
+    }
+    directory.dirs().for_each(|d| list_embedded(d, files));
+}
+
+fn describe(id: String, text: &str, path: Option<PathBuf>) -> CatalogueEntry {
+    let table = text.parse::<toml::Table>();
+    let field = |key: &str| match &table {
+        Ok(table) => table.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned(),
+        Err(e) if key == "title" => format!("does not read: {}", e.message()),
+        Err(_) => String::new(),
+    };
+    CatalogueEntry { title: field("title"), source: field("source"), id, path }
+}
+
+/// An experiment whose file is there and is not read.
+fn unreadable(id: String, error: &Unread, path: PathBuf) -> CatalogueEntry {
+    CatalogueEntry { title: format!("does not read: {error}"), source: String::new(), id, path: Some(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_is_the_path_below_experiments() {
+        assert_eq!(id_of("experiments/cbt/blast.toml"), "cbt/blast");
+        assert_eq!(id_of("/home/me/experiments/a/experiments/b.toml"), "b");
+        assert_eq!(id_of("/tmp/mine.toml"), "mine");
+        assert_eq!(id_of("mine"), "mine");
+    }
+}

@@ -1,0 +1,105 @@
+//! Data files that traffic models and links read: traces beside the experiment.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aqmkit_files::bounded::{self, Bound};
+use aqmkit_traffic::model::{Data, Format, ParamError, Population};
+use aqmkit_traffic::registry::Spec;
+
+use super::catalogue::embedded;
+use super::catalogues::Catalogues;
+use super::problem::Problem;
+use super::recording::recorded_capture;
+use super::varying::{Varying, parse_trace};
+
+/// What lies outside of the experiment file: the catalogues of names, and data files with what was read of them. The
+/// combinations of a sweep share it.
+pub(super) struct Files {
+    pub(super) catalogues: Catalogues,
+    beside: PathBuf,
+    data: RefCell<BTreeMap<String, (Data, String)>>,
+    populations: RefCell<Vec<(Spec, Arc<dyn Population>)>>,
+    traces: RefCell<BTreeMap<String, Varying>>,
+}
+
+impl Files {
+    /// Files are looked for beside the experiment file, then in the embedded tree.
+    pub(super) fn beside(experiment: &str, catalogues: &Catalogues) -> Self {
+        let beside = Path::new(experiment).parent().unwrap_or(Path::new("")).to_path_buf();
+        let (data, populations, traces) = Default::default();
+        Files { catalogues: catalogues.clone(), beside, data, populations, traces }
+    }
+
+    /// The text of a file, which is no larger than this.
+    fn read(&self, name: &str, bound: &Bound) -> Result<String, Problem> {
+        let path = self.beside.join(name);
+        let called = path.display().to_string();
+        let text = match (File::open(&path), embedded(&path)) {
+            (Ok(file), _) => bounded::text_of_file(&called, file, bound),
+            (Err(_), Some(bytes)) => bounded::text_of(&called, bytes, bound),
+            (Err(e), None) => return Err(unreadable(&path, &e)),
+        };
+        text.map_err(Problem::from)
+    }
+
+    /// Opens a capture.
+    fn open(&self, name: &str) -> Result<(PathBuf, Box<dyn Read + Send>), Problem> {
+        let path = self.beside.join(name);
+        match (File::open(&path), embedded(&path)) {
+            (Ok(file), _) => Ok((path, Box::new(file))),
+            (Err(_), Some(bytes)) => Ok((path, Box::new(bytes))),
+            (Err(e), None) => Err(unreadable(&path, &e)),
+        }
+    }
+
+    /// A data file of a traffic, read once for all combinations, and the hash of what it holds.
+    pub(super) fn data(&self, name: &str, spec: &Spec) -> Result<(Data, String), Problem> {
+        if let Some(data) = self.data.borrow().get(name) {
+            return Ok(data.clone());
+        }
+        let (data, hash) = match spec.format() {
+            Format::Text => {
+                let text = self.read(name, bounded::of_traffic(spec.name()))?;
+                let hash = blake3::hash(text.as_bytes()).to_string();
+                (Data::Text(Arc::new(text)), hash)
+            }
+            Format::Capture => {
+                let (path, file) = self.open(name)?;
+                let (recording, hash) = recorded_capture(&path.display().to_string(), file)?;
+                (Data::Capture(Arc::new(recording)), hash)
+            }
+        };
+        self.data.borrow_mut().insert(name.to_owned(), (data.clone(), hash.clone()));
+        Ok((data, hash))
+    }
+
+    /// The trace of a link's rate, read once for all combinations.
+    pub(super) fn trace(&self, name: &str) -> Result<Varying, Problem> {
+        if let Some(trace) = self.traces.borrow().get(name) {
+            return Ok(trace.clone());
+        }
+        let trace = parse_trace(name, &self.read(name, &bounded::RATES)?)?;
+        self.traces.borrow_mut().insert(name.to_owned(), trace.clone());
+        Ok(trace)
+    }
+
+    /// The model that these parameters make, once for all combinations.
+    pub(super) fn population(&self, spec: &Spec, data: &[Data]) -> Result<Arc<dyn Population>, ParamError> {
+        if let Some((_, made)) = self.populations.borrow().iter().find(|(s, _)| s == spec) {
+            return Ok(Arc::clone(made));
+        }
+        let made: Arc<dyn Population> = Arc::from(spec.prepare(data)?);
+        self.populations.borrow_mut().push((spec.clone(), Arc::clone(&made)));
+        Ok(made)
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Problem {
+    Problem::new(format!("{} cannot be read: {error}", path.display()))
+        .right("file names are relative to the experiment file")
+}

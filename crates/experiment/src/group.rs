@@ -1,0 +1,245 @@
+//! `[[traffic]]` and `[transport]`: who sends, and how.
+
+use std::fmt;
+use std::sync::Arc;
+
+use aqmkit_base::{Duration, Rng};
+use aqmkit_traffic::Catalogue;
+use aqmkit_traffic::model::{Data, ParamError, Population};
+use aqmkit_traffic::registry::Spec;
+use serde::{Serialize, Serializer};
+
+use super::delays::{Delays, read_delays};
+use super::files::Files;
+use super::load::{Load, read_load};
+use super::network::{Network, Route, Way};
+use super::problem::{Problem, suggest};
+use super::read::{self, Keys, read};
+use super::shape;
+use super::transport::{Profile, read_profile};
+use super::tree::Node;
+
+/// One traffic of the file: its table, and its keys that every kind has.
+#[derive(Debug)]
+pub(super) struct Source<'a> {
+    pub(super) name: String,
+    pub(super) class: String,
+    pub(super) node: &'a Node,
+    keys: shape::Traffic,
+}
+
+/// A traffic as the simulator wants it, but for its applications.
+#[derive(Clone, Serialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) class: u8,
+    #[serde(serialize_with = "with_kind")]
+    pub(super) spec: Spec,
+    /// Hashes of the data files it reads.
+    files: Vec<String>,
+    #[serde(skip)]
+    pub(super) population: Arc<dyn Population>,
+    pub(super) profile: Profile,
+    /// On the axis of t; absent: from the start of the warm-up.
+    pub(super) start: Option<Duration>,
+    /// On the axis of t; absent: at the end.
+    pub(super) stop: Option<Duration>,
+    pub(super) routes: Vec<Route>,
+    pub(super) clients: u32,
+    pub(super) delays: Delays,
+    /// What it is to offer, where its population is still to be found.
+    pub(super) load: Option<Load>,
+    /// What its data files hold.
+    #[serde(skip)]
+    data: Arc<[Data]>,
+}
+
+/// A traffic's model, ready to make its applications.
+struct Model {
+    spec: Spec,
+    population: Arc<dyn Population>,
+    /// Hashes of the data files it reads.
+    files: Vec<String>,
+    data: Arc<[Data]>,
+}
+
+fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
+    match spec.version() {
+        None => (spec.name(), spec).serialize(s),
+        Some(version) => (spec.name(), version, spec).serialize(s),
+    }
+}
+
+impl Group {
+    /// Whether it opens connections; other traffic sends datagrams of its own.
+    pub(super) fn uses_transport(&self) -> bool {
+        self.population.mean_payload().is_none() && self.population.instances() > 0
+    }
+
+    /// The kinds of exchanges that its applications make; nothing where it has none of them.
+    pub(super) fn exchange_kinds(&self) -> Option<&'static [&'static str]> {
+        let some = self.population.instances() > 0;
+        some.then(|| self.population.make(0, &mut Rng::stream(0, "kinds")).exchange_kinds())
+    }
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("name", &self.name).field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl Group {
+    /// The same traffic with another amount of what its load is proportional to; nothing where it cannot be so much or so
+    /// little. Says which amount it became.
+    pub(super) fn with_amount(&self, amount: f64) -> Result<Option<(Group, f64)>, ParamError> {
+        let mut spec = self.spec.clone();
+        let Some(mut knob) = spec.knob() else { return Ok(None) };
+        if !knob.set_amount(amount) {
+            return Ok(None);
+        }
+        let became = knob.amount();
+        let population = Arc::from(spec.prepare(&self.data)?);
+        Ok(Some((Group { spec, population, load: None, ..self.clone() }, became)))
+    }
+}
+
+/// Reads the list of traffic, as far as it is the same for all kinds.
+pub(super) fn read_sources<'a>(list: &'a Node, models: &Catalogue) -> Result<Vec<Source<'a>>, Problem> {
+    let mut sources: Vec<Source<'a>> = Vec::new();
+    if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
+        return Err(Problem::new("traffic is not a list of tables").right("write [[traffic]] for each").at(&list.at));
+    }
+    for node in list.elements() {
+        let keys: shape::Traffic = read(&node.only(shape::Traffic::KEYS), Keys::of("a key of [[traffic]]"))?;
+        known_kind(&keys.kind, node, models)?;
+        let name = keys.name.clone().unwrap_or_else(|| keys.kind.clone());
+        if sources.iter().any(|s| s.name == name) {
+            let at = &node.get("name").or_else(|| node.get("kind")).unwrap_or(node).at;
+            let help = "give one of them a different name (the default is its kind)";
+            return Err(Problem::new(format!("two traffics have the name {name:?}")).right(help).at(at));
+        }
+        let class = keys.class.clone().unwrap_or_else(|| name.clone());
+        sources.push(Source { name, class, node, keys });
+    }
+    Ok(sources)
+}
+
+fn known_kind(kind: &str, node: &Node, models: &Catalogue) -> Result<(), Problem> {
+    let unknown = || {
+        Problem::new(format!("there is no traffic kind {kind:?}"))
+            .right(suggest(kind, models.names()))
+            .at(&node.get("kind").unwrap_or(node).at)
+    };
+    if models.has(kind) { Ok(()) } else { Err(unknown()) }
+}
+
+/// What a traffic is read beside.
+pub(super) struct Context<'a> {
+    pub(super) topology: &'a Node,
+    pub(super) transport: Option<&'a Node>,
+    pub(super) classes: &'a [String],
+    pub(super) duration: Duration,
+    pub(super) files: &'a Files,
+}
+
+impl Source<'_> {
+    /// Resolves the traffic, and adds the links that are its own to the network.
+    pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
+        let class = self.class_index(context)?;
+        let Model { spec, population, files, data } = self.model(context)?;
+        let profile = self.profile(context, &*population)?;
+        self.check_times(context.duration)?;
+        let routes = network.routes(Way { traffic: &self.name, node: self.node, keys: &self.keys })?;
+        let delays = match self.node.get("delays").or_else(|| context.topology.get("delays")) {
+            Some(node) => read_delays(node, network.servers, network.clients)?,
+            None => Delays::None,
+        };
+        let load = match &self.keys.load {
+            Some(_) => Some(read_load(self.node, &spec, &routes, network)?),
+            None if self.keys.both_ways => {
+                let at = &self.node.get("both_ways").unwrap_or(self.node).at;
+                return Err(Problem::new("both_ways needs a load").right("write load = \"98%\"").at(at));
+            }
+            None => None,
+        };
+        Ok(Group {
+            load,
+            data,
+            name: self.name.clone(),
+            class,
+            spec,
+            files,
+            population,
+            profile,
+            start: self.keys.start,
+            stop: self.keys.stop,
+            routes,
+            clients: network.clients,
+            delays,
+        })
+    }
+
+    /// Checks a traffic that takes no part, as far as that can be done without one.
+    pub(super) fn check(&self, context: &Context<'_>) -> Result<(), Problem> {
+        let model = self.model(context)?;
+        self.check_times(context.duration)?;
+        self.profile(context, &*model.population).map(|_| ())
+    }
+
+    /// Its transport, which must be able to carry what it sends.
+    fn profile(&self, context: &Context<'_>, population: &dyn Population) -> Result<Profile, Problem> {
+        let own = self.node.get("transport");
+        let profile = read_profile(context.transport, own, &context.files.catalogues.controls)?;
+        if profile.congestion.rate_based().is_none() || population.bears_loss() {
+            return Ok(profile);
+        }
+        let chosen = [own, context.transport].into_iter().flatten().find_map(|n| n.get("congestion"));
+        let (name, kind) = (chosen.and_then(Node::as_str).unwrap_or("this transport"), &self.keys.kind);
+        Err(Problem::new(format!("{name} does not retransmit, but {kind} needs reliable delivery"))
+            .right(
+                "such a transport carries only bulk without a size; choose a TCP congestion control for this traffic",
+            )
+            .at(&chosen.unwrap_or(self.node).at))
+    }
+
+    fn class_index(&self, context: &Context<'_>) -> Result<u8, Problem> {
+        let index = context.classes.iter().position(|c| *c == self.class);
+        index.and_then(|i| u8::try_from(i).ok()).ok_or_else(|| {
+            Problem::new(format!("no class is called {:?}", self.class))
+                .right(suggest(&self.class, context.classes.iter().map(String::as_str)))
+                .at(&self.node.get("class").unwrap_or(self.node).at)
+        })
+    }
+
+    fn model(&self, context: &Context<'_>) -> Result<Model, Problem> {
+        let kind = self.keys.kind.as_str();
+        let table = self.node.without(shape::Traffic::KEYS);
+        let spec = context.files.catalogues.traffic.spec(kind, &table.tree());
+        let spec = spec.map_err(|e| self.refused(&e.also_known(shape::Traffic::KEYS)))?;
+        spec.check().map_err(|e| self.refused(&e))?;
+        let read = spec.files().iter().map(|f| context.files.data(f, &spec)).collect::<Result<Vec<_>, _>>();
+        let (data, files): (Vec<Data>, Vec<String>) = read.map_err(|e| e.at(&self.node.at))?.into_iter().unzip();
+        let population = context.files.population(&spec, &data).map_err(|e| self.refused(&e))?;
+        Ok(Model { spec, population, files, data: data.into() })
+    }
+
+    fn refused(&self, error: &ParamError) -> Problem {
+        read::refused(&self.keys.kind, self.node, &self.node.at, error)
+    }
+
+    fn check_times(&self, duration: Duration) -> Result<(), Problem> {
+        let at = |key: &str| &self.node.get(key).unwrap_or(self.node).at;
+        match (self.keys.start, self.keys.stop) {
+            (Some(start), _) if start >= duration => {
+                let problem = Problem::new(format!("{} would start at {start}, after the end", self.name));
+                Err(problem.right(format!("the duration is {duration}")).at(at("start")))
+            }
+            (start, Some(stop)) if stop <= start.unwrap_or_default() && start.is_some() => {
+                let problem = Problem::new(format!("{} would stop at {stop}, before it starts", self.name));
+                Err(problem.right("stop must be after start").at(at("stop")))
+            }
+            _ => Ok(()),
+        }
+    }
+}

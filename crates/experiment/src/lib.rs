@@ -1,0 +1,462 @@
+//! Experiment files: from TOML to a plan. `docs/experiment-format.md` is the format.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `tree`, `path`, `patch` | the file as values that know where they were written, and how they are changed |
+//! | `read`, `shape`, `keys` | from values to types, with errors that point to the text; what each key is about |
+//! | `sweep`, `skip` | axes and combinations; those that are left out |
+//! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
+//! | `load` | populations that are found by simulation |
+//! | `without_scheme` | the same experiment for the null test |
+//! | `plan`, `scenario` | the runs, and what the simulator is told of each |
+//! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
+//! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
+//! | `catalogue`, `files`, `recording` | where experiments and their data lie; captures that traffic is made of |
+//! | `catalogues` | the disciplines, controls and traffic models that names may mean |
+//! | `problem` | what is wrong, where, and what would be right |
+
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod catalogues;
+mod delays;
+mod doubts;
+mod effort;
+pub mod engine;
+mod exchanges;
+mod expect;
+mod expect_table;
+mod figure;
+mod files;
+mod group;
+mod keys;
+mod link;
+mod load;
+mod metric;
+mod network;
+mod order;
+mod overview;
+mod patch;
+mod path;
+mod plan;
+mod predict;
+mod problem;
+mod queue;
+mod rate;
+mod read;
+mod recording;
+mod resolve;
+mod response;
+mod scenario;
+mod scope;
+mod shape;
+mod skip;
+mod sought;
+mod sweep;
+mod transport;
+mod tree;
+mod varying;
+mod wire;
+mod without_scheme;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use aqmkit_files::bounded;
+
+pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
+pub use catalogues::Catalogues;
+pub use doubts::out_of_reach;
+pub use exchanges::{Exchanges, Quantity};
+pub use expect::Expect;
+pub use metric::{OVER, PLUS};
+pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
+pub use plan::RunSpec;
+pub use problem::{Location, Problem};
+pub use recording::recorded_capture;
+pub use resolve::Window;
+pub use response::Response;
+pub use sought::{Sought, Trial};
+
+use doubts::doubts;
+use expect::read_expects;
+use expect_table::read_tables;
+use figure::read_figures;
+use files::Files;
+use keys::{is_of_the_file, is_of_the_results};
+use overview::read_overview;
+use patch::Patch;
+use predict::{check_plotted, read_predictions};
+use problem::Text;
+use resolve::{Resolved, read_root, resolve};
+use scope::Scope;
+use skip::Skip;
+use sweep::{Axis, Combination, check_apart, combinations, narrow, read_axes};
+use tree::Node;
+use without_scheme::Without;
+
+/// Whether an experiment is run as published or shortened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// With the changes of `[quick]`.
+    Quick,
+    /// As published.
+    #[default]
+    Full,
+}
+
+impl Scale {
+    /// As the command line and results have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::Quick => "quick",
+            Scale::Full => "full",
+        }
+    }
+}
+
+/// What the command line changes in an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Settings `path=value`, such as `topology.aqm.limit=240`.
+    pub set: Vec<String>,
+    /// Another seed.
+    pub seed: Option<u64>,
+    /// Another number of repeats.
+    pub repeat: Option<u32>,
+    /// Shortened or as published.
+    pub scale: Scale,
+    /// Without its scheme: as the null test runs it.
+    pub without_scheme: bool,
+}
+
+/// An experiment, checked.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its path below `experiments/` without `.toml`, or the name of its file.
+    pub id: String,
+    /// Its file, as it was named or found; `experiments/…` for one of the program's.
+    pub file: String,
+    /// Its title.
+    pub title: String,
+    /// What it reproduces.
+    pub source: String,
+    /// What the reader of its report should know, in Markdown.
+    pub about: String,
+    /// Columns of the time series to plot beside the usual ones.
+    pub plot: Vec<String>,
+    /// The axes of its sweep.
+    pub axes: Vec<aqmkit_results::Axis>,
+    /// The published values it claims.
+    pub expects: Vec<Expect>,
+    /// Which of them are the cells of published tables.
+    pub tables: Vec<aqmkit_results::Table>,
+    /// What equations predict for its time series.
+    pub predictions: Vec<aqmkit_results::Overlay>,
+    /// The matrix of small plots that its report has.
+    pub overview: Option<aqmkit_results::Overview>,
+    /// The figures of its report.
+    pub figures: Vec<aqmkit_results::Figure>,
+    /// The windows it reports; of all combinations, where they differ.
+    pub windows: Vec<Window>,
+    /// How often each combination is run.
+    pub repeat: u32,
+    /// The seed that the runs' seeds are derived from.
+    pub seed: u64,
+    /// Shortened or as published.
+    pub scale: Scale,
+    /// What is allowed, but is probably not what its author meant.
+    pub doubts: Vec<Problem>,
+    runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
+}
+
+impl Experiment {
+    /// Reads an experiment by its id, such as `cbt/blast`, or by the path of its file. An id is looked for in
+    /// `./experiments`, in the directory `$AQMKIT_EXPERIMENTS`, and in the copy in the program.
+    ///
+    /// # Errors
+    /// When there is none, or as [`Experiment::parse`].
+    pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
+        Self::load_with(name_or_path, overrides, &Catalogues::default())
+    }
+
+    /// As [`Experiment::load`], where names may also mean what a program has added.
+    ///
+    /// # Errors
+    /// As [`Experiment::load`].
+    pub fn load_with(
+        name_or_path: &str,
+        overrides: &Overrides,
+        catalogues: &Catalogues,
+    ) -> Result<Experiment, Problem> {
+        let (file_name, text) = find(name_or_path)?;
+        Self::parse_with(&file_name, &text, overrides, catalogues)
+    }
+
+    /// Reads the text of an experiment; messages call it `file_name`.
+    ///
+    /// The file is checked as published and with `[quick]`, whichever is asked for.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
+        Self::parse_with(file_name, text, overrides, &Catalogues::default())
+    }
+
+    /// As [`Experiment::parse`], where names may also mean what a program has added.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`].
+    pub fn parse_with(
+        file_name: &str,
+        text: &str,
+        overrides: &Overrides,
+        catalogues: &Catalogues,
+    ) -> Result<Experiment, Problem> {
+        bounded::check(file_name, text, &bounded::EXPERIMENT)?;
+        let document = Node::document(&Text::new(file_name, text))?;
+        let files = Files::beside(file_name, catalogues);
+        let full = Variant::of(&document, &[], &files)?;
+        let without = Without::of(&document)?;
+        full.check_without(&without, &files)?;
+        let scope = full.scope();
+        let mut expects = match document.get("expect") {
+            Some(list) => read_expects(list, &scope)?,
+            None => Vec::new(),
+        };
+        let mut tables = Vec::new();
+        if let Some(list) = document.get("expect_table") {
+            for (table, cells) in read_tables(list, &scope)? {
+                tables.push(table);
+                expects.extend(cells);
+            }
+        }
+        let predictions = match document.get("predict") {
+            Some(list) => read_predictions(list, &scope)?,
+            None => Vec::new(),
+        };
+        let overview = document.get("overview").map(|node| read_overview(node, &scope)).transpose()?;
+        let figures = document.get("figure").map_or(Ok(Vec::new()), |list| read_figures(list, &scope))?;
+        let quick = match document.get("quick") {
+            Some(changes) => Some(Variant::of(&shortened(&document, changes)?, &[], &files)?),
+            None => None,
+        };
+        let mut variant = match overrides.scale {
+            Scale::Full => full,
+            Scale::Quick => quick.unwrap_or(full),
+        };
+        if !overrides.set.is_empty() {
+            let settings = overrides.set.iter().map(|s| Patch::from_argument(s)).collect::<Result<Vec<_>, _>>()?;
+            variant = Variant::of(&variant.document, &settings, &files)?;
+        }
+        if overrides.without_scheme {
+            variant = variant.without(&without, &files)?;
+        }
+        check_plot(&variant, &scope)?;
+        let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
+        Ok(Experiment { file: file_name.to_owned(), expects, tables, predictions, overview, figures, ..experiment })
+    }
+
+    /// Every combination and repeat; the repeats of a combination follow each other.
+    #[must_use]
+    pub fn plan(&self) -> Vec<RunSpec> {
+        let repeats = |(labels, run): &(BTreeMap<String, String>, Arc<Resolved>)| {
+            (1..=self.repeat).map(|r| RunSpec::new(labels, run, self.seed, r)).collect::<Vec<_>>()
+        };
+        self.runs.iter().flat_map(repeats).collect()
+    }
+
+    /// A hash of everything that decides the results of all runs.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for run in self.plan() {
+            hasher.update(run.hash.as_bytes());
+        }
+        hasher.finalize().to_string()
+    }
+}
+
+/// More runs than this are a slip of the hand.
+const MAX_RUNS: usize = 1_000_000;
+
+/// The document with the changes of `[quick]`.
+fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
+    if !changes.is_table() {
+        return Err(Problem::new("quick is not a table")
+            .right("write [quick] with the changes below it")
+            .at(&changes.at));
+    }
+    let mut tree = document.without(&["quick"]);
+    for patch in Patch::from_table(changes, &[])? {
+        if is_of_the_results(patch.path.root()) {
+            let problem = Problem::new(format!("{} cannot be changed by [quick]", patch.path.root()));
+            return Err(problem.right("both scales claim the same published values").at(&patch.at));
+        }
+        patch.apply(&mut tree)?;
+    }
+    Ok(tree)
+}
+
+/// Checks that the columns to plot can be there, in the experiment as it is run or as published.
+fn check_plot(variant: &Variant, published: &Scope) -> Result<(), Problem> {
+    let list = variant.document.get("plot");
+    let own = variant.scope();
+    let one = |(i, column): (usize, &String)| {
+        let found = check_plotted(column, &published.names);
+        let found = found.or_else(|e| check_plotted(column, &own.names).map_err(|_| e));
+        found.map_err(|e| match list {
+            Some(list) => e.at(&list.elements().get(i).unwrap_or(list).at),
+            None => e,
+        })
+    };
+    variant.root.plot.iter().enumerate().try_for_each(one)
+}
+
+/// The experiment with one set of changes, every combination resolved.
+struct Variant {
+    document: Node,
+    root: shape::Root,
+    axes: Vec<Axis>,
+    /// The tree of every combination, of which a run comes where there are topology and traffic.
+    combinations: Vec<Combination>,
+    runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
+}
+
+impl Variant {
+    fn of(document: &Node, settings: &[Patch], files: &Files) -> Result<Variant, Problem> {
+        let mut document = document.clone();
+        let (early, late): (Vec<Patch>, Vec<Patch>) =
+            settings.iter().cloned().partition(|s| is_of_the_file(s.path.root()));
+        early.iter().try_for_each(|s| s.apply(&mut document))?;
+        let root = read_root(&document)?;
+        let mut axes = document.get("sweep").map_or(Ok(Vec::new()), read_axes)?;
+        check_apart(&document, &axes)?;
+        let skip = document.get("sweep").map_or(Ok(Skip::default()), |sweep| Skip::read(sweep, &axes))?;
+        let late = narrow(&mut axes, late)?;
+        let mut all = combinations(&document, &axes, &late)?;
+        all.retain(|combination| !skip.has(&combination.labels));
+        if all.is_empty() {
+            return Err(Problem::new("skip removes all combinations").right("leave out fewer"));
+        }
+        let resolved = all.iter().map(|c| {
+            let run = resolve(&c.tree, files).map_err(|e| locate(e, c, &all, files))?;
+            Ok(run.map(|run| (c.labels.clone(), Arc::new(run))))
+        });
+        let named = |(mut labels, run): (BTreeMap<String, String>, Arc<Resolved>)| {
+            // Without a sweep, tables and legends still say what the discipline is.
+            if axes.is_empty() {
+                labels.insert("aqm".to_owned(), run.links[run.measured].aqm.name().to_owned());
+            }
+            (labels, run)
+        };
+        let runs = resolved.collect::<Result<Vec<_>, Problem>>()?.into_iter().flatten().map(named).collect();
+        Ok(Variant { document, root, axes, combinations: all, runs })
+    }
+
+    /// Checks what `[null]` changes, so that a mistake there is told before the null test.
+    fn check_without(&self, without: &Without, files: &Files) -> Result<(), Problem> {
+        let Without::Changes(_) = without else { return Ok(()) };
+        for combination in &self.combinations {
+            let mut tree = combination.tree.clone();
+            without.change(&mut tree)?;
+            resolve(&tree, files)?;
+        }
+        Ok(())
+    }
+
+    /// The same combinations, by the same labels, with the scheme taken away.
+    fn without(mut self, without: &Without, files: &Files) -> Result<Variant, Problem> {
+        for ((_, run), combination) in self.runs.iter_mut().zip(&mut self.combinations) {
+            without.change(&mut combination.tree)?;
+            if let Some(mut changed) = resolve(&combination.tree, files)? {
+                without.replace(&mut changed, &combination.tree)?;
+                *run = Arc::new(changed);
+            }
+        }
+        Ok(self)
+    }
+
+    /// What claims may select from.
+    fn scope(&self) -> Scope {
+        let mut scope = Scope::of_axes(&self.axes);
+        let mut add = |list: fn(&mut Scope) -> &mut Vec<String>, name: &str| {
+            let list = list(&mut scope);
+            if !list.iter().any(|n| n == name) {
+                list.push(name.to_owned());
+            }
+        };
+        for (_, run) in &self.runs {
+            run.windows.iter().for_each(|w| add(|s| &mut s.windows, &w.name));
+            run.classes.iter().for_each(|c| add(|s| &mut s.names.classes, c));
+            run.groups.iter().for_each(|g| add(|s| &mut s.names.apps, &g.name));
+            run.links.iter().filter(|l| l.report).for_each(|l| add(|s| &mut s.names.links, &l.name));
+        }
+        for group in self.runs.iter().flat_map(|(_, run)| &run.groups) {
+            // `None`: kinds not declared; an empty list: none exist.
+            let Some(kinds) = group.exchange_kinds() else { continue };
+            let known = scope.names.kinds.entry(group.name.clone()).or_default();
+            known.extend(
+                kinds
+                    .iter()
+                    .filter(|kind| !known.iter().any(|k| k == *kind))
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>(),
+            );
+        }
+        scope
+    }
+
+    /// The experiment without what it claims and predicts.
+    fn experiment(self, id: String, overrides: &Overrides) -> Result<Experiment, Problem> {
+        let repeat = overrides.repeat.unwrap_or(self.root.repeat);
+        if repeat == 0 || self.runs.len().saturating_mul(repeat as usize) > MAX_RUNS {
+            let problem = Problem::new(format!("{} combinations with {repeat} repeats each", self.runs.len()));
+            return Err(problem.right(format!("it must be from 1 to {MAX_RUNS} runs")));
+        }
+        let mut windows: Vec<Window> = Vec::new();
+        for window in self.runs.iter().flat_map(|(_, run)| &run.windows) {
+            if !windows.iter().any(|w| w.name == window.name) {
+                windows.push(window.clone());
+            }
+        }
+        let labels = |a: &Axis| a.choices.iter().map(|c| c.label.clone()).collect();
+        Ok(Experiment {
+            id,
+            file: String::new(),
+            title: self.root.title,
+            source: self.root.source,
+            about: self.root.about,
+            plot: self.root.plot,
+            axes: self.axes.iter().map(|a| aqmkit_results::Axis { name: a.name.clone(), labels: labels(a) }).collect(),
+            expects: Vec::new(),
+            tables: Vec::new(),
+            predictions: Vec::new(),
+            overview: None,
+            figures: Vec::new(),
+            windows,
+            repeat,
+            seed: overrides.seed.unwrap_or(self.root.seed),
+            scale: overrides.scale,
+            doubts: doubts(self.combinations.iter().map(|c| &c.tree), self.runs.iter().map(|(_, run)| &**run)),
+            runs: self.runs,
+        })
+    }
+}
+
+/// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.
+fn locate(problem: Problem, combination: &Combination, all: &[Combination], files: &Files) -> Problem {
+    let mut there: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut possible = there.clone();
+    for c in all {
+        let same = resolve(&c.tree, files).is_err_and(|e| e.is_same(&problem));
+        for (axis, label) in &c.labels {
+            possible.entry(axis).or_default().insert(label);
+            there.entry(axis).or_default().extend(same.then_some(label.as_str()));
+        }
+    }
+    let matter = combination.labels.iter().filter(|(axis, _)| there.get(axis.as_str()) != possible.get(axis.as_str()));
+    let labels: Vec<String> = matter.map(|(axis, label)| format!("{axis} = {label}")).collect();
+    if labels.is_empty() { problem } else { problem.right(format!("this occurs where {}", labels.join(", "))) }
+}

@@ -1,0 +1,105 @@
+//! One link, and the checks of its numbers.
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_sim::scenario::Wire;
+use serde::{Serialize, Serializer};
+
+use super::problem::{Origin, Problem};
+use super::queue::plain;
+use super::rate::LinkRate;
+
+/// A link as the simulator wants it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Link {
+    pub(super) name: String,
+    pub(super) rate: LinkRate,
+    pub(super) delay: Duration,
+    pub(super) overhead: u32,
+    pub(super) mean_packet: Bytes,
+    #[serde(serialize_with = "with_name")]
+    pub(super) aqm: Spec,
+    /// What happens to packets behind the queue.
+    pub(super) wire: Wire,
+    pub(super) report: bool,
+}
+
+impl Link {
+    /// The link as its discipline sees it.
+    pub(super) fn at(&self, classes: &[String]) -> aqmkit_aqm::Link {
+        aqmkit_aqm::Link { rate: self.rate.mean, mean_packet: self.mean_packet, classes: classes.to_vec() }
+    }
+}
+
+/// A discipline serialises without its name: here with it, and with the version of one that a program has added.
+fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
+    match spec.version() {
+        None => (spec.name(), spec).serialize(s),
+        Some(version) => (spec.name(), version, spec).serialize(s),
+    }
+}
+
+/// Adds a link, and says at which index.
+pub(super) fn push(links: &mut Vec<Link>, link: Link) -> usize {
+    links.push(link);
+    links.len() - 1
+}
+
+/// The `overhead` of a link.
+pub(super) fn framing(overhead: Bytes) -> u32 {
+    u32::try_from(overhead.0).unwrap_or(u32::MAX)
+}
+
+/// A link that is not under study.
+pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -> Result<Link, Problem> {
+    let mean_packet = Bytes(1000);
+    above_zero(name, rate, mean_packet, at)?;
+    Ok(Link {
+        name: name.to_owned(),
+        rate: LinkRate { mean: rate, trace: None },
+        delay: Duration::ZERO,
+        overhead: 0,
+        mean_packet,
+        aqm: plain()?,
+        wire: Wire::default(),
+        report,
+    })
+}
+
+/// A link of its own for each server.
+pub(super) fn access_links(
+    links: &mut Vec<Link>,
+    name: &str,
+    rate: BitRate,
+    servers: u32,
+    at: &Origin,
+) -> Result<Vec<usize>, Problem> {
+    (0..servers).map(|s| plain_link(&format!("{name}.{s}"), rate, false, at).map(|l| push(links, l))).collect()
+}
+
+/// The fastest link, and the longest there can be: beyond these is a slip of the hand.
+const FASTEST: BitRate = BitRate::from_mbps(10_000_000);
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Checks that a propagation delay is one.
+pub(super) fn not_too_long(delay: Duration) -> Result<(), Problem> {
+    if delay <= LONGEST {
+        return Ok(());
+    }
+    Err(Problem::new(format!("{delay} is too long for a network delay")).right(format!("the longest is {LONGEST}")))
+}
+
+/// Checks that a link sends, and that its typical packet is one: disciplines take both for granted.
+pub(super) fn above_zero(name: &str, rate: BitRate, mean_packet: Bytes, at: &Origin) -> Result<(), Problem> {
+    if rate.as_bps() == 0 {
+        return Err(Problem::new(format!("the rate of {name} is zero")).right("for example \"10mbit\"").at(at));
+    }
+    if rate > FASTEST {
+        let problem = Problem::new(format!("{rate} is too fast for {name}"));
+        return Err(problem.right(format!("the maximum rate is {FASTEST}")).at(at));
+    }
+    if mean_packet == Bytes::ZERO {
+        return Err(Problem::new("mean_packet is zero").right("for example mean_packet = \"1000b\"").at(at));
+    }
+    Ok(())
+}

@@ -1,0 +1,373 @@
+//! `[topology]`: links, and the routes of the traffic over them.
+
+use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_sim::scenario::Wire;
+use serde::Serialize;
+
+use super::files::Files;
+use super::link::{Link, above_zero, access_links, framing, not_too_long, plain_link, push};
+use super::problem::{Problem, suggest};
+use super::queue::read_queue;
+use super::rate::{LinkRate, Rate};
+use super::read::{Keys, read};
+use super::shape::{self, Direction};
+use super::tree::Node;
+use super::wire::{self, wire};
+
+/// The most servers and clients.
+const MAX_HOSTS: u32 = 100_000;
+
+/// The way of a traffic's packets between one server and the clients, as indices of links.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Route {
+    pub(super) forward: Vec<usize>,
+    pub(super) reverse: Vec<usize>,
+    /// Propagation on the way back that no link accounts for.
+    pub(super) reverse_delay: Duration,
+}
+
+/// What a traffic says about its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way<'a> {
+    /// The traffic's name.
+    pub(super) traffic: &'a str,
+    /// Its table.
+    pub(super) node: &'a Node,
+    pub(super) keys: &'a shape::Traffic,
+}
+
+/// The links, and how they are joined.
+#[derive(Debug)]
+pub(super) struct Network {
+    pub(super) links: Vec<Link>,
+    pub(super) measured: usize,
+    pub(super) servers: u32,
+    pub(super) clients: u32,
+    /// Whether its runs are over links on which nothing queues for long.
+    pub(super) uncongested: bool,
+    joined: Joined,
+}
+
+#[derive(Debug)]
+enum Joined {
+    Dumbbell(Dumbbell),
+    Listed,
+}
+
+#[derive(Debug)]
+struct Dumbbell {
+    access: Vec<usize>,
+    inbound: Option<usize>,
+    bottleneck: usize,
+    reverse: Option<usize>,
+    delay: Duration,
+}
+
+/// What reading a link needs beside its table.
+struct Reader<'a> {
+    topology: &'a shape::Topology,
+    node: &'a Node,
+    params: Option<&'a Node>,
+    classes: &'a [String],
+    files: &'a Files,
+}
+
+/// Reads `[topology]`.
+pub(super) fn read_network(
+    node: &Node,
+    params: Option<&Node>,
+    classes: &[String],
+    files: &Files,
+) -> Result<Network, Problem> {
+    let topology: shape::Topology = read(node, Keys::of("a key of [topology]"))?;
+    for (key, hosts) in [("servers", topology.servers), ("clients", topology.clients)] {
+        if !(1..=MAX_HOSTS).contains(&hosts) {
+            let problem = Problem::new(format!("{hosts} is not a valid number of {key}"));
+            return Err(problem.right(format!("it must be from 1 to {MAX_HOSTS}")).at(at(node, key)));
+        }
+    }
+    let reader = Reader { topology: &topology, node, params, classes, files };
+    match node.get("links") {
+        Some(links) => reader.listed(links),
+        None => reader.dumbbell(),
+    }
+}
+
+impl Reader<'_> {
+    fn dumbbell(&self) -> Result<Network, Problem> {
+        let (topology, node) = (self.topology, self.node);
+        if topology.measured.is_some() {
+            let help = "a dumbbell is measured at its bottleneck; measured is for listed links";
+            return Err(Problem::new("measured cannot be used in a dumbbell").right(help).at(at(node, "measured")));
+        }
+        let rate = topology.rate.as_ref().ok_or_else(|| {
+            Problem::new("the bottleneck has no rate").right("write rate = \"10mbit\" in [topology]").at(&node.at)
+        })?;
+        let rate = self.rate(rate, node)?;
+        let mut links = Vec::new();
+        let access = match topology.access.0 {
+            Some(own) => access_links(&mut links, "access", own, topology.servers, at(node, "access"))?,
+            None => Vec::new(),
+        };
+        let inbound = match topology.inbound.0 {
+            Some(shared) => Some(push(&mut links, plain_link("inbound", shared, false, at(node, "inbound"))?)),
+            None => None,
+        };
+        above_zero("bottleneck", rate.mean, topology.mean_packet, at(node, "rate"))?;
+        not_too_long(topology.delay).map_err(|e| e.at(at(node, "delay")))?;
+        let aqm = self.queue(node.get("aqm"), rate.mean, topology.mean_packet)?;
+        let mut bottleneck = self.link("bottleneck", rate.clone(), topology.delay, aqm);
+        bottleneck.wire = wire(
+            &wire::Keys {
+                loss: topology.loss,
+                mark: topology.mark,
+                even: topology.even,
+                jitter: topology.jitter,
+                reorder: topology.reorder,
+            },
+            node,
+        )?;
+        let bottleneck = push(&mut links, bottleneck);
+        let reverse = self.reverse(&rate)?.map(|link| push(&mut links, link));
+        let dumbbell = Dumbbell { access, inbound, bottleneck, reverse, delay: topology.delay };
+        Ok(self.network(links, bottleneck, Joined::Dumbbell(dumbbell)))
+    }
+
+    fn network(&self, links: Vec<Link>, measured: usize, joined: Joined) -> Network {
+        let shape::Topology { servers, clients, uncongested, .. } = *self.topology;
+        Network { links, measured, servers, clients, uncongested, joined }
+    }
+
+    /// The rate that is written in `node`.
+    fn rate(&self, rate: &Rate, node: &Node) -> Result<LinkRate, Problem> {
+        rate.resolve(self.files).map_err(|e| e.at(at(node, "rate")))
+    }
+
+    fn link(&self, name: &str, rate: LinkRate, delay: Duration, aqm: Spec) -> Link {
+        Link {
+            name: name.to_owned(),
+            rate,
+            delay,
+            overhead: framing(self.topology.overhead),
+            mean_packet: self.topology.mean_packet,
+            aqm,
+            wire: Wire::default(),
+            report: true,
+        }
+    }
+
+    fn queue(&self, node: Option<&Node>, rate: BitRate, mean_packet: Bytes) -> Result<Spec, Problem> {
+        let link = registry::Link { rate, mean_packet, classes: self.classes.to_vec() };
+        let disciplines = &self.files.catalogues.disciplines;
+        match node {
+            Some(node) => read_queue(node, self.params, &link, disciplines),
+            None => read_queue(&Node::string(&self.node.at, "fifo"), self.params, &link, disciplines),
+        }
+    }
+
+    fn reverse(&self, forward: &LinkRate) -> Result<Option<Link>, Problem> {
+        let Some(node) = self.node.get("reverse") else { return Ok(None) };
+        let reverse: shape::Reverse = read(node, Keys::of("a key of reverse"))?;
+        let rate = match &reverse.rate {
+            Some(rate) => self.rate(rate, node)?,
+            None => forward.clone(),
+        };
+        let mean_packet = reverse.mean_packet.unwrap_or(self.topology.mean_packet);
+        above_zero("reverse", rate.mean, mean_packet, at(node, "rate"))?;
+        not_too_long(reverse.delay.unwrap_or_default()).map_err(|e| e.at(at(node, "delay")))?;
+        let aqm = self.queue(node.get("aqm"), rate.mean, mean_packet)?;
+        let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
+        link.mean_packet = mean_packet;
+        link.overhead = framing(reverse.overhead.unwrap_or(self.topology.overhead));
+        link.wire = wire(
+            &wire::Keys {
+                loss: reverse.loss,
+                mark: reverse.mark,
+                even: reverse.even,
+                jitter: reverse.jitter,
+                reorder: reverse.reorder,
+            },
+            node,
+        )?;
+        Ok(Some(link))
+    }
+
+    fn listed(&self, list: &Node) -> Result<Network, Problem> {
+        for key in ["rate", "delay", "access", "inbound", "reverse", "loss", "jitter", "reorder"] {
+            if let Some(entry) = self.node.entries().iter().find(|e| e.key == key) {
+                let problem = Problem::new(format!("{key} is for a dumbbell, but links are listed"));
+                return Err(problem.right("remove either the links or the keys of the dumbbell").at(&entry.at));
+            }
+        }
+        let mut links: Vec<Link> = Vec::new();
+        for node in list.elements() {
+            let link = self.listed_link(node)?;
+            if links.iter().any(|l| l.name == link.name) {
+                let problem = Problem::new(format!("two links have the name {:?}", link.name));
+                return Err(problem.right("give one of them another name").at(at(node, "name")));
+            }
+            links.push(link);
+        }
+        let measured = self.measured(&links, list)?;
+        Ok(self.network(links, measured, Joined::Listed))
+    }
+
+    fn listed_link(&self, node: &Node) -> Result<Link, Problem> {
+        let keys: shape::Link = read(node, Keys::of("a key of a link"))?;
+        let mean_packet = keys.mean_packet.unwrap_or(self.topology.mean_packet);
+        let rate = self.rate(&keys.rate, node)?;
+        above_zero(&keys.name, rate.mean, mean_packet, at(node, "rate"))?;
+        not_too_long(keys.delay).map_err(|e| e.at(at(node, "delay")))?;
+        let aqm = self.queue(node.get("aqm").or_else(|| self.node.get("aqm")), rate.mean, mean_packet)?;
+        let mut link = self.link(&keys.name, rate, keys.delay, aqm);
+        link.mean_packet = mean_packet;
+        link.overhead = framing(keys.overhead.unwrap_or(self.topology.overhead));
+        link.wire = wire(
+            &wire::Keys {
+                loss: keys.loss,
+                mark: keys.mark,
+                even: keys.even,
+                jitter: keys.jitter,
+                reorder: keys.reorder,
+            },
+            node,
+        )?;
+        link.report = keys.report;
+        Ok(link)
+    }
+
+    fn measured(&self, links: &[Link], list: &Node) -> Result<usize, Problem> {
+        let names = || links.iter().map(|l| l.name.as_str());
+        match (&self.topology.measured, links) {
+            (_, []) => {
+                Err(Problem::new("links is an empty list").right("write at least one [[topology.links]]").at(&list.at))
+            }
+            (Some(name), _) => {
+                index(links, name).ok_or_else(|| no_link(name, names().collect()).at(at(self.node, "measured")))
+            }
+            (None, [_]) => Ok(0),
+            (None, _) => {
+                let help = format!("write measured = one of {}", names().collect::<Vec<_>>().join(", "));
+                Err(Problem::new("measured is missing").right(help).at(&self.node.at))
+            }
+        }
+    }
+}
+
+impl Network {
+    /// The routes of a traffic, one for each server.
+    pub(super) fn routes(&mut self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+        match &self.joined {
+            Joined::Dumbbell(_) => self.across(way),
+            Joined::Listed => self.along(way),
+        }
+    }
+
+    fn across(&mut self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+        if way.keys.path.is_some() || way.keys.reverse.is_some() {
+            let help = "in a dumbbell all traffic crosses the bottleneck; list links in [topology] to define paths";
+            let key = if way.keys.path.is_some() { "path" } else { "reverse" };
+            return Err(Problem::new("a dumbbell has no path key").right(help).at(at(way.node, key)));
+        }
+        let own = match way.keys.access {
+            Some(access) => Some(self.own_access(way, access.0)?),
+            None => None,
+        };
+        let Joined::Dumbbell(dumbbell) = &self.joined else { return Ok(Vec::new()) };
+        if way.keys.direction == Direction::Reverse {
+            return dumbbell.back(way, &own.unwrap_or_default(), self.servers);
+        }
+        let access = own.as_ref().unwrap_or(&dumbbell.access);
+        let route = |server: usize| Route {
+            forward: access
+                .get(server)
+                .copied()
+                .into_iter()
+                .chain(dumbbell.inbound)
+                .chain([dumbbell.bottleneck])
+                .collect(),
+            reverse: dumbbell.reverse.into_iter().collect(),
+            reverse_delay: if dumbbell.reverse.is_some() { Duration::ZERO } else { dumbbell.delay },
+        };
+        Ok((0..self.servers as usize).map(route).collect())
+    }
+
+    fn own_access(&mut self, way: Way<'_>, rate: Option<BitRate>) -> Result<Vec<usize>, Problem> {
+        let Some(rate) = rate else { return Ok(Vec::new()) };
+        let name = format!("{}.access", way.traffic);
+        access_links(&mut self.links, &name, rate, self.servers, at(way.node, "access"))
+    }
+
+    fn along(&self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+        if way.keys.direction == Direction::Reverse {
+            let help = "give the links of the data in path, and those of the acknowledgements in reverse";
+            return Err(Problem::new("direction is for a dumbbell, but links are listed")
+                .right(help)
+                .at(at(way.node, "direction")));
+        }
+        if way.keys.access.is_some() {
+            let help = "add the access link to the list and to the path of the traffic";
+            return Err(Problem::new("access is for a dumbbell, but links are listed")
+                .right(help)
+                .at(at(way.node, "access")));
+        }
+        let path = way.keys.path.as_deref().unwrap_or_default();
+        if path.is_empty() {
+            let names: Vec<_> = self.links.iter().map(|l| l.name.as_str()).collect();
+            let help = format!("write path = a list of links, of {}", names.join(", "));
+            return Err(Problem::new(format!("traffic {} has no path", way.traffic)).right(help).at(&way.node.at));
+        }
+        let forward = self.indices(path, way.node, "path")?;
+        let back = way.keys.reverse.as_deref().unwrap_or_default();
+        let reverse = self.indices(back, way.node, "reverse")?;
+        let there: Duration = forward.iter().map(|&i| self.links[i].delay).sum();
+        let reverse_delay = if reverse.is_empty() { there } else { Duration::ZERO };
+        Ok(vec![Route { forward, reverse, reverse_delay }; self.servers as usize])
+    }
+
+    fn indices(&self, names: &[String], node: &Node, key: &str) -> Result<Vec<usize>, Problem> {
+        let list = node.get(key).unwrap_or(node);
+        let origin = |i: usize| &list.elements().get(i).unwrap_or(list).at;
+        let find = |(i, name): (usize, &String)| {
+            if names[..i].contains(name) {
+                let problem = Problem::new(format!("{key} crosses {name} twice"));
+                return Err(problem.right("use each link once").at(origin(i)));
+            }
+            index(&self.links, name)
+                .ok_or_else(|| no_link(name, self.links.iter().map(|l| l.name.as_str()).collect()).at(origin(i)))
+        };
+        names.iter().enumerate().map(find).collect()
+    }
+}
+
+impl Dumbbell {
+    /// The routes of a traffic whose servers are on the side of the clients: its data crosses the link back, and its
+    /// acknowledgements the bottleneck.
+    fn back(&self, way: Way<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
+        let Some(back) = self.reverse else {
+            return Err(Problem::new(format!("traffic {} has no reverse link", way.traffic))
+                .right("add one to [topology], for example reverse = { rate = \"10mbit\" }")
+                .at(at(way.node, "direction")));
+        };
+        let route = |server: usize| Route {
+            forward: access.get(server).copied().into_iter().chain([back]).collect(),
+            reverse: self.inbound.into_iter().chain([self.bottleneck]).collect(),
+            reverse_delay: Duration::ZERO,
+        };
+        Ok((0..servers as usize).map(route).collect())
+    }
+}
+
+fn index(links: &[Link], name: &str) -> Option<usize> {
+    links.iter().position(|l| l.name == name)
+}
+
+fn no_link(name: &str, known: Vec<&str>) -> Problem {
+    Problem::new(format!("there is no link {name:?}")).right(suggest(name, known))
+}
+
+/// Where the value of `key` is written, or the table.
+fn at<'a>(node: &'a Node, key: &str) -> &'a super::problem::Origin {
+    &node.get(key).unwrap_or(node).at
+}

@@ -1,0 +1,203 @@
+//! What is wrong with an experiment, where, and what would be right.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub(super) use aqmkit_base::near::{closest, suggest};
+use aqmkit_base::param::Told;
+use aqmkit_files::bounded::Unread;
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// A text that values were read from: an experiment file, or an argument of the command line.
+#[derive(Debug)]
+pub(super) struct Text(NamedSource<String>);
+
+impl Text {
+    pub(super) fn new(name: &str, content: &str) -> Arc<Text> {
+        Arc::new(Text(NamedSource::new(name, content.to_owned())))
+    }
+
+    pub(super) fn content(&self) -> &str {
+        self.0.inner()
+    }
+}
+
+/// The place in a text that a value was read from.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    pub(super) text: Arc<Text>,
+    pub(super) span: Range<usize>,
+}
+
+impl Origin {
+    /// A place in `text`; a span that does not lie on its characters becomes its beginning.
+    pub(super) fn new(text: &Arc<Text>, span: Range<usize>) -> Self {
+        let valid = text.content().get(span.clone()).is_some();
+        Origin { text: Arc::clone(text), span: if valid { span } else { 0..0 } }
+    }
+
+    /// The part on the first line.
+    fn first_line(&self) -> Origin {
+        let shown = self.text.content().get(self.span.clone()).unwrap_or("");
+        let end = self.span.start + shown.find(['\n', '\r']).unwrap_or(shown.len());
+        Origin { text: Arc::clone(&self.text), span: self.span.start..end }
+    }
+}
+
+/// What is wrong, where, and what would be right.
+///
+/// Rendered by `miette`, it shows the line that is wrong.
+#[derive(Clone, Debug)]
+pub struct Problem(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    what: String,
+    right: Vec<String>,
+    at: Option<Origin>,
+}
+
+/// A place in a text, counted from one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The file, or `--set` for the command line.
+    pub file: String,
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+impl Problem {
+    /// A problem, in one sentence.
+    #[must_use]
+    pub fn new(what: impl Into<String>) -> Self {
+        Problem(Box::new(Inner { what: what.into(), right: Vec::new(), at: None }))
+    }
+
+    /// Adds what would be right.
+    #[must_use]
+    pub fn right(mut self, help: impl Into<String>) -> Self {
+        self.0.right.push(help.into());
+        self
+    }
+
+    /// Sets the place, unless a closer one is known.
+    pub(super) fn at(mut self, origin: &Origin) -> Self {
+        self.0.at.get_or_insert_with(|| origin.first_line());
+        self
+    }
+
+    /// What is wrong, and what would be right, without the place.
+    #[must_use]
+    pub fn in_one_line(&self) -> String {
+        std::iter::once(&self.0.what).chain(&self.0.right).cloned().collect::<Vec<_>>().join("; ")
+    }
+
+    /// The problem by itself, for who has not seen the text; `before` stands before what is wrong.
+    #[must_use]
+    pub fn without_place(mut self, before: &str) -> Self {
+        self.0.what.insert_str(0, before);
+        self.0.at = None;
+        self
+    }
+
+    /// Whether `other` says the same of the same place.
+    pub(super) fn is_same(&self, other: &Problem) -> bool {
+        let span = |p: &Problem| p.0.at.as_ref().map(|o| o.span.clone());
+        self.0.what == other.0.what && span(self) == span(other)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn location(&self) -> Option<Location> {
+        let at = self.0.at.as_ref()?;
+        let before = at.text.content().get(..at.span.start)?;
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        Some(Location {
+            file: at.text.0.name().to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        })
+    }
+}
+
+/// A line of more bytes is not shown: it would fill the screen, and nobody would see what is wrong.
+const WIDEST: usize = 1000;
+
+impl Origin {
+    /// Whether its line and those beside it can be shown.
+    fn is_narrow(&self) -> bool {
+        let text = self.text.content();
+        let (before, after) = (text.get(..self.span.start).unwrap_or(""), text.get(self.span.end..).unwrap_or(""));
+        let beside = before.rsplit('\n').take(2).chain(after.split('\n').take(2));
+        self.span.len() + beside.map(str::len).max().unwrap_or(0) <= WIDEST
+    }
+}
+
+impl Inner {
+    /// The place, if its line can be shown.
+    fn shown(&self) -> Option<&Origin> {
+        self.at.as_ref().filter(|at| at.is_narrow())
+    }
+}
+
+impl From<Unread> for Problem {
+    fn from(error: Unread) -> Self {
+        let problem = Problem::new(error.to_string());
+        match error.right() {
+            Some(right) => problem.right(right),
+            None => problem,
+        }
+    }
+}
+
+impl From<Told> for Problem {
+    fn from(told: Told) -> Self {
+        let problem = Problem::new(told.what);
+        if told.right.is_empty() { problem } else { problem.right(told.right) }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Location { file, line, column }) = self.location().filter(|_| self.0.shown().is_none()) {
+            write!(f, "{file} line {line}, column {column}: ")?;
+        }
+        f.write_str(&self.0.what)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let right = &self.0.right;
+        (!right.is_empty()).then(|| Box::new(right.join("\n")) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.0.shown().map(|at| &at.text.0 as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.0.shown()?.span.clone();
+        Some(Box::new(std::iter::once(LabeledSpan::underline(span))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_would_fill_the_screen_is_told_by_its_number() {
+        let problem = |text: &str| Problem::new("no").at(&Origin::new(&Text::new("a.toml", text), 4..5));
+        assert_eq!(problem("a\nb = 1\n").to_string(), "no");
+        assert!(problem("a\nb = 1\n").source_code().is_some());
+        let wide = problem(&format!("a\nb = {}\n", "1".repeat(WIDEST)));
+        assert_eq!(wide.to_string(), "a.toml line 2, column 3: no");
+        assert!(wide.source_code().is_none() && wide.labels().is_none());
+    }
+}

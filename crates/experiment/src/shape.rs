@@ -1,0 +1,303 @@
+//! The tables of an experiment file, as serde reads them.
+//!
+//! A key whose value has several forms is read by its own module from the same node; here it is only
+//! named, so that the list of known keys is complete.
+
+use std::collections::BTreeMap;
+
+use aqmkit_base::read::Value;
+use aqmkit_base::{BitRate, Bytes, Duration, ParamError};
+use aqmkit_results::FigureKind;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+
+use super::rate::Rate;
+use super::wire::{Loss, Reorder};
+
+/// A value that is read elsewhere.
+type Elsewhere = Option<IgnoredAny>;
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Root {
+    pub(super) title: String,
+    #[serde(default)]
+    pub(super) source: String,
+    #[serde(default)]
+    pub(super) about: String,
+    pub(super) duration: Option<Duration>,
+    #[serde(default)]
+    pub(super) warmup: Duration,
+    #[serde(default = "one")]
+    pub(super) repeat: u32,
+    #[serde(default = "first_seed")]
+    pub(super) seed: u64,
+    #[serde(default = "one_second")]
+    pub(super) interval: Duration,
+    pub(super) classes: Option<Vec<String>>,
+    pub(super) r#use: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) plot: Vec<String>,
+    #[serde(default)]
+    pub(super) windows: BTreeMap<String, (Duration, Duration)>,
+    topology: Elsewhere,
+    transport: Elsewhere,
+    params: Elsewhere,
+    traffic: Elsewhere,
+    sweep: Elsewhere,
+    quick: Elsewhere,
+    null: Elsewhere,
+    expect: Elsewhere,
+    expect_table: Elsewhere,
+    predict: Elsewhere,
+    overview: Elsewhere,
+    figure: Elsewhere,
+}
+
+/// `[topology]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Topology {
+    pub(super) rate: Option<Rate>,
+    #[serde(default)]
+    pub(super) delay: Duration,
+    #[serde(default = "one")]
+    pub(super) servers: u32,
+    #[serde(default = "one")]
+    pub(super) clients: u32,
+    #[serde(default)]
+    pub(super) access: OrNone<BitRate>,
+    #[serde(default)]
+    pub(super) inbound: OrNone<BitRate>,
+    #[serde(default = "packet")]
+    pub(super) mean_packet: Bytes,
+    #[serde(default)]
+    pub(super) overhead: Bytes,
+    #[serde(default)]
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) mark: Loss,
+    #[serde(default)]
+    pub(super) even: bool,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
+    pub(super) measured: Option<String>,
+    #[serde(default)]
+    pub(super) uncongested: bool,
+    delays: Elsewhere,
+    aqm: Elsewhere,
+    reverse: Elsewhere,
+    links: Elsewhere,
+}
+
+/// `reverse` in `[topology]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Reverse {
+    pub(super) rate: Option<Rate>,
+    pub(super) delay: Option<Duration>,
+    pub(super) mean_packet: Option<Bytes>,
+    pub(super) overhead: Option<Bytes>,
+    #[serde(default)]
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) mark: Loss,
+    #[serde(default)]
+    pub(super) even: bool,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
+    aqm: Elsewhere,
+}
+
+/// One of `[[topology.links]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Link {
+    pub(super) name: String,
+    pub(super) rate: Rate,
+    #[serde(default)]
+    pub(super) delay: Duration,
+    pub(super) mean_packet: Option<Bytes>,
+    pub(super) overhead: Option<Bytes>,
+    #[serde(default)]
+    pub(super) loss: Loss,
+    #[serde(default)]
+    pub(super) mark: Loss,
+    #[serde(default)]
+    pub(super) even: bool,
+    #[serde(default)]
+    pub(super) jitter: Duration,
+    pub(super) reorder: Option<Reorder>,
+    #[serde(default = "yes")]
+    pub(super) report: bool,
+    aqm: Elsewhere,
+}
+
+/// The keys of `[[traffic]]` that every kind has.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Traffic {
+    pub(super) kind: String,
+    pub(super) name: Option<String>,
+    pub(super) class: Option<String>,
+    pub(super) start: Option<Duration>,
+    pub(super) stop: Option<Duration>,
+    pub(super) access: Option<OrNone<BitRate>>,
+    pub(super) path: Option<Vec<String>>,
+    pub(super) reverse: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) direction: Direction,
+    pub(super) load: Option<String>,
+    #[serde(default)]
+    pub(super) both_ways: bool,
+    delays: Elsewhere,
+    transport: Elsewhere,
+}
+
+/// Which way the data of a traffic crosses a dumbbell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Direction {
+    /// Over the bottleneck.
+    #[default]
+    Forward,
+    /// Over the link back.
+    Reverse,
+}
+
+impl Traffic {
+    /// The names of its fields: the rest of the table is the model's.
+    pub(super) const KEYS: &[&str] = &[
+        "kind",
+        "name",
+        "class",
+        "start",
+        "stop",
+        "access",
+        "path",
+        "reverse",
+        "direction",
+        "load",
+        "both_ways",
+        "delays",
+        "transport",
+    ];
+}
+
+/// `[[expect]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Expect {
+    pub(super) id: String,
+    pub(super) metric: Option<String>,
+    pub(super) seconds: Option<String>,
+    pub(super) responses: Option<String>,
+    pub(super) along: Option<String>,
+    pub(super) order: Option<String>,
+    pub(super) every: Option<String>,
+    pub(super) formula: Option<String>,
+    #[serde(default)]
+    pub(super) args: toml::Table,
+    #[serde(default)]
+    pub(super) note: String,
+    pub(super) basis: Option<String>,
+    pub(super) average: Option<String>,
+    pub(super) ours: Option<String>,
+    r#where: Elsewhere,
+    exchanges: Elsewhere,
+    against: Elsewhere,
+}
+
+/// `[[figure]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Figure {
+    pub(super) title: String,
+    pub(super) kind: FigureKind,
+    pub(super) app: Option<String>,
+    pub(super) response: Option<String>,
+    pub(super) upto: Option<Duration>,
+    pub(super) metric: Option<String>,
+    pub(super) along: Option<String>,
+    #[serde(default)]
+    pub(super) law: Vec<Law>,
+    #[serde(default)]
+    pub(super) note: String,
+    r#where: Elsewhere,
+}
+
+/// `[[figure.law]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Law {
+    pub(super) label: String,
+    pub(super) formula: String,
+    pub(super) argument: String,
+    #[serde(default)]
+    pub(super) args: toml::Table,
+    pub(super) packet: Option<Bytes>,
+}
+
+/// `[[predict]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are only named here")]
+pub(super) struct Predict {
+    pub(super) quantity: String,
+    pub(super) label: String,
+    pub(super) formula: String,
+    #[serde(default)]
+    pub(super) args: toml::Table,
+    pub(super) points: Vec<toml::Table>,
+    r#where: Elsewhere,
+}
+
+/// A quantity, or `"none"`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OrNone<T>(pub(super) Option<T>);
+
+impl<T> Default for OrNone<T> {
+    fn default() -> Self {
+        OrNone(None)
+    }
+}
+
+impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for OrNone<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        if value == Value::Text("none".to_owned()) {
+            return Ok(OrNone(None));
+        }
+        value.read().map(|v| OrNone(Some(v))).map_err(ParamError::raise)
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+fn one_second() -> Duration {
+    Duration::from_secs(1)
+}
+
+fn packet() -> Bytes {
+    Bytes(1000)
+}
+
+fn yes() -> bool {
+    true
+}

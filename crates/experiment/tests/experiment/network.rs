@@ -1,0 +1,69 @@
+//! The experiments with models of networks, and what must come out of them.
+
+use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_sim::output::Window;
+use aqmkit_sim::{Control, run};
+
+/// The only window of the first run of an experiment of `experiments/models`, with these settings.
+fn window(name: &str, set: &[&str]) -> Window {
+    let path = format!("{}/../../experiments/models/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let set = set.iter().map(ToString::to_string).chain(["repeat=1".to_owned()]).collect();
+    let overrides = Overrides { set, scale: aqmkit_experiment::Scale::Quick, ..Overrides::default() };
+    let plan = Experiment::load(&path, &overrides).expect(name).plan();
+    assert_eq!(plan.len(), 1, "{name}");
+    let output = run(plan[0].scenario().expect(name), &mut |_| Control::Continue).expect(name);
+    output.windows[0].clone()
+}
+
+#[test]
+fn each_link_of_a_row_takes_its_share_of_a_flow() {
+    let long = |links: &str, aqm: &str| {
+        let window = window("chain", &[&format!("links={links}"), &format!("aqm={aqm}")]);
+        let used: Vec<f64> = window.links.values().map(|l| l.utilization).collect();
+        assert_eq!(used.len(), 5);
+        assert!(used.iter().all(|u| *u > 0.95), "every link is congested: {used:?}");
+        window.classes["long"].goodput_bps
+    };
+    let (one, three, five) = (long("1", "red"), long("3", "red"), long("5", "red"));
+    // Each link drops about an eighth of everything.
+    assert!(three < 0.9 * one && five < 0.9 * three, "{one} {three} {five}");
+    let alike = (five / one).powf(0.25) / (three / one).powf(0.5);
+    assert!((alike - 1.0).abs() < 0.05, "every link drops alike: {alike}");
+    assert!(one < 972_000.0, "goodput is at most what was sent");
+}
+
+#[test]
+fn acknowledgements_wait_behind_data_of_the_other_direction() {
+    let run = |uplink: &str, mix: &str| window("two-way", &[&format!("uplink={uplink}"), &format!("mix={mix}")]);
+    let (alone, both, fair) = (run("fifo", "down"), run("fifo", "down+up"), run("fq-codel", "down+up"));
+    let down = |w: &Window| w.classes["down"].goodput_bps;
+    assert!(down(&alone) > 9e6 && down(&both) < 0.8 * down(&alone) && down(&fair) > 0.95 * down(&alone));
+    assert!(both.classes["up"].goodput_bps > 0.5e6, "uploads cross the other link");
+    assert!(both.links["reverse"].utilization > 0.95 && alone.links["reverse"].utilization < 0.5);
+}
+
+#[test]
+fn a_link_follows_its_trace() {
+    let fifo = window("cellular", &["aqm=fifo"]);
+    let codel = window("cellular", &["aqm=codel"]);
+    let link = |w: &Window| w.links["bottleneck"].clone();
+    assert!(link(&fifo).utilization > 0.99 && link(&fifo).utilization < 1.001, "{}", link(&fifo).utilization);
+    assert!((link(&fifo).throughput_bps / 5.9184e6 - 1.0).abs() < 0.02, "{}", link(&fifo).throughput_bps);
+    let delay = |w: &Window| w.classes["call"].latency_ms.map_or(f64::NAN, |l| l.mean);
+    assert!(delay(&fifo) > 500.0 && delay(&codel) < 100.0, "{} {}", delay(&fifo), delay(&codel));
+}
+
+#[test]
+fn wires_do_the_harm_that_they_say() {
+    let run = |wire: &str| window("lossy", &[&format!("wire={wire}")]);
+    let rate = |w: &Window| w.classes["bulk"].goodput_bps;
+    let clean = run("clean");
+    assert!(rate(&clean) > 19e6);
+    for wire in ["random", "bursts", "reorder"] {
+        let harmed = run(wire);
+        assert!(rate(&harmed) < 0.6 * rate(&clean), "{wire}: {}", rate(&harmed));
+        assert!(harmed.apps["bulk"].retransmission_rate > 0.001, "{wire}");
+    }
+    let jitter = run("jitter");
+    assert!(rate(&jitter) > 0.95 * rate(&clean), "what keeps its order does no harm");
+}

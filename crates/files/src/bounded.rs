@@ -1,0 +1,350 @@
+//! Reading files that somebody else has written: never more of one than a file of its kind may have.
+//!
+//! Everything that the command or the Python package reads as text comes through here, except what the kernel writes. A file is looked at while it is
+//! read: one that is too large, has too long a line or too many, or is no text at all is refused with its line before memory is taken for the rest. So what a
+//! wrong file costs does not depend on its size.
+//!
+//! The bounds stand here once, and in `docs/experiment-format.md` for those who write files. They are far above what is of use, and low enough that a file
+//! within them does not take more memory than a machine has. Captures are read as a stream ([`aqmkit_packets::replay`]) and have no bound on their size; stored
+//! runs are in [`aqmkit_runs::store`].
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use memchr::{memchr, memchr_iter};
+use serde::de::DeserializeOwned;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// What a file of one kind may have at most.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// What such a file is called, with its article.
+    pub name: &'static str,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The bytes of a line, without its end.
+    pub line: u64,
+    /// Its lines.
+    pub lines: u64,
+    /// What such a file looks like, for who has named another one.
+    pub form: &'static str,
+}
+
+/// An experiment.
+pub const EXPERIMENT: Bound = Bound {
+    name: "an experiment",
+    bytes: 4 * MIB,
+    line: MIB,
+    lines: 100_000,
+    form: "an experiment is a TOML file (docs/experiment-format.md)",
+};
+
+/// Published values, verdicts and outcomes of the null test.
+pub const ROWS: Bound = Bound {
+    name: "a list of published values or verdicts",
+    bytes: 64 * MIB,
+    line: 64 * KIB,
+    lines: 1_000_000,
+    form: "a CSV file with a heading and one row for each value",
+};
+
+/// The trace of a link's rate.
+pub const RATES: Bound = Bound {
+    name: "a trace of a rate",
+    bytes: GIB,
+    line: KIB,
+    lines: 200_000_000,
+    form: "each line is the time of a delivery opportunity in whole milliseconds",
+};
+
+/// Connection vectors.
+pub const VECTORS: Bound = Bound {
+    name: "a file of connection vectors",
+    bytes: GIB,
+    line: 4 * KIB,
+    lines: 100_000_000,
+    form: "connection vectors are lines of tmix, the first of a connection beginning with SEQ, CONC, S or C",
+};
+
+/// The trace of a film.
+pub const FILM: Bound = Bound {
+    name: "a trace of a video",
+    bytes: 256 * MIB,
+    line: KIB,
+    lines: 10_000_000,
+    form: "each line is a frame: its size in bytes and its type",
+};
+
+/// The trace of a conference.
+pub const CONFERENCE: Bound = Bound {
+    name: "a trace of a conference",
+    bytes: GIB,
+    line: KIB,
+    lines: 50_000_000,
+    form: "each line is a packet: seconds and bytes",
+};
+
+/// A measured distribution.
+pub const DISTRIBUTION: Bound = Bound {
+    name: "a table of a distribution",
+    bytes: 64 * MIB,
+    line: KIB,
+    lines: 1_000_000,
+    form: "each line has a value, its count and its cumulative probability",
+};
+
+/// `results.json`. Programs that write JSON may put all of it into one line.
+pub const RESULTS: Bound = Bound {
+    name: "a results.json",
+    bytes: GIB,
+    line: GIB,
+    lines: 100_000_000,
+    form: "repeat the command that made it: it is written again from the stored runs",
+};
+
+/// The notes that stand beside stored runs.
+pub const NOTES: Bound = Bound {
+    name: "a list of stored runs",
+    bytes: GIB,
+    line: GIB,
+    lines: 100_000_000,
+    form: "JSON written by aqmkit in runs/; repeat the command that made it",
+};
+
+/// A document whose numbers are written from the verdicts.
+pub const DOCUMENT: Bound =
+    Bound { name: "a document", bytes: 16 * MIB, line: MIB, lines: 1_000_000, form: "a Markdown text" };
+
+/// Every bound.
+pub const ALL: [&Bound; 10] =
+    [&EXPERIMENT, &ROWS, &RATES, &VECTORS, &FILM, &CONFERENCE, &DISTRIBUTION, &RESULTS, &NOTES, &DOCUMENT];
+
+/// The bound of the text files of a traffic model.
+#[must_use]
+pub fn of_traffic(model: &str) -> &'static Bound {
+    match model {
+        "abt" => &VECTORS,
+        "mpeg" => &FILM,
+        "videoconf" => &CONFERENCE,
+        _ => &DISTRIBUTION,
+    }
+}
+
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// The system does not give it.
+    #[error("{file} cannot be read: {error}")]
+    System {
+        /// The file.
+        file: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is not what it should be.
+    #[error("{file}{}: {what}", line.map(|n| format!(" line {n}")).unwrap_or_default())]
+    Refused {
+        /// The file.
+        file: String,
+        /// The line, from 1, where one is to blame.
+        line: Option<u64>,
+        /// What is wrong.
+        what: String,
+        /// What would be right.
+        right: String,
+    },
+}
+
+impl Unread {
+    /// Whether there is no such file.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Unread::System { error, .. } if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// What would be right, where the file is wrong.
+    #[must_use]
+    pub fn right(&self) -> Option<&str> {
+        match self {
+            Unread::System { .. } => None,
+            Unread::Refused { right, .. } => Some(right),
+        }
+    }
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// When it cannot be read, is larger than its kind may be, or is no text in UTF-8.
+pub fn text(path: &Path, bound: &Bound) -> Result<String, Unread> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| Unread::System { file: name.clone(), error })?;
+    text_of_file(&name, file, bound)
+}
+
+/// The text of an open file, which messages call `name`.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_of_file(name: &str, file: File, bound: &Bound) -> Result<String, Unread> {
+    let about = file.metadata().map_err(|error| Unread::System { file: name.to_owned(), error })?;
+    // A pipe or a device does not say how much is to come.
+    if about.is_file() && about.len() > bound.bytes {
+        return Err(Look::new(name, bound).too_large(about.len()));
+    }
+    text_of(name, file, bound)
+}
+
+/// The text that comes from `input`, which messages call `name`.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_of(name: &str, mut input: impl Read, bound: &Bound) -> Result<String, Unread> {
+    let system = |error| Unread::System { file: name.to_owned(), error };
+    let mut look = Look::new(name, bound);
+    let mut text = Vec::new();
+    // So many bytes of it are known to be UTF-8.
+    let mut valid = 0;
+    loop {
+        let begin = text.len();
+        text.try_reserve(CHUNK).map_err(|_| system(io::ErrorKind::OutOfMemory.into()))?;
+        let n = input.by_ref().take(CHUNK as u64).read_to_end(&mut text).map_err(system)?;
+        look.see(&text[begin..])?;
+        match str::from_utf8(&text[valid..]) {
+            Ok(_) => valid = text.len(),
+            // A character may go on in what comes next.
+            Err(e) if e.error_len().is_none() && n > 0 => valid += e.valid_up_to(),
+            Err(e) => return Err(look.not_utf8(&text, valid + e.valid_up_to())),
+        }
+        if n == 0 {
+            break;
+        }
+    }
+    String::from_utf8(text).map_err(|e| system(io::Error::other(e)))
+}
+
+/// A value from a file of JSON.
+///
+/// # Errors
+/// As [`text`], or when it is other JSON than it should be.
+pub fn json<T: DeserializeOwned>(path: &Path, bound: &Bound) -> Result<T, Unread> {
+    let text = text(path, bound)?;
+    serde_json::from_str(&text).map_err(|e| not_json(&path.display().to_string(), &e, bound))
+}
+
+/// Why the text of a file is not the JSON that it should be.
+#[must_use]
+pub fn not_json(file: &str, error: &serde_json::Error, bound: &Bound) -> Unread {
+    let line = u64::try_from(error.line()).ok().filter(|&n| n > 0);
+    let told = error.to_string();
+    // The line is told once, before.
+    let why = told.rsplit_once(" at line ").map_or(told.as_str(), |(why, _)| why);
+    let what = format!("{why}, at column {}", error.column());
+    Unread::Refused { file: file.to_owned(), line, what, right: bound.form.to_owned() }
+}
+
+/// Refuses a text that was handed over and is larger than a file of its kind may be.
+///
+/// # Errors
+/// When it is.
+pub fn check(name: &str, text: &str, bound: &Bound) -> Result<(), Unread> {
+    if text.len() as u64 > bound.bytes {
+        return Err(Look::new(name, bound).too_large(text.len() as u64));
+    }
+    Look::new(name, bound).see(text.as_bytes())
+}
+
+/// What is read at a time.
+const CHUNK: usize = 256 << 10;
+
+/// An eye on a file that is being read.
+struct Look<'a> {
+    file: &'a str,
+    bound: &'a Bound,
+    bytes: u64,
+    /// Lines that have ended.
+    lines: u64,
+    /// Bytes of the line that has not.
+    line: u64,
+}
+
+impl<'a> Look<'a> {
+    fn new(file: &'a str, bound: &'a Bound) -> Self {
+        Look { file, bound, bytes: 0, lines: 0, line: 0 }
+    }
+
+    /// Looks at what comes next.
+    fn see(&mut self, part: &[u8]) -> Result<(), Unread> {
+        self.bytes += part.len() as u64;
+        if self.bytes > self.bound.bytes {
+            return Err(self.too_large(self.bytes));
+        }
+        let text = &part[..memchr(0, part).unwrap_or(part.len())];
+        let mut begin = 0;
+        for end in memchr_iter(b'\n', text) {
+            self.line += (end - begin) as u64;
+            self.check_line(true)?;
+            (self.lines, self.line, begin) = (self.lines + 1, 0, end + 1);
+        }
+        self.line += (text.len() - begin) as u64;
+        self.check_line(self.line > 0)?;
+        if text.len() < part.len() {
+            return Err(self.refused("it holds a byte of zero, so it is no text".to_owned(), ""));
+        }
+        Ok(())
+    }
+
+    /// Checks the line that is being read, if it is one.
+    fn check_line(&self, is_one: bool) -> Result<(), Unread> {
+        let Bound { name, line, lines, .. } = self.bound;
+        if is_one && self.lines >= *lines {
+            return Err(self.refused(format!("{name} has {lines} lines at most"), "cut it into several; "));
+        }
+        if self.line > *line {
+            return Err(self.refused(format!("a line of {name} has {} at most", size(*line)), ""));
+        }
+        Ok(())
+    }
+
+    fn too_large(&self, bytes: u64) -> Unread {
+        let what = format!("it has {}, and {} has {} at most", size(bytes), self.bound.name, size(self.bound.bytes));
+        let right = format!("name another file, or cut it into several; {}", self.bound.form);
+        Unread::Refused { file: self.file.to_owned(), line: None, what, right }
+    }
+
+    fn not_utf8(&self, text: &[u8], at: usize) -> Unread {
+        let line = memchr_iter(b'\n', &text[..at]).count() as u64 + 1;
+        let what = format!("byte {at} of the file is no UTF-8");
+        let right = format!("save it as UTF-8; {}", self.bound.form);
+        Unread::Refused { file: self.file.to_owned(), line: Some(line), what, right }
+    }
+
+    /// An error about the line that is being read.
+    fn refused(&self, what: String, first: &str) -> Unread {
+        let right = format!("{first}{}", self.bound.form);
+        Unread::Refused { file: self.file.to_owned(), line: Some(self.lines + 1), what, right }
+    }
+}
+
+/// Bytes in words: `64 MiB`, `1000 bytes`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        GIB.. => format!("{} GiB", tenths(bytes, GIB)),
+        MIB.. => format!("{} MiB", tenths(bytes, MIB)),
+        KIB.. => format!("{} KiB", tenths(bytes, KIB)),
+        _ => format!("{bytes} bytes"),
+    }
+}
+
+/// Rounded up, so that what is above a bound never reads as the bound.
+fn tenths(bytes: u64, unit: u64) -> f64 {
+    (bytes as f64 / unit as f64 * 10.0).ceil() / 10.0
+}
+
+#[cfg(test)]
+mod tests;

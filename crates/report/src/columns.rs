@@ -1,0 +1,189 @@
+//! Which numbers a table shows, under which name and in which unit.
+
+use std::collections::BTreeSet;
+
+use aqmkit_measure::metric::{Dimension, METRICS, Metric, Shown};
+
+pub(crate) use aqmkit_measure::metric::Better;
+
+use super::format::{decimals, rate_unit};
+use super::grid::Grid;
+
+/// A word of the tables and what it means.
+pub(crate) type Term = (&'static str, &'static str);
+
+/// What the capacity of a queue is called.
+pub(crate) const LIMIT: Term =
+    ("limit", "what the queue may hold, in packets (p) or bytes (b); a dash: every class has a limit of its own");
+
+/// What a column shows, whatever it is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    /// The unit it is shown in.
+    pub unit: &'static str,
+    /// What a number is multiplied by to be in that unit.
+    pub factor: f64,
+    /// What is preferred.
+    pub better: Better,
+    /// Columns of a low rank are shown first where space is short.
+    pub rank: u8,
+    /// Whether a column of nothing but zeros says something.
+    pub zeros: bool,
+    /// What the legend says of it.
+    pub term: Term,
+}
+
+/// One column of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// Where its numbers are.
+    pub path: String,
+    /// Its name in a sentence.
+    pub name: String,
+    /// Its name in a narrow column, in lines.
+    pub head: String,
+    /// Digits after the point.
+    pub decimals: usize,
+    /// What it shows.
+    pub kind: Kind,
+}
+
+impl Kind {
+    fn of(metric: &Metric, shown: &Shown) -> Kind {
+        let Shown { rank, zeros, term, .. } = *shown;
+        Kind { unit: metric.unit.shown, factor: metric.unit.factor, better: metric.better, rank, zeros, term }
+    }
+}
+
+/// The columns that apply to these results, in the order in which they are shown.
+#[must_use]
+pub(crate) fn columns(grid: &Grid) -> Vec<Column> {
+    let mut build = Builder { grid, paths: grid.paths(), columns: Vec::new() };
+    build.links();
+    build.classes();
+    build.apps();
+    if grid.largest("flows.count") > 1.0 {
+        for (metric, shown) in below("flows.") {
+            build.add(metric.path, shown.name, shown.head, Kind::of(metric, shown));
+        }
+    }
+    build.columns
+}
+
+/// The columns of every metric with such a path.
+fn below(prefix: &str) -> impl Iterator<Item = (&'static Metric, &'static Shown)> {
+    let metrics = METRICS.iter().filter(move |metric| metric.path.starts_with(prefix));
+    metrics.flat_map(|metric| metric.shown.iter().map(move |shown| (metric, shown)))
+}
+
+/// The path of a column, of these names in place of the stars.
+fn path(metric: &Metric, shown: &Shown, names: &[&str]) -> String {
+    let path = names.iter().fold(metric.path.to_owned(), |path, name| path.replacen('*', name, 1));
+    if shown.statistic.is_empty() { path } else { format!("{path}.{}", shown.statistic) }
+}
+
+struct Builder<'a> {
+    grid: &'a Grid,
+    paths: BTreeSet<&'a str>,
+    columns: Vec<Column>,
+}
+
+impl Builder<'_> {
+    /// Adds a column when some row has a number for it.
+    fn add(&mut self, path: &str, name: &str, head: &str, kind: Kind) {
+        let largest = self.grid.largest(path);
+        if self.paths.contains(path) && (kind.zeros || largest > 0.0) {
+            let decimals = decimals(largest * kind.factor);
+            self.columns.push(Column { path: path.into(), name: name.into(), head: head.into(), decimals, kind });
+        }
+    }
+
+    fn links(&mut self) {
+        let links = names(&self.paths, "links.");
+        for (place, link) in links.iter().enumerate() {
+            for (metric, shown) in below("links.") {
+                let (name, head) = match links.len() {
+                    1 => (shown.name.to_owned(), shown.head.to_owned()),
+                    _ => (format!("{link}: {}", shown.name), format!("{link}\n{}", shown.head)),
+                };
+                // Of the other links, how long their queues are matters as much as of the measured one.
+                let rank = match place {
+                    0 => shown.rank,
+                    _ if metric.path.ends_with("queue_delay_ms") => shown.rank + 1,
+                    _ => shown.rank + 6,
+                };
+                self.add(&path(metric, shown, &[link]), &name, &head, Kind { rank, ..Kind::of(metric, shown) });
+            }
+        }
+    }
+
+    fn classes(&mut self) {
+        let classes = names(&self.paths, "classes.");
+        let largest = classes.iter().map(|class| self.grid.largest(&format!("classes.{class}.throughput_bps")));
+        let (unit, factor) = rate_unit(largest.fold(0.0, f64::max));
+        for (metric, shown) in below("classes.").filter(|(_, shown)| shown.together) {
+            let kind = Kind { unit, factor, ..Kind::of(metric, shown) };
+            let crossing = classes.iter().filter(|class| !self.passes_elsewhere(class));
+            let crossing: Vec<String> = crossing.cloned().collect();
+            crossing.iter().for_each(|class| self.owned(metric, shown, &[class], kind));
+        }
+        for class in &classes {
+            for (metric, shown) in below("classes.").filter(|(_, shown)| !shown.together) {
+                let kind = Kind::of(metric, shown);
+                // What traffic beside the point gets is neither good nor bad.
+                let better = if class == "other" { Better::Neither } else { kind.better };
+                let kind = Kind { better, ..kind };
+                let kind = match metric.unit.dimension {
+                    Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 3, ..kind },
+                    Dimension::Rate => Kind { unit, factor, ..kind },
+                    // Losses and latency matter for the classes that the experiment names.
+                    _ if matches!(class.as_str(), "tcp" | "other") => Kind { rank: kind.rank + 2, ..kind },
+                    _ => kind,
+                };
+                self.owned(metric, shown, &[class], kind);
+            }
+        }
+    }
+
+    /// Whether the data of a class does not cross the measured link: of an upload, only acknowledgements do, and their rate is not what its user
+    /// gets.
+    fn passes_elsewhere(&self, class: &str) -> bool {
+        let largest = |metric: &str| self.grid.largest(&format!("classes.{class}.{metric}_bps"));
+        largest("goodput") > 1.05 * largest("throughput")
+    }
+
+    fn apps(&mut self) {
+        for app in names(&self.paths, "apps.") {
+            let kinds = names(&self.paths, &format!("apps.{app}.response_time_ms."));
+            for metric in METRICS.iter().filter(|metric| metric.path.starts_with("apps.") && !metric.shown.is_empty()) {
+                // Of response times, every kind of exchange has its own columns.
+                let own = if metric.path.matches('*').count() > 1 { &kinds[..] } else { &[String::new()] };
+                for (kind, shown) in own.iter().flat_map(|kind| metric.shown.iter().map(move |shown| (kind, shown))) {
+                    self.owned(metric, shown, &[&app, kind], Kind::of(metric, shown));
+                }
+            }
+        }
+    }
+
+    /// Adds a column of what the first of the names owns.
+    fn owned(&mut self, metric: &Metric, shown: &Shown, names: &[&str], kind: Kind) {
+        let whole: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+        let (name, head) =
+            (format!("{} {}", whole.join(" "), shown.name), format!("{}\n{}", whole.join("\n"), shown.head));
+        self.add(&path(metric, shown, names), &name, &head, kind);
+    }
+}
+
+/// The names below `prefix`: the bottleneck and TCP first, `other` last, the rest by name.
+#[must_use]
+pub(crate) fn names(paths: &BTreeSet<&str>, prefix: &str) -> Vec<String> {
+    let inner = paths.iter().filter_map(|path| path.strip_prefix(prefix)?.split_once('.'));
+    let found: BTreeSet<&str> = inner.map(|(name, _)| name).collect();
+    let mut sorted: Vec<String> = found.into_iter().map(str::to_owned).collect();
+    sorted.sort_by_key(|name| match name.as_str() {
+        "bottleneck" | "tcp" => 0,
+        "other" => 2,
+        _ => 1,
+    });
+    sorted
+}

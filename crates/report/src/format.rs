@@ -1,0 +1,80 @@
+//! Numbers as text.
+
+use aqmkit_results::Stat;
+
+/// The unit in which rates up to `largest` bits per second read well, and its factor.
+#[must_use]
+pub(crate) fn rate_unit(largest: f64) -> (&'static str, f64) {
+    match largest {
+        rate if rate >= 1e9 => ("Gbit/s", 1e-9),
+        rate if rate >= 1e6 || rate == 0.0 => ("Mbit/s", 1e-6),
+        _ => ("kbit/s", 1e-3),
+    }
+}
+
+/// How many digits after the point a column needs whose largest number is `largest`.
+#[must_use]
+pub fn decimals(largest: f64) -> usize {
+    match largest {
+        size if size >= 1000.0 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    }
+}
+
+/// A number with so many digits after the point; a dash for what is not a number.
+#[must_use]
+pub fn fixed(value: f64, decimals: usize) -> String {
+    if value.is_nan() { "–".to_owned() } else { format!("{value:.decimals$}") }
+}
+
+/// A mean in another unit.
+#[must_use]
+pub fn mean(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
+    stat.map_or_else(|| "–".to_owned(), |stat| fixed(stat.mean * factor, decimals))
+}
+
+/// A number to so many significant digits, without an exponent where that is readable.
+#[must_use]
+pub fn significant(value: f64, digits: i32) -> String {
+    let size = value.abs();
+    match size {
+        _ if value.is_nan() => "–".to_owned(),
+        0.0 => "0".to_owned(),
+        _ if !(1e-4..1e9).contains(&size) => format!("{value:.3e}"),
+        _ => {
+            let after = (digits - 1 - size.log10().floor() as i32).max(0) as usize;
+            trim(&format!("{value:.after$}")).to_owned()
+        }
+    }
+}
+
+/// Without zeros at the end of the digits after the point.
+fn trim(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+/// A count with spaces between thousands.
+#[must_use]
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A value rounded to four significant digits, which is what a plot can show.
+#[must_use]
+pub fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(-30, 30);
+    let scale = 10f64.powi(digits.abs());
+    if digits >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
+}

@@ -1,0 +1,183 @@
+//! Results as tables: one for each combination and window, with the compared axis as rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aqmkit_results::{Axis, Entry, Results, Stat, flatten};
+
+/// The results of an experiment, arranged for comparison.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grid {
+    /// The compared axis: `aqm`, unless the experiment compares something else.
+    pub focus: Axis,
+    /// The combinations of the other axes that have results, in their order.
+    pub groups: Vec<Group>,
+    /// The windows, in their order.
+    pub windows: Vec<String>,
+    /// How many runs the rows are means over, at most.
+    pub repeats: usize,
+    /// What the queue of each row may hold, by its label, where the rows are disciplines.
+    pub queues: BTreeMap<String, String>,
+}
+
+/// One combination of the axes that are not compared.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Group {
+    /// The axes and their labels.
+    pub labels: Vec<(String, String)>,
+    /// One table for each window that has results.
+    pub tables: Vec<Table>,
+}
+
+/// One combination in one window.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// The window.
+    pub window: String,
+    /// One row for each label of the compared axis that has results.
+    pub rows: Vec<Row>,
+}
+
+/// One label of the compared axis: the mean over its repeats.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Row {
+    /// The label.
+    pub label: String,
+    /// Its place on the axis, which decides its colour.
+    pub place: usize,
+    /// Every number by its path.
+    pub metrics: BTreeMap<String, Stat>,
+}
+
+impl Group {
+    /// The combination in words that tell what each is: `topology.delays 5ms`, `mix BULK+MPEG, topology.rate 10mbit`.
+    #[must_use]
+    pub(crate) fn title(&self) -> String {
+        self.labels.iter().map(|(axis, label)| format!("{axis} {label}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The combination as legends have it: `BULK+MPEG`, or `mix BULK+MPEG, topology.rate 10mbit` when several axes make it.
+    #[must_use]
+    pub(crate) fn name(&self) -> String {
+        match &self.labels[..] {
+            [] => String::new(),
+            [(_, label)] => label.clone(),
+            _ => self.title(),
+        }
+    }
+}
+
+impl Grid {
+    /// Arranges `results` to compare disciplines, or what else was swept.
+    #[must_use]
+    pub(crate) fn of(results: &Results) -> Grid {
+        Grid::along(results, focus(results))
+    }
+
+    /// Arranges `results` to compare along `focus`.
+    #[must_use]
+    pub(crate) fn along(results: &Results, focus: Axis) -> Grid {
+        let others: Vec<&Axis> = results.axes.iter().filter(|axis| axis.name != focus.name).collect();
+        let mut windows: Vec<String> = Vec::new();
+        let mut cells: BTreeMap<Vec<usize>, Cells<'_>> = BTreeMap::new();
+        for entry in &results.runs {
+            let key = others.iter().map(|axis| place(axis, label(entry, &axis.name))).collect();
+            let window = place_or_push(&mut windows, label(entry, "window"));
+            let row = place(&focus, label(entry, &focus.name));
+            cells.entry(key).or_default().entry((window, row)).or_default().push(entry);
+        }
+        let repeats = cells.values().flat_map(BTreeMap::values).map(Vec::len).max().unwrap_or(0);
+        let groups = cells.iter().map(|(key, cells)| group(&others, &focus, &windows, key, cells)).collect();
+        let queues = if focus.name == "aqm" { results.queues.clone() } else { BTreeMap::new() };
+        Grid { focus, groups, windows, repeats, queues }
+    }
+
+    /// What a row is: a discipline, or a value of the compared axis.
+    #[must_use]
+    pub(crate) fn row_name(&self) -> &str {
+        if self.focus.name == "aqm" { "discipline" } else { &self.focus.name }
+    }
+
+    /// Every path that has a number in some row.
+    #[must_use]
+    pub(crate) fn paths(&self) -> BTreeSet<&str> {
+        self.rows().flat_map(|row| row.metrics.keys().map(String::as_str)).collect()
+    }
+
+    /// All rows of all tables.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.groups.iter().flat_map(|group| &group.tables).flat_map(|table| &table.rows)
+    }
+
+    /// The largest mean at `path`, in size; 0 without any.
+    #[must_use]
+    pub(crate) fn largest(&self, path: &str) -> f64 {
+        self.rows().filter_map(|row| row.metrics.get(path)).map(|stat| stat.mean.abs()).fold(0.0, f64::max)
+    }
+}
+
+/// The entries of one combination by window and place on the compared axis.
+type Cells<'a> = BTreeMap<(usize, usize), Vec<&'a Entry>>;
+
+/// The axis to compare along: the disciplines where there are several, else the longest.
+fn focus(results: &Results) -> Axis {
+    let aqm = results.axes.iter().find(|axis| axis.name == "aqm" && axis.labels.len() > 1);
+    let mut longest: Option<&Axis> = None;
+    for axis in &results.axes {
+        if longest.is_none_or(|best| axis.labels.len() > best.labels.len()) {
+            longest = Some(axis);
+        }
+    }
+    aqm.or(longest).cloned().unwrap_or_else(|| unswept(results))
+}
+
+/// The axis of an experiment without a sweep.
+fn unswept(results: &Results) -> Axis {
+    let name = "aqm".to_owned();
+    let mut labels: Vec<String> = Vec::new();
+    for entry in &results.runs {
+        place_or_push(&mut labels, label(entry, &name));
+    }
+    Axis { name, labels }
+}
+
+fn label<'a>(entry: &'a Entry, axis: &str) -> &'a str {
+    entry.labels.get(axis).map_or("", String::as_str)
+}
+
+fn place(axis: &Axis, label: &str) -> usize {
+    axis.labels.iter().position(|other| other == label).unwrap_or(axis.labels.len())
+}
+
+fn place_or_push(names: &mut Vec<String>, name: &str) -> usize {
+    names.iter().position(|other| other == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
+}
+
+fn group(others: &[&Axis], focus: &Axis, windows: &[String], key: &[usize], cells: &Cells<'_>) -> Group {
+    let named =
+        |(axis, place): (&&Axis, &usize)| (axis.name.clone(), axis.labels.get(*place).cloned().unwrap_or_default());
+    let mut tables: Vec<Table> = Vec::new();
+    for (&(window, place), entries) in cells {
+        let window = windows.get(window).cloned().unwrap_or_default();
+        if tables.last().is_none_or(|table| table.window != window) {
+            tables.push(Table { window, rows: Vec::new() });
+        }
+        let label = focus.labels.get(place).cloned().unwrap_or_default();
+        if let Some(table) = tables.last_mut() {
+            table.rows.push(Row { label, place, metrics: over_repeats(entries) });
+        }
+    }
+    Group { labels: others.iter().zip(key).map(named).collect(), tables }
+}
+
+fn over_repeats(entries: &[&Entry]) -> BTreeMap<String, Stat> {
+    let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for entry in entries {
+        for (path, number) in flatten(entry) {
+            values.entry(path).or_default().push(number);
+        }
+    }
+    values.into_iter().filter_map(|(path, values)| Stat::of(&values).map(|stat| (path, stat))).collect()
+}

@@ -1,0 +1,124 @@
+//! Published values beside the measured ones.
+
+use aqmkit_results::{Expectation, Results, Skill, Standing, skills};
+use serde::Serialize;
+
+use super::figure::{Figure, ratios};
+use super::heat::{HeatTable, heat_tables};
+use crate::format::significant;
+use crate::scoreboard::met_of;
+use crate::verdict::{Tally, explained, measured, tolerance};
+
+/// The section of published values.
+#[derive(Debug, Serialize)]
+pub(super) struct Claims {
+    /// What the headline counts: measured rows that the scheme decides.
+    headline: Tally,
+    /// Whether these are known not to be met without the scheme.
+    tried: bool,
+    /// The rows that do not count in the headline.
+    others: Vec<Other>,
+    /// How the tables stand beside constants.
+    skills: Vec<Skilled>,
+    /// Those that are not in a table.
+    rows: Vec<Claim>,
+    /// How many of these there are.
+    rows_tally: Tally,
+    tables: Vec<HeatTable>,
+    figure: Option<Figure>,
+    /// Measured values that the figure cannot show.
+    left_out: usize,
+}
+
+/// Rows of one standing.
+#[derive(Debug, Serialize)]
+struct Other {
+    what: &'static str,
+    count: String,
+}
+
+/// The agreement of one table beside that of a constant.
+#[derive(Debug, Serialize)]
+struct Skilled {
+    source: String,
+    unit: String,
+    cells: usize,
+    met: usize,
+    constant_meets: usize,
+    constant: String,
+    rank_correlation: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Claim {
+    id: String,
+    source: String,
+    what: String,
+    published: String,
+    measured: String,
+    unit: String,
+    tolerance: String,
+    /// `met`, `missed` or `open`.
+    state: &'static str,
+    detail: String,
+}
+
+/// The section; absent when nothing is claimed.
+pub(super) fn claims(results: &Results) -> Option<Claims> {
+    if results.expectations.is_empty() {
+        return None;
+    }
+    let counts =
+        |standing: Standing| Tally::of(results.expectations.iter().filter(|row| Standing::of(row) == standing));
+    let tried = counts(Standing::NotTried).claimed == 0;
+    let first = if tried { Standing::Discriminates } else { Standing::NotTried };
+    let others = Standing::ALL.into_iter().filter(|s| *s != first).map(|standing| (standing.words(), counts(standing)));
+    let others = others.filter(|(_, tally)| tally.claimed > 0);
+    let alone = results.alone();
+    let (figure, left_out) = ratios(&alone);
+    let tables = heat_tables(&results.tables, &results.expectations);
+    let rows_tally = Tally::of(alone.iter().copied());
+    let rows = alone.into_iter().map(claim).collect();
+    Some(Claims {
+        headline: counts(first),
+        tried,
+        others: others.map(|(what, tally)| Other { what, count: met_of(tally) }).collect(),
+        skills: skills(&results.expectations).into_iter().map(skilled).collect(),
+        rows,
+        rows_tally,
+        tables,
+        figure,
+        left_out,
+    })
+}
+
+fn skilled(skill: Skill) -> Skilled {
+    Skilled {
+        source: skill.source,
+        unit: skill.unit,
+        cells: skill.cells,
+        met: skill.met,
+        constant_meets: skill.constant_meets,
+        constant: significant(skill.constant, 3),
+        rank_correlation: skill.rank_correlation.map_or_else(|| "–".to_owned(), |r| format!("{r:.2}")),
+    }
+}
+
+fn claim(row: &Expectation) -> Claim {
+    let state = match row.pass {
+        Some(true) => "met",
+        Some(false) => "missed",
+        None => "open",
+    };
+    Claim {
+        id: row.id.clone(),
+        source: row.source.clone(),
+        what: row.what.clone(),
+        published: row.published.clone(),
+        measured: measured(row),
+        unit: if row.measured.is_some() { row.unit.clone() } else { String::new() },
+        tolerance: tolerance(row),
+        state,
+        detail: explained(row),
+    }
+}

@@ -1,0 +1,217 @@
+//! Time series, one above the other on one axis of time.
+
+use std::collections::BTreeSet;
+
+use aqmkit_measure::output::{Output, Window};
+use aqmkit_results::Overlay;
+use plotly::common::{self, Anchor, Font, Mode, Orientation};
+use plotly::layout::{Annotation, Legend, Margin, RangeMode, Shape, ShapeLayer, ShapeLine, ShapeType};
+use plotly::{Layout, Plot, Scatter};
+
+use super::palette::{Swatch, class_swatches};
+use super::panels::{Panel, by_class, by_quantity};
+use super::{Figure, MARGINS, MOST_PANELS, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
+use crate::format::rounded;
+
+/// The most points of one line; longer series are averaged over neighbouring intervals.
+const MOST_POINTS: usize = 1000;
+
+/// Pixels above the panels, for the names of windows and the legend over them.
+const TOP: usize = 78;
+
+/// One run in a figure.
+pub(in crate::html) struct Line<'a> {
+    /// Its name and colour.
+    pub(in crate::html) swatch: &'a Swatch,
+    /// What it measured.
+    pub(in crate::html) output: &'a Output,
+}
+
+/// What the lines of a figure are.
+pub(in crate::html) enum Lines {
+    /// Runs, in panels of one quantity each.
+    Runs,
+    /// The classes of one run, in panels of one kind of quantity each.
+    Classes,
+}
+
+/// The time series of `runs` in panels; absent without any.
+pub(in crate::html) fn series(
+    label: String,
+    runs: &[Line<'_>],
+    lines: &Lines,
+    overlays: &[Overlay],
+    also: &[String],
+) -> Option<Figure> {
+    let columns: BTreeSet<&str> = runs.iter().flat_map(|run| columns(run.output)).collect();
+    let rate = largest_rate(runs);
+    let mut asked: Vec<&str> = Vec::new();
+    let predicted = overlays.iter().map(|overlay| &overlay.quantity);
+    for path in predicted.chain(also).map(|path| path.trim_end_matches(".mean")) {
+        if !asked.contains(&path) {
+            asked.push(path);
+        }
+    }
+    let (classes, mut panels) = match lines {
+        Lines::Runs => (Vec::new(), by_quantity(&columns, rate, &asked)),
+        Lines::Classes => by_class(&columns, rate),
+    };
+    panels.truncate(MOST_PANELS);
+    let first = runs.first()?;
+    if panels.is_empty() {
+        return None;
+    }
+    let classes = class_swatches(&classes);
+    let each = if matches!(lines, Lines::Runs) { 92 } else { 88 };
+    let height = TOP + MARGINS.1 + panels.len() * (each + 26);
+    let mut plot = Plot::new();
+    plot.set_layout(arranged(&panels, height, &first.output.windows));
+    for (place, panel) in panels.iter().enumerate() {
+        for run in runs {
+            add_lines(&mut plot, place, panel, run, &classes);
+        }
+        add_overlays(&mut plot, place, panel, overlays, &classes);
+    }
+    Some(Figure::new(label, height, &plot))
+}
+
+/// The columns that hold a number.
+fn columns(output: &Output) -> impl Iterator<Item = &str> {
+    let numbered = output.series.columns.iter().filter(|(_, values)| values.iter().any(|value| value.is_finite()));
+    numbered.map(|(name, _)| name.as_str())
+}
+
+fn largest_rate(runs: &[Line<'_>]) -> f64 {
+    let columns = runs.iter().flat_map(|run| &run.output.series.columns);
+    let rates = columns.filter(|(name, _)| name.starts_with("classes.") && name.ends_with(".throughput_bps"));
+    rates.flat_map(|(_, values)| values).copied().fold(0.0, f64::max)
+}
+
+fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Layout {
+    let gap = 26.0 / 92.0;
+    let legend = Legend::new().orientation(Orientation::Horizontal).x(1.0).x_anchor(Anchor::Right);
+    let legend =
+        legend.y(1.0 + 36.0 / (height - TOP - MARGINS.1) as f64).y_anchor(Anchor::Bottom).font(Font::new().size(12));
+    let margin = Margin::new().top(TOP).bottom(MARGINS.1).left(MARGINS.2).right(MARGINS.3);
+    let last = reference('y', panels.len() - 1);
+    let mut layout =
+        layout(height).margin(margin).show_legend(true).legend(legend).x_axis(titled("time, s").anchor(&last));
+    let mut notes: Vec<Annotation> = Vec::new();
+    for (place, panel) in panels.iter().enumerate() {
+        let domain = domain(place, panels.len(), gap);
+        layout = with_y_axis(layout, place, axis().domain(&domain).range_mode(RangeMode::ToZero).n_ticks(4));
+        notes.push(heading(&literal(&panel.title), domain[1]));
+    }
+    // A single window is what the tables are about; only several have to be told apart.
+    let windows = if windows.len() > 1 { windows } else { &[] };
+    notes.extend(windows.iter().map(window_name));
+    layout.annotations(notes).shapes(windows.iter().map(shade).collect())
+}
+
+/// The span of a window, shaded.
+fn shade(window: &Window) -> Shape {
+    Shape::new()
+        .shape_type(ShapeType::Rect)
+        .layer(ShapeLayer::Below)
+        .x_ref("x")
+        .y_ref("paper")
+        .x0(window.from_s)
+        .x1(window.to_s)
+        .y0(0.0)
+        .y1(1.0)
+        .line(ShapeLine::new().width(0.0))
+        .fill_color("rgba(128,128,128,0.13)")
+}
+
+fn window_name(window: &Window) -> Annotation {
+    Annotation::new()
+        .text(literal(&window.name))
+        .show_arrow(false)
+        .x_ref("x")
+        .y_ref("paper")
+        .x((window.from_s + window.to_s) / 2.0)
+        .y(1.0)
+        .y_anchor(Anchor::Bottom)
+        .y_shift(16.0)
+        .font(Font::new().size(11))
+}
+
+fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, classes: &[Swatch]) {
+    for (column, class) in &panel.columns {
+        let Some(values) = run.output.series.columns.get(column) else { continue };
+        let swatch = classes.iter().find(|swatch| swatch.label == *class).unwrap_or(run.swatch);
+        let (values, step) = thinned(values, run.output.series.interval_s, panel.factor);
+        let name = literal(&swatch.label);
+        let line = common::Line::new().color(swatch.color).width(1.5).dash(swatch.dash());
+        let trace = Scatter::<f64, f64>::default()
+            .x0(step / 2.0)
+            .dx(step)
+            .y(values)
+            .mode(Mode::Lines)
+            .line(line)
+            .legend_group(&name)
+            .name(name)
+            .show_legend(place == 0)
+            .y_axis(reference('y', place));
+        plot.add_trace(trace);
+    }
+}
+
+/// What was predicted for the quantity of this panel, in the colour of its class where classes have colours.
+fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overlay], classes: &[Swatch]) {
+    for (column, class) in &panel.columns {
+        let color = classes.iter().find(|swatch| swatch.label == *class).map_or("#888888", |swatch| swatch.color);
+        for overlay in overlays.iter().filter(|overlay| is_of(overlay, column)) {
+            let (times, values) =
+                overlay.points.iter().map(|&(time, value)| (time, rounded(value * panel.factor))).unzip();
+            let line = common::Line::new().color(color).width(2.0).dash(common::DashType::Dash);
+            let trace = Scatter::<f64, f64>::new(times, values)
+                .mode(Mode::Lines)
+                .line(line)
+                .name(literal(&overlay.label))
+                .legend_group(literal(&overlay.label))
+                .show_legend(first_of(overlays, overlay))
+                .y_axis(reference('y', place));
+            plot.add_trace(trace);
+        }
+    }
+}
+
+/// Whether it predicts this column, or the quantity that the column has the mean of.
+fn is_of(overlay: &Overlay, column: &str) -> bool {
+    overlay.quantity.trim_end_matches(".mean") == column.trim_end_matches(".mean")
+}
+
+/// Whether it is the first with its label, which is the one that the legend shows.
+fn first_of(overlays: &[Overlay], overlay: &Overlay) -> bool {
+    overlays.iter().find(|other| other.label == overlay.label).is_some_and(|first| std::ptr::eq(first, overlay))
+}
+
+/// The values in another unit, averaged over as many neighbours as it takes to be few; and the time between two.
+fn thinned(values: &[f64], interval_s: f64, factor: f64) -> (Vec<f64>, f64) {
+    let size = values.len().div_ceil(MOST_POINTS).max(1);
+    let means = values.chunks(size).map(|chunk| {
+        let numbers: Vec<f64> = chunk.iter().copied().filter(|value| value.is_finite()).collect();
+        if numbers.is_empty() { f64::NAN } else { rounded(factor * numbers.iter().sum::<f64>() / numbers.len() as f64) }
+    });
+    (means.collect(), interval_s * size as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thinned;
+
+    #[test]
+    fn long_series_are_averaged() {
+        let values: Vec<f64> = (0..2500).map(f64::from).collect();
+        let (few, step) = thinned(&values, 0.5, 2.0);
+        assert_eq!((few.len(), step), (834, 1.5));
+        assert_eq!(few[..2], [2.0, 8.0]);
+    }
+
+    #[test]
+    fn what_is_not_a_number_leaves_a_gap() {
+        let (values, step) = thinned(&[1.0, f64::NAN, 3.0], 1.0, 1.0);
+        assert_eq!((values[0], values[1].is_nan(), values[2], step), (1.0, true, 3.0, 1.0));
+    }
+}

@@ -1,0 +1,141 @@
+//! The comparison tables.
+
+use aqmkit_results::Stat;
+use serde::Serialize;
+
+use super::figure::Swatch;
+use crate::columns::{Better, Column, LIMIT, Term};
+use crate::format::fixed;
+use crate::grid::{Grid, Group, Row, Table};
+
+/// The tables of one combination.
+#[derive(Debug, Serialize)]
+pub(super) struct GlanceGroup {
+    /// Its name; empty when there is only one.
+    name: String,
+    tables: Vec<GlanceTable>,
+}
+
+#[derive(Debug, Serialize)]
+struct GlanceTable {
+    window: String,
+    /// Whether the rows say what their queues may hold.
+    queues: bool,
+    heads: Vec<Head>,
+    rows: Vec<GlanceRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct Head {
+    name: String,
+    unit: &'static str,
+    meaning: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct GlanceRow {
+    swatch: Option<Swatch>,
+    label: String,
+    /// What its queue may hold; empty where it has no single limit.
+    queue: String,
+    cells: Vec<Cell>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Cell {
+    text: String,
+    spread: String,
+    /// Its share of the largest in its column, in percent.
+    share: f64,
+    /// `best`, `worst` or nothing.
+    cue: &'static str,
+}
+
+/// The tables of all combinations and windows. A column is in a table when some row there has a number for it.
+pub(super) fn groups(grid: &Grid, columns: &[Column], swatches: &[Swatch]) -> Vec<GlanceGroup> {
+    let group = |group: &Group| GlanceGroup {
+        name: group.title(),
+        tables: group.tables.iter().map(|found| table(grid, found, columns, swatches)).collect(),
+    };
+    grid.groups.iter().map(group).collect()
+}
+
+/// What the words of the tables mean.
+pub(super) fn terms(grid: &Grid, columns: &[Column]) -> Vec<Term> {
+    let mut terms: Vec<Term> = if grid.queues.is_empty() { Vec::new() } else { vec![LIMIT] };
+    for column in columns {
+        if !terms.contains(&column.kind.term) {
+            terms.push(column.kind.term);
+        }
+    }
+    terms
+}
+
+fn table(grid: &Grid, table: &Table, columns: &[Column], swatches: &[Swatch]) -> GlanceTable {
+    let shown: Vec<&Column> = columns.iter().filter(|column| some(table, column)).collect();
+    let scales: Vec<Scale> = shown.iter().map(|column| Scale::of(table, column)).collect();
+    let row = |row: &Row| GlanceRow {
+        swatch: swatches.get(row.place).cloned(),
+        label: row.label.clone(),
+        queue: grid.queues.get(&row.label).cloned().unwrap_or_default(),
+        cells: shown.iter().zip(&scales).map(|(column, scale)| cell(row, column, scale)).collect(),
+    };
+    let head =
+        |column: &&Column| Head { name: column.name.clone(), unit: column.kind.unit, meaning: column.kind.term.1 };
+    GlanceTable {
+        window: table.window.clone(),
+        queues: !grid.queues.is_empty(),
+        heads: shown.iter().map(head).collect(),
+        rows: table.rows.iter().map(row).collect(),
+    }
+}
+
+fn some(table: &Table, column: &Column) -> bool {
+    let mut means = table.rows.iter().filter_map(|row| row.metrics.get(&column.path)).map(|stat| stat.mean);
+    if column.kind.zeros { means.next().is_some() } else { means.any(|mean| mean > 0.0) }
+}
+
+/// The ends of one column in one table.
+struct Scale {
+    largest: f64,
+    best: f64,
+    worst: f64,
+}
+
+impl Scale {
+    fn of(table: &Table, column: &Column) -> Self {
+        let means = table.rows.iter().filter_map(|row| row.metrics.get(&column.path)).map(|stat| stat.mean);
+        let (low, high) =
+            means.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mean| (low.min(mean), high.max(mean)));
+        let telling = high - low > 0.02 * high.abs().max(low.abs());
+        let (best, worst) = match column.kind.better {
+            Better::High if telling => (high, low),
+            Better::Low if telling => (low, high),
+            _ => (f64::NAN, f64::NAN),
+        };
+        Scale { largest: high.max(0.0), best, worst }
+    }
+
+    fn cue(&self, mean: f64) -> &'static str {
+        if mean == self.best {
+            "best"
+        } else if mean == self.worst {
+            "worst"
+        } else {
+            ""
+        }
+    }
+}
+
+fn cell(row: &Row, column: &Column, scale: &Scale) -> Cell {
+    let Some(stat) = row.metrics.get(&column.path) else {
+        return Cell { text: "–".to_owned(), ..Cell::default() };
+    };
+    let share = if scale.largest > 0.0 { (100.0 * stat.mean / scale.largest).clamp(0.0, 100.0).round() } else { 0.0 };
+    let text = fixed(stat.mean * column.kind.factor, column.decimals);
+    Cell { text, spread: spread(stat, column), share, cue: scale.cue(stat.mean) }
+}
+
+fn spread(stat: &Stat, column: &Column) -> String {
+    stat.sd.map_or_else(String::new, |sd| format!("± {}", fixed(sd * column.kind.factor, column.decimals)))
+}

@@ -1,0 +1,86 @@
+//! One page that holds everything about an experiment and needs no network.
+
+mod claims;
+mod figure;
+mod glance;
+mod heat;
+mod markdown;
+mod overview;
+mod page;
+mod sections;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use aqmkit_files::{ExportError, write_atomically};
+use aqmkit_results::{Results, RunData};
+use base64::Engine as _;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, context};
+
+/// Everything the page is made of.
+#[derive(Clone, Debug)]
+pub struct ReportInput<'a> {
+    /// The results.
+    pub results: &'a Results,
+    /// The runs, for the plots; without them the page has only tables.
+    pub runs: &'a [RunData<'a>],
+    /// The parameters of each label of the compared axis, as name and value, in their order.
+    pub parameters: BTreeMap<String, Vec<(String, String)>>,
+    /// What the reader should know before anything else, such as that a file was damaged.
+    pub warnings: Vec<String>,
+}
+
+impl<'a> ReportInput<'a> {
+    /// A page without parameters.
+    #[must_use]
+    pub fn new(results: &'a Results, runs: &'a [RunData<'a>]) -> Self {
+        ReportInput { results, runs, parameters: BTreeMap::new(), warnings: Vec::new() }
+    }
+}
+
+/// Writes the page to `path`, whole or not at all.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_html(path: &Path, input: &ReportInput<'_>) -> Result<(), ExportError> {
+    let page = render(input).map_err(|error| ExportError::new(path, std::io::Error::other(error)))?;
+    write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
+}
+
+/// The page as text, with its scripts.
+fn render(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
+    fill(input, &plotly_js())
+}
+
+/// The page without the plotting library, to be looked at by people and tests.
+///
+/// # Errors
+/// When a template cannot be filled, which is a mistake in it.
+pub fn skeleton(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
+    fill(input, "")
+}
+
+fn fill(input: &ReportInput<'_>, plotly: &str) -> Result<String, minijinja::Error> {
+    let mut templates = Environment::new();
+    templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    templates.add_template("page.html", include_str!("templates/page.html"))?;
+    templates.add_template("parts.html", include_str!("templates/parts.html"))?;
+    let page = Value::from(Serde(page::page(input)));
+    templates.get_template("page.html")?.render(context! {
+        page,
+        style => Value::from_safe_string(include_str!("templates/style.css").to_owned()),
+        script => Value::from_safe_string(include_str!("templates/script.js").to_owned()),
+        plotly => Value::from_safe_string(plotly.to_owned()),
+    })
+}
+
+/// The plotting library (assets/README.md), compressed.
+const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-cartesian.min.js.gz");
+
+/// The plotting library as it stands in the page, which unpacks it: a third of its size.
+fn plotly_js() -> String {
+    base64::engine::general_purpose::STANDARD.encode(PLOTLY)
+}

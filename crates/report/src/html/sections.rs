@@ -1,0 +1,140 @@
+//! The plots: one section for each combination, and one for each discipline.
+
+use aqmkit_results::{Overlay, RunData};
+use serde::Serialize;
+
+use super::ReportInput;
+use super::figure::{Figure, Line, Lines, Swatch, curves, operating, series};
+use super::markdown;
+use crate::grid::{Grid, Group, Table};
+
+/// The most combinations that have plots, and the most lines in one.
+const MOST_GROUPS: usize = 8;
+const MOST_LINES: usize = 8;
+
+/// One combination, its disciplines side by side.
+#[derive(Debug, Serialize)]
+pub(super) struct Mix {
+    id: String,
+    name: String,
+    /// Goodput against queue delay, by window.
+    operating: Vec<(String, Figure)>,
+    series: Option<Figure>,
+    windows: Vec<Curves>,
+}
+
+#[derive(Debug, Serialize)]
+struct Curves {
+    window: String,
+    figures: Vec<Figure>,
+}
+
+/// One discipline by itself.
+#[derive(Debug, Serialize)]
+pub(super) struct Discipline {
+    id: String,
+    name: String,
+    swatch: Swatch,
+    summary: String,
+    parameters: Vec<(String, String)>,
+    figures: Vec<(String, Figure)>,
+}
+
+/// How much of the results is in plots.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Extent {
+    groups: usize,
+    all_groups: usize,
+    lines: usize,
+    all_lines: usize,
+}
+
+/// What is plotted.
+pub(super) fn extent(grid: &Grid) -> Extent {
+    let (all_groups, all_lines) = (grid.groups.len(), grid.focus.labels.len());
+    Extent { groups: all_groups.min(MOST_GROUPS), all_groups, lines: all_lines.min(MOST_LINES), all_lines }
+}
+
+/// The sections that compare disciplines.
+/// `summed_up`: whether the page has the operating points elsewhere.
+pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch], summed_up: bool) -> Vec<Mix> {
+    let mut mixes = Vec::new();
+    for (place, group) in grid.groups.iter().take(MOST_GROUPS).enumerate() {
+        let lines: Vec<Line<'_>> = swatches
+            .iter()
+            .take(MOST_LINES)
+            .filter_map(|swatch| {
+                Some(Line { swatch, output: first_run(input.runs, grid, group, &swatch.label)?.output })
+            })
+            .collect();
+        let windows =
+            grid.windows.iter().map(|window| Curves { window: window.clone(), figures: curves(window, &lines) });
+        let shown: Vec<&str> = lines.iter().map(|line| line.swatch.label.as_str()).collect();
+        let overlays = predicted(input, grid, group, &shown);
+        let label = format!("Time series of all disciplines {}", group.title());
+        let points = |table: &Table| Some((table.window.clone(), operating(grid, table, swatches)?));
+        let mix = Mix {
+            operating: group.tables.iter().filter(|_| !summed_up).filter_map(points).collect(),
+            id: format!("mix-{}", place + 1),
+            name: group.title(),
+            series: series(label, &lines, &Lines::Runs, &overlays, &input.results.plot),
+            windows: windows.filter(|curves| !curves.figures.is_empty()).collect(),
+        };
+        if mix.series.is_some() || !mix.windows.is_empty() {
+            mixes.push(mix);
+        }
+    }
+    mixes
+}
+
+/// The sections of single disciplines.
+pub(super) fn disciplines(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -> Vec<Discipline> {
+    let section = |(place, swatch): (usize, &Swatch)| Discipline {
+        id: format!("discipline-{}", place + 1),
+        name: swatch.label.clone(),
+        swatch: swatch.clone(),
+        summary: summary(&swatch.label),
+        parameters: input.parameters.get(&swatch.label).cloned().unwrap_or_default(),
+        figures: own_figures(input, grid, swatch),
+    };
+    let all = swatches.iter().take(MOST_LINES).enumerate().map(section);
+    all.filter(|found| !found.figures.is_empty() || !found.parameters.is_empty()).collect()
+}
+
+fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(String, Figure)> {
+    let mut figures = Vec::new();
+    for group in grid.groups.iter().take(MOST_GROUPS) {
+        let Some(run) = first_run(input.runs, grid, group, &swatch.label) else { continue };
+        let label = format!("Time series of {} by class {}", swatch.label, group.title());
+        let line = Line { swatch, output: run.output };
+        let overlays = predicted(input, grid, group, &[&swatch.label]);
+        figures.extend(series(label, &[line], &Lines::Classes, &overlays, &[]).map(|figure| (group.title(), figure)));
+    }
+    figures
+}
+
+/// What is predicted for a combination of which these labels of the compared axis are shown.
+fn predicted(input: &ReportInput<'_>, grid: &Grid, group: &Group, shown: &[&str]) -> Vec<Overlay> {
+    let meant = |axis: &str, any: &[String]| {
+        let among = |label: &str| any.iter().any(|wanted| wanted == label);
+        let of_group = group.labels.iter().any(|(name, label)| name == axis && among(label));
+        of_group || (axis == grid.focus.name && shown.iter().any(|label| among(label)))
+    };
+    let drawn = |overlay: &&Overlay| overlay.selector.iter().all(|(axis, any)| meant(axis, any));
+    input.results.overlays.iter().filter(drawn).cloned().collect()
+}
+
+/// The first repeat of a combination.
+fn first_run<'a>(runs: &'a [RunData<'a>], grid: &Grid, group: &Group, label: &str) -> Option<&'a RunData<'a>> {
+    let is = |run: &RunData<'_>, axis: &str, wanted: &str| run.labels.get(axis).map_or("", String::as_str) == wanted;
+    let matching = |run: &&RunData<'_>| {
+        is(run, &grid.focus.name, label) && group.labels.iter().all(|(axis, other)| is(run, axis, other))
+    };
+    let repeat = |run: &&RunData<'_>| run.labels.get("repeat").and_then(|text| text.parse::<u64>().ok());
+    runs.iter().filter(matching).min_by_key(repeat)
+}
+
+/// What a discipline is in one line, as HTML; empty for a label that is not in the catalogue.
+fn summary(label: &str) -> String {
+    aqmkit_aqm::registry::find(label).map_or_else(String::new, |entry| markdown::to_html(entry.summary()))
+}

@@ -1,0 +1,72 @@
+"use strict";
+(() => {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const settings = { responsive: true, displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const font = getComputedStyle(document.body).fontFamily;
+
+  // The colours of text and axes come from the page, so that a plot suits it by day and by night.
+  const themed = (layout) => {
+    const page = { ...layout, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" };
+    page.font = { ...layout.font, family: font, color: color("--ink") };
+    page.hoverlabel = { bgcolor: color("--card"), bordercolor: color("--line"), font: { color: color("--ink") } };
+    page.legend = { ...layout.legend, bgcolor: "rgba(0,0,0,0)" };
+    page.modebar = { bgcolor: "rgba(0,0,0,0)", color: color("--soft"), activecolor: color("--accent") };
+    for (const name of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
+      page[name] = { ...layout[name], gridcolor: color("--grid"), linecolor: color("--line") };
+    }
+    return page;
+  };
+
+  const draw = (figure) => {
+    figure.source ??= JSON.parse(figure.querySelector("script").textContent);
+    figure.place ??= figure.appendChild(document.createElement("div"));
+    Plotly.react(figure.place, figure.source.data, themed(figure.source.layout), settings);
+    figure.drawn = true;
+  };
+
+  // The plotting library is in the page, compressed.
+  const unpack = async (packed) => {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(plain).text();
+    document.head.append(script);
+  };
+
+  const figures = [...document.querySelectorAll("figure.plot")];
+  const redraw = () => figures.filter((figure) => figure.drawn).forEach(draw);
+  const plot = () => {
+    const near = new IntersectionObserver((entries) => {
+      for (const entry of entries.filter((each) => each.isIntersecting)) {
+        near.unobserve(entry.target);
+        draw(entry.target);
+      }
+    }, { rootMargin: "600px" });
+    figures.forEach((figure) => near.observe(figure));
+    dark.addEventListener("change", redraw);
+    addEventListener("beforeprint", () => figures.forEach(draw));
+  };
+  const packed = document.getElementById("plotly").textContent;
+  if (packed && figures.length > 0) {
+    unpack(packed).then(plot);
+  }
+
+  const buttons = [...document.querySelectorAll(".filter button")];
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+      for (const row of document.querySelectorAll(".claims tbody tr")) {
+        row.hidden = button.dataset.show !== "all" && row.dataset.state !== button.dataset.show;
+      }
+    });
+  }
+
+  const links = [...document.querySelectorAll("nav a")];
+  const here = () => {
+    const above = links.filter((link) => document.querySelector(link.hash).getBoundingClientRect().top < 120);
+    links.forEach((link) => link.classList.toggle("here", link === above.at(-1)));
+  };
+  addEventListener("scroll", here, { passive: true });
+  here();
+})();

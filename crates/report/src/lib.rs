@@ -1,0 +1,15 @@
+//! What a reader sees of an experiment: tables on a terminal, and a page with plots.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod columns;
+pub mod format;
+mod grid;
+pub mod html;
+pub mod markdown;
+pub mod scoreboard;
+pub mod terminal;
+mod verdict;
+
+pub use html::{ReportInput, write_html};

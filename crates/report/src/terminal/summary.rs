@@ -1,0 +1,137 @@
+//! The table that compares disciplines.
+
+use std::fmt::Write;
+
+use aqmkit_results::Results;
+use comfy_table::CellAlignment;
+
+use super::screen::{Screen, drawn, head, number};
+use crate::answer::answer;
+use crate::columns::{Column, LIMIT, Term, columns};
+use crate::format::mean;
+use crate::grid::{Grid, Group, Table};
+
+/// Spaces around the text of a cell.
+const PADDING: usize = 2;
+
+/// One table for each combination and window, with the means over the repeats, and what the words mean. Shows
+/// as many columns as fit, the most telling first.
+#[must_use]
+pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
+    let screen = screen.into();
+    let grid = Grid::of(results);
+    if grid.groups.is_empty() {
+        return "Nothing was measured.\n".to_owned();
+    }
+    let all = columns(&grid);
+    let shown = fitting(&grid, &all, screen.width);
+    let mut text = String::new();
+    for group in &grid.groups {
+        for table in &group.tables {
+            let title = title(&grid, group, table);
+            if !title.is_empty() {
+                let _ = writeln!(text, "{}", screen.bold(&title));
+            }
+            let _ = writeln!(text, "{}\n", draw(&grid, table, &shown, screen));
+            if let Some(answer) = answer(&grid, table) {
+                let _ = writeln!(text, "{}\n", textwrap::fill(&answer, screen.width));
+            }
+        }
+    }
+    text.push_str(&legend(&grid, &all, &shown, screen.width));
+    text
+}
+
+fn title(grid: &Grid, group: &Group, table: &Table) -> String {
+    let mut parts: Vec<String> = group.labels.iter().map(|(axis, label)| format!("{axis} {label}")).collect();
+    if grid.windows.len() > 1 && !table.window.is_empty() {
+        parts.push(format!("window {}", table.window));
+    }
+    parts.join(" · ")
+}
+
+fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String {
+    let mut lines = screen.table();
+    let height = shown.iter().map(|column| heading(column).lines().count()).max().unwrap_or(1);
+    let heads = shown.iter().map(|column| head(lowered(&heading(column), height), CellAlignment::Right));
+    let first = head(lowered(grid.row_name(), height), CellAlignment::Left);
+    let queue = (!grid.queues.is_empty()).then(|| head(lowered(LIMIT.0, height), CellAlignment::Right));
+    lines.set_header(std::iter::once(first).chain(queue).chain(heads));
+    for row in &table.rows {
+        let cells =
+            shown.iter().map(|column| number(mean(row.metrics.get(&column.path), column.kind.factor, column.decimals)));
+        let limit = (!grid.queues.is_empty()).then(|| number(held(grid, &row.label)));
+        lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(limit).chain(cells));
+    }
+    drawn(lines)
+}
+
+/// What the queue of a row may hold; a dash for a discipline without one limit for all that it queues.
+fn held<'a>(grid: &'a Grid, label: &str) -> &'a str {
+    grid.queues.get(label).map_or("–", String::as_str)
+}
+
+/// Text with empty lines above, so that it stands at the foot of a heading of this height.
+fn lowered(text: &str, height: usize) -> String {
+    format!("{}{text}", " \n".repeat(height.saturating_sub(text.lines().count())))
+}
+
+fn heading(column: &Column) -> String {
+    format!("{}\n{}", column.head, column.kind.unit).trim_end().to_owned()
+}
+
+/// The columns of the lowest ranks that fit beside the labels, in the order of the table.
+fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> {
+    let labels = grid.rows().map(|row| row.label.chars().count()).max().unwrap_or(0);
+    let mut left = width.saturating_sub(labels.max(grid.row_name().chars().count()) + PADDING + queue_width(grid));
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|&place| all[place].kind.rank);
+    let mut chosen: Vec<usize> = Vec::new();
+    for place in order {
+        let needed = needed(grid, &all[place]) + PADDING;
+        if needed <= left {
+            left -= needed;
+            chosen.push(place);
+        }
+    }
+    chosen.sort_unstable();
+    chosen.into_iter().map(|place| &all[place]).collect()
+}
+
+/// How wide the column of the queues' capacities is.
+fn queue_width(grid: &Grid) -> usize {
+    let widest = grid.rows().map(|row| held(grid, &row.label).chars().count()).max().unwrap_or(0);
+    if grid.queues.is_empty() { 0 } else { widest.max(LIMIT.0.len()) + PADDING }
+}
+
+fn needed(grid: &Grid, column: &Column) -> usize {
+    let numbers = grid.rows().map(|row| mean(row.metrics.get(&column.path), column.kind.factor, column.decimals));
+    let widest = numbers.map(|text| text.chars().count()).max().unwrap_or(0);
+    heading(column).lines().map(|line| line.chars().count()).max().unwrap_or(0).max(widest)
+}
+
+fn legend(grid: &Grid, all: &[Column], shown: &[&Column], width: usize) -> String {
+    let mut terms: Vec<Term> = Vec::new();
+    if !grid.queues.is_empty() {
+        terms.push(LIMIT);
+    }
+    for column in shown {
+        if !terms.contains(&column.kind.term) {
+            terms.push(column.kind.term);
+        }
+    }
+    let widest = terms.iter().map(|(word, _)| word.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (word, meaning) in terms {
+        let _ = writeln!(text, "{word:widest$}  {meaning}");
+    }
+    if grid.repeats > 1 {
+        let _ = writeln!(text, "Means over {} runs with different seeds.", grid.repeats);
+    }
+    let hidden = all.len() - shown.len();
+    if hidden > 0 {
+        let hint = format!("{hidden} more columns need more than {width} characters; results.json has all of them.");
+        let _ = writeln!(text, "{hint}");
+    }
+    text
+}

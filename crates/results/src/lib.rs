@@ -1,0 +1,27 @@
+//! What an experiment produces: the shape of `results.json`, what its verdicts are worth, and its numbers by name.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `shape` | [`Results`] and its parts, as `results.json` has them |
+//! | `standing` | what a claim rests on, and so what its verdict is worth |
+//! | `skill`, [`statistics`] | how well the cells of published tables agree; means and correlations |
+//! | `metrics` | the numbers of an entry by their paths, and their mean over the repeats |
+//! | `ruler` | labels of an axis as numbers of one unit |
+
+#![forbid(unsafe_code)]
+
+mod metrics;
+mod ruler;
+mod shape;
+mod skill;
+mod standing;
+pub mod statistics;
+
+pub use metrics::{Stat, flatten};
+pub use ruler::Ruler;
+pub use shape::{
+    Agreement, Axis, Cells, Curve, Entry, Expectation, Figure, FigureKind, Law, Overlay, Overview, Results, RunData,
+    Table, TableCell, claim_numbers,
+};
+pub use skill::{Overall, Skill, skills};
+pub use standing::{Basis, Standing, WithoutScheme};

@@ -1,0 +1,262 @@
+//! Finding populations: how many users offer a load on a link that is not congested.
+//!
+//! The load of a population rises with its size, but not evenly where sizes have heavy tails. The search goes in
+//! proportion until it has a trial on either side of the load, and then interpolates between the nearest two. All trials use
+//! one seed, so that a larger population holds the smaller one; they are runs like any other and are kept in the
+//! store, so that the same command, and any other experiment in the same directory, finds them there.
+
+use std::io;
+
+use aqmkit_experiment::{Experiment, Problem, RunSpec, Sought, Trial};
+use aqmkit_measure::Output;
+
+use crate::run::{self, How};
+use crate::store::{Kept, Store};
+
+/// A trial is good enough when it is so near to the load.
+const GOOD: f64 = 0.005;
+/// What is accepted where no population comes nearer.
+const ACCEPTED: f64 = 0.05;
+/// The most trials.
+const MOST: usize = 16;
+/// The most by which one step multiplies the population: a small trial says little about a large one.
+const LEAP: f64 = 30.0;
+
+/// A population that offers a load.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What was sought.
+    pub sought: Sought,
+    /// The amount.
+    pub amount: f64,
+    /// The value of the parameter.
+    pub value: f64,
+    /// The load of its trial in bits per second.
+    pub offered_bps: f64,
+    /// How many trials there were.
+    pub trials: usize,
+}
+
+/// Why no population was found.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// There is none, or a trial cannot be run.
+    #[error(transparent)]
+    Problem(#[from] Problem),
+    /// It was told to stop.
+    #[error("stopped while calibrating")]
+    Cancelled,
+    /// The store cannot be written to.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// What a trial gave.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    amount: f64,
+    value: f64,
+    load: f64,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    /// Try this amount.
+    Try(f64),
+    /// There is nothing better to try.
+    Take,
+}
+
+/// The trials of one load so far.
+#[derive(Debug)]
+struct Search {
+    sought: Sought,
+    points: Vec<Point>,
+    done: bool,
+}
+
+/// Finds every population that is sought. The trials of one round run side by side.
+///
+/// # Errors
+/// When one cannot be found, or a run fails or is stopped.
+pub fn calibrate(sought: Vec<Sought>, how: How<'_>) -> Result<Vec<Found>, Failed> {
+    let found = search(sought, |work| {
+        let outcome = run::execute(work, how)?;
+        if outcome.cancelled {
+            return Err(Failed::Cancelled);
+        }
+        match outcome.failed.first() {
+            Some(why) => Err(Problem::new(format!("a trial failed: {why}")).into()),
+            None => Ok(Some(outcome.done.into_iter().map(|done| done.output).collect())),
+        }
+    })?;
+    found.ok_or(Failed::Cancelled)
+}
+
+/// The search, with the outputs of each round of trials from `outputs`; nothing where that has none.
+fn search(
+    sought: Vec<Sought>,
+    mut outputs: impl FnMut(&[RunSpec]) -> Result<Option<Vec<Output>>, Failed>,
+) -> Result<Option<Vec<Found>>, Failed> {
+    let mut searches: Vec<Search> =
+        sought.into_iter().map(|sought| Search { sought, points: Vec::new(), done: false }).collect();
+    loop {
+        let mut trials: Vec<(usize, Trial)> = Vec::new();
+        for (i, search) in searches.iter_mut().enumerate() {
+            if let Some(trial) = search.next()? {
+                trials.push((i, trial));
+            }
+        }
+        if trials.is_empty() {
+            return searches.into_iter().map(Search::found).collect::<Result<_, _>>().map(Some);
+        }
+        let work: Vec<_> = trials.iter().map(|(_, t)| t.run.clone()).collect();
+        let Some(outputs) = outputs(&work)? else { return Ok(None) };
+        for ((i, trial), output) in trials.iter().zip(&outputs) {
+            let links = output.windows.first().map(|w| &w.links);
+            let of = |name: &String| links.and_then(|l| l.get(name)).map_or(0.0, |l| l.throughput_bps);
+            let load = trial.links.iter().map(of).sum();
+            searches[*i].points.push(Point { amount: trial.amount, value: trial.value, load });
+        }
+    }
+}
+
+/// The experiment with all its populations found, and what they are.
+///
+/// # Errors
+/// As [`calibrate`].
+pub fn calibrated(exp: &Experiment, how: How<'_>) -> Result<(Experiment, Vec<Found>), Failed> {
+    let found = calibrate(exp.sought()?, how)?;
+    Ok((settled(exp, &found)?, found))
+}
+
+/// The same, if all trials that it takes are in a store.
+///
+/// # Errors
+/// As [`calibrate`].
+pub fn calibrated_before(exp: &Experiment, store: &Store) -> Result<Option<Experiment>, Failed> {
+    let load = |run: &RunSpec| match store.load(&run.hash) {
+        Kept::Found(output) => Some(*output),
+        Kept::Missing | Kept::Broken(_) => None,
+    };
+    let found = search(exp.sought()?, |work| Ok(work.iter().map(load).collect()))?;
+    found.map(|found| settled(exp, &found).map_err(Failed::from)).transpose()
+}
+
+fn settled(exp: &Experiment, found: &[Found]) -> Result<Experiment, Problem> {
+    let amounts: Vec<_> = found.iter().map(|f| (f.sought.clone(), f.amount)).collect();
+    exp.settled(&amounts)
+}
+
+impl Search {
+    /// The next trial, if there is one to make.
+    fn next(&mut self) -> Result<Option<Trial>, Problem> {
+        if self.done {
+            return Ok(None);
+        }
+        let trial = match step(&self.points, self.sought.first, self.sought.bps as f64) {
+            Step::Try(amount) => self.sought.trial(amount)?,
+            Step::Take => None,
+        };
+        let news = trial.filter(|t| self.points.iter().all(|p| p.amount != t.amount));
+        self.done = news.is_none();
+        Ok(news)
+    }
+
+    fn found(self) -> Result<Found, Failed> {
+        let bps = self.sought.bps as f64;
+        let best = self.points.iter().min_by(|a, b| miss(a, bps).total_cmp(&miss(b, bps))).copied();
+        match best {
+            Some(best) if miss(&best, bps) <= ACCEPTED => Ok(Found {
+                amount: best.amount,
+                value: best.value,
+                offered_bps: best.load,
+                trials: self.points.len(),
+                sought: self.sought,
+            }),
+            _ => Err(self.refused(best).into()),
+        }
+    }
+
+    fn refused(&self, best: Option<Point>) -> Problem {
+        let Sought { traffic, load, bps, parameter, .. } = &self.sought;
+        let near = best.map_or_else(
+            || "no population can be simulated".to_owned(),
+            |b| format!("{parameter} = {} offers {:.3} Mb/s, and no other value is closer", b.value, b.load / 1e6),
+        );
+        Problem::new(format!("no population of {traffic} offers {load} ({:.3} Mb/s): {near}", *bps as f64 / 1e6))
+            .right("choose a load that an integer population can offer, use a longer duration, or set the population")
+    }
+}
+
+/// How far a trial is from the load, as a share of it.
+fn miss(point: &Point, bps: f64) -> f64 {
+    (point.load / bps - 1.0).abs()
+}
+
+/// What to try after these trials.
+fn step(points: &[Point], first: f64, bps: f64) -> Step {
+    let Some(last) = points.last() else { return Step::Try(first) };
+    if points.iter().any(|p| miss(p, bps) <= GOOD) || points.len() >= MOST {
+        return Step::Take;
+    }
+    let below = points.iter().filter(|p| p.load < bps).max_by(|a, b| a.amount.total_cmp(&b.amount));
+    let above = points.iter().filter(|p| p.load >= bps).min_by(|a, b| a.amount.total_cmp(&b.amount));
+    match (below, above) {
+        (Some(low), Some(high)) if low.amount < high.amount => {
+            let share = (bps - low.load) / (high.load - low.load);
+            // Never too near to an end: a load that jumps there would stop the search.
+            Step::Try(low.amount + (high.amount - low.amount) * share.clamp(0.05, 0.95))
+        }
+        // Where a larger population offers less, there is nothing to follow.
+        (Some(_), Some(_)) => Step::Take,
+        _ => Step::Try(last.amount * (bps / last.load.max(bps / LEAP)).clamp(1.0 / LEAP, LEAP)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Follows the search where a population of `n` offers `load(n)`.
+    fn follow(bps: f64, whole: bool, load: impl Fn(f64) -> f64) -> Vec<Point> {
+        let mut points: Vec<Point> = Vec::new();
+        while let Step::Try(amount) = step(&points, 100.0, bps) {
+            let amount = if whole { amount.round().max(1.0) } else { amount };
+            if points.iter().any(|p| p.amount == amount) {
+                break;
+            }
+            points.push(Point { amount, value: amount, load: load(amount) });
+        }
+        points
+    }
+
+    #[test]
+    fn a_straight_line_takes_few_trials() {
+        let points = follow(98e6, true, |n| 5250.0 * n);
+        assert!(points.len() <= 4, "{points:?}");
+        assert!(miss(points.last().unwrap(), 98e6) <= GOOD);
+    }
+
+    #[test]
+    fn an_uneven_line_is_bracketed() {
+        // Every hundredth user is worth fifty others.
+        let points = follow(30e6, true, |n| 1000.0 * n + 50_000.0 * (n / 100.0).floor() + 2e5 * (n / 3000.0).floor());
+        assert!(points.iter().any(|p| miss(p, 30e6) <= GOOD), "{points:?}");
+        assert!(points.len() < MOST);
+    }
+
+    #[test]
+    fn a_load_below_one_source_ends() {
+        let points = follow(1e6, true, |n| 10e6 * n);
+        assert_eq!(points.last().unwrap().amount, 1.0);
+        assert!(points.iter().all(|p| miss(p, 1e6) > ACCEPTED));
+    }
+
+    #[test]
+    fn silence_is_climbed_out_of() {
+        let points = follow(5e6, true, |n| if n < 1000.0 { 0.0 } else { 100.0 * n });
+        assert!(points.iter().any(|p| miss(p, 5e6) <= GOOD), "{points:?}");
+    }
+}

@@ -1,0 +1,88 @@
+//! Tables in memory, as Arrow has them: the same rows that the files hold.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use aqmkit_results::{Expectation, Results, RunData, Standing, flatten};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
+use arrow_schema::ArrowError;
+use arrow_schema::{DataType, Field, Schema};
+
+use super::columns::{Table, floats, gather, row_each, texts};
+use super::tables;
+
+/// Which table of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A row for each run and interval.
+    Series,
+    /// A row for each application.
+    Flows,
+    /// A row for each finished exchange.
+    Exchanges,
+    /// A row for each point of each distribution.
+    Distributions,
+}
+
+/// A table of the runs: their labels in front of their values.
+///
+/// # Errors
+/// When the columns do not make a table.
+pub fn table(kind: Kind, runs: &[RunData<'_>]) -> Result<Table, ArrowError> {
+    let layout = match kind {
+        Kind::Series => tables::series(runs),
+        Kind::Flows => tables::flows(runs),
+        Kind::Exchanges => tables::exchanges(),
+        Kind::Distributions => tables::distributions(),
+    };
+    gather(runs, &layout)
+}
+
+/// A row for each run and window, with every number by its path in `results.json`.
+///
+/// # Errors
+/// When the columns do not make a table.
+pub fn runs(results: &Results) -> Result<Table, ArrowError> {
+    let rows: Vec<_> = results.runs.iter().map(flatten).collect();
+    let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.keys()).collect();
+    let fields = names.iter().map(|name| Field::new(name.as_str(), DataType::Float64, true));
+    let column = |name: &&String| floats(rows.iter().map(|row| row.get(*name).copied().unwrap_or(f64::NAN)));
+    let labels: Vec<_> = results.runs.iter().map(|entry| &entry.labels).collect();
+    row_each(&labels, fields.collect(), names.iter().map(column).collect())
+}
+
+/// A row for each published value: what was published, what was measured, and whether it is met.
+///
+/// # Errors
+/// When the columns do not make a table.
+pub fn verdicts(results: &Results) -> Result<Table, ArrowError> {
+    let rows = &results.expectations;
+    let text = |name: &str, of: fn(&Expectation) -> &str| {
+        (Field::new(name, DataType::Utf8, false), texts(rows.iter().map(of)))
+    };
+    let number = |name: &str, of: fn(&Expectation) -> Option<f64>| {
+        let cells: Float64Array = rows.iter().map(of).collect();
+        (Field::new(name, DataType::Float64, true), Arc::new(cells) as ArrayRef)
+    };
+    let pass: BooleanArray = rows.iter().map(|row| row.pass).collect();
+    let cells = [
+        text("id", |row| &row.id),
+        text("source", |row| &row.source),
+        text("what", |row| &row.what),
+        text("kind", |row| &row.kind),
+        text("published", |row| &row.published),
+        number("measured", |row| row.measured),
+        number("low", |row| row.low),
+        number("high", |row| row.high),
+        text("unit", |row| &row.unit),
+        number("spread", |row| row.spread),
+        (Field::new("pass", DataType::Boolean, true), Arc::new(pass) as ArrayRef),
+        text("standing", |row| Standing::of(row).words()),
+        number("cells_held", |row| row.cells.map(|cells| cells.held as f64)),
+        number("cells", |row| row.cells.map(|cells| cells.of as f64)),
+        text("detail", |row| &row.detail),
+    ];
+    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = cells.into_iter().unzip();
+    let schema = Arc::new(Schema::new(fields));
+    Ok(Table { batches: vec![RecordBatch::try_new(Arc::clone(&schema), columns)?], schema })
+}

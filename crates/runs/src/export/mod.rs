@@ -1,0 +1,42 @@
+//! The files an experiment leaves behind: `results.json`, `summary.csv` and the Parquet tables.
+//!
+//! Every file appears whole or not at all: it is written beside its place and renamed into it.
+
+mod batches;
+mod columns;
+mod csv;
+mod parquet;
+mod tables;
+
+use std::io::Write;
+use std::path::Path;
+
+pub use batches::{Kind, runs, table, verdicts};
+pub use columns::Table;
+pub use parquet::ParquetWriter;
+
+use crate::store::checksum::seal;
+use aqmkit_files::{ExportError, write_atomically};
+use aqmkit_results::Results;
+use aqmkit_results::RunData;
+
+/// Writes all files of an experiment into `dir`, which is made when it does not exist.
+///
+/// # Errors
+/// When a file cannot be written; the error names it. Files written before stay.
+pub fn write(dir: &Path, results: &Results, runs: &[RunData<'_>]) -> Result<(), ExportError> {
+    std::fs::create_dir_all(dir).map_err(|source| ExportError::new(dir, source))?;
+    json(&dir.join("results.json"), results)?;
+    csv::summary(&dir.join("summary.csv"), results)?;
+    columns::write(&dir.join("series.parquet"), runs, &tables::series(runs))?;
+    columns::write(&dir.join("flows.parquet"), runs, &tables::flows(runs))?;
+    columns::write(&dir.join("responses.parquet"), runs, &tables::exchanges())
+}
+
+/// Writes `results.json`: indented, with the keys always in the same order, and a checksum at the end.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn json(path: &Path, results: &Results) -> Result<(), ExportError> {
+    write_atomically(path, |out| Ok(out.write_all(seal(&serde_json::to_string_pretty(results)?).as_bytes())?))
+}

@@ -1,0 +1,284 @@
+//! Running a plan: all runs on all cores, with the same results for any number of jobs.
+//!
+//! Runs in the [`Store`] are not repeated. Results are in the order of the plan, whatever the order of
+//! completion. A run that fails or panics does not affect others.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+use aqmkit_experiment::RunSpec;
+use aqmkit_files::full;
+use aqmkit_measure::output::Engine;
+use aqmkit_results::RunData;
+use aqmkit_sim::{Control, Error, Output, Progress};
+
+use crate::clock::Meter;
+use crate::store::{Kept, Listed, Store, cost_key};
+
+/// Something that can be run and gives the same output each time.
+pub trait Work: Sync {
+    /// What it is called in results.
+    fn labels(&self) -> &BTreeMap<String, String>;
+    /// What it is called in the store.
+    fn hash(&self) -> &str;
+    /// Runs it.
+    ///
+    /// # Errors
+    /// When it was stopped by `on_progress`, or cannot be run.
+    fn run(&self, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop>;
+}
+
+/// Why a run gave no output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It was told to stop.
+    Cancelled,
+    /// It cannot be run: why.
+    Failed(String),
+    /// It has ended, and there is no room on the disk to keep its result.
+    Full(String),
+}
+
+impl Work for RunSpec {
+    fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
+
+    fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    fn run(&self, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop> {
+        let scenario = self.scenario().map_err(|e| Stop::Failed(e.to_string()))?;
+        aqmkit_sim::run(scenario, on_progress).map_err(|e| match e {
+            Error::Stopped => Stop::Cancelled,
+            other => Stop::Failed(other.to_string()),
+        })
+    }
+}
+
+/// Who watches runs: a progress bar, or nobody.
+pub trait Watch: Sync {
+    /// So many thousandths of one run were done.
+    fn advanced(&self, thousandths: u64);
+    /// A run has ended; it may have been there already.
+    fn ended(&self, labels: &BTreeMap<String, String>, reused: bool);
+    /// Something that the user should know.
+    fn note(&self, text: &str);
+}
+
+/// How to run.
+#[derive(Clone, Copy)]
+pub struct How<'a> {
+    /// How many runs at a time.
+    pub jobs: usize,
+    /// Where finished runs are kept.
+    pub store: &'a Store,
+    /// Who watches.
+    pub watch: &'a dyn Watch,
+    /// Set to stop: finished runs are kept, others given up.
+    pub cancel: &'a AtomicBool,
+}
+
+/// One run that gave an output.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// What it measured.
+    pub output: Output,
+}
+
+/// What became of a plan.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Runs with an output, in the order of the plan.
+    pub done: Vec<Done>,
+    /// Runs that failed, in words.
+    pub failed: Vec<String>,
+    /// Whether it was stopped before the end.
+    pub cancelled: bool,
+}
+
+impl Outcome {
+    /// The runs as reports want them.
+    #[must_use]
+    pub fn data(&self) -> Vec<RunData<'_>> {
+        self.done.iter().map(|d| RunData { labels: &d.labels, output: &d.output }).collect()
+    }
+}
+
+/// Runs everything that is not in the store.
+///
+/// # Errors
+/// When the threads cannot be started, the list of runs cannot be written, or the disk is full: then no further run is begun.
+pub fn execute<W: Work>(work: &[W], how: How<'_>) -> io::Result<Outcome> {
+    let listed = work.iter().map(|w| Listed { labels: w.labels().clone(), hash: w.hash().to_owned() });
+    how.store.save_list(&listed.collect::<Vec<_>>())?;
+    let slots: Vec<OnceLock<Result<Output, Stop>>> = work.iter().map(|_| OnceLock::new()).collect();
+    let order = longest_first(work, how.store);
+    let next = AtomicUsize::new(0);
+    let full = OnceLock::new();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(how.jobs.clamp(1, work.len().max(1)));
+    pool.build().map_err(io::Error::other)?.broadcast(|_| {
+        while full.get().is_none()
+            && let Some(index) = order.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            let result = one(&work[*index], how);
+            if let Err(Stop::Full(why)) = &result {
+                let _ = full.set(format!("{}: {why}", name(work[*index].labels())));
+            }
+            let _ = slots[*index].set(result);
+        }
+    });
+    let outcome = collect(work, slots);
+    match full.into_inner() {
+        Some(why) => Err(no_room(&why, outcome.done.len(), work.len(), how.store)),
+        None => Ok(outcome),
+    }
+}
+
+fn no_room(why: &str, done: usize, all: usize, store: &Store) -> io::Error {
+    let dir = store.dir().display();
+    let text =
+        format!("{why}; {done} of {all} runs are finished and kept in {dir}, and the same command goes on from there");
+    io::Error::new(io::ErrorKind::StorageFull, text)
+}
+
+fn collect<W: Work>(work: &[W], slots: Vec<OnceLock<Result<Output, Stop>>>) -> Outcome {
+    let mut outcome = Outcome::default();
+    for (w, slot) in work.iter().zip(slots) {
+        match slot.into_inner() {
+            Some(Ok(output)) => outcome.done.push(Done { labels: w.labels().clone(), output }),
+            Some(Err(Stop::Failed(why))) => outcome.failed.push(format!("{}: {why}", name(w.labels()))),
+            Some(Err(Stop::Cancelled | Stop::Full(_))) | None => outcome.cancelled = true,
+        }
+    }
+    outcome
+}
+
+/// Labels in one line.
+#[must_use]
+pub fn name(labels: &BTreeMap<String, String>) -> String {
+    labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The order in which runs begin: those that took longest the last time first, so that no long one is left
+/// over at the end; runs of unknown length before all others, in the order of the plan.
+fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
+    let costs = store.costs();
+    let cost = |i: &usize| costs.get(&cost_key(work[*i].labels())).copied().unwrap_or(f64::INFINITY);
+    let mut order: Vec<usize> = (0..work.len()).collect();
+    order.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+    order
+}
+
+/// Runs one, unless the store has it.
+///
+/// # Errors
+/// When it was stopped, cannot be run, or the disk has no room for its result.
+pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
+    if how.cancel.load(Ordering::Relaxed) {
+        return Err(Stop::Cancelled);
+    }
+    match how.store.load(work.hash()) {
+        Kept::Found(output) => {
+            how.watch.advanced(1000);
+            how.watch.ended(work.labels(), true);
+            return Ok(*output);
+        }
+        Kept::Broken(why) => {
+            how.watch
+                .note(&format!("{}: its stored result cannot be read ({why}); it is run again", name(work.labels())));
+        }
+        Kept::Missing => {}
+    }
+    let meter = Meter::start();
+    let mut output = watched(work, how)?;
+    output.engine = Engine { packets: output.engine.packets, events: output.engine.events, ..meter.cost() };
+    if let Err(e) = how.store.save(work.hash(), &output) {
+        let why = format!("its result cannot be stored: {}", full::reason(&e));
+        if full::is(&e) {
+            return Err(Stop::Full(why));
+        }
+        how.watch.note(&format!("{}: {why}", name(work.labels())));
+    }
+    how.watch.ended(work.labels(), false);
+    Ok(output)
+}
+
+/// Runs with the watcher told of every thousandth, and an eye on the wish to stop.
+fn watched<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
+    let mut told = 0;
+    let mut on_progress = |p: Progress| {
+        let thousandths = (p.now.as_secs_f64() / p.end.as_secs_f64().max(1e-9) * 1000.0) as u64;
+        how.watch.advanced(thousandths.saturating_sub(told));
+        told = told.max(thousandths);
+        if how.cancel.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
+    };
+    let result = guarded(|| work.run(&mut on_progress));
+    how.watch.advanced(1000_u64.saturating_sub(told));
+    result
+}
+
+thread_local! {
+    /// What the last panic of a run on this thread said; `None` outside of runs.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Turns a panic into an error of this run.
+fn guarded(run: impl FnOnce() -> Result<Output, Stop>) -> Result<Output, Stop> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(keep_panics);
+    PANIC.set(Some(String::new()));
+    let result = panic::catch_unwind(AssertUnwindSafe(run));
+    let said = PANIC.take().unwrap_or_default();
+    result.unwrap_or_else(|_| Err(Stop::Failed(format!("internal error: {said}"))))
+}
+
+/// Panics of runs are kept in words; others are reported as before.
+fn keep_panics() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let of_run = PANIC.with_borrow_mut(|kept| kept.as_mut().map(|text| *text = words(info)).is_some());
+        if !of_run {
+            before(info);
+        }
+    }));
+}
+
+fn words(info: &panic::PanicHookInfo<'_>) -> String {
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let place = info.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
+    format!("{}{place}", text.unwrap_or("unknown"))
+}
+
+/// Collects what a watcher is told; for tests and quiet commands.
+#[derive(Debug, Default)]
+pub struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    /// What was said so far.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Watch for Notes {
+    fn advanced(&self, _thousandths: u64) {}
+
+    fn ended(&self, _labels: &BTreeMap<String, String>, _reused: bool) {}
+
+    fn note(&self, text: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! The directory of an experiment's results, with every finished run.
+//!
+//! A run lies in `runs/<hash>.cbor.zst` under the hash of everything that decides it, so a run that was done is
+//! never done again, whatever else changed in the experiment. Files appear whole or not at all, and carry a
+//! checksum. (CBOR and not JSON, because a series holds NaN where there is no value, and its numbers come back bit by bit.)
+//! `results.json` carries one as well ([`checksum`]), so that a change by hand is noticed.
+
+pub mod checksum;
+pub mod damage;
+pub mod packed;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use aqmkit_files::bounded::{self, Bound, Unread};
+use aqmkit_measure::Output;
+use aqmkit_results::{Results, RunData};
+use checksum::Seal;
+use serde::{Deserialize, Serialize};
+
+/// The directory of an experiment's results.
+#[derive(Clone, Debug)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+/// A directory that cannot hold results, or does not.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be made or written to.
+    #[error("cannot write to {}: {cause}", dir.display())]
+    Unwritable {
+        /// The directory.
+        dir: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file of it cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unread),
+}
+
+/// What the store has of a run.
+#[derive(Debug)]
+pub enum Kept {
+    /// Nothing.
+    Missing,
+    /// Its output.
+    Found(Box<Output>),
+    /// A file that does not read: why.
+    Broken(String),
+}
+
+/// The parameters of each label of the compared axis, as name and value.
+pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
+
+/// What `results.json` says, and whether it is as aqmkit wrote it.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The results.
+    pub results: Results,
+    /// Whether the file was changed since.
+    pub seal: Seal,
+}
+
+/// What is there of the runs that were noted.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// Those that are there, with their outputs.
+    pub found: Vec<(Listed, Output)>,
+    /// Those that are not.
+    pub missing: Vec<Listed>,
+    /// Those whose file does not read, and why.
+    pub broken: Vec<(Listed, String)>,
+}
+
+impl Runs {
+    /// Those that are there, as reports want them.
+    #[must_use]
+    pub fn data(&self) -> Vec<RunData<'_>> {
+        self.found.iter().map(|(listed, output)| RunData { labels: &listed.labels, output }).collect()
+    }
+}
+
+/// Which file holds which run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The run's labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its hash.
+    pub hash: String,
+}
+
+impl Store {
+    /// Opens a directory, making it where it does not exist.
+    ///
+    /// # Errors
+    /// When it cannot be made or written to.
+    pub fn open(dir: &Path) -> Result<Store, StoreError> {
+        let runs = dir.join("runs");
+        let probe = fs::create_dir_all(&runs).and_then(|()| tempfile::tempfile_in(&runs));
+        match probe {
+            Ok(_) => Ok(Store { dir: dir.to_owned() }),
+            Err(cause) => Err(StoreError::Unwritable { dir: dir.to_owned(), cause }),
+        }
+    }
+
+    /// A directory that holds results already.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn existing(dir: &Path) -> Result<Store, StoreError> {
+        let file = dir.join("results.json");
+        match fs::metadata(&file) {
+            Ok(_) => Ok(Store { dir: dir.to_owned() }),
+            Err(error) => Err(Unread::System { file: file.display().to_string(), error }.into()),
+        }
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether it has a run, going by its name.
+    #[must_use]
+    pub fn has(&self, hash: &str) -> bool {
+        self.run_file(hash).is_file()
+    }
+
+    /// A directory that may not be there yet, to look at and not to write to.
+    #[must_use]
+    pub fn perhaps(dir: &Path) -> Store {
+        Store { dir: dir.to_owned() }
+    }
+
+    /// Where it keeps a run.
+    #[must_use]
+    pub(crate) fn run_file(&self, hash: &str) -> PathBuf {
+        self.dir.join("runs").join(format!("{hash}.cbor.zst"))
+    }
+
+    /// Looks for a run.
+    #[must_use]
+    pub fn load(&self, hash: &str) -> Kept {
+        match fs::File::open(self.run_file(hash)) {
+            Ok(file) => packed::read(file).map_or_else(Kept::Broken, |o| Kept::Found(Box::new(o))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Kept::Missing,
+            Err(e) => Kept::Broken(e.to_string()),
+        }
+    }
+
+    /// Keeps a run.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or would be larger than what is read again.
+    pub fn save(&self, hash: &str, output: &Output) -> io::Result<()> {
+        self.replace(&self.run_file(hash), &packed::pack(output)?)
+    }
+
+    /// Notes which file holds which run, so that a report can be built again without the experiment.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(crate) fn save_list(&self, list: &[Listed]) -> io::Result<()> {
+        self.replace(&self.dir.join("runs").join("index.json"), &serde_json::to_vec_pretty(list)?)
+    }
+
+    /// Notes the parameters, for the same purpose.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save_parameters(&self, parameters: &Parameters) -> io::Result<()> {
+        self.replace(&self.dir.join("runs").join("parameters.json"), &serde_json::to_vec_pretty(parameters)?)
+    }
+
+    /// The parameters that were noted; none where there is no note.
+    ///
+    /// # Errors
+    /// When the note does not read.
+    pub fn parameters(&self) -> Result<Parameters, StoreError> {
+        match self.read_json("parameters.json", &bounded::NOTES) {
+            Err(StoreError::Unreadable(e)) if e.is_missing() => Ok(Parameters::default()),
+            other => other,
+        }
+    }
+
+    /// What is there of every run that was noted.
+    ///
+    /// # Errors
+    /// When the list does not read.
+    pub fn load_list(&self) -> Result<Runs, StoreError> {
+        let listed: Vec<Listed> = self.read_json("index.json", &bounded::NOTES)?;
+        let mut runs = Runs::default();
+        for one in listed {
+            match self.load(&one.hash) {
+                Kept::Found(output) => runs.found.push((one, *output)),
+                Kept::Missing => runs.missing.push(one),
+                Kept::Broken(why) => runs.broken.push((one, why)),
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The results that were written last.
+    ///
+    /// # Errors
+    /// When there are none, or they do not read.
+    pub fn results(&self) -> Result<Stored, StoreError> {
+        let file = self.dir.join("results.json");
+        let text = bounded::text(&file, &bounded::RESULTS)?;
+        let not_json = |e| bounded::not_json(&file.display().to_string(), &e, &bounded::RESULTS);
+        let results = serde_json::from_str(&text).map_err(not_json)?;
+        Ok(Stored { results, seal: checksum::check(&text) })
+    }
+
+    /// How long the runs took the last time, by labels without the seed.
+    #[must_use]
+    pub fn costs(&self) -> BTreeMap<BTreeMap<String, String>, f64> {
+        let runs = self.results().map(|stored| stored.results.runs).unwrap_or_default();
+        runs.into_iter().map(|e| (cost_key(&e.labels), e.engine.wall_s)).collect()
+    }
+
+    /// Reads a note that stands beside the runs.
+    fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str, bound: &Bound) -> Result<T, StoreError> {
+        Ok(bounded::json(&self.dir.join("runs").join(name), bound)?)
+    }
+
+    /// Writes a file whole or not at all.
+    fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".aqmkit-").tempfile_in(path.parent().unwrap_or(&self.dir))?;
+        file.write_all(bytes)?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+/// What the cost of a run is looked up by.
+#[must_use]
+pub(crate) fn cost_key(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let kept = labels.iter().filter(|(k, _)| *k != "seed" && *k != "window");
+    kept.map(|(k, v)| (k.clone(), v.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmkit_measure::output::Series;
+
+    fn output() -> Output {
+        let column = vec![1.0, f64::NAN, 0.1 + 0.2];
+        let series = Series { interval_s: 1.0, columns: [("x".to_owned(), column)].into() };
+        Output { series, exchanges_dropped: 7, ..Output::default() }
+    }
+
+    #[test]
+    fn a_run_comes_back_bit_by_bit() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("a/b")).unwrap();
+        assert!(matches!(store.load("h"), Kept::Missing));
+        store.save("h", &output()).unwrap();
+        let Kept::Found(back) = store.load("h") else { panic!("not found") };
+        assert_eq!(back.exchanges_dropped, 7);
+        let bits = |o: &Output| o.series.columns["x"].iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&back), bits(&output()));
+    }
+
+    #[test]
+    fn a_damaged_run_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        store.save("h", &output()).unwrap();
+        let path = store.run_file("h");
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        assert!(matches!(store.load("h"), Kept::Broken(_)));
+        fs::write(&path, b"").unwrap();
+        assert!(matches!(store.load("h"), Kept::Broken(_)));
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let error = Store::open(&file.join("results")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write to ") && error.contains("file/results"), "{error}");
+        assert!(Store::existing(dir.path()).unwrap_err().to_string().contains("results.json"));
+    }
+}

@@ -1,0 +1,114 @@
+//! The file of a run: CBOR, compressed by zstd.
+//!
+//! A small file can unpack to any size. So it is unpacked twice: once to see that it ends within [`UNPACKED`] and is whole, keeping nothing of it, and then
+//! to be read.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, Write};
+
+use aqmkit_files::bounded::size;
+use aqmkit_measure::Output;
+
+/// The most bytes of a file.
+pub(crate) const PACKED: u64 = 256 << 20;
+
+/// The most bytes that it unpacks to. What is noted of a million flows takes a seventh of it.
+pub(crate) const UNPACKED: u64 = 1 << 30;
+
+/// The logarithm of the most memory that unpacking takes for itself: 8 MiB, of which what is written here needs 2.
+const WINDOW_LOG: u32 = 23;
+
+/// What the file of a run holds.
+///
+/// # Errors
+/// When it would hold more than is read again.
+pub fn pack(output: &Output) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(output, &mut bytes).map_err(io::Error::other)?;
+    if bytes.len() as u64 > UNPACKED {
+        let what = format!("it has {}, and a run has {} at most", size(bytes.len() as u64), size(UNPACKED));
+        return Err(io::Error::other(what));
+    }
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3)?;
+    encoder.include_checksum(true)?;
+    encoder.write_all(&bytes)?;
+    encoder.finish()
+}
+
+/// The run that a file holds.
+///
+/// # Errors
+/// Why it holds none.
+pub fn read(file: File) -> Result<Output, String> {
+    let length = file.metadata().map_err(|e| e.to_string())?.len();
+    if length > PACKED {
+        return Err(format!("it has {}, and a stored run has {} at most", size(length), size(PACKED)));
+    }
+    unpack(file)
+}
+
+/// The run that is packed in `input`.
+///
+/// # Errors
+/// Why there is none.
+pub fn unpack(mut input: impl Read + Seek) -> Result<Output, String> {
+    let words = |e: io::Error| e.to_string();
+    let bound = UNPACKED + 1;
+    let unpacked = io::copy(&mut unpacking(&mut input)?.take(bound), &mut io::sink()).map_err(words)?;
+    if unpacked == bound {
+        return Err(format!("it unpacks to more than {}", size(UNPACKED)));
+    }
+    input.rewind().map_err(words)?;
+    // Bounded once more: the file may have become another one meanwhile.
+    let mut rest = BufReader::with_capacity(1 << 17, unpacking(&mut input)?.take(unpacked));
+    let output = ciborium::from_reader(&mut rest).map_err(|e| e.to_string())?;
+    match io::copy(&mut rest, &mut io::sink()).map_err(words)? {
+        0 => Ok(output),
+        more => Err(format!("{more} bytes follow the run")),
+    }
+}
+
+fn unpacking<R: Read>(input: R) -> Result<zstd::Decoder<'static, BufReader<R>>, String> {
+    let mut decoder = zstd::Decoder::new(input).map_err(|e| e.to_string())?;
+    decoder.window_log_max(WINDOW_LOG).map_err(|e| e.to_string())?;
+    Ok(decoder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn packed(parts: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        parts.into_iter().for_each(|part| encoder.write_all(&part).unwrap());
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_small_file_that_unpacks_to_much_is_refused() {
+        let bomb = packed((0..=UNPACKED >> 24).map(|_| vec![0; 1 << 24]));
+        assert!(bomb.len() < 1 << 20, "{}", bomb.len());
+        assert_eq!(unpack(Cursor::new(bomb)).unwrap_err(), "it unpacks to more than 1 GiB");
+    }
+
+    #[test]
+    fn what_follows_a_run_is_noticed() {
+        let mut bytes = Vec::new();
+        ciborium::into_writer(&Output::default(), &mut bytes).unwrap();
+        assert!(unpack(Cursor::new(packed([bytes.clone()]))).is_ok());
+        let told = unpack(Cursor::new(packed([bytes.clone(), b"xyz".to_vec()]))).unwrap_err();
+        assert_eq!(told, "3 bytes follow the run");
+        bytes.pop();
+        assert!(unpack(Cursor::new(packed([bytes]))).is_err());
+        assert!(unpack(Cursor::new(b"no zstd at all")).is_err() && unpack(Cursor::new(b"")).is_err());
+    }
+
+    #[test]
+    fn a_large_file_is_refused_by_its_length() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(PACKED + 1).unwrap();
+        assert_eq!(read(file).unwrap_err(), "it has 256.1 MiB, and a stored run has 256 MiB at most");
+    }
+}

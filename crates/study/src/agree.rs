@@ -1,0 +1,105 @@
+//! Whether live runs and simulated ones agree.
+//!
+//! They never do exactly: the kernel's TCP is not the simulator's, and its hosts take time. What is asked is that both
+//! lead to the same conclusions: utilisation within 3 points; mean queueing delay within 20 % or 1 ms, whichever is
+//! more; throughput of each class and fairness among flows within 15 %.
+
+use std::collections::BTreeMap;
+
+use aqmkit_results::{Agreement, Entry, Results};
+
+/// The axis that says where a run was done.
+pub const AXIS: &str = "on";
+/// Points of utilisation.
+const UTILIZATION: f64 = 3.0;
+/// Share of the larger delay, and milliseconds.
+const DELAY: (f64, f64) = (0.2, 1.0);
+/// Share of the larger value.
+const SHARE: f64 = 0.15;
+
+/// Every quantity that both kinds of run have, by combination; nothing where there was one kind only.
+#[must_use]
+pub fn agreements(results: &Results) -> Vec<Agreement> {
+    if !results.axes.iter().any(|a| a.name == AXIS) {
+        return Vec::new();
+    }
+    let mut places: BTreeMap<String, [Vec<&Entry>; 2]> = BTreeMap::new();
+    for entry in &results.runs {
+        let side = usize::from(entry.labels.get(AXIS).is_some_and(|l| l == "live"));
+        places.entry(place(results, entry)).or_default()[side].push(entry);
+    }
+    places.into_iter().flat_map(|(place, [simulated, live])| compare(&place, &simulated, &live)).collect()
+}
+
+fn place(results: &Results, entry: &Entry) -> String {
+    let axes = results.axes.iter().map(|a| a.name.as_str()).filter(|name| *name != AXIS).chain(["window"]);
+    let labels: Vec<&str> = axes.filter_map(|a| entry.labels.get(a)).map(String::as_str).collect();
+    labels.join(" ")
+}
+
+fn compare(place: &str, simulated: &[&Entry], live: &[&Entry]) -> Vec<Agreement> {
+    let both = |what: &str, of: &dyn Fn(&Entry) -> Option<f64>, within: &dyn Fn(f64) -> f64| {
+        let (a, b) = (mean(simulated, of)?, mean(live, of)?);
+        Some(Agreement {
+            place: place.to_owned(),
+            what: what.to_owned(),
+            simulated: a,
+            live: b,
+            within: within(a.max(b)),
+        })
+    };
+    let relative = |larger: f64| SHARE * larger;
+    let mut found = Vec::new();
+    let Some(first) = simulated.first() else { return Vec::new() };
+    for link in first.links.keys() {
+        let name = |what: &str| if first.links.len() == 1 { what.to_owned() } else { format!("{link}: {what}") };
+        let used = |e: &Entry| Some(e.links.get(link)?.utilization * 100.0);
+        let delay = |e: &Entry| Some(e.links.get(link)?.queue_delay_ms?.mean);
+        found.push(both(&name("used, %"), &used, &|_| UTILIZATION));
+        found.push(both(&name("mean delay, ms"), &delay, &|d| DELAY.1.max(DELAY.0 * d)));
+    }
+    found.push(both("fairness", &|e| Some(e.flows.jain), &relative));
+    // A class that nothing was sent in says nothing.
+    for class in first.classes.iter().filter(|(_, c)| c.offered_bps > 0.0).map(|(name, _)| name) {
+        let rate = |e: &Entry| Some(e.classes.get(class)?.throughput_bps / 1e6);
+        found.push(both(&format!("{class}, Mbit/s"), &rate, &relative));
+    }
+    found.into_iter().flatten().collect()
+}
+
+fn mean(entries: &[&Entry], of: &dyn Fn(&Entry) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = entries.iter().filter_map(|e| of(e)).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmkit_measure::output::{LinkStats, Summary};
+    use aqmkit_results::Axis;
+
+    fn entry(on: &str, utilization: f64, delay: f64) -> Entry {
+        let labels = [("aqm", "red"), (AXIS, on), ("window", "all")];
+        let queue_delay_ms = Some(Summary { mean: delay, ..Summary::default() });
+        Entry {
+            labels: labels.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+            links: [("b".to_owned(), LinkStats { utilization, queue_delay_ms, ..LinkStats::default() })].into(),
+            ..Entry::default()
+        }
+    }
+
+    #[test]
+    fn each_quantity_has_its_own_tolerance() {
+        let holds = |a: (f64, f64), b: (f64, f64)| {
+            let runs = vec![entry("simulated", a.0, a.1), entry("live", b.0, b.1)];
+            let axis = |name: &str| Axis { name: name.to_owned(), labels: Vec::new() };
+            let axes = vec![axis("aqm"), axis(AXIS)];
+            let list = agreements(&Results { runs, axes, ..Results::default() });
+            list[..2].iter().map(Agreement::holds).collect::<Vec<_>>()
+        };
+        assert_eq!(holds((0.97, 20.0), (0.945, 17.0)), [true, true]);
+        assert_eq!(holds((0.97, 20.0), (0.93, 15.0)), [false, false]);
+        assert_eq!(holds((0.97, 1.2), (0.97, 0.3)), [true, true]);
+        assert_eq!(holds((0.97, 1.2), (0.97, 0.1)), [true, false]);
+    }
+}

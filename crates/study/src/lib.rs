@@ -1,0 +1,18 @@
+//! What was published beside what was measured.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`verdict`] | published values, and whether the runs of an experiment meet them |
+//! | [`null_test`] | which claims are met without the scheme that they are about |
+//! | [`recorded`] | the verdicts that are kept beside the experiments |
+//! | [`agree`] | whether live runs and simulated ones agree |
+
+#![forbid(unsafe_code)]
+
+pub mod agree;
+pub mod null_test;
+pub mod recorded;
+mod run;
+pub mod verdict;
+
+pub use run::run_all;

@@ -1,0 +1,174 @@
+//! The null test: which claims are met without the scheme that they are about.
+//!
+//! Every measured claim is judged once more on the same runs without the scheme ([`Overrides::without_scheme`]), at quick scale. What is met all the same says nothing of
+//! the scheme. The outcome is kept beside the experiments, in `null-test.csv`, so that verdicts at any scale know of it; a run of the test holds that file to what it
+//! finds.
+//!
+//! [`Overrides::without_scheme`]: aqmkit_experiment::Overrides::without_scheme
+
+use std::collections::BTreeMap;
+use std::io;
+
+use aqmkit_experiment::{Expect, Experiment};
+use aqmkit_results::{Basis, Expectation, WithoutScheme, claim_numbers};
+use aqmkit_runs::run::{How, Work, execute};
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::Published;
+use crate::verdict::evidence::{Evidence, concerns};
+use crate::verdict::judge;
+
+/// The file of outcomes, beside `published.csv`.
+pub const FILE: &str = "null-test.csv";
+
+/// What became of one claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The experiment that claims it.
+    pub experiment: String,
+    /// The row of `published.csv`.
+    pub id: String,
+    /// Which of the experiment's claims of this row it is, from 1.
+    pub claim: usize,
+    /// What became of it.
+    pub without_scheme: WithoutScheme,
+}
+
+/// Outcomes by experiment, row and claim.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcomes(BTreeMap<(String, String, usize), WithoutScheme>);
+
+impl Outcomes {
+    /// Of a list.
+    #[must_use]
+    pub fn of(list: &[Outcome]) -> Outcomes {
+        let key = |o: &Outcome| ((o.experiment.clone(), o.id.clone(), o.claim), o.without_scheme);
+        Outcomes(list.iter().map(key).collect())
+    }
+
+    /// Reads the text of `null-test.csv`.
+    ///
+    /// # Errors
+    /// When a row does not read; with its line.
+    pub fn parse(text: &str) -> Result<Outcomes, String> {
+        let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize().collect::<Result<Vec<Outcome>, _>>();
+        rows.map(|rows| Outcomes::of(&rows)).map_err(|e| e.to_string())
+    }
+
+    /// The text of `null-test.csv`, in the order of its keys.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn text(&self) -> io::Result<String> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for outcome in self.list() {
+            writer.serialize(outcome)?;
+        }
+        let bytes = writer.into_inner().map_err(|e| io::Error::other(e.to_string()))?;
+        String::from_utf8(bytes).map_err(io::Error::other)
+    }
+
+    /// As a list, in the order of experiments, rows and claims.
+    #[must_use]
+    pub fn list(&self) -> Vec<Outcome> {
+        let outcome = |((experiment, id, claim), &without_scheme): (&(String, String, usize), &WithoutScheme)| {
+            Outcome { experiment: experiment.clone(), id: id.clone(), claim: *claim, without_scheme }
+        };
+        self.0.iter().map(outcome).collect()
+    }
+
+    /// These and more; of two for one claim the new one counts.
+    pub fn extend(&mut self, more: Outcomes) {
+        self.0.extend(more.0);
+    }
+
+    /// Puts the outcomes of experiments in the place of what is kept of them; of others everything stays.
+    pub fn replace(&mut self, experiments: &[&str], new: Outcomes) {
+        self.0.retain(|(experiment, _, _), _| !experiments.contains(&experiment.as_str()));
+        self.extend(new);
+    }
+
+    /// Only those of these experiments.
+    #[must_use]
+    pub fn only(&self, experiments: &[&str]) -> Outcomes {
+        let here = |(experiment, _, _): &(String, String, usize)| experiments.contains(&experiment.as_str());
+        Outcomes(self.0.iter().filter(|(key, _)| here(key)).map(|(key, without)| (key.clone(), *without)).collect())
+    }
+
+    /// Tells the rows of an experiment what became of them.
+    pub fn mark(&self, experiment: &str, rows: &mut [Expectation]) {
+        let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
+        for (row, claim) in rows.iter_mut().zip(claims) {
+            let key = (experiment.to_owned(), row.id.clone(), claim);
+            row.without_scheme = self.0.get(&key).copied().unwrap_or_default();
+        }
+    }
+}
+
+/// Runs an experiment without its scheme and says what becomes of its measured claims. `exp` is the experiment as it is and `without` the same without the scheme.
+///
+/// # Errors
+/// As [`execute`]; when a run failed, with its name; or when an output does not go into JSON.
+pub fn test(exp: &Experiment, without: &Experiment, published: &Published, how: How<'_>) -> io::Result<Vec<Outcome>> {
+    let (own, changed) = (exp.plan(), without.plan());
+    let done = execute(&changed, how)?;
+    if let Some(failed) = done.failed.first() {
+        return Err(io::Error::other(format!("without its scheme, a run failed: {failed}")));
+    }
+    if done.cancelled {
+        return Err(io::Error::from(io::ErrorKind::Interrupted));
+    }
+    let planned: Vec<_> = changed.iter().map(|run| run.labels().clone()).collect();
+    let evidence = Evidence::new(&planned, &done.data())?;
+    let verdicts = judge(&without.expects, published, &evidence);
+    let claims = claim_numbers(exp.expects.iter().map(|e| e.id.as_str()));
+    let outcome = |((expect, verdict), claim): ((&Expect, Expectation), usize)| {
+        let there_is_one = own.iter().zip(&changed).any(|(a, b)| a.hash() != b.hash() && concerns(expect, &a.labels));
+        (expect.basis == Basis::Measured).then(|| Outcome {
+            experiment: exp.id.clone(),
+            id: expect.id.clone(),
+            claim,
+            without_scheme: match verdict.pass {
+                _ if !there_is_one => WithoutScheme::NoScheme,
+                Some(true) => WithoutScheme::Met,
+                _ => WithoutScheme::Missed,
+            },
+        })
+    };
+    Ok(exp.expects.iter().zip(verdicts).zip(claims).filter_map(outcome).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(id: &str, claim: usize, without_scheme: WithoutScheme) -> Outcome {
+        Outcome { experiment: "cbt/blast".to_owned(), id: id.to_owned(), claim, without_scheme }
+    }
+
+    #[test]
+    fn outcomes_are_kept_and_told_to_their_claims() {
+        let kept = Outcomes::of(&[outcome("A", 1, WithoutScheme::Missed), outcome("A", 2, WithoutScheme::Met)]);
+        let text = kept.text().unwrap();
+        assert_eq!(text, "experiment,id,claim,without_scheme\ncbt/blast,A,1,missed\ncbt/blast,A,2,met\n");
+        assert_eq!(Outcomes::parse(&text).unwrap(), kept);
+        let row = |id: &str| Expectation { id: id.to_owned(), ..Expectation::default() };
+        let mut rows = [row("A"), row("B"), row("A")];
+        kept.mark("cbt/blast", &mut rows);
+        let found = rows.map(|one| one.without_scheme);
+        assert_eq!(found, [WithoutScheme::Missed, WithoutScheme::NotTried, WithoutScheme::Met]);
+    }
+
+    #[test]
+    fn new_outcomes_of_an_experiment_replace_all_its_old_ones() {
+        let mut kept = Outcomes::of(&[outcome("A", 1, WithoutScheme::Missed), outcome("B", 1, WithoutScheme::Met)]);
+        kept.replace(&["cbt/blast"], Outcomes::of(&[outcome("A", 1, WithoutScheme::NoScheme)]));
+        assert_eq!(kept.list(), [outcome("A", 1, WithoutScheme::NoScheme)]);
+    }
+
+    #[test]
+    fn a_wrong_file_is_told_with_its_line() {
+        let told = Outcomes::parse("experiment,id,claim,without_scheme\nx,A,1,perhaps\n").unwrap_err();
+        assert!(told.contains("line: 2") && told.contains("perhaps"), "{told}");
+    }
+}

@@ -1,0 +1,171 @@
+//! The verdicts that are kept beside the experiments, in `verdicts.csv`: what documents quote.
+//!
+//! `aqmkit reproduce --record DIR` writes them, `aqmkit scoreboard` counts them and writes them into documents. A number of a document that comes from here
+//! cannot contradict another one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use aqmkit_results::{Cells, Expectation, Results, claim_numbers};
+use serde::{Deserialize, Serialize};
+
+/// The file, beside `published.csv`.
+pub const FILE: &str = "verdicts.csv";
+
+/// The verdict on one claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// `quick` or `full`.
+    pub scale: String,
+    /// The experiment that claims it.
+    pub experiment: String,
+    /// The row of `published.csv`.
+    pub id: String,
+    /// Which of the experiment's claims of this row it is, from 1.
+    pub claim: usize,
+    /// The measured value, in the row's unit, in six digits.
+    pub measured: Option<f64>,
+    /// Whether it is met; absent when it was not measured.
+    pub met: Option<bool>,
+    /// In how many cells it holds, where it was judged in several.
+    pub held: Option<usize>,
+    /// How many cells these are.
+    pub cells: Option<usize>,
+}
+
+/// What a record is found by: scale, experiment, row and claim.
+type Key = (String, String, String, usize);
+
+/// Every record, in the order of scale, experiment, row and claim.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Records(BTreeMap<Key, Record>);
+
+impl Records {
+    /// The verdicts of these results.
+    #[must_use]
+    pub fn of<'a>(results: impl IntoIterator<Item = &'a Results>) -> Records {
+        let rows = results.into_iter().flat_map(|one| {
+            let claims = claim_numbers(one.expectations.iter().map(|row| row.id.as_str()));
+            one.expectations.iter().zip(claims).map(move |(row, claim)| record(one, row, claim))
+        });
+        Records(rows.map(|row| (key(&row), row)).collect())
+    }
+
+    /// Reads the text of `verdicts.csv`.
+    ///
+    /// # Errors
+    /// When a row does not read; with its line.
+    pub fn parse(text: &str) -> Result<Records, String> {
+        let rows = csv::Reader::from_reader(text.as_bytes()).into_deserialize().collect::<Result<Vec<Record>, _>>();
+        rows.map(|rows| Records(rows.into_iter().map(|row| (key(&row), row)).collect())).map_err(|e| e.to_string())
+    }
+
+    /// The text of `verdicts.csv`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn text(&self) -> io::Result<String> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for row in self.0.values() {
+            writer.serialize(row)?;
+        }
+        let bytes = writer.into_inner().map_err(|e| io::Error::other(e.to_string()))?;
+        String::from_utf8(bytes).map_err(io::Error::other)
+    }
+
+    /// Puts new records in the place of all that are kept of the same experiments at the same scale.
+    pub fn replace(&mut self, new: Records) {
+        let done: BTreeSet<(String, String)> =
+            new.0.keys().map(|(scale, experiment, _, _)| (scale.clone(), experiment.clone())).collect();
+        self.0.retain(|(scale, experiment, _, _), _| !done.contains(&(scale.clone(), experiment.clone())));
+        self.0.extend(new.0);
+    }
+
+    /// These and more; of two for one claim the new one counts.
+    pub fn extend(&mut self, more: Records) {
+        self.0.extend(more.0);
+    }
+
+    /// Tells the claims of an experiment what is kept of them at a scale; whether anything is.
+    pub fn tell(&self, scale: &str, experiment: &str, rows: &mut [Expectation]) -> bool {
+        let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
+        let mut any = false;
+        for (row, claim) in rows.iter_mut().zip(claims) {
+            let kept = self.0.get(&(scale.to_owned(), experiment.to_owned(), row.id.clone(), claim));
+            any |= kept.is_some();
+            row.measured = kept.and_then(|r| r.measured);
+            row.pass = kept.and_then(|r| r.met);
+            row.cells = kept.and_then(|r| r.held.zip(r.cells)).map(|(held, of)| Cells { held, of });
+        }
+        any
+    }
+}
+
+fn key(row: &Record) -> Key {
+    (row.scale.clone(), row.experiment.clone(), row.id.clone(), row.claim)
+}
+
+fn record(results: &Results, row: &Expectation, claim: usize) -> Record {
+    Record {
+        scale: results.scale.clone(),
+        experiment: results.experiment.clone(),
+        id: row.id.clone(),
+        claim,
+        measured: row.measured.filter(|x| x.is_finite()).map(in_six_digits),
+        met: row.pass,
+        held: row.cells.map(|c| c.held),
+        cells: row.cells.map(|c| c.of),
+    }
+}
+
+/// The same on every machine, and not longer than it says anything.
+fn in_six_digits(x: f64) -> f64 {
+    format!("{x:.5e}").parse().unwrap_or(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(scale: &str, experiment: &str, rows: &[(&str, Option<bool>)]) -> Results {
+        let row = |(id, pass): &(&str, Option<bool>)| Expectation {
+            id: (*id).to_owned(),
+            pass: *pass,
+            measured: pass.map(|_| 1.0 / 3.0),
+            cells: pass.map(|_| Cells { held: 2, of: 3 }),
+            ..Expectation::default()
+        };
+        Results {
+            scale: scale.to_owned(),
+            experiment: experiment.to_owned(),
+            expectations: rows.iter().map(row).collect(),
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn records_come_back_and_are_told_to_their_claims() {
+        let one = results("quick", "cbt/blast", &[("A", Some(true)), ("A", Some(false)), ("B", None)]);
+        let kept = Records::of([&one]);
+        let text = kept.text().unwrap();
+        assert!(text.contains("quick,cbt/blast,A,2,0.333333,false,2,3\n") && text.contains("B,1,,,,\n"), "{text}");
+        let read = Records::parse(&text).unwrap();
+        let row = |id: &str| Expectation { id: id.to_owned(), ..Expectation::default() };
+        let mut rows = [row("A"), row("A"), row("C")];
+        assert!(read.tell("quick", "cbt/blast", &mut rows));
+        assert_eq!(rows.clone().map(|r| r.pass), [Some(true), Some(false), None]);
+        assert_eq!(rows[1].cells, Some(Cells { held: 2, of: 3 }));
+        assert!(!read.tell("full", "cbt/blast", &mut rows));
+        assert_eq!(rows.map(|r| r.pass), [None; 3]);
+    }
+
+    #[test]
+    fn a_new_run_replaces_all_that_was_kept_of_its_experiment_and_scale() {
+        let before =
+            [results("quick", "a", &[("A", Some(true)), ("B", Some(true))]), results("full", "a", &[("A", None)])];
+        let mut kept = Records::of(&before);
+        kept.replace(Records::of([&results("quick", "a", &[("A", Some(false))])]));
+        let ids: Vec<_> = kept.0.values().map(|r| (r.scale.as_str(), r.id.as_str(), r.met)).collect();
+        assert_eq!(ids, [("full", "A", None), ("quick", "A", Some(false))]);
+    }
+}

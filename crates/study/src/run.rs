@@ -1,0 +1,53 @@
+//! Runs the plan of an experiment and judges its claims.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use aqmkit_experiment::Experiment;
+use aqmkit_results::{Axis, Entry, Results};
+use aqmkit_runs::run::{How, Outcome, Work, execute};
+
+use crate::agree::agreements;
+use crate::verdict::evidence::Evidence;
+use crate::verdict::{self, Published};
+
+/// Runs the plan of an experiment and judges its claims. `axes` are those that the plan has beyond the experiment's own.
+///
+/// # Errors
+/// As [`execute`]; or when an output does not go into JSON.
+pub fn run_all<W: Work>(
+    exp: &Experiment,
+    plan: &[W],
+    axes: &[Axis],
+    published: &Published,
+    how: How<'_>,
+) -> io::Result<(Results, Outcome)> {
+    let outcome = execute(plan, how)?;
+    let planned: Vec<_> = plan.iter().map(|s| s.labels().clone()).collect();
+    let evidence = Evidence::new(&planned, &outcome.data())?;
+    let entries =
+        outcome.done.iter().flat_map(|d| d.output.windows.iter().map(|w| Entry::of(&d.labels, w, d.output.engine)));
+    let mut results = Results {
+        experiment: exp.id.clone(),
+        title: exp.title.clone(),
+        source: exp.source.clone(),
+        about: exp.about.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        hash: exp.hash(),
+        scale: exp.scale.name().to_owned(),
+        axes: exp.axes.iter().chain(axes).cloned().collect(),
+        queues: BTreeMap::new(),
+        runs: entries.collect(),
+        // What is published is claimed for the experiment as it stands, not for runs that are swept further.
+        expectations: if axes.is_empty() { verdict::judge(&exp.expects, published, &evidence) } else { Vec::new() },
+        plot: exp.plot.clone(),
+        tables: exp.tables.clone(),
+        overlays: exp.predictions.clone(),
+        overview: exp.overview.clone(),
+        figures: exp.figures.clone(),
+        agreements: Vec::new(),
+        planned: plan.len(),
+    };
+    results.agreements = agreements(&results);
+    Ok((results, outcome))
+}

@@ -1,0 +1,202 @@
+//! Numbers taken of distributions of response times.
+
+use aqmkit_experiment::Response;
+use aqmkit_measure::Output;
+use aqmkit_measure::output::Responses;
+
+/// Responses are compared as far as one in so many, of either run, takes longer: beyond it are single ones.
+const RAREST: f64 = 1e-4;
+/// Quantiles that differ by more are not alike: the difference that `~` allows.
+const DIFFERENT: f64 = 0.2;
+/// What counts as a small response, in bytes: about the median of the web's.
+const SMALL: f64 = 1000.0;
+/// How many bins of time lie close together: a quarter of the time.
+const CLOSE: usize = 5;
+
+/// The response times of one kind of exchanges in one window.
+#[derive(Clone, Copy)]
+pub(super) struct Times<'a> {
+    /// (milliseconds, share of the responses that take no longer), rising.
+    points: &'a [(f64, f64)],
+    cells: Option<&'a Responses>,
+}
+
+impl<'a> Times<'a> {
+    /// Those of `quantity`, such as `apps.web.response_time_ms.request`.
+    pub(super) fn find(output: &'a Output, window: &str, quantity: &str) -> Option<Times<'a>> {
+        let found = output.distributions.iter().find(|d| d.window == window && d.quantity == quantity)?;
+        let (traffic, kind) = quantity.strip_prefix("apps.")?.split_once(".response_time_ms.")?;
+        let is = |r: &&Responses| r.window == window && r.traffic == traffic && r.kind == kind;
+        Some(Times { points: &found.points, cells: output.responses.iter().find(is) })
+    }
+
+    /// The share of the responses that are there after so many milliseconds.
+    fn share(&self, ms: f64) -> f64 {
+        between(self.points, ms)
+    }
+
+    /// The milliseconds after which this share of the responses is there.
+    fn quantile(&self, share: f64) -> f64 {
+        let next = self.points.partition_point(|p| p.1 < share);
+        match (next.checked_sub(1).and_then(|i| self.points.get(i)), self.points.get(next)) {
+            (Some(a), Some(b)) => a.0 + (b.0 - a.0) * (share - a.1) / (b.1 - a.1),
+            (None, Some(b)) => b.0,
+            (a, None) => a.map_or(f64::NAN, |a| a.0),
+        }
+    }
+
+    /// The mean in milliseconds, where what takes longer than `most` counts as that.
+    fn mean_up_to(&self, most: f64) -> f64 {
+        let mut last = (0.0, 0.0);
+        let mut area = 0.0;
+        let end = (most, self.share(most));
+        for &point in self.points.iter().take_while(|p| p.0 < most).chain([&end]) {
+            area += (point.0 - last.0) * (1.0 - f64::midpoint(point.1, last.1));
+            last = point;
+        }
+        area
+    }
+
+    /// Where small responses that take at least `least` first bunch, in milliseconds: the first bin that holds half as many again as a
+    /// valley before it, and no fewer than the bins that follow closely.
+    fn peak(&self, least: f64) -> Option<f64> {
+        let mut bins: Vec<u64> = Vec::new();
+        for (time, size, count) in self.cells?.cells() {
+            if Responses::from_bytes(size + 1) <= SMALL * 1.001 {
+                bins.resize(bins.len().max(usize::from(time) + 1), 0);
+                bins[usize::from(time)] += count;
+            }
+        }
+        let seen = (bins.iter().sum::<u64>() as f64 * RAREST) as u64;
+        let mut valley = u64::MAX;
+        let first = (0..bins.len()).filter(|bin| Responses::from_ms(*bin as u16) >= least).find(|&bin| {
+            valley = valley.min(bins[bin]);
+            let close = bins.get(bin..(bin + CLOSE).min(bins.len())).unwrap_or_default();
+            bins[bin] > seen + valley + valley / 2 && close.iter().all(|count| *count <= bins[bin])
+        })?;
+        let bin = first as u16;
+        Some((Responses::from_ms(bin) * Responses::from_ms(bin + 1)).sqrt())
+    }
+}
+
+/// What is taken of these responses, in seconds or as a share; nothing where it cannot be had.
+pub(super) fn taken(what: Response, own: Times<'_>, other: Option<Times<'_>>) -> Option<f64> {
+    let value = match what {
+        Response::Within(t) => own.share(t.as_millis_f64()),
+        Response::Beyond(t) => 1.0 - own.share(t.as_millis_f64()),
+        Response::Percentile(p) => own.quantile(p / 100.0) / 1e3,
+        Response::Mean(t) => own.mean_up_to(t.as_millis_f64()) / 1e3,
+        Response::Gain(t) => other?.mean_up_to(t.as_millis_f64()) / own.mean_up_to(t.as_millis_f64()),
+        Response::Peak(t) => own.peak(t.as_millis_f64())? / 1e3,
+        Response::Crossover => crossover(own, other?) / 1e3,
+        Response::Alike => alike(own, other?),
+    };
+    Some(value)
+}
+
+/// The time in milliseconds from which on more of the other's responses are there: infinite where that is never so, zero where
+/// it always is.
+fn crossover(own: Times<'_>, other: Times<'_>) -> f64 {
+    let end = own.quantile(1.0 - RAREST).min(other.quantile(1.0 - RAREST));
+    let mut times: Vec<f64> = own.points.iter().chain(other.points).map(|p| p.0).filter(|t| *t <= end).collect();
+    times.push(end);
+    times.sort_by(f64::total_cmp);
+    // Before the first response of either nobody is ahead.
+    let ahead = |t: f64| own.share(t) > 0.0 && own.share(t) >= other.share(t);
+    let Some(last) = times.iter().rposition(|t| ahead(*t)) else { return 0.0 };
+    let Some(next) = times.get(last + 1) else { return f64::INFINITY };
+    // Between two points both curves are straight, so that they cross once.
+    let (mut low, mut high) = (times[last], *next);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if ahead(middle) { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// The share up to which the quantiles of both are alike.
+fn alike(own: Times<'_>, other: Times<'_>) -> f64 {
+    let differ = |share: f64| {
+        let (a, b) = (own.quantile(share), other.quantile(share));
+        (a - b).abs() > DIFFERENT * a.max(b)
+    };
+    let first = (1..1000).map(|i| f64::from(i) / 1000.0).find(|share| differ(*share));
+    first.map_or(1.0, |share| share - 0.001)
+}
+
+/// The share at `x`, on straight lines between the points.
+fn between(points: &[(f64, f64)], x: f64) -> f64 {
+    let next = points.partition_point(|p| p.0 <= x);
+    match (next.checked_sub(1).and_then(|i| points.get(i)), points.get(next)) {
+        (Some(a), Some(b)) => a.1 + (b.1 - a.1) * (x - a.0) / (b.0 - a.0),
+        (None, _) => 0.0,
+        (Some(a), None) => a.1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(points: &[(f64, f64)]) -> Times<'_> {
+        Times { points, cells: None }
+    }
+
+    fn of(what: &str, own: &[(f64, f64)], other: &[(f64, f64)]) -> f64 {
+        taken(Response::parse(what).unwrap(), times(own), Some(times(other))).unwrap()
+    }
+
+    #[test]
+    fn shares_times_and_means_of_a_straight_line() {
+        // Uniform from 0 to 4 s.
+        let line = [(0.0, 0.0), (1000.0, 0.25), (4000.0, 1.0)];
+        assert_eq!(of("share<=500ms", &line, &[]), 0.125);
+        assert_eq!(of("share>3s", &line, &[]), 0.25);
+        assert_eq!(of("share>9s", &line, &[]), 0.0);
+        assert_eq!(of("p50", &line, &[]), 2.0);
+        // The half that takes longer counts as 2 s: a mean of 1 s for the others.
+        assert!((of("mean<=2s", &line, &[]) - 1.5).abs() < 1e-12);
+        assert!((of("gain<=2s", &line, &[(3000.0, 0.0), (4000.0, 1.0)]) - 2.0 / 1.5).abs() < 1e-12);
+        assert!((of("mean<=9s", &line, &[]) - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn curves_cross_where_the_other_comes_to_lead() {
+        let own = [(100.0, 0.0), (500.0, 0.9), (9000.0, 1.0)];
+        let other = [(100.0, 0.0), (1500.0, 0.8), (6000.0, 1.0)];
+        let crossing = of("crossover", &own, &other);
+        // 0.9 + 0.1 (t - 500) / 8500 = 0.8 + 0.2 (t - 1500) / 4500
+        assert!((crossing - 4.92).abs() < 1e-3, "{crossing}");
+        assert_eq!(of("crossover", &other, &own), f64::INFINITY);
+        assert_eq!(of("crossover", &[(300.0, 0.0), (9000.0, 1.0)], &[(100.0, 0.0), (500.0, 1.0)]), 0.0);
+    }
+
+    #[test]
+    fn alike_ends_where_quantiles_part() {
+        let own = [(100.0, 0.0), (200.0, 0.4), (1000.0, 1.0)];
+        let other = [(100.0, 0.0), (200.0, 0.4), (2000.0, 1.0)];
+        let share = of("alike", &own, &other);
+        assert!((0.4..0.46).contains(&share), "{share}");
+        assert_eq!(of("alike", &own, &own), 1.0);
+    }
+
+    #[test]
+    fn the_peak_is_of_small_responses() {
+        let mut cells = Responses::default();
+        let mut add = |ms: f64, bytes: f64, count| {
+            cells.times.push(((ms / 0.1).log10() * 50.0) as u16);
+            cells.sizes.push((bytes.log10() * 10.0 + 1e-9) as u16);
+            cells.counts.push(count);
+        };
+        add(200.0, 500.0, 10_000);
+        add(1500.0, 500.0, 1);
+
+        add(3050.0, 500.0, 20);
+        add(6050.0, 500.0, 10);
+        add(5050.0, 5000.0, 50);
+        let own = Times { points: &[], cells: Some(&cells) };
+        let at = |least: &str| taken(Response::parse(least).unwrap(), own, None).unwrap();
+        assert!((at("peak>=1s") / 3.05 - 1.0).abs() < 0.05, "{}", at("peak>=1s"));
+        assert!((at("peak>=4s") / 6.05 - 1.0).abs() < 0.05, "{}", at("peak>=4s"));
+    }
+}
