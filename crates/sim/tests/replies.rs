@@ -60,12 +60,12 @@ fn a_reply_takes_the_way_back_with_the_delay_of_the_round_trip() {
         assert_eq!(pair[0], (Side::Client, 1.0, 7, 1222));
         assert_eq!(pair[1], (Side::Server, 41.0, 8, 597));
     }
-    let all = &output.windows[0];
+    let window = &output.windows[0];
     assert_eq!(output.flows[0].packets, 20);
     assert_eq!(output.flows[0].delivered_bytes, [12_220], "replies are no data received");
-    assert_eq!([all.links["bottleneck"].packets_per_s, all.links["back"].packets_per_s], [1.0, 1.0]);
+    assert_eq!([window.links["bottleneck"].packets_per_s, window.links["back"].packets_per_s], [1.0, 1.0]);
     assert_eq!(
-        all.classes["data"].latency_ms.map(|l| (l.mean * 100.0).round()),
+        window.classes["data"].latency_ms.map(|l| (l.mean * 100.0).round()),
         Some(100.0),
         "nor is their delay one of data"
     );

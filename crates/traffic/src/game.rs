@@ -38,6 +38,8 @@
 //! 3. Neither side slows down when packets are lost or late.
 //! 4. On a live link a datagram has at least 20 bytes of payload.
 //! 5. Of the two ways, only updates count as data received; commands count as packets sent.
+//! 6. In a simulation the `delays` of a topology are on the way back: an update has none of them, a command all. The sum of the two is a
+//!    round trip.
 //!
 //! ## Evidence
 //!

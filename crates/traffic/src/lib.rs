@@ -16,6 +16,7 @@ pub mod abt;
 mod added;
 mod browser;
 pub mod bulk;
+pub mod call;
 pub mod catalogue;
 pub mod cbr;
 pub mod dash;

@@ -173,6 +173,7 @@ registry! {
     Voip = voip, "voip";
     Game = game, "game";
     Pages = pages, "pages";
+    Call = call, "call";
 }
 
 #[cfg(test)]

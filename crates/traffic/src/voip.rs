@@ -27,7 +27,7 @@
 //! With it the time is the delay of that first packet plus `jitter_buffer`.
 //!
 //! **Rating** (g107 with its default values). For each 10 s of a call, with `Ta` the mean time from mouth to ear (packet, look-ahead,
-//! network, jitter buffer), `Ppl` the percentage of packets lost or late, and `BurstR` the mean length of the runs of
+//! network, `path_delay`, jitter buffer), `Ppl` the percentage of packets lost or late, and `BurstR` the mean length of the runs of
 //! such packets over that of random losses of the same number, at least 1:
 //!
 //! ```text
@@ -51,6 +51,7 @@
 //! | `codec` | | g711 | `g711`, `g711-bare` or `g729` |
 //! | `packet` | time | 20ms | speech in a packet, a multiple of 10ms; longer ones save headers and add delay |
 //! | `vad` | | false | whether nothing is sent in pauses |
+//! | `path_delay` | time | 0 | one-way delay beyond the links, which the rating adds: the `delays` of a topology are on the way back of connections and reach no datagram |
 //! | `jitter_buffer` | time | adaptive | time that packets wait in addition to the delay of the first one of their spurt |
 //!
 //! Counters: `packets_sent`, `packets_due` (of rated intervals), `packets_missed` (of these, lost or late), `packets_late`,
@@ -156,6 +157,8 @@ pub struct Params {
     pub packet: Duration,
     /// Whether nothing is sent in pauses.
     pub vad: bool,
+    /// One-way delay beyond the links, which the rating adds.
+    pub path_delay: Duration,
     /// Time that packets wait in addition to the delay of the first one of their spurt; adaptive where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_buffer: Option<Duration>,
@@ -164,7 +167,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         let packet = Duration::from_millis(20);
-        Params { calls: 1, codec: Codec::G711, packet, vad: false, jitter_buffer: None }
+        Params { calls: 1, codec: Codec::G711, packet, vad: false, path_delay: Duration::ZERO, jitter_buffer: None }
     }
 }
 
@@ -183,6 +186,9 @@ impl Model for Params {
         let frames = self.packet.whole(FRAME);
         if !(1..=20).contains(&frames) || FRAME * frames != self.packet {
             return Err(ParamError::new("packet", self.packet, "it must be a multiple of 10ms, from 10ms to 200ms"));
+        }
+        if self.path_delay > Duration::from_secs(10) {
+            return Err(ParamError::new("path_delay", self.path_delay, "it must be at most 10s"));
         }
         match self.jitter_buffer {
             Some(buffer) if buffer > Duration::from_secs(1) => {
@@ -215,7 +221,7 @@ impl Population for Calls {
         let buffer = p.jitter_buffer.map_or_else(|| JitterBuffer::adaptive(p.packet), JitterBuffer::fixed);
         Box::new(Call {
             params: p.clone(),
-            listener: Listener::new(p.codec.impairment(), p.packet + p.codec.look_ahead(), buffer),
+            listener: Listener::new(p.codec.impairment(), p.packet + p.codec.look_ahead() + p.path_delay, buffer),
             until: Instant::ZERO,
             talking: false,
             spurt: 0,

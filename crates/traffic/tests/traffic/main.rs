@@ -6,6 +6,7 @@ mod abt;
 mod added;
 mod all;
 mod bulk;
+mod call;
 mod cbr;
 mod dash;
 mod game;

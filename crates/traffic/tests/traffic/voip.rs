@@ -70,6 +70,14 @@ fn a_call_without_trouble_is_rated_by_its_delay() {
 }
 
 #[test]
+fn the_delay_of_the_path_counts_for_the_rating_only() {
+    let host = call(r#"{"path_delay": "250ms"}"#, |_| Some(ms(30)));
+    assert_eq!([host.counter("packets_missed"), host.counter("packets_late")], [0.0; 2]);
+    let r = rating(Codec::G711.impairment(), ms(20 + 30 + 20 + 250), 0.0, 1.0);
+    assert!((score(&host) - mos(r)).abs() < 1e-4 && score(&host) < 4.0, "{}", score(&host));
+}
+
+#[test]
 fn single_losses_cost_what_the_e_model_says_and_bursts_more() {
     // Of 100 packets one; of 500 packets five in a row.
     let single = call(r#"{"codec": "g711-bare"}"#, |n| (n % 100 != 0).then_some(ms(30)));
