@@ -138,6 +138,7 @@ mod tests {
             "fifo --down 9mbit --up 1mbit --upload 1 --bulk 1 --video 2 --ecn",
             "red:max=50 --sweep red.min=5..10 --sweep rate=1mbit..9mbit/3",
             "red pie --up 5mbit --sweep down=1mbit,2mbit",
+            "red --web 0.5 --video 1 --call 1 --game 2 --voip 3 --mpeg 1 --videoconf 1 --http 0.1 --cbr 1mbit",
         ] {
             let text = written(line).unwrap();
             let read = Experiment::parse("compare", &text, &Overrides::default());
@@ -181,8 +182,8 @@ mod tests {
             let list = file["traffic"].as_array().unwrap();
             list.iter().map(|traffic| traffic["name"].as_str().unwrap().to_owned()).collect()
         };
-        assert_eq!(kinds("fifo"), ["bulk", "video", "voip", "web"]);
-        assert_eq!(kinds("fifo --up 5mbit"), ["bulk", "upload", "video", "voip", "web"]);
+        assert_eq!(kinds("fifo"), ["bulk", "video", "call", "voip", "web"]);
+        assert_eq!(kinds("fifo --up 5mbit"), ["bulk", "upload", "video", "call", "call-up", "voip", "web"]);
         assert_eq!(kinds("fifo --http 0.5"), ["http-mah"]);
     }
 

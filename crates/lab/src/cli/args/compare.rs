@@ -17,7 +17,7 @@ use super::How;
   aqmkit compare dualpi2 --bulk 4 --cc cubic,prague
   aqmkit compare fifo red --bulk 8 --sweep red.max=20..200
 
-Without any traffic, there is that of today: downloads, web pages, a video and a telephone call.
+Without any traffic, there is that of today: downloads, web pages, a video, a call.
 A discipline may carry parameters after a colon: red:min=5,max=40. With --up, both directions have a queue of
 the discipline. Bulk and web traffic are class tcp, uploads class upload, streamed video class video, calls,
 games and telephony class realtime, mpeg and videoconf class multimedia, cbr class other.

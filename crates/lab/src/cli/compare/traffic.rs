@@ -28,7 +28,7 @@ struct Group {
 }
 
 /// The list `[[traffic]]` that the arguments ask for. Without any, there is traffic of today: downloads, web pages, a
-/// video and a telephone call, and an upload where there are two directions.
+/// video, a video call and a telephone call, and an upload where there are two directions.
 ///
 /// # Errors
 /// When an amount cannot be used, or the transport is not known.
@@ -70,12 +70,13 @@ fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failur
     };
     let both = link.up.is_some();
     let today = |n: u32| none.then_some(n);
+    let call = args.call.or(today(1));
     let groups = [
         of("bulk", "bulk", "tcp", "flows", args.bulk.or(today(2)), true),
         of("upload", "bulk", "upload", "flows", args.upload.or(today(1).filter(|_| both)), false),
         of("video", "dash", "video", "viewers", args.video.or(today(1)), true),
-        of("call", "call", "realtime", "calls", args.call, true),
-        of("call-up", "call", "upload", "calls", args.call.filter(|_| both), false),
+        of("call", "call", "realtime", "calls", call, true),
+        of("call-up", "call", "upload", "calls", call.filter(|_| both), false),
         of("game", "game", "realtime", "players", args.game, true),
         of("voip", "voip", "realtime", "calls", args.voip.or(today(1)), true),
         of("mpeg", "mpeg", "multimedia", "flows", args.mpeg, true),
