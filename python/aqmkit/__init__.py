@@ -12,7 +12,8 @@ Run an experiment, and look at what it measured::
 `Aqm` is a discipline of your own.
 """
 
-from . import plot
+from typing import TYPE_CHECKING, Any
+
 from ._aqmkit import VERSION as __version__
 from ._aqmkit import Env, Link, Packet, Queue, Verdict
 from .catalogue import describe, disciplines
@@ -21,6 +22,9 @@ from .errors import ExperimentError, Interrupted, RunError
 from .experiment import Experiment, Run, compare, comparison, experiments, load
 from .results import Results, read
 from .sweeps import Sweep, read_sweep, sweep
+
+if TYPE_CHECKING:
+    from . import plot
 
 __all__ = [
     "DROP",
@@ -51,3 +55,16 @@ __all__ = [
     "read_sweep",
     "sweep",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Figures need matplotlib, which takes most of the time of an import: it is loaded with the first figure.
+    if name == "plot":
+        import importlib
+
+        return importlib.import_module(".plot", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

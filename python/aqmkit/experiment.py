@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -297,12 +299,23 @@ def comparison(
     disciplines: str | Aqm | type[Aqm] | Iterable[str | Aqm | type[Aqm]],
     *,
     rate: str | None = None,
+    up: str | None = None,
     rtt: str | None = None,
+    preset: str | None = None,
     bulk: int | None = None,
+    upload: int | None = None,
+    web: float | None = None,
+    video: int | None = None,
+    call: int | None = None,
+    game: int | None = None,
+    voip: int | None = None,
     http: float | None = None,
     cbr: str | None = None,
     mpeg: int | None = None,
     videoconf: int | None = None,
+    cc: str | Iterable[str] | None = None,
+    ecn: bool = False,
+    sweep: Mapping[str, str | Iterable[object]] | None = None,
     duration: str | None = None,
     warmup: str | None = None,
     limit: int | str | None = None,
@@ -314,21 +327,34 @@ def comparison(
     wanted = _wanted(disciplines)
     named = [d for d in wanted if isinstance(d, str)]
     options = {
-        "rate": rate, "rtt": rtt, "bulk": bulk, "http": http, "cbr": cbr, "mpeg": mpeg, "videoconf": videoconf,
-        "duration": duration, "warmup": warmup, "limit": limit, "transport": transport,
+        "rate": rate, "up": up, "rtt": rtt, "preset": preset, "bulk": bulk, "upload": upload, "web": web, "video": video,
+        "call": call, "game": game, "voip": voip, "http": http, "cbr": cbr, "mpeg": mpeg, "videoconf": videoconf,
+        "cc": None if cc is None else _joined(cc), "duration": duration, "warmup": warmup, "limit": limit,
+        "transport": transport,
     }  # fmt: skip
     words = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    words += [f"--sweep={what}={_joined(values)}" for what, values in (sweep or {}).items()]
+    if ecn:
+        words.append("--ecn")
     # Without a name the command does not write an experiment; the entry of this one is replaced below.
     text = _aqmkit.comparison([*words, "--", *(named or ["fifo"])])
     aqms: dict[str, Aqm] = {}
     if len(named) < len(wanted):
         keys = tomllib.loads(text)
-        written = iter(keys["sweep"]["aqm"])
-        queues = [next(written) if isinstance(d, str) else _toml.plain(d, aqms) for d in wanted]
+        written = keys["sweep"]["aqm"]
+        # A name whose parameter is swept has an entry for each value, with the value in its label.
+        of = {d: [q for q in written if q["label"] == d or q["label"].startswith(f"{d} ")] for d in named}
+        queues = [q for d in wanted for q in (of[d] if isinstance(d, str) else [_toml.plain(d, aqms)])]
         keys["sweep"]["aqm"] = queues
-        keys["title"] = f"{', '.join(q['label'] for q in queues)} on a link of {keys['topology']['rate']}"
+        link = keys["title"].rsplit(" on a link of ", 1)[-1]
+        keys["title"] = f"{', '.join(q['label'] for q in queues)} on a link of {link}"
         text = _toml.document(keys)
     return Experiment._of("compare", text, aqms, _Changes(seed=seed, repeat=repeat))
+
+
+def _joined(values: str | Iterable[object]) -> str:
+    """A list as the command reads it: ``"20,40"``."""
+    return values if isinstance(values, str) else ",".join(str(value) for value in values)
 
 
 def _wanted(disciplines: Any) -> list[str | Aqm | type[Aqm]]:
@@ -363,12 +389,23 @@ def compare(
     disciplines: str | Aqm | type[Aqm] | Iterable[str | Aqm | type[Aqm]],
     *,
     rate: str | None = None,
+    up: str | None = None,
     rtt: str | None = None,
+    preset: str | None = None,
     bulk: int | None = None,
+    upload: int | None = None,
+    web: float | None = None,
+    video: int | None = None,
+    call: int | None = None,
+    game: int | None = None,
+    voip: int | None = None,
     http: float | None = None,
     cbr: str | None = None,
     mpeg: int | None = None,
     videoconf: int | None = None,
+    cc: str | Iterable[str] | None = None,
+    ecn: bool = False,
+    sweep: Mapping[str, str | Iterable[object]] | None = None,
     duration: str | None = None,
     warmup: str | None = None,
     limit: int | str | None = None,
@@ -388,20 +425,34 @@ def compare(
         `aqmkit.Aqm`. A single one need not be in a list.
     rate
         Rate of the link (``"10mbit"``).
+    up
+        Rate of the other direction, which then has a queue as well; without it, that direction is never congested.
     rtt
         Round-trip time without queueing (``"50ms"``).
-    bulk
-        Endless TCP transfers (default 20 if no other traffic is given).
+    preset
+        Rates and round trip of a kind of access: ``home-dsl``, ``cable``, ``fibre``, ``lte``, ``starlink`` or ``datacentre``.
+    bulk, upload
+        Endless TCP downloads, and uploads, which need ``up`` or a ``preset``.
+    web
+        Web users of today with this offered load, as a fraction of the link's rate.
+    video, call, game, voip
+        Viewers of adaptively streamed video; video calls; players of a game; telephone calls.
     http
-        Web users with this offered load, as a fraction of the link's rate.
+        Web users of 1997 with this offered load, as a fraction of the link's rate.
     cbr
         An unresponsive UDP flow of this rate.
     mpeg, videoconf
-        MPEG video streams; videoconferences.
+        MPEG video streams; videoconferences of 1997.
+    cc
+        Congestion control of TCP (``"cubic"``); several share the flows (``["cubic", "prague"]``).
+    ecn
+        TCP negotiates ECN, and disciplines mark.
+    sweep
+        Several values of a parameter, of the rate or of the round trip: ``{"red.max": [20, 40], "rtt": "10ms..50ms/5"}``.
     duration, warmup
         Measured time (``"60s"``), and the time before that (``"10s"``).
     limit
-        Capacity of every queue: 100 (packets) or ``"90kb"``.
+        Capacity of every queue: 100 (packets) or ``"90kb"``; 1000 packets where it is left out, as in ``tc``.
     transport
         The TCP profile, one of ``aqmkit list transports``.
     seed, repeat
@@ -424,7 +475,13 @@ def compare(
     ['fifo', 'codel']
     """
     experiment = comparison(
-        disciplines, rate=rate, rtt=rtt, bulk=bulk, http=http, cbr=cbr, mpeg=mpeg, videoconf=videoconf,
+        disciplines, rate=rate, up=up, rtt=rtt, preset=preset, bulk=bulk, upload=upload, web=web, video=video, call=call,
+        game=game, voip=voip, http=http, cbr=cbr, mpeg=mpeg, videoconf=videoconf, cc=cc, ecn=ecn, sweep=sweep,
         duration=duration, warmup=warmup, limit=limit, transport=transport, seed=seed, repeat=repeat,
     )  # fmt: skip
+    if out is None:
+        # As the command: a comparison's own directory, in which the same one finds its finished runs.
+        names = re.sub("[^a-z0-9]+", "-", experiment.title.rsplit(" on a link of ", 1)[0].lower())
+        digest = hashlib.blake2b(experiment.text.encode(), digest_size=3).hexdigest()
+        out = Path("results", "compare", f"{names[:40].strip('-')}-{digest}")
     return experiment.run(out, jobs=jobs, progress=progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,24 @@ def test_a_run_that_no_packet_passed_is_warned_of() -> None:
     line = "compare fifo --bulk 1 --duration 200ms --warmup 100ms --seed 3 --out told"
     done = subprocess.run([sys.executable, "-m", "aqmkit", *line.split()], capture_output=True, text=True, check=True)
     assert "warning: no packet passed" in done.stderr
+
+
+def test_a_home_link_is_compared_as_on_the_command_line() -> None:
+    made = aqmkit.comparison(
+        ["fifo", "red", Red()], rate="20mbit", up="5mbit", rtt="30ms", bulk=4, upload=1, cc=["cubic"],
+        ecn=True, sweep={"red.max": [20, 40]},
+    )  # fmt: skip
+    assert made.axes["aqm"][:3] == ["fifo", "red max=20", "red max=40"]
+    assert len(made.axes["aqm"]) == 4
+    keys = tomllib.loads(made.text)
+    assert [link["name"] for link in keys["topology"]["links"]] == ["down", "up"]
+    assert keys["transport"] == {"congestion": "cubic", "ecn": True}
+    assert all(queue["limit"] == "1000p" for queue in keys["sweep"]["aqm"][:3])
+
+
+def test_each_comparison_has_its_own_directory() -> None:
+    for bulk in (1, 2):
+        aqmkit.compare(["fifo"], rate="1mbit", bulk=bulk, duration="1s", warmup="10s", progress=False)
+    places = sorted(Path("results/compare").iterdir())
+    assert len(places) == 2
+    assert all(place.name.startswith("fifo-") for place in places)

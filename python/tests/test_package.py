@@ -105,3 +105,10 @@ assert duckdb.sql("select count(*) from exchanges").fetchall()[0][0] > 0
     done = subprocess.run([sys.executable, "-c", code + check], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "fq-codel" in done.stdout
+
+
+def test_an_import_does_not_load_what_figures_need() -> None:
+    code = "import sys, aqmkit; assert 'matplotlib' not in sys.modules; aqmkit.plot; assert 'matplotlib' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'plott'"):
+        aqmkit.plott  # noqa: B018

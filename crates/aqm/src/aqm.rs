@@ -4,10 +4,11 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::Discipline;
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::ParamError;
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link};
 
 /// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

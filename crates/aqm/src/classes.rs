@@ -3,8 +3,8 @@
 use aqmkit_base::ClassId;
 use serde::{Deserialize, Serialize};
 
+use crate::link::Link;
 use crate::params::{ParamError, in_range};
-use crate::registry::Link;
 
 /// The name of the entry for all classes without their own entry.
 pub const REST: &str = "*";

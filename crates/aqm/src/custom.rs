@@ -12,11 +12,12 @@ use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::fifo::Fifo;
+use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{ParamError, positive_time, usable_limit};
 use crate::qdisc::Qdisc;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The name of all of them in experiments.
 pub const NAME: &str = "custom";
@@ -47,7 +48,7 @@ impl Params {
 }
 
 impl Discipline for Params {
-    discipline!("custom", Custom);
+    discipline!("custom");
 
     fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
         usable_limit("limit", self.limit)?;

@@ -3,10 +3,10 @@
 use aqmkit_base::{Amount, Duration, Instant};
 
 use crate::aqm::{Aqm, DropFrom, Env, QueueView, Verdict};
+use crate::link::Link;
 use crate::packet::{Packet, PacketView};
-use crate::params::ParamError;
+use crate::params::{AnyParams, ParamError};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec};
 use crate::storage::Ring;
 use crate::timer::Timer;
 
@@ -131,9 +131,9 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
         self.catch_up(cx.now);
-        let params = A::Params::of(spec)?;
+        let params = params.of::<A::Params>()?;
         let config = A::config(params, link)?;
         self.aqm.on_change(&self.config, &config, cx.now)?;
         self.limit = A::limit(&config);

@@ -4,10 +4,11 @@ use aqmkit_base::flow::salt;
 use aqmkit_base::{Amount, Bytes, Duration, FlowKey, Instant};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::Discipline;
+use crate::link::Link;
 use crate::packet::{Packet, PacketView};
-use crate::params::{ParamError, in_range, usable_limit};
+use crate::params::{AnyParams, ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec};
 use crate::storage::{Links, List, Pool, over};
 use crate::timer::Timer;
 
@@ -279,8 +280,8 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
-        let (params, config) = D::of(spec)?.check(link)?;
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let (params, config) = params.of::<D>()?.check(link)?;
         if (params.flows, params.salt) != (self.params.flows, self.params.salt) {
             let want = "it would move flows to other queues while packets wait; this needs a new queue";
             return Err(ParamError::new("flows", params.flows, want));

@@ -9,7 +9,7 @@
 //! * a [`Qdisc`] owns packets: it schedules several queues (CBQ …), or takes packets out of the middle.
 //!
 //! Everything above this crate holds a `Box<dyn Qdisc<P>>`, built by [`registry`] from a name and a table
-//! of parameters.
+//! of parameters. A program adds disciplines of its own to a [`Catalogue`].
 //!
 //! ```
 //! use aqmkit_aqm::{Cx, Dequeued, Discard, Packet, Qdisc, registry};
@@ -36,13 +36,17 @@
 
 #![forbid(unsafe_code)]
 
+mod added;
 pub mod aqm;
+pub mod catalogue;
 pub mod classes;
 pub mod custom;
+pub mod discipline;
 pub mod disciplines;
 pub mod fifo;
 pub mod flow_queuing;
 pub mod law;
+pub mod link;
 pub mod packet;
 pub mod params;
 pub mod qdisc;
@@ -50,9 +54,13 @@ pub mod registry;
 pub mod storage;
 mod timer;
 
+pub use added::{Added, Ticket};
 pub use aqm::{Aqm, DropFrom, Env, QueueView, Verdict};
+pub use catalogue::{Addition, Catalogue};
+pub use discipline::Discipline;
 pub use fifo::Fifo;
 pub use flow_queuing::Fq;
+pub use link::Link;
 pub use packet::{Packet, PacketView};
-pub use params::ParamError;
+pub use params::{AnyParams, ParamError};
 pub use qdisc::{Backlog, Cx, Dequeued, Discard, Qdisc, Sink, Stats, Why};

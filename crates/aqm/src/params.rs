@@ -1,8 +1,20 @@
-//! Checks of the parameters of disciplines.
+//! Parameters of disciplines without their type, and checks of them.
+
+use std::any::Any;
 
 pub use aqmkit_base::param::{ParamError, in_range};
 use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Duration};
+
+/// The parameters of some discipline: only the discipline itself knows their type. A queue is given them when it is
+/// reconfigured, so that queues need not know which disciplines there are.
+pub trait AnyParams {
+    /// The name of the discipline.
+    fn name(&self) -> &'static str;
+
+    /// The discipline's own [`Discipline`](crate::Discipline) value.
+    fn as_any(&self) -> &dyn Any;
+}
 
 /// Refuses a queue length that does not count in `unit`; gives its value.
 ///

@@ -3,9 +3,9 @@
 use aqmkit_base::{Instant, Rng};
 use serde::Serialize;
 
+use crate::link::Link;
 use crate::packet::Packet;
-use crate::params::ParamError;
-use crate::registry::{Link, Spec};
+use crate::params::{AnyParams, ParamError};
 
 /// Why a packet was dropped or marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -210,7 +210,7 @@ pub trait Qdisc<P: Packet> {
     ///
     /// # Errors
     /// When `spec` is another discipline, or is not valid for this link; nothing has changed then.
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError>;
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError>;
 
     /// Named gauges of the internal state, for plots.
     fn probe(&self, _out: &mut dyn FnMut(&str, f64)) {}

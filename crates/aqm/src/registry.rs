@@ -1,83 +1,24 @@
 //! The one list of disciplines. A line here buys a name in experiment files and on the command line, a
 //! reference page, the conformance suite, a benchmark and a fuzz entry.
 
-use aqmkit_base::near::suggest;
+use std::any::Any;
+
 pub use aqmkit_base::page::Entry;
 use aqmkit_base::read::Value;
-use aqmkit_base::{BitRate, Bytes, Duration, FlowKind, Instant};
-use serde::de::{DeserializeOwned, Error as _};
+use aqmkit_base::{FlowKind, Instant};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::added::Added;
+use crate::catalogue::Catalogue;
 use crate::custom;
+pub use crate::discipline::Discipline;
+pub use crate::link::Link;
+
 use crate::disciplines;
 use crate::packet::Packet;
-use crate::params::{ParamError, in_range};
+use crate::params::{AnyParams, ParamError};
 use crate::qdisc::Qdisc;
-
-/// The link a queue stands at: what parameters left open are derived from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Link {
-    /// The link's rate.
-    pub rate: BitRate,
-    /// The size of a typical packet on it, with headers: turns idle time into packets that could have
-    /// been sent.
-    pub mean_packet: Bytes,
-    /// The names of the traffic classes; a class's place in the list is its `ClassId`.
-    pub classes: Vec<String>,
-}
-
-impl Link {
-    /// A link of this rate, with 1000-byte packets and no named classes.
-    #[must_use]
-    pub fn new(rate: BitRate) -> Self {
-        Link { rate, mean_packet: Bytes(1000), classes: Vec::new() }
-    }
-
-    /// The size of a typical packet: `avpkt` where a user gives it, else the link's.
-    ///
-    /// # Errors
-    /// When it is nothing.
-    pub fn avpkt(&self, avpkt: Option<Bytes>) -> Result<Bytes, ParamError> {
-        let size = avpkt.unwrap_or(self.mean_packet);
-        in_range("avpkt", size.as_f64(), 1.0, f64::INFINITY).map(|()| size)
-    }
-
-    /// How many packets of this size the link sends in a second.
-    #[must_use]
-    pub fn packets_per_sec(&self, size: Bytes) -> f64 {
-        self.rate.bytes_per_sec() / size.as_f64()
-    }
-
-    /// How long the link takes for a typical packet.
-    #[must_use]
-    pub fn packet_time(&self) -> Duration {
-        self.rate.time_to_send(self.mean_packet)
-    }
-}
-
-/// The parameters of a discipline as a user writes them, and how to make the queue they describe.
-pub trait Discipline: Clone + std::fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned {
-    /// The name in experiment files and on the command line.
-    const NAME: &'static str;
-
-    /// The parameters with everything that was left open filled in, as `describe` shows them.
-    ///
-    /// # Errors
-    /// When a parameter cannot be used on this link.
-    fn effective(&self, link: &Link) -> Result<Self, ParamError>;
-
-    /// An empty queue at `now`.
-    ///
-    /// # Errors
-    /// When a parameter cannot be used on this link.
-    fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError>;
-
-    /// These parameters, if `spec` holds them.
-    ///
-    /// # Errors
-    /// When `spec` is another discipline.
-    fn of(spec: &Spec) -> Result<&Self, ParamError>;
-}
 
 /// A discipline of the catalogue with its parameters, and what it takes for one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,18 +48,23 @@ impl Spec {
     ///
     /// # Errors
     /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
-    pub fn of_table(name: &str, mut table: Value) -> Result<Spec, ParamError> {
-        let Some(kind) = Parameters::named(name) else {
-            return Err(unknown(name));
-        };
-        if !kind.tells_flows() {
+    pub fn of_table(name: &str, table: Value) -> Result<Spec, ParamError> {
+        Catalogue::default().spec(name, table)
+    }
+
+    /// The same discipline with the parameters of a table; those that the table leaves out have their defaults.
+    ///
+    /// # Errors
+    /// When a key is unknown, or a value has the wrong type or unit.
+    pub fn with(&self, mut table: Value) -> Result<Spec, ParamError> {
+        if !self.tells_flows() {
             if table.remove(FLOW).is_some() {
-                return Err(ParamError::custom(format_args!("{} does not distinguish flows: omit flow", kind.name())));
+                return Err(ParamError::custom(format_args!("{} does not distinguish flows: omit flow", self.name())));
             }
-            return Parameters::read(name, &table).map(Spec::from);
+            return self.parameters.read(&table).map(Spec::from);
         }
         let flow = table.remove(FLOW).map(|given| given.read().map_err(|e: ParamError| e.within(FLOW))).transpose()?;
-        let parameters = Parameters::read(name, &table).map_err(|e| e.also_known(&[FLOW]))?;
+        let parameters = self.parameters.read(&table).map_err(|e| e.also_known(&[FLOW]))?;
         Ok(Spec { parameters, flow })
     }
 
@@ -139,6 +85,16 @@ impl Spec {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.parameters.name()
+    }
+
+    /// The version of a discipline that a program has added ([`crate::catalogue::Addition::of`]); none for those of this
+    /// crate.
+    #[must_use]
+    pub fn version(&self) -> Option<u32> {
+        match &self.parameters {
+            Parameters::Added(added) => Some(added.version()),
+            _ => None,
+        }
     }
 
     /// Whether it tells flows apart, by the keys of packets. One that is not in the catalogue may.
@@ -162,6 +118,17 @@ impl Spec {
     /// When a parameter cannot be used on this link.
     pub fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
         self.parameters.build(link, now)
+    }
+}
+
+/// A queue is reconfigured with the parameters that a spec holds.
+impl AnyParams for Spec {
+    fn name(&self) -> &'static str {
+        self.parameters.name()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.parameters.as_any()
     }
 }
 
@@ -199,8 +166,10 @@ macro_rules! registry {
                 #[doc = concat!("`", $name, "`")]
                 $variant(disciplines::$module::Params),
             )*
-            /// One that is not in the catalogue: see [`custom`].
+            /// One whose code a program provides with each run: see [`custom`].
             Custom(custom::Params),
+            /// One that a program has added: see [`crate::catalogue`].
+            Added(Added),
         }
 
         /// Every discipline, in the order of the catalogue.
@@ -209,7 +178,7 @@ macro_rules! registry {
         ];
 
         impl Parameters {
-            fn named(name: &str) -> Option<Self> {
+            pub(crate) fn named(name: &str) -> Option<Self> {
                 match canonical(name).as_str() {
                     $($name => Some(Self::$variant(Default::default())),)*
                     custom::NAME => Some(Self::Custom(Default::default())),
@@ -217,22 +186,32 @@ macro_rules! registry {
                 }
             }
 
-            fn read(name: &str, table: &Value) -> Result<Self, ParamError> {
-                match canonical(name).as_str() {
-                    $($name => table.read().map(Self::$variant),)*
-                    custom::NAME => table.read().map(Self::Custom),
-                    _ => Err(unknown(name)),
+            /// Reads parameters of the same discipline.
+            fn read(&self, table: &Value) -> Result<Self, ParamError> {
+                match self {
+                    $(Self::$variant(_) => table.read().map(Self::$variant),)*
+                    Self::Custom(_) => table.read().map(Self::Custom),
+                    Self::Added(a) => a.read(table).map(Self::Added),
                 }
             }
 
+            fn as_any(&self) -> &dyn Any {
+                match self { $(Self::$variant(p) => p,)* Self::Custom(p) => p, Self::Added(a) => a.as_any() }
+            }
+
             fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)* Self::Custom(_) => custom::NAME }
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                    Self::Custom(_) => custom::NAME,
+                    Self::Added(a) => a.name(),
+                }
             }
 
             fn tells_flows(&self) -> bool {
                 match self {
                     $(Self::$variant(_) => registry!(@tells $($flows)?),)*
                     Self::Custom(_) => true,
+                    Self::Added(a) => a.tells_flows(),
                 }
             }
 
@@ -240,63 +219,36 @@ macro_rules! registry {
                 match self {
                     $(Self::$variant(p) => p.effective(link).map(Self::$variant),)*
                     Self::Custom(p) => p.effective(link).map(Self::Custom),
+                    Self::Added(a) => a.effective(link).map(Self::Added),
                 }
             }
 
             fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
-                match self { $(Self::$variant(p) => p.build(link, now),)* Self::Custom(p) => p.build(link, now) }
+                match self {
+                    $(Self::$variant(p) => p.build(link, now),)*
+                    Self::Custom(p) => p.build(link, now),
+                    Self::Added(a) => a.build(link, now),
+                }
             }
         }
 
         impl Serialize for Parameters {
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                match self { $(Self::$variant(p) => p.serialize(s),)* Self::Custom(p) => p.serialize(s) }
+                match self {
+                    $(Self::$variant(p) => p.serialize(s),)*
+                    Self::Custom(p) => p.serialize(s),
+                    Self::Added(a) => a.serialize(s),
+                }
             }
         }
     };
 }
-
-/// Implements the part of [`Discipline`] that is the same everywhere: the name and the way out of a
-/// [`Spec`]. For a discipline that is an [`crate::Aqm`] in a [`crate::Fifo`], also `build` and `effective`.
-macro_rules! discipline {
-    ($name:literal, $variant:ident) => {
-        const NAME: &'static str = $name;
-
-        fn of(spec: &$crate::registry::Spec) -> Result<&Self, $crate::ParamError> {
-            match spec.parameters() {
-                $crate::registry::Parameters::$variant(params) => Ok(params),
-                _ => Err($crate::ParamError::new(
-                    "name",
-                    spec.name(),
-                    concat!("the queue is a ", $name, "; another discipline needs a new queue"),
-                )),
-            }
-        }
-    };
-    ($name:literal, $variant:ident, $aqm:ty) => {
-        $crate::registry::discipline!($name, $variant);
-
-        fn build<P: $crate::Packet + 'static>(
-            &self,
-            link: &$crate::registry::Link,
-            now: aqmkit_base::Instant,
-        ) -> Result<Box<dyn $crate::Qdisc<P>>, $crate::ParamError> {
-            Ok(Box::new($crate::Fifo::<P, $aqm>::new(self, link, now)?))
-        }
-    };
-}
-pub(crate) use discipline;
 
 /// The key that all disciplines share that tell flows apart.
 const FLOW: &str = "flow";
 
-fn unknown(name: &str) -> ParamError {
-    let right = suggest(name, ALL.iter().map(|e| e.name));
-    ParamError::custom(format_args!("there is no discipline {name:?}; {right}"))
-}
-
 /// A name as the catalogue has it, from one as `tc` writes it: `fq_codel` is `fq-codel`.
-fn canonical(name: &str) -> String {
+pub(crate) fn canonical(name: &str) -> String {
     name.replace('_', "-")
 }
 

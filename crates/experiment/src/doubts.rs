@@ -1,6 +1,9 @@
 //! What is allowed in an experiment, but is probably not what its author meant.
 
-use aqmkit_base::units::doubtful_rate;
+use aqmkit_aqm::Link;
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::Amount;
+use aqmkit_base::units::{doubtful_rate, parse_amount};
 
 use super::delays::Delays;
 use super::network::Route;
@@ -26,8 +29,42 @@ pub(super) fn doubts<'a>(
             }
         }
     }
-    found.extend(runs.into_iter().find_map(no_round_trip));
+    let mut lacking_round_trip = None;
+    for run in runs {
+        lacking_round_trip = lacking_round_trip.or_else(|| no_round_trip(run));
+        for text in run.links.iter().filter_map(|link| out_of_reach(&link.aqm, &link.at(&run.classes))) {
+            let doubt = Problem::new(text);
+            if !found.iter().any(|known| known.is_same(&doubt)) {
+                found.push(doubt);
+            }
+        }
+    }
+    found.extend(lacking_round_trip);
     found
+}
+
+/// Parameters that are lengths of the queue at which a discipline acts: above `limit` it never does.
+const THRESHOLDS: &[&str] =
+    &["min", "max", "q_ref", "threshold", "trigger", "t", "in_min", "in_max", "out_min", "out_max"];
+
+/// What to warn of where a discipline acts on a queue, or on an average of it, that is longer than its limit allows.
+#[must_use]
+pub fn out_of_reach(aqm: &Spec, link: &Link) -> Option<String> {
+    let table = toml::Table::try_from(aqm.effective(link).ok()?).ok()?;
+    let length = |name: &str| match table.get(name)? {
+        toml::Value::String(text) => parse_amount(text).ok(),
+        number => number.as_float().or_else(|| number.as_integer().map(|n| n as f64)).map(Amount::Packets),
+    };
+    let limit = length("limit")?;
+    let above = |name: &&&str| length(name).is_some_and(|at| at.unit() == limit.unit() && at.value() > limit.value());
+    let names: Vec<&str> = THRESHOLDS.iter().filter(above).copied().collect();
+    let first = length(names.first()?)?;
+    Some(format!(
+        "{}: {} of {first} is above the limit of {limit}, so the queue is full before the discipline acts; raise limit or lower {}",
+        aqm.name(),
+        names[0],
+        names.join(" and ")
+    ))
 }
 
 /// Rates in bytes per second that were probably meant in bits.
@@ -92,6 +129,18 @@ mod tests {
         assert!(text.starts_with("Some(4)") && text.contains("write 10mbit if bits were meant"), "{text}");
         assert_eq!(warnings(PLAIN, &["topology.rate=10mbps"]).len(), 1);
         assert_eq!(warnings(&format!("{PLAIN}[sweep]\n'topology.rate' = ['1mbps', '2mbps', '2mbit']"), &[]).len(), 2);
+    }
+
+    #[test]
+    fn thresholds_that_no_queue_reaches_are_doubted() {
+        let text = warnings(PLAIN, &["topology.aqm={name='red',limit=1,min=20,max=200}"]).join("\n");
+        assert!(text.contains("red: min of 20p is above the limit of 1p") && text.contains("min and max"), "{text}");
+        assert_eq!(warnings(PLAIN, &["topology.aqm={name='red',limit=200,min=20,max=200}"]), [""; 0]);
+        assert_eq!(warnings(PLAIN, &["topology.aqm={name='dcn',q_ref=24,limit=20}"]).len(), 1);
+        for entry in aqmkit_aqm::registry::ALL {
+            let set = format!("topology.aqm={}", entry.name);
+            assert_eq!(warnings(PLAIN, &[&set]), [""; 0], "the defaults of {}", entry.name);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_results::standing::Basis;
+use aqmkit_results::Basis;
 
 use super::exchanges::{Exchanges, Quantity};
 use super::metric::{OVER, PLUS, check_metric};

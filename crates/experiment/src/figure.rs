@@ -2,8 +2,7 @@
 
 use aqmkit_base::units::split;
 use aqmkit_formulas::unit::{Dimension, Quantity, of_field};
-use aqmkit_results::ruler::Ruler;
-use aqmkit_results::{Curve, Figure, FigureKind, Law};
+use aqmkit_results::{Curve, Figure, FigureKind, Law, Ruler};
 
 use super::metric::{OVER, PLUS, check_metric};
 use super::predict::selector;

@@ -12,12 +12,15 @@ use aqmkit_traffic::model::{Data, Format, ParamError, Population};
 use aqmkit_traffic::registry::Spec;
 
 use super::catalogue::embedded;
+use super::catalogues::Catalogues;
 use super::problem::Problem;
 use super::recording::recorded_capture;
 use super::varying::{Varying, parse_trace};
 
-/// Where data files lie, and what was read of them: the combinations of a sweep share it.
+/// What lies outside of the experiment file: the catalogues of names, and data files with what was read of them. The
+/// combinations of a sweep share it.
 pub(super) struct Files {
+    pub(super) catalogues: Catalogues,
     beside: PathBuf,
     data: RefCell<BTreeMap<String, (Data, String)>>,
     populations: RefCell<Vec<(Spec, Arc<dyn Population>)>>,
@@ -26,9 +29,10 @@ pub(super) struct Files {
 
 impl Files {
     /// Files are looked for beside the experiment file, then in the embedded tree.
-    pub(super) fn beside(experiment: &str) -> Self {
+    pub(super) fn beside(experiment: &str, catalogues: &Catalogues) -> Self {
         let beside = Path::new(experiment).parent().unwrap_or(Path::new("")).to_path_buf();
-        Files { beside, data: RefCell::default(), populations: RefCell::default(), traces: RefCell::default() }
+        let (data, populations, traces) = Default::default();
+        Files { catalogues: catalogues.clone(), beside, data, populations, traces }
     }
 
     /// The text of a file, which is no larger than this.

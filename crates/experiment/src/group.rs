@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use aqmkit_base::{Duration, Rng};
+use aqmkit_traffic::Catalogue;
 use aqmkit_traffic::model::{Data, ParamError, Population};
-use aqmkit_traffic::registry::{ALL, Spec, find};
+use aqmkit_traffic::registry::Spec;
 use serde::{Serialize, Serializer};
 
 use super::delays::{Delays, read_delays};
@@ -63,7 +64,10 @@ struct Model {
 }
 
 fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
-    (spec.name(), spec).serialize(s)
+    match spec.version() {
+        None => (spec.name(), spec).serialize(s),
+        Some(version) => (spec.name(), version, spec).serialize(s),
+    }
 }
 
 impl Group {
@@ -101,14 +105,14 @@ impl Group {
 }
 
 /// Reads the list of traffic, as far as it is the same for all kinds.
-pub(super) fn read_sources(list: &Node) -> Result<Vec<Source<'_>>, Problem> {
-    let mut sources: Vec<Source<'_>> = Vec::new();
+pub(super) fn read_sources<'a>(list: &'a Node, models: &Catalogue) -> Result<Vec<Source<'a>>, Problem> {
+    let mut sources: Vec<Source<'a>> = Vec::new();
     if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
         return Err(Problem::new("traffic is not a list of tables").right("write [[traffic]] for each").at(&list.at));
     }
     for node in list.elements() {
         let keys: shape::Traffic = read(&node.only(shape::Traffic::KEYS), Keys::of("a key of [[traffic]]"))?;
-        known_kind(&keys.kind, node)?;
+        known_kind(&keys.kind, node, models)?;
         let name = keys.name.clone().unwrap_or_else(|| keys.kind.clone());
         if sources.iter().any(|s| s.name == name) {
             let at = &node.get("name").or_else(|| node.get("kind")).unwrap_or(node).at;
@@ -121,13 +125,13 @@ pub(super) fn read_sources(list: &Node) -> Result<Vec<Source<'_>>, Problem> {
     Ok(sources)
 }
 
-fn known_kind(kind: &str, node: &Node) -> Result<(), Problem> {
+fn known_kind(kind: &str, node: &Node, models: &Catalogue) -> Result<(), Problem> {
     let unknown = || {
         Problem::new(format!("there is no traffic kind {kind:?}"))
-            .right(suggest(kind, ALL.iter().map(|e| e.name)))
+            .right(suggest(kind, models.names()))
             .at(&node.get("kind").unwrap_or(node).at)
     };
-    find(kind).map(|_| ()).ok_or_else(unknown)
+    if models.has(kind) { Ok(()) } else { Err(unknown()) }
 }
 
 /// What a traffic is read beside.
@@ -186,7 +190,7 @@ impl Source<'_> {
     /// Its transport, which must be able to carry what it sends.
     fn profile(&self, context: &Context<'_>, population: &dyn Population) -> Result<Profile, Problem> {
         let own = self.node.get("transport");
-        let profile = read_profile(context.transport, own)?;
+        let profile = read_profile(context.transport, own, &context.files.catalogues.controls)?;
         if profile.congestion.rate_based().is_none() || population.bears_loss() {
             return Ok(profile);
         }
@@ -211,7 +215,7 @@ impl Source<'_> {
     fn model(&self, context: &Context<'_>) -> Result<Model, Problem> {
         let kind = self.keys.kind.as_str();
         let table = self.node.without(shape::Traffic::KEYS);
-        let spec = Spec::of_table(kind, &table.tree());
+        let spec = context.files.catalogues.traffic.spec(kind, &table.tree());
         let spec = spec.map_err(|e| self.refused(&e.also_known(shape::Traffic::KEYS)))?;
         spec.check().map_err(|e| self.refused(&e))?;
         let read = spec.files().iter().map(|f| context.files.data(f, &spec)).collect::<Result<Vec<_>, _>>();

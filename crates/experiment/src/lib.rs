@@ -12,11 +12,13 @@
 //! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
 //! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
 //! | `catalogue`, `files`, `recording` | where experiments and their data lie; captures that traffic is made of |
+//! | `catalogues` | the disciplines, controls and traffic models that names may mean |
 //! | `problem` | what is wrong, where, and what would be right |
 
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod catalogues;
 mod delays;
 mod doubts;
 mod effort;
@@ -63,6 +65,8 @@ use std::sync::Arc;
 use aqmkit_files::bounded;
 
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
+pub use catalogues::Catalogues;
+pub use doubts::out_of_reach;
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
 pub use metric::{OVER, PLUS};
@@ -174,8 +178,20 @@ impl Experiment {
     /// # Errors
     /// When there is none, or as [`Experiment::parse`].
     pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
+        Self::load_with(name_or_path, overrides, &Catalogues::default())
+    }
+
+    /// As [`Experiment::load`], where names may also mean what a program has added.
+    ///
+    /// # Errors
+    /// As [`Experiment::load`].
+    pub fn load_with(
+        name_or_path: &str,
+        overrides: &Overrides,
+        catalogues: &Catalogues,
+    ) -> Result<Experiment, Problem> {
         let (file_name, text) = find(name_or_path)?;
-        Self::parse(&file_name, &text, overrides)
+        Self::parse_with(&file_name, &text, overrides, catalogues)
     }
 
     /// Reads the text of an experiment; messages call it `file_name`.
@@ -185,9 +201,22 @@ impl Experiment {
     /// # Errors
     /// The first thing that is wrong, with its place.
     pub fn parse(file_name: &str, text: &str, overrides: &Overrides) -> Result<Experiment, Problem> {
+        Self::parse_with(file_name, text, overrides, &Catalogues::default())
+    }
+
+    /// As [`Experiment::parse`], where names may also mean what a program has added.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`].
+    pub fn parse_with(
+        file_name: &str,
+        text: &str,
+        overrides: &Overrides,
+        catalogues: &Catalogues,
+    ) -> Result<Experiment, Problem> {
         bounded::check(file_name, text, &bounded::EXPERIMENT)?;
         let document = Node::document(&Text::new(file_name, text))?;
-        let files = Files::beside(file_name);
+        let files = Files::beside(file_name, catalogues);
         let full = Variant::of(&document, &[], &files)?;
         let without = Without::of(&document)?;
         full.check_without(&without, &files)?;

@@ -24,9 +24,19 @@ pub(super) struct Link {
     pub(super) report: bool,
 }
 
-/// A discipline serialises without its name: here with it.
+impl Link {
+    /// The link as its discipline sees it.
+    pub(super) fn at(&self, classes: &[String]) -> aqmkit_aqm::Link {
+        aqmkit_aqm::Link { rate: self.rate.mean, mean_packet: self.mean_packet, classes: classes.to_vec() }
+    }
+}
+
+/// A discipline serialises without its name: here with it, and with the version of one that a program has added.
 fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
-    (spec.name(), spec).serialize(s)
+    match spec.version() {
+        None => (spec.name(), spec).serialize(s),
+        Some(version) => (spec.name(), version, spec).serialize(s),
+    }
 }
 
 /// Adds a link, and says at which index.

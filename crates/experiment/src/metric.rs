@@ -98,6 +98,7 @@ fn sample() -> Value {
         counters: BTreeMap::from([(ANY.to_owned(), 0.0)]),
         frame_rate: Some(0.0),
         playable_frame_rate: Some(0.0),
+        quality: aqmkit_measure::quality::names().map(|name| (name.to_owned(), 0.0)).collect(),
         ..AppStats::default()
     };
     let window = Window {

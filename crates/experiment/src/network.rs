@@ -159,9 +159,10 @@ impl Reader<'_> {
 
     fn queue(&self, node: Option<&Node>, rate: BitRate, mean_packet: Bytes) -> Result<Spec, Problem> {
         let link = registry::Link { rate, mean_packet, classes: self.classes.to_vec() };
+        let disciplines = &self.files.catalogues.disciplines;
         match node {
-            Some(node) => read_queue(node, self.params, &link),
-            None => read_queue(&Node::string(&self.node.at, "fifo"), self.params, &link),
+            Some(node) => read_queue(node, self.params, &link, disciplines),
+            None => read_queue(&Node::string(&self.node.at, "fifo"), self.params, &link, disciplines),
         }
     }
 

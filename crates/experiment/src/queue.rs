@@ -1,7 +1,8 @@
 //! A discipline in an experiment: a name, or a table with its parameters, over those of `[params]`.
 
+use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::custom;
-use aqmkit_aqm::registry::{ALL, Link, Spec, find};
+use aqmkit_aqm::registry::{Link, Spec};
 
 use super::patch::merge;
 use super::problem::{Problem, suggest};
@@ -12,7 +13,12 @@ use super::tree::Node;
 const PLAIN_LIMIT: i64 = 1000;
 
 /// Reads a value of `aqm` for a link; `params` is the table `[params]`.
-pub(super) fn read_queue(node: &Node, params: Option<&Node>, link: &Link) -> Result<Spec, Problem> {
+pub(super) fn read_queue(
+    node: &Node,
+    params: Option<&Node>,
+    link: &Link,
+    disciplines: &Catalogue,
+) -> Result<Spec, Problem> {
     let name_node = if node.is_table() { node.get("name") } else { Some(node) };
     let Some(name_node) = name_node else {
         return Err(Problem::new("name is missing").right("a discipline is a name, or a table with one").at(&node.at));
@@ -21,22 +27,24 @@ pub(super) fn read_queue(node: &Node, params: Option<&Node>, link: &Link) -> Res
         let help = "a discipline is a name such as \"red\", or { name = \"red\", min = 5 }";
         return Err(Problem::new("this is not a discipline").right(help).at(&name_node.at));
     };
-    known(name, name_node)?;
+    known(name, name_node, disciplines)?;
     let mut table = params.and_then(|p| p.get(name)).cloned().unwrap_or_else(|| Node::empty(&node.at));
     merge(&mut table, &node.without(&["name", "label"]));
-    let spec = read_params(name, &table)?;
+    let spec = read_params(name, &table, disciplines)?;
     spec.effective(link).map_err(|e| refused(name, &table, &node.at, &e))?;
     Ok(spec)
 }
 
 /// Checks `[params]`, whose tables may be for disciplines that no run uses.
-pub(super) fn check_params(params: &Node) -> Result<(), Problem> {
+pub(super) fn check_params(params: &Node, disciplines: &Catalogue) -> Result<(), Problem> {
     if !params.is_table() {
         return Err(Problem::new("params is not a table").right("write [params.red], [params.cbt] …").at(&params.at));
     }
     for entry in params.entries() {
-        find(&entry.key).ok_or_else(|| unknown(&entry.key).at(&entry.at))?;
-        read_params(&entry.key, &entry.node)?;
+        if !disciplines.has(&entry.key) {
+            return Err(unknown(&entry.key, disciplines).at(&entry.at));
+        }
+        read_params(&entry.key, &entry.node, disciplines)?;
     }
     Ok(())
 }
@@ -50,7 +58,7 @@ pub(super) fn plain() -> Result<Spec, Problem> {
 /// Drop-tail in a discipline's place: with the file's parameters of `fifo`, or else with the discipline's own `limit`.
 pub(super) fn read_drop_tail(params: Option<&Node>, instead_of: &Spec) -> Result<Spec, Problem> {
     let mut spec = match params.and_then(|p| p.get("fifo")) {
-        Some(table) => toml::Table::try_from(&read_params("fifo", table)?),
+        Some(table) => toml::Table::try_from(&read_params("fifo", table, &Catalogue::default())?),
         None => Ok(toml::Table::new()),
     };
     let own = toml::Table::try_from(instead_of).ok().and_then(|table| table.get("limit").cloned());
@@ -61,15 +69,15 @@ pub(super) fn read_drop_tail(params: Option<&Node>, instead_of: &Spec) -> Result
     spec.map_err(|e| Problem::new(format!("drop-tail cannot replace {}: {e}", instead_of.name())))
 }
 
-fn known(name: &str, node: &Node) -> Result<(), Problem> {
-    let there = name == custom::NAME || find(name).is_some();
-    if there { Ok(()) } else { Err(unknown(name).at(&node.at)) }
+fn known(name: &str, node: &Node, disciplines: &Catalogue) -> Result<(), Problem> {
+    let there = name == custom::NAME || disciplines.has(name);
+    if there { Ok(()) } else { Err(unknown(name, disciplines).at(&node.at)) }
 }
 
-fn unknown(name: &str) -> Problem {
-    Problem::new(format!("there is no discipline {name:?}")).right(suggest(name, ALL.iter().map(|e| e.name)))
+fn unknown(name: &str, disciplines: &Catalogue) -> Problem {
+    Problem::new(format!("there is no discipline {name:?}")).right(suggest(name, disciplines.names()))
 }
 
-fn read_params(name: &str, table: &Node) -> Result<Spec, Problem> {
-    Spec::of_table(name, table.tree()).map_err(|e| refused(name, table, &table.at, &e))
+fn read_params(name: &str, table: &Node, disciplines: &Catalogue) -> Result<Spec, Problem> {
+    disciplines.spec(name, table.tree()).map_err(|e| refused(name, table, &table.at, &e))
 }

@@ -1,6 +1,7 @@
 //! From nodes to typed values, with errors that point to the text.
 
 use aqmkit_base::param::{Fault, ParamError};
+use aqmkit_base::read::Value;
 use serde::de::DeserializeOwned;
 
 use super::path::Path;
@@ -24,7 +25,16 @@ impl<'a> Keys<'a> {
 
 /// Reads a node as a `T`.
 pub(super) fn read<T: DeserializeOwned>(node: &Node, keys: Keys<'_>) -> Result<T, Problem> {
-    node.tree().read().map_err(|error: ParamError| {
+    read_by(node, keys, |tree| tree.read())
+}
+
+/// Reads a node with a reader of its own.
+pub(super) fn read_by<T>(
+    node: &Node,
+    keys: Keys<'_>,
+    reader: impl FnOnce(Value) -> Result<T, ParamError>,
+) -> Result<T, Problem> {
+    reader(node.tree()).map_err(|error| {
         let error = error.also_known(keys.also);
         Problem::from(error.told(keys.noun, "")).at(place(node, &error))
     })

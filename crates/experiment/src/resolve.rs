@@ -62,7 +62,7 @@ pub(super) fn read_root(tree: &Node) -> Result<shape::Root, Problem> {
 pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Problem> {
     let root = read_root(tree)?;
     let params = tree.get("params");
-    params.map_or(Ok(()), check_params)?;
+    params.map_or(Ok(()), |params| check_params(params, &files.catalogues.disciplines))?;
     let (topology, traffic) = match (tree.get("topology"), tree.get("traffic")) {
         (None, None) => return Ok(None),
         (Some(topology), Some(traffic)) => (topology, traffic),
@@ -76,7 +76,7 @@ pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Pr
         }
     };
     let duration = check_times(&root, tree)?;
-    let all = read_sources(traffic)?;
+    let all = read_sources(traffic, &files.catalogues.traffic)?;
     let used = in_use(&all, root.r#use.as_deref(), tree)?;
     let classes = class_names(&root, &used, tree)?;
     let mut network = read_network(topology, params, &classes, files)?;

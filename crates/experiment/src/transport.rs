@@ -1,10 +1,11 @@
 //! `[transport]`: a profile by name, and changes to its fields.
 
-use aqmkit_transport::profile::{NAMES, Overrides};
+use aqmkit_transport::Catalogue;
+use aqmkit_transport::profile::NAMES;
 
 use super::patch::merge;
 use super::problem::{Problem, suggest};
-use super::read::{Keys, read, refused};
+use super::read::{Keys, read_by, refused};
 use super::tree::Node;
 
 pub(super) use aqmkit_transport::Profile;
@@ -13,7 +14,11 @@ pub(super) use aqmkit_transport::Profile;
 const DEFAULT: &str = "rfc";
 
 /// The profile of `[transport]` with the changes that a traffic makes.
-pub(super) fn read_profile(base: Option<&Node>, changes: Option<&Node>) -> Result<Profile, Problem> {
+pub(super) fn read_profile(
+    base: Option<&Node>,
+    changes: Option<&Node>,
+    controls: &Catalogue,
+) -> Result<Profile, Problem> {
     if let Some(node) = [base, changes].into_iter().flatten().find(|n| !n.is_table()) {
         let help = "write transport = { profile = \"bsd44\" }";
         return Err(Problem::new("transport is not a table").right(help).at(&node.at));
@@ -32,7 +37,7 @@ pub(super) fn read_profile(base: Option<&Node>, changes: Option<&Node>) -> Resul
     let at = &name.unwrap_or(&table).at;
     let profile = Profile::named(text).ok_or_else(|| unknown(text).at(at))?;
     let keys = Keys { noun: "a field of a transport profile", also: &["profile"] };
-    let overrides: Overrides = read(&table.without(&["profile"]), keys)?;
+    let overrides = read_by(&table.without(&["profile"]), keys, |tree| controls.overrides(tree))?;
     overrides.apply(profile).map_err(|e| refused("the transport", &table, &table.at, &e))
 }
 

@@ -5,8 +5,8 @@
 //! wrong file costs does not depend on its size.
 //!
 //! The bounds stand here once, and in `docs/experiment-format.md` for those who write files. They are far above what is of use, and low enough that a file
-//! within them does not take more memory than a machine has. Captures are read as a stream ([`aqmkit_packets::replay`]) and have no bound on their size; stored
-//! runs are in [`aqmkit_runs::store`].
+//! within them does not take more memory than a machine has. Captures are read as a stream (`aqmkit_packets::replay`) and have no bound on their size; stored
+//! runs are in `aqmkit_runs::store`.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -4,4 +4,4 @@
 
 pub mod cli;
 #[cfg(live)]
-pub mod live;
+mod live;

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use aqmkit_base::{Duration, Instant};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::mm::MlockAllFlags;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The priority of the thread that moves packets: above everything ordinary, below the kernel's own threads (50).
@@ -55,9 +56,17 @@ pub fn be_punctual() -> Granted {
     let realtime = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } == 0;
     Granted {
         realtime,
-        locked: rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).is_ok(),
+        locked: lock_memory(),
         sharp: rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).is_ok(),
     }
+}
+
+/// Keeps the pages of the process in memory: those that it has, and those to come where no limit counts them. Under a limit an allocation would
+/// fail once the thread has dropped the capability to exceed it.
+fn lock_memory() -> bool {
+    let unlimited = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
+    let later = if unlimited { MlockAllFlags::FUTURE } else { MlockAllFlags::empty() };
+    rustix::mm::mlockall(MlockAllFlags::CURRENT | later).is_ok()
 }
 
 /// Waits until a file is ready or the clock shows `until`.

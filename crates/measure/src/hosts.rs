@@ -6,6 +6,7 @@ use crate::arithmetic::{bits_per_s, mean_ms};
 use crate::counters::{Received, Sent};
 use crate::output::{ExchangeRecord, Grid};
 use crate::plan::{GroupInfo, Plan};
+use crate::quality;
 use crate::series::Columns;
 use crate::times::Times;
 
@@ -213,6 +214,9 @@ impl HostRecorder {
                 if let Some(value) = value {
                     self.series.set(format!("{path}.{name}"), value);
                 }
+            }
+            for (name, value) in quality::of(group.counters, &rates) {
+                self.series.set(format!("{path}.{name}"), value);
             }
         }
     }

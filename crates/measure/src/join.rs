@@ -13,6 +13,7 @@ use crate::output::{
     Window,
 };
 use crate::plan::{GroupInfo, Plan};
+use crate::quality;
 use crate::series::Columns;
 use crate::times::Times;
 
@@ -126,6 +127,7 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         response_time_ms: response,
         frame_rate,
         playable_frame_rate,
+        quality: quality::known(group.counters, &rates),
         counters: AppStats::name_counters(group.counters, &rates),
         connections: sent.connections.into(),
         retransmission_rate: share(sent.retransmissions.into(), sent.packets),

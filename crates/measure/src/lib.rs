@@ -17,6 +17,7 @@ mod link;
 pub mod metric;
 pub mod output;
 mod plan;
+pub mod quality;
 mod queue;
 mod recorder;
 mod responses;

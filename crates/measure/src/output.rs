@@ -167,6 +167,9 @@ pub struct AppStats {
     /// Frames per second and flow that could be decoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub playable_frame_rate: Option<f64>,
+    /// How the applications serve their users, by name of the metric: see [`crate::quality`].
+    #[serde(flatten)]
+    pub quality: BTreeMap<String, f64>,
     /// Every counter of the model, per second and flow.
     pub counters: BTreeMap<String, f64>,
     /// Connections opened.

@@ -16,6 +16,24 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
+const COUNTERS: &[&str] = &[
+    "frames_received",
+    "frames_playable",
+    "i_frames",
+    "i_bytes",
+    "i_packets",
+    "video_bits",
+    "video_s",
+    "switches",
+    "played_s",
+    "stalled_s",
+    "stalls",
+    "mos_sum",
+    "mos_intervals",
+    "packets_missed",
+    "packets_due",
+];
+
 fn plan() -> Plan {
     let rate = BitRate::from_mbps(10);
     Plan {
@@ -27,7 +45,7 @@ fn plan() -> Plan {
             name: "video".to_owned(),
             apps: 0..1,
             exchange_kinds: &["page"],
-            counters: &["frames_received", "frames_playable", "i_frames", "i_bytes", "i_packets"],
+            counters: COUNTERS,
             ..GroupInfo::default()
         }],
         windows: vec![WindowSpec { name: "all".to_owned(), from: at(0), to: at(200) }],
@@ -38,7 +56,7 @@ fn plan() -> Plan {
 /// A run in which everything happens.
 fn output() -> Output {
     let mut recorder = Recorder::new(plan());
-    let counters = |n: f64| vec![vec![n, n, n, n, n]];
+    let counters = |n: f64| vec![vec![n; COUNTERS.len()]];
     let packet = Seen { class: ClassId(0), len: 1500, payload: 1448 };
     recorder.open(0, at(0), counters(0.0));
     recorder.interval(at(0), counters(0.0), &[]);

@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 
 use aqmkit_measure::metric::{Dimension, METRICS, Metric, Shown};
 
-pub use aqmkit_measure::metric::Better;
+pub(crate) use aqmkit_measure::metric::Better;
 
 use super::format::{decimals, rate_unit};
 use super::grid::Grid;
 
 /// A word of the tables and what it means.
-pub type Term = (&'static str, &'static str);
+pub(crate) type Term = (&'static str, &'static str);
 
 /// What the capacity of a queue is called.
-pub const LIMIT: Term =
+pub(crate) const LIMIT: Term =
     ("limit", "what the queue may hold, in packets (p) or bytes (b); a dash: every class has a limit of its own");
 
 /// What a column shows, whatever it is of.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// The unit it is shown in.
     pub unit: &'static str,
     /// What a number is multiplied by to be in that unit.
@@ -35,7 +35,7 @@ pub struct Kind {
 
 /// One column of a table.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub(crate) struct Column {
     /// Where its numbers are.
     pub path: String,
     /// Its name in a sentence.
@@ -57,7 +57,7 @@ impl Kind {
 
 /// The columns that apply to these results, in the order in which they are shown.
 #[must_use]
-pub fn columns(grid: &Grid) -> Vec<Column> {
+pub(crate) fn columns(grid: &Grid) -> Vec<Column> {
     let mut build = Builder { grid, paths: grid.paths(), columns: Vec::new() };
     build.links();
     build.classes();
@@ -106,7 +106,12 @@ impl Builder<'_> {
                     1 => (shown.name.to_owned(), shown.head.to_owned()),
                     _ => (format!("{link}: {}", shown.name), format!("{link}\n{}", shown.head)),
                 };
-                let rank = if place == 0 { shown.rank } else { shown.rank + 6 };
+                // Of the other links, how long their queues are matters as much as of the measured one.
+                let rank = match place {
+                    0 => shown.rank,
+                    _ if metric.path.ends_with("queue_delay_ms") => shown.rank + 1,
+                    _ => shown.rank + 6,
+                };
                 self.add(&path(metric, shown, &[link]), &name, &head, Kind { rank, ..Kind::of(metric, shown) });
             }
         }
@@ -118,12 +123,18 @@ impl Builder<'_> {
         let (unit, factor) = rate_unit(largest.fold(0.0, f64::max));
         for (metric, shown) in below("classes.").filter(|(_, shown)| shown.together) {
             let kind = Kind { unit, factor, ..Kind::of(metric, shown) };
-            classes.iter().for_each(|class| self.owned(metric, shown, &[class], kind));
+            let crossing = classes.iter().filter(|class| !self.passes_elsewhere(class));
+            let crossing: Vec<String> = crossing.cloned().collect();
+            crossing.iter().for_each(|class| self.owned(metric, shown, &[class], kind));
         }
         for class in &classes {
             for (metric, shown) in below("classes.").filter(|(_, shown)| !shown.together) {
                 let kind = Kind::of(metric, shown);
+                // What traffic beside the point gets is neither good nor bad.
+                let better = if class == "other" { Better::Neither } else { kind.better };
+                let kind = Kind { better, ..kind };
                 let kind = match metric.unit.dimension {
+                    Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 3, ..kind },
                     Dimension::Rate => Kind { unit, factor, ..kind },
                     // Losses and latency matter for the classes that the experiment names.
                     _ if matches!(class.as_str(), "tcp" | "other") => Kind { rank: kind.rank + 2, ..kind },
@@ -132,6 +143,13 @@ impl Builder<'_> {
                 self.owned(metric, shown, &[class], kind);
             }
         }
+    }
+
+    /// Whether the data of a class does not cross the measured link: of an upload, only acknowledgements do, and their rate is not what its user
+    /// gets.
+    fn passes_elsewhere(&self, class: &str) -> bool {
+        let largest = |metric: &str| self.grid.largest(&format!("classes.{class}.{metric}_bps"));
+        largest("goodput") > 1.05 * largest("throughput")
     }
 
     fn apps(&mut self) {
@@ -158,7 +176,7 @@ impl Builder<'_> {
 
 /// The names below `prefix`: the bottleneck and TCP first, `other` last, the rest by name.
 #[must_use]
-pub fn names(paths: &BTreeSet<&str>, prefix: &str) -> Vec<String> {
+pub(crate) fn names(paths: &BTreeSet<&str>, prefix: &str) -> Vec<String> {
     let inner = paths.iter().filter_map(|path| path.strip_prefix(prefix)?.split_once('.'));
     let found: BTreeSet<&str> = inner.map(|(name, _)| name).collect();
     let mut sorted: Vec<String> = found.into_iter().map(str::to_owned).collect();

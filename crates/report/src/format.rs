@@ -1,10 +1,10 @@
 //! Numbers as text.
 
-use aqmkit_results::metrics::Stat;
+use aqmkit_results::Stat;
 
 /// The unit in which rates up to `largest` bits per second read well, and its factor.
 #[must_use]
-pub fn rate_unit(largest: f64) -> (&'static str, f64) {
+pub(crate) fn rate_unit(largest: f64) -> (&'static str, f64) {
     match largest {
         rate if rate >= 1e9 => ("Gbit/s", 1e-9),
         rate if rate >= 1e6 || rate == 0.0 => ("Mbit/s", 1e-6),

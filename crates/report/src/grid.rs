@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aqmkit_results::metrics::{Stat, flatten};
-use aqmkit_results::{Axis, Entry, Results};
+use aqmkit_results::{Axis, Entry, Results, Stat, flatten};
 
 /// The results of an experiment, arranged for comparison.
 #[derive(Clone, Debug, Default)]
-pub struct Grid {
+pub(crate) struct Grid {
     /// The compared axis: `aqm`, unless the experiment compares something else.
     pub focus: Axis,
     /// The combinations of the other axes that have results, in their order.
@@ -22,7 +21,7 @@ pub struct Grid {
 
 /// One combination of the axes that are not compared.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub(crate) struct Group {
     /// The axes and their labels.
     pub labels: Vec<(String, String)>,
     /// One table for each window that has results.
@@ -31,7 +30,7 @@ pub struct Group {
 
 /// One combination in one window.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub(crate) struct Table {
     /// The window.
     pub window: String,
     /// One row for each label of the compared axis that has results.
@@ -40,7 +39,7 @@ pub struct Table {
 
 /// One label of the compared axis: the mean over its repeats.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
+pub(crate) struct Row {
     /// The label.
     pub label: String,
     /// Its place on the axis, which decides its colour.
@@ -52,13 +51,13 @@ pub struct Row {
 impl Group {
     /// The combination in words that tell what each is: `topology.delays 5ms`, `mix BULK+MPEG, topology.rate 10mbit`.
     #[must_use]
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         self.labels.iter().map(|(axis, label)| format!("{axis} {label}")).collect::<Vec<_>>().join(", ")
     }
 
     /// The combination as legends have it: `BULK+MPEG`, or `mix BULK+MPEG, topology.rate 10mbit` when several axes make it.
     #[must_use]
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match &self.labels[..] {
             [] => String::new(),
             [(_, label)] => label.clone(),
@@ -70,13 +69,13 @@ impl Group {
 impl Grid {
     /// Arranges `results` to compare disciplines, or what else was swept.
     #[must_use]
-    pub fn of(results: &Results) -> Grid {
+    pub(crate) fn of(results: &Results) -> Grid {
         Grid::along(results, focus(results))
     }
 
     /// Arranges `results` to compare along `focus`.
     #[must_use]
-    pub fn along(results: &Results, focus: Axis) -> Grid {
+    pub(crate) fn along(results: &Results, focus: Axis) -> Grid {
         let others: Vec<&Axis> = results.axes.iter().filter(|axis| axis.name != focus.name).collect();
         let mut windows: Vec<String> = Vec::new();
         let mut cells: BTreeMap<Vec<usize>, Cells<'_>> = BTreeMap::new();
@@ -94,24 +93,24 @@ impl Grid {
 
     /// What a row is: a discipline, or a value of the compared axis.
     #[must_use]
-    pub fn row_name(&self) -> &str {
+    pub(crate) fn row_name(&self) -> &str {
         if self.focus.name == "aqm" { "discipline" } else { &self.focus.name }
     }
 
     /// Every path that has a number in some row.
     #[must_use]
-    pub fn paths(&self) -> BTreeSet<&str> {
+    pub(crate) fn paths(&self) -> BTreeSet<&str> {
         self.rows().flat_map(|row| row.metrics.keys().map(String::as_str)).collect()
     }
 
     /// All rows of all tables.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.groups.iter().flat_map(|group| &group.tables).flat_map(|table| &table.rows)
     }
 
     /// The largest mean at `path`, in size; 0 without any.
     #[must_use]
-    pub fn largest(&self, path: &str) -> f64 {
+    pub(crate) fn largest(&self, path: &str) -> f64 {
         self.rows().filter_map(|row| row.metrics.get(path)).map(|stat| stat.mean.abs()).fold(0.0, f64::max)
     }
 }

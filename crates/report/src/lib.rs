@@ -2,13 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-pub mod columns;
+mod answer;
+mod columns;
 pub mod format;
-pub mod grid;
+mod grid;
 pub mod html;
 pub mod markdown;
 pub mod scoreboard;
 pub mod terminal;
-pub mod verdict;
+mod verdict;
 
 pub use html::{ReportInput, write_html};

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use aqmkit_results::standing::Standing;
-use aqmkit_results::{Expectation, Results};
+use aqmkit_results::{Expectation, Results, Standing};
 
 use super::format::significant;
 use super::scoreboard::{Line, lines, met_of, open};

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_results::skill::{Overall, skills};
-use aqmkit_results::standing::Standing;
-use aqmkit_results::{Expectation, Results};
+use aqmkit_results::{Expectation, Overall, Results, Standing, skills};
 use serde::Serialize;
 
 use super::verdict::Tally;
@@ -23,7 +21,7 @@ pub struct Line {
 impl Line {
     /// The counts of one standing.
     #[must_use]
-    pub fn tally(&self, standing: Standing) -> Tally {
+    pub(crate) fn tally(&self, standing: Standing) -> Tally {
         self.tallies.get(&standing).copied().unwrap_or_default()
     }
 
@@ -60,7 +58,7 @@ fn work(source: &str) -> &str {
 
 /// `16 of 43`, of those that were measured or computed; a dash where none was.
 #[must_use]
-pub fn met_of(tally: Tally) -> String {
+pub(crate) fn met_of(tally: Tally) -> String {
     let judged = tally.met + tally.missed;
     if judged == 0 { "–".to_owned() } else { format!("{} of {judged}", tally.met) }
 }

@@ -1,14 +1,13 @@
 //! Verdicts in words, and how many there are of each.
 
-use aqmkit_results::Expectation;
-use aqmkit_results::standing::Standing;
+use aqmkit_results::{Expectation, Standing};
 use serde::Serialize;
 
 use super::format::significant;
 
 /// The measured value with its spread; what was found, for an ordering; a dash without either.
 #[must_use]
-pub fn measured(row: &Expectation) -> String {
+pub(crate) fn measured(row: &Expectation) -> String {
     let Some(value) = row.measured.filter(|value| !value.is_nan()) else {
         return if row.pass.is_some() && row.kind == "order" { order(row) } else { "–".to_owned() };
     };
@@ -22,7 +21,7 @@ fn order(row: &Expectation) -> String {
 
 /// The range in which a value meets the published one.
 #[must_use]
-pub fn tolerance(row: &Expectation) -> String {
+pub(crate) fn tolerance(row: &Expectation) -> String {
     match (row.low, row.high) {
         (Some(low), Some(high)) => format!("{} to {}", significant(low, 4), significant(high, 4)),
         (Some(low), None) => format!("≥ {}", significant(low, 4)),
@@ -33,7 +32,7 @@ pub fn tolerance(row: &Expectation) -> String {
 
 /// The published value, or the middle of a published range, or a bound that is published alone.
 #[must_use]
-pub fn published(row: &Expectation) -> Option<f64> {
+pub(crate) fn published(row: &Expectation) -> Option<f64> {
     match (row.low, row.high) {
         (Some(low), Some(high)) => Some((low + high) / 2.0),
         (low, high) => low.or(high),
@@ -42,7 +41,7 @@ pub fn published(row: &Expectation) -> Option<f64> {
 
 /// What else is to be said of a row: in how many cells it holds, what it rests on, whose bound it is, and what was found.
 #[must_use]
-pub fn explained(row: &Expectation) -> String {
+pub(crate) fn explained(row: &Expectation) -> String {
     let cells = row.cells.map(|cells| format!("holds in {} of {}", cells.held, cells.of));
     let standing = match Standing::of(row) {
         Standing::Discriminates | Standing::NotTried => None,

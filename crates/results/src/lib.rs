@@ -3,21 +3,25 @@
 //! | module | holds |
 //! |---|---|
 //! | `shape` | [`Results`] and its parts, as `results.json` has them |
-//! | [`standing`] | what a claim rests on, and so what its verdict is worth |
-//! | [`skill`], [`statistics`] | how well the cells of published tables agree; means and correlations |
-//! | [`metrics`] | the numbers of an entry by their paths, and their mean over the repeats |
-//! | [`ruler`] | labels of an axis as numbers of one unit |
+//! | `standing` | what a claim rests on, and so what its verdict is worth |
+//! | `skill`, [`statistics`] | how well the cells of published tables agree; means and correlations |
+//! | `metrics` | the numbers of an entry by their paths, and their mean over the repeats |
+//! | `ruler` | labels of an axis as numbers of one unit |
 
 #![forbid(unsafe_code)]
 
-pub mod metrics;
-pub mod ruler;
+mod metrics;
+mod ruler;
 mod shape;
-pub mod skill;
-pub mod standing;
+mod skill;
+mod standing;
 pub mod statistics;
 
+pub use metrics::{Stat, flatten};
+pub use ruler::Ruler;
 pub use shape::{
     Agreement, Axis, Cells, Curve, Entry, Expectation, Figure, FigureKind, Law, Overlay, Overview, Results, RunData,
     Table, TableCell, claim_numbers,
 };
+pub use skill::{Overall, Skill, skills};
+pub use standing::{Basis, Standing, WithoutScheme};

@@ -20,7 +20,7 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 }
 
 /// Spearman's rank correlation of pairs; equal values share the mean of their ranks. None where either side is all one value.
-pub fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
+pub(crate) fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     let (a, b) = (ranks(a), ranks(b));
     let (ma, mb) = (mean(&a), mean(&b));
     let product: f64 = a.iter().zip(&b).map(|(x, y)| (x - ma) * (y - mb)).sum();

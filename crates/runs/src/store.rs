@@ -139,7 +139,7 @@ impl Store {
 
     /// Where it keeps a run.
     #[must_use]
-    pub fn run_file(&self, hash: &str) -> PathBuf {
+    pub(crate) fn run_file(&self, hash: &str) -> PathBuf {
         self.dir.join("runs").join(format!("{hash}.cbor.zst"))
     }
 
@@ -165,7 +165,7 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn save_list(&self, list: &[Listed]) -> io::Result<()> {
+    pub(crate) fn save_list(&self, list: &[Listed]) -> io::Result<()> {
         self.replace(&self.dir.join("runs").join("index.json"), &serde_json::to_vec_pretty(list)?)
     }
 
@@ -240,7 +240,7 @@ impl Store {
 
 /// What the cost of a run is looked up by.
 #[must_use]
-pub fn cost_key(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(crate) fn cost_key(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let kept = labels.iter().filter(|(k, _)| *k != "seed" && *k != "window");
     kept.map(|(k, v)| (k.clone(), v.clone())).collect()
 }

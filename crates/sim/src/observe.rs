@@ -120,7 +120,7 @@ impl<'o> Watch<'o> {
                 let payload = flight.len.saturating_sub(UDP_HEADERS);
                 (Content::Datagram(payload), *to == Side::Server, flight.flow.0 / 2)
             }
-            Body::Datagram { len, .. } => (Content::Datagram(*len), false, u64::from(flight.app)),
+            Body::Datagram { len, to, .. } => (Content::Datagram(*len), *to == Side::Server, u64::from(flight.app)),
         };
         let (server, client) = (way.server, index % way.clients);
         let parties = Parties { server, client, group: way.group, conversation, from_client };

@@ -18,7 +18,7 @@ const fn ms(n: u64) -> Duration {
 /// after 60.
 fn share(kinds: &[Kind], limit: u64, loss: Loss) -> Output {
     let flows = |(i, kind): (usize, &Kind)| {
-        group(&format!("flow{i}"), vec![Box::new(Bulk) as _], linux_with(*kind), Delays::Each(vec![ms(40)]))
+        group(&format!("flow{i}"), vec![Box::new(Bulk) as _], linux_with(kind.clone()), Delays::Each(vec![ms(40)]))
     };
     let aqm = spec("fifo", &format!(r#"{{"limit": {limit}}}"#));
     let mut scenario = dumbbell(BitRate::from_mbps(20), aqm, kinds.iter().enumerate().map(flows).collect(), 60, 200);

@@ -49,7 +49,7 @@ fn flows_of_one_kind_share_evenly() {
         (Kind::Prague, step()),
     ] {
         for flows in [2, 10] {
-            let out = share(&profile(kind), aqm.clone(), vec![ms(40); flows]);
+            let out = share(&profile(kind.clone()), aqm.clone(), vec![ms(40); flows]);
             let (jain, used) = (out.windows[0].flows.jain, out.windows[0].links["bottleneck"].utilization);
             assert!(jain > 0.9, "{flows} of {kind:?}: fairness {jain}, {:?}", rates(&out));
             assert!(used > 0.9, "{flows} of {kind:?}: utilisation {used}");
@@ -64,7 +64,7 @@ fn no_transport_runs_away() {
     let pie = |ecn: bool| spec("pie", &format!(r#"{{"target": "20ms", "limit": 1000, "ecn": {ecn}}}"#));
     for name in NAMES {
         for kind in [Kind::Reno, Kind::NewReno, Kind::Sack, Kind::Cubic, Kind::Dctcp, Kind::Prague] {
-            let changes = Overrides { congestion: Some(kind), ..Overrides::default() };
+            let changes = Overrides { congestion: Some(kind.clone()), ..Overrides::default() };
             let p = changes.apply(Profile::named(name).unwrap()).unwrap();
             for ecn in [true, false] {
                 if kind == Kind::Dctcp && p.dctcp.loss == OnLoss::Alpha && !ecn {
@@ -88,7 +88,7 @@ fn no_transport_runs_away() {
 fn longer_round_trips_get_less() {
     for (kind, least, most) in [(Kind::NewReno, 0.8, 2.2), (Kind::Cubic, 0.3, 2.2)] {
         let out = share(
-            &profile(kind),
+            &profile(kind.clone()),
             spec("red", r#"{"limit": 200, "min": 15, "max": 45, "max_p": 0.1, "weight": 0.002}"#),
             vec![ms(20), ms(20), ms(160), ms(160)],
         );

@@ -58,7 +58,7 @@ fn tfrc_is_smoother_than_tcp() {
 #[test]
 fn scp_and_lda_run_and_share() {
     for kind in [Kind::Scp, Kind::Lda] {
-        let (own, tcp, _) = beside_tcp(kind);
+        let (own, tcp, _) = beside_tcp(kind.clone());
         assert!(own > 0.2 && tcp > 1.0, "{kind:?}: {own:.2} Mb/s beside {tcp:.2} Mb/s of TCP");
     }
 }

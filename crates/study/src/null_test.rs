@@ -10,14 +10,13 @@ use std::collections::BTreeMap;
 use std::io;
 
 use aqmkit_experiment::{Expect, Experiment};
-use aqmkit_results::standing::{Basis, WithoutScheme};
-use aqmkit_results::{Expectation, claim_numbers};
+use aqmkit_results::{Basis, Expectation, WithoutScheme, claim_numbers};
 use aqmkit_runs::run::{How, Work, execute};
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::Published;
 use crate::verdict::evidence::{Evidence, concerns};
 use crate::verdict::judge;
-use crate::verdict::published::Published;
 
 /// The file of outcomes, beside `published.csv`.
 pub const FILE: &str = "null-test.csv";

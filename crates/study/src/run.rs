@@ -8,7 +8,8 @@ use aqmkit_results::{Axis, Entry, Results};
 use aqmkit_runs::run::{How, Outcome, Work, execute};
 
 use crate::agree::agreements;
-use crate::verdict::{self, evidence::Evidence, published::Published};
+use crate::verdict::evidence::Evidence;
+use crate::verdict::{self, Published};
 
 /// Runs the plan of an experiment and judges its claims. `axes` are those that the plan has beyond the experiment's own.
 ///

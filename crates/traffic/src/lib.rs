@@ -3,7 +3,8 @@
 //! An [`Application`] is one user or one flow. It receives events ([`Event`]) and returns actions
 //! ([`Action`]). A traffic model (`http-mah`, `mpeg` …) creates the applications of an experiment: its
 //! [`Model`] holds the user's parameters, [`Model::prepare`] checks them and returns a [`Population`], and
-//! the population creates the applications. [`registry`] lists the models by name.
+//! the population creates the applications. [`registry`] lists the models by name; a program
+//! adds models of its own to a [`Catalogue`].
 //!
 //! Data flows from a *server* across the congested link to the application's *client*; requests and
 //! acknowledgements go the other way. An application says what it wants (open a connection, ask for so many bytes,
@@ -12,12 +13,17 @@
 #![forbid(unsafe_code)]
 
 pub mod abt;
+mod added;
 mod browser;
 pub mod bulk;
+pub mod call;
+pub mod catalogue;
 pub mod cbr;
+pub mod dash;
 mod datagrams;
 mod downloads;
 pub mod empirical;
+pub mod game;
 pub mod http_mah;
 pub mod http_unc;
 pub mod law;
@@ -25,14 +31,18 @@ pub mod mah_tables;
 pub mod model;
 pub mod mpeg;
 pub mod on_off;
+pub mod pages;
 pub mod pcap;
 pub mod ramp;
 pub mod recording;
 pub mod registry;
 pub mod short_flows;
 pub mod videoconf;
+pub mod voip;
 pub mod web;
 
+pub use added::Added;
+pub use catalogue::{Addition, Catalogue};
 pub use model::{Data, Format, Model, ParamError, Population};
 
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
@@ -88,6 +98,16 @@ pub enum Action {
         /// The ECN codepoint that it is sent with.
         ecn: Ecn,
     },
+    /// Send a datagram from the client's side now: a report, a player's command. The network treats it as it does a
+    /// request; it counts as a packet of the application, but not as data received.
+    Reply {
+        /// Bytes of payload.
+        len: u32,
+        /// What the sending half of the model is told about it.
+        tag: u64,
+        /// The ECN codepoint that it is sent with.
+        ecn: Ecn,
+    },
     /// Call again at this time with [`Event::Wake`]. Replaces an earlier wish.
     WakeAt(Instant),
     /// Something that took time is done: for the statistics.
@@ -127,6 +147,28 @@ pub enum Event {
     Failed(Conn),
 }
 
+/// A side of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where data go to.
+    Client,
+    /// Where data come from.
+    Server,
+}
+
+/// A datagram that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The side where it has arrived.
+    pub to: Side,
+    /// Its tag.
+    pub tag: u64,
+    /// Bytes of payload.
+    pub len: u32,
+    /// When it was sent.
+    pub sent: Instant,
+}
+
 /// What an application may use.
 pub struct Cx<'a> {
     /// Now.
@@ -153,6 +195,14 @@ pub trait Application: Send {
 
     /// The receiving half: a datagram of this application has arrived.
     fn on_datagram(&mut self, _tag: u64, _len: u32, _sent: Instant, _now: Instant) {}
+
+    /// A datagram of this application has arrived at either side, for applications that answer to it or report how
+    /// long it took. The others leave this as it is, and have [`Application::on_datagram`] called for the client's side.
+    fn on_arrival(&mut self, arrival: Arrival, cx: &mut Cx<'_>) {
+        if arrival.to == Side::Client {
+            self.on_datagram(arrival.tag, arrival.len, arrival.sent, cx.now);
+        }
+    }
 
     /// The names of the kinds of [`Exchange`] that this application reports.
     fn exchange_kinds(&self) -> &'static [&'static str] {

@@ -17,7 +17,7 @@ pub const MAX_INSTANCES: usize = 1_000_000;
 ///
 /// # Errors
 /// When it is either.
-pub(crate) fn count(field: &str, n: usize) -> Result<(), ParamError> {
+pub fn count(field: &str, n: usize) -> Result<(), ParamError> {
     if (1..=MAX_INSTANCES).contains(&n) {
         return Ok(());
     }
@@ -28,7 +28,7 @@ pub(crate) fn count(field: &str, n: usize) -> Result<(), ParamError> {
 ///
 /// # Errors
 /// When there are more.
-pub(crate) fn count_or_none(field: &str, n: usize) -> Result<(), ParamError> {
+pub fn count_or_none(field: &str, n: usize) -> Result<(), ParamError> {
     if n == 0 { Ok(()) } else { count(field, n) }
 }
 
@@ -93,7 +93,9 @@ impl Knob<'_> {
 }
 
 /// The parameters of a traffic model as a user writes them.
-pub trait Model: Clone + std::fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned {
+pub trait Model:
+    Clone + std::fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned + Send + Sync + 'static
+{
     /// The name in experiment files and on the command line.
     const NAME: &'static str;
 
@@ -179,7 +181,10 @@ impl From<&str> for Data {
 }
 
 /// The texts of the data files, as many as were asked for.
-pub(crate) fn texts(data: &[Data], wanted: usize) -> Result<Vec<&str>, ParamError> {
+///
+/// # Errors
+/// When there are more or fewer, or one is no text.
+pub fn texts(data: &[Data], wanted: usize) -> Result<Vec<&str>, ParamError> {
     let texts: Vec<&str> = data.iter().filter_map(Data::text).collect();
     if texts.len() == wanted && data.len() == wanted {
         return Ok(texts);

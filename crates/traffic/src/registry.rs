@@ -1,11 +1,12 @@
 //! The one list of traffic models. A line here buys a name in experiment files and on the command line and
 //! a reference page.
 
-use aqmkit_base::near::suggest;
 use aqmkit_base::read::Value;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::added::Added;
+use super::catalogue::Catalogue;
 use super::model::{Data, Format, Knob, Model, ParamError, Population};
 pub use aqmkit_base::page::Entry;
 
@@ -19,6 +20,8 @@ macro_rules! registry {
                 #[doc = concat!("`", $name, "`")]
                 $variant(super::$module::Params),
             )*
+            /// One that a program has added: see [`crate::catalogue`].
+            Added(Added),
         }
 
         /// Every traffic model, in the order of the catalogue.
@@ -50,16 +53,37 @@ macro_rules! registry {
             /// # Errors
             /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
             pub fn of_table(kind: &str, table: &Value) -> Result<Spec, ParamError> {
-                match kind {
-                    $($name => table.read().map(Spec::$variant),)*
-                    _ => Err(unknown(kind)),
+                Catalogue::default().spec(kind, table)
+            }
+
+            /// The same model with the parameters of a table; those that the table leaves out have their defaults.
+            ///
+            /// # Errors
+            /// When a key is unknown, or a value has the wrong type or unit.
+            pub fn with(&self, table: &Value) -> Result<Spec, ParamError> {
+                match self {
+                    $(Spec::$variant(_) => table.read().map(Spec::$variant),)*
+                    Spec::Added(a) => a.with(table).map(Spec::Added),
+                }
+            }
+
+            /// The version of a model that a program has added ([`crate::catalogue::Addition::of`]); none for those of
+            /// this crate.
+            #[must_use]
+            pub fn version(&self) -> Option<u32> {
+                match self {
+                    Spec::Added(added) => Some(added.version()),
+                    _ => None,
                 }
             }
 
             /// The name of the model.
             #[must_use]
             pub fn name(&self) -> &'static str {
-                match self { $(Spec::$variant(_) => $name,)* }
+                match self {
+                    $(Spec::$variant(_) => $name,)*
+                    Spec::Added(a) => a.name(),
+                }
             }
 
             /// Whether the parameters can be used: [`Model::check`].
@@ -67,24 +91,36 @@ macro_rules! registry {
             /// # Errors
             /// When one cannot.
             pub fn check(&self) -> Result<(), ParamError> {
-                match self { $(Spec::$variant(p) => p.check(),)* }
+                match self {
+                    $(Spec::$variant(p) => p.check(),)*
+                    Spec::Added(a) => a.check(),
+                }
             }
 
             /// The data files that the parameters name: [`Model::files`].
             #[must_use]
             pub fn files(&self) -> Vec<String> {
-                match self { $(Spec::$variant(p) => p.files(),)* }
+                match self {
+                    $(Spec::$variant(p) => p.files(),)*
+                    Spec::Added(a) => a.files(),
+                }
             }
 
             /// What the data files hold: [`Model::FORMAT`].
             #[must_use]
             pub fn format(&self) -> Format {
-                match self { $(Spec::$variant(_) => <super::$module::Params as Model>::FORMAT,)* }
+                match self {
+                    $(Spec::$variant(_) => <super::$module::Params as Model>::FORMAT,)*
+                    Spec::Added(a) => a.format(),
+                }
             }
 
             /// The parameter that sets the load: [`Model::knob`].
             pub fn knob(&mut self) -> Option<Knob<'_>> {
-                match self { $(Spec::$variant(p) => p.knob(),)* }
+                match self {
+                    $(Spec::$variant(p) => p.knob(),)*
+                    Spec::Added(a) => a.knob(),
+                }
             }
 
             /// The checked model, ready to make its applications: [`Model::prepare`].
@@ -92,25 +128,26 @@ macro_rules! registry {
             /// # Errors
             /// When a parameter or what a file holds cannot be used.
             pub fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
-                match self { $(Spec::$variant(p) => p.prepare(data),)* }
+                match self {
+                    $(Spec::$variant(p) => p.prepare(data),)*
+                    Spec::Added(a) => a.prepare(data),
+                }
             }
         }
 
         impl Serialize for Spec {
             /// Only the parameters: the name is [`Spec::name`].
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                match self { $(Spec::$variant(p) => p.serialize(s),)* }
+                match self {
+                    $(Spec::$variant(p) => p.serialize(s),)*
+                    Spec::Added(a) => a.serialize(s),
+                }
             }
         }
 
         #[cfg(test)]
         const NAMES: &[&str] = &[$(<super::$module::Params as Model>::NAME),*];
     };
-}
-
-fn unknown(name: &str) -> ParamError {
-    let right = suggest(name, ALL.iter().map(|e| e.name));
-    ParamError::custom(format_args!("there is no traffic model {name:?}; {right}"))
 }
 
 /// Looks up a traffic model by name.
@@ -132,6 +169,11 @@ registry! {
     Abt = abt, "abt";
     OnOff = on_off, "on-off";
     Pcap = pcap, "pcap";
+    Dash = dash, "dash";
+    Voip = voip, "voip";
+    Game = game, "game";
+    Pages = pages, "pages";
+    Call = call, "call";
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | [`rate`] | rate-based transports: unreliable datagrams at a controlled rate |
 //! | [`profile`] | the TCP behaviour of operating systems, as data |
 //! | [`registry`] | the names of all profiles and controls |
+//! | [`catalogue`] | the controls of this crate and those that a program adds |
 //! | [`segment`] | segments and acknowledgements |
 //!
 //! The owner of an endpoint passes in events with their times ([`Tcp::on_segment`], [`Tcp::on_deadline`],
@@ -15,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod catalogue;
 pub mod congestion;
 pub mod profile;
 pub mod rate;
@@ -22,7 +24,8 @@ pub mod registry;
 pub mod segment;
 pub mod tcp;
 
-pub use congestion::{CongestionControl, Kind};
+pub use catalogue::{Addition, Catalogue};
+pub use congestion::{CongestionControl, Kind, Leaves, Scheme, Window};
 pub use profile::{DelayedAck, EcnFeedback, EcnPackets, LossDetection, Overrides, Profile, RateReduction, Timer};
 pub use segment::{EcnCounters, Flags, Options, Segment};
 pub use tcp::{Event, Output, Tcp, TcpStats};

@@ -150,13 +150,16 @@ macro_rules! profile {
         }
 
         impl Overrides {
+            /// The names of the fields.
+            pub(crate) const FIELDS: &[&str] = &[$(stringify!($field)),+];
+
             /// The changed profile.
             ///
             /// # Errors
             /// If the result is invalid ([`Profile::check`]).
             pub fn apply(&self, mut profile: Profile) -> Result<Profile, ParamError> {
                 // Explicit ECN fields override those that the control sets.
-                if let Some(needs) = self.congestion.and_then(Kind::needs_ecn) {
+                if let Some(needs) = self.congestion.as_ref().and_then(Kind::needs_ecn) {
                     profile.ecn = true;
                     (profile.ecn_feedback, profile.ecn_packets) = needs;
                 }
@@ -347,6 +350,7 @@ impl Profile {
                 return err(field, format!("{waits:?}"), "it needs from 1 to 255 waits above zero");
             }
         }
+        self.congestion.check()?;
         self.cubic.check()?;
         self.dctcp.check()?;
         self.prague.check()?;

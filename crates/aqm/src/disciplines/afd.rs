@@ -66,10 +66,11 @@ use aqmkit_base::{Amount, Duration, FlowKey, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 use crate::storage::FlowTable;
 
 /// Whose place a new sample takes.
@@ -127,7 +128,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("afd", Afd, Afd);
+    discipline!("afd", Afd);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Afd::config(self, link)?;

@@ -80,12 +80,13 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::disciplines::red::{self, Red, RedParams};
 use crate::law::adaptive::Adaptation;
 use crate::law::ewma::AveragingParams;
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range};
-use crate::registry::{Discipline, Link, discipline};
 
 /// How `max_p` moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,7 +177,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("ared", Ared, Ared);
+    discipline!("ared", Ared);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let full = self.filled(link);

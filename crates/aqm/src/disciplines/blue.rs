@@ -56,10 +56,11 @@ use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The parameters of BLUE as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,7 +98,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("blue", Blue, Blue);
+    discipline!("blue", Blue);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Blue::config(self, link)

@@ -112,12 +112,13 @@ use serde::{Deserialize, Serialize};
 
 use self::scheduler::Scheduler;
 use crate::classes::{ClassMap, REST, names_or_rest};
+use crate::discipline::{Discipline, discipline};
 use crate::law::priorities::{Guideline, Rules};
 use crate::law::sharing::Next;
+use crate::link::Link;
 use crate::packet::Packet;
-use crate::params::{ParamError, in_range, usable_limit};
+use crate::params::{AnyParams, ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::Ring;
 
 /// The parameters of CBQ as a user writes them.
@@ -195,7 +196,7 @@ impl Default for ClassParams {
 }
 
 impl Discipline for Params {
-    discipline!("cbq", Cbq);
+    discipline!("cbq");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let mut full = self.clone();
@@ -368,8 +369,8 @@ impl<P: Packet> Qdisc<P> for Cbq<P> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
-        let plan = Plan::new(Params::of(spec)?, link)?;
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let plan = Plan::new(params.of::<Params>()?, link)?;
         if !plan.same_tree(&self.plan) {
             return Err(ParamError::new("classes", "another list", "the classes cannot change while packets wait"));
         }

@@ -76,14 +76,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::classes::{ClassMap, REST, names_or_rest};
+use crate::discipline::{Discipline, discipline};
 use crate::law::early::Ramp;
 use crate::law::ewma::Averaging;
 use crate::law::ewma::QueueAverage;
 use crate::law::part::Part;
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The threshold, in packets, that holds a class to `bandwidth` at this latency: `Th = B L / P`. With a `packet_size` of one
 /// byte it is the threshold in bytes.
@@ -178,7 +179,7 @@ impl Default for ClassParams {
 }
 
 impl Discipline for Params {
-    discipline!("cbt", Cbt, Cbt);
+    discipline!("cbt", Cbt);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let full = self.filled_in(link)?;

@@ -84,11 +84,12 @@ use serde::{Deserialize, Serialize};
 
 use super::red::{self, Red, RedParams, params_with_red};
 use crate::aqm::{Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::early::Ramp;
+use crate::link::Link;
 use crate::packet::{Packet, PacketView};
-use crate::params::{ParamError, in_range};
+use crate::params::{AnyParams, ParamError, in_range};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::Crowd;
 
 /// Where candidates are drawn from.
@@ -131,7 +132,7 @@ impl Params {
 }
 
 impl Discipline for Params {
-    discipline!("choke", Choke);
+    discipline!("choke");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;
@@ -271,8 +272,8 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
-        let config = Config::new(Params::of(spec)?, link)?;
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let config = Config::new(params.of::<Params>()?, link)?;
         self.red.change(&self.config.red, &config.red, cx.now);
         self.config = config;
         while self.queue.over(self.config.red.limit()) {

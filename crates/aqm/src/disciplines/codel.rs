@@ -80,10 +80,11 @@ use aqmkit_base::{Amount, Bytes, Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, positive_time, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// Where `count` resumes when dropping begins again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,7 +178,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("codel", Codel, Codel);
+    discipline!("codel", Codel);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Codel::config(self, link).map(|config| config.0)

@@ -76,11 +76,12 @@ use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::classes::{ClassWeight, Weights};
+use crate::discipline::{Discipline, discipline};
 use crate::law::rate::RateEstimate;
+use crate::link::Link;
 use crate::packet::Packet;
-use crate::params::{ParamError, in_range, in_unit, usable_limit};
+use crate::params::{AnyParams, ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::{FlowCache, Ring};
 
 /// What one overflow of the buffer leaves of alpha.
@@ -145,7 +146,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("csfq", Csfq);
+    discipline!("csfq");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let limit = usable_limit("limit", self.limit)?;
@@ -415,8 +416,8 @@ impl<P: Packet> Qdisc<P> for Csfq<P> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
-        let config = Config::new(Params::of(spec)?, link)?;
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let config = Config::new(params.of::<Params>()?, link)?;
         config.weights.same_classes(&self.config.weights)?;
         let (old, new) = (&self.config.params, &config.params);
         if new.role != old.role || new.flows != old.flows {

@@ -59,11 +59,12 @@ use aqmkit_base::{Amount, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::curvy::{DelayAverage, Slope, weight};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The parameters of Curvy RED as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,7 +91,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("curvy-red", CurvyRed, CurvyRed);
+    discipline!("curvy-red", CurvyRed);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         CurvyRed::config(self, link)?;

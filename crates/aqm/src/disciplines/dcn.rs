@@ -116,10 +116,11 @@ use aqmkit_base::{Amount, Bytes, Duration, FlowKey, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 use crate::storage::FlowTable;
 
 /// Which packets of a flow its count has.
@@ -212,7 +213,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("dcn", Dcn, Dcn);
+    discipline!("dcn", Dcn);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Dcn::config(self, link)?;

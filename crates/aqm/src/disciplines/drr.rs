@@ -89,10 +89,11 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::classes::{ClassWeight, Weights};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::Packet;
-use crate::params::{ParamError, in_range, usable_limit};
+use crate::params::{AnyParams, ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::{FlowNumbers, FlowQueues, Links, List, fits, over};
 
 mod contract;
@@ -151,7 +152,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("drr", Drr);
+    discipline!("drr");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;
@@ -381,8 +382,8 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
-        let config = Config::new(Params::of(spec)?, link)?;
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let config = Config::new(params.of::<Params>()?, link)?;
         config.weights.same_classes(&self.config.weights)?;
         if config.buckets != self.config.buckets {
             return Err(ParamError::new("buckets", "another number", "it cannot change while packets wait"));

@@ -98,10 +98,10 @@ use aqmkit_base::{Amount, Duration, Instant};
 pub use self::params::{DropAt, Overload, Params, Threshold};
 use crate::aqm::Verdict;
 use crate::law::pi::PiController;
+use crate::link::Link;
 use crate::packet::Packet;
-use crate::params::{ParamError, at_least, in_range, usable_limit};
+use crate::params::{AnyParams, ParamError, at_least, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec};
 use crate::storage::{Dual, Lane};
 
 /// The parameters, checked.
@@ -391,9 +391,9 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
     }
 
     /// Packets stay in the queue they are in, whatever the new classifier.
-    fn reconfigure(&mut self, spec: &Spec, _link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+    fn reconfigure(&mut self, params: &dyn AnyParams, _link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
         self.catch_up(cx.now);
-        self.config = Config::new(Params::of(spec)?)?;
+        self.config = Config::new(params.of::<Params>()?)?;
         self.next_update = self.next_update.min(cx.now + self.config.tupdate);
         self.queues.shrink(self.config.params.limit, cx);
         if let Some(memory) = self.config.memory() {

@@ -68,11 +68,12 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Instant};
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::{Discipline, discipline};
 use crate::law::curvy::{DelayAverage, Slope, weight};
+use crate::link::Link;
 use crate::packet::Packet;
-use crate::params::{ParamError, in_range, usable_limit};
+use crate::params::{AnyParams, ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::{Classifier, Dual};
 
 /// The parameters of DualQ as a user writes them.
@@ -113,7 +114,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("dualq", Dualq);
+    discipline!("dualq");
 
     fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
         Config::new(self)?;
@@ -237,8 +238,8 @@ impl<P: Packet> Qdisc<P> for Dualq<P> {
     }
 
     /// Packets stay in the queue they are in, whatever the new classifier.
-    fn reconfigure(&mut self, spec: &Spec, _link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
-        self.config = Config::new(Params::of(spec)?)?;
+    fn reconfigure(&mut self, params: &dyn AnyParams, _link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        self.config = Config::new(params.of::<Params>()?)?;
         self.queues.shrink(self.config.limit, cx);
         Ok(())
     }

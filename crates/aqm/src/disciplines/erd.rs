@@ -45,10 +45,11 @@ use aqmkit_base::{Amount, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The parameters of ERD as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,7 +72,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("erd", Erd, Erd);
+    discipline!("erd", Erd);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Erd::config(self, link)

@@ -46,8 +46,9 @@ use aqmkit_base::{Amount, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, DropFrom};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::params::{ParamError, usable_limit};
-use crate::registry::{Discipline, Link, discipline};
 
 /// The parameters of a FIFO as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,7 +67,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("fifo", Fifo, DropWhenFull);
+    discipline!("fifo", DropWhenFull);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         DropWhenFull::config(self, link)

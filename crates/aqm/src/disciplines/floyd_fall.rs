@@ -95,10 +95,10 @@ pub use self::params::{Config, Params};
 use super::red::Red;
 use crate::aqm::{Env, Verdict};
 use crate::law::sharing::{Next, ROOT, Sharing};
+use crate::link::Link;
 use crate::packet::{Packet, PacketView};
-use crate::params::ParamError;
+use crate::params::{AnyParams, ParamError};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec};
 use crate::storage::{Ring, fits};
 
 /// A queue with its RED.
@@ -329,9 +329,9 @@ impl<P: Packet> Qdisc<P> for FloydFall<P> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
         self.catch_up(cx.now);
-        let config = Config::new(Params::of(spec)?, link)?;
+        let config = Config::new(params.of::<Params>()?, link)?;
         for lane in &mut self.lanes {
             lane.red.change(&self.config.red, &config.red, cx.now);
         }

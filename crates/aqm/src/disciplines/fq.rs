@@ -82,10 +82,11 @@ use aqmkit_base::{Amount, Bytes, ClassId, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::classes::{ClassWeight, Weights};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::Packet;
-use crate::params::{ParamError, in_range, usable_limit};
+use crate::params::{AnyParams, ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::{FlowNumbers, FlowQueues, IndexedHeap, Links, List, Real, fits, over};
 
 /// What R(t) is.
@@ -131,7 +132,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("fq", Fq);
+    discipline!("fq");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;
@@ -415,8 +416,8 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
-        let config = Config::new(Params::of(spec)?, link)?;
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let config = Config::new(params.of::<Params>()?, link)?;
         config.weights.same_classes(&self.config.weights)?;
         if config.clock != self.config.clock {
             return Err(ParamError::new("clock", "another", "it cannot change while packets wait"));

@@ -73,12 +73,13 @@
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::{Discipline, discipline};
 use crate::disciplines::codel::{self, Codel, Reentry, Selector};
 use crate::flow_queuing::{FlowQueued, Fq, FqParams};
+use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::ParamError;
 use crate::qdisc::Qdisc;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The parameters of FQ-CoDel as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,7 +171,7 @@ impl FlowQueued for Params {
 }
 
 impl Discipline for Params {
-    discipline!("fq-codel", FqCodel);
+    discipline!("fq-codel");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         self.check(link).map(|_| self.clone())

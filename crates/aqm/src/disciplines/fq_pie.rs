@@ -64,12 +64,13 @@
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::{Discipline, discipline};
 use crate::disciplines::pie::{self, Decay, Pie};
 use crate::flow_queuing::{FlowQueued, Fq, FqParams};
+use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::ParamError;
 use crate::qdisc::Qdisc;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The parameters of FQ-PIE as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -186,7 +187,7 @@ impl FlowQueued for Params {
 }
 
 impl Discipline for Params {
-    discipline!("fq-pie", FqPie);
+    discipline!("fq-pie");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         self.check(link)?;

@@ -82,12 +82,13 @@ use aqmkit_base::{Amount, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::early::{Ramp, drop_early};
 use crate::law::ewma::{Averaging, AveragingParams, QueueAverage};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 use crate::storage::FlowTable;
 
 /// The parameters of FRED as a user writes them.
@@ -133,7 +134,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("fred", Fred, Fred);
+    discipline!("fred", Fred);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Fred::config(self, link)?;

@@ -66,10 +66,11 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 use crate::timer::unmoved;
 
 /// The paper's gains, which belong to [`PAPER_HZ`].
@@ -152,7 +153,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("pi", Pi, Pi);
+    discipline!("pi", Pi);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Pi::config(self, link)?;

@@ -61,11 +61,12 @@ use aqmkit_base::{Amount, Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::pi::PiController;
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, positive_time, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 use crate::timer::unmoved;
 
 /// The parameters of PI2 as a user writes them.
@@ -108,7 +109,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("pi2", Pi2, Pi2);
+    discipline!("pi2", Pi2);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let max_p = Some(Pi2::config(self, link)?.max_p);

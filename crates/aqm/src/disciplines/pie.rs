@@ -91,12 +91,13 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::dq_rate::DqRate;
 use crate::law::pi::{PiController, auto_tune};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, positive_time, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 use crate::timer::unmoved;
 
 /// Where the drop probability decays besides.
@@ -176,7 +177,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("pie", Pie, Pie);
+    discipline!("pie", Pie);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Pie::config(self, link).map(|config| config.params)

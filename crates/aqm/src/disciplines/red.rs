@@ -102,13 +102,14 @@ use aqmkit_base::{Amount, Duration, Instant};
 pub use self::params::RedParams;
 pub(crate) use self::params::params_with_red;
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::adaptive::Adaptation;
 use crate::law::early::{DropMode, Ramp};
 use crate::law::ewma::{Averaging, QueueAverage};
+use crate::link::Link;
 use crate::packet::{MarkRules, PacketView};
 use crate::params::{ParamError, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 params_with_red! {
     /// The parameters of RED as a user writes them.
@@ -124,7 +125,7 @@ params_with_red! {
 }
 
 impl Discipline for Params {
-    discipline!("red", Red, Red);
+    discipline!("red", Red);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Red::config(self, link)?;

@@ -141,10 +141,10 @@ use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::law::early;
 use crate::law::preferential::{Pace, Response, Responses};
 use crate::law::tcp;
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range};
 use crate::qdisc::Why;
-use crate::registry::Link;
 use crate::storage::drop_history::MAX_LISTS;
 use crate::storage::{DropHistory, FlowTable};
 

@@ -66,11 +66,12 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::ewma::Ewma;
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 use crate::timer::unmoved;
 
 /// What the price is made of.
@@ -151,7 +152,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("rem", Rem, Rem);
+    discipline!("rem", Rem);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Rem::config(self, link)?;

@@ -71,13 +71,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::classes::ClassSet;
+use crate::discipline::{Discipline, discipline};
 use crate::law::early::Ramp;
 use crate::law::ewma::{Averaging, AveragingParams};
 use crate::law::part::Part;
+use crate::link::Link;
 use crate::packet::{MarkRules, PacketView};
 use crate::params::{ParamError, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The parameters of RIO as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,7 +142,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("rio", Rio, Rio);
+    discipline!("rio", Rio);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Rio::config(self, link)?;

@@ -72,9 +72,10 @@ use serde::{Deserialize, Serialize};
 
 use super::rio::{self, Core, CoreConfig};
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, period_or_none};
-use crate::registry::{Discipline, Link, discipline};
 use crate::storage::RecentFlows;
 
 /// The parameters of RIO-PS as a user writes them.
@@ -150,7 +151,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("rio-ps", RioPs, RioPs);
+    discipline!("rio-ps", RioPs);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         RioPs::config(self, link)?;

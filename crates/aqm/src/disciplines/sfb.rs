@@ -87,11 +87,12 @@ use aqmkit_base::{Amount, Duration, FlowKey, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::token_bucket::TokenBucket;
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, period_or_none, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The parameters of SFB as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -165,7 +166,7 @@ impl Params {
 }
 
 impl Discipline for Params {
-    discipline!("sfb", Sfb, Sfb);
+    discipline!("sfb", Sfb);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Sfb::config(self, link)?;

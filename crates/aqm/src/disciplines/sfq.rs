@@ -89,10 +89,11 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::Verdict;
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::{Packet, PacketView};
-use crate::params::{ParamError, in_range, usable_limit};
+use crate::params::{AnyParams, ParamError, in_range, usable_limit};
 use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
-use crate::registry::{Discipline, Link, Spec, discipline};
 use crate::storage::{FlowQueues, Links, List, fits, over};
 
 /// The number of the first perturbation; the others follow it.
@@ -177,7 +178,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("sfq", Sfq);
+    discipline!("sfq");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         usable_limit("limit", self.limit)?;
@@ -448,8 +449,8 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         &self.stats
     }
 
-    fn reconfigure(&mut self, spec: &Spec, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
-        let params = Params::of(spec)?.effective(link)?;
+    fn reconfigure(&mut self, params: &dyn AnyParams, link: &Link, cx: &mut Cx<'_, P>) -> Result<(), ParamError> {
+        let params = params.of::<Params>()?.effective(link)?;
         if params.divisor != self.params.divisor {
             return Err(ParamError::new("divisor", params.divisor, "it cannot change while packets wait"));
         }

@@ -69,11 +69,12 @@ use aqmkit_base::{Amount, FlowKey, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
 use crate::law::ewma::Ewma;
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// Flows from which on the drop probability does not rise any more.
 const MANY_FLOWS: f64 = 256.0;
@@ -115,7 +116,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("sred", Sred, Sred);
+    discipline!("sred", Sred);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Ok(Params { weight: Some(Sred::config(self, link)?.weight), ..self.clone() })

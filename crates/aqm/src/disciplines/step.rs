@@ -48,10 +48,11 @@ use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::discipline::{Discipline, discipline};
+use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// What becomes of a packet above the threshold that cannot carry a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +88,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("step", Step, Step);
+    discipline!("step", Step);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let threshold = match Step::config(self, link)?.step {

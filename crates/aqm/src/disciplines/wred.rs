@@ -66,12 +66,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView, Verdict};
 use crate::classes::{ClassMap, REST};
+use crate::discipline::{Discipline, discipline};
 use crate::law::early::{DropMode, Ramp};
 use crate::law::ewma::{Averaging, AveragingParams, QueueAverage};
+use crate::link::Link;
 use crate::packet::{MarkRules, PacketView};
 use crate::params::{ParamError, in_unit, usable_limit};
 use crate::qdisc::Why;
-use crate::registry::{Discipline, Link, discipline};
 
 /// The weight of the newest sample where nothing else is said: the routers' "exponential weighting constant" 9.
 const WEIGHT: f64 = 1.0 / 512.0;
@@ -155,7 +156,7 @@ impl ClassParams {
 }
 
 impl Discipline for Params {
-    discipline!("wred", Wred, Wred);
+    discipline!("wred", Wred);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let full = self.complete();

@@ -4,8 +4,8 @@
 
 use aqmkit_base::{Amount, BitRate, Bytes, Instant};
 
+use crate::link::Link;
 use crate::params::{ParamError, in_range};
-use crate::registry::Link;
 
 /// An exponentially weighted moving average.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

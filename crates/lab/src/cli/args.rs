@@ -1,13 +1,17 @@
 //! The command-line arguments and their help.
 
+pub mod compare;
+pub mod files;
 pub mod wire;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
-use aqmkit_base::{Amount, BitRate, Duration};
+use aqmkit_base::units::{parse_duration, parse_rate};
+use aqmkit_base::{BitRate, Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use compare::Compare;
 
 /// Active queue management: simulate, compare, reproduce.
 #[derive(Debug, Parser)]
@@ -44,6 +48,10 @@ pub enum Command {
     Compare(Box<Compare>),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
+    /// Write an experiment to start from
+    Init(files::Init),
+    /// Check an experiment without running it
+    Check(files::Check),
     /// Find the populations that offer the loads of an experiment
     Calibrate(Calibrate),
     /// Compare measured with published values, with a verdict for each
@@ -62,6 +70,10 @@ pub enum Command {
     Ctl(wire::Ctl),
     /// Rebuild the HTML report of a directory of results
     Report(Report),
+    /// Print the completions of a shell
+    Completions(files::Completions),
+    /// Write the manual pages
+    Man(files::Man),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)
     Bench(Bench),
 }
@@ -105,57 +117,6 @@ pub struct Describe {
     /// Change a parameter
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-}
-
-/// `compare`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  aqmkit compare fifo red --rate 10mbit --rtt 50ms --bulk 20
-  aqmkit compare red red:min=5,max=40 --http 0.9 --duration 2min
-  aqmkit compare fifo red fred --bulk 20 --mpeg 4 --cbr 10mbit --seed 7
-
-A discipline may carry parameters after a colon. Bulk and web traffic are class tcp, video is class
-multimedia, cbr is class other.")]
-pub struct Compare {
-    /// Disciplines, each a name or NAME:PARAMETER=VALUE,…
-    #[arg(required = true)]
-    pub disciplines: Vec<String>,
-    /// Rate of the link
-    #[arg(long, default_value = "10mbit", value_parser = parse_rate, allow_hyphen_values = true)]
-    pub rate: BitRate,
-    /// Round-trip time without queueing
-    #[arg(long, default_value = "50ms", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub rtt: Duration,
-    /// Endless TCP transfers (default 20 if no other traffic is given)
-    #[arg(long, value_name = "FLOWS")]
-    pub bulk: Option<u32>,
-    /// Web users with this offered load, as a fraction of the link's rate
-    #[arg(long, value_name = "FRACTION")]
-    pub http: Option<f64>,
-    /// An unresponsive UDP flow of this rate
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
-    pub cbr: Option<BitRate>,
-    /// MPEG video streams
-    #[arg(long, value_name = "FLOWS")]
-    pub mpeg: Option<u32>,
-    /// Videoconferences
-    #[arg(long, value_name = "FLOWS")]
-    pub videoconf: Option<u32>,
-    /// Measured time
-    #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub duration: Duration,
-    /// Time before the measurement
-    #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub warmup: Duration,
-    /// Capacity of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
-    #[arg(long, value_parser = parse_amount)]
-    pub limit: Option<Amount>,
-    /// How TCP endpoints behave
-    #[arg(long, value_name = "PROFILE")]
-    pub transport: Option<String>,
-    /// How to run
-    #[command(flatten)]
-    pub how: How,
 }
 
 /// Options of everything that runs.

@@ -74,7 +74,7 @@ impl DisciplineSpeed {
 ///
 /// # Errors
 /// When there are more flows than packets, or the scenario cannot be run.
-pub fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
+pub(super) fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
     if let Some(flows) = args.flows.iter().find(|flows| **flows > args.packets) {
         let what = format!("{} packets are too few for {} flows", thousands(args.packets), thousands(*flows));
         return wrong(what, "use fewer --flows or more --packets");

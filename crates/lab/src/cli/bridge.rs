@@ -33,7 +33,7 @@ const PULSE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When an argument is wrong, or the machine lacks something.
-pub fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
+pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     let directory = ctl::directory();
     if args.cleanup {
         return Ok(say::print(&tidied(cleanup::clean(&directory)))?);

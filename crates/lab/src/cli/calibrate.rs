@@ -18,7 +18,7 @@ use super::settle::settle;
 ///
 /// # Errors
 /// When the experiment is wrong or has no load, when a population cannot be found, or Ctrl-C was pressed.
-pub fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failure> {
+pub(super) fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
     let exp = Experiment::load(&args.experiment, &overrides)?;
     if exp.sought()?.is_empty() {

@@ -1,30 +1,28 @@
 //! `compare`: an experiment from the command line. It is written as TOML and runs like any other.
 
+mod disciplines;
+mod experiment;
+mod link;
+mod sweep;
+mod text;
+mod traffic;
+
 use std::collections::BTreeSet;
 
-use aqmkit_aqm::registry;
-use aqmkit_base::Amount;
-use aqmkit_base::near::closest;
 use aqmkit_experiment::{Experiment, Overrides, Problem};
 use aqmkit_files::put;
 use aqmkit_results::{Entry, Results};
 use aqmkit_runs::run;
-use aqmkit_transport::{Profile, profile, registry as transports};
-use toml::{Table, Value};
+
+pub use disciplines::{LIMIT, written};
+pub use experiment::written_out;
 
 use super::args;
-use super::describe::literal;
-use super::fail::{Failure, wrong};
+use super::fail::Failure;
 use super::perform::{directory, jobs, perform, show};
 use super::progress::Talk;
 use super::say;
-/// What every queue of a comparison may hold unless the command line says otherwise: the limit that Linux gives `pfifo` and, through
-/// the transmit queue length of a device, most of its other queues. With the defaults of the disciplines, which are those of their
-/// papers (60 to 10,240 packets), a comparison would be one of buffers.
-pub const LIMIT: Amount = Amount::Packets(1000.0);
-
-/// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
-const USER_BPS: f64 = 2940.0;
+use experiment::experiment;
 
 /// `aqmkit compare`.
 ///
@@ -35,6 +33,12 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
     let exp = Experiment::parse("compare", &text, &overrides).map_err(|problem| blamed(problem, args))?;
     let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(args, &text)));
+    if let Some(file) = &args.save {
+        if let Some(directory) = file.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        put(file, &text)?;
+    }
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
     put(&dir.join("experiment.toml"), &text)?;
     if let Some(warning) = idle(&performed.results) {
@@ -94,163 +98,11 @@ pub fn idle(results: &Results) -> Option<String> {
     ))
 }
 
-/// The experiment that the arguments ask for, as the text of its file.
-///
-/// # Errors
-/// When a discipline or an amount of traffic is wrong.
-pub fn written_out(args: &args::Compare) -> Result<String, Failure> {
-    Ok(experiment(&args.disciplines, args)?.to_string())
-}
-
-fn string(text: impl std::fmt::Display) -> Value {
-    Value::String(text.to_string())
-}
-
-fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
-    entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
-}
-
-/// The experiment that the arguments ask for, with these disciplines.
-fn experiment(disciplines: &[String], args: &args::Compare) -> Result<Table, Failure> {
-    if let Some((_, twice)) = disciplines.iter().enumerate().find(|(i, d)| disciplines[..*i].contains(d)) {
-        return wrong(
-            format!("{twice} is given twice"),
-            format!("give it once, or with different parameters: {twice}:limit=50"),
-        );
-    }
-    if let Some(name) = args.transport.as_deref().filter(|name| Profile::named(name).is_none()) {
-        return no_profile(name);
-    }
-    let queues = disciplines.iter().map(|d| discipline(d, args)).collect::<Result<Vec<_>, _>>()?;
-    let traffic = traffic(args)?;
-    // A title is for a glance: of many names it tells how many.
-    let names = match disciplines.len() {
-        many if many > 8 => format!("{many} disciplines"),
-        _ => disciplines.join(", "),
-    };
-    let mut file = table([
-        ("title", string(format!("{names} on a link of {}", args.rate))),
-        ("about", string(format!("One link of {}, round trips of {}.", args.rate, args.rtt))),
-        ("duration", string(args.duration)),
-        ("warmup", string(args.warmup)),
-        ("topology", Value::Table(table([("rate", string(args.rate)), ("delays", string(args.rtt))]))),
-        ("sweep", Value::Table(table([("aqm", Value::Array(queues))]))),
-        ("traffic", Value::Array(traffic)),
-    ]);
-    if let Some(profile) = &args.transport {
-        file.insert("transport".to_owned(), Value::Table(table([("profile", string(profile))])));
-    }
-    Ok(file)
-}
-
-/// Says that there is no such profile, and what else may have been meant.
-fn no_profile<T>(name: &str) -> Result<T, Failure> {
-    let known = profile::NAMES.join(", ");
-    if transports::find(name).is_some() {
-        let help = format!(
-            "profiles are {known}. A congestion control is transport.congestion of an experiment: aqmkit run \
-             results/compare/experiment.toml --set transport.congestion={name} runs the last comparison with it"
-        );
-        return wrong(format!("{name} is a congestion control, and --transport takes a profile"), help);
-    }
-    let near = closest(name, profile::NAMES.iter().copied()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
-    wrong(format!("no profile of TCP is called {name:?}"), format!("{near}Known are {known}"))
-}
-
-/// `red:min=5,max=40` as an entry of the sweep.
-fn discipline(text: &str, args: &args::Compare) -> Result<Value, Failure> {
-    let (name, parameters) = written(text)?;
-    let mut entry = table([("name", string(name)), ("label", string(text))]);
-    entry.extend(limited(name, args.limit.unwrap_or(LIMIT)));
-    entry.extend(parameters);
-    Ok(Value::Table(entry))
-}
-
-/// The parameter that gives a discipline room for `limit`; nothing for one that has no limit for all that it queues (`cbq` has one for each
-/// class).
-fn limited(name: &str, limit: Amount) -> Table {
-    let parameters = table([("limit", literal(&limit.to_string()))]);
-    let takes = serde_json::to_value(&parameters).is_ok_and(|values| registry::Spec::read(name, values).is_ok());
-    if takes { parameters } else { Table::new() }
-}
-
-/// `red:min=5,max=40` as the name of a discipline and its parameters.
-pub(super) fn written(text: &str) -> Result<(&str, Table), Failure> {
-    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-    if registry::find(name).is_none() {
-        let names = || registry::ALL.iter().map(|e| e.name);
-        let known = names().collect::<Vec<_>>().join(", ");
-        let near = closest(name, names()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
-        return wrong(format!("there is no discipline {name:?}"), format!("{near}Known are {known}"));
-    }
-    let mut entry = Table::new();
-    for parameter in split(parameters) {
-        let Some((key, value)) = parameter.split_once('=') else {
-            return wrong(format!("{parameter:?} in {text:?} has no value"), format!("for example {name}:limit=100"));
-        };
-        entry.insert(key.trim().to_owned(), literal(value.trim()));
-    }
-    Ok((name, entry))
-}
-
-/// The parts between commas that are not inside brackets or quotes.
-fn split(text: &str) -> Vec<String> {
-    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
-    for c in text.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            '[' | '{' if !quoted => depth += 1,
-            ']' | '}' if !quoted => depth -= 1,
-            ',' if !quoted && depth == 0 => {
-                parts.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = parts.last_mut() {
-            last.push(c);
-        }
-    }
-    parts.retain(|p| !p.trim().is_empty());
-    parts
-}
-
-fn traffic(args: &args::Compare) -> Result<Vec<Value>, Failure> {
-    let asked = args.bulk.is_some()
-        || args.http.is_some()
-        || args.cbr.is_some()
-        || args.mpeg.is_some()
-        || args.videoconf.is_some();
-    let bulk = if asked { args.bulk } else { Some(20) };
-    let users = args.http.map(|fraction| users(fraction, args)).transpose()?;
-    let groups = [
-        bulk.map(|n| ("bulk", "tcp", "flows", Value::Integer(n.into()))),
-        users.map(|n| ("http-mah", "tcp", "users", Value::Integer(n))),
-        args.mpeg.map(|n| ("mpeg", "multimedia", "flows", Value::Integer(n.into()))),
-        args.videoconf.map(|n| ("videoconf", "multimedia", "flows", Value::Integer(n.into()))),
-        args.cbr.map(|rate| ("cbr", "other", "rate", string(rate))),
-    ];
-    let written = groups.into_iter().flatten().map(|(kind, class, key, value)| {
-        Value::Table(table([("kind", string(kind)), ("class", string(class)), (key, value)]))
-    });
-    Ok(written.collect())
-}
-
-/// The number of web users that offer this fraction of the link.
-fn users(fraction: f64, args: &args::Compare) -> Result<i64, Failure> {
-    if !(fraction > 0.0 && fraction <= 2.0) {
-        return wrong(
-            format!("--http {fraction} is not a load"),
-            "write the fraction of the link's rate that the web offers, above 0 and at most 2, such as 0.9",
-        );
-    }
-    Ok(((fraction * args.rate.as_bps() as f64 / USER_BPS).round() as i64).max(1))
-}
-
 #[cfg(test)]
 mod tests {
     use aqmkit_sim::output::LinkStats;
     use clap::Parser as _;
+    use toml::Table;
 
     use super::*;
     use crate::cli::args::{Cli, Command};
@@ -267,6 +119,31 @@ mod tests {
             written("fifo red:min=5,max=40 --rate 20mbit --rtt 30ms --bulk 3 --http 0.9 --cbr 10mbit --limit 90")
                 .unwrap()
         );
+    }
+
+    #[test]
+    fn a_home_link_has_two_queues_and_mixed_flows() {
+        let line = "dualpi2 red --down 50mbit --up 10mbit --rtt 30ms --bulk 5 --upload 2 --cc cubic,prague --ecn \
+                    --sweep red.max=20,40 --sweep rtt=10ms,30ms";
+        insta::assert_snapshot!(written(line).unwrap());
+    }
+
+    /// Every set of arguments that is taken makes an experiment that can be run.
+    #[test]
+    fn what_is_written_can_be_read() {
+        for line in [
+            "fifo red",
+            "fifo --preset home-dsl",
+            "fifo cbq --preset datacentre --cc prague --bulk 2 --limit 90kb",
+            "fifo --down 9mbit --up 1mbit --upload 1 --bulk 1 --video 2 --ecn",
+            "red:max=50 --sweep red.min=5..10 --sweep rate=1mbit..9mbit/3",
+            "red pie --up 5mbit --sweep down=1mbit,2mbit",
+            "red --web 0.5 --video 1 --call 1 --game 2 --voip 3 --mpeg 1 --videoconf 1 --http 0.1 --cbr 1mbit",
+        ] {
+            let text = written(line).unwrap();
+            let read = Experiment::parse("compare", &text, &Overrides::default());
+            assert!(read.is_ok(), "{line}: {}\n{text}", read.unwrap_err());
+        }
     }
 
     #[test]
@@ -299,15 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn without_traffic_there_is_bulk() {
-        assert!(written("fifo").unwrap().contains("kind = \"bulk\""));
-        assert!(!written("fifo --http 0.5").unwrap().contains("bulk"));
-    }
-
-    #[test]
-    fn parameters_may_hold_commas() {
-        assert_eq!(split("a=1,b=[1, 2],c={ x = \"y,z\" }"), ["a=1", "b=[1, 2]", "c={ x = \"y,z\" }"]);
-        assert!(split("").is_empty());
+    fn without_traffic_there_is_that_of_today() {
+        let kinds = |line: &str| -> Vec<String> {
+            let file: Table = written(line).unwrap().parse().unwrap();
+            let list = file["traffic"].as_array().unwrap();
+            list.iter().map(|traffic| traffic["name"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(kinds("fifo"), ["bulk", "video", "call", "voip", "web"]);
+        assert_eq!(kinds("fifo --up 5mbit"), ["bulk", "upload", "video", "call", "call-up", "voip", "web"]);
+        assert_eq!(kinds("fifo --http 0.5"), ["http-mah"]);
     }
 
     fn entry(aqm: &str, window: &str, packets_per_s: f64) -> Entry {
@@ -339,7 +216,12 @@ mod tests {
         assert!(text("red:min").contains("has no value"));
         assert!(text("red --http 90").contains("not a load"));
         assert!(text("red red").contains("red is given twice"));
-        assert!(text("red --transport cubic").contains("transport.congestion=cubic"));
+        assert!(text("red --transport cubic").contains("write --cc cubic"));
+        assert!(text("red --cc cubik").contains("did you mean cubic?"));
+        assert!(text("red --upload 1").contains("--up 10mbit"));
+        assert!(text("red --cc cubic,prague --bulk 1").contains("cannot be shared by 2"));
+        assert!(text("red --preset cabel").contains("did you mean cable?"));
+        assert!(text("red --sweep blue.step=1,2").contains("add blue to the disciplines"));
         assert!(text("red --transport bsd4").contains("did you mean bsd44?"));
     }
 

@@ -20,7 +20,7 @@ use super::say;
 ///
 /// # Errors
 /// When nothing runs that could be asked, it may not be asked, or it refuses a change.
-pub fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
+pub(super) fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
     match &args.what {
         CtlCommand::List => list(),
         CtlCommand::Show { json } => show(&client(args)?.report()?, *json),

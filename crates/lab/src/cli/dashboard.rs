@@ -14,7 +14,7 @@ use super::say;
 
 /// Draws a report: what happened since `earlier`, or since the start where there is none.
 #[must_use]
-pub fn draw(report: &Report, earlier: Option<&Report>) -> String {
+pub(super) fn draw(report: &Report, earlier: Option<&Report>) -> String {
     let span = report.at_s - earlier.map_or(0.0, |e| e.at_s);
     let mut text = format!("{} {}, {} s\n", report.kind, say::bold(&report.name), fixed(report.at_s, 1));
     for direction in &report.directions {

@@ -21,7 +21,7 @@ use super::say;
 ///
 /// # Errors
 /// When nothing has this name, or a parameter is wrong.
-pub fn describe(args: &args::Describe) -> Result<(), Failure> {
+pub(super) fn describe(args: &args::Describe) -> Result<(), Failure> {
     let text = if let Some(entry) = disciplines::find(&args.name) {
         discipline(entry, args)?
     } else if let Some(entry) = traffic::find(&args.name) {

@@ -21,7 +21,7 @@ struct Findings {
 ///
 /// # Errors
 /// When something is missing that a link needs.
-pub fn doctor(args: &args::Doctor) -> Result<(), Failure> {
+pub(super) fn doctor(args: &args::Doctor) -> Result<(), Failure> {
     let directory = ctl::directory();
     let findings =
         Findings { checks: examine(), links: patients(&directory), leftovers: cleanup::leftovers(&directory) };

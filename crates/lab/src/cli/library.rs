@@ -8,7 +8,7 @@ use aqmkit_results::Results;
 use aqmkit_study::null_test::{self, Outcomes};
 use aqmkit_study::recorded::{self, Records};
 use aqmkit_study::verdict;
-use aqmkit_study::verdict::published::Published;
+use aqmkit_study::verdict::Published;
 
 use super::fail::{Failure, wrong};
 

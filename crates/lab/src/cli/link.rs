@@ -36,7 +36,7 @@ const HEAD_START: Duration = Duration::from_millis(300);
 /// # Errors
 /// When an argument is wrong, the machine lacks something or could not keep up, or the command ends with another exit
 /// code than 0.
-pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
+pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     let directory = ctl::directory();
     let cleaned = cleanup::clean(&directory);
     if args.cleanup {
@@ -78,7 +78,7 @@ pub fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
 
 /// What was cleaned up, in a sentence.
 #[must_use]
-pub fn tidied(cleaned: Cleaned) -> String {
+pub(super) fn tidied(cleaned: Cleaned) -> String {
     let Cleaned { records, bridges, processes, offloads } = cleaned;
     let links = format!("{} killed links cleaned up, {processes} processes ended", records - bridges);
     match bridges {

@@ -9,7 +9,7 @@ use super::say;
 
 /// One line of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Item {
+pub(super) struct Item {
     /// Of which part of the catalogue.
     pub kind: &'static str,
     /// Its name.
@@ -20,7 +20,7 @@ pub struct Item {
 
 /// Every name of a part of the catalogue.
 #[must_use]
-pub fn items(part: Catalogue) -> Vec<Item> {
+pub(super) fn items(part: Catalogue) -> Vec<Item> {
     let item = |kind, name: &str, summary: &str| Item { kind, name: name.to_owned(), summary: summary.to_owned() };
     match part {
         Catalogue::Disciplines => {
@@ -47,7 +47,7 @@ const PARTS: [(Catalogue, &str); 4] = [
 ///
 /// # Errors
 /// When standard output is gone.
-pub fn list(args: &args::List) -> Result<(), Failure> {
+pub(super) fn list(args: &args::List) -> Result<(), Failure> {
     let chosen: Vec<_> = PARTS.iter().filter(|(part, _)| args.what.is_none_or(|w| w == *part)).collect();
     if args.json {
         let all: Vec<Item> = chosen.iter().flat_map(|(part, _)| items(*part)).collect();

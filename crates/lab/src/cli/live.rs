@@ -23,7 +23,7 @@ use crate::live::run::{Placed, real_time};
 ///
 /// # Errors
 /// When the machine lacks something, the experiment does not suit a live link, or the two do not agree.
-pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure> {
+pub(super) fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure> {
     let dir = directory(args.how.out.as_deref(), &format!("{}-live", exp.id));
     let performed = perform(exp, &dir, talk)?;
     // A run that failed is told of at the end; what the others say is shown all the same.
@@ -40,7 +40,7 @@ pub fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure
 ///
 /// # Errors
 /// As [`run`].
-pub fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+pub(super) fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     let (mut results, mut failed) = (Vec::new(), Vec::new());
     for exp in experiments {
         let performed = perform(exp, &args.out.join(format!("{}-live", exp.id)), talk)?;

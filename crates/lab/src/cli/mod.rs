@@ -1,49 +1,50 @@
 //! The command: one file for each subcommand.
 
 pub mod args;
-pub mod bench;
+mod bench;
 #[cfg(live)]
-pub mod bridge;
-pub mod calibrate;
+mod bridge;
+mod calibrate;
+mod check;
 pub mod compare;
 #[cfg(live)]
-pub mod ctl;
+mod ctl;
 #[cfg(live)]
-pub mod dashboard;
-pub mod describe;
+mod dashboard;
+mod describe;
 #[cfg(live)]
-pub mod doctor;
+mod doctor;
 mod documents;
 mod estimate;
 pub mod fail;
 pub mod library;
 #[cfg(live)]
-pub mod link;
-pub mod list;
+mod link;
+mod list;
 #[cfg_attr(not(live), path = "no_live.rs")]
-pub mod live;
+mod live;
 mod null_test;
-pub mod page;
+mod page;
 pub mod perform;
 mod places;
-pub mod progress;
-pub mod queue;
-pub mod replay;
-pub mod report;
-pub mod reproduce;
-pub mod run;
-pub mod say;
-pub mod scoreboard;
+mod progress;
+mod queue;
+mod replay;
+mod report;
+mod reproduce;
+mod run;
+mod say;
+mod scoreboard;
 mod settle;
-pub mod stop;
+mod setup;
+mod stop;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use aqmkit_base::units::doubtful_rate;
-use clap::Parser;
-
 use args::{Cli, Command};
+use clap::Parser;
 use fail::Failure;
 use progress::Talk;
 
@@ -101,6 +102,10 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Describe(args) => describe::describe(args),
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => run::run(args, talk),
+        Command::Init(args) => check::init(args),
+        Command::Check(args) => check::check(args),
+        Command::Completions(args) => setup::completions(args),
+        Command::Man(args) => setup::man(args),
         Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Scoreboard(args) => scoreboard::scoreboard(args),

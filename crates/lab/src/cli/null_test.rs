@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aqmkit_experiment::{Experiment, Overrides, Scale};
 use aqmkit_report::terminal::{Screen, drawn, head, number};
-use aqmkit_results::standing::WithoutScheme;
+use aqmkit_results::WithoutScheme;
 use aqmkit_runs::run::How;
 use aqmkit_runs::store::Store;
 use aqmkit_study::null_test::{Outcome, Outcomes, test};

@@ -7,7 +7,7 @@ use super::say;
 
 /// Renders a page for this many columns.
 #[must_use]
-pub fn render(page: &str, width: u16) -> String {
+pub(super) fn render(page: &str, width: u16) -> String {
     let mut text = String::new();
     let mut table: Vec<&str> = Vec::new();
     let mut paragraph = Paragraph::default();

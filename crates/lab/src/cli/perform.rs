@@ -78,7 +78,7 @@ pub fn perform_plan<W: Work>(
 }
 
 /// Tells what is probably not what the author of an experiment meant. The experiments of the program mean what they say.
-fn warn(exp: &Experiment) {
+pub(super) fn warn(exp: &Experiment) {
     for doubt in exp.doubts.iter().filter(|_| !exp.file.starts_with("experiments/")) {
         let place = doubt.location().map_or_else(String::new, |at| format!("{}:{}: ", at.file, at.line));
         say::tell(&format!("warning: {place}{}", doubt.in_one_line()));

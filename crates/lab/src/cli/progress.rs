@@ -1,7 +1,10 @@
-//! The progress bar.
+//! The progress bar; where standard error is no terminal, a line every half minute.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use aqmkit_runs::run::{Watch, name};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,9 +22,14 @@ pub enum Talk {
     Verbose,
 }
 
-/// Shows how far the runs are and how long they will take: on a terminal only.
-pub struct Bar {
+/// The time between two lines of progress where there is no bar.
+const BETWEEN_LINES: Duration = Duration::from_secs(30);
+
+/// Shows how far the runs are and how long they will take.
+pub(super) struct Bar {
     bar: ProgressBar,
+    /// When the last line was written, where lines stand in for the bar.
+    lines: Option<Mutex<Instant>>,
     talk: Talk,
     /// How many there will be, where that is known.
     runs: Option<usize>,
@@ -31,7 +39,7 @@ pub struct Bar {
 impl Bar {
     /// A bar for so many runs.
     #[must_use]
-    pub fn new(runs: usize, talk: Talk) -> Bar {
+    pub(super) fn new(runs: usize, talk: Talk) -> Bar {
         // indicatif draws on standard error, and nothing when that is no terminal.
         let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new(runs as u64 * 1000) };
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}  {eta} left") {
@@ -42,7 +50,7 @@ impl Bar {
 
     /// A sign of life for trials, of which nobody knows how many it takes.
     #[must_use]
-    pub fn of_trials(talk: Talk) -> Bar {
+    pub(super) fn of_trials(talk: Talk) -> Bar {
         let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
             bar.set_style(style);
@@ -51,7 +59,9 @@ impl Bar {
     }
 
     fn with(bar: ProgressBar, talk: Talk, runs: Option<usize>) -> Bar {
-        let this = Bar { bar, talk, runs, ended: AtomicU64::new(0) };
+        let lines = talk != Talk::Quiet && !std::io::stderr().is_terminal();
+        let lines = lines.then(|| Mutex::new(Instant::now()));
+        let this = Bar { bar, lines, talk, runs, ended: AtomicU64::new(0) };
         this.bar.set_message(this.message(0));
         this
     }
@@ -63,8 +73,20 @@ impl Bar {
         }
     }
 
+    /// The line that is due now: how many runs are done, and what share of the work.
+    fn line(&self, now: Instant) -> Option<String> {
+        let mut last = self.lines.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.duration_since(*last) < BETWEEN_LINES {
+            return None;
+        }
+        *last = now;
+        let message = self.message(self.ended.load(Ordering::Relaxed));
+        let share = |runs: usize| format!(", {} %", self.bar.position() / (10 * runs.max(1) as u64));
+        Some(format!("{message}{}", self.runs.map(share).unwrap_or_default()))
+    }
+
     /// Takes the bar away.
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
@@ -72,6 +94,9 @@ impl Bar {
 impl Watch for Bar {
     fn advanced(&self, thousandths: u64) {
         self.bar.inc(thousandths);
+        if let Some(line) = self.line(Instant::now()) {
+            say::tell(&line);
+        }
     }
 
     fn ended(&self, labels: &BTreeMap<String, String>, reused: bool) {
@@ -87,5 +112,30 @@ impl Watch for Bar {
         if self.talk != Talk::Quiet {
             self.bar.suspend(|| say::tell(&format!("note: {text}")));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bar that writes lines, as tests have no terminal or a terminal.
+    fn lined(runs: Option<usize>) -> Bar {
+        let bar = ProgressBar::hidden();
+        Bar { bar, lines: Some(Mutex::new(Instant::now())), talk: Talk::Normal, runs, ended: AtomicU64::new(0) }
+    }
+
+    #[test]
+    fn a_line_is_due_every_half_minute() {
+        let bar = lined(Some(4));
+        let start = Instant::now();
+        assert_eq!(bar.line(start), None);
+        bar.advanced(1000);
+        bar.ended(&BTreeMap::new(), false);
+        bar.advanced(500);
+        let due = start + BETWEEN_LINES + Duration::from_secs(1);
+        assert_eq!(bar.line(due).as_deref(), Some("1 of 4 runs, 37 %"));
+        assert_eq!(bar.line(due), None, "not twice");
+        assert_eq!(lined(None).line(due).as_deref(), Some("calibrating: 0 trials"));
     }
 }

@@ -3,7 +3,7 @@
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::read::Value;
 use aqmkit_base::{Amount, BitRate, Duration, ParamError};
-use aqmkit_experiment::Problem;
+use aqmkit_experiment::{Problem, out_of_reach};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 use aqmkit_packets::wire::classes::{Named, NoClass};
@@ -14,12 +14,13 @@ use super::args::wire::Queue;
 use super::compare::written;
 use super::describe::literal;
 use super::fail::{Failure, wrong};
+use super::say;
 
 /// The parameters of a discipline written as `red:min=5,max=40`.
 ///
 /// # Errors
 /// When there is no such discipline, or a parameter cannot be read.
-pub fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
+pub(super) fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
     let (name, mut table) = written(text)?;
     if let Some(limit) = limit {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
@@ -31,7 +32,7 @@ pub fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
 ///
 /// # Errors
 /// When a key or a value is wrong, in the words of an experiment file.
-pub fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
+pub(super) fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
     let wrong = |e: ParamError| Problem::from(e.of(name));
     let table = Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))?;
     Spec::of_table(name, table).map_err(wrong)
@@ -41,7 +42,7 @@ pub fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
 ///
 /// # Errors
 /// When one cannot be read.
-pub fn classes(list: &[String]) -> Result<Classes, Failure> {
+pub(super) fn classes(list: &[String]) -> Result<Classes, Failure> {
     let named = list.iter().map(|c| c.parse::<Named>()).collect::<Result<Vec<_>, _>>();
     match named {
         Ok(named) if named.is_empty() => Ok(Classes::default()),
@@ -54,7 +55,7 @@ pub fn classes(list: &[String]) -> Result<Classes, Failure> {
 ///
 /// # Errors
 /// When the discipline, a parameter or a class is wrong.
-pub fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
+pub(super) fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
     let classes = classes(&queue.class)?.names().to_vec();
     let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit)?);
     usable(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup })
@@ -64,16 +65,20 @@ pub fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setu
 ///
 /// # Errors
 /// When one cannot.
-pub fn usable(setup: Setup) -> Result<Setup, Failure> {
+pub(super) fn usable(setup: Setup) -> Result<Setup, Failure> {
     let (rate, mean_packet, classes) = (setup.rate, setup.mean_packet, setup.classes.clone());
-    match setup.aqm.effective(&registry::Link { rate, mean_packet, classes }) {
-        Ok(_) => Ok(setup),
+    let link = registry::Link { rate, mean_packet, classes };
+    match setup.aqm.effective(&link) {
+        Ok(_) => {
+            out_of_reach(&setup.aqm, &link).iter().for_each(|text| say::tell(&format!("warning: {text}")));
+            Ok(setup)
+        }
         Err(e) => Err(misfit(setup.aqm.name(), &e)),
     }
 }
 
 /// A parameter that does not go with the link.
 #[must_use]
-pub fn misfit(discipline: &str, error: &ParamError) -> Failure {
+pub(super) fn misfit(discipline: &str, error: &ParamError) -> Failure {
     Failure::Problem(error.of(discipline).into())
 }

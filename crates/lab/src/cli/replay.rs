@@ -29,7 +29,7 @@ use super::stop;
 /// # Errors
 /// When an argument or the capture is wrong, a file cannot be written, or the capture is damaged or the command was
 /// stopped: then after all that could be had from it.
-pub fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
+pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let classes = queue::classes(&args.queue.class)?;
     let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue)?;
     places::are_apart(args)?;

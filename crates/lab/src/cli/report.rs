@@ -12,7 +12,7 @@ use super::say;
 ///
 /// # Errors
 /// When the directory holds no results, or cannot be written to.
-pub fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
+pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
     let store = Store::existing(&args.dir)?;
     let stored = store.results()?;
     let runs = store.load_list()?;

@@ -30,7 +30,7 @@ const FEW: usize = 5;
 ///
 /// # Errors
 /// When an experiment is wrong, a published value was missed, or a run failed.
-pub fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     let all: Vec<String> = catalogue().into_iter().map(|e| e.id).collect();
     if all.is_empty() && args.ids.is_empty() {
         return wrong("no experiments found", "give a file, or set AQMKIT_EXPERIMENTS to a directory of experiments");

@@ -23,7 +23,7 @@ use super::stop::{listen, stopping};
 ///
 /// # Errors
 /// As [`perform`] and [`show`].
-pub fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
+pub(super) fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
         seed: args.how.seed,

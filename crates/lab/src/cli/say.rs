@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 ///
 /// # Errors
 /// When they cannot be written.
-pub fn print(text: &str) -> io::Result<()> {
+pub(super) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let ending = if text.ends_with('\n') { "" } else { "\n" };
     match out.write_all(text.as_bytes()).and_then(|()| out.write_all(ending.as_bytes())).and_then(|()| out.flush()) {
@@ -16,19 +16,19 @@ pub fn print(text: &str) -> io::Result<()> {
 }
 
 /// Tells something beside the results.
-pub fn tell(text: &str) {
+pub(super) fn tell(text: &str) {
     // There is nobody left to tell that standard error is gone.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Whether standard output may carry colour: on a terminal, without `NO_COLOR`.
 #[must_use]
-pub fn coloured() -> bool {
+pub(super) fn coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
 /// Bold text where colour is allowed.
 #[must_use]
-pub fn bold(text: &str) -> String {
+pub(super) fn bold(text: &str) -> String {
     if coloured() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
 }

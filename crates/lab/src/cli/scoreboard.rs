@@ -23,7 +23,7 @@ const LIVE: &str = "live/";
 ///
 /// # Errors
 /// When an experiment or a file beside it is wrong, a document asks for a number that there is not, or with `--check` has another one.
-pub fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
+pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     let documents: Vec<&Path> = args.update.iter().chain(&args.check).map(AsRef::as_ref).collect();
     if documents.is_empty() {
         let shown = kept(args.scale.into())?;

@@ -11,7 +11,7 @@ pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Whether Ctrl-C was pressed since [`listen`].
 #[must_use]
-pub fn stopping() -> bool {
+pub(super) fn stopping() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
@@ -20,7 +20,7 @@ pub fn stopping() -> bool {
 ///
 /// # Errors
 /// When it cannot be caught.
-pub fn listen() -> Result<(), Failure> {
+pub(super) fn listen() -> Result<(), Failure> {
     catch(|| {
         if STOP.swap(true, Ordering::Relaxed) {
             remove_drafts();
@@ -33,7 +33,7 @@ pub fn listen() -> Result<(), Failure> {
 ///
 /// # Errors
 /// When it cannot be caught.
-pub fn listen_once() -> Result<(), Failure> {
+pub(super) fn listen_once() -> Result<(), Failure> {
     catch(|| STOP.store(true, Ordering::Relaxed))
 }
 

@@ -4,9 +4,9 @@
 //! A run's scenario -> [`plan`]: the link that it asks for -> [`hosts`]: its applications over real sockets ->
 //! [`run`]: its output -> [`aqmkit_study::agree`]: beside the simulated one.
 
-pub mod hosts;
-pub mod plan;
-pub mod run;
+pub(crate) mod hosts;
+pub(crate) mod plan;
+pub(crate) mod run;
 
 /// The version of live runs: the link and the hosts. Raise it when the same traffic would be carried or measured otherwise.
-pub const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;

@@ -12,7 +12,7 @@ use aqmkit_sim::scenario::{Delays, Group};
 use aqmkit_transport::Profile;
 
 /// From the link's start to the scenario's: time for everything to be in place.
-pub const START: Duration = Duration::from_millis(300);
+pub(crate) const START: Duration = Duration::from_millis(300);
 
 /// The port of the first group; the others follow.
 const FIRST_PORT: u16 = 5001;
@@ -22,7 +22,7 @@ const FREE: BitRate = BitRate::from_mbps(10_000);
 
 /// Why a scenario cannot be run on a live link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotLive {
+pub(crate) enum NotLive {
     /// The machine lacks something.
     Lacks(String),
     /// The experiment asks for what a live link does not do.
@@ -31,13 +31,13 @@ pub enum NotLive {
 
 /// The port at which the servers of a group listen.
 #[must_use]
-pub fn port(group: usize) -> u16 {
+pub(crate) fn port(group: usize) -> u16 {
     FIRST_PORT.saturating_add(u16::try_from(group).unwrap_or(u16::MAX))
 }
 
 /// A time of the scenario on the link's clock.
 #[must_use]
-pub fn on_the_clock(at: Instant) -> Instant {
+pub(crate) fn on_the_clock(at: Instant) -> Instant {
     at + START
 }
 
@@ -45,7 +45,7 @@ pub fn on_the_clock(at: Instant) -> Instant {
 ///
 /// # Errors
 /// When a live link cannot do what it asks for, or the kernel lacks a congestion control.
-pub fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
+pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
         return Err(NotLive::Unfit("it has no measured link".to_owned()));
     };
@@ -75,7 +75,7 @@ pub fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
 
 /// What a live run measures, in the time of the scenario: its links are the two directions.
 #[must_use]
-pub fn measures(scenario: &Scenario, back: &str) -> Plan {
+pub(crate) fn measures(scenario: &Scenario, back: &str) -> Plan {
     let plan = scenario.plan();
     let unreported = LinkInfo { name: back.to_owned(), report: false, rate: FREE, trace: None };
     let up = plan.links.iter().find(|l| l.name == back).cloned().unwrap_or(unreported);
@@ -109,9 +109,8 @@ fn classes(scenario: &Scenario) -> Result<Classes, NotLive> {
 ///
 /// # Errors
 /// When the kernel does not have it.
-pub fn control(profile: &Profile) -> Result<String, NotLive> {
-    let named = serde_json::to_value(profile.congestion).ok();
-    let name = named.as_ref().and_then(|v| v.as_str()).unwrap_or("reno");
+pub(crate) fn control(profile: &Profile) -> Result<String, NotLive> {
+    let name = profile.congestion.name();
     // The kernel's reno recovers as NewReno and with SACK, as all of its controls do.
     let name = if ["newreno", "sack"].contains(&name) { "reno" } else { name };
     congestion::provide(name).map(|()| name.to_owned()).map_err(|e| NotLive::Lacks(e.to_string()))

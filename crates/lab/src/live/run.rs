@@ -20,7 +20,7 @@ use super::plan::{self, NotLive};
 
 /// A run of an experiment, in the simulator or on a live link.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub(crate) struct Placed {
     spec: RunSpec,
     labels: BTreeMap<String, String>,
     hash: String,
@@ -30,7 +30,7 @@ pub struct Placed {
 impl Placed {
     /// The run in the simulator, or on a live link. It has a label more than the run itself.
     #[must_use]
-    pub fn new(spec: RunSpec, live: bool) -> Self {
+    pub(crate) fn new(spec: RunSpec, live: bool) -> Self {
         let mut labels = spec.labels.clone();
         labels.insert(AXIS.to_owned(), if live { "live" } else { "simulated" }.to_owned());
         let hash = if live { format!("{}-live-{}", spec.hash, super::VERSION) } else { spec.hash.clone() };
@@ -41,7 +41,7 @@ impl Placed {
     ///
     /// # Errors
     /// When it cannot.
-    pub fn check(&self) -> Result<(), NotLive> {
+    pub(crate) fn check(&self) -> Result<(), NotLive> {
         let scenario = self.spec.scenario().map_err(|e| NotLive::Unfit(e.to_string()))?;
         for group in &scenario.groups {
             plan::control(&group.profile)?;
@@ -125,7 +125,7 @@ fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Cont
 
 /// How long a plan takes: real time cannot be hurried.
 #[must_use]
-pub fn real_time(plan: &[Placed]) -> Duration {
+pub(crate) fn real_time(plan: &[Placed]) -> Duration {
     let live = plan.iter().filter(|p| p.live).filter_map(|p| p.spec.scenario().ok());
     live.map(|s| s.duration + plan::START).sum()
 }

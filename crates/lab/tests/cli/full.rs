@@ -57,7 +57,7 @@ fn a_disk_that_is_full_between_runs_loses_none_that_is_finished() {
 fn a_disk_that_is_full_at_the_end_keeps_the_runs_and_the_results_before() {
     let desk = Desk::new();
     let line = "echo old >out/report.html; $AQMKIT run tiny.toml --jobs 1 --out out; echo code $?; ls out/runs | grep -c zst; cat out/report.html";
-    let Some(told) = on_a_small_disk(&desk, "1m", line) else { return };
+    let Some(told) = on_a_small_disk(&desk, "600k", line) else { return };
     assert_eq!(told.out.split_whitespace().collect::<Vec<_>>(), ["code", "3", "4", "old"], "{told:?}");
     for part in ["out/report.html cannot be written: No space left", "make room", "the same command goes on"] {
         assert!(told.err.contains(part), "{part:?} is not in:\n{}", told.err);

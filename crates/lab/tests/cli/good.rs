@@ -240,7 +240,7 @@ fn describe_knows_every_kind_of_thing() {
         "{red}"
     );
     assert!(desk.run("describe red --set adaptive=true").good().contains("Gauges: avg, max_p\n"));
-    assert!(desk.run("describe bulk").good().contains("flows = 360"));
+    assert!(desk.run("describe bulk").good().contains("flows = 20"));
     assert!(desk.run("describe bsd44").good().contains("mss = \"1448b\""));
     assert!(desk.run("describe cbt-threshold").good().contains("Arguments: bandwidth, packet, latency"));
     assert!(desk.run("describe tiny.toml").good().contains("runs: 4"));

@@ -16,6 +16,7 @@ mod link;
 mod null_test;
 mod pcap;
 mod replay;
+mod setup;
 mod wrong;
 
 use std::path::Path;

@@ -54,7 +54,7 @@ fn what_does_not_exist() {
     desk.run("describe rde").wrong(&["nothing is called \"rde\"", "did you mean red?"]);
     desk.run("describe RED").wrong(&["nothing is called \"RED\"", "did you mean red?"]);
     desk.run("compare fifo fifo").wrong(&["fifo is given twice"]);
-    desk.run("compare fifo --transport cubic").wrong(&["cubic is a congestion control", "transport.congestion"]);
+    desk.run("compare fifo --transport cubic").wrong(&["cubic is a congestion control", "--cc cubic"]);
     desk.run("compare fifo --transport linux9").wrong(&["linux9"]);
     desk.run("report .").wrong(&["results.json", "name a directory"]);
     desk.run("fly").wrong(&["'fly'"]);

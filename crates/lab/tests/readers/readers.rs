@@ -15,7 +15,7 @@ use aqmkit_runs::store::checksum::{self, Seal};
 use aqmkit_runs::store::packed;
 use aqmkit_study::null_test::Outcomes;
 use aqmkit_study::recorded::Records;
-use aqmkit_study::verdict::published::Published;
+use aqmkit_study::verdict::Published;
 use aqmkit_traffic::registry::Spec;
 use aqmkit_traffic::{Data, abt, http_mah, mpeg, pcap, videoconf};
 

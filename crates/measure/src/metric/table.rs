@@ -15,10 +15,12 @@ const BYTES_PER_S: Unit = unit("bytes/s", Dimension::Rate, 8.0, "bytes/s", 1.0);
 const SHARE: Unit = unit("share", Dimension::Share, 1.0, "%", 100.0);
 const RATIO: Unit = unit("ratio", Dimension::Share, 1.0, "", 1.0);
 const JAIN: Unit = unit("index", Dimension::Share, 1.0, "Jain", 1.0);
+const MOS: Unit = unit("MOS", Dimension::Share, 1.0, "", 1.0);
 const COUNT: Unit = unit("count", Dimension::Count, 1.0, "", 1.0);
 const PACKETS: Unit = unit("packets", Dimension::Count, 1.0, "packets", 1.0);
 const PACKETS_PER_S: Unit = unit("packets/s", Dimension::PerSecond, 1.0, "pkt/s", 1.0);
 const PER_S: Unit = unit("1/s", Dimension::PerSecond, 1.0, "per s", 1.0);
+const PER_MIN: Unit = unit("1/min", Dimension::PerSecond, 1.0 / 60.0, "per min", 1.0);
 const GAUGE: Unit = unit("", Dimension::Gauge, 1.0, "", 1.0);
 
 /// What a distribution is summarised by.
@@ -210,6 +212,60 @@ pub const METRICS: &[Metric] = &[
         )),
         &[column("playable frames", "playable", 4, FRAMES)],
     ),
+    shown(
+        over_time(metric(
+            "apps.*.mos",
+            MOS,
+            "MOS",
+            High,
+            "Mean opinion score of calls by the E-model of ITU-T G.107: 1 (bad) to 4.5 (excellent).",
+        )),
+        &[column("MOS", "MOS", 4, ("MOS", "what listeners would say of a call: 1 (bad) to 4.5"))],
+    ),
+    shown(
+        over_time(metric(
+            "apps.*.missed",
+            SHARE,
+            "missed packets",
+            Low,
+            "Packets of the application that were lost, or came too late to be of use, over packets due.",
+        )),
+        &[column("missed packets", "missed", 5, ("missed", "share of packets that were lost or came too late"))],
+    ),
+    shown(
+        over_time(metric(
+            "apps.*.video_rate_bps",
+            BPS,
+            "video bit rate",
+            High,
+            "Mean bit rate of the video received, as it was encoded, without headers.",
+        )),
+        &[column("video bit rate", "video", 4, ("video", "mean bit rate of the video received"))],
+    ),
+    shown(
+        over_time(metric(
+            "apps.*.stalled",
+            SHARE,
+            "standstill",
+            Low,
+            "Share of the time of playing in which the video stood still: waiting for data, or frozen.",
+        )),
+        &[column("standstill", "still", 4, ("still", "share of the time in which the video stood still"))],
+    ),
+    over_time(metric(
+        "apps.*.stalls_per_min",
+        PER_MIN,
+        "standstills",
+        Low,
+        "How often the video stood still, per minute and flow.",
+    )),
+    over_time(metric(
+        "apps.*.switches_per_min",
+        PER_MIN,
+        "switches",
+        Low,
+        "Changes of the bit rate from one segment to the next, per minute of video.",
+    )),
     shown(
         of(
             metric("apps.*.response_time_ms.*", MS, "response time", Low, "Response time of one kind of exchange."),

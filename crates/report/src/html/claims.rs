@@ -1,8 +1,6 @@
 //! Published values beside the measured ones.
 
-use aqmkit_results::skill::{Skill, skills};
-use aqmkit_results::standing::Standing;
-use aqmkit_results::{Expectation, Results};
+use aqmkit_results::{Expectation, Results, Skill, Standing, skills};
 use serde::Serialize;
 
 use super::figure::{Figure, ratios};

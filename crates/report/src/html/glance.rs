@@ -1,6 +1,6 @@
 //! The comparison tables.
 
-use aqmkit_results::metrics::Stat;
+use aqmkit_results::Stat;
 use serde::Serialize;
 
 use super::figure::Swatch;

@@ -5,17 +5,33 @@ use serde::Serialize;
 
 use super::ReportInput;
 use super::claims::{Claims, claims};
-use super::figure::{Figure, Shown, Swatch, laws, responses, swatches, sweeps};
+use super::figure::{Figure, Shown, Swatch, laws, operating, responses, swatches, sweeps};
 use super::glance::{GlanceGroup, groups, terms};
 use super::markdown;
 use super::overview::{Matrix, matrices};
 use super::sections::{Discipline, Extent, Mix, disciplines, extent, mixes};
-use crate::columns::{Term, columns};
+use crate::answer::answer;
+use crate::columns::{Column, Term, columns};
 use crate::format::{significant, thousands};
-use crate::grid::Grid;
+use crate::grid::{Grid, Group, Table};
 
 /// Columns of this rank and above stand at the end of a table.
 const RARE: u8 = 6;
+
+/// Columns of a table that fit a screen; the others are folded away.
+const MOST_COLUMNS: usize = 8;
+
+/// The most combinations and windows of which each is summed up.
+const MOST_ANSWERS: usize = 4;
+
+/// A comparison in a sentence.
+#[derive(Debug, Serialize)]
+struct Answer {
+    /// The combination and the window; empty where there is only one.
+    place: String,
+    text: String,
+    picture: Option<Figure>,
+}
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -33,7 +49,12 @@ pub(super) struct Page {
     /// What the rows of the tables are.
     focus: String,
     swatches: Vec<Swatch>,
+    /// What the comparison comes to, with the combination and window that it is about, and its picture.
+    answers: Vec<Answer>,
+    /// The tables, with the columns that matter most.
     groups: Vec<GlanceGroup>,
+    /// The tables with all columns, where those are more.
+    all: Vec<GlanceGroup>,
     terms: Vec<Term>,
     claims: Option<Claims>,
     /// Simulated and live, side by side.
@@ -106,8 +127,10 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
     let grid = Grid::of(results);
     let mut columns = columns(&grid);
     columns.sort_by_key(|column| column.kind.rank >= RARE);
+    let few = foremost(&columns);
     let swatches = swatches(&grid.focus.labels);
     let title = if results.title.is_empty() { &results.experiment } else { &results.title };
+    let answers = answers(&grid, &swatches);
     Page {
         title: title.clone(),
         experiment: results.experiment.clone(),
@@ -118,7 +141,8 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         missing: results.planned.saturating_sub(runs(results)),
         repeats: grid.repeats,
         focus: grid.row_name().to_owned(),
-        groups: groups(&grid, &columns, &swatches),
+        groups: groups(&grid, &few, &swatches),
+        all: if few.len() < columns.len() { groups(&grid, &columns, &swatches) } else { Vec::new() },
         terms: terms(&grid, &columns),
         claims: claims(results),
         agreements: results.agreements.iter().map(SideBySide::of).collect(),
@@ -128,11 +152,42 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         // With two populations along two axes, lines along one of them are a tangle.
         sweeps: if results.overview.is_some() { Vec::new() } else { sweeps(results) },
         absent: absent(input),
-        mixes: mixes(input, &grid, &swatches),
+        mixes: mixes(input, &grid, &swatches, !answers.is_empty()),
+        answers,
         disciplines: disciplines(input, &grid, &swatches),
         extent: extent(&grid),
         swatches,
     }
+}
+
+/// The columns that matter most, in their order.
+fn foremost(columns: &[Column]) -> Vec<Column> {
+    let mut ranks: Vec<u8> = columns.iter().map(|column| column.kind.rank).collect();
+    ranks.sort_unstable();
+    let Some(worst) = ranks.get(MOST_COLUMNS - 1) else { return columns.to_vec() };
+    // Of those with the last rank that fits, as many as there is room for.
+    let mut room = MOST_COLUMNS - ranks.iter().filter(|rank| *rank < worst).count();
+    let mut fits = |column: &&Column| {
+        let last = column.kind.rank == *worst;
+        let fits = column.kind.rank < *worst || (last && room > 0);
+        room -= usize::from(last && fits);
+        fits
+    };
+    columns.iter().filter(|column| fits(column)).cloned().collect()
+}
+
+/// What the comparison comes to, for each combination and window where those are few.
+fn answers(grid: &Grid, swatches: &[Swatch]) -> Vec<Answer> {
+    let tables = || grid.groups.iter().flat_map(|group| group.tables.iter().map(move |table| (group, table)));
+    if tables().count() > MOST_ANSWERS {
+        return Vec::new();
+    }
+    let of = |(group, table): (&Group, &Table)| {
+        let place = [group.title(), table.window.clone()].into_iter().filter(|text| !text.is_empty());
+        let place = if tables().count() > 1 { place.collect::<Vec<_>>().join(", ") } else { String::new() };
+        Some(Answer { place, text: answer(grid, table)?, picture: operating(grid, table, swatches) })
+    };
+    tables().filter_map(of).collect()
 }
 
 /// The entries of the first window, of which there is one for each run.
@@ -153,7 +208,7 @@ fn facts(input: &ReportInput<'_>) -> Vec<(&'static str, String)> {
     let cpu: f64 = entries().map(|entry| entry.engine.cpu_s).sum();
     let mut facts = vec![
         ("aqmkit", results.version.clone()),
-        ("inputs", results.hash.clone()),
+        ("inputs", results.hash.chars().take(12).collect()),
         ("scale", results.scale.clone()),
         ("runs", runs(results).to_string()),
         ("seeds", seeds(results)),

@@ -56,7 +56,8 @@ pub(super) fn extent(grid: &Grid) -> Extent {
 }
 
 /// The sections that compare disciplines.
-pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -> Vec<Mix> {
+/// `summed_up`: whether the page has the operating points elsewhere.
+pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch], summed_up: bool) -> Vec<Mix> {
     let mut mixes = Vec::new();
     for (place, group) in grid.groups.iter().take(MOST_GROUPS).enumerate() {
         let lines: Vec<Line<'_>> = swatches
@@ -73,7 +74,7 @@ pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch]) -
         let label = format!("Time series of all disciplines {}", group.title());
         let points = |table: &Table| Some((table.window.clone(), operating(grid, table, swatches)?));
         let mix = Mix {
-            operating: group.tables.iter().filter_map(points).collect(),
+            operating: group.tables.iter().filter(|_| !summed_up).filter_map(points).collect(),
             id: format!("mix-{}", place + 1),
             name: group.title(),
             series: series(label, &lines, &Lines::Runs, &overlays, &input.results.plot),

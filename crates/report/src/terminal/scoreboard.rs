@@ -1,7 +1,6 @@
 //! How much of what was published is reproduced.
 
-use aqmkit_results::Results;
-use aqmkit_results::standing::Standing;
+use aqmkit_results::{Results, Standing};
 use comfy_table::{Cell, CellAlignment};
 use textwrap::{Options, fill};
 

@@ -6,6 +6,7 @@ use aqmkit_results::Results;
 use comfy_table::CellAlignment;
 
 use super::screen::{Screen, drawn, head, number};
+use crate::answer::answer;
 use crate::columns::{Column, LIMIT, Term, columns};
 use crate::format::mean;
 use crate::grid::{Grid, Group, Table};
@@ -32,6 +33,9 @@ pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
                 let _ = writeln!(text, "{}", screen.bold(&title));
             }
             let _ = writeln!(text, "{}\n", draw(&grid, table, &shown, screen));
+            if let Some(answer) = answer(&grid, table) {
+                let _ = writeln!(text, "{}\n", textwrap::fill(&answer, screen.width));
+            }
         }
     }
     text.push_str(&legend(&grid, &all, &shown, screen.width));
@@ -56,8 +60,8 @@ fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String
     for row in &table.rows {
         let cells =
             shown.iter().map(|column| number(mean(row.metrics.get(&column.path), column.kind.factor, column.decimals)));
-        let queue = (!grid.queues.is_empty()).then(|| number(held(grid, &row.label)));
-        lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(queue).chain(cells));
+        let limit = (!grid.queues.is_empty()).then(|| number(held(grid, &row.label)));
+        lines.add_row(std::iter::once(comfy_table::Cell::new(&row.label)).chain(limit).chain(cells));
     }
     drawn(lines)
 }

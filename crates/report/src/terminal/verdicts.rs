@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use aqmkit_results::standing::Standing;
-use aqmkit_results::{Expectation, Results};
+use aqmkit_results::{Expectation, Results, Standing};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
 use textwrap::{Options, fill};
 

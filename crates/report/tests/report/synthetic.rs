@@ -7,8 +7,7 @@ use aqmkit_measure::output::{
     AppStats, ClassStats, Distribution, Engine, ExchangeRecord, FlowRecord, FlowStats, Length, LinkStats, Output,
     Range, Series, Summary, Window,
 };
-use aqmkit_results::standing::{Basis, WithoutScheme};
-use aqmkit_results::{Axis, Cells, Entry, Expectation, Results, RunData};
+use aqmkit_results::{Axis, Basis, Cells, Entry, Expectation, Results, RunData, WithoutScheme};
 
 /// What a discipline does to the three classes, roughly.
 struct Manner {

@@ -1,5 +1,6 @@
 //! What the terminal shows.
 
+use aqmkit_measure::output::ClassStats;
 use aqmkit_report::terminal::{Screen, scoreboard, summary, verdicts};
 use aqmkit_results::{Results, Table, TableCell};
 
@@ -74,6 +75,38 @@ fn what_was_not_measured_is_a_dash() {
     assert!(!text.contains("used"), "a column without numbers is left out:\n{text}");
     let red = text.lines().find(|line| line.trim_start().starts_with("red")).unwrap();
     assert!(red.contains('–'), "{text}");
+}
+
+#[test]
+fn a_class_whose_data_crosses_another_link_has_its_goodput() {
+    let mut results = study(1, 1).results;
+    for entry in &mut results.runs {
+        let upload = ClassStats { throughput_bps: 160e3, goodput_bps: 8e6, ..ClassStats::default() };
+        entry.classes.insert("upload".to_owned(), upload);
+    }
+    let text = summary(&results, 200);
+    let heads: Vec<Vec<&str>> =
+        text.lines().take_while(|line| !line.contains('═')).map(|line| line.split_whitespace().collect()).collect();
+    let rows: String = heads.iter().map(|words| words.join(" ") + "\n").collect();
+    let shown = |what: &str| {
+        let at = |line: &Vec<&str>, word: &str| line.iter().filter(|w| **w == word).count();
+        heads.windows(2).any(|two| at(&two[0], "upload") > 0 && at(&two[1], what) > 0)
+    };
+    assert!(shown("good"), "{rows}");
+    assert!(!text.contains("0.16"), "the rate of its acknowledgements: {text}");
+    assert!(text.contains(" 8.00") || text.contains(" 8.0"), "{text}");
+}
+
+#[test]
+fn a_comparison_says_what_each_queue_may_hold() {
+    let mut results = study(1, 1).results;
+    assert!(!summary(&results, 160).contains("limit"));
+    results.queues = [("red".to_owned(), "1000p".to_owned())].into();
+    let text = summary(&results, 160);
+    let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert_eq!(line("red").split_whitespace().nth(1), Some("1000p"), "{text}");
+    assert_eq!(line("fifo").split_whitespace().nth(1), Some("–"), "{text}");
+    assert!(text.contains("what the queue may hold"));
 }
 
 #[test]

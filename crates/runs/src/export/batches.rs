@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use aqmkit_results::metrics::flatten;
-use aqmkit_results::standing::Standing;
-use aqmkit_results::{Expectation, Results, RunData};
+use aqmkit_results::{Expectation, Results, RunData, Standing, flatten};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch};
 use arrow_schema::ArrowError;
 use arrow_schema::{DataType, Field, Schema};

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use aqmkit_files::{ExportError, write_atomically};
-use aqmkit_results::Results;
-use aqmkit_results::metrics::flatten;
+use aqmkit_results::{Results, flatten};
 
 /// Writes the labels and every number of each entry; a value that cannot be had is an empty field.
 pub(super) fn summary(path: &Path, results: &Results) -> Result<(), ExportError> {

@@ -1,6 +1,6 @@
 //! The file of a run: CBOR, compressed by zstd.
 //!
-//! A small file can unpack to any size. So it is unpacked twice: once to see that it ends within [`UNPACKED`] and is whole, keeping nothing of it, and then
+//! A small file can unpack to any size. So it is unpacked twice: once to see that it ends within `UNPACKED` and is whole, keeping nothing of it, and then
 //! to be read.
 
 use std::fs::File;
@@ -10,10 +10,10 @@ use aqmkit_files::bounded::size;
 use aqmkit_measure::Output;
 
 /// The most bytes of a file.
-pub const PACKED: u64 = 256 << 20;
+pub(crate) const PACKED: u64 = 256 << 20;
 
 /// The most bytes that it unpacks to. What is noted of a million flows takes a seventh of it.
-pub const UNPACKED: u64 = 1 << 30;
+pub(crate) const UNPACKED: u64 = 1 << 30;
 
 /// The logarithm of the most memory that unpacking takes for itself: 8 MiB, of which what is written here needs 2.
 const WINDOW_LOG: u32 = 23;

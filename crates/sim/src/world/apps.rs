@@ -2,11 +2,11 @@
 
 use aqmkit_base::{Ecn, FlowKey, Instant, Rng};
 use aqmkit_measure::{Ended, GroupInfo};
-use aqmkit_traffic::{self as traffic, Action, Application, Cx, Exchange};
+use aqmkit_traffic::{self as traffic, Action, Application, Arrival, Cx, Exchange};
 
 use super::{Happening, World};
 use crate::fetch::fetch;
-use crate::packet::{Body, Flight};
+use crate::packet::{Body, Flight, Side};
 use crate::scenario::Scenario;
 
 /// An application and its state in the world.
@@ -82,6 +82,8 @@ impl Conns {
 
 /// Bit that distinguishes flow keys of datagrams from those of connections.
 const DATAGRAM_FLOW: u64 = 1 << 63;
+/// Bit that distinguishes flow keys of datagrams from clients from those to them.
+const REPLY_FLOW: u64 = 1 << 62;
 
 /// Takes the applications out of the scenario, in order.
 pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
@@ -112,17 +114,9 @@ impl World<'_> {
     }
 
     fn tell(&mut self, app: u32, event: traffic::Event) {
-        let it = &mut self.apps[app as usize];
-        if it.stopped {
-            return;
+        if !self.apps[app as usize].stopped {
+            self.with_model(app, |model, cx| model.on_event(event, cx));
         }
-        let mut actions = std::mem::take(&mut self.actions);
-        let servers = self.groups[usize::from(it.group)].ways.len() as u32;
-        it.model.on_event(event, &mut Cx { now: self.now, servers, rng: &mut it.rng, actions: &mut actions });
-        for action in actions.drain(..) {
-            self.act(app, action);
-        }
-        self.actions = actions;
     }
 
     fn act(&mut self, app: u32, action: Action) {
@@ -133,7 +127,16 @@ impl World<'_> {
             }
             Action::Push { conn, bytes } => self.push(app, conn, bytes),
             Action::Close { conn } => self.close_connection(app, conn),
-            Action::Datagram { len, tag, ecn } => self.send_datagram(app, len, tag, ecn),
+            Action::Datagram { len, tag, ecn } => self.send_datagram(app, Side::Client, (len, tag), ecn),
+            Action::Reply { len, tag, ecn } => {
+                if !self.reply_delays.contains_key(&app) {
+                    let (group, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
+                    let server = index as usize % self.groups[usize::from(group)].ways.len();
+                    let delay = self.extra_delay(group, index, server);
+                    self.reply_delays.insert(app, delay);
+                }
+                self.send_datagram(app, Side::Server, (len, tag), ecn);
+            }
             Action::WakeAt(at) => {
                 self.apps[app as usize].wake_at = at;
                 self.agenda.put(at.max(self.now), Happening::Wake { app });
@@ -142,17 +145,17 @@ impl World<'_> {
         }
     }
 
-    fn send_datagram(&mut self, app: u32, len: u32, tag: u64, ecn: Ecn) {
+    fn send_datagram(&mut self, app: u32, to: Side, (len, tag): (u32, u64), ecn: Ecn) {
         let it = &self.apps[app as usize];
         let group = &self.groups[usize::from(it.group)];
         let (id, flight) = self.arena.claim();
         *flight = Flight {
-            body: Body::Datagram { app, tag, len },
+            body: Body::Datagram { app, to, tag, len },
             sent: self.now,
             queued: self.now,
-            flow: FlowKey(DATAGRAM_FLOW | u64::from(app)),
+            flow: FlowKey(DATAGRAM_FLOW | if to == Side::Server { REPLY_FLOW } else { 0 } | u64::from(app)),
             len: len + group.datagram_overhead,
-            way: group.ways[it.index as usize % group.ways.len()][0],
+            way: group.ways[it.index as usize % group.ways.len()][to as usize],
             hop: 0,
             label: 0.0,
             class: group.class,
@@ -164,10 +167,30 @@ impl World<'_> {
     }
 
     /// A datagram has reached its receiver.
-    pub(super) fn deliver_datagram(&mut self, flight: &Flight, app: u32, tag: u64, len: u32) {
-        self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
-        self.meter.delivered(app, flight.class.index(), u64::from(len));
-        self.apps[app as usize].model.on_datagram(tag, len, flight.sent, self.now);
+    pub(super) fn deliver_datagram(&mut self, flight: &Flight, app: u32, to: Side, (tag, len): (u64, u32)) {
+        let to = match to {
+            Side::Server => traffic::Side::Server,
+            Side::Client => {
+                self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
+                self.meter.delivered(app, flight.class.index(), u64::from(len));
+                traffic::Side::Client
+            }
+        };
+        let arrival = Arrival { to, tag, len, sent: flight.sent };
+        self.with_model(app, |model, cx| model.on_arrival(arrival, cx));
+    }
+
+    /// Calls an application's model and does what it wants, unless it has been stopped.
+    fn with_model(&mut self, app: u32, call: impl FnOnce(&mut dyn Application, &mut Cx<'_>)) {
+        let mut actions = std::mem::take(&mut self.actions);
+        let it = &mut self.apps[app as usize];
+        let servers = self.groups[usize::from(it.group)].ways.len() as u32;
+        call(&mut *it.model, &mut Cx { now: self.now, servers, rng: &mut it.rng, actions: &mut actions });
+        let stopped = it.stopped;
+        for action in actions.drain(..).filter(|_| !stopped) {
+            self.act(app, action);
+        }
+        self.actions = actions;
     }
 
     fn done(&mut self, app: u32, exchange: Exchange) {

@@ -96,15 +96,10 @@ impl Connection {
 impl World<'_> {
     pub(super) fn open_connection(&mut self, app: u32, local: traffic::Conn, server: u32) {
         let (group_index, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
-        let group = &mut self.groups[usize::from(group_index)];
-        let server = server as usize % group.ways.len();
+        let server = server as usize % self.groups[usize::from(group_index)].ways.len();
+        let extra = self.extra_delay(group_index, index, server);
+        let group = &self.groups[usize::from(group_index)];
         let client = (index % group.clients) as usize;
-        let extra = match &group.delays {
-            Delays::None => Duration::ZERO,
-            Delays::Matrix(rows) => rows[server][client],
-            Delays::Uniform(low, high) => *low + (*high - *low).mul_f64(group.rng.uniform()),
-            Delays::Each(list) => list[index as usize % list.len()],
-        };
         let profile = &group.profile;
         self.serial += 1;
         let connection = Connection {
@@ -126,6 +121,17 @@ impl World<'_> {
         self.apps[app as usize].conns.add(local, conn);
         self.meter.sent(app).connections += 1;
         self.with_end(conn, Side::Client, End::connect);
+    }
+
+    /// The delay of the round trip in addition to the links, between a server and an application of a group.
+    pub(super) fn extra_delay(&mut self, group: u16, index: u32, server: usize) -> Duration {
+        let group = &mut self.groups[usize::from(group)];
+        match &group.delays {
+            Delays::None => Duration::ZERO,
+            Delays::Matrix(rows) => rows[server][(index % group.clients) as usize],
+            Delays::Uniform(low, high) => *low + (*high - *low).mul_f64(group.rng.uniform()),
+            Delays::Each(list) => list[index as usize % list.len()],
+        }
     }
 
     fn store_connection(&mut self, mut connection: Connection) -> u32 {
@@ -267,6 +273,9 @@ impl World<'_> {
             Body::Segment { conn, to: Side::Server, .. } | Body::Rate { conn, to: Side::Server, .. } => {
                 delay + self.conns[conn as usize].extra
             }
+            Body::Datagram { app, to: Side::Server, .. } => {
+                delay + self.reply_delays.get(&app).copied().unwrap_or(Duration::ZERO)
+            }
             _ => delay,
         }
     }
@@ -278,7 +287,7 @@ impl World<'_> {
             segment.ecn = flight.ecn;
         }
         match flight.body {
-            Body::Datagram { app, tag, len } => self.deliver_datagram(&flight, app, tag, len),
+            Body::Datagram { app, to, tag, len } => self.deliver_datagram(&flight, app, to, (tag, len)),
             Body::Segment { conn, generation, to, ref segment } => {
                 if self.conns[conn as usize].generation != generation {
                     return;

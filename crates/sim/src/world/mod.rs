@@ -9,7 +9,7 @@ mod apps;
 mod connections;
 mod ends;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use ahead::Ahead;
 use aqmkit_aqm::ParamError;
@@ -109,6 +109,8 @@ pub(crate) struct World<'o> {
     apps: Vec<App>,
     conns: Vec<Connection>,
     free_conns: Vec<u32>,
+    /// The delay in addition to the links of the datagrams that an application's client sends.
+    reply_delays: BTreeMap<u32, Duration>,
     serial: u32,
     meter: Recorder,
     measured: usize,
@@ -149,6 +151,7 @@ impl<'o> World<'o> {
             conns: Vec::with_capacity(apps.len()),
             apps,
             free_conns: Vec::new(),
+            reply_delays: BTreeMap::new(),
             serial: 0,
             meter,
             measured: scenario.measured,

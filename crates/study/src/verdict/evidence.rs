@@ -17,7 +17,7 @@ use super::response::{Times, taken};
 const REPEATS: &[&str] = &["repeat", "seed"];
 
 /// The name of a place in a sweep: its labels without those of the repeat.
-pub type Combination = BTreeMap<String, String>;
+pub(crate) type Combination = BTreeMap<String, String>;
 
 /// One window of one run.
 struct Seen<'a> {
@@ -135,13 +135,13 @@ fn repeats_of(labels: &BTreeMap<String, String>) -> Vec<(&String, &String)> {
 }
 
 /// Whether a run with these labels is among those that the claim is about.
-pub fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
+pub(crate) fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
     expect.selector.iter().all(|(axis, any)| labels.get(axis).is_some_and(|l| any.contains(l)))
 }
 
 /// Whether a claim's verdict hangs on a run with these labels: it selects the run, and its order, if it has one, names it; or it compares with it.
 #[must_use]
-pub fn concerns(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
+pub(crate) fn concerns(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
     let named =
         |order: &OrderChain| labels.get(&expect.along).is_none_or(|l| order.groups.iter().flatten().any(|g| g == l));
     let beside =
@@ -191,7 +191,7 @@ fn paths(expect: &Expect) -> Vec<Vec<String>> {
 ///
 /// # Errors
 /// When the claim's metric is unknown.
-pub fn quantity(expect: &Expect, number: f64) -> Result<Quantity, String> {
+pub(crate) fn quantity(expect: &Expect, number: f64) -> Result<Quantity, String> {
     let plain = |dimension| Ok(Quantity { value: number, dimension });
     let paths = paths(expect);
     match (expect.responses, expect.exchanges, expect.seconds) {
@@ -208,7 +208,7 @@ pub fn quantity(expect: &Expect, number: f64) -> Result<Quantity, String> {
 ///
 /// # Errors
 /// When the claim's metric is unknown.
-pub fn other_unit(expect: &Expect) -> Result<Option<String>, String> {
+pub(crate) fn other_unit(expect: &Expect) -> Result<Option<String>, String> {
     if expect.exchanges.is_some() || expect.metric.is_none() {
         return Ok(None);
     }

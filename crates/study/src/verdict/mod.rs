@@ -4,22 +4,23 @@
 //! what is wrong with claims before anything is run; [`judge`] judges them afterwards. A claim whose runs
 //! were not all done is neither met nor missed.
 
-pub mod evidence;
+pub(crate) mod evidence;
 mod exchanges;
-pub mod published;
+mod published;
 mod response;
 mod tolerance;
+
+pub use published::Published;
 
 use std::collections::BTreeMap;
 
 use aqmkit_base::near::closest;
 use aqmkit_experiment::{Bound, Expect, OrderChain, Relation};
 use aqmkit_formulas::unit::{Quantity, Unit};
-use aqmkit_results::standing::Basis;
 use aqmkit_results::statistics::{deviation, mean};
-use aqmkit_results::{Cells, Expectation};
+use aqmkit_results::{Basis, Cells, Expectation};
 use evidence::{Combination, Evidence, Sample};
-use published::{Kind, Published, Row};
+use published::{Kind, Row};
 
 /// Finds the first thing that is wrong with claims beyond what the experiment's own check sees: rows of
 /// `published.csv` that do not exist, units that do not fit, formulas that cannot be computed.

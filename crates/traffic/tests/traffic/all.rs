@@ -76,6 +76,9 @@ const MICROSECOND: (&[&str], &[&str]) = (&[r#""1us""#], &[r#""999ns""#]);
 const MEAN: (&[&str], &[&str]) = (&[r#""1b""#, r#""1000000b""#], &[r#""0b""#, r#""1000001b""#]);
 const RATE: (&[&str], &[&str]) = (&[r#""1bit""#], &[r#""0bit""#]);
 
+const GAME_TIME: (&[&str], &[&str]) = (&[r#""1ms""#, r#""1s""#], &[r#""999us""#, r#""1001ms""#]);
+const GAME_SIZE: (&[&str], &[&str]) = (&[r#""1b""#, r#""1000b""#], &[r#""0b""#, r#""1001b""#]);
+
 const BOUNDS: &[Bound] = &[
     ("ramp", r#"{"packet": $}"#, PACKET.0, PACKET.1),
     (
@@ -131,6 +134,36 @@ const BOUNDS: &[Bound] = &[
     ("http-unc", r#"{"think_max": $}"#, THINK.0, THINK.1),
     ("videoconf", r#"{"flows": $}"#, COUNT.0, COUNT.1),
     ("videoconf", r#"{"frame": $}"#, &[r#""1590b""#, r#""1690b""#], &[r#""1589b""#, r#""1691b""#]),
+    ("dash", r#"{"viewers": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    (
+        "dash",
+        r#"{"ladder": $}"#,
+        &[r#"["1kbit"]"#, r#"["1mbit", "1000001bit"]"#],
+        &["[]", r#"["999bit"]"#, r#"["1mbit", "1mbit"]"#, r#"["2mbit", "1mbit"]"#],
+    ),
+    ("dash", r#"{"segment": $}"#, &[r#""100ms""#, r#""240s""#], &[r#""99ms""#, r#""241s""#]),
+    ("dash", r#"{"buffer": $}"#, &[r#""216s""#, r#""86400s""#], &[r#""215s""#, r#""86401s""#]),
+    ("dash", r#"{"player": "rate", "buffer": $}"#, &[r#""4s""#], &[r#""3999ms""#]),
+    ("dash", r#"{"reservoir": $}"#, &[r#""0s""#, r#""114s""#], &[r#""115s""#]),
+    ("dash", r#"{"startup": $}"#, &[r#""0s""#, r#""240s""#], &[r#""241s""#]),
+    ("voip", r#"{"calls": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("voip", r#"{"packet": $}"#, &[r#""10ms""#, r#""200ms""#], &[r#""0s""#, r#""15ms""#, r#""210ms""#]),
+    ("voip", r#"{"path_delay": $}"#, &[r#""0s""#, r#""10s""#], &[r#""10001ms""#]),
+    ("voip", r#"{"jitter_buffer": $}"#, &[r#""0s""#, r#""1s""#], &[r#""1001ms""#]),
+    ("game", r#"{"players": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("game", r#"{"update": $}"#, GAME_TIME.0, GAME_TIME.1),
+    ("game", r#"{"command": $}"#, GAME_TIME.0, GAME_TIME.1),
+    ("game", r#"{"update_size": $}"#, GAME_SIZE.0, GAME_SIZE.1),
+    ("game", r#"{"command_size": $}"#, GAME_SIZE.0, GAME_SIZE.1),
+    ("pages", r#"{"users": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("pages", r#"{"think": $}"#, &[r#""100ms""#, r#""86400s""#], &[r#""99ms""#, r#""86401s""#]),
+    ("pages", r#"{"weight": $}"#, &["0.001", "1000.0"], &["0.0009", "1000.1"]),
+    ("call", r#"{"calls": $}"#, COUNT_OR_NONE.0, COUNT_OR_NONE.1),
+    ("call", r#"{"fps": $}"#, &["1.0", "120.0"], &["0.99", "120.1"]),
+    ("call", r#"{"min_rate": $}"#, &[r#""10kbit""#, r#""300kbit""#], &[r#""9999bit""#, r#""301kbit""#]),
+    ("call", r#"{"max_rate": $}"#, &[r#""300kbit""#, r#""100mbit""#], &[r#""299kbit""#, r#""101mbit""#]),
+    ("call", r#"{"start_rate": $}"#, &[r#""150kbit""#, r#""1500kbit""#], &[r#""149kbit""#, r#""1501kbit""#]),
+    ("call", r#"{"feedback": $}"#, &[r#""10ms""#, r#""1s""#], &[r#""9ms""#, r#""1001ms""#]),
     ("abt", r#"{"hosts": $}"#, COUNT.0, COUNT.1),
     ("abt", r#"{"scale": $}"#, &["1e-6", "1e9"], &["9.9e-7", "1.01e9"]),
     ("abt", r#"{"interval": $}"#, MICROSECOND.0, MICROSECOND.1),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use aqmkit_traffic::registry::Spec;
-use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange, Population};
+use aqmkit_traffic::{Action, Application, Arrival, Conn, Cx, ENDLESS, Event, Exchange, Population, Side};
 
 /// Reads the parameters of a model from JSON.
 pub(crate) fn spec(kind: &str, json: &str) -> Spec {
@@ -58,6 +58,14 @@ pub(crate) struct Host {
     pub(crate) pushes: Vec<(Instant, u64)>,
     pub(crate) done: Vec<(Instant, Exchange)>,
     pub(crate) sent: Vec<Sent>,
+    /// How long the datagram of this number is under way; nothing for one that is lost. Without this, none arrives.
+    pub(crate) network: Option<fn(usize) -> Option<Duration>>,
+    /// The same for the datagrams from the client.
+    pub(crate) network_back: Option<fn(usize) -> Option<Duration>>,
+    /// Datagrams under way, by the time of their arrival and a number.
+    flights: BTreeMap<(Instant, u64), Arrival>,
+    /// Datagrams from the client.
+    pub(crate) replies: Vec<Sent>,
     pub(crate) closes: usize,
 }
 
@@ -84,6 +92,10 @@ impl Host {
             pushes: Vec::new(),
             done: Vec::new(),
             sent: Vec::new(),
+            network: None,
+            network_back: None,
+            flights: BTreeMap::new(),
+            replies: Vec::new(),
             closes: 0,
         }
     }
@@ -104,6 +116,12 @@ impl Host {
             let due = self.due.first_key_value().map(|(k, _)| *k);
             let wake = self.wake.filter(|&w| due.is_none_or(|(at, _)| w < at));
             let next = wake.or(due.map(|d| d.0));
+            if let Some(flight) = self.flights.first_entry().filter(|f| f.key().0 <= next.unwrap_or(end).min(end)) {
+                self.now = flight.key().0;
+                let arrival = flight.remove();
+                self.call(|app, cx| app.on_arrival(arrival, cx));
+                continue;
+            }
             let Some(at) = next.filter(|&at| at <= end) else { return };
             assert!(at >= self.now, "an application asked for the past");
             self.now = at;
@@ -133,9 +151,13 @@ impl Host {
     }
 
     fn tell(&mut self, event: Event) {
+        self.call(|app, cx| app.on_event(event, cx));
+    }
+
+    fn call(&mut self, call: impl FnOnce(&mut dyn Application, &mut Cx<'_>)) {
         let mut actions = Vec::new();
         let mut cx = Cx { now: self.now, servers: self.servers, rng: &mut self.rng, actions: &mut actions };
-        self.app.on_event(event, &mut cx);
+        call(&mut *self.app, &mut cx);
         for action in actions {
             self.act(action);
         }
@@ -165,12 +187,26 @@ impl Host {
                 assert!(self.open.contains_key(&conn) && bytes > 0, "pushed on what is not open");
                 self.pushes.push((self.now, bytes));
             }
-            Action::Datagram { len, tag, ecn } => self.sent.push(Sent { at: self.now, len, tag, ecn }),
+            Action::Datagram { len, tag, ecn } => {
+                self.fly(self.network, self.sent.len(), Arrival { to: Side::Client, tag, len, sent: self.now });
+                self.sent.push(Sent { at: self.now, len, tag, ecn });
+            }
+            Action::Reply { len, tag, ecn } => {
+                self.fly(self.network_back, self.replies.len(), Arrival { to: Side::Server, tag, len, sent: self.now });
+                self.replies.push(Sent { at: self.now, len, tag, ecn });
+            }
             Action::WakeAt(at) => self.wake = Some(at),
             Action::Done(exchange) => {
                 assert!(usize::from(exchange.kind) < self.app.exchange_kinds().len());
                 self.done.push((self.now, exchange));
             }
+        }
+    }
+
+    fn fly(&mut self, network: Option<fn(usize) -> Option<Duration>>, number: usize, arrival: Arrival) {
+        if let Some(delay) = network.and_then(|network| network(number)) {
+            self.serial += 1;
+            self.flights.insert((self.now + delay, self.serial), arrival);
         }
     }
 
@@ -208,6 +244,12 @@ impl Host {
                 self.later(self.answer * 2 + think, Event::Closed(conn));
             }
         }
+    }
+
+    /// The value of a counter by its name.
+    pub(crate) fn counter(&self, name: &str) -> f64 {
+        let index = self.app.counters().iter().position(|n| *n == name);
+        self.app.counter(index.unwrap_or_else(|| panic!("there is no counter {name}")))
     }
 
     /// The servers that connections are open to now.

@@ -3,15 +3,21 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod abt;
+mod added;
 mod all;
 mod bulk;
+mod call;
 mod cbr;
+mod dash;
+mod game;
 mod harness;
 mod http;
 mod http_unc;
 mod mpeg;
 mod on_off;
+mod pages;
 mod pcap;
 mod short_flows;
 mod videoconf;
+mod voip;
 mod web;

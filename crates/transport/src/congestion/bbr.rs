@@ -107,6 +107,25 @@ pub(crate) struct Bbr {
 }
 
 impl Bbr {
+    pub(super) fn new(profile: &Profile) -> Self {
+        Bbr {
+            window: Window { cwnd: profile.initial_window_bytes(), ssthresh: profile.cwnd_limit.0 },
+            pacer: Pacer::new(),
+            mode: Mode::Startup,
+            rounds: Rounds::default(),
+            rate: MaxFilter::new(),
+            rated: 0,
+            quiet: (u64::MAX, 0),
+            least: MinRtt::new(),
+            idle_restart: false,
+            full_rate: 0.0,
+            full_count: 0,
+            prior_cwnd: 0,
+            recovering: false,
+            conserving: false,
+        }
+    }
+
     fn full(&self) -> bool {
         self.full_count >= FULL_ROUNDS
     }
@@ -300,25 +319,6 @@ impl CongestionControl for Bbr {
     const PACES: bool = true;
     const SAMPLES_DELIVERY: bool = true;
     const HELD_AFTER_MARKS: bool = false;
-
-    fn new(profile: &Profile) -> Self {
-        Bbr {
-            window: Window { cwnd: profile.initial_window_bytes(), ssthresh: profile.cwnd_limit.0 },
-            pacer: Pacer::new(),
-            mode: Mode::Startup,
-            rounds: Rounds::default(),
-            rate: MaxFilter::new(),
-            rated: 0,
-            quiet: (u64::MAX, 0),
-            least: MinRtt::new(),
-            idle_restart: false,
-            full_rate: 0.0,
-            full_count: 0,
-            prior_cwnd: 0,
-            recovering: false,
-            conserving: false,
-        }
-    }
 
     window_and_pacer!();
 

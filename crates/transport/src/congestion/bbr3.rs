@@ -177,6 +177,33 @@ pub(crate) struct Bbr3 {
 }
 
 impl Bbr3 {
+    pub(super) fn new(profile: &Profile) -> Self {
+        Bbr3 {
+            window: Window { cwnd: profile.initial_window_bytes(), ssthresh: profile.cwnd_limit.0 },
+            pacer: Pacer::new(),
+            state: State::Startup,
+            rounds: Rounds::default(),
+            max_bw: MaxFilter::new(),
+            sampled: false,
+            bw: 0.0,
+            min_rtt: None,
+            probe_rtt: None,
+            bounds: Bounds::NONE,
+            latest: Latest::default(),
+            full: FullPipe::default(),
+            aggregation: Aggregation::new(),
+            cycle: Cycle::default(),
+            marks: Marks::new(),
+            undo: Undo::default(),
+            prior_cwnd: 0,
+            recovering: false,
+            fast: false,
+            idle_restart: false,
+            limited: [false; 2],
+            quiet: (u64::MAX, 0),
+        }
+    }
+
     fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.map(|(rtt, _)| rtt)
     }
@@ -325,33 +352,6 @@ impl CongestionControl for Bbr3 {
     const SAMPLES_DELIVERY: bool = true;
     const HELD_AFTER_MARKS: bool = false;
     const WATCHES_LOSSES: bool = true;
-
-    fn new(profile: &Profile) -> Self {
-        Bbr3 {
-            window: Window { cwnd: profile.initial_window_bytes(), ssthresh: profile.cwnd_limit.0 },
-            pacer: Pacer::new(),
-            state: State::Startup,
-            rounds: Rounds::default(),
-            max_bw: MaxFilter::new(),
-            sampled: false,
-            bw: 0.0,
-            min_rtt: None,
-            probe_rtt: None,
-            bounds: Bounds::NONE,
-            latest: Latest::default(),
-            full: FullPipe::default(),
-            aggregation: Aggregation::new(),
-            cycle: Cycle::default(),
-            marks: Marks::new(),
-            undo: Undo::default(),
-            prior_cwnd: 0,
-            recovering: false,
-            fast: false,
-            idle_restart: false,
-            limited: [false; 2],
-            quiet: (u64::MAX, 0),
-        }
-    }
 
     window_and_pacer!();
 

@@ -125,6 +125,20 @@ pub(crate) struct Cubic {
 }
 
 impl Cubic {
+    pub(super) fn new(profile: &Profile) -> Self {
+        Cubic {
+            window: Window::new(profile),
+            rest: 0.0,
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+            hystart: HyStart::new(profile.cubic.hystart),
+            heard: Instant::ZERO,
+            unused: None,
+            before: (0.0, 0.0, None),
+        }
+    }
+
     /// The window in segments.
     fn segments(&self, cx: &Cx<'_>) -> f64 {
         (self.window.cwnd as f64 + self.rest) / cx.mss() as f64
@@ -185,20 +199,6 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn new(profile: &Profile) -> Self {
-        Cubic {
-            window: Window::new(profile),
-            rest: 0.0,
-            w_max: 0.0,
-            cwnd_prior: 0.0,
-            epoch: None,
-            hystart: HyStart::new(profile.cubic.hystart),
-            heard: Instant::ZERO,
-            unused: None,
-            before: (0.0, 0.0, None),
-        }
-    }
-
     fn window(&self) -> &Window {
         &self.window
     }

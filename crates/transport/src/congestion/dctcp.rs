@@ -138,6 +138,10 @@ pub(crate) struct Dctcp {
 }
 
 impl Dctcp {
+    pub(super) fn new(profile: &Profile) -> Self {
+        Dctcp { window: Window::new(profile), marks: MarkAverage::new(profile.dctcp.alpha) }
+    }
+
     /// The average share of marks.
     #[cfg(test)]
     pub(super) fn alpha(&self) -> f64 {
@@ -161,10 +165,6 @@ impl Dctcp {
 
 impl CongestionControl for Dctcp {
     const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = Some((EcnFeedback::Dctcp, EcnPackets::All));
-
-    fn new(profile: &Profile) -> Self {
-        Dctcp { window: Window::new(profile), marks: MarkAverage::new(profile.dctcp.alpha) }
-    }
 
     fn window(&self) -> &Window {
         &self.window

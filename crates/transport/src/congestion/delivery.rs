@@ -6,26 +6,28 @@ use super::Cx;
 
 /// What one acknowledgement says of the path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub struct Sample {
     /// Bytes delivered in a second, over the flight of the newest segment that it delivers. None where that was
     /// shorter than any round trip (section 3.3).
-    pub(super) rate: Option<f64>,
+    pub rate: Option<f64>,
     /// Round trip of that segment, unless it was sent twice.
-    pub(super) rtt: Option<Duration>,
+    pub rtt: Option<Duration>,
     /// Bytes that it delivers.
-    pub(super) acked: u64,
+    pub acked: u64,
     /// Bytes that it shows to be lost.
-    pub(super) lost: u64,
-    /// Bytes delivered when the newest segment was sent, and by now.
-    pub(super) prior_delivered: u64,
-    pub(super) delivered: u64,
+    pub lost: u64,
+    /// Bytes delivered when the newest segment was sent.
+    pub prior_delivered: u64,
+    /// Bytes delivered by now.
+    pub delivered: u64,
     /// Bytes in the network now.
-    pub(super) in_flight: u64,
+    pub in_flight: u64,
     /// Whether the application had less to send than the path would have taken.
-    pub(super) app_limited: bool,
-    /// Bytes that were in the network when the newest segment was sent, itself included, and bytes lost since.
-    pub(super) tx_in_flight: u64,
-    pub(super) lost_since: u64,
+    pub app_limited: bool,
+    /// Bytes that were in the network when the newest segment was sent, itself included.
+    pub tx_in_flight: u64,
+    /// Bytes lost since then.
+    pub lost_since: u64,
 }
 
 impl Sample {

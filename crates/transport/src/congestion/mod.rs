@@ -3,9 +3,10 @@
 //! The endpoint detects losses and marks and tells the control; the control never looks at segments. It
 //! lives inside the endpoint as a variant of an enum, so that a connection is one piece of memory and a
 //! call is a jump that the processor predicts. To add one: a file that implements [`CongestionControl`],
-//! and a line in the list at the end of this one.
+//! and a line in the list at the end of this one. A crate outside implements [`Scheme`] as well and adds it to a
+//! [`Catalogue`](crate::Catalogue).
 
-use aqmkit_base::{Duration, Ecn, Instant};
+use aqmkit_base::{Duration, Ecn, Instant, ParamError};
 use serde::{Deserialize, Serialize};
 
 use super::profile::{ByteCounting, EcnFeedback, EcnPackets, Profile};
@@ -13,12 +14,15 @@ use super::rate;
 use super::tcp::{Rtt, Sent};
 use aqmkit_base::page::Entry;
 
+mod added;
 mod delivery;
 mod hystart;
 pub mod pacing;
 #[cfg(test)]
 mod worked;
 
+pub use self::added::{Added, Scheme};
+pub use self::delivery::Sample;
 pub use self::pacing::Pacer;
 
 /// What a congestion control may know at an event. Windows are in bytes.
@@ -53,13 +57,22 @@ impl Cx<'_> {
     }
 
     /// So many bytes of window, or the whole segments of them where the profile counts those.
-    fn whole(&self, bytes: u64) -> u64 {
+    #[must_use]
+    pub fn whole(&self, bytes: u64) -> u64 {
         if self.profile.whole_segments { bytes - bytes % self.mss() } else { bytes }
     }
 
-    /// The least window that a mark leaves.
-    fn least_after_mark(&self) -> u64 {
+    /// The least window in bytes that a mark leaves.
+    #[must_use]
+    pub fn least_after_mark(&self) -> u64 {
         u64::from(self.profile.least_after_mark) * self.mss()
+    }
+
+    /// What the newest acknowledgement says of the rate of delivery, for controls that ask for it
+    /// ([`CongestionControl::SAMPLES_DELIVERY`]). `min_rtt` is the shortest round trip known: a rate over less is no rate.
+    #[must_use]
+    pub fn delivery(&self, min_rtt: Duration) -> Option<Sample> {
+        Sample::read(self, min_rtt)
     }
 
     /// The smoothed round-trip time, where there is one.
@@ -103,11 +116,6 @@ pub trait CongestionControl {
 
     /// The ECN that it needs, if it is not the classic one.
     const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = None;
-
-    /// The state of a new connection.
-    fn new(profile: &Profile) -> Self
-    where
-        Self: Sized;
 
     /// Congestion window and slow-start threshold.
     fn window(&self) -> &Window;
@@ -215,11 +223,15 @@ pub struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(p: &Profile) -> Self {
+    /// The initial window and threshold of the profile.
+    #[must_use]
+    pub fn new(p: &Profile) -> Self {
         Window { cwnd: p.initial_window_bytes(), ssthresh: p.initial_ssthresh.0 }
     }
 
-    pub(crate) fn in_slow_start(&self, p: &Profile) -> bool {
+    /// Whether the window is below the threshold, or equal to it where the profile counts that as slow start.
+    #[must_use]
+    pub fn in_slow_start(&self, p: &Profile) -> bool {
         self.cwnd < self.ssthresh || (p.slow_start_when_equal && self.cwnd == self.ssthresh)
     }
 
@@ -228,7 +240,7 @@ impl Window {
     ///
     /// Without the `mss / 8` that 4.4BSD-Lite added in avoidance, an error (RFC 2525 section 2.4) that
     /// FreeBSD had taken out by the time of 2.2.8.
-    pub(crate) fn grow(&mut self, acked: u64, p: &Profile) {
+    pub fn grow(&mut self, acked: u64, p: &Profile) {
         let mss = p.mss.0;
         let step = if self.in_slow_start(p) {
             if p.byte_counting == ByteCounting::Never { acked.min(mss) } else { self.within_threshold(acked, p) }
@@ -258,31 +270,32 @@ impl Window {
     }
 
     /// RFC 5681 equation 4: half of what is in flight, two segments at least.
-    fn half(cx: &Cx<'_>) -> u64 {
+    #[must_use]
+    pub fn half(cx: &Cx<'_>) -> u64 {
         cx.whole(cx.flight / 2).max(2 * cx.mss())
     }
 
     /// Fast recovery begins with this threshold: the three segments that the duplicate acknowledgements stand for
     /// have left the network (RFC 5681 section 3.2 step 3), which with SACK is no news (RFC 6675 section 5 step 4.2).
-    fn enter_recovery(&mut self, ssthresh: u64, cx: &Cx<'_>) {
+    pub fn enter_recovery(&mut self, ssthresh: u64, cx: &Cx<'_>) {
         self.ssthresh = ssthresh;
         self.cwnd = ssthresh + if cx.sack { 0 } else { 3 * cx.mss() };
     }
 
     /// A mark takes half of what is in flight. Less than the two segments of RFC 5681 may be left: RFC 3168 section 6.1.2 has them come
     /// down to one.
-    fn halve_for_mark(&mut self, cx: &Cx<'_>) {
+    pub fn halve_for_mark(&mut self, cx: &Cx<'_>) {
         self.reduce_to(cx.whole(cx.flight / 2).max(cx.least_after_mark()));
     }
 
     /// The window comes down to this at once, without a loss.
-    fn reduce_to(&mut self, ssthresh: u64) {
+    pub fn reduce_to(&mut self, ssthresh: u64) {
         self.ssthresh = ssthresh;
         self.cwnd = self.cwnd.min(ssthresh);
     }
 
     /// RFC 5681 section 3.1: back to one segment. A segment that times out again does not lower the threshold again.
-    fn timed_out(&mut self, again: bool, ssthresh: u64, cx: &Cx<'_>) {
+    pub fn timed_out(&mut self, again: bool, ssthresh: u64, cx: &Cx<'_>) {
         if !again {
             self.ssthresh = ssthresh;
         }
@@ -291,14 +304,14 @@ impl Window {
 
     /// RFC 6582 section 3.2 step 3, partial acknowledgements: take out what has left the network, add back
     /// the segment that this acknowledgement shows to have left it.
-    fn deflate(&mut self, acked: u64, cx: &Cx<'_>) {
+    pub fn deflate(&mut self, acked: u64, cx: &Cx<'_>) {
         let back = if acked >= cx.mss() { cx.mss() } else { 0 };
         self.cwnd = (self.cwnd.saturating_sub(acked) + back).max(cx.mss());
     }
 
     /// RFC 6582 section 3.2 step 3, full acknowledgements, the first choice: no burst, however little is
     /// left in flight. With SACK the pipe sees to that, and the window becomes the threshold.
-    fn recovered(&mut self, acked: u64, cx: &Cx<'_>) {
+    pub fn recovered(&mut self, acked: u64, cx: &Cx<'_>) {
         if cx.sack {
             self.cwnd = self.ssthresh;
             return;
@@ -308,13 +321,13 @@ impl Window {
     }
 
     /// Not below what it was (Linux's `tcp_undo_cwnd_reduction`).
-    fn restore(&mut self, before: Window) {
+    pub fn restore(&mut self, before: Window) {
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
     }
 
     /// Restart after idle time (RFC 5681 section 4.1).
-    pub(crate) fn restart(&mut self, p: &Profile) {
+    pub fn restart(&mut self, p: &Profile) {
         self.cwnd = self.cwnd.min(p.initial_window_bytes());
     }
 }
@@ -353,13 +366,16 @@ macro_rules! controls {
         $(pub mod $module;)+
 
         /// The congestion controls by name, those of TCP and the rate-based transports.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub enum Kind {
             $($(#[$attr])* #[serde(rename = $text)] $name,)+
             $(
                 /// A transport of its own, without TCP.
                 #[serde(rename = $rate_text)] $rate,
             )+
+            /// One that a program has added to a [`Catalogue`](crate::Catalogue), which alone reads it.
+            #[serde(skip_deserializing)]
+            Added(Added),
         }
 
         /// Every congestion control, in the order of the catalogue.
@@ -368,30 +384,51 @@ macro_rules! controls {
         ];
 
         impl Kind {
+            /// The name in experiment files.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Kind::$name => $text,)+
+                    $(Kind::$rate => $rate_text,)+
+                    Kind::Added(added) => added.name(),
+                }
+            }
+
+            /// Checks the parameters of an added control; those of the others are fields of the profile.
+            pub(crate) fn check(&self) -> Result<(), ParamError> {
+                match self {
+                    Kind::Added(added) => added.check(),
+                    _ => Ok(()),
+                }
+            }
+
             /// [`CongestionControl::ECT`].
             #[must_use]
-            pub fn ect(self) -> Ecn {
+            pub fn ect(&self) -> Ecn {
                 match self {
                     $(Kind::$name => $module::$control::ECT,)+
                     $(Kind::$rate => Ecn::Ect0,)+
+                    Kind::Added(added) => added.ect(),
                 }
             }
 
             /// [`CongestionControl::NEEDS_ECN`].
             #[must_use]
-            pub fn needs_ecn(self) -> Option<(EcnFeedback, EcnPackets)> {
+            pub fn needs_ecn(&self) -> Option<(EcnFeedback, EcnPackets)> {
                 match self {
                     $(Kind::$name => $module::$control::NEEDS_ECN,)+
                     $(Kind::$rate => None,)+
+                    Kind::Added(added) => added.needs_ecn(),
                 }
             }
 
             /// The transport, where it is not TCP.
             #[must_use]
-            pub fn rate_based(self) -> Option<rate::Kind> {
+            pub fn rate_based(&self) -> Option<rate::Kind> {
                 match self {
                     $(Kind::$name => None,)+
                     $(Kind::$rate => Some(rate::Kind::$rate),)+
+                    Kind::Added(_) => None,
                 }
             }
         }
@@ -400,6 +437,7 @@ macro_rules! controls {
         #[derive(Clone, Debug)]
         pub(super) enum Control {
             $($name($holder<$module::$control>),)+
+            Added(added::Running),
         }
 
         controls!(@dispatch [$($name)+]
@@ -426,55 +464,91 @@ macro_rules! controls {
         impl Control {
             /// A rate-based transport has none: its name gives what an unnamed one would be.
             pub(super) fn new(profile: &Profile) -> Self {
-                match profile.congestion {
+                match &profile.congestion {
                     $(Kind::$name => Control::$name(<$holder<$module::$control>>::from($module::$control::new(profile))),)+
                     $(Kind::$rate => Control::Reno(reno::Reno::new(profile)),)+
+                    Kind::Added(added) => Control::Added(added.begin(profile)),
                 }
             }
 
             pub(super) fn samples_delivery(&self) -> bool {
-                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+ }
+                match self {
+                    $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+
+                    Control::Added(c) => c.says().samples_delivery,
+                }
             }
 
             pub(super) fn is_held_after_marks(&self) -> bool {
-                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::HELD_AFTER_MARKS,)+ }
+                match self {
+                    $(Control::$name(_) => <$module::$control as CongestionControl>::HELD_AFTER_MARKS,)+
+                    Control::Added(c) => c.says().held_after_marks,
+                }
             }
 
             pub(super) fn follows_recovery(&self) -> bool {
-                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::FOLLOWS_RECOVERY,)+ }
+                match self {
+                    $(Control::$name(_) => <$module::$control as CongestionControl>::FOLLOWS_RECOVERY,)+
+                    Control::Added(c) => c.says().follows_recovery,
+                }
             }
 
             pub(super) fn watches_losses(&self) -> bool {
-                match self { $(Control::$name(_) => <$module::$control as CongestionControl>::WATCHES_LOSSES,)+ }
+                match self {
+                    $(Control::$name(_) => <$module::$control as CongestionControl>::WATCHES_LOSSES,)+
+                    Control::Added(c) => c.says().watches_losses,
+                }
             }
 
             pub(super) fn cwnd(&self) -> u64 {
-                match self { $(Control::$name(c) => c.window().cwnd,)+ }
+                match self {
+                    $(Control::$name(c) => c.window().cwnd,)+
+                    Control::Added(c) => c.window().cwnd,
+                }
             }
 
             pub(super) fn ssthresh(&self) -> u64 {
-                match self { $(Control::$name(c) => c.window().ssthresh,)+ }
+                match self {
+                    $(Control::$name(c) => c.window().ssthresh,)+
+                    Control::Added(c) => c.window().ssthresh,
+                }
             }
 
             pub(super) fn window_mut(&mut self) -> &mut Window {
-                match self { $(Control::$name(c) => c.window_mut(),)+ }
+                match self {
+                    $(Control::$name(c) => c.window_mut(),)+
+                    Control::Added(c) => c.window_mut(),
+                }
             }
 
             pub(super) fn window(&self) -> Window {
-                match self { $(Control::$name(c) => *c.window(),)+ }
+                match self {
+                    $(Control::$name(c) => *c.window(),)+
+                    Control::Added(c) => *c.window(),
+                }
             }
 
             /// Asked at every segment: a test of a constant, and for boxed controls that do not pace no look into the box.
             pub(super) fn pacer(&self) -> Option<&Pacer> {
-                match self { $(Control::$name(c) if <$module::$control>::PACES => c.pacer(),)+ _ => None }
+                match self {
+                    $(Control::$name(c) if <$module::$control>::PACES => c.pacer(),)+
+                    Control::Added(c) => c.pacer(),
+                    _ => None,
+                }
             }
 
             pub(super) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-                match self { $(Control::$name(c) if <$module::$control>::PACES => c.pacer_mut(),)+ _ => None }
+                match self {
+                    $(Control::$name(c) if <$module::$control>::PACES => c.pacer_mut(),)+
+                    Control::Added(c) => c.pacer_mut(),
+                    _ => None,
+                }
             }
 
             pub(super) fn leaves_recovery(&self) -> Leaves {
-                match self { $(Control::$name(c) => c.leaves_recovery(),)+ }
+                match self {
+                    $(Control::$name(c) => c.leaves_recovery(),)+
+                    Control::Added(c) => c.leaves_recovery(),
+                }
             }
         }
     };
@@ -488,7 +562,10 @@ macro_rules! controls {
     };
     (@body $method:ident ($($arg:ident: $type:ty),*) $pass:tt $($name:ident)+) => {
         pub(super) fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>) {
-            match self { $(Control::$name(c) => controls!(@call c $method cx $pass),)+ }
+            match self {
+                $(Control::$name(c) => controls!(@call c $method cx $pass),)+
+                Control::Added(c) => controls!(@call c $method cx $pass),
+            }
         }
     };
     (@call $c:ident $method:ident $cx:ident ($($arg:ident,)*)) => {

@@ -42,11 +42,13 @@ use crate::profile::Profile;
 #[derive(Clone, Debug)]
 pub(crate) struct NewReno(Window);
 
-impl CongestionControl for NewReno {
-    fn new(profile: &Profile) -> Self {
+impl NewReno {
+    pub(super) fn new(profile: &Profile) -> Self {
         NewReno(Window::new(profile))
     }
+}
 
+impl CongestionControl for NewReno {
     fn window(&self) -> &Window {
         &self.0
     }

@@ -103,6 +103,19 @@ pub(crate) struct Prague {
 }
 
 impl Prague {
+    pub(super) fn new(profile: &Profile) -> Self {
+        Prague {
+            window: Window::new(profile),
+            rest: 0.0,
+            marks: MarkAverage::new(FIRST_ALPHA),
+            marked: false,
+            rounds: 0,
+            updated: Instant::ZERO,
+            reduced: Instant::ZERO,
+            pacer: Pacer::new(),
+        }
+    }
+
     /// The round trip that it acts for, if that is not its own.
     fn target(&self, cx: &Cx<'_>) -> Option<Duration> {
         let p = &cx.profile.prague;
@@ -147,19 +160,6 @@ impl CongestionControl for Prague {
     const HELD_AFTER_MARKS: bool = false;
     const ECT: Ecn = Ecn::Ect1;
     const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = Some((EcnFeedback::Accurate, EcnPackets::All));
-
-    fn new(profile: &Profile) -> Self {
-        Prague {
-            window: Window::new(profile),
-            rest: 0.0,
-            marks: MarkAverage::new(FIRST_ALPHA),
-            marked: false,
-            rounds: 0,
-            updated: Instant::ZERO,
-            reduced: Instant::ZERO,
-            pacer: Pacer::new(),
-        }
-    }
 
     window_and_pacer!();
 

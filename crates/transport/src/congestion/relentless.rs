@@ -50,6 +50,10 @@ pub(crate) struct Relentless {
 }
 
 impl Relentless {
+    pub(super) fn new(profile: &Profile) -> Self {
+        Relentless { window: Window::new(profile), kept: 0 }
+    }
+
     fn lose(cwnd: u64, bytes: u64, cx: &Cx<'_>) -> u64 {
         cwnd.saturating_sub(bytes).max(2 * cx.mss())
     }
@@ -74,10 +78,6 @@ impl Relentless {
 impl CongestionControl for Relentless {
     const FOLLOWS_RECOVERY: bool = true;
     const HELD_AFTER_MARKS: bool = false;
-
-    fn new(profile: &Profile) -> Self {
-        Relentless { window: Window::new(profile), kept: 0 }
-    }
 
     fn window(&self) -> &Window {
         &self.window

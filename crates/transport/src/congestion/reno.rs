@@ -46,6 +46,10 @@ use crate::profile::Profile;
 pub(crate) struct Reno(Window);
 
 impl Reno {
+    pub(super) fn new(profile: &Profile) -> Self {
+        Reno(Window::new(profile))
+    }
+
     fn halve(&mut self, cx: &Cx<'_>) {
         let segments = self.0.cwnd.min(cx.peer_window) / 2 / cx.mss();
         self.0.ssthresh = segments.max(2) * cx.mss();
@@ -53,10 +57,6 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
-    fn new(profile: &Profile) -> Self {
-        Reno(Window::new(profile))
-    }
-
     fn window(&self) -> &Window {
         &self.0
     }

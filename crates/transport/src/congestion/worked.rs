@@ -42,9 +42,8 @@ fn near(got: u64, wanted: f64, what: &str) {
     assert!((got as f64 - wanted).abs() < 1.0, "{what}: {got}, by hand {wanted}");
 }
 
-/// A control with this window, in avoidance.
-fn avoiding<C: CongestionControl>(cwnd: u64, profile: &Profile) -> C {
-    let mut control = C::new(profile);
+/// The control with this window, in avoidance.
+fn avoiding<C: CongestionControl>(mut control: C, cwnd: u64) -> C {
     *control.window_mut() = Window { cwnd, ssthresh: cwnd / 2 };
     control
 }
@@ -56,7 +55,7 @@ fn cubic_aims_at_its_cube_one_round_trip_ahead() {
     let mut p = profile();
     p.cubic.reno_friendly = false;
     let rtt = rtt(&p);
-    let mut cubic: Cubic = avoiding(100 * MSS, &p);
+    let mut cubic = avoiding(Cubic::new(&p), 100 * MSS);
     cubic.on_loss(&at(0.0, 100 * MSS, &p, &rtt));
     assert_eq!(cubic.window().cwnd, 70 * MSS, "beta is 0.7");
     let k = libm::cbrt(30.0 / 0.4);
@@ -76,7 +75,7 @@ fn cubic_gives_way_where_it_was_not_back() {
         let mut p = profile();
         (p.cubic.reno_friendly, p.cubic.fast_convergence) = (false, fast);
         let rtt = rtt(&p);
-        let mut cubic: Cubic = avoiding(100 * MSS, &p);
+        let mut cubic = avoiding(Cubic::new(&p), 100 * MSS);
         cubic.on_loss(&at(0.0, 100 * MSS, &p, &rtt));
         cubic.on_loss(&at(1.0, 70 * MSS, &p, &rtt));
         assert_eq!(cubic.window().cwnd, 49 * MSS);
@@ -92,7 +91,7 @@ fn cubic_forgets_its_plateau_in_a_timeout() {
     let mut p = profile();
     p.cubic.reno_friendly = false;
     let rtt = rtt(&p);
-    let mut cubic: Cubic = avoiding(100 * MSS, &p);
+    let mut cubic = avoiding(Cubic::new(&p), 100 * MSS);
     cubic.on_timeout(false, &at(0.0, 100 * MSS, &p, &rtt));
     assert_eq!(*cubic.window(), Window { cwnd: MSS, ssthresh: 70 * MSS });
     cubic.window_mut().cwnd = 80 * MSS;
@@ -109,7 +108,7 @@ fn cubic_forgets_its_plateau_in_a_timeout() {
 fn cubic_keeps_up_with_reno() {
     let p = profile();
     let rtt = rtt(&p);
-    let mut cubic: Cubic = avoiding(10 * MSS, &p);
+    let mut cubic = avoiding(Cubic::new(&p), 10 * MSS);
     cubic.on_loss(&at(0.0, 10 * MSS, &p, &rtt));
     assert_eq!(cubic.window().cwnd, 7 * MSS);
     let (mut estimate, mut cwnd) = (7.0, 7.0);
@@ -130,7 +129,7 @@ fn cubic_goes_on_after_a_needless_reduction() {
     p.cubic.reno_friendly = false;
     let rtt = rtt(&p);
     let run = |needless: bool| {
-        let mut cubic: Cubic = avoiding(100 * MSS, &p);
+        let mut cubic = avoiding(Cubic::new(&p), 100 * MSS);
         cubic.on_loss(&at(0.0, 100 * MSS, &p, &rtt));
         cubic.on_ack(MSS, &at(1.0, 0, &p, &rtt));
         if needless {
@@ -166,14 +165,14 @@ fn reno_halves_what_the_peer_allows() {
     let rtt = rtt(&p);
     for (cwnd, peer, threshold) in [(21, 100, 10), (21, 9, 4), (3, 100, 2), (40, 3, 2)] {
         let cx = Cx { peer_window: peer * MSS + 999, ..at(0.0, cwnd * MSS, &p, &rtt) };
-        let mut after_loss: Reno = avoiding(cwnd * MSS, &p);
+        let mut after_loss = avoiding(Reno::new(&p), cwnd * MSS);
         after_loss.on_loss(&cx);
         assert_eq!(*after_loss.window(), Window { cwnd: threshold * MSS, ssthresh: threshold * MSS });
-        let mut after_timeout: Reno = avoiding(cwnd * MSS, &p);
+        let mut after_timeout = avoiding(Reno::new(&p), cwnd * MSS);
         after_timeout.on_timeout(false, &cx);
         assert_eq!(*after_timeout.window(), Window { cwnd: MSS, ssthresh: threshold * MSS });
         // Without SACK the three duplicates count as packets that have left.
-        let mut without_sack: Reno = avoiding(cwnd * MSS, &p);
+        let mut without_sack = avoiding(Reno::new(&p), cwnd * MSS);
         without_sack.on_loss(&Cx { sack: false, ..cx });
         assert_eq!(without_sack.window().cwnd, (threshold + 3) * MSS);
     }
@@ -208,7 +207,7 @@ fn recovery_deflates_by_what_was_acknowledged() {
 fn dctcp_takes_off_half_of_its_average_down_to_two_segments() {
     let p = profile();
     let rtt = rtt(&p);
-    let mut dctcp: Dctcp = avoiding(100 * MSS, &p);
+    let mut dctcp = avoiding(Dctcp::new(&p), 100 * MSS);
     let (mut alpha, mut cwnd) = (1.0_f64, 100 * MSS);
     for (i, marked) in [100, 50, 0, 25, 100, 100, 100, 100, 100, 100, 100, 100].into_iter().enumerate() {
         let cx = at(i as f64, cwnd, &p, &rtt);
@@ -232,7 +231,7 @@ fn prague_halves_where_marks_are_not_counted() {
     let p = profile();
     let rtt = rtt(&p);
     for (counts_marks, wanted) in [(false, 50.0), (true, 100.0 * (1.0 - (15.0 + 0.01) / 32.0))] {
-        let mut prague: Prague = avoiding(100 * MSS, &p);
+        let mut prague = avoiding(Prague::new(&p), 100 * MSS);
         let cx = Cx { counts_marks, ..at(1.0, 100 * MSS, &p, &rtt) };
         // One of a hundred was marked: the average comes down from 1 by a sixteenth of the way.
         prague.on_feedback(100 * MSS, MSS, &cx);

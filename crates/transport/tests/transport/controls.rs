@@ -253,7 +253,7 @@ fn cubic_follows_equation_6_or_reno() {
 fn scalable_controls_follow_the_inverse_of_the_marking() {
     for kind in [Kind::Dctcp, Kind::Prague] {
         for every in [20, 80] {
-            let seen = even(&profile(kind), every, Fate::Mark, 500);
+            let seen = even(&profile(kind.clone()), every, Fate::Mark, 500);
             assert_near(seen, 2.0 * every as f64, 0.15, &format!("{kind:?} at 1/{every}"));
         }
     }

@@ -8,9 +8,9 @@ use crate::harness::{A, B, Fate, Pair, ms};
 /// Twenty segments of 1000 bytes in flight, every one acknowledged.
 fn profile(congestion: Kind, cwr_state: bool) -> Profile {
     Profile {
-        congestion,
         ecn: true,
         ecn_feedback: if congestion == Kind::Dctcp { EcnFeedback::Dctcp } else { EcnFeedback::Classic },
+        congestion,
         mss: Bytes(1000),
         initial_window: 20,
         receive_window: Bytes(60_000),
@@ -82,7 +82,7 @@ fn it_grows_when_what_was_sent_after_the_mark_is_acknowledged() {
 #[test]
 fn a_loss_meanwhile_is_mended_without_another_reduction() {
     for (kind, ssthresh) in [(Kind::Sack, 10_000), (Kind::Dctcp, 8_500)] {
-        let mut pair = run(&profile(kind, true), Some(5));
+        let mut pair = run(&profile(kind.clone(), true), Some(5));
         pair.run_until(ms(299));
         assert_eq!(pair.ends[A].ssthresh(), ssthresh, "{kind:?}");
         pair.run_until(ms(400));

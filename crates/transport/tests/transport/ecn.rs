@@ -91,7 +91,7 @@ fn marks_in_the_next_window_halve_again() {
 fn marks_leave_one_segment() {
     for congestion in [Kind::Reno, Kind::NewReno] {
         for (least_after_mark, left) in [(1, 1_000), (2, 2_000)] {
-            let p = Profile { congestion, least_after_mark, ..profile(4) };
+            let p = Profile { congestion: congestion.clone(), least_after_mark, ..profile(4) };
             let mut pair = Pair::connected(&p, 100);
             mark_first_data(&mut pair, u32::MAX);
             pair.write(A, 20_000);

@@ -158,7 +158,14 @@ fn a_timeout_ends_a_probe() {
 #[test]
 fn slow_start_ends_at_the_threshold() {
     for congestion in [Kind::Cubic, Kind::Prague] {
-        let p = Profile { congestion, undo: false, frto: false, dsack: false, tail_loss_probe: false, ..linux() };
+        let p = Profile {
+            congestion: congestion.clone(),
+            undo: false,
+            frto: false,
+            dsack: false,
+            tail_loss_probe: false,
+            ..linux()
+        };
         let mut pair = Pair::connected(&p, 100);
         pair.write(A, u64::MAX);
         pair.run_until(ms(560));

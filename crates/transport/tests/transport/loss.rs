@@ -9,12 +9,12 @@ use crate::harness::{A, B, Fate, Pair, ms};
 /// The standard's rule for a window that is equal to the threshold, except for Reno.
 fn profile(congestion: Kind, flight: u32) -> Profile {
     Profile {
+        slow_start_when_equal: congestion == Kind::Reno,
         congestion,
         mss: Bytes(1000),
         initial_window: flight,
         receive_window: Bytes(60_000),
         delayed_ack: DelayedAck::None,
-        slow_start_when_equal: congestion == Kind::Reno,
         ..Profile::bsd44()
     }
 }
@@ -36,7 +36,7 @@ fn sent_at(pair: &Pair, at: u64) -> Vec<u64> {
 #[test]
 fn one_loss_is_mended_by_fast_retransmit() {
     for kind in [Kind::Reno, Kind::NewReno] {
-        let mut pair = run(kind, 10, [0]);
+        let mut pair = run(kind.clone(), 10, [0]);
         pair.run_until(ms(349));
         assert_eq!(sent_at(&pair, 250), [0, 10, 11, 12, 13]);
         assert_eq!((pair.ends[A].cwnd(), pair.ends[A].ssthresh()), (14_000, 5_000));
@@ -175,7 +175,7 @@ fn an_acknowledgement_pulls_up_what_a_timeout_took_back() {
 #[test]
 fn duplicates_after_a_timeout() {
     for (kind, fast) in [(Kind::Reno, 1), (Kind::NewReno, 0)] {
-        let mut pair = run(kind, 4, 0..4);
+        let mut pair = run(kind.clone(), 4, 0..4);
         pair.run_until(ms(1_500));
         let dup = Segment { seq: 1, ack: 1, window: 60_000, flags: Flags::ACK, ..Segment::default() };
         for _ in 0..4 {
@@ -189,7 +189,7 @@ fn duplicates_after_a_timeout() {
 #[test]
 fn repeated_timeouts() {
     for (kind, ssthresh) in [(Kind::Reno, 2_000), (Kind::NewReno, 8_000)] {
-        let mut pair = Pair::connected(&profile(kind, 16), 100);
+        let mut pair = Pair::connected(&profile(kind.clone(), 16), 100);
         pair.script = Box::new(|from, seg| if from == A && seg.len > 0 { Fate::Drop } else { Fate::Pass });
         pair.write(A, u64::MAX);
         pair.run_until(ms(1_500));

@@ -2,6 +2,7 @@
 //! lost.
 
 mod accurate_ecn;
+mod added;
 mod bbr;
 mod close;
 mod controls;

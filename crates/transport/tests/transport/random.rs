@@ -96,7 +96,7 @@ fn script(case: &Case, segments: u32) -> crate::harness::Script {
 fn profile(case: &Case) -> Profile {
     let (loss_detection, [limited, early, probe, reduction]) = case.sack.unwrap_or_default();
     Profile {
-        congestion: case.congestion,
+        congestion: case.congestion.clone(),
         sack: case.sack.is_some(),
         loss_detection,
         limited_transmit: limited,
@@ -180,7 +180,7 @@ proptest! {
     #[test]
     fn hopeless_wires_end(mut case in case(), loss in 0.3..1.0) {
         case.loss = loss;
-        let host = Profile { congestion: case.congestion, ..Profile::named(case.name).unwrap() };
+        let host = Profile { congestion: case.congestion.clone(), ..Profile::named(case.name).unwrap() };
         let (pair, written) = play_on(&case, &host, u32::MAX);
         for (end, peer) in [(A, B), (B, A)] {
             prop_assert!(pair.ends[peer].delivered() <= written[end]);

@@ -135,13 +135,13 @@ fn a_timeout_passes_over_what_has_come() {
 #[test]
 fn limited_transmit_makes_the_third_duplicate() {
     for kind in [Kind::NewReno, Kind::Sack] {
-        let p = Profile { limited_transmit: true, ..profile(kind, 3) };
+        let p = Profile { limited_transmit: true, ..profile(kind.clone(), 3) };
         let mut pair = run(&p, u64::MAX, [0]);
         pair.run_until(ms(349));
         assert_eq!(pair.data(A)[3..], [(ms(250), 3_000), (ms(250), 4_000)], "{kind:?}");
         pair.run_until(ms(350));
         assert_eq!((again(&pair), pair.ends[A].ssthresh()), (vec![(350, 0)], 2_000), "{kind:?}");
-        pair = run(&profile(kind, 3), u64::MAX, [0]);
+        pair = run(&profile(kind.clone(), 3), u64::MAX, [0]);
         pair.run_until(ms(3_000));
         assert_eq!(again(&pair)[0], (1_150, 0), "{kind:?}");
     }

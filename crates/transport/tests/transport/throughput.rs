@@ -22,14 +22,14 @@ fn window(p: &Profile, loss: f64, seconds: u64) -> f64 {
 fn newreno_sack_and_rack_follow_the_inverse_square_root() {
     let means =
         [(Kind::NewReno, LossDetection::Sack), (Kind::Sack, LossDetection::Sack), (Kind::Sack, LossDetection::Rack)];
-    means.iter().for_each(|&(congestion, loss_detection)| follows(congestion, loss_detection));
+    means.iter().for_each(|(congestion, loss_detection)| follows(congestion, *loss_detection));
 }
 
-fn follows(congestion: Kind, loss_detection: LossDetection) {
+fn follows(congestion: &Kind, loss_detection: LossDetection) {
     for (delayed_ack, b) in [(DelayedAck::None, 1.0), (DelayedAck::After(Duration::from_millis(40)), 2.0)] {
         for (loss, seconds) in [(0.001, 6_000), (0.01, 3_000)] {
             let p = Profile {
-                congestion,
+                congestion: congestion.clone(),
                 loss_detection,
                 receive_window: Bytes(1 << 24),
                 delayed_ack,

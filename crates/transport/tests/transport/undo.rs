@@ -210,7 +210,7 @@ fn a_timeout_that_was_right_stands() {
 fn a_timeout_in_a_recovery_is_not_doubted() {
     for congestion in [Kind::Sack, Kind::NewReno] {
         for undo in [false, true] {
-            let p = Profile { congestion, timestamps: false, frto: true, undo, ..profile(10) };
+            let p = Profile { congestion: congestion.clone(), timestamps: false, frto: true, undo, ..profile(10) };
             let mut pair = Pair::connected(&p, 100);
             pair.lose_bytes([0, 0].into_iter().chain((10..20).map(|n| n * 1000)).collect());
             pair.write(A, u64::MAX);

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration};
 use aqmkit_transport::profile::ByteCounting;
-use aqmkit_transport::{DelayedAck, Flags, Profile, congestion};
+use aqmkit_transport::{DelayedAck, Flags, Kind, Profile, congestion};
 
 use crate::harness::{A, B, Pair, ms};
 
@@ -48,9 +48,9 @@ fn freebsd_servers_start_with_two_segments() {
 #[test]
 fn a_syn_opens_the_window_under_every_control() {
     for entry in congestion::ALL {
-        let kind = serde_json::from_str(&format!("{:?}", entry.name)).unwrap();
+        let kind: Kind = serde_json::from_str(&format!("{:?}", entry.name)).unwrap();
         for byte_counting in [ByteCounting::Never, ByteCounting::SlowStart, ByteCounting::Always] {
-            let plain = Profile { congestion: kind, initial_window: 1, byte_counting, ..Profile::rfc() };
+            let plain = Profile { congestion: kind.clone(), initial_window: 1, byte_counting, ..Profile::rfc() };
             let opening = Profile { syn_opens_window: true, ..plain.clone() };
             for (profile, segments) in [(plain, 1), (opening, 2)] {
                 let mut pair = Pair::connected(&profile, 100);

@@ -4,8 +4,8 @@ use aqmkit_base::{Duration, FlowKey, Instant};
 
 use super::Params;
 use crate::classes::ClassSet;
+use crate::link::Link;
 use crate::params::{ParamError, in_range, positive_time};
-use crate::registry::Link;
 use crate::storage::FlowCache;
 
 /// What flows have contracts, and what they say.

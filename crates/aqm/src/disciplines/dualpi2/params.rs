@@ -4,11 +4,12 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Config, Dualpi2};
+use crate::discipline::{Discipline, discipline};
 use crate::law::pi::PiController;
+use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::ParamError;
 use crate::qdisc::Qdisc;
-use crate::registry::{Discipline, Link, discipline};
 use crate::storage::Classifier;
 
 /// What happens when marking saturates.
@@ -127,7 +128,7 @@ impl Default for Params {
 }
 
 impl Discipline for Params {
-    discipline!("dualpi2", Dualpi2);
+    discipline!("dualpi2");
 
     fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
         Config::new(self)?;

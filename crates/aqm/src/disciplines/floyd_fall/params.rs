@@ -3,12 +3,13 @@
 use aqmkit_base::{Amount, BitRate, Bytes, Duration, Instant};
 
 use super::FloydFall;
+use crate::discipline::{Discipline, discipline};
 use crate::disciplines::red::{self, RedParams, params_with_red};
 use crate::law::misbehaving::Thresholds;
+use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
 use crate::qdisc::Qdisc;
-use crate::registry::{Discipline, Link, discipline};
 
 params_with_red! {
     /// The parameters as a user writes them.
@@ -59,7 +60,7 @@ params_with_red! {
 }
 
 impl Discipline for Params {
-    discipline!("floyd-fall", FloydFall);
+    discipline!("floyd-fall");
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Config::new(self, link)?;

@@ -4,8 +4,8 @@ use aqmkit_base::Amount;
 use aqmkit_base::size::Counting;
 
 use crate::law::ewma::AveragingParams;
+use crate::link::Link;
 use crate::params::{ParamError, in_unit};
-use crate::registry::Link;
 
 /// The default weight of the newest sample, close to the 0.002 of Floyd and Jacobson.
 const WEIGHT: f64 = 1.0 / 512.0;

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ns2Rules, RedPd};
 use crate::aqm::Aqm;
+use crate::discipline::{Discipline, discipline};
 use crate::disciplines::red::{self, RedParams, params_with_red};
 use crate::law::preferential::Pace;
+use crate::link::Link;
 use crate::params::{ParamError, in_range};
-use crate::registry::{Discipline, Link, discipline};
 
 /// What makes a flow identified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +93,7 @@ params_with_red! {
 }
 
 impl Discipline for Params {
-    discipline!("red-pd", RedPd, RedPd);
+    discipline!("red-pd", RedPd);
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = RedPd::config(self, link)?;

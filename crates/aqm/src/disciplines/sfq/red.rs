@@ -5,10 +5,10 @@ use aqmkit_base::{Amount, Bytes, Rng};
 use super::Params;
 use crate::law::early::{DropMode, Ramp};
 use crate::law::ewma::{AveragingParams, Ewma};
+use crate::link::Link;
 use crate::packet::MarkRules;
 use crate::params::{ParamError, in_range};
 use crate::qdisc::{Backlog, Why};
-use crate::registry::Link;
 
 /// What is the same for all queues.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
 //! Datagrams of applications: a socket for each that sends any, on the server's side, so that each is a flow of its own, and
-//! one for each group on the client's.
+//! one for each group on the client's. Those of clients go back the same way.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -8,9 +8,10 @@ use aqmkit_base::{Ecn, Instant};
 use aqmkit_live::link::Link;
 use aqmkit_live::netns::Netns;
 use rustix::event::epoll;
+use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 
-use super::DATAGRAM;
+use super::{DATAGRAM, REPLY};
 use crate::live::plan::port;
 
 /// The application, the tag and the time of sending, which every datagram carries. One that should be shorter is
@@ -32,6 +33,8 @@ pub(super) struct Arrived {
 struct Sender {
     socket: UdpSocket,
     ecn: Ecn,
+    /// Whether it is listened to.
+    hears: bool,
 }
 
 impl Sender {
@@ -40,7 +43,7 @@ impl Sender {
         let socket = UdpSocket::bind(from)?;
         socket.connect(to)?;
         socket.set_nonblocking(true)?;
-        Ok(Sender { socket, ecn: Ecn::NotEct })
+        Ok(Sender { socket, ecn: Ecn::NotEct, hears: false })
     }
 
     /// The socket, set to this codepoint.
@@ -56,8 +59,8 @@ impl Sender {
 pub(super) struct Datagrams {
     /// By application: of which group it is, and its socket, opened with its first datagram.
     senders: Vec<(usize, Option<Sender>)>,
-    /// By group.
-    receivers: Vec<UdpSocket>,
+    /// By group: the socket, and the codepoint that it sends with.
+    receivers: Vec<(UdpSocket, Ecn)>,
     servers: Netns,
     client: IpAddr,
     server: IpAddr,
@@ -66,14 +69,15 @@ pub(super) struct Datagrams {
 
 impl Datagrams {
     /// Opens them; `groups` says of each application which group it is in.
-    pub(super) fn open(link: &Link, groups: &[usize], count: usize, epoll: &rustix::fd::OwnedFd) -> io::Result<Self> {
+    pub(super) fn open(link: &Link, groups: &[usize], count: usize, epoll: &OwnedFd) -> io::Result<Self> {
         let [client, server] = [link.addresses.client[0], link.addresses.server[0]];
         let receivers = link.client.namespace.inside(|| {
-            (0..count).map(|g| UdpSocket::bind(SocketAddr::new(client, port(g)))).collect::<io::Result<Vec<_>>>()
+            let bind = |g| UdpSocket::bind(SocketAddr::new(client, port(g))).map(|socket| (socket, Ecn::NotEct));
+            (0..count).map(bind).collect::<io::Result<Vec<_>>>()
         })?;
         let senders = groups.iter().map(|group| (*group, None)).collect();
         let servers = link.server.namespace.try_clone()?;
-        for (group, socket) in receivers.iter().enumerate() {
+        for (group, (socket, _)) in receivers.iter().enumerate() {
             socket.set_nonblocking(true)?;
             let about = epoll::EventData::new_u64(DATAGRAM | group as u64);
             epoll::add(epoll, socket, about, epoll::EventFlags::IN)?;
@@ -83,26 +87,71 @@ impl Datagrams {
 
     /// Sends a datagram; with the first one of an application, the two ends of its socket.
     pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn, now: Instant) -> Option<[SocketAddr; 2]> {
-        let len = (len as usize).clamp(HEADER, self.buffer.len());
-        self.buffer[..4].copy_from_slice(&(app as u32).to_be_bytes());
-        self.buffer[4..12].copy_from_slice(&tag.to_be_bytes());
-        self.buffer[12..20].copy_from_slice(&now.as_nanos().to_be_bytes());
-        let (group, sender) = &mut self.senders[app];
-        let mut ends = None;
-        if sender.is_none() {
-            let (from, to) = (SocketAddr::new(self.server, 0), SocketAddr::new(self.client, port(*group)));
-            *sender = self.servers.inside(|| Sender::open(from, to)).ok();
-            ends = sender.as_ref().and_then(|s| Some([s.socket.local_addr().ok()?, to]));
-        }
+        let len = self.write(app, len, tag, now);
+        let ends = self.connect(app);
         // A datagram that the kernel has no room for is lost, as it would be on the way.
-        let _ = sender.as_mut().map(|s| s.with(ecn).send(&self.buffer[..len]));
+        let _ = self.senders[app].1.as_mut().map(|s| s.with(ecn).send(&self.buffer[..len]));
         ends
     }
 
+    /// Sends a datagram from the client's side; with the first one of an application, the two ends of its socket.
+    pub(super) fn reply(
+        &mut self,
+        app: usize,
+        (len, tag): (u32, u64),
+        ecn: Ecn,
+        now: Instant,
+        epoll: &OwnedFd,
+    ) -> Option<[SocketAddr; 2]> {
+        let len = self.write(app, len, tag, now);
+        let ends = self.connect(app);
+        let (group, sender) = &mut self.senders[app];
+        let sender = sender.as_mut()?;
+        if !sender.hears {
+            let about = epoll::EventData::new_u64(DATAGRAM | REPLY | app as u64);
+            sender.hears = epoll::add(epoll, &sender.socket, about, epoll::EventFlags::IN).is_ok();
+        }
+        let (socket, last) = &mut self.receivers[*group];
+        if ecn != *last && sockopt::set_ip_tos(&*socket, ecn as u8).is_ok() {
+            *last = ecn;
+        }
+        let _ = sender.socket.local_addr().and_then(|to| socket.send_to(&self.buffer[..len], to));
+        ends
+    }
+
+    /// Writes a datagram into the buffer. Returns its length.
+    fn write(&mut self, app: usize, len: u32, tag: u64, now: Instant) -> usize {
+        self.buffer[..4].copy_from_slice(&(app as u32).to_be_bytes());
+        self.buffer[4..12].copy_from_slice(&tag.to_be_bytes());
+        self.buffer[12..20].copy_from_slice(&now.as_nanos().to_be_bytes());
+        (len as usize).clamp(HEADER, self.buffer.len())
+    }
+
+    /// Opens the socket of an application's server if there is none. Returns its two ends if it was opened.
+    fn connect(&mut self, app: usize) -> Option<[SocketAddr; 2]> {
+        let (group, sender) = &mut self.senders[app];
+        if sender.is_some() {
+            return None;
+        }
+        let (from, to) = (SocketAddr::new(self.server, 0), SocketAddr::new(self.client, port(*group)));
+        *sender = self.servers.inside(|| Sender::open(from, to)).ok();
+        sender.as_ref().and_then(|s| Some([s.socket.local_addr().ok()?, to]))
+    }
+
+    /// The next datagram that has come to the clients of a group.
     pub(super) fn receive(&mut self, group: usize) -> Option<Arrived> {
+        Self::next(&self.receivers.get(group)?.0, &mut self.buffer)
+    }
+
+    /// The next datagram that has come to the server of an application.
+    pub(super) fn receive_reply(&mut self, app: usize) -> Option<Arrived> {
+        Self::next(&self.senders.get(app)?.1.as_ref()?.socket, &mut self.buffer)
+    }
+
+    fn next(socket: &UdpSocket, buffer: &mut [u8]) -> Option<Arrived> {
         loop {
-            let len = self.receivers[group].recv(&mut self.buffer).ok()?;
-            let word = |from: usize| self.buffer[from..from + 8].try_into().map(u64::from_be_bytes).unwrap_or(0);
+            let len = socket.recv(buffer).ok()?;
+            let word = |from: usize| buffer[from..from + 8].try_into().map(u64::from_be_bytes).unwrap_or(0);
             if len >= HEADER {
                 let (app, tag, sent) = ((word(0) >> 32) as usize, word(4), Instant::from_nanos(word(12)));
                 return Some(Arrived { app, tag, len: len as u32, sent });

@@ -17,18 +17,20 @@ use aqmkit_base::{Duration, Ecn, Instant, Rng};
 use aqmkit_live::link::Link;
 use aqmkit_live::timing::Clock;
 use aqmkit_sim::{Control, Progress, Scenario};
-use aqmkit_traffic::{self as traffic, Action, Application, Cx};
+use aqmkit_traffic::{self as traffic, Action, Application, Arrival, Cx, Side};
 use rustix::event::{Timespec, epoll};
 
 use super::plan;
 use connections::Connections;
-use datagrams::Datagrams;
+use datagrams::{Arrived, Datagrams};
 use record::Record;
-pub use record::Recorded;
+pub(crate) use record::Recorded;
 
 /// What an `epoll` event is about.
 const DATAGRAM: u64 = 1 << 62;
 const LISTENER: u64 = 1 << 61;
+/// Of a datagram: that it has come to the server of an application.
+const REPLY: u64 = 1 << 60;
 
 /// How often whoever waits is told of progress.
 const BEAT: Duration = Duration::from_millis(100);
@@ -62,7 +64,7 @@ struct App {
 }
 
 /// Applications, sockets and what is to be done.
-pub struct Hosts {
+pub(crate) struct Hosts {
     clock: Clock,
     /// The time that everybody is told.
     now: Instant,
@@ -85,7 +87,7 @@ impl Hosts {
     ///
     /// # Errors
     /// When a socket cannot be opened.
-    pub fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
+    pub(crate) fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let record = Record::new(scenario.plan(), scenario.seed);
         let (mut apps, mut groups, mut agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
@@ -120,7 +122,7 @@ impl Hosts {
     ///
     /// # Errors
     /// When a socket fails as it should not; `Interrupted` when it was told to stop.
-    pub fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
+    pub(crate) fn run(mut self, on_progress: &mut dyn FnMut(Progress) -> Control) -> io::Result<Recorded> {
         let mut beat = Instant::ZERO;
         let mut events = Vec::with_capacity(256);
         while self.read_clock() < self.end {
@@ -176,7 +178,9 @@ impl Hosts {
         self.read_clock();
         for event in events.iter() {
             let data = event.data.u64();
-            if data & DATAGRAM != 0 {
+            if data & DATAGRAM != 0 && data & REPLY != 0 {
+                self.receive_replies((data & !DATAGRAM & !REPLY) as usize);
+            } else if data & DATAGRAM != 0 {
                 self.receive((data & !DATAGRAM) as usize);
             } else if data & LISTENER != 0 {
                 self.connections.accept((data & !LISTENER) as usize, &self.epoll);
@@ -271,13 +275,19 @@ impl Hosts {
     }
 
     fn tell(&mut self, app: usize, event: traffic::Event) {
-        let it = &mut self.apps[app];
-        if it.stopped {
-            return;
+        if !self.apps[app].stopped {
+            self.with_model(app, |model, cx| model.on_event(event, cx));
         }
+    }
+
+    /// Calls an application's model and does what it wants, unless it has been stopped.
+    fn with_model(&mut self, app: usize, call: impl FnOnce(&mut dyn Application, &mut Cx<'_>)) {
+        let it = &mut self.apps[app];
         let (mut actions, servers) = (Vec::new(), self.groups[it.group].1);
-        it.model.on_event(event, &mut Cx { now: self.now, servers, rng: &mut it.rng, actions: &mut actions });
-        actions.into_iter().for_each(|action| self.act(app, action));
+        call(&mut *it.model, &mut Cx { now: self.now, servers, rng: &mut it.rng, actions: &mut actions });
+        if !it.stopped {
+            actions.into_iter().for_each(|action| self.act(app, action));
+        }
     }
 
     fn act(&mut self, app: usize, action: Action) {
@@ -294,6 +304,12 @@ impl Hosts {
             Action::Datagram { len, tag, ecn } => {
                 self.record.sent(app).packets += 1;
                 self.send_datagram(app, len, tag, ecn);
+            }
+            Action::Reply { len, tag, ecn } => {
+                self.record.sent(app).packets += 1;
+                if let Some(ends) = self.datagrams.reply(app, (len, tag), ecn, self.clock_read, &self.epoll) {
+                    self.record.owns(app, record::UDP, ends, self.now);
+                }
             }
             Action::WakeAt(at) => {
                 self.apps[app].wake_at = Some(at);
@@ -315,11 +331,25 @@ impl Hosts {
     /// Datagrams have come to the clients of a group.
     fn receive(&mut self, group: usize) {
         while let Some(datagram) = self.datagrams.receive(group) {
-            let Some(it) = self.apps.get_mut(datagram.app) else { continue };
+            let Some(it) = self.apps.get(datagram.app) else { continue };
             let class = self.groups[it.group].0;
             self.record.arrived(class, self.now.since(datagram.sent));
             self.record.delivered(datagram.app, class, u64::from(datagram.len));
-            it.model.on_datagram(datagram.tag, datagram.len, datagram.sent, self.now);
+            self.arrived(Side::Client, datagram);
         }
+    }
+
+    /// Datagrams have come to the server of an application.
+    fn receive_replies(&mut self, app: usize) {
+        while let Some(datagram) = self.datagrams.receive_reply(app) {
+            if datagram.app == app {
+                self.arrived(Side::Server, datagram);
+            }
+        }
+    }
+
+    /// Tells an application of a datagram.
+    fn arrived(&mut self, to: Side, Arrived { app, tag, len, sent }: Arrived) {
+        self.with_model(app, |model, cx| model.on_arrival(Arrival { to, tag, len, sent }, cx));
     }
 }

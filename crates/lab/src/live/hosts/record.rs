@@ -20,7 +20,7 @@ pub(super) struct Record {
 }
 
 /// What the hosts of a run have measured.
-pub struct Recorded {
+pub(crate) struct Recorded {
     /// The applications' measurements.
     pub recorder: HostRecorder,
     /// Whose connections there were, in the time of the link's clock.

@@ -1,7 +1,6 @@
 //! A quantity along an axis of numbers, beside what laws say of it, on logarithmic axes.
 
-use aqmkit_results::ruler::Ruler;
-use aqmkit_results::{Curve, Results};
+use aqmkit_results::{Curve, Results, Ruler};
 use plotly::common::{self, DashType, Marker, Mode};
 use plotly::layout::AxisType;
 use plotly::{Plot, Scatter};

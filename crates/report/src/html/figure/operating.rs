@@ -30,20 +30,22 @@ struct Point<'a> {
 
 /// One point for each row of a combination in one window: mean queue delay, falling to the right so that the better
 /// corner is the upper right one, against the goodput of all classes; a line leads on to the delay that one packet in a hundred
-/// exceeds. No figure for fewer than three points, nor where there are several links or none.
+/// exceeds. Of several links, the queue is that of the first. No figure for fewer than two points.
 pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
     let paths = grid.paths();
-    let [link] = &names(&paths, "links.")[..] else { return None };
+    let links = names(&paths, "links.");
+    let link = links.first()?;
     let classes = names(&paths, "classes.");
     let mut points: Vec<Point<'_>> = table.rows.iter().filter_map(|row| point(row, link, &classes, swatches)).collect();
-    if points.len() < 3 {
+    if points.len() < 2 {
         return None;
     }
     // Neighbours have their names above and below.
     points.sort_by(|left, right| left.delay.total_cmp(&right.delay));
     let height = if points.len() > CROWDED.0 { CROWDED.1 } else { HEIGHT };
     let (unit, factor) = rate_unit(points.iter().map(|point| point.goodput).fold(0.0, f64::max));
-    let across = titled("queue delay, ms: mean, and a line to the 99th percentile").type_(AxisType::Log);
+    let of = if links.len() > 1 { format!("{link}: ") } else { String::new() };
+    let across = titled(&format!("{of}queue delay, ms: mean, and a line to the 99th percentile")).type_(AxisType::Log);
     let shortest = points.iter().map(|point| point.delay).fold(f64::MAX, f64::min);
     let longest = points.iter().map(|point| point.delay_p99).fold(0.0, f64::max);
     let across = across.range(vec![(longest * 1.3).log10(), (shortest / 1.6).log10()]);

@@ -1,8 +1,6 @@
 //! Quantities along an axis of numbers.
 
-use aqmkit_results::Results;
-use aqmkit_results::metrics::Stat;
-use aqmkit_results::ruler::Ruler;
+use aqmkit_results::{Results, Ruler, Stat};
 use plotly::common::{self, ErrorData, ErrorType, Marker, Mode};
 use plotly::layout::RangeMode;
 use plotly::{Plot, Scatter};

@@ -25,9 +25,18 @@
     figure.drawn = true;
   };
 
+  // The plotting library is in the page, compressed.
+  const unpack = async (packed) => {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(plain).text();
+    document.head.append(script);
+  };
+
   const figures = [...document.querySelectorAll("figure.plot")];
   const redraw = () => figures.filter((figure) => figure.drawn).forEach(draw);
-  if (typeof Plotly !== "undefined") {
+  const plot = () => {
     const near = new IntersectionObserver((entries) => {
       for (const entry of entries.filter((each) => each.isIntersecting)) {
         near.unobserve(entry.target);
@@ -37,6 +46,10 @@
     figures.forEach((figure) => near.observe(figure));
     dark.addEventListener("change", redraw);
     addEventListener("beforeprint", () => figures.forEach(draw));
+  };
+  const packed = document.getElementById("plotly").textContent;
+  if (packed && figures.length > 0) {
+    unpack(packed).then(plot);
   }
 
   const buttons = [...document.querySelectorAll(".filter button")];

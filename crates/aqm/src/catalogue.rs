@@ -1,0 +1,85 @@
+//! The disciplines that a name may mean: those of this crate, and those that a program adds.
+//!
+//! A catalogue is a value: a program makes one, adds its disciplines, and hands it to whatever reads names, such as the
+//! reader of experiment files. `examples/own_discipline.rs` of the crate `aqmkit-experiment` does so.
+
+use aqmkit_base::near::suggest;
+use aqmkit_base::read::Value;
+use serde::de::Error as _;
+
+use crate::added::Added;
+use crate::custom;
+use crate::discipline::Discipline;
+use crate::params::ParamError;
+use crate::registry::{ALL, Parameters, Spec, canonical};
+
+/// A discipline to add to a [`Catalogue`].
+#[derive(Clone, Debug)]
+pub struct Addition(Added);
+
+impl Addition {
+    /// The discipline whose parameters are `D`. Raise `version` whenever a change of its code changes results: the
+    /// version is part of what stored runs are found by, so that runs of the former code are not taken for its own.
+    #[must_use]
+    pub fn of<D: Discipline>(version: u32) -> Self {
+        Addition(Added::new::<D>(version, false))
+    }
+
+    /// The same discipline, which tells flows apart by the keys of packets: it takes the key `flow`, which says what a
+    /// flow is.
+    #[must_use]
+    pub fn tells_flows(mut self) -> Self {
+        self.0.set_tells_flows();
+        self
+    }
+}
+
+/// The disciplines of this crate and those that were added. The default has none added.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    added: Vec<Added>,
+}
+
+impl Catalogue {
+    /// Adds a discipline.
+    ///
+    /// # Errors
+    /// When its name is taken.
+    pub fn add(&mut self, addition: Addition) -> Result<(), ParamError> {
+        let name = addition.0.name();
+        if name == custom::NAME || self.has(name) {
+            return Err(ParamError::new("name", name, "it must not be that of another discipline"));
+        }
+        self.added.push(addition.0);
+        Ok(())
+    }
+
+    /// The names of all disciplines: those of this crate in the order of its registry, then the added ones.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        ALL.iter().map(|e| e.name).chain(self.added.iter().map(Added::name))
+    }
+
+    /// Whether a discipline has this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        let name = canonical(name);
+        self.names().any(|known| canonical(known) == name)
+    }
+
+    /// Reads the parameters of the discipline `name` (without the key `name` itself).
+    ///
+    /// # Errors
+    /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
+    pub fn spec(&self, name: &str, table: Value) -> Result<Spec, ParamError> {
+        let wanted = canonical(name);
+        let added = self.added.iter().find(|a| canonical(a.name()) == wanted);
+        match added.cloned().map(Parameters::Added).or_else(|| Parameters::named(name)) {
+            Some(defaults) => Spec::from(defaults).with(table),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> ParamError {
+        ParamError::custom(format_args!("there is no discipline {name:?}; {}", suggest(name, self.names())))
+    }
+}

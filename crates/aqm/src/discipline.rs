@@ -1,0 +1,77 @@
+//! The [`Discipline`] trait: the parameters of a discipline, and how to make a queue of them.
+
+use std::any::Any;
+use std::fmt;
+
+use aqmkit_base::Instant;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::link::Link;
+use crate::packet::Packet;
+use crate::params::{AnyParams, ParamError};
+use crate::qdisc::Qdisc;
+
+/// The parameters of a discipline as a user writes them, and how to make the queue they describe.
+pub trait Discipline:
+    Clone + fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// The name in experiment files and on the command line.
+    const NAME: &'static str;
+
+    /// The parameters with everything that was left open filled in, as `describe` shows them.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    fn effective(&self, link: &Link) -> Result<Self, ParamError>;
+
+    /// An empty queue at `now`.
+    ///
+    /// # Errors
+    /// When a parameter cannot be used on this link.
+    fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError>;
+}
+
+impl<D: Discipline> AnyParams for D {
+    fn name(&self) -> &'static str {
+        D::NAME
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl dyn AnyParams + '_ {
+    /// The parameters as those of the discipline `D`.
+    ///
+    /// # Errors
+    /// When they are those of another discipline.
+    pub fn of<D: Discipline>(&self) -> Result<&D, ParamError> {
+        let other = || {
+            let want = format!("the queue is a {}; another discipline needs a new queue", D::NAME);
+            ParamError::new("name", self.name(), want)
+        };
+        self.as_any().downcast_ref().ok_or_else(other)
+    }
+}
+
+/// Implements the part of [`Discipline`] that is the same everywhere: the name; for a discipline that is an
+/// [`crate::Aqm`] in a [`crate::Fifo`], also `build`.
+macro_rules! discipline {
+    ($name:literal) => {
+        const NAME: &'static str = $name;
+    };
+    ($name:literal, $aqm:ty) => {
+        $crate::discipline::discipline!($name);
+
+        fn build<P: $crate::Packet + 'static>(
+            &self,
+            link: &$crate::Link,
+            now: aqmkit_base::Instant,
+        ) -> Result<Box<dyn $crate::Qdisc<P>>, $crate::ParamError> {
+            Ok(Box::new($crate::Fifo::<P, $aqm>::new(self, link, now)?))
+        }
+    };
+}
+pub(crate) use discipline;

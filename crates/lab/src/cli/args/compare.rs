@@ -1,0 +1,103 @@
+//! The arguments of `compare`.
+
+use std::path::PathBuf;
+
+use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
+use aqmkit_base::{Amount, BitRate, Duration};
+use clap::Args;
+
+use super::How;
+
+/// `compare`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit compare fifo red codel --rate 10mbit --rtt 50ms --bulk 20
+  aqmkit compare fifo fq-codel dualpi2 --preset cable --ecn
+  aqmkit compare fifo pie --down 50mbit --up 10mbit --web 0.3 --video 2 --upload 1 --call 1
+  aqmkit compare dualpi2 --bulk 4 --cc cubic,prague
+  aqmkit compare fifo red --bulk 8 --sweep red.max=20..200
+
+Without any traffic, there is that of today: downloads, web pages, a video, a call.
+A discipline may carry parameters after a colon: red:min=5,max=40. With --up, both directions have a queue of
+the discipline. Bulk and web traffic are class tcp, uploads class upload, streamed video class video, calls,
+games and telephony class realtime, mpeg and videoconf class multimedia, cbr class other.
+
+Presets (down, up, round trip): home-dsl 16mbit 1mbit 40ms; cable 200mbit 10mbit 30ms; fibre 500mbit 100mbit
+15ms; lte 30mbit 10mbit 60ms; starlink 100mbit 10mbit 50ms; datacentre 10gbit 10gbit 100us.")]
+pub struct Compare {
+    /// Disciplines, each a name or NAME:PARAMETER=VALUE,…
+    #[arg(required = true)]
+    pub disciplines: Vec<String>,
+    /// Rate of the link [default: 10mbit]
+    #[arg(long, visible_alias = "down", value_parser = parse_rate, allow_hyphen_values = true)]
+    pub rate: Option<BitRate>,
+    /// Rate of the other direction, which then has a queue as well (default: never congested)
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
+    pub up: Option<BitRate>,
+    /// Round-trip time without queueing [default: 50ms]
+    #[arg(long, value_parser = parse_duration, allow_hyphen_values = true)]
+    pub rtt: Option<Duration>,
+    /// Rates and round trip of a kind of access
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// Endless TCP downloads
+    #[arg(long, value_name = "FLOWS")]
+    pub bulk: Option<u32>,
+    /// Endless TCP uploads; needs --up
+    #[arg(long, value_name = "FLOWS")]
+    pub upload: Option<u32>,
+    /// Web users with this offered load, as a fraction of the link's rate: pages of today over HTTP/2
+    #[arg(long, value_name = "FRACTION")]
+    pub web: Option<f64>,
+    /// Viewers of adaptively streamed video
+    #[arg(long, value_name = "VIEWERS")]
+    pub video: Option<u32>,
+    /// Video calls with congestion control; in both directions with --up
+    #[arg(long, value_name = "CALLS")]
+    pub call: Option<u32>,
+    /// Players of a game
+    #[arg(long, value_name = "PLAYERS")]
+    pub game: Option<u32>,
+    /// Telephone calls
+    #[arg(long, value_name = "CALLS")]
+    pub voip: Option<u32>,
+    /// Web users of 1997 with this offered load, as a fraction of the link's rate
+    #[arg(long, value_name = "FRACTION")]
+    pub http: Option<f64>,
+    /// An unresponsive UDP flow of this rate
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
+    pub cbr: Option<BitRate>,
+    /// MPEG video streams without congestion control
+    #[arg(long, value_name = "FLOWS")]
+    pub mpeg: Option<u32>,
+    /// Videoconferences of 1997
+    #[arg(long, value_name = "FLOWS")]
+    pub videoconf: Option<u32>,
+    /// Congestion control of TCP; several share the flows: cubic,prague
+    #[arg(long, value_name = "NAMES")]
+    pub cc: Option<String>,
+    /// TCP negotiates ECN, and disciplines mark
+    #[arg(long)]
+    pub ecn: bool,
+    /// How TCP endpoints behave
+    #[arg(long, value_name = "PROFILE")]
+    pub transport: Option<String>,
+    /// Capacity of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
+    #[arg(long, value_parser = parse_amount)]
+    pub limit: Option<Amount>,
+    /// Several values of a parameter, of the rate or of the rtt: red.max=20..200, rtt=10ms,50ms, rate=1mbit..9mbit/5
+    #[arg(long, value_name = "WHAT=VALUES")]
+    pub sweep: Vec<String>,
+    /// Measured time
+    #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub duration: Duration,
+    /// Time before the measurement
+    #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub warmup: Duration,
+    /// Also write the experiment to this file
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// How to run
+    #[command(flatten)]
+    pub how: How,
+}

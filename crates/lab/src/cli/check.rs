@@ -1,0 +1,64 @@
+//! `init` and `check`: an experiment before it is run.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_files::put;
+
+use super::args::files::{Check, Init};
+use super::fail::{Failure, wrong};
+use super::perform::warn;
+use super::say;
+
+/// The experiment that `init` writes.
+const START: &str = include_str!("start.toml");
+
+/// `aqmkit init`.
+///
+/// # Errors
+/// When the file exists or cannot be written.
+pub(super) fn init(args: &Init) -> Result<(), Failure> {
+    let file = args.file.display();
+    if args.file.exists() {
+        return wrong(format!("{file} exists"), "give another name: aqmkit init mine.toml");
+    }
+    put(&args.file, START)?;
+    Ok(say::print(&format!("Wrote {file}. aqmkit check {file} lists its runs; aqmkit run {file} runs them."))?)
+}
+
+/// `aqmkit check`.
+///
+/// # Errors
+/// When the experiment has a mistake.
+pub(super) fn check(args: &Check) -> Result<(), Failure> {
+    let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
+    let exp = Experiment::load(&args.experiment, &overrides)?;
+    warn(&exp);
+    Ok(say::print(&told(&exp))?)
+}
+
+/// What an experiment consists of, in a few lines.
+fn told(exp: &Experiment) -> String {
+    let name = Path::new(&exp.file).display();
+    let mut text = format!("{name} has no mistake: {}\n", exp.title);
+    for axis in &exp.axes {
+        let _ = writeln!(text, "  {}: {}", axis.name, axis.labels.join(", "));
+    }
+    let windows: Vec<&str> = exp.windows.iter().map(|window| window.name.as_str()).collect();
+    let _ = writeln!(text, "  windows: {}", windows.join(", "));
+    let _ = writeln!(text, "  {} runs, {} published values", exp.plan().len(), exp.expects.len());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_to_start_from_has_no_mistake() {
+        let exp = Experiment::parse("start.toml", START, &Overrides::default()).unwrap();
+        assert!(exp.doubts.is_empty() && exp.plan().len() > 1);
+        assert!(told(&exp).contains("has no mistake") && told(&exp).contains("aqm: fifo"), "{}", told(&exp));
+    }
+}

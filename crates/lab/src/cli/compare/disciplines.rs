@@ -1,0 +1,107 @@
+//! The disciplines of a comparison.
+
+use aqmkit_aqm::registry;
+use aqmkit_base::Amount;
+use aqmkit_base::near::closest;
+use toml::{Table, Value};
+
+use super::sweep::{Sweep, What};
+use super::text::{string, table};
+use crate::cli::args::Compare;
+use crate::cli::describe::literal;
+use crate::cli::fail::{Failure, wrong};
+
+/// What every queue of a comparison may hold unless the command line says otherwise: the limit that Linux gives `pfifo` and, through
+/// the transmit queue length of a device, most of its other queues. With the defaults of the disciplines, which are those of their
+/// papers (60 to 10,240 packets), a comparison would be one of buffers.
+pub const LIMIT: Amount = Amount::Packets(1000.0);
+
+/// `red:min=5,max=40` as the entries of the sweep over disciplines: one, or one for each value of a parameter that is swept.
+///
+/// # Errors
+/// When there is no such discipline, or a parameter has no value.
+pub(super) fn entries(text: &str, args: &Compare, sweeps: &[Sweep]) -> Result<Vec<Value>, Failure> {
+    let (name, parameters) = written(text)?;
+    let mut plain = table([("name", string(name)), ("label", string(text))]);
+    plain.extend(accepted(name, "limit", literal(&args.limit.unwrap_or(LIMIT).to_string())));
+    if args.ecn {
+        plain.extend(accepted(name, "ecn", Value::Boolean(true)));
+    }
+    plain.extend(parameters);
+    let mut all = vec![plain];
+    for sweep in sweeps {
+        let What::Parameter { discipline, name: parameter } = &sweep.what else { continue };
+        if discipline != name {
+            continue;
+        }
+        let with = |entry: &Table, value: &String| {
+            let mut entry = entry.clone();
+            let label = entry.get("label").and_then(Value::as_str).unwrap_or(name).to_owned();
+            entry.insert("label".to_owned(), string(format!("{label} {parameter}={value}")));
+            entry.insert(parameter.clone(), literal(value));
+            entry
+        };
+        all = all.iter().flat_map(|entry| sweep.values.iter().map(|value| with(entry, value))).collect();
+    }
+    Ok(all.into_iter().map(Value::Table).collect())
+}
+
+/// A parameter with its value, if the discipline has it: `cbq` has a limit for each class in place of one for all, and some disciplines never
+/// mark.
+fn accepted(name: &str, parameter: &str, value: Value) -> Table {
+    let parameters = table([(parameter, value)]);
+    let takes = serde_json::to_value(&parameters).is_ok_and(|values| registry::Spec::read(name, values).is_ok());
+    if takes { parameters } else { Table::new() }
+}
+
+/// `red:min=5,max=40` as the name of a discipline and its parameters.
+pub fn written(text: &str) -> Result<(&str, Table), Failure> {
+    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
+    if registry::find(name).is_none() {
+        let names = || registry::ALL.iter().map(|e| e.name);
+        let known = names().collect::<Vec<_>>().join(", ");
+        let near = closest(name, names()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+        return wrong(format!("there is no discipline {name:?}"), format!("{near}Known are {known}"));
+    }
+    let mut entry = Table::new();
+    for parameter in split(parameters) {
+        let Some((key, value)) = parameter.split_once('=') else {
+            return wrong(format!("{parameter:?} in {text:?} has no value"), format!("for example {name}:limit=100"));
+        };
+        entry.insert(key.trim().to_owned(), literal(value.trim()));
+    }
+    Ok((name, entry))
+}
+
+/// The parts between commas that are not inside brackets or quotes.
+fn split(text: &str) -> Vec<String> {
+    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.retain(|p| !p.trim().is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn parameters_may_hold_commas() {
+        assert_eq!(split("a=1,b=[1, 2],c={ x = \"y,z\" }"), ["a=1", "b=[1, 2]", "c={ x = \"y,z\" }"]);
+        assert!(split("").is_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! The experiment that a comparison is, as the text of its file.
+
+use toml::{Table, Value};
+
+use super::disciplines::{self, written};
+use super::link::Link;
+use super::sweep::{Sweep, What};
+use super::text::{string, table};
+use super::traffic::{traffic, transport};
+use crate::cli::args::Compare;
+use crate::cli::fail::{Failure, wrong};
+
+/// The experiment that the arguments ask for, as the text of its file.
+///
+/// # Errors
+/// When a discipline, the link, the traffic or a sweep is wrong.
+pub fn written_out(args: &Compare) -> Result<String, Failure> {
+    Ok(experiment(&args.disciplines, args)?.to_string())
+}
+
+/// The experiment that the arguments ask for, with these disciplines.
+///
+/// # Errors
+/// As [`written_out`].
+pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table, Failure> {
+    if let Some((_, twice)) = disciplines.iter().enumerate().find(|(i, d)| disciplines[..*i].contains(d)) {
+        return wrong(
+            format!("{twice} is given twice"),
+            format!("give it once, or with different parameters: {twice}:limit=50"),
+        );
+    }
+    let link = Link::of(args)?;
+    let transport = transport(args)?;
+    let sweeps = args.sweep.iter().map(|text| Sweep::read(text)).collect::<Result<Vec<_>, _>>()?;
+    // A title is for a glance: of many names it tells how many.
+    let names = match disciplines.len() {
+        many if many > 8 => format!("{many} disciplines"),
+        _ => disciplines.join(", "),
+    };
+    let mut file = table([
+        ("title", string(format!("{names} on {}", link.words()))),
+        (
+            "about",
+            string(format!(
+                "One link of {}, round trips of {}.",
+                link.words().trim_start_matches("a link of "),
+                link.rtt
+            )),
+        ),
+        ("duration", string(args.duration)),
+        ("warmup", string(args.warmup)),
+        ("topology", Value::Table(link.topology())),
+        ("sweep", Value::Table(axes(disciplines, args, &link, &sweeps)?)),
+        ("traffic", Value::Array(traffic(args, &link)?)),
+    ]);
+    if !transport.is_empty() {
+        file.insert("transport".to_owned(), Value::Table(transport));
+    }
+    Ok(file)
+}
+
+/// The table `[sweep]`: the disciplines, of which one may stand there with several values of a parameter, then rates and round trips.
+fn axes(disciplines: &[String], args: &Compare, link: &Link, sweeps: &[Sweep]) -> Result<Table, Failure> {
+    let mut queues = Vec::new();
+    for text in disciplines {
+        queues.extend(disciplines::entries(text, args, sweeps)?);
+    }
+    let mut axes = table([("aqm", Value::Array(queues))]);
+    for sweep in sweeps {
+        let key = match &sweep.what {
+            What::Rate if link.up.is_some() => "topology.links.down.rate",
+            What::Rate => "topology.rate",
+            What::Rtt => "topology.delays",
+            What::Parameter { discipline, name } => {
+                let mut compared = disciplines.iter().filter_map(|text| written(text).ok());
+                if !compared.any(|(compared, _)| compared == discipline) {
+                    let what = format!("--sweep {discipline}.{name}: {discipline} is not compared");
+                    return wrong(what, format!("add {discipline} to the disciplines"));
+                }
+                continue;
+            }
+        };
+        axes.insert(key.to_owned(), Value::Array(sweep.values.iter().map(string).collect()));
+    }
+    Ok(axes)
+}

@@ -1,0 +1,173 @@
+//! The traffic of a comparison.
+
+use aqmkit_base::near::closest;
+use aqmkit_transport::{Profile, congestion, profile, registry as transports};
+use toml::{Table, Value};
+
+use super::link::Link;
+use super::text::{string, table};
+use crate::cli::args::Compare;
+use crate::cli::fail::{Failure, wrong};
+
+/// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
+const USER_BPS: f64 = 2940.0;
+
+/// Bits per second that one user of `pages` offers on a link without congestion and a round trip of 50 ms: `aqmkit calibrate` finds 299.4
+/// Mb/s of 249 users over 20 minutes. An experiment with `load` calibrates for its own link, but few users offer that only roughly.
+const PAGES_USER_BPS: f64 = 1.2e6;
+
+/// One `[[traffic]]`.
+struct Group {
+    name: &'static str,
+    kind: &'static str,
+    class: &'static str,
+    /// The key that says how much of it there is, with its value.
+    amount: (&'static str, Value),
+    /// Whether its data flows in the compared direction.
+    down: bool,
+}
+
+/// The list `[[traffic]]` that the arguments ask for. Without any, there is traffic of today: downloads, web pages, a
+/// video, a video call and a telephone call, and an upload where there are two directions.
+///
+/// # Errors
+/// When an amount cannot be used, or the transport is not known.
+pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure> {
+    let controls = controls(args)?;
+    let none = nothing_asked(args);
+    let mut groups = counted(args, link, none)?;
+    if let Some(fraction) = args.web.or(none.then_some(0.3)) {
+        let amount = ("users", users(load("--web", fraction)?, link, PAGES_USER_BPS));
+        groups.push(Group { name: "web", kind: "pages", class: "tcp", amount, down: true });
+    }
+    if let Some(fraction) = args.http {
+        let amount = ("users", users(load("--http", fraction)?, link, USER_BPS));
+        groups.push(Group { name: "http-mah", kind: "http-mah", class: "tcp", amount, down: true });
+    }
+    if let Some(rate) = args.cbr {
+        groups.push(Group { name: "cbr", kind: "cbr", class: "other", amount: ("rate", string(rate)), down: true });
+    }
+    let mut list = Vec::new();
+    for group in groups {
+        list.extend(shared(group, &controls, link)?);
+    }
+    Ok(list)
+}
+
+/// Whether the arguments name no traffic at all.
+fn nothing_asked(args: &Compare) -> bool {
+    let numbers = [args.bulk, args.upload, args.video, args.call, args.game, args.voip, args.mpeg, args.videoconf];
+    numbers.iter().all(Option::is_none) && args.web.is_none() && args.http.is_none() && args.cbr.is_none()
+}
+
+/// The groups of which the arguments give a number, or those that there are without any traffic in the arguments.
+fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failure> {
+    if args.upload.is_some() && link.up.is_none() {
+        return wrong("--upload needs a queue in the other direction", "add its rate, such as --up 10mbit");
+    }
+    let of = |name, kind, class, key, n: Option<u32>, down| {
+        n.map(|n| Group { name, kind, class, amount: (key, Value::Integer(n.into())), down })
+    };
+    let both = link.up.is_some();
+    let today = |n: u32| none.then_some(n);
+    let call = args.call.or(today(1));
+    let groups = [
+        of("bulk", "bulk", "tcp", "flows", args.bulk.or(today(2)), true),
+        of("upload", "bulk", "upload", "flows", args.upload.or(today(1).filter(|_| both)), false),
+        of("video", "dash", "video", "viewers", args.video.or(today(1)), true),
+        of("call", "call", "realtime", "calls", call, true),
+        of("call-up", "call", "upload", "calls", call.filter(|_| both), false),
+        of("game", "game", "realtime", "players", args.game, true),
+        of("voip", "voip", "realtime", "calls", args.voip.or(today(1)), true),
+        of("mpeg", "mpeg", "multimedia", "flows", args.mpeg, true),
+        of("videoconf", "videoconf", "multimedia", "flows", args.videoconf, true),
+    ];
+    Ok(groups.into_iter().flatten().collect())
+}
+
+/// The entries of a group: one, or one for each of several congestion controls, among which bulk flows are shared.
+fn shared(group: Group, controls: &[String], link: &Link) -> Result<Vec<Value>, Failure> {
+    let Group { name, kind, class, amount: (key, amount), down } = group;
+    let entry = |name: String, amount: Value, control: Option<&String>| {
+        let mut entry =
+            table([("name", string(name)), ("kind", string(kind)), ("class", string(class)), (key, amount)]);
+        entry.extend(link.path(down));
+        if let Some(control) = control {
+            entry.insert("transport".to_owned(), Value::Table(table([("congestion", string(control))])));
+        }
+        Value::Table(entry)
+    };
+    let flows = amount.as_integer().filter(|_| kind == "bulk" && controls.len() > 1);
+    let Some(flows) = flows else { return Ok(vec![entry(name.to_owned(), amount, None)]) };
+    let sharing = controls.len() as i64;
+    if flows < sharing {
+        let what = format!("{flows} flows of {name} cannot be shared by {sharing} congestion controls");
+        return wrong(what, format!("give at least {sharing}"));
+    }
+    let share = |i: i64| Value::Integer(flows / sharing + i64::from(i < flows % sharing));
+    let parts = controls.iter().zip(0..);
+    Ok(parts.map(|(control, i)| entry(format!("{name}-{control}"), share(i), Some(control))).collect())
+}
+
+/// The table `[transport]` that the arguments ask for; traffic that several congestion controls do not share uses the first.
+///
+/// # Errors
+/// When the profile or a congestion control is not known.
+pub(super) fn transport(args: &Compare) -> Result<Table, Failure> {
+    let mut keys = Table::new();
+    if let Some(name) = &args.transport {
+        if Profile::named(name).is_none() {
+            return no_profile(name);
+        }
+        keys.insert("profile".to_owned(), string(name));
+    }
+    if let Some(control) = controls(args)?.first() {
+        keys.insert("congestion".to_owned(), string(control));
+    }
+    if args.ecn {
+        keys.insert("ecn".to_owned(), Value::Boolean(true));
+    }
+    Ok(keys)
+}
+
+/// The congestion controls of `--cc`.
+fn controls(args: &Compare) -> Result<Vec<String>, Failure> {
+    let Some(list) = &args.cc else { return Ok(Vec::new()) };
+    let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
+    let known = || congestion::ALL.iter().map(|entry| entry.name);
+    match names.iter().find(|name| !known().any(|k| k == name.as_str())) {
+        None => Ok(names),
+        Some(name) => {
+            let near = closest(name, known()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+            let all = known().collect::<Vec<_>>().join(", ");
+            wrong(format!("no congestion control of TCP is called {name:?}"), format!("{near}Known are {all}"))
+        }
+    }
+}
+
+/// Says that there is no such profile, and what else may have been meant.
+fn no_profile<T>(name: &str) -> Result<T, Failure> {
+    let known = profile::NAMES.join(", ");
+    if transports::find(name).is_some() {
+        let help = format!("write --cc {name}; profiles are {known}");
+        return wrong(format!("{name} is a congestion control, and --transport takes a profile"), help);
+    }
+    let near = closest(name, profile::NAMES.iter().copied()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
+    wrong(format!("no profile of TCP is called {name:?}"), format!("{near}Known are {known}"))
+}
+
+/// How many users offer this fraction of the link's rate, at least one.
+fn users(fraction: f64, link: &Link, bps: f64) -> Value {
+    Value::Integer(((fraction * link.down.as_bps() as f64 / bps).round() as i64).max(1))
+}
+
+/// A load as a fraction of the link's rate, checked.
+fn load(option: &str, fraction: f64) -> Result<f64, Failure> {
+    if fraction > 0.0 && fraction <= 2.0 {
+        return Ok(fraction);
+    }
+    wrong(
+        format!("{option} {fraction} is not a load"),
+        "write the fraction of the link's rate that the web offers, above 0 and at most 2, such as 0.9",
+    )
+}

@@ -1,0 +1,105 @@
+//! What a comparison of disciplines comes to, in a sentence.
+
+use crate::columns::names;
+use crate::format::{rate_unit, significant};
+use crate::grid::{Grid, Row, Table};
+
+/// A discipline whose goodput is at least this share of the best has not paid for its short queue.
+const NEARLY_ALL: f64 = 0.97;
+
+/// What one row keeps of delay, and at what cost.
+struct Outcome<'a> {
+    label: &'a str,
+    mean_ms: f64,
+    p99_ms: f64,
+    goodput: f64,
+}
+
+/// Who keeps the queue shortest without losing goodput, what the most goodput costs, and who pays for a still shorter queue. Nothing unless
+/// disciplines were compared and at least two of them were measured.
+#[must_use]
+pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
+    if grid.focus.name != "aqm" || table.rows.len() < 2 {
+        return None;
+    }
+    let paths = grid.paths();
+    let (links, classes) = (names(&paths, "links."), names(&paths, "classes."));
+    let outcomes: Vec<Outcome<'_>> =
+        table.rows.iter().filter_map(|row| outcome(row, links.first()?, &classes)).collect();
+    let most = outcomes.iter().map(|o| o.goodput).fold(0.0, f64::max);
+    if outcomes.len() < 2 || most <= 0.0 {
+        return None;
+    }
+    let (unit, factor) = rate_unit(most);
+    let good: Vec<&Outcome<'_>> = outcomes.iter().filter(|o| o.goodput >= NEARLY_ALL * most).collect();
+    let best = good.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
+    let longest = outcomes.iter().max_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
+    let least = outcomes.iter().min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms))?;
+    let queue = if links.len() > 1 { format!("{} queue", links[0]) } else { "queue".to_owned() };
+    let ms = |value: f64| format!("{} ms", significant(value, 3));
+    let rate = |o: &Outcome<'_>| format!("{} {unit}", significant(o.goodput * factor, 3));
+    let mut text = format!(
+        "{} keeps the {queue} shortest without losing goodput: {} in the mean and {} at the 99th percentile, at {}.",
+        best.label,
+        ms(best.mean_ms),
+        ms(best.p99_ms),
+        rate(best)
+    );
+    if longest.mean_ms > 1.5 * best.mean_ms {
+        text += &format!(" With {}, packets wait {} for {}.", longest.label, ms(longest.mean_ms), rate(longest));
+    }
+    if least.goodput < NEARLY_ALL * most {
+        text += &format!(" {} has {}, but only {}.", least.label, ms(least.mean_ms), rate(least));
+    }
+    Some(text)
+}
+
+fn outcome<'a>(row: &'a Row, link: &str, classes: &[String]) -> Option<Outcome<'a>> {
+    let delay = |which: &str| Some(row.metrics.get(&format!("links.{link}.queue_delay_ms.{which}"))?.mean);
+    let goodputs = classes.iter().filter_map(|class| row.metrics.get(&format!("classes.{class}.goodput_bps")));
+    let goodput = goodputs.map(|stat| stat.mean).sum();
+    Some(Outcome { label: &row.label, mean_ms: delay("mean")?, p99_ms: delay("p99")?, goodput })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use aqmkit_results::{Axis, Stat};
+
+    use super::*;
+
+    fn row(label: &str, delay: f64, goodput: f64) -> Row {
+        let stat = |mean: f64| Stat { mean, ..Stat::default() };
+        let metrics = [
+            ("links.bottleneck.queue_delay_ms.mean", delay),
+            ("links.bottleneck.queue_delay_ms.p99", 2.0 * delay),
+            ("classes.tcp.goodput_bps", goodput),
+        ];
+        let metrics = metrics.map(|(path, mean)| (path.to_owned(), stat(mean)));
+        Row { label: label.to_owned(), place: 0, metrics: BTreeMap::from(metrics) }
+    }
+
+    fn told(rows: Vec<Row>) -> Option<String> {
+        let table = Table { window: String::new(), rows };
+        let group = crate::grid::Group { labels: Vec::new(), tables: vec![table.clone()] };
+        let focus = Axis { name: "aqm".to_owned(), labels: Vec::new() };
+        answer(&Grid { focus, groups: vec![group], ..Grid::default() }, &table)
+    }
+
+    #[test]
+    fn the_shortest_queue_at_nearly_all_goodput_is_named_first() {
+        let rows = vec![row("fifo", 200.0, 48e6), row("codel", 4.0, 47.8e6), row("red", 0.6, 40e6)];
+        assert_eq!(
+            told(rows).unwrap(),
+            "codel keeps the queue shortest without losing goodput: 4 ms in the mean and 8 ms at the 99th percentile, \
+             at 47.8 Mbit/s. With fifo, packets wait 200 ms for 48 Mbit/s. red has 0.6 ms, but only 40 Mbit/s."
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_of_one_discipline_or_of_no_goodput() {
+        assert_eq!(told(vec![row("fifo", 9.0, 1e6)]), None);
+        assert_eq!(told(vec![row("fifo", 9.0, 0.0), row("red", 1.0, 0.0)]), None);
+    }
+}

@@ -1,0 +1,256 @@
+//! Google's congestion control: the rate that a sender of video may have.
+
+use std::collections::VecDeque;
+
+use aqmkit_base::{Duration, Instant};
+
+use super::trend::{Signal, Trend};
+
+/// Growth in a second while the capacity is unknown (gcc 5.5).
+const GROWTH: f64 = 1.08;
+/// What is left of the received rate after overuse (gcc 5.6).
+const DECREASE: f64 = 0.85;
+/// The estimate stays below this many times the received rate (gcc 5.5).
+const AHEAD: f64 = 1.5;
+/// The window over which the received rate is measured (gcc 5.6).
+const WINDOW: Duration = Duration::from_millis(500);
+/// Weight of the past in the mean and variance of the rates at decreases (gcc 5.5).
+const PAST: f64 = 0.95;
+/// Bits by which the estimate grows at least, near the capacity (gcc 5.5).
+const LEAST_STEP: f64 = 1000.0;
+/// Frames in a second, and bits of a packet, that the step near the capacity is reckoned with (gcc 5.5).
+const FRAMES: f64 = 30.0;
+const PACKET: f64 = 1200.0 * 8.0;
+/// Shares of losses below which the rate grows and above which it falls, and the growth (gcc 6).
+const FEW: f64 = 0.02;
+const MANY: f64 = 0.1;
+const LOSS_GROWTH: f64 = 1.05;
+/// How long losses are counted for one decision.
+const LOSS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Bounds of the rate, in bits per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    pub(super) least: f64,
+    pub(super) most: f64,
+}
+
+/// What the delay-based controller does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Hold,
+    Increase,
+    Decrease,
+}
+
+/// The controller at the sender.
+#[derive(Clone, Debug)]
+pub(super) struct Gcc {
+    bounds: Bounds,
+    trend: Trend,
+    state: State,
+    /// The two estimates in bits per second.
+    by_delay: f64,
+    by_loss: f64,
+    /// When each packet of the window came, and its bits.
+    received: VecDeque<(Instant, f64)>,
+    /// Mean and variance of the received rates at decreases; nothing while the capacity is unknown.
+    capacity: Option<(f64, f64)>,
+    updated: Option<Instant>,
+    /// Packets of the current interval of loss: since when, how many, how many lost.
+    losses: (Option<Instant>, u64, u64),
+}
+
+impl Gcc {
+    pub(super) fn new(start: f64, bounds: Bounds) -> Self {
+        Gcc {
+            bounds,
+            trend: Trend::new(),
+            state: State::Increase,
+            by_delay: start,
+            by_loss: start,
+            received: VecDeque::new(),
+            capacity: None,
+            updated: None,
+            losses: (None, 0, 0),
+        }
+    }
+
+    /// The rate of the video in bits per second.
+    pub(super) fn rate(&self) -> f64 {
+        self.by_delay.min(self.by_loss).clamp(self.bounds.least, self.bounds.most)
+    }
+
+    /// The receiver has reported a packet. Packets are told in the order of their sending.
+    pub(super) fn packet(&mut self, sent: Instant, arrived: Instant, bytes: u32) {
+        self.trend.packet(sent, arrived);
+        self.received.push_back((arrived, 8.0 * f64::from(bytes)));
+        while self.received.front().is_some_and(|(at, _)| arrived.since(*at) > WINDOW) {
+            self.received.pop_front();
+        }
+    }
+
+    /// A report is over: it told of so many packets that came or were lost.
+    pub(super) fn report(&mut self, now: Instant, rtt: Duration, packets: u64, lost: u64) {
+        self.lose(now, packets, lost);
+        let since = self.updated.replace(now).map_or(0.0, |last| now.since(last).as_millis_f64());
+        self.state = match (self.trend.signal(), self.state) {
+            (Signal::Overuse, _) => State::Decrease,
+            (Signal::Underuse, _) | (Signal::Normal, State::Decrease) => State::Hold,
+            (Signal::Normal, _) => State::Increase,
+        };
+        let received = self.received_rate();
+        match self.state {
+            State::Hold => {}
+            State::Increase => self.increase(since, rtt, received),
+            State::Decrease => self.decrease(received),
+        }
+        self.by_delay = self.by_delay.clamp(self.bounds.least, self.bounds.most);
+    }
+
+    /// Nothing was reported for long: halves the rate.
+    pub(super) fn silence(&mut self) {
+        self.by_delay = (0.5 * self.by_delay).max(self.bounds.least);
+        self.by_loss = self.by_loss.min(self.by_delay);
+    }
+
+    /// Bits per second that arrive; nothing before a window is full.
+    fn received_rate(&self) -> Option<f64> {
+        let (first, last) = (self.received.front()?.0, self.received.back()?.0);
+        let enough = last.since(first) >= WINDOW / 2;
+        // The first packet stands at the window's edge: what it brought was under way before.
+        let bits: f64 = self.received.iter().skip(1).map(|(_, bits)| bits).sum();
+        enough.then(|| bits / last.since(first).as_secs_f64())
+    }
+
+    fn increase(&mut self, since: f64, rtt: Duration, received: Option<f64>) {
+        if let (Some((mean, variance)), Some(rate)) = (self.capacity, received)
+            && rate > mean + 3.0 * libm::sqrt(variance)
+        {
+            // The path has more than it had.
+            self.capacity = None;
+        }
+        if self.capacity.is_some() {
+            let share = 0.5 * (since / (100.0 + rtt.as_millis_f64())).min(1.0);
+            let frame = self.by_delay / FRAMES;
+            let packet = frame / libm::ceil(frame / PACKET).max(1.0);
+            self.by_delay += (share * packet).max(LEAST_STEP);
+        } else {
+            self.by_delay *= libm::pow(GROWTH, (since / 1000.0).min(1.0));
+        }
+        if let Some(rate) = received {
+            self.by_delay = self.by_delay.min((AHEAD * rate).max(self.bounds.least));
+        }
+    }
+
+    fn decrease(&mut self, received: Option<f64>) {
+        let Some(rate) = received else {
+            self.by_delay *= DECREASE;
+            return;
+        };
+        self.by_delay = self.by_delay.min(DECREASE * rate);
+        self.capacity = Some(match self.capacity {
+            Some((mean, variance)) if rate > mean - 3.0 * libm::sqrt(variance) => {
+                let off = rate - mean;
+                (PAST * mean + (1.0 - PAST) * rate, PAST * variance + (1.0 - PAST) * off * off)
+            }
+            // A tenth of the rate stands for its deviation until there is another.
+            _ => (rate, 0.01 * rate * rate),
+        });
+    }
+
+    fn lose(&mut self, now: Instant, packets: u64, lost: u64) {
+        let (since, mut all, mut gone) = self.losses;
+        let began = since.unwrap_or(now);
+        (all, gone) = (all + packets, gone + lost);
+        self.losses = (Some(began), all, gone);
+        if now.since(began) < LOSS_INTERVAL || all == 0 {
+            return;
+        }
+        self.losses = (Some(now), 0, 0);
+        let share = gone as f64 / all as f64;
+        if share > MANY {
+            self.by_loss = self.rate() * (1.0 - 0.5 * share);
+        } else if share < FEW {
+            self.by_loss *= LOSS_GROWTH;
+        }
+        self.by_loss = self.by_loss.clamp(self.bounds.least, self.bounds.most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { least: 150e3, most: 1.5e6 };
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Packets of 500 bytes every 4 ms, a Mbit/s, through a path of these delays in milliseconds, with a report every 100 ms.
+    fn run(gcc: &mut Gcc, from: u64, to: u64, delay: impl Fn(u64) -> f64) {
+        for ms in (from..to).step_by(4) {
+            let arrived = at(ms) + Duration::from_secs_f64(delay(ms) / 1000.0);
+            gcc.packet(at(ms), arrived, 500);
+            if (ms / 4).is_multiple_of(25) {
+                gcc.report(at(ms), Duration::from_millis(50), 25, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn on_an_idle_path_it_grows_by_8_percent_a_second_with_losses_5() {
+        let mut gcc = Gcc::new(300e3, BOUNDS);
+        run(&mut gcc, 0, 10_001, |_| 20.0);
+        assert!((gcc.by_delay / 300e3 / libm::pow(1.08, 10.0) - 1.0).abs() < 0.001, "{}", gcc.by_delay);
+        assert!((gcc.by_loss / 300e3 / libm::pow(1.05, 10.0) - 1.0).abs() < 0.001, "{}", gcc.by_loss);
+        assert_eq!(gcc.rate(), gcc.by_loss);
+    }
+
+    #[test]
+    fn overuse_leads_to_85_percent_of_what_arrives_and_then_small_steps() {
+        let mut gcc = Gcc::new(1e6, BOUNDS);
+        run(&mut gcc, 0, 3000, |_| 20.0);
+        // Each packet takes 5 ms: the path has 0.8 Mbit/s.
+        run(&mut gcc, 3000, 4000, |ms| 20.0 + 0.25 * (ms - 3000) as f64);
+        assert!((gcc.by_delay / (0.85 * 0.8e6) - 1.0).abs() < 0.03, "{}", gcc.by_delay);
+        assert!(gcc.capacity.is_some_and(|(mean, _)| (mean / 0.8e6 - 1.0).abs() < 0.15));
+        let before = gcc.by_delay;
+        gcc.state = State::Increase;
+        gcc.increase(100.0, Duration::from_millis(50), Some(0.75e6));
+        // Half of a packet of 680 kbit / 30 / 3 in 150 ms.
+        let step = gcc.by_delay - before;
+        assert!((step - 0.5 * 100.0 / 150.0 * before / 30.0 / 3.0).abs() < 1.0, "{step}");
+        gcc.increase(100.0, Duration::from_millis(50), Some(1.4e6));
+        assert!(gcc.capacity.is_none(), "far above what the path had");
+    }
+
+    #[test]
+    fn the_estimate_stays_near_what_arrives() {
+        let mut gcc = Gcc::new(1.4e6, BOUNDS);
+        gcc.increase(100.0, Duration::from_millis(50), Some(0.4e6));
+        assert_eq!(gcc.by_delay, 0.6e6);
+    }
+
+    #[test]
+    fn losses_above_a_tenth_lower_the_rate_by_half_of_them() {
+        let lose = |lost: u64| {
+            let mut gcc = Gcc::new(1e6, BOUNDS);
+            (0..=10).for_each(|i| gcc.lose(at(100 * i), 100, lost));
+            gcc.by_loss
+        };
+        assert!((lose(20) - 0.9e6).abs() < 1.0, "{}", lose(20));
+        assert_eq!([lose(5), lose(10)], [1e6; 2], "between 2 % and 10 % it stays");
+        assert_eq!([lose(1), lose(0)], [1.05e6; 2]);
+    }
+
+    #[test]
+    fn silence_halves_the_rate_down_to_the_least() {
+        let mut gcc = Gcc::new(1e6, BOUNDS);
+        gcc.silence();
+        assert_eq!(gcc.rate(), 0.5e6);
+        (0..5).for_each(|_| gcc.silence());
+        assert_eq!(gcc.rate(), 150e3);
+    }
+}

@@ -1,0 +1,168 @@
+//! The receiving end of the video: which frames are whole, when they are shown, and when the picture freezes.
+
+use std::collections::VecDeque;
+
+use aqmkit_base::{Duration, Instant};
+
+/// After this time a frame is given up.
+const LATEST: Duration = Duration::from_secs(1);
+/// A freeze is at least so many mean times between frames, and the mean and this much more (webrtc-stats).
+const FREEZE_TIMES: u64 = 3;
+const FREEZE_MORE: Duration = Duration::from_millis(150);
+/// Times between frames that make the mean (webrtc-stats).
+const RECENT: usize = 30;
+
+/// A frame on its way.
+#[derive(Clone, Debug)]
+struct Frame {
+    captured: Instant,
+    bytes: u64,
+    /// Of each packet, whether it has come.
+    came: Vec<bool>,
+}
+
+impl Frame {
+    fn whole(&self) -> bool {
+        self.came.iter().all(|came| *came)
+    }
+}
+
+/// A frame that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) captured: Instant,
+    pub(super) bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) shown: u64,
+    pub(super) lost: u64,
+    pub(super) freezes: u64,
+    pub(super) frozen: Duration,
+    pub(super) played: Duration,
+    pub(super) bytes: u64,
+}
+
+/// The screen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Screen {
+    /// Frames from `first` on that have been neither shown nor given up.
+    frames: VecDeque<Frame>,
+    first: u64,
+    /// When the last frame was shown, and the times between the last ones.
+    last: Option<Instant>,
+    recent: VecDeque<Duration>,
+    pub(super) counted: Counted,
+}
+
+impl Screen {
+    /// A frame has been captured that is so long and so many packets. Returns its number.
+    pub(super) fn expect(&mut self, captured: Instant, bytes: u64, packets: usize) -> u64 {
+        self.frames.push_back(Frame { captured, bytes, came: vec![false; packets] });
+        self.first + self.frames.len() as u64 - 1
+    }
+
+    /// A packet of a frame has come.
+    pub(super) fn packet(&mut self, frame: u64, index: usize) {
+        let place = frame.checked_sub(self.first).and_then(|place| self.frames.get_mut(place as usize));
+        if let Some(came) = place.and_then(|of| of.came.get_mut(index)) {
+            *came = true;
+        }
+    }
+
+    /// Shows the next frame, if there is one to show now.
+    pub(super) fn show(&mut self, now: Instant) -> Option<Shown> {
+        loop {
+            let frame = self.frames.front()?;
+            let whole = frame.whole();
+            if !whole && now.since(frame.captured) < LATEST {
+                return None;
+            }
+            let Shown { captured, bytes } = Shown { captured: frame.captured, bytes: frame.bytes };
+            self.frames.pop_front();
+            self.first += 1;
+            if whole {
+                self.counted.shown += 1;
+                self.counted.bytes += bytes;
+                self.between(now);
+                return Some(Shown { captured, bytes });
+            }
+            self.counted.lost += 1;
+        }
+    }
+
+    /// Judges the time since the frame before.
+    fn between(&mut self, now: Instant) {
+        let Some(last) = self.last.replace(now) else { return };
+        let time = now.since(last);
+        let mean = match self.recent.len() as u64 {
+            0 => time,
+            n => self.recent.iter().copied().sum::<Duration>() / n,
+        };
+        if time >= (mean * FREEZE_TIMES).max(mean + FREEZE_MORE) {
+            self.counted.freezes += 1;
+            self.counted.frozen += time;
+        } else {
+            self.counted.played += time;
+        }
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn frames_are_shown_in_order_when_they_are_whole() {
+        let mut screen = Screen::default();
+        assert_eq!(screen.expect(at(0), 2000, 2), 0);
+        assert_eq!(screen.expect(at(33), 900, 1), 1);
+        screen.packet(1, 0);
+        screen.packet(0, 1);
+        assert_eq!(screen.show(at(50)), None, "the first one is not whole");
+        screen.packet(0, 0);
+        assert_eq!(screen.show(at(60)), Some(Shown { captured: at(0), bytes: 2000 }));
+        assert_eq!(screen.show(at(60)), Some(Shown { captured: at(33), bytes: 900 }));
+        assert_eq!(screen.show(at(60)), None);
+        screen.packet(0, 0);
+        assert_eq!((screen.counted.shown, screen.counted.bytes), (2, 2900), "it came again, to no effect");
+    }
+
+    #[test]
+    fn a_frame_is_given_up_after_a_second() {
+        let mut screen = Screen::default();
+        screen.expect(at(0), 2000, 2);
+        screen.expect(at(33), 900, 1);
+        screen.packet(1, 0);
+        assert_eq!(screen.show(at(999)), None);
+        assert_eq!(screen.show(at(1000)), Some(Shown { captured: at(33), bytes: 900 }));
+        assert_eq!((screen.counted.lost, screen.counted.shown), (1, 1));
+    }
+
+    #[test]
+    fn a_freeze_is_three_times_and_150_ms_more_than_the_mean() {
+        let mut screen = Screen::default();
+        let mut show = |ms: u64| {
+            let frame = screen.expect(at(ms), 100, 1);
+            screen.packet(frame, 0);
+            screen.show(at(ms));
+            screen.counted.freezes
+        };
+        (0..40).for_each(|i| _ = show(i * 33));
+        // The mean is 33 ms: 183 ms are a freeze, 182 ms are none.
+        assert_eq!(show(39 * 33 + 182), 0);
+        let frozen = show(39 * 33 + 182 + 190);
+        assert_eq!(frozen, 1, "the mean of 30 is 37 ms now");
+        assert_eq!(screen.counted.frozen, Duration::from_millis(190));
+        assert_eq!(screen.counted.played, Duration::from_millis(39 * 33 + 182));
+    }
+}

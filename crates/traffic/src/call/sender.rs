@@ -1,0 +1,305 @@
+//! A call in one direction: the camera, the pacer and the reports.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use aqmkit_base::{Duration, Ecn, Instant, Rng};
+
+use super::Params;
+use super::gcc::{Bounds, Gcc};
+use super::screen::Screen;
+use crate::{Action, Application, Arrival, Cx, Event, Exchange, Side};
+
+/// The largest payload of video in a packet.
+const PAYLOAD: u64 = 1200;
+/// Bytes of the RTP header with extension.
+const RTP: u32 = 20;
+/// Bytes of a report, and of each packet in it.
+const REPORT: usize = 20;
+const REPORTED: usize = 2;
+/// How much faster than the rate packets leave (webrtc).
+const PACING: f64 = 2.5;
+/// The scale of the Laplacian distribution of frame sizes (rfc8593), and the least part of a mean frame.
+const VARIATION: f64 = 0.15;
+const LEAST_FRAME: f64 = 0.1;
+/// The pacer holds no more than this before frames are skipped, in seconds.
+const HELD: f64 = 0.25;
+/// Without reports for this time the rate is halved.
+const SILENCE: Duration = Duration::from_secs(1);
+/// A packet is repaired, and remembered, for so long.
+const USEFUL: Duration = Duration::from_secs(1);
+const REMEMBERED: Duration = Duration::from_secs(5);
+
+const COUNTERS: &[&str] = &[
+    "frames_sent",
+    "frames_received",
+    "frames_lost",
+    "packets_sent",
+    "packets_repaired",
+    "bytes_received",
+    "stalls",
+    "stalled_s",
+    "played_s",
+    "video_s",
+    "video_bits",
+];
+
+/// A packet of a frame.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    frame: u64,
+    index: usize,
+    captured: Instant,
+    /// Bytes of payload with the RTP header.
+    len: u32,
+}
+
+/// A packet that has left.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    part: Part,
+    at: Instant,
+    /// Whether a report has told of it, or shown it to be missing.
+    known: bool,
+}
+
+/// A report: the numbers of packets and when they came.
+type Report = Vec<(u64, Instant)>;
+
+/// A call in one direction.
+pub(super) struct Call {
+    params: Params,
+    gcc: Gcc,
+    // The sender.
+    next_frame: Instant,
+    frames: u64,
+    pacer: VecDeque<Part>,
+    /// When the pacer lets the next packet go.
+    free: Instant,
+    sent: VecDeque<Sent>,
+    /// The number of the first packet in `sent`.
+    first: u64,
+    repaired: u64,
+    /// When the last report came.
+    heard: Instant,
+    // The receiver.
+    screen: Screen,
+    next_report: Instant,
+    /// What came since the last report, and what was in that one.
+    came: Report,
+    reported: Report,
+    bytes: u64,
+    /// Reports on their way; what they say travels with them.
+    reports: BTreeMap<u64, Report>,
+    made: u64,
+    over: bool,
+}
+
+impl Call {
+    pub(super) fn new(params: Params) -> Self {
+        let bps = |rate: aqmkit_base::BitRate| rate.as_bps() as f64;
+        let bounds = Bounds { least: bps(params.min_rate), most: bps(params.max_rate) };
+        Call {
+            gcc: Gcc::new(bps(params.start_rate), bounds),
+            params,
+            next_frame: Instant::ZERO,
+            frames: 0,
+            pacer: VecDeque::new(),
+            free: Instant::ZERO,
+            sent: VecDeque::new(),
+            first: 0,
+            repaired: 0,
+            heard: Instant::ZERO,
+            screen: Screen::default(),
+            next_report: Instant::ZERO,
+            came: Vec::new(),
+            reported: Vec::new(),
+            bytes: 0,
+            reports: BTreeMap::new(),
+            made: 0,
+            over: false,
+        }
+    }
+
+    /// The camera has a frame.
+    fn capture(&mut self, now: Instant, rng: &mut Rng) {
+        let held: f64 = self.pacer.iter().map(|part| 8.0 * f64::from(part.len)).sum();
+        if held > HELD * self.gcc.rate() {
+            return;
+        }
+        let mean = self.gcc.rate() / self.params.fps / 8.0;
+        let size = (mean * (1.0 + laplacian(rng, VARIATION)).max(LEAST_FRAME)).max(1.0) as u64;
+        let packets = size.div_ceil(PAYLOAD);
+        let frame = self.screen.expect(now, size, packets as usize);
+        self.frames += 1;
+        for index in 0..packets {
+            // Packets of a frame are as long as each other, to a byte.
+            let len = (size * (index + 1) / packets - size * index / packets) as u32 + RTP;
+            self.pacer.push_back(Part { frame, index: index as usize, captured: now, len });
+        }
+    }
+
+    /// Lets go what the pacer may let go now.
+    fn pace(&mut self, cx: &mut Cx<'_>) {
+        while self.free <= cx.now {
+            let Some(part) = self.pacer.pop_front() else { return };
+            let tag = self.first + self.sent.len() as u64;
+            self.sent.push_back(Sent { part, at: cx.now, known: false });
+            cx.want(Action::Datagram { len: part.len, tag, ecn: Ecn::NotEct });
+            let secs = 8.0 * f64::from(part.len) / (PACING * self.gcc.rate());
+            self.free = self.free.max(cx.now) + Duration::from_secs_f64(secs);
+        }
+    }
+
+    /// The receiver reports what came since the report before the last one.
+    fn report(&mut self, cx: &mut Cx<'_>) {
+        self.next_report = cx.now + self.params.feedback;
+        let new = std::mem::take(&mut self.came);
+        if new.is_empty() {
+            return;
+        }
+        let mut report = std::mem::replace(&mut self.reported, new);
+        report.extend(&self.reported);
+        let len = (REPORT + REPORTED * report.len()).min(1472) as u32;
+        self.reports.insert(self.made, report);
+        cx.want(Action::Reply { len, tag: self.made, ecn: Ecn::NotEct });
+        self.made += 1;
+    }
+
+    /// A report has come to the sender.
+    fn hear(&mut self, number: u64, made: Instant, cx: &mut Cx<'_>) {
+        let Some(mut report) = self.reports.remove(&number) else { return };
+        // Those made before it were lost, or overtaken, and say nothing that this one does not say.
+        self.reports = self.reports.split_off(&number);
+        self.heard = cx.now;
+        report.sort_unstable_by_key(|(seq, _)| *seq);
+        let Some(&(last, last_came)) = report.last() else { return };
+        let mut told = 0;
+        for (seq, came) in report {
+            let place = seq.checked_sub(self.first).and_then(|place| self.sent.get_mut(place as usize));
+            if let Some(sent) = place.filter(|sent| !sent.known) {
+                sent.known = true;
+                told += 1;
+                self.gcc.packet(sent.at, came, sent.part.len);
+            }
+        }
+        let before = last.checked_sub(self.first).map_or(0, |place| place as usize);
+        let sent_last = self.sent.get(before).map_or(made, |sent| sent.at);
+        let rtt = cx.now.since(made) + last_came.since(sent_last);
+        let mut lost = Vec::new();
+        for sent in self.sent.iter_mut().take(before).filter(|sent| !sent.known) {
+            sent.known = true;
+            lost.push(sent.part);
+        }
+        self.gcc.report(cx.now, rtt, told + lost.len() as u64, lost.len() as u64);
+        for part in lost.into_iter().rev().filter(|part| cx.now.since(part.captured) < USEFUL) {
+            self.repaired += 1;
+            self.pacer.push_front(part);
+        }
+        while self.sent.front().is_some_and(|sent| sent.known && cx.now.since(sent.at) > REMEMBERED) {
+            self.sent.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Shows what can be shown.
+    fn show(&mut self, cx: &mut Cx<'_>) {
+        while let Some(shown) = self.screen.show(cx.now) {
+            cx.want(Action::Done(Exchange { kind: 0, started: shown.captured, bytes: shown.bytes }));
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Cx<'_>) {
+        if self.next_frame <= cx.now {
+            self.next_frame += Duration::from_secs_f64(1.0 / self.params.fps);
+            self.capture(cx.now, cx.rng);
+        }
+        if cx.now.since(self.heard) >= SILENCE {
+            self.heard = cx.now;
+            self.gcc.silence();
+        }
+        if self.next_report <= cx.now {
+            self.report(cx);
+        }
+        self.show(cx);
+        self.go_on(cx);
+    }
+
+    /// Sends what may leave, and wants to be called for what is next.
+    fn go_on(&mut self, cx: &mut Cx<'_>) {
+        self.pace(cx);
+        let next = self.next_frame.min(self.next_report);
+        let next = if self.pacer.is_empty() { next } else { next.min(self.free) };
+        cx.want(Action::WakeAt(next));
+    }
+}
+
+/// A draw from the Laplacian distribution with mean 0.
+fn laplacian(rng: &mut Rng, scale: f64) -> f64 {
+    let size = -scale * libm::log(rng.uniform_open());
+    if rng.chance(0.5) { size } else { -size }
+}
+
+impl Application for Call {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        match event {
+            Event::Stop => self.over = true,
+            _ if self.over => {}
+            Event::Start => {
+                // Cameras are not in step.
+                let phase = Duration::from_secs_f64(cx.rng.uniform() / self.params.fps);
+                (self.next_frame, self.heard, self.free) = (cx.now + phase, cx.now, cx.now);
+                self.next_report = self.next_frame + self.params.feedback;
+                cx.want(Action::WakeAt(self.next_frame));
+            }
+            Event::Wake => self.wake(cx),
+            _ => {}
+        }
+    }
+
+    fn on_arrival(&mut self, arrival: Arrival, cx: &mut Cx<'_>) {
+        if self.over {
+            return;
+        }
+        match arrival.to {
+            Side::Client => {
+                self.bytes += u64::from(arrival.len);
+                self.came.push((arrival.tag, cx.now));
+                let place = arrival.tag.checked_sub(self.first).and_then(|place| self.sent.get(place as usize));
+                if let Some(Part { frame, index, .. }) = place.map(|sent| sent.part) {
+                    self.screen.packet(frame, index);
+                }
+                self.show(cx);
+            }
+            Side::Server => {
+                self.hear(arrival.tag, arrival.sent, cx);
+                self.go_on(cx);
+            }
+        }
+    }
+
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        &["frame"]
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        COUNTERS
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        let shown = &self.screen.counted;
+        let values = [
+            self.frames as f64,
+            shown.shown as f64,
+            shown.lost as f64,
+            (self.first + self.sent.len() as u64) as f64,
+            self.repaired as f64,
+            self.bytes as f64,
+            shown.freezes as f64,
+            shown.frozen.as_secs_f64(),
+            shown.played.as_secs_f64(),
+            (shown.frozen + shown.played).as_secs_f64(),
+            8.0 * shown.bytes as f64,
+        ];
+        values.get(index).copied().unwrap_or(0.0)
+    }
+}

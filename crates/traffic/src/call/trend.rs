@@ -1,0 +1,266 @@
+//! Whether the queue of the path grows: groups of packets, the trend of their delay, and an adaptive threshold.
+
+use std::collections::VecDeque;
+
+use aqmkit_base::{Duration, Instant};
+
+/// Packets sent within this time of the first one are a group (gcc 5.2).
+const BURST: Duration = Duration::from_millis(5);
+/// Groups whose delays the line is drawn through, and the weight of the past in the smoothed delay (webrtc).
+const WINDOW: usize = 20;
+const SMOOTHING: f64 = 0.9;
+/// The trend is multiplied by the number of groups, up to this, and by the gain (webrtc).
+const MOST_GROUPS: u32 = 60;
+const GAIN: f64 = 4.0;
+/// The threshold at first, and its bounds, in milliseconds (gcc 5.4, 5.6).
+const THRESHOLD: f64 = 12.5;
+const LEAST: f64 = 6.0;
+const MOST: f64 = 600.0;
+/// How fast the threshold rises and falls, per millisecond (webrtc); farther away than this it stays (gcc 5.4).
+const UP: f64 = 0.0087;
+const DOWN: f64 = 0.039;
+const FAR: f64 = 15.0;
+/// The longest time that counts for one change of the threshold, in milliseconds (webrtc).
+const STEP: f64 = 100.0;
+/// How long overuse lasts before it is signalled, in milliseconds (gcc 5.6).
+const OVERUSE: f64 = 10.0;
+
+/// What the delay says of the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Signal {
+    #[default]
+    Normal,
+    /// The queue grows.
+    Overuse,
+    /// The queue shrinks.
+    Underuse,
+}
+
+/// Packets that were sent together.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    first_sent: Instant,
+    last_sent: Instant,
+    last_arrived: Instant,
+}
+
+/// Milliseconds from one time to another, which may be before it.
+fn ms(from: Instant, to: Instant) -> f64 {
+    to.since(from).as_millis_f64() - from.since(to).as_millis_f64()
+}
+
+/// The estimator and the detector.
+#[derive(Clone, Debug)]
+pub(super) struct Trend {
+    group: Option<Group>,
+    before: Option<Group>,
+    /// Differences of delay since the beginning, and the same smoothed, in milliseconds.
+    delay: f64,
+    smoothed: f64,
+    /// When groups came, in milliseconds since the first, and their smoothed delay.
+    line: VecDeque<(f64, f64)>,
+    began: Option<Instant>,
+    groups: u32,
+    slope: f64,
+    threshold: f64,
+    /// When the threshold was last changed.
+    changed: Option<Instant>,
+    /// How long the trend has been above the threshold, in milliseconds, and for how many groups.
+    above: Option<f64>,
+    above_groups: u32,
+    signal: Signal,
+}
+
+impl Trend {
+    pub(super) fn new() -> Self {
+        Trend {
+            group: None,
+            before: None,
+            delay: 0.0,
+            smoothed: 0.0,
+            line: VecDeque::with_capacity(WINDOW),
+            began: None,
+            groups: 0,
+            slope: 0.0,
+            threshold: THRESHOLD,
+            changed: None,
+            above: None,
+            above_groups: 0,
+            signal: Signal::Normal,
+        }
+    }
+
+    /// The last signal.
+    pub(super) fn signal(&self) -> Signal {
+        self.signal
+    }
+
+    /// A packet has arrived. Packets are told in the order of their sending.
+    pub(super) fn packet(&mut self, sent: Instant, arrived: Instant) {
+        let Some(group) = self.group.as_mut() else {
+            self.group = Some(Group { first_sent: sent, last_sent: sent, last_arrived: arrived });
+            return;
+        };
+        // Packets that an outage held up come together although they were not sent so (gcc 5.2).
+        let (apart, came) = (ms(group.last_sent, sent), ms(group.last_arrived, arrived));
+        let held_up = came - apart < 0.0 && came <= BURST.as_millis_f64();
+        if sent.since(group.first_sent) <= BURST || held_up {
+            group.last_sent = group.last_sent.max(sent);
+            group.last_arrived = group.last_arrived.max(arrived);
+            return;
+        }
+        let done = *group;
+        self.group = Some(Group { first_sent: sent, last_sent: sent, last_arrived: arrived });
+        if let Some(before) = self.before.replace(done) {
+            let sending = ms(before.last_sent, done.last_sent);
+            self.add(ms(before.last_arrived, done.last_arrived) - sending, sending, done.last_arrived);
+        }
+    }
+
+    /// A group came so many milliseconds later after the one before than it was sent after it.
+    fn add(&mut self, later: f64, sending: f64, arrived: Instant) {
+        self.groups = (self.groups + 1).min(MOST_GROUPS);
+        self.delay += later;
+        self.smoothed = SMOOTHING * self.smoothed + (1.0 - SMOOTHING) * self.delay;
+        let began = *self.began.get_or_insert(arrived);
+        if self.line.len() == WINDOW {
+            self.line.pop_front();
+        }
+        self.line.push_back((ms(began, arrived), self.smoothed));
+        let slope = if self.line.len() == WINDOW { self.fitted() } else { 0.0 };
+        self.detect(slope, sending);
+        self.adapt(arrived);
+    }
+
+    /// The slope of the line of least squares.
+    fn fitted(&self) -> f64 {
+        let n = self.line.len() as f64;
+        let (x, y) = self.line.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
+        let (mut above, mut below) = (0.0, 0.0);
+        for point in &self.line {
+            above += (point.0 - x) * (point.1 - y);
+            below += (point.0 - x) * (point.0 - x);
+        }
+        if below > 0.0 { above / below } else { 0.0 }
+    }
+
+    /// The trend that is compared with the threshold, in milliseconds.
+    fn scaled(&self) -> f64 {
+        f64::from(self.groups) * self.slope * GAIN
+    }
+
+    fn detect(&mut self, slope: f64, sending: f64) {
+        let before = std::mem::replace(&mut self.slope, slope);
+        let scaled = self.scaled();
+        if scaled > self.threshold {
+            let above = self.above.map_or(sending / 2.0, |time| time + sending);
+            self.above = Some(above);
+            self.above_groups += 1;
+            if above > OVERUSE && self.above_groups > 1 && slope >= before {
+                (self.above, self.above_groups) = (Some(0.0), 0);
+                self.signal = Signal::Overuse;
+            }
+            return;
+        }
+        (self.above, self.above_groups) = (None, 0);
+        self.signal = if scaled < -self.threshold { Signal::Underuse } else { Signal::Normal };
+    }
+
+    /// Lets the threshold follow the trend, so that flows that compete with those that fill queues do not starve.
+    fn adapt(&mut self, now: Instant) {
+        let since = self.changed.replace(now).map_or(0.0, |last| now.since(last).as_millis_f64().min(STEP));
+        let size = self.scaled().abs();
+        if size > self.threshold + FAR {
+            return;
+        }
+        let speed = if size < self.threshold { DOWN } else { UP };
+        self.threshold = (self.threshold + since * speed * (size - self.threshold)).clamp(LEAST, MOST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: f64) -> Instant {
+        Instant::ZERO + Duration::from_secs_f64(ms / 1000.0)
+    }
+
+    /// Packets 10 ms apart with these delays in milliseconds; the signals after each.
+    fn signals(trend: &mut Trend, from: u32, delays: impl Iterator<Item = f64>) -> Vec<Signal> {
+        let told = delays.enumerate().map(|(i, delay)| {
+            let sent = 10.0 * (f64::from(from) + i as f64);
+            trend.packet(at(sent), at(sent + delay));
+            trend.signal()
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn a_constant_delay_is_normal_and_the_threshold_falls_to_its_least() {
+        let mut trend = Trend::new();
+        let all = signals(&mut trend, 0, (0..200).map(|_| 50.0));
+        assert!(all.iter().all(|signal| *signal == Signal::Normal));
+        assert_eq!(trend.threshold, LEAST);
+    }
+
+    #[test]
+    fn a_delay_that_rises_is_overuse_and_one_that_falls_underuse() {
+        let mut trend = Trend::new();
+        signals(&mut trend, 0, (0..60).map(|_| 50.0));
+        // A millisecond for each packet of 10 ms: the path takes 91 % of what is sent.
+        let rising = signals(&mut trend, 60, (0..60).map(|i| 50.0 + f64::from(i)));
+        let first = rising.iter().position(|signal| *signal == Signal::Overuse).unwrap();
+        assert!(first < 15, "after {first} packets");
+        let falling = signals(&mut trend, 120, (0..60).map(|i| 110.0 - 1.5 * f64::from(i)));
+        assert_eq!(falling.last(), Some(&Signal::Underuse));
+    }
+
+    #[test]
+    fn the_line_is_that_of_least_squares() {
+        let mut trend = Trend::new();
+        trend.line.extend([(0.0, 1.0), (10.0, 2.0), (20.0, 6.0)]);
+        // Means 10 and 3: (-10 * -2 + 10 * 3) / 200.
+        assert!((trend.fitted() - 0.25).abs() < 1e-12);
+        trend.groups = 30;
+        trend.slope = 0.25;
+        assert_eq!(trend.scaled(), 30.0);
+    }
+
+    #[test]
+    fn packets_of_a_burst_are_one_group() {
+        let mut trend = Trend::new();
+        for frame in 0..30_u32 {
+            for packet in 0..3_u32 {
+                let sent = f64::from(frame) * 33.0 + f64::from(packet) * 2.0;
+                trend.packet(at(sent), at(sent + 20.0 + 3.0 * f64::from(packet)));
+            }
+        }
+        // The first group has none before it, and the last one is not over.
+        assert_eq!(trend.line.len(), WINDOW);
+        assert_eq!(trend.groups, 28);
+        assert!(trend.slope.abs() < 1e-9, "delay within a group is no trend");
+    }
+
+    #[test]
+    fn what_an_outage_held_up_is_one_group() {
+        let mut trend = Trend::new();
+        for i in 0..10_u32 {
+            trend.packet(at(10.0 * f64::from(i)), at(500.0 + f64::from(i)));
+        }
+        assert_eq!(trend.groups, 0);
+    }
+
+    #[test]
+    fn the_threshold_follows_a_moderate_trend_and_no_extreme_one() {
+        let mut trend = Trend::new();
+        (trend.groups, trend.changed) = (60, Some(at(0.0)));
+        trend.slope = 0.1;
+        trend.adapt(at(50.0));
+        // 12.5 + 50 * 0.0087 * (24 - 12.5).
+        assert!((trend.threshold - 17.5025).abs() < 1e-9, "{}", trend.threshold);
+        trend.slope = 1.0;
+        trend.adapt(at(100.0));
+        assert!((trend.threshold - 17.5025).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,73 @@
+//! The traffic models that a name may mean: those of this crate, and those that a program adds.
+//!
+//! A catalogue is a value: a program makes one, adds its models, and hands it to whatever reads names, such as the reader
+//! of experiment files. `examples/own_traffic.rs` of the crate `aqmkit-experiment` does so.
+
+use aqmkit_base::near::suggest;
+use aqmkit_base::read::Value;
+use serde::de::Error as _;
+
+use super::added::Added;
+use super::model::{Model, ParamError};
+use super::registry::{ALL, Spec};
+
+/// A traffic model to add to a [`Catalogue`].
+#[derive(Clone, Debug)]
+pub struct Addition(Added);
+
+impl Addition {
+    /// The model whose parameters are `M`. Raise `version` whenever a change of its code changes results: the version is
+    /// part of what stored runs are found by, so that runs of the former code are not taken for its own.
+    #[must_use]
+    pub fn of<M: Model>(version: u32) -> Self {
+        Addition(Added::new::<M>(version))
+    }
+}
+
+/// The traffic models of this crate and those that were added. The default has none added.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    added: Vec<Added>,
+}
+
+impl Catalogue {
+    /// Adds a traffic model.
+    ///
+    /// # Errors
+    /// When its name is taken.
+    pub fn add(&mut self, addition: Addition) -> Result<(), ParamError> {
+        let name = addition.0.name();
+        if self.has(name) {
+            return Err(ParamError::new("name", name, "it must not be that of another traffic model"));
+        }
+        self.added.push(addition.0);
+        Ok(())
+    }
+
+    /// The names of all models: those of this crate in the order of its registry, then the added ones.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        ALL.iter().map(|e| e.name).chain(self.added.iter().map(Added::name))
+    }
+
+    /// Whether a model has this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.names().any(|known| known == name)
+    }
+
+    /// Reads the parameters of the model `name` (without the key that holds the name itself).
+    ///
+    /// # Errors
+    /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
+    pub fn spec(&self, name: &str, table: &Value) -> Result<Spec, ParamError> {
+        let added = self.added.iter().find(|a| a.name() == name).cloned().map(Spec::Added);
+        match added.or_else(|| Spec::named(name)) {
+            Some(defaults) => defaults.with(table),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> ParamError {
+        ParamError::custom(format_args!("there is no traffic model {name:?}; {}", suggest(name, self.names())))
+    }
+}

@@ -1,0 +1,241 @@
+//! One viewer: what is fetched, what is buffered, what is played.
+
+use std::sync::Arc;
+
+use aqmkit_base::{Bytes, Duration, Instant};
+
+use super::Params;
+use super::player::{Rule, Throughputs, by_buffer};
+use crate::{Action, Application, Conn, Cx, Event, Exchange};
+
+/// Bytes of a request.
+const REQUEST: u64 = 400;
+/// How often the counters are brought up to date at least.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// Kinds of [`Exchange`].
+const KINDS: &[&str] = &["startup", "segment"];
+const STARTUP: u8 = 0;
+const SEGMENT: u8 = 1;
+
+const COUNTERS: &[&str] =
+    &["segments", "switches", "stalls", "played_s", "stalled_s", "video_s", "video_bits", "bytes_received", "failures"];
+
+/// What the screen shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Screen {
+    /// Nothing yet.
+    Waiting,
+    Playing,
+    /// The last picture: the buffer is empty.
+    Stalled,
+}
+
+/// The segment on its way.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    asked: Instant,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    segments: u64,
+    switches: u64,
+    stalls: u64,
+    played: Duration,
+    stalled: Duration,
+    video: Duration,
+    bits: u64,
+    bytes: u64,
+    failures: u64,
+}
+
+/// One viewer.
+pub(super) struct Viewer {
+    params: Arc<Params>,
+    server: u32,
+    /// When the viewer wanted to watch.
+    wished: Instant,
+    segment: Option<Segment>,
+    /// The place of the bit rate in the ladder.
+    place: usize,
+    seen: Throughputs,
+    screen: Screen,
+    buffered: Duration,
+    /// When `buffered` was true.
+    at: Instant,
+    /// The next segment is asked for once no more than this is buffered.
+    ask_below: Duration,
+    counted: Counted,
+    over: bool,
+}
+
+impl Viewer {
+    pub(super) fn new(params: Arc<Params>) -> Self {
+        Viewer {
+            params,
+            server: 0,
+            wished: Instant::ZERO,
+            segment: None,
+            place: 0,
+            seen: Throughputs::default(),
+            screen: Screen::Waiting,
+            buffered: Duration::ZERO,
+            at: Instant::ZERO,
+            ask_below: Duration::ZERO,
+            counted: Counted::default(),
+            over: false,
+        }
+    }
+
+    /// Lets the video play up to now.
+    fn play(&mut self, now: Instant) {
+        let passed = now.since(self.at);
+        self.at = now;
+        match self.screen {
+            Screen::Waiting => {}
+            Screen::Stalled => self.counted.stalled += passed,
+            Screen::Playing if passed < self.buffered => {
+                self.counted.played += passed;
+                self.buffered -= passed;
+            }
+            Screen::Playing => {
+                self.counted.played += self.buffered;
+                self.counted.stalled += passed - self.buffered;
+                self.counted.stalls += 1;
+                self.buffered = Duration::ZERO;
+                self.screen = Screen::Stalled;
+            }
+        }
+    }
+
+    /// Wants to be called when a segment may be asked for, or with the next beat.
+    fn wait(&self, cx: &mut Cx<'_>) {
+        let full = self.buffered.saturating_sub(self.ask_below);
+        let next = if self.segment.is_none() && full < BEAT { full } else { BEAT };
+        cx.want(Action::WakeAt(cx.now + next));
+    }
+
+    fn open(&self, cx: &mut Cx<'_>) {
+        cx.want(Action::Open { conn: Conn(0), server: self.server });
+    }
+
+    fn request(&mut self, cx: &mut Cx<'_>) {
+        let Bytes(bytes) = self.params.ladder[self.place].bytes_in(self.params.segment);
+        // A segment that is asked for again has been waited for since it was first asked for.
+        let asked = self.segment.map_or(cx.now, |segment| segment.asked);
+        self.segment = Some(Segment { asked, bytes });
+        let (conn, think) = (Conn(0), Duration::ZERO);
+        cx.want(Action::Request { conn, request: REQUEST, response: bytes, think, close: false });
+    }
+
+    /// Asks for the next segment if there is room for it.
+    fn go_on(&mut self, cx: &mut Cx<'_>) {
+        if self.segment.is_none() && self.buffered <= self.ask_below {
+            self.request(cx);
+        }
+        self.wait(cx);
+    }
+
+    fn came(&mut self, cx: &mut Cx<'_>) {
+        let Some(done) = self.segment.take() else { return };
+        cx.want(Action::Done(Exchange { kind: SEGMENT, started: done.asked, bytes: done.bytes }));
+        let length = self.params.segment;
+        self.counted.segments += 1;
+        self.counted.bytes += done.bytes;
+        self.counted.bits += 8 * done.bytes;
+        self.counted.video += length;
+        self.buffered += length;
+        self.seen.add(8.0 * done.bytes as f64, cx.now.since(done.asked));
+        if self.screen != Screen::Playing && self.buffered >= self.params.startup {
+            if self.screen == Screen::Waiting {
+                cx.want(Action::Done(Exchange { kind: STARTUP, started: self.wished, bytes: self.counted.bytes }));
+            }
+            self.screen = Screen::Playing;
+        }
+        self.choose(cx);
+    }
+
+    /// Chooses the bit rate of the next segment, and when it is asked for.
+    fn choose(&mut self, cx: &mut Cx<'_>) {
+        let p = &self.params;
+        let room = p.most_buffered() - p.segment;
+        let (next, below) = match p.player {
+            Rule::Buffer => (by_buffer(&p.ladder, self.place, self.buffered, p.reservoir, p.cushion), room),
+            Rule::Rate => {
+                (self.seen.next(&p.ladder, self.place), room.saturating_sub(p.segment.mul_f64(cx.rng.uniform())))
+            }
+        };
+        self.counted.switches += u64::from(next != self.place);
+        self.place = next;
+        // Until the video plays, nothing makes room: segment after segment is asked for.
+        self.ask_below = if self.screen == Screen::Playing { below } else { p.startup };
+    }
+
+    /// The connection is gone: opens another.
+    fn gone(&mut self, cx: &mut Cx<'_>) {
+        self.counted.failures += 1;
+        self.open(cx);
+        if self.segment.is_some() {
+            self.request(cx);
+        }
+    }
+}
+
+impl Application for Viewer {
+    fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
+        if self.over {
+            return;
+        }
+        if event != Event::Start {
+            self.play(cx.now);
+        }
+        match event {
+            Event::Stop => self.over = true,
+            Event::Start => {
+                self.server = cx.rng.below(u64::from(cx.servers)) as u32;
+                (self.at, self.wished) = (cx.now, cx.now);
+                // Viewers do not sit down at one instant: the first wait is a part of a segment.
+                let phase = self.params.segment.mul_f64(cx.rng.uniform());
+                cx.want(Action::WakeAt(cx.now + phase));
+            }
+            Event::Wake if self.counted.segments == 0 && self.segment.is_none() => {
+                self.wished = cx.now;
+                self.open(cx);
+                self.go_on(cx);
+            }
+            Event::Wake => self.go_on(cx),
+            Event::Response(_) => {
+                self.came(cx);
+                self.go_on(cx);
+            }
+            Event::Closed(_) | Event::Failed(_) => self.gone(cx),
+            Event::Opened(_) => {}
+        }
+    }
+
+    fn exchange_kinds(&self) -> &'static [&'static str] {
+        KINDS
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        COUNTERS
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        let c = &self.counted;
+        let values = [
+            c.segments as f64,
+            c.switches as f64,
+            c.stalls as f64,
+            c.played.as_secs_f64(),
+            c.stalled.as_secs_f64(),
+            c.video.as_secs_f64(),
+            c.bits as f64,
+            c.bytes as f64,
+            c.failures as f64,
+        ];
+        values.get(index).copied().unwrap_or(0.0)
+    }
+}

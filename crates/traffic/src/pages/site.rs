@@ -1,0 +1,211 @@
+//! What a page is made of.
+
+use aqmkit_base::{Rng, dist};
+
+use crate::empirical::Empirical;
+
+/// Ranks of the published percentiles, with both ends.
+const RANKS: [f64; 7] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0];
+/// Objects of a page, and the KB of three kinds (almanac24); domains (almanac20).
+const OBJECTS: [f64; 7] = [8.0, 24.0, 42.0, 71.0, 115.0, 176.0, 400.0];
+const STYLES: [f64; 7] = [2.0, 10.0, 36.0, 80.0, 152.0, 269.0, 600.0];
+const SCRIPTS: [f64; 7] = [20.0, 101.0, 270.0, 620.0, 1172.0, 1834.0, 4000.0];
+const IMAGES: [f64; 7] = [15.0, 84.0, 322.0, 1054.0, 2822.0, 6526.0, 15_000.0];
+const DOMAINS: [f64; 7] = [1.0, 4.0, 8.0, 13.0, 20.0, 33.0, 60.0];
+/// Bytes of the document, of a font and of an object of no other kind.
+const DOCUMENT: f64 = 18e3;
+const FONT: f64 = 33e3;
+const OTHER: f64 = 47e3;
+/// Objects of the median page beside its document.
+const MEDIAN: f64 = 70.0;
+/// Coefficient of variation of the sizes of one kind on a page.
+const VARIATION: f64 = 1.5;
+/// Bytes of the headers of a response.
+const HEADERS: f64 = 300.0;
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The page itself.
+    Document,
+    /// A style sheet.
+    Style,
+    /// A script.
+    Script,
+    /// An image.
+    Image,
+    /// A font.
+    Font,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// Whether the page can be drawn only when it has come.
+    #[must_use]
+    pub fn blocks(self) -> bool {
+        matches!(self, Kind::Document | Kind::Style | Kind::Script)
+    }
+
+    /// Whether the browser knows of it only when the style sheets and scripts have come.
+    #[must_use]
+    pub fn comes_late(self) -> bool {
+        matches!(self, Kind::Font | Kind::Other)
+    }
+
+    /// How many of these the median page has.
+    fn in_the_median_page(self) -> f64 {
+        match self {
+            Kind::Document => 0.0,
+            Kind::Style => 8.0,
+            Kind::Script => 24.0,
+            Kind::Image => 18.0,
+            Kind::Font => 4.0,
+            Kind::Other => 16.0,
+        }
+    }
+}
+
+/// The kinds of objects beside the document, in the order in which they are asked for.
+const KINDS: [Kind; 5] = [Kind::Style, Kind::Script, Kind::Image, Kind::Font, Kind::Other];
+
+/// An object of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes with headers.
+    pub bytes: u64,
+    /// The domain it is on; 0 is that of the document.
+    pub domain: usize,
+}
+
+/// A page: its objects, the document first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// In the order in which they are asked for.
+    pub objects: Vec<Object>,
+    /// How many domains they may be on.
+    pub domains: usize,
+}
+
+/// The published distributions.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    objects: Empirical,
+    styles: Empirical,
+    scripts: Empirical,
+    images: Empirical,
+    domains: Empirical,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        let of = |values: [f64; 7]| {
+            let points: Vec<(f64, f64)> = RANKS.into_iter().zip(values).collect();
+            Empirical::from_quantiles(&points)
+        };
+        let (objects, domains) = (of(OBJECTS), of(DOMAINS));
+        Tables { objects, styles: of(STYLES), scripts: of(SCRIPTS), images: of(IMAGES), domains }
+    }
+}
+
+impl Tables {
+    /// The page of a rank. `weight` is the factor of the sizes.
+    pub(super) fn page(&self, rank: f64, weight: f64, rng: &mut Rng) -> Page {
+        let domains = (self.domains.quantile(rank) + 0.5) as usize;
+        let document = Object { kind: Kind::Document, bytes: (DOCUMENT * weight + HEADERS) as u64, domain: 0 };
+        let mut objects = vec![document];
+        let others = self.objects.quantile(rank) - 1.0;
+        for kind in KINDS {
+            let count = (others * kind.in_the_median_page() / MEDIAN + 0.5) as usize;
+            for size in self.sizes(kind, count, rank, rng) {
+                let bytes = (size * weight + HEADERS) as u64;
+                let elsewhere =
+                    matches!(kind, Kind::Script | Kind::Image | Kind::Other) && rng.chance(self.elsewhere());
+                let domain = if elsewhere && domains > 1 { 1 + rng.below(domains as u64 - 1) as usize } else { 0 };
+                objects.push(Object { kind, bytes, domain });
+            }
+        }
+        Page { objects, domains }
+    }
+
+    /// The chance with which an object that may be elsewhere is: half of all are.
+    fn elsewhere(&self) -> f64 {
+        let may: f64 = [Kind::Script, Kind::Image, Kind::Other].iter().map(|kind| kind.in_the_median_page()).sum();
+        0.5 * MEDIAN / may
+    }
+
+    /// Sizes of the objects of a kind.
+    fn sizes(&self, kind: Kind, count: usize, rank: f64, rng: &mut Rng) -> Vec<f64> {
+        let total = match kind {
+            Kind::Style => &self.styles,
+            Kind::Script => &self.scripts,
+            Kind::Image => &self.images,
+            Kind::Font | Kind::Document => return vec![FONT; count],
+            Kind::Other => return vec![OTHER; count],
+        };
+        let bytes = 1000.0 * total.quantile(rank);
+        let draws: Vec<f64> = (0..count).map(|_| dist::lognormal(rng, 1.0, VARIATION)).collect();
+        let sum: f64 = draws.iter().sum();
+        draws.iter().map(|draw| bytes * draw / sum).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(rank: f64) -> Page {
+        Tables::default().page(rank, 1.0, &mut Rng::stream(1, "page"))
+    }
+
+    /// KB of the bodies of one kind.
+    fn kb(page: &Page, kind: Kind) -> f64 {
+        let of = page.objects.iter().filter(|o| o.kind == kind);
+        of.map(|o| o.bytes as f64 - HEADERS).sum::<f64>() / 1000.0
+    }
+
+    #[test]
+    fn the_median_page_is_the_published_one() {
+        let median = page(0.5);
+        assert_eq!((median.objects.len(), median.domains), (71, 13));
+        let count = |kind| median.objects.iter().filter(|o| o.kind == kind).count();
+        assert_eq!(KINDS.map(count), [8, 24, 18, 4, 16]);
+        let weight: f64 = median.objects.iter().map(|o| o.bytes as f64 - HEADERS).sum();
+        assert!((weight / 2_652_000.0 - 1.0).abs() < 0.005, "{weight}");
+    }
+
+    #[test]
+    fn percentiles_are_the_published_ones() {
+        for (i, rank) in RANKS.into_iter().enumerate() {
+            let found = page(rank);
+            assert!((found.objects.len() as f64 - OBJECTS[i]).abs() <= 2.0, "{}", found.objects.len());
+            for (kind, table) in [(Kind::Style, STYLES), (Kind::Script, SCRIPTS), (Kind::Image, IMAGES)] {
+                // Sizes are whole bytes; the least page has one style sheet.
+                assert!((kb(&found, kind) / table[i] - 1.0).abs() < 0.01, "{kind:?} at {rank}: {}", kb(&found, kind));
+            }
+            assert_eq!(found.domains as f64, DOMAINS[i]);
+        }
+    }
+
+    #[test]
+    fn half_of_the_objects_are_elsewhere_and_style_sheets_are_not() {
+        let mut rng = Rng::stream(2, "page");
+        let tables = Tables::default();
+        let pages: Vec<Page> = (0..200).map(|_| tables.page(0.5, 1.0, &mut rng)).collect();
+        let objects: Vec<Object> = pages.iter().flat_map(|p| p.objects.iter().skip(1).copied()).collect();
+        let elsewhere = objects.iter().filter(|o| o.domain > 0).count() as f64 / objects.len() as f64;
+        assert!((elsewhere - 0.5).abs() < 0.02, "{elsewhere}");
+        assert!(objects.iter().all(|o| o.domain < 13 && (o.domain == 0 || o.kind != Kind::Style)));
+    }
+
+    #[test]
+    fn the_weight_is_a_factor_of_the_sizes() {
+        let bytes = |weight: f64| -> f64 {
+            let page = Tables::default().page(0.7, weight, &mut Rng::stream(3, "page"));
+            page.objects.iter().map(|o| o.bytes as f64 - HEADERS).sum()
+        };
+        assert!((bytes(0.5) / bytes(1.0) - 0.5).abs() < 1e-3);
+    }
+}

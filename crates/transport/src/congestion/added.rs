@@ -1,0 +1,290 @@
+//! Congestion controls of other crates.
+//!
+//! The built-in controls are variants of an enum in the endpoint, whose calls the compiler sees through. An added control
+//! is one more variant: a box, and a call through a table.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use aqmkit_base::read::Value;
+use aqmkit_base::{Ecn, ParamError};
+use serde::de::DeserializeOwned;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
+use super::{CongestionControl, Cx, Leaves, Pacer, Window};
+use crate::profile::{EcnFeedback, EcnPackets, Profile};
+
+/// A congestion control with a name and parameters of its own, which a program can add to a
+/// [`Catalogue`](crate::Catalogue). Its value is the state of one connection.
+pub trait Scheme: CongestionControl + Clone + fmt::Debug + Send + 'static {
+    /// The name in experiment files, as a value of `congestion`. The table of the same name holds the parameters.
+    const NAME: &'static str;
+
+    /// The parameters as a user writes them.
+    type Params: Clone + fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// Names the first that cannot be used.
+    fn check(_params: &Self::Params) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    /// The state of a new connection.
+    fn new(params: &Self::Params, profile: &Profile) -> Self;
+}
+
+/// A [`Scheme`] with its parameters, without their type.
+trait Held: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn as_any(&self) -> &dyn Any;
+    fn is(&self, other: &dyn Any) -> bool;
+    fn serialized(&self) -> &dyn erased_serde::Serialize;
+    fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError>;
+    fn check(&self) -> Result<(), ParamError>;
+    fn ect(&self) -> Ecn;
+    fn needs_ecn(&self) -> Option<(EcnFeedback, EcnPackets)>;
+    fn begin(&self, profile: &Profile) -> Running;
+}
+
+/// The parameters of a scheme.
+struct Of<S: Scheme>(S::Params);
+
+impl<S: Scheme> fmt::Debug for Of<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<S: Scheme> Held for Of<S> {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        &self.0
+    }
+
+    fn is(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(&self.0)
+    }
+
+    fn serialized(&self) -> &dyn erased_serde::Serialize {
+        &self.0
+    }
+
+    fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
+        table.read().map(|params| Arc::new(Of::<S>(params)) as Arc<dyn Held>)
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        S::check(&self.0)
+    }
+
+    fn ect(&self) -> Ecn {
+        S::ECT
+    }
+
+    fn needs_ecn(&self) -> Option<(EcnFeedback, EcnPackets)> {
+        S::NEEDS_ECN
+    }
+
+    fn begin(&self, profile: &Profile) -> Running {
+        Running(Box::new(S::new(&self.0, profile)))
+    }
+}
+
+/// A congestion control that a program has added to the catalogue, with its parameters.
+#[derive(Clone, Debug)]
+pub struct Added {
+    scheme: Arc<dyn Held>,
+    version: u32,
+}
+
+impl PartialEq for Added {
+    fn eq(&self, other: &Self) -> bool {
+        let same = (self.name(), self.version) == (other.name(), other.version);
+        same && self.scheme.is(other.scheme.as_any())
+    }
+}
+
+/// With all that decides what it does: name, version, parameters.
+impl Serialize for Added {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut table = s.serialize_struct("Added", 3)?;
+        table.serialize_field("name", self.name())?;
+        table.serialize_field("version", &self.version)?;
+        table.serialize_field("params", self.scheme.serialized())?;
+        table.end()
+    }
+}
+
+impl Added {
+    /// The scheme with its default parameters.
+    pub(crate) fn new<S: Scheme>(version: u32) -> Self {
+        Added { scheme: Arc::new(Of::<S>(S::Params::default())), version }
+    }
+
+    /// The name of the control.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.scheme.name()
+    }
+
+    /// The same control with parameters from a table.
+    pub(crate) fn with(&self, table: &Value) -> Result<Self, ParamError> {
+        Ok(Added { scheme: self.scheme.read(table)?, ..*self })
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
+        self.scheme.check().map_err(|e| e.within(self.name()))
+    }
+
+    pub(super) fn ect(&self) -> Ecn {
+        self.scheme.ect()
+    }
+
+    pub(super) fn needs_ecn(&self) -> Option<(EcnFeedback, EcnPackets)> {
+        self.scheme.needs_ecn()
+    }
+
+    pub(super) fn begin(&self, profile: &Profile) -> Running {
+        self.scheme.begin(profile)
+    }
+}
+
+/// An added control at work.
+#[derive(Debug)]
+pub(crate) struct Running(Box<dyn AtWork>);
+
+impl Clone for Running {
+    fn clone(&self) -> Self {
+        Running(self.0.boxed_clone())
+    }
+}
+
+/// What a control says of itself, once and for all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Says {
+    pub(super) samples_delivery: bool,
+    pub(super) watches_losses: bool,
+    pub(super) follows_recovery: bool,
+    pub(super) held_after_marks: bool,
+}
+
+/// Declares [`AtWork`], which is [`CongestionControl`] as a trait object can have it, from the list of its calls.
+macro_rules! at_work {
+    ($(fn $method:ident($($arg:ident: $type:ty),*);)+) => {
+        trait AtWork: fmt::Debug + Send {
+            fn boxed_clone(&self) -> Box<dyn AtWork>;
+            fn says(&self) -> Says;
+            fn window(&self) -> &Window;
+            fn window_mut(&mut self) -> &mut Window;
+            fn pacer(&self) -> Option<&Pacer>;
+            fn pacer_mut(&mut self) -> Option<&mut Pacer>;
+            fn leaves_recovery(&self) -> Leaves;
+            $(fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>);)+
+        }
+
+        impl<S: Scheme> AtWork for S {
+            fn boxed_clone(&self) -> Box<dyn AtWork> {
+                Box::new(self.clone())
+            }
+
+            fn says(&self) -> Says {
+                Says {
+                    samples_delivery: S::SAMPLES_DELIVERY,
+                    watches_losses: S::WATCHES_LOSSES,
+                    follows_recovery: S::FOLLOWS_RECOVERY,
+                    held_after_marks: S::HELD_AFTER_MARKS,
+                }
+            }
+
+            fn window(&self) -> &Window {
+                CongestionControl::window(self)
+            }
+
+            fn window_mut(&mut self) -> &mut Window {
+                CongestionControl::window_mut(self)
+            }
+
+            fn pacer(&self) -> Option<&Pacer> {
+                if S::PACES { CongestionControl::pacer(self) } else { None }
+            }
+
+            fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+                if S::PACES { CongestionControl::pacer_mut(self) } else { None }
+            }
+
+            fn leaves_recovery(&self) -> Leaves {
+                CongestionControl::leaves_recovery(self)
+            }
+
+            $(fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>) {
+                CongestionControl::$method(self, $($arg,)* cx);
+            })+
+        }
+
+        // Cold, so that the calls of built-in controls are laid out as if there were no others.
+        impl Running {
+            #[cold]
+            pub(super) fn says(&self) -> Says {
+                self.0.says()
+            }
+
+            #[cold]
+            pub(super) fn window(&self) -> &Window {
+                self.0.window()
+            }
+
+            #[cold]
+            pub(super) fn window_mut(&mut self) -> &mut Window {
+                self.0.window_mut()
+            }
+
+            #[cold]
+            pub(super) fn pacer(&self) -> Option<&Pacer> {
+                self.0.pacer()
+            }
+
+            #[cold]
+            pub(super) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+                self.0.pacer_mut()
+            }
+
+            #[cold]
+            pub(super) fn leaves_recovery(&self) -> Leaves {
+                self.0.leaves_recovery()
+            }
+
+            $(#[cold]
+            pub(super) fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>) {
+                self.0.$method($($arg,)* cx);
+            })+
+        }
+    };
+}
+
+at_work! {
+    fn on_ack(acked: u64);
+    fn on_loss();
+    fn on_dup_ack();
+    fn on_partial_ack(acked: u64);
+    fn on_delivered(delivered: u64);
+    fn on_resent(bytes: u64);
+    fn on_recovered(acked: u64);
+    fn on_timeout(again: bool);
+    fn on_timeout_mended();
+    fn on_losses();
+    fn on_spurious(before: Window);
+    fn on_unused();
+    fn on_handshake_timeout();
+    fn on_ecn();
+    fn on_feedback(delivered: u64, marked: u64);
+    fn on_sample();
+    fn on_restart();
+    fn on_idle();
+}

@@ -1,0 +1,167 @@
+//! A control that a crate outside adds: written from public items alone, it does to the bit what the same control does
+//! inside.
+
+use aqmkit_base::{Ecn, Rng};
+use aqmkit_transport::congestion::{Cx, Pacer};
+use aqmkit_transport::{Addition, Catalogue, CongestionControl, Kind, Leaves, Overrides, Profile, Scheme, Window};
+use serde::{Deserialize, Serialize};
+
+use super::harness::{A, Fate, Pair, ms};
+
+/// NewReno once more.
+#[derive(Clone, Debug)]
+struct Twin(Window);
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl CongestionControl for Twin {
+    fn window(&self) -> &Window {
+        &self.0
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.0
+    }
+
+    fn on_ack(&mut self, acked: u64, cx: &Cx<'_>) {
+        self.0.grow(acked, cx.profile);
+    }
+
+    fn on_loss(&mut self, cx: &Cx<'_>) {
+        self.0.enter_recovery(Window::half(cx), cx);
+    }
+
+    fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
+        self.0.timed_out(again, Window::half(cx), cx);
+    }
+
+    fn on_ecn(&mut self, cx: &Cx<'_>) {
+        self.0.halve_for_mark(cx);
+    }
+}
+
+impl Scheme for Twin {
+    const NAME: &'static str = "twin";
+
+    type Params = Nothing;
+
+    fn new(_params: &Nothing, profile: &Profile) -> Self {
+        Twin(Window::new(profile))
+    }
+}
+
+/// Sends one segment every ten milliseconds, learns the rate of delivery, and asks for the low-latency service.
+#[derive(Clone, Debug)]
+struct Steady {
+    window: Window,
+    pacer: Pacer,
+    /// The largest rate of delivery, in bytes per second.
+    fastest: f64,
+}
+
+impl CongestionControl for Steady {
+    const SAMPLES_DELIVERY: bool = true;
+    const PACES: bool = true;
+    const ECT: Ecn = Ecn::Ect1;
+
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn pacer(&self) -> Option<&Pacer> {
+        Some(&self.pacer)
+    }
+
+    fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+        Some(&mut self.pacer)
+    }
+
+    fn leaves_recovery(&self) -> Leaves {
+        Leaves::FirstAck
+    }
+
+    fn on_ack(&mut self, _acked: u64, _cx: &Cx<'_>) {}
+
+    fn on_loss(&mut self, cx: &Cx<'_>) {
+        self.window.enter_recovery(self.window.cwnd, cx);
+    }
+
+    fn on_timeout(&mut self, _again: bool, _cx: &Cx<'_>) {}
+
+    fn on_ecn(&mut self, _cx: &Cx<'_>) {}
+
+    fn on_sample(&mut self, cx: &Cx<'_>) {
+        let rate = cx.delivery(aqmkit_base::Duration::ZERO).and_then(|sample| sample.rate);
+        self.fastest = self.fastest.max(rate.unwrap_or(0.0));
+        // Twice what is delivered in a round trip of 100 ms.
+        self.window.cwnd = self.window.cwnd.max((self.fastest * 0.2) as u64);
+    }
+}
+
+impl Scheme for Steady {
+    const NAME: &'static str = "steady";
+
+    type Params = Nothing;
+
+    fn new(_params: &Nothing, profile: &Profile) -> Self {
+        let mut pacer = Pacer::new();
+        pacer.set_rate(100.0 * (profile.mss + profile.header).as_f64());
+        Steady { window: Window::new(profile), pacer, fastest: 0.0 }
+    }
+}
+
+fn profile(json: &str) -> Profile {
+    let mut catalogue = Catalogue::default();
+    for addition in [Addition::of::<Twin>(1), Addition::of::<Steady>(1)] {
+        catalogue.add(addition).expect("its name is free");
+    }
+    let overrides = catalogue.overrides(serde_json::from_str(json).expect("JSON")).expect("changes to a profile");
+    overrides.apply(Profile::rfc()).expect("a profile")
+}
+
+#[test]
+fn an_added_control_does_what_the_same_control_does_inside() {
+    for sack in [false, true] {
+        for seed in 0..20 {
+            let run = |p: Profile| {
+                let mut draw = Rng::stream(seed, "wire");
+                let mut pair = Pair::connected(&Profile { sack, ecn: true, ..p }, 100);
+                pair.script = Box::new(move |_, _| match draw.below(50) {
+                    0 => Fate::Drop,
+                    1 => Fate::Mark,
+                    _ => Fate::Pass,
+                });
+                pair.write(A, 400_000);
+                pair.run();
+                let segments = pair.sent.iter().map(|s| format!("{s:?}")).collect::<Vec<_>>();
+                (segments, pair.ends[A].cwnd(), pair.ends[A].ssthresh(), format!("{:?}", pair.ends[A].stats()))
+            };
+            let own = Overrides { congestion: Some(Kind::NewReno), ..Overrides::default() };
+            let inside = run(own.apply(Profile::rfc()).unwrap());
+            assert!(inside.0.len() > 300, "{} segments", inside.0.len());
+            assert_eq!(run(profile(r#"{"congestion": "twin"}"#)), inside, "seed {seed}, SACK {sack}");
+        }
+    }
+}
+
+#[test]
+fn an_added_control_paces_and_samples_the_rate_of_delivery() {
+    let p =
+        profile(r#"{"congestion": "steady", "sack": true, "ecn": true, "ecn_packets": "all", "initial_window": 4}"#);
+    assert_eq!(p.congestion.ect(), Ecn::Ect1);
+    let mut pair = Pair::connected(&p, 100);
+    pair.write(A, u64::MAX);
+    pair.run_until(ms(3_000));
+    let sent: Vec<_> = pair.data(A).into_iter().filter(|s| s.0 > ms(1_500)).map(|s| s.0).collect();
+    assert!(sent.len() > 100);
+    let mss = p.mss.0;
+    assert!(sent.windows(2).all(|w| w[1].since(w[0]) == aqmkit_base::Duration::from_millis(10)), "{sent:?}");
+    // A hundred segments in a second: twenty of them in two round trips.
+    assert!((20 * mss..22 * mss).contains(&pair.ends[A].cwnd()), "{}", pair.ends[A].cwnd() / mss);
+}
