@@ -294,3 +294,24 @@ pub struct Engine {
     /// Largest resident size of the process so far, in bytes.
     pub peak_rss_bytes: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Even shares up to 0.99, then twenty to each tenth of what is left, down to the last ten millionth; last the largest value.
+    #[test]
+    fn a_distribution_is_finer_towards_its_tail() {
+        let points = Distribution::points(4, |share| share, 2.0);
+        let shares: Vec<f64> = points.iter().map(|point| point.1).collect();
+        assert_eq!((shares.len(), points[105]), (106, (2.0, 1.0)));
+        for (i, wanted) in [(0, 0.0), (1, 0.2475), (2, 0.495), (3, 0.7425), (4, 0.99), (24, 0.999), (64, 1.0 - 1e-5)] {
+            assert!((shares[i] - wanted).abs() < 1e-12, "{i}: {}", shares[i]);
+        }
+        assert!((1.0 - shares[104] - 1e-7).abs() < 1e-12 && shares.is_sorted());
+        assert!(points[..105].iter().all(|(value, share)| value == share));
+        // Samples of two values: each with the share at or below it.
+        let steps = Distribution::points(4, |share| if share <= 0.5 { 1.0 } else { 3.0 }, 3.0);
+        assert_eq!(steps, [(1.0, 0.495), (3.0, 1.0)]);
+    }
+}

@@ -336,3 +336,29 @@ impl Aqm for Codel {
         out("dropping", if self.phase == Phase::Idle { 0.0 } else { 1.0 });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two bits under a mask, decimal or hexadecimal; a value with a bit that the mask does not show could match nothing.
+    #[test]
+    fn selectors_are_codepoints_under_a_mask() {
+        let read = |text: &str| Selector::try_from(text.to_owned());
+        let all = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+        for (text, selected) in [
+            ("0x1/0x3", vec![Ecn::Ect1]),
+            ("1/3", vec![Ecn::Ect1]),
+            ("0x2/0x2", vec![Ecn::Ect0, Ecn::Ce]),
+            ("0/0", all.to_vec()),
+        ] {
+            let selector = read(text).unwrap();
+            let seen: Vec<Ecn> = all.into_iter().filter(|ecn| selector.selects(*ecn)).collect();
+            assert_eq!(seen, selected, "{text}");
+            assert_eq!(read(&String::from(selector)), Ok(selector), "{text}");
+        }
+        for wrong in ["0x2/0x1", "0x3/0x2", "4/4", "0/4", "1", "1/", "/3", "x/3", "256/3"] {
+            assert!(read(wrong).unwrap_err().contains("does not select"), "{wrong}");
+        }
+    }
+}

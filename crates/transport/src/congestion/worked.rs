@@ -239,3 +239,19 @@ fn prague_halves_where_marks_are_not_counted() {
         near(prague.window().cwnd, wanted * MSS as f64, &format!("counts marks: {counts_marks}"));
     }
 }
+
+/// Where every packet is marked, the average stays at 1 and each reduction halves, down to the two segments that are left at least.
+#[test]
+fn prague_leaves_two_segments() {
+    let p = profile();
+    let rtt = rtt(&p);
+    let mut prague: Prague = avoiding(5 * MSS, &p);
+    let mut seen = Vec::new();
+    for second in 1..4 {
+        let cx = Cx { counts_marks: true, ..at(f64::from(second), prague.window().cwnd, &p, &rtt) };
+        prague.on_feedback(cx.flight, cx.flight, &cx);
+        prague.on_ecn(&cx);
+        seen.push(prague.window().cwnd);
+    }
+    assert_eq!(seen, [2500, 2000, 2000]);
+}

@@ -1,0 +1,72 @@
+//! While packets wait, the classes of a queue, and what else decides where a packet lies, cannot change; the rest of the same table can.
+
+mod common;
+
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{Instant, Rng};
+use common::{Log, Pkt, cx, link};
+use serde_json::{Value, json};
+
+/// Two packets wait in a queue with one table; another is asked for. What is refused, and how many packets wait then.
+fn change(name: &str, before: &Value, after: &Value) -> (Result<(), String>, u64) {
+    let read = |table: &Value| Spec::read(name, table.clone()).unwrap().effective(&link()).unwrap();
+    let mut queue = read(before).build::<Pkt>(&link(), Instant::ZERO).unwrap();
+    let (mut rng, mut log) = (Rng::stream(1, "live"), Log::default());
+    (0..2).for_each(|id| queue.enqueue(Pkt::new(id, id), &mut cx(Instant::ZERO, &mut rng, &mut log)));
+    let changed = queue.reconfigure(&read(after), &link(), &mut cx(Instant::ZERO, &mut rng, &mut log));
+    (changed.map_err(|error| error.field), queue.backlog().packets)
+}
+
+/// Each refusal names its parameter and loses nothing; a change of weights, shares or limits beside it is taken.
+#[test]
+fn classes_stay_while_packets_wait() {
+    let weights = |first: &str, weight: f64| json!({"classes": [{"class": first, "weight": weight}, {"class": "*", "weight": 1}]});
+    let shares = |first: &str, share: f64| json!({"classes": [{"class": first, "share": share}, {"class": "*", "share": 1.0 - share}]});
+    let thresholds = |first: &str, max: f64| json!({"classes": [{"class": first, "min": 1, "max": max}, {"class": "*", "min": 1, "max": 9}]});
+    for (name, before, refused, field, taken) in [
+        ("fq", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
+        ("drr", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
+        ("csfq", weights("tcp", 2.0), weights("multimedia", 2.0), "classes", weights("tcp", 3.0)),
+        ("cbq", shares("tcp", 0.5), shares("multimedia", 0.5), "classes", shares("tcp", 0.25)),
+        ("cbt", thresholds("tcp", 4.0), thresholds("multimedia", 4.0), "classes", thresholds("tcp", 5.0)),
+        ("rio", json!({"in": ["tcp"]}), json!({"in": ["multimedia"]}), "in", json!({"in": ["tcp"], "limit": 50})),
+        ("fq", json!({"clock": "rounds"}), json!({"clock": "self"}), "clock", json!({"clock": "rounds", "limit": 50})),
+        (
+            "csfq",
+            json!({"role": "edge", "flows": 10}),
+            json!({"role": "edge", "flows": 17}),
+            "role",
+            json!({"role": "edge", "flows": 10, "limit": 50}),
+        ),
+        ("csfq", json!({"role": "edge"}), json!({"role": "core"}), "role", json!({"role": "edge", "limit": 50})),
+        ("drr", json!({"buckets": 4}), json!({"buckets": 5}), "buckets", json!({"buckets": 4, "limit": 50})),
+        ("sfq", json!({"divisor": 128}), json!({"divisor": 256}), "divisor", json!({"divisor": 128, "limit": 50})),
+    ] {
+        assert_eq!(change(name, &before, &refused), (Err(field.to_owned()), 2), "{name} {refused}");
+        assert_eq!(change(name, &before, &taken), (Ok(()), 2), "{name} {taken}");
+    }
+}
+
+/// Where no class is described, thresholds in bytes are those in packets of the mean size; equation 4.1 gives bytes to the nearest one.
+#[test]
+fn cbt_counts_in_bytes_what_it_counts_in_packets() {
+    let classes = |table: Value| {
+        let spec = Spec::read("cbt", table).unwrap().effective(&link()).unwrap();
+        serde_json::to_value(&spec).unwrap()["classes"].as_array().unwrap().clone()
+    };
+    let amount = |value: &Value| -> f64 {
+        let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        text.trim_end_matches(['b', 'p']).parse().unwrap()
+    };
+    let (packets, bytes) = (classes(json!({"counting": "packets"})), classes(json!({"counting": "bytes"})));
+    assert!(!packets.is_empty() && packets.len() == bytes.len());
+    for (one, other) in packets.iter().zip(&bytes) {
+        for field in ["min", "max"] {
+            let exact = amount(&one[field]) * link().mean_packet.as_f64();
+            assert!(exact > 1000.0 && (amount(&other[field]) - exact).abs() <= 1.0, "{field}: {one} and {other}");
+        }
+    }
+    // 1 Mbit/s for 1.0125 ms are 126.5625 bytes.
+    let table = json!({"counting": "bytes", "latency": "1.0125ms", "classes": [{"class": "*", "bandwidth": "1mbit"}]});
+    assert_eq!(amount(&classes(table)[0]["max"]), 127.0);
+}
