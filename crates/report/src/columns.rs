@@ -13,8 +13,7 @@ use super::grid::Grid;
 pub(crate) type Term = (&'static str, &'static str);
 
 /// What the capacity of a queue is called.
-pub(crate) const LIMIT: Term =
-    ("limit", "what the queue may hold, in packets (p) or bytes (b); a dash: every class has a limit of its own");
+pub(crate) const LIMIT: Term = ("limit", "what the queue may hold: packets (p) or bytes (b); –: one for each class");
 
 /// What a column shows, whatever it is of.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 
 mod answer;
 mod columns;
+pub mod difference;
 pub mod format;
 mod grid;
 pub mod html;

@@ -70,6 +70,8 @@ pub enum Command {
     Ctl(wire::Ctl),
     /// Rebuild the HTML report of a directory of results
     Report(Report),
+    /// Compare two directories of results
+    Diff(files::Diff),
     /// Print the completions of a shell
     Completions(files::Completions),
     /// Write the manual pages

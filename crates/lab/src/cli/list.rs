@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::args::{self, Catalogue};
 use super::fail::Failure;
 use super::say;
+use aqmkit_report::terminal::Screen;
 
 /// One line of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -62,7 +63,11 @@ fn section(title: &str, items: &[Item]) -> String {
     let width = items.iter().map(|i| i.name.chars().count()).max().unwrap_or(0);
     let mut text = say::bold(title) + "\n";
     for item in items {
-        text.push_str(format!("  {:width$}  {}", item.name, item.summary).trim_end());
+        let first = format!("  {:width$}  ", item.name);
+        let indent = " ".repeat(width + 4);
+        let options =
+            textwrap::Options::new(Screen::of_stdout().width).initial_indent(&first).subsequent_indent(&indent);
+        text.push_str(textwrap::fill(&item.summary, options).trim_end());
         text.push('\n');
     }
     if items.is_empty() {

@@ -12,6 +12,7 @@ mod ctl;
 #[cfg(live)]
 mod dashboard;
 mod describe;
+mod diff;
 #[cfg(live)]
 mod doctor;
 mod documents;
@@ -104,6 +105,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Run(args) => run::run(args, talk),
         Command::Init(args) => check::init(args),
         Command::Check(args) => check::check(args),
+        Command::Diff(args) => diff::diff(args),
         Command::Completions(args) => setup::completions(args),
         Command::Man(args) => setup::man(args),
         Command::Calibrate(args) => calibrate::calibrate(args, talk),

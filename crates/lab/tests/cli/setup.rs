@@ -51,3 +51,16 @@ fn a_comparison_is_saved_and_has_a_directory_of_its_own() {
     assert_eq!(desk.run("compare fifo red --bulk 2 --rate 1mbit --duration 1s -q").code, 0);
     assert_eq!(desk.path().join("results/compare").read_dir().unwrap().count(), 2);
 }
+
+#[test]
+fn two_results_are_compared() {
+    let desk = Desk::new();
+    desk.run("run tiny.toml --out before -q").good();
+    desk.run("run tiny.toml --set topology.delays=80ms --set sweep.aqm.red.max=30 --out after -q").good();
+    let told = desk.run("diff before after --all").good();
+    assert!(told.contains("red: max = 15p before, 30p after"), "{told}");
+    assert!(told.contains("queue delay, mean ms") && told.contains("95 % interval"), "{told}");
+    let same = desk.run("diff before before").good();
+    assert!(same.contains("their runs are the same") && same.contains("0 of"), "{same}");
+    assert_eq!(desk.run("diff before nowhere").code, 2);
+}

@@ -130,7 +130,9 @@ fn legend(grid: &Grid, all: &[Column], shown: &[&Column], width: usize) -> Strin
     }
     let hidden = all.len() - shown.len();
     if hidden > 0 {
-        let hint = format!("{hidden} more columns need more than {width} characters; results.json has all of them.");
+        let columns =
+            if hidden == 1 { "1 more column needs".to_owned() } else { format!("{hidden} more columns need") };
+        let hint = format!("{columns} more than {width} characters; results.json has all of them.");
         let _ = writeln!(text, "{hint}");
     }
     text

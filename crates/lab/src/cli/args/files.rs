@@ -57,3 +57,22 @@ pub struct Man {
     /// The directory; one page for each command
     pub directory: PathBuf,
 }
+
+/// `diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  aqmkit run mine.toml --out before
+  aqmkit run mine.toml --set topology.rate=20mbit --out after
+  aqmkit diff before after
+
+Runs with the same seed have the same users and sizes and are compared in pairs; other runs as two samples (Welch). Shown are the
+differences whose 95 % confidence interval excludes zero; without repeats, those above 2 %.")]
+pub struct Diff {
+    /// A directory of results
+    pub before: PathBuf,
+    /// Another one
+    pub after: PathBuf,
+    /// Show every quantity
+    #[arg(long)]
+    pub all: bool,
+}
