@@ -66,3 +66,22 @@ fn aim(ramp: &Ramp) -> (f64, f64) {
     let Ramp { min, max, .. } = ramp;
     (min + 0.4 * (max - min), min + 0.6 * (max - min))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Floyd, Gummadi and Shenker 2001, Figure 1: `max_p <= 0.5` and `max_p >= 0.01` include the bounds; from there one more step is taken.
+    #[test]
+    fn the_last_step_begins_at_the_bound() {
+        let changed = |max_p: f64, avg: f64| {
+            let mut ramp = Ramp { min: 10.0, max: 20.0, max_p, gentle: true };
+            Adaptation::default().adapt(&mut ramp, avg);
+            ramp.max_p
+        };
+        assert_eq!((changed(0.5, 16.1), changed(0.501, 16.1)), (0.51, 0.501));
+        assert_eq!((changed(0.01, 13.9), changed(0.0099, 13.9)), (0.009, 0.0099));
+        // A quarter of it where that is less than 0.01, and nothing from 14 to 16.
+        assert_eq!((changed(0.02, 16.1), changed(0.1, 14.0), changed(0.1, 16.0)), (0.025, 0.1, 0.1));
+    }
+}

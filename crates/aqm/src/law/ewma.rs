@@ -219,6 +219,8 @@ mod tests {
     fn a_burst_that_no_weight_lets_pass_is_refused() {
         assert!(weight_for_burst(9, 10.0).is_err());
         assert!(weight_for_burst(9, 9.0).is_ok());
+        // 1 + 1 - 1 = (1 - (1 - 1/2)) / (1/2): the two sides may be equal.
+        assert_eq!(weight_for_burst(1, 1.0).unwrap(), 0.5);
         assert!(weight_for_burst(9, 0.5).unwrap_err().to_string().contains("at least one packet"));
     }
 }
