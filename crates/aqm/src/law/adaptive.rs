@@ -79,9 +79,17 @@ mod tests {
             Adaptation::default().adapt(&mut ramp, avg);
             ramp.max_p
         };
-        assert_eq!((changed(0.5, 16.1), changed(0.501, 16.1)), (0.51, 0.501));
-        assert_eq!((changed(0.01, 13.9), changed(0.0099, 13.9)), (0.009, 0.0099));
-        // A quarter of it where that is less than 0.01, and nothing from 14 to 16.
-        assert_eq!((changed(0.02, 16.1), changed(0.1, 14.0), changed(0.1, 16.0)), (0.025, 0.1, 0.1));
+        for (max_p, avg, wanted) in [
+            (0.5, 16.1, 0.51),
+            (0.501, 16.1, 0.501),
+            (0.01, 13.9, 0.009),
+            (0.0099, 13.9, 0.0099),
+            // A quarter of it where that is less than 0.01, and nothing from 14 to 16.
+            (0.02, 16.1, 0.025),
+            (0.1, 14.0, 0.1),
+            (0.1, 16.0, 0.1),
+        ] {
+            assert!((changed(max_p, avg) - wanted).abs() < 1e-12, "{max_p} at {avg}: {}", changed(max_p, avg));
+        }
     }
 }
