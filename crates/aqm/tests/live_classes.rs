@@ -1,5 +1,7 @@
 //! While packets wait, the classes of a queue, and what else decides where a packet lies, cannot change; the rest of the same table can.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod common;
 
 use aqmkit_aqm::registry::Spec;

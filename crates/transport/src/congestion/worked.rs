@@ -245,7 +245,7 @@ fn prague_halves_where_marks_are_not_counted() {
 fn prague_leaves_two_segments() {
     let p = profile();
     let rtt = rtt(&p);
-    let mut prague: Prague = avoiding(5 * MSS, &p);
+    let mut prague = avoiding(Prague::new(&p), 5 * MSS);
     let mut seen = Vec::new();
     for second in 1..4 {
         let cx = Cx { counts_marks: true, ..at(f64::from(second), prague.window().cwnd, &p, &rtt) };
