@@ -1,6 +1,6 @@
 //! While packets wait, the classes of a queue, and what else decides where a packet lies, cannot change; the rest of the same table can.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod common;
 
