@@ -46,7 +46,7 @@ fn parameters(before: &Parameters, after: &Parameters) -> String {
         for (name, value) in old {
             match new.iter().find(|(other, _)| other == name) {
                 Some((_, other)) if other != value => {
-                    text += &format!("{label}: {name} = {value} before, {other} after\n")
+                    text += &format!("{label}: {name} = {value} before, {other} after\n");
                 }
                 _ => {}
             }

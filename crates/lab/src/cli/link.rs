@@ -221,7 +221,8 @@ impl Signals {
         let (pipe, write) = std::os::unix::net::UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let ended = std::sync::Arc::default();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let hangup = (!super::stop::ignores_hangup()).then_some(SIGHUP);
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
             signal_hook::flag::register(signal, std::sync::Arc::clone(&ended))?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }

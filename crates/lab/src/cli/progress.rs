@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use aqmkit_runs::clock;
 use aqmkit_runs::run::{Watch, name};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -60,7 +61,7 @@ impl Bar {
 
     fn with(bar: ProgressBar, talk: Talk, runs: Option<usize>) -> Bar {
         let lines = talk != Talk::Quiet && !std::io::stderr().is_terminal();
-        let lines = lines.then(|| Mutex::new(Instant::now()));
+        let lines = lines.then(|| Mutex::new(clock::now()));
         let this = Bar { bar, lines, talk, runs, ended: AtomicU64::new(0) };
         this.bar.set_message(this.message(0));
         this
@@ -94,7 +95,7 @@ impl Bar {
 impl Watch for Bar {
     fn advanced(&self, thousandths: u64) {
         self.bar.inc(thousandths);
-        if let Some(line) = self.line(Instant::now()) {
+        if let Some(line) = self.line(clock::now()) {
             say::tell(&line);
         }
     }
@@ -122,13 +123,13 @@ mod tests {
     /// A bar that writes lines, as tests have no terminal or a terminal.
     fn lined(runs: Option<usize>) -> Bar {
         let bar = ProgressBar::hidden();
-        Bar { bar, lines: Some(Mutex::new(Instant::now())), talk: Talk::Normal, runs, ended: AtomicU64::new(0) }
+        Bar { bar, lines: Some(Mutex::new(clock::now())), talk: Talk::Normal, runs, ended: AtomicU64::new(0) }
     }
 
     #[test]
     fn a_line_is_due_every_half_minute() {
         let bar = lined(Some(4));
-        let start = Instant::now();
+        let start = clock::now();
         assert_eq!(bar.line(start), None);
         bar.advanced(1000);
         bar.ended(&BTreeMap::new(), false);

@@ -40,8 +40,36 @@ pub(super) fn listen_once() -> Result<(), Failure> {
 fn catch(act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());
-    ONCE.call_once(|| result = ctrlc::set_handler(act));
+    ONCE.call_once(|| result = handle(act));
     result.map_err(|e| Failure::Environment(format!("cannot handle Ctrl-C: {e}")))
+}
+
+/// Whether whoever started the program had it ignore SIGHUP, as `nohup` does: then the end of a terminal must not stop it.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub(super) fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // Signals are counted from 1, bits from 0, and SIGHUP is the first.
+    mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
+#[cfg(target_os = "linux")]
+fn handle(mut act: impl FnMut() + Send + 'static) -> Result<(), Box<dyn std::error::Error>> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    if !ignores_hangup() {
+        return Ok(ctrlc::set_handler(act)?);
+    }
+    // `ctrlc` would handle SIGHUP as well.
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let wait = move || signals.forever().for_each(|_| act());
+    std::thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn handle(act: impl FnMut() + Send + 'static) -> Result<(), Box<dyn std::error::Error>> {
+    Ok(ctrlc::set_handler(act)?)
 }
 
 /// Removes the files that grow beside their places ([`aqmkit_files::Temporary`]): this process has them open. Whoever

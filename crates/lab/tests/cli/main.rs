@@ -10,6 +10,8 @@ mod documents;
 mod files;
 mod full;
 mod good;
+#[cfg(target_os = "linux")]
+mod hangup;
 mod help;
 #[cfg(live)]
 mod link;

@@ -88,14 +88,14 @@ fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failur
 /// The entries of a group: one, or one for each of several congestion controls, among which bulk flows are shared.
 fn shared(group: Group, controls: &[String], link: &Link) -> Result<Vec<Value>, Failure> {
     let Group { name, kind, class, amount: (key, amount), down } = group;
-    let entry = |name: String, amount: Value, control: Option<&String>| {
-        let mut entry =
-            table([("name", string(name)), ("kind", string(kind)), ("class", string(class)), (key, amount)]);
-        entry.extend(link.path(down));
+    let entry = |called: String, much: Value, control: Option<&String>| {
+        let names = [("name", string(called)), ("kind", string(kind)), ("class", string(class)), (key, much)];
+        let mut keys = table(names);
+        keys.extend(link.path(down));
         if let Some(control) = control {
-            entry.insert("transport".to_owned(), Value::Table(table([("congestion", string(control))])));
+            keys.insert("transport".to_owned(), Value::Table(table([("congestion", string(control))])));
         }
-        Value::Table(entry)
+        Value::Table(keys)
     };
     let flows = amount.as_integer().filter(|_| kind == "bulk" && controls.len() > 1);
     let Some(flows) = flows else { return Ok(vec![entry(name.to_owned(), amount, None)]) };
