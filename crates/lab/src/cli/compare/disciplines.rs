@@ -2,7 +2,7 @@
 
 use aqmkit_aqm::registry;
 use aqmkit_base::Amount;
-use aqmkit_base::near::closest;
+use aqmkit_base::near::suggest;
 use toml::{Table, Value};
 
 use super::sweep::{Sweep, What};
@@ -58,10 +58,7 @@ fn accepted(name: &str, parameter: &str, value: Value) -> Table {
 pub fn written(text: &str) -> Result<(&str, Table), Failure> {
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
     if registry::find(name).is_none() {
-        let names = || registry::ALL.iter().map(|e| e.name);
-        let known = names().collect::<Vec<_>>().join(", ");
-        let near = closest(name, names()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
-        return wrong(format!("there is no discipline {name:?}"), format!("{near}Known are {known}"));
+        return wrong(format!("there is no discipline {name:?}"), suggest(name, registry::ALL.iter().map(|e| e.name)));
     }
     let mut entry = Table::new();
     for parameter in split(parameters) {

@@ -38,15 +38,8 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table
         _ => disciplines.join(", "),
     };
     let mut file = table([
-        ("title", string(format!("{names} on {}", link.words()))),
-        (
-            "about",
-            string(format!(
-                "One link of {}, round trips of {}.",
-                link.words().trim_start_matches("a link of "),
-                link.rtt
-            )),
-        ),
+        ("title", string(format!("{names} on a link of {}", link.words()))),
+        ("about", string(format!("One link of {}, round trips of {}.", link.words(), link.rtt))),
         ("duration", string(args.duration)),
         ("warmup", string(args.warmup)),
         ("topology", Value::Table(link.topology())),

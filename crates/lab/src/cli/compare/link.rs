@@ -1,6 +1,6 @@
 //! The link of a comparison: from the arguments, a preset, or the defaults.
 
-use aqmkit_base::near::closest;
+use aqmkit_base::near::suggest;
 use aqmkit_base::{BitRate, Duration};
 use toml::{Table, Value};
 
@@ -71,12 +71,12 @@ impl Link {
         })
     }
 
-    /// The link in words: `a link of 10mbit`, `a link of 50mbit down and 10mbit up`.
+    /// The rates in words: `10mbit`, `50mbit down and 10mbit up`.
     #[must_use]
     pub(super) fn words(&self) -> String {
         match self.up {
-            None => format!("a link of {}", self.down),
-            Some(up) => format!("a link of {} down and {up} up", self.down),
+            None => self.down.to_string(),
+            Some(up) => format!("{} down and {up} up", self.down),
         }
     }
 
@@ -107,13 +107,8 @@ impl Link {
 }
 
 fn preset(name: &str) -> Result<&'static Preset, Failure> {
-    let names = || PRESETS.iter().map(|preset| preset.name);
     match PRESETS.iter().find(|preset| preset.name == name) {
         Some(preset) => Ok(preset),
-        None => {
-            let near = closest(name, names()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
-            let known = names().collect::<Vec<_>>().join(", ");
-            wrong(format!("there is no preset {name:?}"), format!("{near}Known are {known}"))
-        }
+        None => wrong(format!("there is no preset {name:?}"), suggest(name, PRESETS.iter().map(|preset| preset.name))),
     }
 }

@@ -1,6 +1,6 @@
 //! The traffic of a comparison.
 
-use aqmkit_base::near::closest;
+use aqmkit_base::near::suggest;
 use aqmkit_transport::{Profile, congestion, profile, registry as transports};
 use toml::{Table, Value};
 
@@ -137,23 +137,17 @@ fn controls(args: &Compare) -> Result<Vec<String>, Failure> {
     let known = || congestion::ALL.iter().map(|entry| entry.name);
     match names.iter().find(|name| !known().any(|k| k == name.as_str())) {
         None => Ok(names),
-        Some(name) => {
-            let near = closest(name, known()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
-            let all = known().collect::<Vec<_>>().join(", ");
-            wrong(format!("no congestion control of TCP is called {name:?}"), format!("{near}Known are {all}"))
-        }
+        Some(name) => wrong(format!("no congestion control of TCP is called {name:?}"), suggest(name, known())),
     }
 }
 
 /// Says that there is no such profile, and what else may have been meant.
 fn no_profile<T>(name: &str) -> Result<T, Failure> {
-    let known = profile::NAMES.join(", ");
     if transports::find(name).is_some() {
-        let help = format!("write --cc {name}; profiles are {known}");
+        let help = format!("write --cc {name}; profiles are {}", profile::NAMES.join(", "));
         return wrong(format!("{name} is a congestion control, and --transport takes a profile"), help);
     }
-    let near = closest(name, profile::NAMES.iter().copied()).map(|n| format!("did you mean {n}? ")).unwrap_or_default();
-    wrong(format!("no profile of TCP is called {name:?}"), format!("{near}Known are {known}"))
+    wrong(format!("no profile of TCP is called {name:?}"), suggest(name, profile::NAMES))
 }
 
 /// How many users offer this fraction of the link's rate, at least one.
