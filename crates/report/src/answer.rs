@@ -15,7 +15,7 @@ struct Outcome<'a> {
     goodput: f64,
 }
 
-/// Who keeps the queue shortest without losing goodput, what the most goodput costs, and who pays for a still shorter queue. Nothing unless
+/// Who keeps the queue shortest at nearly all of the goodput, what the most goodput costs, and who pays for a still shorter queue. Nothing unless
 /// disciplines were compared and at least two of them were measured.
 #[must_use]
 pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
@@ -39,7 +39,7 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     let ms = |value: f64| format!("{} ms", significant(value, 3));
     let rate = |o: &Outcome<'_>| format!("{} {unit}", significant(o.goodput * factor, 3));
     let mut text = format!(
-        "{} keeps the {queue} shortest without losing goodput: {} in the mean and {} at the 99th percentile, at {}.",
+        "{} keeps the {queue} shortest of those with at least 97 % of the most goodput: {} in the mean and {} at the 99th percentile, at {}.",
         best.label,
         ms(best.mean_ms),
         ms(best.p99_ms),
@@ -92,8 +92,8 @@ mod tests {
         let rows = vec![row("fifo", 200.0, 48e6), row("codel", 4.0, 47.8e6), row("red", 0.6, 40e6)];
         assert_eq!(
             told(rows).unwrap(),
-            "codel keeps the queue shortest without losing goodput: 4 ms in the mean and 8 ms at the 99th percentile, \
-             at 47.8 Mbit/s. With fifo, packets wait 200 ms for 48 Mbit/s. red has 0.6 ms, but only 40 Mbit/s."
+            "codel keeps the queue shortest of those with at least 97 % of the most goodput: 4 ms in the mean and 8 ms at the \
+             99th percentile, at 47.8 Mbit/s. With fifo, packets wait 200 ms for 48 Mbit/s. red has 0.6 ms, but only 40 Mbit/s."
         );
     }
 
