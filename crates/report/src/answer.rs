@@ -8,11 +8,14 @@ use crate::grid::{Grid, Row, Table};
 const NEARLY_ALL: f64 = 0.97;
 
 /// What one row keeps of delay, and at what cost.
-struct Outcome<'a> {
+pub(crate) struct Outcome<'a> {
     label: &'a str,
-    mean_ms: f64,
-    p99_ms: f64,
-    goodput: f64,
+    /// The queue delay, in milliseconds: the mean, and what one packet in a hundred exceeds.
+    pub(crate) mean_ms: f64,
+    pub(crate) p99_ms: f64,
+    /// The goodput of all classes, in bits per second, and its standard deviation over the repeats as if the classes varied by themselves.
+    pub(crate) goodput: f64,
+    pub(crate) spread: f64,
 }
 
 /// Who keeps the queue shortest at nearly all of the goodput, what the most goodput costs, and who pays for a still shorter queue. Nothing unless
@@ -54,11 +57,18 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     Some(text)
 }
 
-fn outcome<'a>(row: &'a Row, link: &str, classes: &[String]) -> Option<Outcome<'a>> {
+/// What a row keeps of the delay of the queue of `link`; nothing where that was not measured.
+pub(crate) fn outcome<'a>(row: &'a Row, link: &str, classes: &[String]) -> Option<Outcome<'a>> {
     let delay = |which: &str| Some(row.metrics.get(&format!("links.{link}.queue_delay_ms.{which}"))?.mean);
-    let goodputs = classes.iter().filter_map(|class| row.metrics.get(&format!("classes.{class}.goodput_bps")));
-    let goodput = goodputs.map(|stat| stat.mean).sum();
-    Some(Outcome { label: &row.label, mean_ms: delay("mean")?, p99_ms: delay("p99")?, goodput })
+    let goodputs = || classes.iter().filter_map(|class| row.metrics.get(&format!("classes.{class}.goodput_bps")));
+    let mean_ms = delay("mean")?;
+    Some(Outcome {
+        label: &row.label,
+        mean_ms,
+        p99_ms: delay("p99").unwrap_or(mean_ms),
+        goodput: goodputs().map(|stat| stat.mean).sum(),
+        spread: goodputs().filter_map(|stat| stat.sd).map(|sd| sd * sd).sum::<f64>().sqrt(),
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use plotly::{Plot, Scatter};
 
 use super::palette::Swatch;
 use super::{Figure, layout, literal, titled};
+use crate::answer::{Outcome, outcome};
 use crate::columns::names;
 use crate::format::{rate_unit, rounded, significant};
 use crate::grid::{Grid, Row, Table};
@@ -63,18 +64,9 @@ pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]
 }
 
 fn point<'a>(row: &Row, link: &str, classes: &[String], swatches: &'a [Swatch]) -> Option<Point<'a>> {
-    let delay =
-        |which: &str| Some(row.metrics.get(&format!("links.{link}.queue_delay_ms.{which}"))?.mean.max(SHORTEST));
-    let goodputs = || classes.iter().filter_map(|class| row.metrics.get(&format!("classes.{class}.goodput_bps")));
-    let mean = delay("mean")?;
-    Some(Point {
-        swatch: swatches.get(row.place)?,
-        delay: mean,
-        delay_p99: delay("p99").unwrap_or(mean).max(mean),
-        goodput: goodputs().map(|stat| stat.mean).sum(),
-        // Of all classes together: as if they varied by themselves.
-        spread: goodputs().filter_map(|stat| stat.sd).map(|sd| sd * sd).sum::<f64>().sqrt(),
-    })
+    let Outcome { mean_ms, p99_ms, goodput, spread, .. } = outcome(row, link, classes)?;
+    let delay = mean_ms.max(SHORTEST);
+    Some(Point { swatch: swatches.get(row.place)?, delay, delay_p99: p99_ms.max(delay), goodput, spread })
 }
 
 fn trace(point: &Point<'_>, unit: &str, factor: f64, side: Position) -> Box<Scatter<f64, f64>> {
