@@ -75,6 +75,37 @@ fn simulated_and_live_stand_side_by_side() {
     assert_eq!(rows, ["met", "missed"]);
 }
 
+/// Of two equal numbers in a column neither is better than the other.
+#[test]
+fn numbers_that_look_the_same_are_equally_good() {
+    let mut study = study(1, 1);
+    let means = [58.0, 11.0004, 50.0, 29.0, 11.0];
+    let disciplines = study.results.axes[0].labels.clone();
+    for entry in &mut study.results.runs {
+        let place = disciplines.iter().position(|label| *label == entry.labels["aqm"]).unwrap();
+        entry.links.values_mut().for_each(|link| link.queue_delay_ms.as_mut().unwrap().mean = means[place]);
+    }
+    let page = page_of(&study);
+    let (_, table) = page.split_once("<table class=\"glance\">").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    assert_eq!(table.matches("title=\"best in this column\"><b>11.0</b>").count(), 2, "{table}");
+    assert_eq!(table.matches("title=\"worst in this column\"><b>58.0</b>").count(), 1, "{table}");
+}
+
+#[test]
+fn every_plot_has_its_lines_in_words() {
+    let page = page_of(&study(1, 1));
+    let captions: Vec<&str> = page.split("<figcaption class=\"unseen\">").skip(1).collect();
+    assert_eq!(captions.len(), plots(&page).len());
+    for (caption, plot) in captions.iter().zip(plots(&page)) {
+        let (caption, _) = caption.split_once("</figcaption>").unwrap();
+        let named = plot["data"].as_array().unwrap().iter().filter_map(|trace| trace["name"].as_str());
+        for name in named {
+            assert!(caption.contains(name), "{name} is not in {caption}");
+        }
+    }
+}
+
 #[test]
 fn a_study_of_a_hundred_runs_is_one_light_file() {
     let mut study = study(4, 5);
