@@ -37,7 +37,7 @@ fn figure(window: &str, quantity: &str, runs: &[Line<'_>]) -> Option<Figure> {
     let mut any = false;
     for run in runs {
         let found = run.output.distributions.iter().find(|found| found.window == window && found.quantity == quantity);
-        if let Some(found) = found.filter(|found| !found.points.is_empty()) {
+        if let Some(found) = found.filter(|found| found.points.iter().any(|(value, _)| *value > 0.0)) {
             plot.say(in_words(found, &run.swatch.label));
             add(&mut plot, found, run);
             any = true;

@@ -29,14 +29,15 @@ struct Point<'a> {
 
 /// One point for each row of a combination in one window: mean queue delay, falling to the right so that the better
 /// corner is the upper right one, against the goodput of all classes; a line leads on to the delay that one packet in a hundred
-/// exceeds. Of several links, the queue is that of the first. No figure for fewer than two points.
+/// exceeds. Of several links, the queue is that of the first. No figure for fewer than two points, or where no packet waits.
 pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
     let paths = grid.paths();
     let links = names(&paths, "links.");
     let link = links.first()?;
     let classes = names(&paths, "classes.");
     let mut points: Vec<Point<'_>> = table.rows.iter().filter_map(|row| point(row, link, &classes, swatches)).collect();
-    if points.len() < 2 {
+    let queued = points.iter().any(|point| point.delay > SHORTEST);
+    if points.len() < 2 || !queued {
         return None;
     }
     // Neighbours have their names above and below.
