@@ -375,3 +375,17 @@ fn a_published_table_is_three_heat_maps() {
     assert!(five < ten, "rows of numbers are in their order");
     assert!(!rest.contains("CBT-T5.5-HTTP+MPEG-FRED"), "a cell is no row of the list");
 }
+
+#[test]
+fn a_notebook_shows_tables_that_a_page_of_text_would_only_draw() {
+    let study = study(1, 2);
+    let shown = aqmkit_report::html::tables(&study.results).unwrap();
+    assert!(!shown.contains("<script") && !shown.contains("<pre"), "{shown}");
+    assert_eq!(shown.matches("<table>").count(), shown.matches("</table>").count());
+    for discipline in &study.results.axes[0].labels {
+        assert!(shown.contains(&format!("<th style=\"text-align: left\">{discipline}</th>")), "{shown}");
+    }
+    for row in &study.results.expectations {
+        assert!(shown.contains(&row.id), "{} is not in {shown}", row.id);
+    }
+}
