@@ -175,6 +175,7 @@ fn values_that_are_absent_or_not_numbers() {
     let mut study = study(2, 2);
     for entry in &mut study.results.runs {
         entry.flows.jain = f64::NAN;
+        entry.apps.values_mut().for_each(|app| app.jain = Some(f64::NAN));
         entry.classes.values_mut().for_each(|class| class.queue_delay_ms = None);
     }
     study.results.expectations[0].measured = Some(f64::NAN);
