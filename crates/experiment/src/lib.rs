@@ -48,6 +48,7 @@ mod recording;
 mod resolve;
 mod response;
 mod scenario;
+mod schema;
 mod scope;
 mod shape;
 mod skip;
@@ -76,6 +77,7 @@ pub use problem::{Location, Problem};
 pub use recording::recorded_capture;
 pub use resolve::Window;
 pub use response::Response;
+pub use schema::schema;
 pub use sought::{Sought, Trial};
 
 use doubts::doubts;

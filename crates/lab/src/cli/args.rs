@@ -37,6 +37,12 @@ pub struct Cli {
     pub verbose: bool,
 }
 
+const SCHEMA: &str = "Example:
+  aqmkit schema > experiment.schema.json
+
+An editor that knows TOML schemas (taplo, Even Better TOML) completes and checks a file whose first line is
+  #:schema ./experiment.schema.json";
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -74,6 +80,9 @@ pub enum Command {
     Diff(files::Diff),
     /// Print the completions of a shell
     Completions(files::Completions),
+    /// Print a JSON Schema of experiment files, for editors
+    #[command(after_help = SCHEMA)]
+    Schema,
     /// Write the manual pages
     Man(files::Man),
     /// Measure the engine (packets per CPU second) and the disciplines (nanoseconds per packet)

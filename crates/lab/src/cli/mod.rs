@@ -107,6 +107,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Check(args) => check::check(args),
         Command::Diff(args) => diff::diff(args),
         Command::Completions(args) => setup::completions(args),
+        Command::Schema => Ok(say::print(&format!("{:#}", aqmkit_experiment::schema()))?),
         Command::Man(args) => setup::man(args),
         Command::Calibrate(args) => calibrate::calibrate(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),

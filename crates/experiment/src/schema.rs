@@ -1,0 +1,316 @@
+//! A JSON Schema of experiment files, with which editors complete keys, show what they mean and check values while a file is written.
+//! Reading a file checks more (docs/experiment-format.md).
+
+use aqmkit_base::page::Entry;
+use aqmkit_transport::profile::NAMES;
+use serde_json::{Map, Value, json};
+
+/// The schema, in draft 7, which editors know.
+#[must_use]
+pub fn schema() -> Value {
+    let of_files = [
+        ("title", text("A line for lists and the report.")),
+        ("source", text("What it reproduces: a paper, a section, a figure.")),
+        ("about", text("A description for the report, in Markdown.")),
+        ("duration", time("Measured time; t = 0 is its start.")),
+        ("warmup", time("Runs before t = 0 and is not measured. Default: none.")),
+        ("repeat", whole("Runs of each combination, each with its own seed. Default: 1.")),
+        ("seed", whole("Default: 1.")),
+        ("interval", time("Interval of the time series. Default: 1s.")),
+        ("classes", texts("Classes of the traffic. Default: those of the traffic, in order.")),
+        ("use", texts("The [[traffic]] to use, by name. Default: all.")),
+        ("plot", texts("Further columns of the time series to plot.")),
+        (
+            "windows",
+            json!({"type": "object", "description": "Measurement windows: name = [from, to].", "additionalProperties": span()}),
+        ),
+        ("topology", topology()),
+        ("transport", transport()),
+        ("params", params()),
+        ("traffic", list(traffic())),
+        (
+            "sweep",
+            json!({"type": "object", "description": "Axes whose combinations are run: any key by its path, aqm, or a named axis as [[sweep.name]] with a label."}),
+        ),
+        ("quick", changes("Changes by --scale quick, by path.")),
+        ("null", changes("Changes that switch the scheme off, by path (aqmkit reproduce --null).")),
+        ("expect", list(expect())),
+        ("expect_table", list(any("Claims of a published table, cell by cell."))),
+        ("predict", list(any("What a formula predicts, drawn over the time series."))),
+        ("overview", any("A matrix of two swept axes in the report.")),
+        ("figure", list(any("A figure of the report: cdf, tail, density or curve."))),
+    ];
+    let mut schema =
+        table("An experiment of aqmkit.", of_files.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema["title"] = json!("aqmkit experiment");
+    schema["required"] = json!(["title"]);
+    schema
+}
+
+fn topology() -> Value {
+    let own = [
+        ("servers", whole("Default: 1.")),
+        ("clients", whole("Default: 1.")),
+        ("access", rate("Rate of the access link of each server. Default: none, infinite.")),
+        ("inbound", rate("Rate of a shared link before the bottleneck. Default: none.")),
+        ("delays", delays()),
+        ("measured", text("The link that classes are measured on, by name. Default: the first.")),
+        ("uncongested", yes("Ten times the rates and FIFO queues.")),
+        ("reverse", link(&[])),
+        (
+            "links",
+            list(link(&[
+                ("name", text("Its name in paths and results.")),
+                ("report", yes("Whether results have it. Default: true.")),
+            ])),
+        ),
+    ];
+    table(
+        "A dumbbell (servers, access, inbound, bottleneck, clients), or listed links.",
+        link_keys().into_iter().chain(own).map(named),
+    )
+}
+
+/// The keys that every link has.
+fn link_keys() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "rate",
+            json!({"description": "10mbit; or a table with the file of a mahimahi trace.", "anyOf": [rate(""), {"type": "object"}]}),
+        ),
+        ("delay", time("Propagation delay, each way. Default: 0.")),
+        ("mean_packet", size("Typical packet size, for disciplines that need one. Default: 1000b.")),
+        ("overhead", size("Framing per packet. Default: 0b.")),
+        (
+            "loss",
+            any("Probability that the wire loses a packet, { every = 100, burst = 2 }, or { p = 0.01, r = 0.25 }."),
+        ),
+        ("mark", any("The same for marks of ECN-capable packets.")),
+        ("even", yes("Lose and mark at even distances instead of at random.")),
+        ("jitter", time("Additional delay of each packet, uniform from 0; order is kept.")),
+        ("reorder", any("{ chance = 0.01, delay = \"5ms\" }: delays some packets so that others overtake them.")),
+        ("aqm", discipline()),
+    ]
+}
+
+fn link(own: &[(&'static str, Value)]) -> Value {
+    table("A link.", link_keys().into_iter().chain(own.iter().cloned()).map(named))
+}
+
+/// A discipline by name, or with parameters.
+fn discipline() -> Value {
+    let names: Vec<&str> = aqmkit_aqm::registry::ALL.iter().map(|entry| entry.name).collect();
+    let name = json!({"anyOf": [{"enum": names}, {"type": "string"}]});
+    json!({
+        "description": "A discipline of aqmkit list disciplines, or a table with its name and parameters. Default: fifo.",
+        "anyOf": [name, {"type": "object", "properties": {"name": name, "label": {"type": "string"}}, "required": ["name"]}],
+    })
+}
+
+fn params() -> Value {
+    let of = |entry: &Entry| {
+        let flow = ("flow".to_owned(), any("What a flow is: connection, hosts, source or destination."));
+        (entry.name.to_owned(), table(entry.summary(), parameters(entry).into_iter().chain([flow])))
+    };
+    let properties: Map<String, Value> = aqmkit_aqm::registry::ALL.iter().map(of).collect();
+    json!({"type": "object", "description": "Parameters of disciplines in this experiment.", "properties": properties})
+}
+
+fn transport() -> Value {
+    let profile = json!({"description": "How TCP endpoints behave. Default: rfc.", "enum": NAMES});
+    let controls: Vec<&str> = aqmkit_transport::congestion::ALL.iter().map(|entry| entry.name).collect();
+    let control = json!({"description": "The congestion control.", "anyOf": [{"enum": controls}, {"type": "string"}]});
+    json!({
+        "type": "object",
+        "description": "A profile, and changes to its fields (docs/profiles.md).",
+        "properties": {"profile": profile, "congestion": control},
+    })
+}
+
+fn traffic() -> Value {
+    let kinds: Vec<&str> = aqmkit_traffic::registry::ALL.iter().map(|entry| entry.name).collect();
+    let parameters = |entry: &Entry| {
+        let properties: Map<String, Value> = parameters(entry).into_iter().collect();
+        json!({"if": {"properties": {"kind": {"const": entry.name}}}, "then": {"properties": properties}})
+    };
+    let common = [
+        (
+            "kind",
+            json!({"description": "A model of aqmkit list traffic; its parameters follow.", "anyOf": [{"enum": kinds}, {"type": "string"}]}),
+        ),
+        ("name", text("Its name in paths and results. Default: its kind.")),
+        ("class", text("The class that it is measured in. Default: its name.")),
+        ("start", time("Time t at which it starts. Default: the start of the warm-up.")),
+        ("stop", time("Time t at which it stops. Default: the end.")),
+        ("access", rate("In place of that of the topology.")),
+        ("delays", delays()),
+        ("path", texts("The links from sender to receiver, by name.")),
+        ("reverse", texts("The links back.")),
+        (
+            "direction",
+            json!({"description": "reverse: its data crosses the reverse link.", "enum": ["forward", "reverse"]}),
+        ),
+        ("load", text("What it offers, such as 98%, in place of its population, which is calibrated.")),
+        ("both_ways", yes("The load includes requests and acknowledgements on the reverse path.")),
+        ("transport", transport()),
+    ];
+    let properties: Map<String, Value> = common.into_iter().map(named).collect();
+    json!({
+        "type": "object",
+        "description": "Who sends.",
+        "properties": properties,
+        "required": ["kind"],
+        "allOf": aqmkit_traffic::registry::ALL.iter().map(parameters).collect::<Vec<_>>(),
+    })
+}
+
+fn expect() -> Value {
+    json!({
+        "type": "object",
+        "description": "A claim about a published value (docs/experiment-format.md).",
+        "properties": {
+            "id": text("The row of published.csv."),
+            "metric": text("A path of docs/metrics.md."),
+            "where": any("The combinations that it is about: axis = label."),
+            "note": text("What the reader should know."),
+        },
+        "required": ["id"],
+    })
+}
+
+/// The parameters on a reference page: the rows of its first table below "Parameters".
+fn parameters(entry: &Entry) -> Vec<(String, Value)> {
+    let page = entry.page();
+    let (_, below) = page.split_once("## Parameters").unwrap_or_default();
+    let rows = below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let heads: Vec<&str> = rows.clone().next().map(cells).unwrap_or_default();
+    let place = |head: &str| heads.iter().position(|found| found.starts_with(head));
+    let (unit, default, meaning) = (place("unit"), place("default"), place("meaning"));
+    let mut all = Vec::new();
+    for row in rows.skip(2).map(cells) {
+        let cell = |place: Option<usize>| place.and_then(|place| row.get(place)).copied().unwrap_or_default();
+        let default = if cell(default).is_empty() { String::new() } else { format!(" Default: {}.", cell(default)) };
+        let unit = if cell(unit).is_empty() { String::new() } else { format!(" Unit: {}.", cell(unit)) };
+        let about = format!("{}.{unit}{default}", cell(meaning));
+        // A second name, in brackets, is that of tc.
+        let names = row.first().copied().unwrap_or_default().split('`').skip(1).step_by(2);
+        all.extend(names.map(|name| (name.to_owned(), any(&about))));
+    }
+    all
+}
+
+/// The cells of a row of a Markdown table.
+fn cells(row: &str) -> Vec<&str> {
+    row.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+fn named((name, value): (&'static str, Value)) -> (String, Value) {
+    (name.to_owned(), value)
+}
+
+/// A table with these keys and no others.
+fn table(about: &str, keys: impl IntoIterator<Item = (String, Value)>) -> Value {
+    let properties: Map<String, Value> = keys.into_iter().collect();
+    json!({"type": "object", "description": about, "properties": properties, "additionalProperties": false})
+}
+
+fn list(of: Value) -> Value {
+    json!({"type": "array", "items": of})
+}
+
+fn any(about: &str) -> Value {
+    json!({"description": about})
+}
+
+fn changes(about: &str) -> Value {
+    json!({"type": "object", "description": about})
+}
+
+fn text(about: &str) -> Value {
+    json!({"type": "string", "description": about})
+}
+
+fn texts(about: &str) -> Value {
+    json!({"type": "array", "items": {"type": "string"}, "description": about})
+}
+
+fn whole(about: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": about})
+}
+
+fn yes(about: &str) -> Value {
+    json!({"type": "boolean", "description": about})
+}
+
+fn delays() -> Value {
+    any(
+        "The rest of the round trip: \"none\", a time, { uniform = [..] }, { each = [..] }, { matrix = [..] } or \"parris-table-a1\".",
+    )
+}
+
+fn span() -> Value {
+    json!({"type": "array", "items": time("A time t."), "minItems": 2, "maxItems": 2})
+}
+
+/// A number with one of these units, in any case.
+fn quantity(about: &str, units: &str) -> Value {
+    json!({"type": "string", "description": about, "pattern": format!("^\\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\\s*({units})\\s*$|^none$")})
+}
+
+fn time(about: &str) -> Value {
+    quantity(about, "[nNuUmM]?[sS]|[mM][iI][nN]")
+}
+
+fn rate(about: &str) -> Value {
+    quantity(about, "[kKmMgGtT]?[iI]?([bB][iI][tT]|[bB][pP][sS])")
+}
+
+fn size(about: &str) -> Value {
+    quantity(about, "[kKmMgG]?[iI]?[bB]([iI][tT])?")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde::de::DeserializeOwned;
+    use serde_json::Value;
+
+    use super::super::shape;
+    use super::schema;
+
+    /// The keys that are read into `T`.
+    fn read<T: DeserializeOwned>() -> BTreeSet<String> {
+        let told = toml::from_str::<T>("nonsense = 1").err().expect("nonsense is no key").to_string();
+        told.split("expected one of").nth(1).unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    fn told(of: &Value) -> BTreeSet<String> {
+        of["properties"].as_object().unwrap().keys().cloned().collect()
+    }
+
+    #[test]
+    fn the_schema_has_the_keys_that_are_read() {
+        let schema = schema();
+        let topology = &schema["properties"]["topology"];
+        assert_eq!(told(&schema), read::<shape::Root>());
+        assert_eq!(told(topology), read::<shape::Topology>());
+        assert_eq!(told(&topology["properties"]["links"]["items"]), read::<shape::Link>());
+        assert_eq!(told(&schema["properties"]["traffic"]["items"]), read::<shape::Traffic>());
+    }
+
+    #[test]
+    fn every_discipline_and_model_has_its_parameters() {
+        let schema = schema();
+        let red = &schema["properties"]["params"]["properties"]["red"]["properties"];
+        let max_p = red["max_p"]["description"].as_str().unwrap();
+        assert!(max_p.contains("Unit: 1.") && max_p.contains("Default: 0.1."), "{max_p}");
+        assert_eq!(red["probability"]["description"], max_p, "the name of tc");
+        for entry in aqmkit_aqm::registry::ALL {
+            assert!(told(&schema["properties"]["params"]["properties"][entry.name]).len() > 1, "{}", entry.name);
+        }
+        let models = schema["properties"]["traffic"]["items"]["allOf"].as_array().unwrap();
+        assert!(models.iter().all(|model| !told(&model["then"]).is_empty()));
+    }
+}
