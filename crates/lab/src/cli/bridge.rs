@@ -70,8 +70,9 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     let interfaces = bridge.interfaces();
     let report = control.report();
     let measured = bridge.close()?;
-    let told = Told { report: &report, measured: &measured, interfaces };
-    Ok(say::print(&if args.json { told.json()? } else { told.text() })?)
+    let told = Told { report: &report, doubts: measured.doubts(0), measured: &measured, interfaces };
+    say::print(&if args.json { told.json()? } else { told.text() })?;
+    if told.doubts.is_empty() { Ok(()) } else { Err(Failure::Missed) }
 }
 
 /// The record of a bridge, for who cleans up after it where it is killed.
@@ -189,11 +190,16 @@ fn serve(
 struct Told<'a> {
     report: &'a Report,
     measured: &'a Measured,
+    /// Why the measurement is not valid; nothing where it is.
+    doubts: Vec<String>,
     interfaces: Option<[(String, bool, Counts); 2]>,
 }
 
 #[derive(Serialize)]
 struct Json<'a> {
+    /// False where the machine could not keep up.
+    valid: bool,
+    doubts: &'a [String],
     report: &'a Report,
     queue_delay_ms: BTreeMap<&'a str, Option<Summary>>,
     lateness_ms: Option<Summary>,
@@ -213,6 +219,8 @@ impl Told<'_> {
     fn json(&self) -> Result<String, Failure> {
         let interfaces = self.interfaces.iter().flatten().map(|(name, _, counts)| (name.clone(), *counts));
         Ok(serde_json::to_string_pretty(&Json {
+            valid: self.doubts.is_empty(),
+            doubts: &self.doubts,
             report: self.report,
             queue_delay_ms: self.delays(),
             lateness_ms: self.measured.late.summary(),
@@ -222,7 +230,13 @@ impl Told<'_> {
     }
 
     fn text(&self) -> String {
-        let mut text = dashboard::draw(self.report, None);
+        let mut text = String::new();
+        if !self.doubts.is_empty() {
+            text.push_str("The machine could not keep up, so what was measured is not valid:\n");
+            text.extend(self.doubts.iter().map(|d| format!("  {d}\n")));
+            text.push('\n');
+        }
+        text.push_str(&dashboard::draw(self.report, None));
         if let Some(late) = self.measured.late.summary() {
             let us = |ms: f64| aqmkit_report::format::fixed(ms * 1000.0, 0);
             text.push_str(&format!(
@@ -231,22 +245,6 @@ impl Told<'_> {
                 us(late.p99),
                 us(late.max)
             ));
-        }
-        if self.report.refused > 0 {
-            text.push_str(&format!("note: {} frames were refused by the outgoing interface\n", self.report.refused));
-        }
-        for (name, _, counts) in self.interfaces.iter().flatten() {
-            let notes = [
-                (counts.overrun, "frames were dropped by the kernel: this machine is too slow"),
-                (
-                    counts.too_long,
-                    "frames were longer than the MTU: run ethtool -K DEVICE tso off gso off on the sender",
-                ),
-                (counts.vanished, "times the interface disappeared"),
-            ];
-            for (n, what) in notes.into_iter().filter(|(n, _)| *n > 0) {
-                text.push_str(&format!("note: {name}: {n} {what}\n"));
-            }
         }
         text
     }

@@ -11,7 +11,7 @@ use super::sockopt::{ask, request, set, take_error};
 use super::xdp::{self, Xdp};
 use crate::error::LiveError;
 use crate::offload::{self, OFFLOADS, Offload, SwitchedOff};
-use crate::port::Port;
+use crate::port::{Counts, Port};
 use crate::timing::Clock;
 use aqmkit_packets::wire::{Encapsulation, View, checksum};
 
@@ -32,17 +32,6 @@ pub struct Interface {
     clock: Clock,
     next_look: Instant,
     counts: Counts,
-}
-
-/// What an interface has seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Counts {
-    /// Frames that the kernel dropped because this process was too slow to take them.
-    pub overrun: u64,
-    /// Frames longer than the MTU: segments that a sender left to its network card for segmentation.
-    pub too_long: u64,
-    /// How many times the interface disappeared.
-    pub vanished: u64,
 }
 
 /// How frames come from an interface and go to it.
@@ -227,16 +216,6 @@ impl Interface {
         self.open.as_ref().map(of).unwrap_or_default()
     }
 
-    /// What it has seen so far.
-    pub fn counts(&mut self) -> Counts {
-        self.counts.overrun += match &mut self.open {
-            Some(Open { way: Way::Xdp(xdp), .. }) => xdp.dropped(),
-            Some(open) => ring::dropped(open.socket.as_fd()),
-            None => 0,
-        };
-        self.counts
-    }
-
     /// Lets go of an interface that is gone, and takes one that has come back.
     fn look(&mut self) {
         let now = self.clock.now();
@@ -247,6 +226,8 @@ impl Interface {
         match &self.open {
             Some(open) if open.is_current() => {}
             Some(_) => {
+                // What its socket has counted goes with it.
+                self.counts();
                 self.counts.vanished += 1;
                 self.open = None;
             }
@@ -363,6 +344,15 @@ impl Port for Interface {
             Way::Packet(_) => open.socket.as_fd(),
             Way::Xdp(xdp) => xdp.fd(),
         })
+    }
+
+    fn counts(&mut self) -> Counts {
+        self.counts.overrun += match &mut self.open {
+            Some(Open { way: Way::Xdp(xdp), .. }) => xdp.dropped(),
+            Some(open) => ring::dropped(open.socket.as_fd()),
+            None => 0,
+        };
+        self.counts
     }
 
     /// An interface may come back, so it is never gone for good.

@@ -31,13 +31,15 @@ use crate::ctl::Control;
 use crate::error::LiveError;
 use crate::link::start;
 use crate::offload::SwitchedOff;
+use crate::port::Port;
 use crate::timing::{Clock, be_punctual};
 use aqmkit_packets::frame::{Frame, Reader};
 use aqmkit_packets::meter::Meter;
 use aqmkit_packets::shaper::{Setup, Shaper};
 use aqmkit_packets::wire::{Classes, Encapsulation};
 
-pub use interface::{Counts, Interface, Io};
+pub use crate::port::Counts;
+pub use interface::{Interface, Io};
 
 /// What bridge to make.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::ctl::{Counted, DirectionReport, Report};
+use crate::port::Counts;
 use aqmkit_packets::Buckets;
 
 /// The page of a report.
@@ -80,6 +81,27 @@ impl Page {
         Ok(())
     }
 
+    /// What the device of each direction has counted of packets that never reached the discipline.
+    fn device(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        value: fn(&Counts) -> u64,
+    ) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, direction) in self.directions() {
+            ConstCounter::new(value(&direction.device)).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    /// What concerns both directions.
+    fn whole(&self, encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        ConstCounter::new(value).encode(family.encode_family(&vec![("name", self.0.name.as_str())])?)
+    }
+
     fn gauge(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
@@ -130,6 +152,12 @@ impl Collector for Page {
         self.counter(e, "sent_bytes", "Bytes sent", |c| c.sent_bytes)?;
         self.by_reason(e, "dropped_packets", "Packets dropped by the discipline", |c| &c.drops)?;
         self.by_reason(e, "marked_packets", "Packets marked by the discipline", |c| &c.marks)?;
+        let help = "Packets that the kernel dropped before they reached the discipline, for this process was too slow";
+        self.device(e, "overrun_packets", help, |d| d.overrun)?;
+        self.device(e, "too_long_packets", "Frames dropped because they are longer than the MTU", |d| d.too_long)?;
+        self.device(e, "vanished_interfaces", "How many times the interface disappeared", |d| d.vanished)?;
+        self.whole(e, "refused_packets", "Packets that the outgoing device did not take", self.0.refused)?;
+        self.whole(e, "failed_reads", "Reads from a device that failed", self.0.failed_reads)?;
         self.gauge(e, "backlog_packets", "Packets that wait", |d| d.backlog_packets)?;
         self.gauge(e, "backlog_bytes", "Bytes that wait", |d| d.backlog_bytes)?;
         self.gauge(e, "rate_bits_per_second", "The rate of the link", |d| d.rate_bps)?;

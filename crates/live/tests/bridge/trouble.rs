@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
+use aqmkit_live::bridge::Io;
 use aqmkit_live::cleanup::{Record, Taken, clean};
 use aqmkit_live::offload::{OFFLOADS, SwitchedOff, is_on, switch};
 
@@ -87,6 +88,44 @@ fn what_a_sender_left_to_its_card_is_told() {
     place.transfer(100_000);
     let [(_, _, counts), _] = bridge.interfaces().unwrap();
     assert!(counts.too_long > 0, "{counts:?}");
+}
+
+/// As where the process is stopped or gets no processor: the kernel's ring overflows.
+#[test]
+fn what_the_kernel_drops_in_front_of_the_bridge_is_counted_while_it_runs() {
+    let Some(place) = Place::new() else { return };
+    for io in [Io::Packet, Io::Xdp] {
+        let bridge = match place.bridge_by(io, "fifo", "{}", BitRate::from_mbps(1000)) {
+            Ok(bridge) => bridge,
+            Err(e) if io == Io::Xdp => {
+                eprintln!("skipped: {e}");
+                return;
+            }
+            Err(e) => panic!("{e}"),
+        };
+        assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
+        let control = bridge.control();
+        let holder = std::thread::spawn({
+            let control = control.clone();
+            move || control.ask(|_, _| std::thread::sleep(Duration::from_secs(1)))
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        let flood = place.a.inside(|| std::net::UdpSocket::bind("10.9.0.1:7002")).unwrap();
+        for _ in 0..20_000 {
+            // The device may be full.
+            let _ = flood.send_to(&[7; 18], "10.9.0.2:9");
+        }
+        assert!(holder.join().unwrap().is_some());
+        std::thread::sleep(Duration::from_millis(500));
+        let report = control.report();
+        let lost = report.directions[0].device.overrun;
+        assert!(lost > 1000, "{io:?}: {lost}");
+        let page = aqmkit_live::metrics::page(report).unwrap();
+        let line = page.lines().find(|l| l.starts_with("aqmkit_overrun_packets_total")).unwrap();
+        assert!(line.ends_with(&format!(" {lost}")), "{line}");
+        let doubts = bridge.close().unwrap().doubts(0).join("\n");
+        assert!(doubts.contains("the kernel dropped"), "{io:?}: {doubts}");
+    }
 }
 
 #[test]
