@@ -26,12 +26,14 @@ mod ecn;
 mod flow;
 mod link;
 mod network;
+mod prefix;
 
 pub use classes::{Classes, Named};
 pub use ecn::mark_ce;
 pub use flow::{FiveTuple, Flow, LinkFlow};
 pub use link::Encapsulation;
 pub use network::Network;
+pub use prefix::{NoPrefix, Prefix};
 
 use aqmkit_base::Ecn;
 
