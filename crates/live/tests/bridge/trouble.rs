@@ -90,6 +90,19 @@ fn what_a_sender_left_to_its_card_is_told() {
     assert!(counts.too_long > 0, "{counts:?}");
 }
 
+/// As the guide advises: the kernel forms large packets, which is cheap, and cuts them in front of the device.
+#[test]
+fn without_tso_the_kernel_cuts_what_it_joins() {
+    let Some(place) = Place::new() else { return };
+    let offload = |name| OFFLOADS.iter().find(|o| o.name == name).unwrap();
+    place.a.inside(|| switch("a0", offload("gso"), true)).unwrap();
+    assert!(!place.a.inside(|| is_on("a0", offload("tso"))).unwrap());
+    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
+    place.transfer(1_000_000);
+    let [(_, _, counts), _] = bridge.interfaces().unwrap();
+    assert_eq!(counts.too_long, 0, "{counts:?}");
+}
+
 /// As where the process is stopped or gets no processor: the kernel's ring overflows.
 #[test]
 fn what_the_kernel_drops_in_front_of_the_bridge_is_counted_while_it_runs() {
