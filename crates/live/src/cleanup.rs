@@ -91,9 +91,10 @@ impl Held {
     /// When it cannot be written.
     pub fn update(&mut self, record: &Record) -> io::Result<()> {
         let text = serde_json::to_vec(record).map_err(io::Error::other)?;
+        // One call, in which a kill does not stop the kernel; what is behind the new text goes afterwards.
         self.file.rewind()?;
-        self.file.set_len(0)?;
-        self.file.write_all(&text)
+        self.file.write_all(&text)?;
+        self.file.set_len(text.len() as u64)
     }
 
     /// The file beside the record that holds the latest look at the link.
@@ -194,17 +195,24 @@ pub fn clean(directory: &Path) -> Cleaned {
         cleaned.processes += end_processes(&found.record.cookies);
         cleaned.offloads += found.record.bridge.as_ref().map_or(0, switch_on_again);
         let _ = std::fs::remove_file(found.path.with_extension("look"));
-        // The socket by which it could be changed, unless another has its name by now.
-        let socket = directory.join(format!("{}.sock", found.record.name()));
-        if UnixStream::connect(&socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
-            let _ = std::fs::remove_file(socket);
-        }
         if std::fs::remove_file(&found.path).is_ok() {
             cleaned.records += 1;
             cleaned.bridges += usize::from(found.record.bridge.is_some());
         }
     }
+    remove_dead_sockets(directory);
     cleaned
+}
+
+/// Removes sockets that nobody listens at: whoever made them was killed.
+fn remove_dead_sockets(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.path());
+    for socket in entries.filter(|path| path.extension().is_some_and(|e| e == "sock")) {
+        if UnixStream::connect(&socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(socket);
+        }
+    }
 }
 
 /// Switches on what a bridge has switched off. An interface or a namespace that is gone needs nothing.
@@ -279,6 +287,18 @@ mod tests {
             Cleaned { records: 1, bridges: 1, ..Cleaned::default() },
             "there is no namespace 7"
         );
+    }
+
+    #[test]
+    fn a_socket_without_a_listener_is_removed_and_one_in_use_is_not() {
+        use std::os::unix::net::UnixListener;
+        let dir = tempfile::tempdir().unwrap();
+        let bind = |name: &str| UnixListener::bind(dir.path().join(name)).unwrap();
+        drop(bind("dead.sock"));
+        let _alive = bind("alive.sock");
+        let _ = clean(dir.path());
+        let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["alive.sock"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aqmkit_base::near::closest;
@@ -14,6 +15,7 @@ use aqmkit_live::ctl::{self, Report};
 use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
 use aqmkit_live::netns::cookie;
+use aqmkit_live::offload::{SwitchedOff, WriteDown};
 use aqmkit_measure::output::Summary;
 use serde::Serialize;
 
@@ -47,7 +49,12 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     alone(&directory, place, &setup.interfaces)?;
     // Interfaces are put back as they were at the end; a second Ctrl-C must not keep the bridge from that.
     stop::listen_once()?;
-    let bridge = Bridge::open(&setup, &args.name)?;
+    let ledger = Arc::new(Mutex::new(Ledger::open(&directory, &setup, &args.name, place)));
+    let note = {
+        let ledger = Arc::clone(&ledger);
+        WriteDown::with(move |off| ledger.lock().unwrap_or_else(PoisonError::into_inner).add(off))
+    };
+    let bridge = Bridge::open_noting(&setup, &args.name, note)?;
     let control = bridge.control();
     let _socket = ctl::serve(&directory, control.clone()).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::Problem(
@@ -56,7 +63,6 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
         ),
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
     })?;
-    let mut ledger = Ledger::open(&directory, &setup, &bridge, &args.name, place);
     let served = args.metrics.map(|address| serve(address, control.clone())).transpose()?;
     if talk != Talk::Quiet {
         let [a, b] = &setup.interfaces;
@@ -65,7 +71,6 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     }
     while bridge.is_up() && !stop::stopping() {
         std::thread::sleep(PULSE);
-        ledger.renew(&bridge);
     }
     let interfaces = bridge.interfaces();
     let report = control.report();
@@ -79,36 +84,30 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
 struct Ledger {
     record: Record,
     held: Option<Held>,
-    looks: u32,
 }
 
 impl Ledger {
-    fn open(directory: &Path, setup: &BridgeSetup, bridge: &Bridge, name: &str, place: u64) -> Self {
-        let (interfaces, off) = (setup.interfaces.to_vec(), bridge.switched_off().unwrap_or_default());
+    /// Writes it, before the bridge changes anything.
+    fn open(directory: &Path, setup: &BridgeSetup, name: &str, place: u64) -> Self {
+        let interfaces = setup.interfaces.to_vec();
         let title = format!("{} and {}", interfaces[0], interfaces[1]);
-        let taken = Taken { name: name.to_owned(), place, interfaces, off };
+        let taken = Taken { name: name.to_owned(), place, interfaces, off: Vec::new() };
         let record = Record { pid: std::process::id(), title, bridge: Some(taken), ..Record::default() };
         let held = Held::new(directory, &record);
         if let Err(e) = &held {
             say::tell(&format!("note: no record can be kept in {}: {e}", directory.display()));
         }
-        Ledger { record, held: held.ok(), looks: 0 }
+        Ledger { record, held: held.ok() }
     }
 
-    /// Brings it up to date, once a second: an interface that went away and came back is another one.
-    fn renew(&mut self, bridge: &Bridge) {
-        self.looks += 1;
-        if !self.looks.is_multiple_of(10) {
-            return;
-        }
-        let (Some(held), Some(taken), Some(off)) = (&mut self.held, &mut self.record.bridge, bridge.switched_off())
-        else {
-            return;
-        };
-        if taken.off != off {
-            taken.off = off;
-            // Who cleans up then knows what it knew before.
-            let _ = held.update(&self.record);
+    /// Adds what is about to be switched off.
+    fn add(&mut self, off: &SwitchedOff) {
+        let (Some(held), Some(taken)) = (&mut self.held, &mut self.record.bridge) else { return };
+        if !taken.off.contains(off) {
+            taken.off.push(off.clone());
+            if let Err(e) = held.update(&self.record) {
+                say::tell(&format!("note: {} of {} is switched off without a record: {e}", off.offload, off.interface));
+            }
         }
     }
 }

@@ -11,7 +11,9 @@ use std::sync::atomic::Ordering;
 
 use aqmkit_experiment::Problem;
 use aqmkit_files::{ExportError, Temporary, full};
-use aqmkit_packets::replay::{self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Selection, Sent};
+use aqmkit_packets::replay::{
+    self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Selection, Sent,
+};
 use aqmkit_runs::clock;
 use fates::Fates;
 use indicatif::{ProgressBar, ProgressStyle};

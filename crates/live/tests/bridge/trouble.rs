@@ -4,7 +4,7 @@ use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
 use aqmkit_live::bridge::Io;
 use aqmkit_live::cleanup::{Record, Taken, clean};
-use aqmkit_live::offload::{OFFLOADS, SwitchedOff, is_on, switch};
+use aqmkit_live::offload::{OFFLOADS, SwitchedOff, WriteDown, is_on, switch};
 
 use super::{Place, ip};
 
@@ -41,6 +41,32 @@ fn interfaces_are_left_as_they_were() {
     assert_eq!(state(), (true, false));
     drop(bridge);
     assert_eq!(state(), (false, true));
+}
+
+/// Whenever the bridge is killed, its record has all that is off.
+#[test]
+fn what_is_switched_off_is_written_down_before() {
+    let Some(place) = Place::new() else { return };
+    let gro = OFFLOADS.iter().find(|o| o.name == "gro").copied().unwrap();
+    place.middle.inside(|| switch("m1", &gro, true)).unwrap();
+    let (sender, notes) = std::sync::mpsc::channel();
+    let note = WriteDown::with(move |off: &SwitchedOff| {
+        let on = OFFLOADS.iter().find(|o| o.name == off.offload).and_then(|o| is_on(&off.interface, o).ok());
+        sender.send((off.clone(), on)).unwrap();
+    });
+    let _bridge = place.bridge_noting(note).unwrap();
+    let (off, on) = notes.recv().unwrap();
+    assert_eq!((off.interface.as_str(), off.offload.as_str(), on), ("m1", "gro", Some(true)));
+    assert!(!place.middle.inside(|| is_on("m1", &gro)).unwrap());
+    // Another interface of the name is noted as well.
+    ip(&place.middle, "link del m1").unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    ip(&place.middle, "link add m9 type veth peer name n9").unwrap();
+    place.middle.inside(|| switch("m9", &gro, true)).unwrap();
+    ip(&place.middle, "link set m9 name m1").unwrap();
+    ip(&place.middle, "link set m1 up").unwrap();
+    let (again, on) = notes.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert!(again.interface == "m1" && again.index != off.index && on == Some(true), "{again:?}");
 }
 
 /// As where the bridge is killed: only its record tells what was on.
