@@ -15,6 +15,7 @@ pub mod bridge;
 pub mod capabilities;
 pub mod children;
 pub mod cleanup;
+pub mod confinement;
 pub mod congestion;
 pub mod ctl;
 pub mod doctor;

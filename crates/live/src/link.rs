@@ -29,6 +29,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
 use crate::bounds;
 use crate::capabilities::keep_none;
+use crate::confinement::{Needs, confine};
 use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
@@ -445,6 +446,8 @@ fn bottleneck(
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     keep_none();
+    // A kernel without this has the thread as it is.
+    let _ = confine(Needs::Nothing);
     let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
     let requests = Some(requests);
     Ok(Bottleneck { directions, requests, reader, clock, look, plan: setup.plan.clone(), granted })

@@ -10,7 +10,9 @@ use aqmkit_base::near::closest;
 use aqmkit_live::LiveError;
 use aqmkit_live::bottleneck::Measured;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io};
+use aqmkit_live::capabilities::keep_none;
 use aqmkit_live::cleanup::{self, Held, Record, Taken};
+use aqmkit_live::confinement::{Needs, confine};
 use aqmkit_live::ctl::{self, Report};
 use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
@@ -64,6 +66,10 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
     })?;
     let served = args.metrics.map(|address| serve(address, control.clone())).transpose()?;
+    // This thread only waits from here on.
+    keep_none();
+    // A kernel without this has the thread as it is.
+    let _ = confine(Needs::Nothing);
     if talk != Talk::Quiet {
         let [a, b] = &setup.interfaces;
         let page = served.as_ref().map(|s| format!(", metrics at http://{}/metrics", s.address())).unwrap_or_default();
@@ -178,7 +184,7 @@ fn exist(interfaces: &[String; 2]) -> Result<(), Failure> {
 
 fn serve(
     address: SocketAddr,
-    control: std::sync::Arc<ctl::Control<aqmkit_live::bridge::Interface>>,
+    control: Arc<ctl::Control<aqmkit_live::bridge::Interface>>,
 ) -> Result<metrics::MetricsServer, Failure> {
     metrics::serve(address, move || control.report()).map_err(|e| {
         Failure::Environment(format!("cannot listen at {address}: {e}\n  choose another address with --metrics"))

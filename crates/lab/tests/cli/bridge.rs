@@ -126,6 +126,50 @@ fn a_bridge_puts_its_interfaces_back_however_often_it_is_told_to_end() {
     assert_eq!((joins(&place), files()), (true, 0));
 }
 
+/// Of each thread of a process its name and, as the kernel tells of them, its capabilities, `no_new_privs` and whether it has a filter.
+fn threads(pid: u32) -> Vec<(String, u64, bool, bool)> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let one = |task: std::fs::DirEntry| {
+        let status = std::fs::read_to_string(task.path().join("status")).unwrap();
+        let value = |name: &str| {
+            let line = status.lines().find_map(|l| l.strip_prefix(name)).unwrap();
+            line.trim().to_owned()
+        };
+        let rights = u64::from_str_radix(&value("CapPrm:"), 16).unwrap();
+        (value("Name:"), rights, value("NoNewPrivs:") == "1", value("Seccomp:") == "2")
+    };
+    tasks.map(one).collect()
+}
+
+#[test]
+fn no_thread_of_a_bridge_has_more_rights_than_it_needs() {
+    let Some(place) = place() else { return };
+    let desk = Desk::new();
+    let mut command = aqmkit(&desk);
+    command.args(["bridge", "m1", "m2", "--rate", "8mbit", "--metrics", "127.0.0.1:0"]);
+    let mut bridge = place
+        .inside(|| {
+            let up = Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
+            assert!(up.success());
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn()
+        })
+        .unwrap();
+    let of_packets = [12, 13, 14, 39].iter().fold(0_u64, |set, bit| set | 1 << bit);
+    let safe = || {
+        let all = threads(bridge.id());
+        let fine = |(name, rights, bare, filtered): &(String, u64, bool, bool)| match name.as_str() {
+            "bottleneck" => rights & !of_packets == 0 && *bare && *filtered,
+            // It only waits for signals.
+            "signals" => *rights == 0,
+            _ => *rights == 0 && *bare && *filtered,
+        };
+        all.len() >= 5 && all.iter().all(fine)
+    };
+    until("every thread has given up its rights", safe);
+    signal(&bridge, "-INT");
+    bridge.wait().unwrap();
+}
+
 #[test]
 fn what_a_killed_bridge_switched_off_is_told_and_switched_on() {
     let Some(place) = place() else { return };

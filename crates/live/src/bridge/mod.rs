@@ -27,6 +27,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
 use crate::bounds;
 use crate::capabilities::keep_only_packets;
+use crate::confinement::{Needs, confine};
 use crate::ctl::Control;
 use crate::error::LiveError;
 use crate::link::start;
@@ -159,6 +160,8 @@ fn bottleneck(
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     keep_only_packets();
+    // A kernel without this has the thread as it is.
+    let _ = confine(if setup.io == Io::Xdp { Needs::Bpf } else { Needs::Nothing });
     Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, plan: None, granted })
 }
 

@@ -14,6 +14,8 @@ use aqmkit_base::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 use super::page;
+use crate::capabilities::keep_none;
+use crate::confinement::{Needs, confine};
 use crate::ctl::Report;
 use crate::timing::{Clock, wait};
 
@@ -62,7 +64,11 @@ pub fn serve(address: SocketAddr, report: impl Fn() -> Report + Send + 'static) 
     let ours = Arc::clone(&stop);
     let thread = std::thread::Builder::new().name("aqmkit-metrics".to_owned());
     thread.spawn(move || {
-        Listening { listener, connections: VecDeque::new(), clock: Clock::start() }.run(&ours, report)
+        // Requests can come from anywhere; the thread that reads them may do nothing but answer.
+        keep_none();
+        // A kernel without this has the thread as it is.
+        let _ = confine(Needs::Nothing);
+        Listening { listener, connections: VecDeque::new(), clock: Clock::start() }.run(&ours, report);
     })?;
     Ok(MetricsServer { stop, address })
 }
