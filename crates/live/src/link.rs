@@ -15,7 +15,7 @@
 //! the link, leads to all that stands behind it, however many links are in between.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -34,7 +34,7 @@ use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
 use crate::netlink::{Destination, Netlink};
-use crate::netns::{Netns, set_sysctl};
+use crate::netns::{Netns, set_sysctl, sysctl_path};
 use crate::timing::{Clock, be_punctual};
 use crate::tun::Tun;
 use aqmkit_measure::Plan;
@@ -113,9 +113,20 @@ pub struct Side {
     pub device: String,
     /// A conversation with the kernel about it, which goes on when capabilities are gone.
     netlink: Netlink,
+    /// The sysctl that says how often a connection without a program sends again, where the namespace was made for this link.
+    orphans: Option<File>,
 }
 
 impl Side {
+    /// Has connections that their programs have left end with their next timeout: at the end of the link nobody answers them. Otherwise they would take
+    /// two minutes, for which the namespace stays, and the congestion control that was loaded for them.
+    fn give_up_orphans(&mut self) {
+        if let Some(file) = &mut self.orphans {
+            // Otherwise they end later.
+            let _ = file.write_all(b"1");
+        }
+    }
+
     /// Packets that the kernel dropped in front of the device: lost, but not by the discipline.
     fn dropped_before(&mut self) -> u64 {
         self.netlink.interface(&self.device).map_or(0, |i| i.tx_dropped)
@@ -172,8 +183,13 @@ impl Link {
         let number = outer.inside(free_number).map_err(cannot("cannot find addresses for the link"))?;
         let addresses = Addresses::of(number);
         let behind = if nested { Behind::Block(number) } else { Behind::Everything };
-        let (down, server) = side(outer, "aqmkit%d", addresses.server, addresses.client, behind, setup)?;
-        let (up, client) = side(inner, "aqmkit0", addresses.client, addresses.server, Behind::Everything, setup)?;
+        let orphans = || File::options().write(true).open(sysctl_path("net.ipv4.tcp_orphan_retries"));
+        // A namespace that is another link's goes on.
+        let of_outer = if nested { None } else { outer.inside(orphans).ok() };
+        let of_inner = inner.inside(orphans).ok();
+        let (down, mut server) = side(outer, "aqmkit%d", addresses.server, addresses.client, behind, setup)?;
+        let (up, mut client) = side(inner, "aqmkit0", addresses.client, addresses.server, Behind::Everything, setup)?;
+        (server.orphans, client.orphans) = (of_outer, of_inner);
         let clock = Clock::start();
         let look = Arc::new(Mutex::new(Look::default()));
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?);
@@ -224,6 +240,8 @@ impl Link {
     }
 
     fn end(&mut self) -> Option<Measured> {
+        self.server.give_up_orphans();
+        self.client.give_up_orphans();
         // A counter that cannot be raised has been raised.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
         self.thread.take().and_then(|t| t.join().ok()).flatten()
@@ -386,7 +404,7 @@ fn side(
         Ok(netlink)
     };
     let netlink = namespace.inside(configure).map_err(cannot("cannot set up a TUN device"))?;
-    Ok((tun, Side { namespace, device, netlink }))
+    Ok((tun, Side { namespace, device, netlink, orphans: None }))
 }
 
 /// Waits until the calling thread's namespace can use its new address: the kernel makes ones of IPv6 ready in the background, and on a
