@@ -102,7 +102,7 @@ pub type Request<D> = Box<dyn FnOnce(&mut [Direction<D>; 2], Instant) + Send>;
 pub struct Bottleneck<D = File> {
     /// The directions; packets of each leave by the device of the other.
     pub directions: [Direction<D>; 2],
-    /// Requests to it, checked ten times a second.
+    /// Requests to it, checked with each packet and at least ten times a second.
     pub requests: Option<Receiver<Request<D>>>,
     /// How packets are read.
     pub reader: Reader,
@@ -232,11 +232,11 @@ impl<D: Port> Bottleneck<D> {
     /// Leaves a look for others, and ends an interval of the series, where it is time.
     fn show(&mut self, run: &mut Run) {
         let now = self.clock.now();
-        if now < run.next_look.min(run.next_sample) {
-            return;
-        }
         for request in self.requests.iter().flat_map(Receiver::try_iter) {
             request(&mut self.directions, now);
+        }
+        if now < run.next_look.min(run.next_sample) {
+            return;
         }
         let look = self.look_at(now, run);
         if now >= run.next_sample {

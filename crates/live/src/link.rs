@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use aqmkit_aqm::ParamError;
+use aqmkit_base::Instant;
 use netlink_packet_route::AddressFamily;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -67,6 +68,8 @@ pub struct LinkSetup {
     /// What to measure, in time since [`Link::clock`] began: the links of the plan are `down` and `up`. The whole time in one
     /// window where this is left out.
     pub plan: Option<Plan>,
+    /// Whether, without a plan, only what passes from [`Link::begin`] to [`Link::finish`] is measured.
+    pub on_demand: bool,
     /// Whether TCP negotiates ECN in both namespaces; as the kernel has it where this is left out.
     pub ecn: Option<bool>,
     /// The congestion control of every connection in both namespaces; as the kernel has it where this is left out.
@@ -220,6 +223,28 @@ impl Link {
             |name, at_hand: String| if self.nested { std::env::var(name).unwrap_or(at_hand) } else { at_hand };
         let [v4, v6] = own;
         [outermost(BASE, v4), outermost(BASE6, v6)]
+    }
+
+    /// What is measured begins now.
+    pub fn begin(&self) {
+        self.tell(Meter::begin);
+    }
+
+    /// What is measured ends now.
+    pub fn finish(&self) {
+        self.tell(Meter::end);
+    }
+
+    /// Does something with the meters of both directions, at the time of the call.
+    fn tell(&self, act: fn(&mut Meter, Instant)) {
+        let at = self.clock.now();
+        self.control.ask(move |directions, _| {
+            for direction in directions {
+                // What leaves by then leaves before.
+                direction.shaper.advance(at);
+                act(direction.shaper.meter_mut(), at);
+            }
+        });
     }
 
     /// Whether it still runs. It ends by itself when a device is taken away.
@@ -474,9 +499,10 @@ fn bottleneck(
 fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {
     let classes = link.classes.names();
     let planned = |p: &Plan| Meter::new(&p.windows, classes.len()).listing_drops();
-    let meter = link.plan.as_ref().map_or_else(|| Meter::whole(classes), planned);
+    let unplanned = || if link.on_demand { Meter::on_demand(classes) } else { Meter::whole(classes) };
+    let meter = link.plan.as_ref().map_or_else(unplanned, planned);
     let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
-    let shaper = Shaper::<Frame>::new(&setup, meter, aqmkit_base::Instant::ZERO)
+    let shaper = Shaper::<Frame>::new(&setup, meter, Instant::ZERO)
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
     Ok(Direction { name: setup.name, device: tun.into_file(), shaper })
 }

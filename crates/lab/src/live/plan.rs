@@ -67,6 +67,7 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
         up: back,
         classes: classes(scenario)?,
         plan: Some(shifted(plan)),
+        on_demand: false,
         ecn: Some(ecn(scenario)?),
         cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
         mtu: 1500,

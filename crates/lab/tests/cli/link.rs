@@ -160,3 +160,55 @@ fn what_a_killed_link_leaves_is_told_and_ended() {
     until("it ends", || !alive());
     assert_eq!(text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr), "");
 }
+
+/// The server's head start, and what the end takes, are not part of what was measured.
+#[test]
+fn the_summary_is_of_the_time_of_the_command() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let script = "(trap '' TERM; exec sleep 4) & sleep 1";
+    let told = link(&desk, &["--server", "sleep 9", "--json", "--class", "echo=icmp"], script);
+    let json: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let duration = json["duration_s"].as_f64().unwrap();
+    assert!((0.9..1.25).contains(&duration), "{duration}");
+    let script = "ping -q -c 3 -i 0.2 $AQMKIT_BASE > /dev/null";
+    let told = text(&link(&desk, &["--class", "echo=icmp"], script).stderr);
+    let classes =
+        told.lines().filter(|l| l.trim_start().trim_start_matches('│').trim_start().starts_with("echo")).count();
+    assert!(told.contains("could not keep up") || classes == 2, "{told}");
+}
+
+#[test]
+fn marks_that_cannot_be_are_told_of() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let said = |aqm: &str| text(&link(&desk, &["--ecn", "--aqm", aqm], "true").stderr);
+    let plain = said("codel");
+    assert!(plain.contains("down: codel drops and does not mark: --ecn needs --aqm codel:ecn=true"), "{plain}");
+    assert!(!said("codel:ecn=true").contains("does not mark") && !said("dualpi2").contains("does not mark"));
+}
+
+#[test]
+fn a_termination_is_prompt_and_has_its_own_code() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    for (name, code) in [("-TERM", 143), ("-HUP", 129)] {
+        let mut command = aqmkit(&desk);
+        command.args(["link", "--rate", "20mbit", "--", "sh", "-c", "touch runs; exec sleep 100"]);
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+        until("it runs", || desk.path().join("runs").exists());
+        std::fs::remove_file(desk.path().join("runs")).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let start = aqmkit_runs::clock::now();
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        let took = aqmkit_runs::clock::now().duration_since(start);
+        assert!(took < Duration::from_millis(1500), "{took:?}");
+    }
+}

@@ -39,6 +39,7 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
         up: direction("up"),
         classes: Classes::default(),
         plan: None,
+        on_demand: false,
         ecn: None,
         cc: None,
         mtu: 1500,
