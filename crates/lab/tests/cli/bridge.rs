@@ -72,6 +72,30 @@ fn nothing_to_control_is_said() {
     assert!(twice.0 == 2 && twice.1.contains("target is set twice"), "{twice:?}");
 }
 
+/// As a user who may not look into the directory, which is not the same as that nothing runs there.
+#[test]
+fn a_directory_that_may_not_be_read_is_told() {
+    let desk = Desk::new();
+    let copy = desk.path().join("aqmkit");
+    std::fs::copy(assert_cmd::cargo::cargo_bin("aqmkit"), &copy).unwrap();
+    for path in [desk.path(), &copy] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let run = desk.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::set_permissions(&run, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--clear-groups"]).arg(&copy).args(["ctl", "list"]);
+    let Ok(told) = command.env("AQMKIT_RUNTIME_DIR", &run).output() else {
+        return eprintln!("skipped: the program setpriv is not here");
+    };
+    let said = text(&told.stderr);
+    if said.contains("Operation not permitted") || told.status.code() == Some(127) {
+        return eprintln!("skipped: only root can become another user: {said}");
+    }
+    assert!(told.status.code() == Some(3) && said.contains("Permission denied"), "{said}");
+}
+
 /// A namespace with the interfaces `m1`, which has GRO on, and `m2`.
 fn place() -> Option<Netns> {
     let place = Netns::create().ok()?;

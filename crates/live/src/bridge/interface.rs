@@ -60,6 +60,8 @@ struct Open {
     way: Way,
     index: u32,
     name: String,
+    /// The MTU that the ring was made for, in bytes.
+    mtu: usize,
     /// What was switched off.
     off: Vec<Offload>,
 }
@@ -98,7 +100,13 @@ impl Open {
         };
         set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         let off = switch_off(name, index, io, note);
-        Ok(Open { socket, way, index, name: name.to_owned(), off })
+        Ok(Open { socket, way, index, name: name.to_owned(), mtu, off })
+    }
+
+    /// Whether frames can be longer by now than the slots of the ring. Chunks of `AF_XDP` hold the longest that it allows.
+    fn is_outgrown(&self) -> bool {
+        let packet = matches!(self.way, Way::Packet(_));
+        packet && mtu(self.socket.as_fd(), &self.name).is_ok_and(|mtu| mtu > self.mtu)
     }
 
     /// Whether the interface of this name is still the one of the socket.
@@ -238,7 +246,14 @@ impl Interface {
         }
         self.next_look = now + LOOK;
         match &self.open {
-            Some(open) if open.is_current() => {}
+            Some(open) if open.is_current() && !open.is_outgrown() => {}
+            Some(open) if open.is_current() => {
+                // What its socket has counted goes with it.
+                self.counts();
+                // First the old one: it switches on what the new one then finds to switch off.
+                self.open = None;
+                self.open = Open::at(&self.name, self.io, &self.note).ok();
+            }
             Some(_) => {
                 // What its socket has counted goes with it.
                 self.counts();
@@ -328,6 +343,8 @@ impl Port for Interface {
             };
             if about.length > about.captured {
                 self.counts.too_long += 1;
+                // The MTU may have been raised.
+                self.look();
                 continue;
             }
             let frame = &mut buffer[..about.captured];

@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_histogram_ends_with_everything() {
         let mut times = Buckets::default();
-        [1, 100, 5000].into_iter().for_each(|ms| times.record(Duration::from_millis(ms)));
+        [1, 100, 100_000].into_iter().for_each(|ms| times.record(Duration::from_millis(ms)));
         let counted = Counted { waited: times, ..Counted::default() };
         let classes = BTreeMap::from([("tcp".to_owned(), counted)]);
         let direction = DirectionReport { name: "forth".into(), classes, ..DirectionReport::default() };
@@ -197,8 +197,10 @@ mod tests {
             assert!(last.contains("le=\"+Inf\"") && last.ends_with(" 3"), "{last}");
             assert_eq!(buckets.iter().filter(|l| l.contains("+Inf")).count(), 1, "{buckets:?}");
             assert!(buckets[..buckets.len() - 1].iter().all(|l| !l.contains("e308")), "{buckets:?}");
-            assert!(buckets[buckets.len() - 2].ends_with(" 2"), "5 s are above the others: {buckets:?}");
+            assert!(buckets[buckets.len() - 2].ends_with(" 2"), "100 s are above the others: {buckets:?}");
             assert!(of("count")[0].ends_with(" 3"));
+            let of_seconds = buckets.iter().filter(|l| l.contains("le=\"34.") || l.contains("le=\"8.5"));
+            assert_eq!(of_seconds.count(), 2, "delays of many seconds are told apart: {buckets:?}");
         }
     }
 }

@@ -116,6 +116,24 @@ fn what_a_sender_left_to_its_card_is_told() {
     assert!(counts.too_long > 0, "{counts:?}");
 }
 
+#[test]
+fn a_raised_mtu_is_noticed() {
+    let Some(place) = Place::new() else { return };
+    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
+    assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
+    for (side, name) in [(&place.a, "a0"), (&place.middle, "m1"), (&place.middle, "m2"), (&place.b, "b0")] {
+        ip(side, &format!("link set {name} mtu 4000")).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let server = place.b.inside(|| std::net::UdpSocket::bind("10.9.0.2:7003")).unwrap();
+    let client = place.a.inside(|| std::net::UdpSocket::bind("10.9.0.1:7003")).unwrap();
+    server.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    client.send_to(&[7; 3900], "10.9.0.2:7003").unwrap();
+    assert_eq!(server.recv(&mut [0; 5000]).unwrap(), 3900);
+    let [(_, _, counts), _] = bridge.interfaces().unwrap();
+    assert_eq!((counts.too_long, counts.vanished), (0, 0), "{counts:?}");
+}
+
 /// As the guide advises: the kernel forms large packets, which is cheap, and cuts them in front of the device.
 #[test]
 fn without_tso_the_kernel_cuts_what_it_joins() {
