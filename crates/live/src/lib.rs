@@ -29,5 +29,6 @@ pub mod port;
 pub mod tcp_info;
 pub mod timing;
 pub mod tun;
+pub mod user;
 
 pub use error::LiveError;

@@ -303,12 +303,15 @@ fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
     LiveError::while_doing(doing)
 }
 
+/// What to do without the rights to make links.
+pub(crate) const WITHOUT_ROOT: &str =
+    "run it as root, for example with sudo; or without root in a user namespace: unshare -Urn aqmkit link …";
+
 fn no_namespace(error: io::Error) -> LiveError {
     match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
-            "no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)",
-            "run it as root, for example with sudo",
-        ),
+        Some(libc::EPERM | libc::EACCES) => {
+            LiveError::lacks("no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)", WITHOUT_ROOT)
+        }
         Some(libc::EINVAL | libc::ENOSYS) => {
             LiveError::lacks("this kernel has no network namespaces", "it must be built with CONFIG_NET_NS")
         }

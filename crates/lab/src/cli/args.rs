@@ -361,6 +361,9 @@ pub struct Link {
     /// Disable ECN for TCP
     #[arg(long)]
     pub no_ecn: bool,
+    /// Run the command and the servers as this user, by name or number
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
     /// A command for the server's namespace, ended with the link
     #[arg(long, value_name = "COMMAND")]
     pub server: Vec<String>,

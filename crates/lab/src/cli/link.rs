@@ -15,6 +15,7 @@ use aqmkit_live::children::{Children, Pid};
 use aqmkit_live::cleanup::{self, Cleaned, Held, Record};
 use aqmkit_live::ctl;
 use aqmkit_live::link::{BASE, BASE6, Link, LinkSetup};
+use aqmkit_live::user::User;
 use rustix::event::Timespec;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
@@ -49,6 +50,7 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     if args.command.is_empty() {
         return wrong("no command given", "give it after --, for example aqmkit link --rate 10mbit -- bash");
     }
+    let user = args.user.as_deref().map(user).transpose()?;
     let output = args.out.as_deref().map(Output::open).transpose()?;
     let signals = Signals::catch()?;
     let link = Link::open(&setup)?;
@@ -64,6 +66,7 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     // Without a socket the link is none the worse; it only cannot be changed from outside.
     let _socket = ctl::serve(&directory, std::sync::Arc::clone(&link.control)).ok();
     let mut children = Children::adopt()?;
+    children.run_as(user);
     let run = run(args, &link, &mut children, &signals, held.as_ref(), talk);
     link.finish();
     children.end();
@@ -96,6 +99,16 @@ fn unmarked(args: &args::Link, setup: &LinkSetup) {
             say::tell(&format!("note: {name}: {aqm} drops and does not mark: --ecn needs --aqm {aqm}:ecn=true"));
         }
     }
+}
+
+/// The user of `--user`.
+fn user(name: &str) -> Result<User, Failure> {
+    User::named(name).or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            wrong(format!("there is no user {name}"), "give the name or the number of a user")
+        }
+        _ => Err(Failure::Environment(format!("cannot look up the user {name}: {error}"))),
+    })
 }
 
 /// What was cleaned up, in a sentence.

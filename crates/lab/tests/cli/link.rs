@@ -212,3 +212,61 @@ fn a_termination_is_prompt_and_has_its_own_code() {
         assert!(took < Duration::from_millis(1500), "{took:?}");
     }
 }
+
+#[test]
+fn the_command_runs_as_the_user_who_is_named() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let nobody = |script: &str| link(&desk, &["--user", "65534"], script);
+    if text(&nobody("true").stderr).contains("there is no user") {
+        return eprintln!("skipped: there is no user 65534");
+    }
+    let told = nobody("id -u; id -Gn > /dev/null; echo $USER; ping -q -c 1 $AQMKIT_BASE > /dev/null; exit 7");
+    let out = text(&told.stdout);
+    assert!(out.starts_with("65534\n") && out.trim().lines().count() == 2, "{out} {}", text(&told.stderr));
+    assert_eq!(told.status.code(), Some(7));
+    desk.run("link --rate 5mbit --user nosuchuser -- true").wrong(&["there is no user nosuchuser"]);
+    // Its processes end with the link all the same.
+    let told = nobody("sleep 77 & true");
+    let left = Command::new("pgrep").args(["-f", "^sleep 77$"]).output();
+    assert!(told.status.success() && left.is_ok_and(|o| o.stdout.is_empty()), "{}", text(&told.stderr));
+}
+
+/// In a user namespace, where one is root over a network of one's own.
+#[test]
+fn a_link_needs_no_root() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let copy = desk.path().join("aqmkit");
+    std::fs::copy(assert_cmd::cargo::cargo_bin("aqmkit"), &copy).unwrap();
+    for path in [desk.path(), &copy] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    let user = |program: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]).args(program);
+        command
+            .current_dir("/")
+            .env_remove("AQMKIT_BASE")
+            .env_remove("XDG_RUNTIME_DIR")
+            .env_remove("AQMKIT_RUNTIME_DIR");
+        command.env("TMPDIR", desk.path()).output()
+    };
+    if !user(&["unshare", "-Urn", "true"]).is_ok_and(|told| told.status.success()) {
+        return eprintln!("skipped: user namespaces cannot be made here");
+    }
+    let link = ["link", "--rate", "20mbit", "--", "sh", "-c", "ping -q -c 2 -i 0.2 $AQMKIT_BASE; exit 7"];
+    let program = copy.to_str().unwrap();
+    let told = user(&[&["unshare", "-Urn", program][..], &link].concat()).unwrap();
+    let said = text(&told.stderr);
+    if said.contains("/dev/net/tun") || said.contains("TUN devices") {
+        return eprintln!("skipped: {said}");
+    }
+    assert!(told.status.code() == Some(7) && !said.contains("no record can be kept"), "{said}");
+    let bare = user(&[&[program][..], &link].concat()).unwrap();
+    assert!(text(&bare.stderr).contains("unshare -Urn aqmkit link"), "{}", text(&bare.stderr));
+}
