@@ -26,6 +26,7 @@ pub mod netlink;
 pub mod netns;
 pub mod offload;
 pub mod port;
+pub mod service;
 pub mod tcp_info;
 pub mod timing;
 pub mod tun;

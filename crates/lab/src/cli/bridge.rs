@@ -18,6 +18,7 @@ use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
 use aqmkit_live::netns::cookie;
 use aqmkit_live::offload::{SwitchedOff, WriteDown};
+use aqmkit_live::service::Manager;
 use aqmkit_measure::output::Summary;
 use serde::Serialize;
 
@@ -75,15 +76,39 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
         let page = served.as_ref().map(|s| format!(", metrics at http://{}/metrics", s.address())).unwrap_or_default();
         say::tell(&format!("bridging {a} and {b}{page}; Ctrl-C ends it, aqmkit ctl --to {} watch shows it", args.name));
     }
-    while bridge.is_up() && !stop::stopping() {
-        std::thread::sleep(PULSE);
-    }
+    let manager = Manager::of_this_process().unwrap_or_else(|e| {
+        say::tell(&format!("note: the service manager cannot be told: {e}"));
+        None
+    });
+    wait(&bridge, manager.as_ref());
     let interfaces = bridge.interfaces();
     let report = control.report();
     let measured = bridge.close()?;
     let told = Told { report: &report, doubts: measured.doubts(0), measured: &measured, interfaces };
     say::print(&if args.json { told.json()? } else { told.text() })?;
     if told.doubts.is_empty() { Ok(()) } else { Err(Failure::Missed) }
+}
+
+/// Waits until it is time to end. The service manager is told that the bridge works while the thread that moves packets does: it renews its
+/// report ten times a second.
+fn wait(bridge: &Bridge, manager: Option<&Manager>) {
+    let control = bridge.control();
+    manager.inspect(|m| m.ready());
+    let (mut last, mut since) = (None, Duration::MAX);
+    while bridge.is_up() && !stop::stopping() {
+        if let Some(manager) = manager
+            && manager.pulse().is_some_and(|pulse| since >= pulse)
+        {
+            let at = Some(control.report().at_s.to_bits());
+            if at != last {
+                manager.alive();
+                (last, since) = (at, Duration::ZERO);
+            }
+        }
+        std::thread::sleep(PULSE);
+        since = since.saturating_add(PULSE);
+    }
+    manager.inspect(|m| m.stopping());
 }
 
 /// The record of a bridge, for who cleans up after it where it is killed.

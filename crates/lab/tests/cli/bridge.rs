@@ -194,6 +194,29 @@ fn no_thread_of_a_bridge_has_more_rights_than_it_needs() {
     bridge.wait().unwrap();
 }
 
+/// The watchdog hears of the thread that moves packets, so that a bridge that hangs is started again.
+#[test]
+fn a_service_manager_is_told_how_the_bridge_fares() {
+    let Some(place) = place() else { return };
+    let desk = Desk::new();
+    let at = desk.path().join("notify");
+    let manager = std::os::unix::net::UnixDatagram::bind(&at).unwrap();
+    manager.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+    let mut command = aqmkit(&desk);
+    command.args(["bridge", "m1", "m2", "--rate", "8mbit"]).stdout(std::process::Stdio::null());
+    command.env("NOTIFY_SOCKET", &at).env("WATCHDOG_USEC", "400000").stderr(std::process::Stdio::null());
+    let mut bridge = place.inside(|| command.spawn()).unwrap();
+    let told = || {
+        let mut buffer = [0; 100];
+        let n = manager.recv(&mut buffer).unwrap();
+        text(&buffer[..n])
+    };
+    assert_eq!([told(), told(), told()], ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);
+    signal(&bridge, "-TERM");
+    until("it says that it ends", || told() == "STOPPING=1");
+    bridge.wait().unwrap();
+}
+
 #[test]
 fn what_a_killed_bridge_switched_off_is_told_and_switched_on() {
     let Some(place) = place() else { return };
