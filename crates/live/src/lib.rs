@@ -22,6 +22,7 @@ pub mod doctor;
 pub mod error;
 pub mod link;
 pub mod metrics;
+pub mod nat;
 pub mod netlink;
 pub mod netns;
 pub mod offload;

@@ -34,8 +34,9 @@ use crate::confinement::{Needs, confine};
 use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
+use crate::nat::Nat;
 use crate::netlink::{Destination, Netlink};
-use crate::netns::{Netns, set_sysctl, sysctl_path};
+use crate::netns::{Netns, set_sysctl, sysctl, sysctl_path};
 use crate::timing::{Clock, be_punctual};
 use crate::tun::Tun;
 use aqmkit_measure::Plan;
@@ -76,6 +77,9 @@ pub struct LinkSetup {
     pub cc: Option<String>,
     /// Largest packet.
     pub mtu: u32,
+    /// Whether the client reaches what the namespace of the calling thread reaches: this is then the server's side, and translates
+    /// addresses.
+    pub outside: bool,
 }
 
 /// The addresses of the two ends.
@@ -155,6 +159,7 @@ pub struct Link {
     pub control: Arc<Control<File>>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<Option<Measured>>>,
+    _nat: Option<Nat>,
 }
 
 impl Link {
@@ -163,7 +168,7 @@ impl Link {
     /// # Errors
     /// When a parameter cannot be used, or the machine or the user's rights lack something.
     pub fn open(setup: &LinkSetup) -> Result<Self, LiveError> {
-        Link::placed(setup, std::env::var_os(BASE).is_some())
+        Link::placed(setup, setup.outside || std::env::var_os(BASE).is_some())
     }
 
     /// The same within the calling thread's namespace, the client's of another link.
@@ -179,6 +184,7 @@ impl Link {
         let place = if nested { Netns::current() } else { Netns::create() };
         let outer = place.map_err(no_namespace)?;
         let inner = Netns::create().map_err(no_namespace)?;
+        let nat = if setup.outside { Some(outer.inside(way_outside).map_err(no_way_outside)?) } else { None };
         if !nested {
             outer.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the server's namespace"))?;
         }
@@ -211,7 +217,7 @@ impl Link {
             }
         };
         let thread = start(work)?;
-        Ok(Link { server, client, addresses, nested, clock, look, control, stop, thread: Some(thread) })
+        Ok(Link { server, client, addresses, nested, clock, look, control, stop, thread: Some(thread), _nat: nat })
     }
 
     /// The address at which the commands of the client's side find servers: that of the outermost link where links
@@ -330,6 +336,31 @@ fn no_tun(error: io::Error) -> LiveError {
             "run it as root, for example with sudo",
         ),
         _ => cannot("cannot make a TUN device")(error),
+    }
+}
+
+/// Has the calling thread's namespace, which has to forward packets, translate the addresses of links.
+fn way_outside() -> io::Result<Nat> {
+    if sysctl("net.ipv4.ip_forward")? != "1" {
+        return Err(io::ErrorKind::NetworkUnreachable.into());
+    }
+    Nat::open()
+}
+
+fn no_way_outside(error: io::Error) -> LiveError {
+    match error.raw_os_error() {
+        None if error.kind() == io::ErrorKind::NetworkUnreachable => LiveError::lacks(
+            "this machine does not forward packets, so a link leads nowhere outside",
+            "sysctl -w net.ipv4.ip_forward=1; a firewall has to let 198.18.0.0/16 through",
+        ),
+        Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
+            "no permission to translate addresses (CAP_NET_ADMIN)",
+            "run it as root, for example with sudo",
+        ),
+        _ => LiveError::lacks(
+            format!("this kernel cannot translate addresses: {error}"),
+            "Linux 5.12 or newer with CONFIG_NF_TABLES and CONFIG_NFT_MASQ",
+        ),
     }
 }
 

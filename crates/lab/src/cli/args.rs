@@ -361,6 +361,9 @@ pub struct Link {
     /// Disable ECN for TCP
     #[arg(long)]
     pub no_ecn: bool,
+    /// Let the command reach the networks of this machine, which is then the server's side and translates addresses (NAT)
+    #[arg(long)]
+    pub nat: bool,
     /// Run the command and the servers as this user, by name or number
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,

@@ -70,7 +70,8 @@ fn running(directory: &Path) -> Result<Vec<String>, Failure> {
 
 /// Where root's bridges and links may run unseen, what to do.
 fn of_root() -> Option<&'static str> {
-    let other = ctl::directory() != Path::new(ctl::OF_ROOT) && Path::new(ctl::OF_ROOT).exists();
+    let chosen = std::env::var_os(ctl::DIRECTORY).is_some();
+    let other = !chosen && ctl::directory() != Path::new(ctl::OF_ROOT) && Path::new(ctl::OF_ROOT).exists();
     other.then_some("bridges and links of root are not shown: sudo aqmkit ctl list")
 }
 

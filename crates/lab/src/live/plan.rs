@@ -71,6 +71,7 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
         ecn: Some(ecn(scenario)?),
         cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
         mtu: 1500,
+        outside: false,
     })
 }
 

@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
 
 mod abuse;
+mod outside;
 mod row;
 mod traffic;
 
@@ -43,6 +44,7 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
         ecn: None,
         cc: None,
         mtu: 1500,
+        outside: false,
     }
 }
 

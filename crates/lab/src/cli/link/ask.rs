@@ -48,6 +48,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
         ecn: if args.ecn { Some(true) } else { args.no_ecn.then_some(false) },
         cc: args.cc.clone(),
         mtu: args.mtu,
+        outside: args.nat,
     })
 }
 
