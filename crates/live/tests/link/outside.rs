@@ -20,6 +20,7 @@ fn machines() -> std::io::Result<(Netns, Netns)> {
     ip(&machine, &format!("link set in0 netns {}", other.path()))?;
     ip(&machine, "addr add 10.8.0.1/24 dev out0")?;
     ip(&machine, "link set out0 up")?;
+    ip(&machine, "link set lo up")?;
     ip(&other, "addr add 10.8.0.2/24 dev in0")?;
     ip(&other, "link set in0 up")?;
     Ok((machine, other))
