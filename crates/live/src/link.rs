@@ -184,7 +184,7 @@ impl Link {
         let place = if nested { Netns::current() } else { Netns::create() };
         let outer = place.map_err(no_namespace)?;
         let inner = Netns::create().map_err(no_namespace)?;
-        let nat = if setup.outside { Some(outer.inside(way_outside).map_err(no_way_outside)?) } else { None };
+        let nat = if setup.outside { Some(outer.inside(way_outside).map_err(|e| no_way_outside(&e))?) } else { None };
         if !nested {
             outer.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the server's namespace"))?;
         }
@@ -347,7 +347,7 @@ fn way_outside() -> io::Result<Nat> {
     Nat::open()
 }
 
-fn no_way_outside(error: io::Error) -> LiveError {
+fn no_way_outside(error: &io::Error) -> LiveError {
     match error.raw_os_error() {
         None if error.kind() == io::ErrorKind::NetworkUnreachable => LiveError::lacks(
             "this machine does not forward packets, so a link leads nowhere outside",

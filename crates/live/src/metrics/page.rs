@@ -152,8 +152,9 @@ impl Collector for Page {
         self.counter(e, "sent_bytes", "Bytes sent", |c| c.sent_bytes)?;
         self.by_reason(e, "dropped_packets", "Packets dropped by the discipline", |c| &c.drops)?;
         self.by_reason(e, "marked_packets", "Packets marked by the discipline", |c| &c.marks)?;
-        let help = "Packets that the kernel dropped before they reached the discipline, for this process was too slow";
-        self.device(e, "overrun_packets", help, |d| d.overrun)?;
+        let overrun =
+            "Packets that the kernel dropped before they reached the discipline, for this process was too slow";
+        self.device(e, "overrun_packets", overrun, |d| d.overrun)?;
         self.device(e, "too_long_packets", "Frames dropped because they are longer than the MTU", |d| d.too_long)?;
         self.device(e, "vanished_interfaces", "How many times the interface disappeared", |d| d.vanished)?;
         self.whole(e, "refused_packets", "Packets that the outgoing device did not take", self.0.refused)?;

@@ -59,7 +59,7 @@ impl Drop for MetricsServer {
 pub fn serve(address: SocketAddr, report: impl Fn() -> Report + Send + 'static) -> io::Result<MetricsServer> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
+    let bound = listener.local_addr()?;
     let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
     let ours = Arc::clone(&stop);
     let thread = std::thread::Builder::new().name("aqmkit-metrics".to_owned());
@@ -70,7 +70,7 @@ pub fn serve(address: SocketAddr, report: impl Fn() -> Report + Send + 'static) 
         let _ = confine(Needs::Nothing);
         Listening { listener, connections: VecDeque::new(), clock: Clock::start() }.run(&ours, report);
     })?;
-    Ok(MetricsServer { stop, address })
+    Ok(MetricsServer { stop, address: bound })
 }
 
 /// What the thread of the server has.
