@@ -65,8 +65,8 @@ fn what_is_switched_off_is_written_down_before() {
     place.middle.inside(|| switch("m9", &gro, true)).unwrap();
     ip(&place.middle, "link set m9 name m1").unwrap();
     ip(&place.middle, "link set m1 up").unwrap();
-    let (again, on) = notes.recv_timeout(Duration::from_secs(30)).unwrap();
-    assert!(again.interface == "m1" && again.index != off.index && on == Some(true), "{again:?}");
+    let (again, still) = notes.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert!(again.interface == "m1" && again.index != off.index && still == Some(true), "{again:?}");
 }
 
 /// As where the bridge is killed: only its record tells what was on.

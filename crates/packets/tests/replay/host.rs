@@ -36,8 +36,8 @@ fn one_direction_is_selected_by_its_networks() {
     let to = Selection { to: networks("10.0.1.0/24"), ..Selection::default() };
     let from = Selection { from: networks("10.0.1.1"), ..Selection::default() };
     for (selection, numbers) in [(to, vec![1, 3]), (from, vec![2])] {
-        let (one, fates, _) = run_selected(&file, &link("fifo", "{}"), &selection).unwrap();
-        assert_eq!(fates.iter().map(|f| f.number).collect::<Vec<_>>(), numbers);
+        let (one, some, _) = run_selected(&file, &link("fifo", "{}"), &selection).unwrap();
+        assert_eq!(some.iter().map(|f| f.number).collect::<Vec<_>>(), numbers);
         assert_eq!((one.both_ways, one.left_out), (false, 4 - numbers.len() as u64));
     }
 }

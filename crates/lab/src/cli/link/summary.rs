@@ -211,9 +211,9 @@ fn table(told: &Told<'_>) -> String {
         lines.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(cells.into_iter().map(number)));
         if told.classes {
             for (place, class) in told.setup.classes.names().iter().enumerate() {
-                let cells = class_cells(&window.class_stats(place));
-                let name = comfy_table::Cell::new(format!("  {class}"));
-                lines.add_row(std::iter::once(name).chain(cells.into_iter().map(number)));
+                let of_class = class_cells(&window.class_stats(place));
+                let title = comfy_table::Cell::new(format!("  {class}"));
+                lines.add_row(std::iter::once(title).chain(of_class.into_iter().map(number)));
             }
         }
     }
