@@ -178,7 +178,7 @@ fn the_summary_is_of_the_time_of_the_command() {
     let told = text(&link(&desk, &["--class", "echo=icmp"], script).stderr);
     let classes =
         told.lines().filter(|l| l.trim_start().trim_start_matches('│').trim_start().starts_with("echo")).count();
-    assert!(told.contains("could not keep up") || classes == 2, "{told}");
+    assert!(said.contains("could not keep up") || classes == 2, "{said}");
 }
 
 #[test]
@@ -230,9 +230,9 @@ fn the_command_runs_as_the_user_who_is_named() {
     assert_eq!(told.status.code(), Some(7));
     desk.run("link --rate 5mbit --user nosuchuser -- true").wrong(&["there is no user nosuchuser"]);
     // Its processes end with the link all the same.
-    let told = nobody("sleep 77 & true");
+    let ended = nobody("sleep 77 & true");
     let left = Command::new("pgrep").args(["-f", "^sleep 77$"]).output();
-    assert!(told.status.success() && left.is_ok_and(|o| o.stdout.is_empty()), "{}", text(&told.stderr));
+    assert!(ended.status.success() && left.is_ok_and(|o| o.stdout.is_empty()), "{}", text(&ended.stderr));
 }
 
 /// In a user namespace, where one is root over a network of one's own.
