@@ -174,10 +174,9 @@ fn the_summary_is_of_the_time_of_the_command() {
     let json: Value = serde_json::from_slice(&told.stdout).unwrap();
     let duration = json["duration_s"].as_f64().unwrap();
     assert!((0.9..1.25).contains(&duration), "{duration}");
-    let script = "ping -q -c 3 -i 0.2 $AQMKIT_BASE > /dev/null";
-    let told = text(&link(&desk, &["--class", "echo=icmp"], script).stderr);
-    let classes =
-        told.lines().filter(|l| l.trim_start().trim_start_matches('│').trim_start().starts_with("echo")).count();
+    let said = text(&link(&desk, &["--class", "echo=icmp"], "true").stderr);
+    let starts = |line: &&str| line.trim_start_matches([' ', '│']).starts_with("echo");
+    let classes = said.lines().filter(starts).count();
     assert!(said.contains("could not keep up") || classes == 2, "{said}");
 }
 
