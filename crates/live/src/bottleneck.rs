@@ -11,7 +11,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
-use crate::port::Port;
+use crate::port::{Counts, Port};
 use crate::timing::{Clock, Granted, wait};
 use aqmkit_measure::{DropLog, LinkRecorder, Passed, Plan, Times};
 use aqmkit_packets::Buckets;
@@ -64,6 +64,8 @@ pub struct Look {
     pub late: Buckets,
     /// What went wrong so far.
     pub trouble: Trouble,
+    /// For each direction, what the device that its packets come from has counted.
+    pub devices: Vec<Counts>,
 }
 
 /// What was measured from start to end.
@@ -81,6 +83,8 @@ pub struct Measured {
     pub late: Times,
     /// What went wrong.
     pub trouble: Trouble,
+    /// For each direction, what the device that its packets come from has counted.
+    pub devices: Vec<Counts>,
     /// What of punctuality was granted.
     pub granted: Granted,
     /// Set when a device went away before the end: its direction.
@@ -98,7 +102,7 @@ pub type Request<D> = Box<dyn FnOnce(&mut [Direction<D>; 2], Instant) + Send>;
 pub struct Bottleneck<D = File> {
     /// The directions; packets of each leave by the device of the other.
     pub directions: [Direction<D>; 2],
-    /// Requests to it, checked ten times a second.
+    /// Requests to it, checked with each packet and at least ten times a second.
     pub requests: Option<Receiver<Request<D>>>,
     /// How packets are read.
     pub reader: Reader,
@@ -228,11 +232,11 @@ impl<D: Port> Bottleneck<D> {
     /// Leaves a look for others, and ends an interval of the series, where it is time.
     fn show(&mut self, run: &mut Run) {
         let now = self.clock.now();
-        if now < run.next_look.min(run.next_sample) {
-            return;
-        }
         for request in self.requests.iter().flat_map(Receiver::try_iter) {
             request(&mut self.directions, now);
+        }
+        if now < run.next_look.min(run.next_sample) {
+            return;
         }
         let look = self.look_at(now, run);
         if now >= run.next_sample {
@@ -255,7 +259,8 @@ impl<D: Port> Bottleneck<D> {
         }
     }
 
-    fn look_at(&self, at: Instant, run: &Run) -> Look {
+    fn look_at(&mut self, at: Instant, run: &Run) -> Look {
+        let devices = self.directions.iter_mut().map(|d| d.device.counts()).collect();
         let each = || self.directions.iter().map(|d| &d.shaper);
         Look {
             at,
@@ -271,6 +276,7 @@ impl<D: Port> Bottleneck<D> {
             latest: run.latest,
             late: run.handed_on,
             trouble: run.trouble,
+            devices,
         }
     }
 
@@ -279,6 +285,7 @@ impl<D: Port> Bottleneck<D> {
         let vanished = run.vanished.map(|side| self.directions[side].name.clone());
         let rates = self.directions.iter().map(|d| d.shaper.rates().to_vec()).collect();
         self.directions.iter_mut().for_each(|d| d.shaper.advance(end));
+        let devices = self.directions.iter_mut().map(|d| d.device.counts()).collect();
         let drops = self.directions.iter_mut().map(|d| d.shaper.meter_mut().take_drops()).collect();
         let meters = self.directions.iter_mut().map(|d| (d.name.clone(), d.shaper.meter_mut()));
         let one = |(name, meter): (String, &mut Meter)| ((name, meter.windows(end)), meter.take_recorder(end));
@@ -290,6 +297,7 @@ impl<D: Port> Bottleneck<D> {
             rates,
             late: run.late,
             trouble: run.trouble,
+            devices,
             granted: self.granted,
             vanished,
             end,
@@ -338,9 +346,10 @@ pub fn mean_rate(rates: &[(Instant, BitRate)], from: Instant, to: Instant) -> Bi
 
 impl Measured {
     /// Why the numbers cannot be trusted; nothing where they can. `dropped_before` counts packets that the kernel
-    /// dropped in front of the devices.
+    /// dropped in front of the devices besides those that the devices have counted themselves.
     #[must_use]
     pub fn doubts(&self, dropped_before: u64) -> Vec<String> {
+        let dropped_before = dropped_before + self.devices.iter().map(|d| d.overrun).sum::<u64>();
         let late = self.late.summary().map_or(0.0, |s| s.p99);
         let mut doubts = Vec::new();
         if late > LATEST.as_millis_f64() {

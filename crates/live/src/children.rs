@@ -12,6 +12,7 @@ use rustix::process::{
 };
 
 use crate::netns::Netns;
+use crate::user::User;
 
 /// How long processes are given between being asked to end and being killed.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -23,6 +24,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Children {
     statuses: Vec<(Pid, WaitStatus)>,
+    user: Option<User>,
 }
 
 impl Children {
@@ -32,7 +34,12 @@ impl Children {
     /// When the kernel refuses.
     pub fn adopt() -> io::Result<Self> {
         set_child_subreaper(Some(rustix::process::getpid()))?;
-        Ok(Children { statuses: Vec::new() })
+        Ok(Children { statuses: Vec::new(), user: None })
+    }
+
+    /// Commands are started as this user from now on; as the one of this process where there is none.
+    pub fn run_as(&mut self, user: Option<User>) {
+        self.user = user;
     }
 
     /// Starts a command inside a namespace, whose standard output goes to `output`. It is killed when the calling *thread* ends, whatever ends it.
@@ -51,11 +58,17 @@ impl Children {
         let inside = namespace.try_clone()?;
         let mut process = Command::new(program);
         process.args(arguments).envs(env.iter().map(|(k, v)| (k, v))).stdout(output);
+        let user = self.user.clone();
+        if let Some(user) = &user {
+            process.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
+        }
         let before = move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            inside.enter()
+            inside.enter()?;
+            user.as_ref().map_or(Ok(()), User::become_it)?;
+            // Last: the kernel forgets it with a change of the user.
+            Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
         };
-        // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+        // SAFETY: between fork and exec the closure makes system calls only and allocates nothing.
         unsafe { process.pre_exec(before) };
         let child = process.spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);

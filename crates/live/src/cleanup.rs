@@ -5,9 +5,9 @@
 //! its interfaces disabled. The record identifies both; it is locked while its link or bridge runs, so that
 //! a record without a lock is one of a process that was killed.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::children::processes;
+use crate::ctl::{is_safe, prepare};
 use crate::netns::Netns;
 use crate::offload::SwitchedOff;
 
@@ -74,11 +75,14 @@ impl Held {
     /// # Errors
     /// When the directory cannot be written to.
     pub fn new(directory: &Path, record: &Record) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        prepare(directory)?;
         let path = directory.join(format!("{}.json", record.pid));
         // Locked before it has a name, so that nobody takes it for one left behind.
         let draft = directory.join(format!("{}.draft", record.pid));
-        let mut file = File::create(&draft)?;
+        // A process of this number may have been killed here. What is at the place, a link above all, is not written through.
+        let _ = std::fs::remove_file(&draft);
+        let mut options = File::options();
+        let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(&draft)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         file.write_all(&serde_json::to_vec(record).map_err(io::Error::other)?)?;
         std::fs::rename(&draft, &path)?;
@@ -91,9 +95,10 @@ impl Held {
     /// When it cannot be written.
     pub fn update(&mut self, record: &Record) -> io::Result<()> {
         let text = serde_json::to_vec(record).map_err(io::Error::other)?;
+        // One call, in which a kill does not stop the kernel; what is behind the new text goes afterwards.
         self.file.rewind()?;
-        self.file.set_len(0)?;
-        self.file.write_all(&text)
+        self.file.write_all(&text)?;
+        self.file.set_len(text.len() as u64)
     }
 
     /// The file beside the record that holds the latest look at the link.
@@ -125,9 +130,13 @@ pub struct Found {
 /// The longest record, in bytes: what is longer is none.
 const LONGEST: u64 = 1 << 20;
 
-/// Every record in a directory.
+/// Every record in a directory. There are none in one that others can write to: who acts upon a record ends processes and changes
+/// interfaces.
 #[must_use]
 pub fn records(directory: &Path) -> Vec<Found> {
+    if is_safe(directory).is_err() {
+        return Vec::new();
+    }
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.filter_map(|e| Some(e.ok()?.path()));
     paths.filter(|p| p.extension().is_some_and(|e| e == "json")).filter_map(|p| found(p).ok()).collect()
@@ -194,17 +203,27 @@ pub fn clean(directory: &Path) -> Cleaned {
         cleaned.processes += end_processes(&found.record.cookies);
         cleaned.offloads += found.record.bridge.as_ref().map_or(0, switch_on_again);
         let _ = std::fs::remove_file(found.path.with_extension("look"));
-        // The socket by which it could be changed, unless another has its name by now.
-        let socket = directory.join(format!("{}.sock", found.record.name()));
-        if UnixStream::connect(&socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
-            let _ = std::fs::remove_file(socket);
-        }
         if std::fs::remove_file(&found.path).is_ok() {
             cleaned.records += 1;
             cleaned.bridges += usize::from(found.record.bridge.is_some());
         }
     }
+    remove_dead_sockets(directory);
     cleaned
+}
+
+/// Removes sockets that nobody listens at: whoever made them was killed.
+fn remove_dead_sockets(directory: &Path) {
+    if is_safe(directory).is_err() {
+        return;
+    }
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.path());
+    for socket in entries.filter(|path| path.extension().is_some_and(|e| e == "sock")) {
+        if UnixStream::connect(&socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(socket);
+        }
+    }
 }
 
 /// Switches on what a bridge has switched off. An interface or a namespace that is gone needs nothing.
@@ -279,6 +298,35 @@ mod tests {
             Cleaned { records: 1, bridges: 1, ..Cleaned::default() },
             "there is no namespace 7"
         );
+    }
+
+    #[test]
+    fn a_socket_without_a_listener_is_removed_and_one_in_use_is_not() {
+        use std::os::unix::net::UnixListener;
+        let dir = tempfile::tempdir().unwrap();
+        let bind = |name: &str| UnixListener::bind(dir.path().join(name)).unwrap();
+        drop(bind("dead.sock"));
+        let _alive = bind("alive.sock");
+        let _ = clean(dir.path());
+        let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["alive.sock"]);
+    }
+
+    #[test]
+    fn a_planted_link_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = dir.path().join("other");
+        std::fs::write(&other, "precious").unwrap();
+        let run = dir.path().join("run");
+        prepare(&run).unwrap();
+        std::os::unix::fs::symlink(&other, run.join("5.draft")).unwrap();
+        let _held = Held::new(&run, &Record { pid: 5, ..Record::default() }).unwrap();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
+        assert_eq!(records(&run).len(), 1);
+        let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(&run, everyone).unwrap();
+        assert!(records(&run).is_empty(), "anyone could have put them there");
+        assert!(Held::new(&run, &Record { pid: 6, ..Record::default() }).is_err());
     }
 
     #[test]

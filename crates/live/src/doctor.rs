@@ -11,6 +11,7 @@ use crate::bottleneck::{LATEST, Look, loses_too_much};
 use crate::capabilities::may_make_links;
 use crate::cleanup::{Record, records, short};
 use crate::congestion;
+use crate::link::WITHOUT_ROOT;
 use crate::netlink::Netlink;
 use crate::netns::{Netns, set_sysctl, sysctl};
 use crate::offload::{OFFLOADS, is_on};
@@ -81,7 +82,7 @@ pub fn examine() -> Vec<Check> {
 fn rights() -> Check {
     let state = if may_make_links() { State::Good } else { State::Missing };
     let found = if state == State::Good { "may make links" } else { "CAP_SYS_ADMIN or CAP_NET_ADMIN is missing" };
-    check("rights", state, found, "run it as root, for example with sudo")
+    check("rights", state, found, WITHOUT_ROOT)
 }
 
 /// The sockets that a bridge between interfaces can use.

@@ -15,7 +15,7 @@
 //! the link, leads to all that stands behind it, however many links are in between.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,17 +23,20 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use aqmkit_aqm::ParamError;
+use aqmkit_base::Instant;
 use netlink_packet_route::AddressFamily;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
 use crate::bounds;
 use crate::capabilities::keep_none;
+use crate::confinement::{Needs, confine};
 use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
+use crate::nat::Nat;
 use crate::netlink::{Destination, Netlink};
-use crate::netns::{Netns, set_sysctl};
+use crate::netns::{Netns, set_sysctl, sysctl, sysctl_path};
 use crate::timing::{Clock, be_punctual};
 use crate::tun::Tun;
 use aqmkit_measure::Plan;
@@ -66,12 +69,17 @@ pub struct LinkSetup {
     /// What to measure, in time since [`Link::clock`] began: the links of the plan are `down` and `up`. The whole time in one
     /// window where this is left out.
     pub plan: Option<Plan>,
+    /// Whether, without a plan, only what passes from [`Link::begin`] to [`Link::finish`] is measured.
+    pub on_demand: bool,
     /// Whether TCP negotiates ECN in both namespaces; as the kernel has it where this is left out.
     pub ecn: Option<bool>,
     /// The congestion control of every connection in both namespaces; as the kernel has it where this is left out.
     pub cc: Option<String>,
     /// Largest packet.
     pub mtu: u32,
+    /// Whether the client reaches what the namespace of the calling thread reaches: this is then the server's side, and translates
+    /// addresses.
+    pub outside: bool,
 }
 
 /// The addresses of the two ends.
@@ -112,9 +120,20 @@ pub struct Side {
     pub device: String,
     /// A conversation with the kernel about it, which goes on when capabilities are gone.
     netlink: Netlink,
+    /// The sysctl that says how often a connection without a program sends again, where the namespace was made for this link.
+    orphans: Option<File>,
 }
 
 impl Side {
+    /// Has connections that their programs have left end with their next timeout: at the end of the link nobody answers them. Otherwise they would take
+    /// two minutes, for which the namespace stays, and the congestion control that was loaded for them.
+    fn give_up_orphans(&mut self) {
+        if let Some(file) = &mut self.orphans {
+            // Otherwise they end later.
+            let _ = file.write_all(b"1");
+        }
+    }
+
     /// Packets that the kernel dropped in front of the device: lost, but not by the discipline.
     fn dropped_before(&mut self) -> u64 {
         self.netlink.interface(&self.device).map_or(0, |i| i.tx_dropped)
@@ -140,6 +159,7 @@ pub struct Link {
     pub control: Arc<Control<File>>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<Option<Measured>>>,
+    _nat: Option<Nat>,
 }
 
 impl Link {
@@ -148,7 +168,7 @@ impl Link {
     /// # Errors
     /// When a parameter cannot be used, or the machine or the user's rights lack something.
     pub fn open(setup: &LinkSetup) -> Result<Self, LiveError> {
-        Link::placed(setup, std::env::var_os(BASE).is_some())
+        Link::placed(setup, setup.outside || std::env::var_os(BASE).is_some())
     }
 
     /// The same within the calling thread's namespace, the client's of another link.
@@ -164,6 +184,7 @@ impl Link {
         let place = if nested { Netns::current() } else { Netns::create() };
         let outer = place.map_err(no_namespace)?;
         let inner = Netns::create().map_err(no_namespace)?;
+        let nat = if setup.outside { Some(outer.inside(way_outside).map_err(|e| no_way_outside(&e))?) } else { None };
         if !nested {
             outer.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the server's namespace"))?;
         }
@@ -171,8 +192,13 @@ impl Link {
         let number = outer.inside(free_number).map_err(cannot("cannot find addresses for the link"))?;
         let addresses = Addresses::of(number);
         let behind = if nested { Behind::Block(number) } else { Behind::Everything };
-        let (down, server) = side(outer, "aqmkit%d", addresses.server, addresses.client, behind, setup)?;
-        let (up, client) = side(inner, "aqmkit0", addresses.client, addresses.server, Behind::Everything, setup)?;
+        let orphans = || File::options().write(true).open(sysctl_path("net.ipv4.tcp_orphan_retries"));
+        // A namespace that is another link's goes on.
+        let of_outer = if nested { None } else { outer.inside(orphans).ok() };
+        let of_inner = inner.inside(orphans).ok();
+        let (down, mut server) = side(outer, "aqmkit%d", addresses.server, addresses.client, behind, setup)?;
+        let (up, mut client) = side(inner, "aqmkit0", addresses.client, addresses.server, Behind::Everything, setup)?;
+        (server.orphans, client.orphans) = (of_outer, of_inner);
         let clock = Clock::start();
         let look = Arc::new(Mutex::new(Look::default()));
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?);
@@ -191,7 +217,7 @@ impl Link {
             }
         };
         let thread = start(work)?;
-        Ok(Link { server, client, addresses, nested, clock, look, control, stop, thread: Some(thread) })
+        Ok(Link { server, client, addresses, nested, clock, look, control, stop, thread: Some(thread), _nat: nat })
     }
 
     /// The address at which the commands of the client's side find servers: that of the outermost link where links
@@ -203,6 +229,28 @@ impl Link {
             |name, at_hand: String| if self.nested { std::env::var(name).unwrap_or(at_hand) } else { at_hand };
         let [v4, v6] = own;
         [outermost(BASE, v4), outermost(BASE6, v6)]
+    }
+
+    /// What is measured begins now.
+    pub fn begin(&self) {
+        self.tell(Meter::begin);
+    }
+
+    /// What is measured ends now.
+    pub fn finish(&self) {
+        self.tell(Meter::end);
+    }
+
+    /// Does something with the meters of both directions, at the time of the call.
+    fn tell(&self, act: fn(&mut Meter, Instant)) {
+        let at = self.clock.now();
+        self.control.ask(move |directions, _| {
+            for direction in directions {
+                // What leaves by then leaves before.
+                direction.shaper.advance(at);
+                act(direction.shaper.meter_mut(), at);
+            }
+        });
     }
 
     /// Whether it still runs. It ends by itself when a device is taken away.
@@ -223,6 +271,8 @@ impl Link {
     }
 
     fn end(&mut self) -> Option<Measured> {
+        self.server.give_up_orphans();
+        self.client.give_up_orphans();
         // A counter that cannot be raised has been raised.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
         self.thread.take().and_then(|t| t.join().ok()).flatten()
@@ -259,12 +309,15 @@ fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
     LiveError::while_doing(doing)
 }
 
+/// What to do without the rights to make links.
+pub(crate) const WITHOUT_ROOT: &str =
+    "run it as root, for example with sudo; or without root in a user namespace: unshare -Urn aqmkit link …";
+
 fn no_namespace(error: io::Error) -> LiveError {
     match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
-            "no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)",
-            "run it as root, for example with sudo",
-        ),
+        Some(libc::EPERM | libc::EACCES) => {
+            LiveError::lacks("no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)", WITHOUT_ROOT)
+        }
         Some(libc::EINVAL | libc::ENOSYS) => {
             LiveError::lacks("this kernel has no network namespaces", "it must be built with CONFIG_NET_NS")
         }
@@ -283,6 +336,31 @@ fn no_tun(error: io::Error) -> LiveError {
             "run it as root, for example with sudo",
         ),
         _ => cannot("cannot make a TUN device")(error),
+    }
+}
+
+/// Has the calling thread's namespace, which has to forward packets, translate the addresses of links.
+fn way_outside() -> io::Result<Nat> {
+    if sysctl("net.ipv4.ip_forward")? != "1" {
+        return Err(io::ErrorKind::NetworkUnreachable.into());
+    }
+    Nat::open()
+}
+
+fn no_way_outside(error: &io::Error) -> LiveError {
+    match error.raw_os_error() {
+        None if error.kind() == io::ErrorKind::NetworkUnreachable => LiveError::lacks(
+            "this machine does not forward packets, so a link leads nowhere outside",
+            "sysctl -w net.ipv4.ip_forward=1; a firewall has to let 198.18.0.0/16 through",
+        ),
+        Some(libc::EPERM | libc::EACCES) => LiveError::lacks(
+            "no permission to translate addresses (CAP_NET_ADMIN)",
+            "run it as root, for example with sudo",
+        ),
+        _ => LiveError::lacks(
+            format!("this kernel cannot translate addresses: {error}"),
+            "Linux 5.12 or newer with CONFIG_NF_TABLES and CONFIG_NFT_MASQ",
+        ),
     }
 }
 
@@ -385,7 +463,7 @@ fn side(
         Ok(netlink)
     };
     let netlink = namespace.inside(configure).map_err(cannot("cannot set up a TUN device"))?;
-    Ok((tun, Side { namespace, device, netlink }))
+    Ok((tun, Side { namespace, device, netlink, orphans: None }))
 }
 
 /// Waits until the calling thread's namespace can use its new address: the kernel makes ones of IPv6 ready in the background, and on a
@@ -445,6 +523,8 @@ fn bottleneck(
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     keep_none();
+    // A kernel without this has the thread as it is.
+    let _ = confine(Needs::Nothing);
     let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
     let requests = Some(requests);
     Ok(Bottleneck { directions, requests, reader, clock, look, plan: setup.plan.clone(), granted })
@@ -453,9 +533,10 @@ fn bottleneck(
 fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {
     let classes = link.classes.names();
     let planned = |p: &Plan| Meter::new(&p.windows, classes.len()).listing_drops();
-    let meter = link.plan.as_ref().map_or_else(|| Meter::whole(classes), planned);
+    let unplanned = || if link.on_demand { Meter::on_demand(classes) } else { Meter::whole(classes) };
+    let meter = link.plan.as_ref().map_or_else(unplanned, planned);
     let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
-    let shaper = Shaper::<Frame>::new(&setup, meter, aqmkit_base::Instant::ZERO)
+    let shaper = Shaper::<Frame>::new(&setup, meter, Instant::ZERO)
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
     Ok(Direction { name: setup.name, device: tun.into_file(), shaper })
 }

@@ -147,6 +147,6 @@ pub fn sysctl(name: &str) -> io::Result<String> {
     Ok(std::fs::read_to_string(sysctl_path(name))?.trim().to_owned())
 }
 
-fn sysctl_path(name: &str) -> String {
+pub(crate) fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 use rustix::net::{AddressFamily, SocketType, socket};
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,34 @@ pub struct SwitchedOff {
     pub index: u32,
     /// The offload, as `ethtool -K` calls it.
     pub offload: String,
+}
+
+/// What is called with each offload before it is switched off: it writes down what has to be switched on again, should the process
+/// not get to that.
+#[derive(Clone)]
+pub struct WriteDown(Arc<dyn Fn(&SwitchedOff) + Send + Sync>);
+
+impl WriteDown {
+    /// A note by this function.
+    pub fn with(note: impl Fn(&SwitchedOff) + Send + Sync + 'static) -> Self {
+        WriteDown(Arc::new(note))
+    }
+
+    /// No note: nothing outlives the process then.
+    #[must_use]
+    pub fn nowhere() -> Self {
+        WriteDown::with(|_| ())
+    }
+
+    pub(crate) fn note(&self, off: &SwitchedOff) {
+        (self.0)(off);
+    }
+}
+
+impl std::fmt::Debug for WriteDown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WriteDown")
+    }
 }
 
 impl SwitchedOff {

@@ -4,6 +4,19 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use serde::{Deserialize, Serialize};
+
+/// What a device has counted of packets that never reached the bottleneck behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Packets that the kernel dropped because this process was too slow to take them.
+    pub overrun: u64,
+    /// Frames longer than the MTU: segments that a sender left to its network card for segmentation.
+    pub too_long: u64,
+    /// How many times the interface disappeared.
+    pub vanished: u64,
+}
+
 /// A device that packets come from and go to. It never blocks.
 pub trait Port {
     /// Puts the next packet into the buffer; its length. Zero and [`io::ErrorKind::WouldBlock`] where there is none.
@@ -23,6 +36,11 @@ pub trait Port {
 
     /// Whether this error says that the device is gone for good.
     fn is_gone(&self, error: &io::Error) -> bool;
+
+    /// What it has counted so far; zeros where it counts nothing.
+    fn counts(&mut self) -> Counts {
+        Counts::default()
+    }
 
     /// Polling says that something is wrong. Whether the device is gone for good.
     fn look_after(&mut self) -> bool {

@@ -61,12 +61,14 @@ pub fn be_punctual() -> Granted {
     }
 }
 
-/// Keeps the pages of the process in memory: those that it has, and those to come where no limit counts them. Under a limit an allocation would
-/// fail once the thread has dropped the capability to exceed it.
+/// Keeps the pages of the process in memory: those that it has, and those to come, once they are used, where no limit counts them. A stack
+/// of which a thread uses a few pages then costs no more. Under a limit an allocation would fail once the thread has dropped the
+/// capability to exceed it.
 fn lock_memory() -> bool {
     let unlimited = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
-    let later = if unlimited { MlockAllFlags::FUTURE } else { MlockAllFlags::empty() };
-    rustix::mm::mlockall(MlockAllFlags::CURRENT | later).is_ok()
+    let now = rustix::mm::mlockall(MlockAllFlags::CURRENT).is_ok();
+    let later = unlimited.then(|| rustix::mm::mlockall(MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT));
+    now && later.is_none_or(|done| done.is_ok())
 }
 
 /// Waits until a file is ready or the clock shows `until`.

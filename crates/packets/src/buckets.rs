@@ -84,9 +84,9 @@ impl Buckets {
         Some((from + (end(holder) as f64 - from) * within) / 1e6)
     }
 
-    /// For each doubling of the time from 65 µs to 1.07 s: the time in seconds, and how many were below it.
+    /// For each doubling of the time from 65 µs to 68.7 s: the time in seconds, and how many were below it.
     pub fn doublings(&self) -> impl Iterator<Item = (f64, u64)> {
-        (6_usize..=20).map(|log| {
+        (6_usize..=26).map(|log| {
             let below = (log - 2) * SPLIT as usize;
             (end(below - 1) as f64 / 1e9, self.counts[..below].iter().sum())
         })

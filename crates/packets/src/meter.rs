@@ -84,6 +84,24 @@ impl Meter {
         Meter::new(&[all], classes.len())
     }
 
+    /// A meter with one window, which begins and ends when it is told to.
+    #[must_use]
+    pub fn on_demand(classes: &[String]) -> Self {
+        Meter { windows: 1, recorder: LinkRecorder::new(1, classes.len()), ..Meter::new(&[], classes.len()) }
+    }
+
+    /// The only window begins, at `now`.
+    pub fn begin(&mut self, now: Instant) {
+        self.edges = vec![Edge { at: now, opens: true, window: 0 }];
+        self.advance(now);
+    }
+
+    /// The only window ends, at `now`.
+    pub fn end(&mut self, now: Instant) {
+        self.edges = vec![Edge { at: now, opens: false, window: 0 }];
+        self.advance(now);
+    }
+
     /// Opens and closes the windows that begin or end by `now`, each at its own time.
     pub fn advance(&mut self, now: Instant) {
         while let Some(edge) = self.edges.pop_if(|edge| edge.at <= now) {
@@ -196,6 +214,24 @@ mod tests {
         let mut meter = Meter::whole(&[]);
         length_is(&mut meter, 1000, Instant::ZERO);
         assert_eq!(meter.windows(at(1000))[0].length.p99, 1000.0);
+    }
+
+    #[test]
+    fn a_window_on_demand_is_from_its_begin_to_its_end() {
+        let mut meter = Meter::on_demand(&[]);
+        let packet = Seen { class: ClassId(0), len: 1500, payload: 1448 };
+        for ms in 0..10 {
+            if ms == 3 {
+                meter.begin(at(ms));
+            }
+            if ms == 8 {
+                meter.end(at(ms));
+            }
+            meter.advance(at(ms));
+            meter.recorder.offered(packet);
+        }
+        let window = &meter.windows(at(100))[0];
+        assert_eq!((window.total.offered_packets, window.from, window.to), (5, at(3), at(8)));
     }
 
     #[test]

@@ -370,6 +370,12 @@ pub struct Link {
     /// Disable ECN for TCP
     #[arg(long)]
     pub no_ecn: bool,
+    /// Let the command reach the networks of this machine, which is then the server's side and translates addresses (NAT)
+    #[arg(long)]
+    pub nat: bool,
+    /// Run the command and the servers as this user, by name or number
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
     /// A command for the server's namespace, ended with the link
     #[arg(long, value_name = "COMMAND")]
     pub server: Vec<String>,

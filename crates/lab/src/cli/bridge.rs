@@ -3,17 +3,22 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aqmkit_base::near::closest;
 use aqmkit_live::LiveError;
 use aqmkit_live::bottleneck::Measured;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io};
+use aqmkit_live::capabilities::keep_none;
 use aqmkit_live::cleanup::{self, Held, Record, Taken};
+use aqmkit_live::confinement::{Needs, confine};
 use aqmkit_live::ctl::{self, Report};
 use aqmkit_live::metrics;
 use aqmkit_live::netlink::Netlink;
 use aqmkit_live::netns::cookie;
+use aqmkit_live::offload::{SwitchedOff, WriteDown};
+use aqmkit_live::service::Manager;
 use aqmkit_measure::output::Summary;
 use serde::Serialize;
 
@@ -47,7 +52,12 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     alone(&directory, place, &setup.interfaces)?;
     // Interfaces are put back as they were at the end; a second Ctrl-C must not keep the bridge from that.
     stop::listen_once()?;
-    let bridge = Bridge::open(&setup, &args.name)?;
+    let ledger = Arc::new(Mutex::new(Ledger::open(&directory, &setup, &args.name, place)));
+    let note = {
+        let ledger = Arc::clone(&ledger);
+        WriteDown::with(move |off| ledger.lock().unwrap_or_else(PoisonError::into_inner).add(off))
+    };
+    let bridge = Bridge::open_noting(&setup, &args.name, note)?;
     let control = bridge.control();
     let _socket = ctl::serve(&directory, control.clone()).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Failure::Problem(
@@ -56,58 +66,79 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
         ),
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
     })?;
-    let mut ledger = Ledger::open(&directory, &setup, &bridge, &args.name, place);
     let served = args.metrics.map(|address| serve(address, control.clone())).transpose()?;
+    // This thread only waits from here on.
+    keep_none();
+    // A kernel without this has the thread as it is.
+    let _ = confine(Needs::Nothing);
     if talk != Talk::Quiet {
         let [a, b] = &setup.interfaces;
         let page = served.as_ref().map(|s| format!(", metrics at http://{}/metrics", s.address())).unwrap_or_default();
         say::tell(&format!("bridging {a} and {b}{page}; Ctrl-C ends it, aqmkit ctl --to {} watch shows it", args.name));
     }
-    while bridge.is_up() && !stop::stopping() {
-        std::thread::sleep(PULSE);
-        ledger.renew(&bridge);
-    }
+    let manager = Manager::of_this_process().unwrap_or_else(|e| {
+        say::tell(&format!("note: the service manager cannot be told: {e}"));
+        None
+    });
+    wait(&bridge, manager.as_ref());
     let interfaces = bridge.interfaces();
     let report = control.report();
     let measured = bridge.close()?;
-    let told = Told { report: &report, measured: &measured, interfaces };
-    Ok(say::print(&if args.json { told.json()? } else { told.text() })?)
+    let told = Told { report: &report, doubts: measured.doubts(0), measured: &measured, interfaces };
+    say::print(&if args.json { told.json()? } else { told.text() })?;
+    if told.doubts.is_empty() { Ok(()) } else { Err(Failure::Missed) }
+}
+
+/// Waits until it is time to end. The service manager is told that the bridge works while the thread that moves packets does: it renews its
+/// report ten times a second.
+fn wait(bridge: &Bridge, manager: Option<&Manager>) {
+    let control = bridge.control();
+    manager.inspect(|m| m.ready());
+    let (mut last, mut since) = (None, Duration::MAX);
+    while bridge.is_up() && !stop::stopping() {
+        if let Some(manager) = manager
+            && manager.pulse().is_some_and(|pulse| since >= pulse)
+        {
+            let at = Some(control.report().at_s.to_bits());
+            if at != last {
+                manager.alive();
+                (last, since) = (at, Duration::ZERO);
+            }
+        }
+        std::thread::sleep(PULSE);
+        since = since.saturating_add(PULSE);
+    }
+    manager.inspect(|m| m.stopping());
 }
 
 /// The record of a bridge, for who cleans up after it where it is killed.
 struct Ledger {
     record: Record,
     held: Option<Held>,
-    looks: u32,
 }
 
 impl Ledger {
-    fn open(directory: &Path, setup: &BridgeSetup, bridge: &Bridge, name: &str, place: u64) -> Self {
-        let (interfaces, off) = (setup.interfaces.to_vec(), bridge.switched_off().unwrap_or_default());
+    /// Writes it, before the bridge changes anything.
+    fn open(directory: &Path, setup: &BridgeSetup, name: &str, place: u64) -> Self {
+        let interfaces = setup.interfaces.to_vec();
         let title = format!("{} and {}", interfaces[0], interfaces[1]);
-        let taken = Taken { name: name.to_owned(), place, interfaces, off };
+        let taken = Taken { name: name.to_owned(), place, interfaces, off: Vec::new() };
         let record = Record { pid: std::process::id(), title, bridge: Some(taken), ..Record::default() };
         let held = Held::new(directory, &record);
         if let Err(e) = &held {
             say::tell(&format!("note: no record can be kept in {}: {e}", directory.display()));
         }
-        Ledger { record, held: held.ok(), looks: 0 }
+        Ledger { record, held: held.ok() }
     }
 
-    /// Brings it up to date, once a second: an interface that went away and came back is another one.
-    fn renew(&mut self, bridge: &Bridge) {
-        self.looks += 1;
-        if !self.looks.is_multiple_of(10) {
-            return;
-        }
-        let (Some(held), Some(taken), Some(off)) = (&mut self.held, &mut self.record.bridge, bridge.switched_off())
-        else {
-            return;
-        };
-        if taken.off != off {
-            taken.off = off;
-            // Who cleans up then knows what it knew before.
-            let _ = held.update(&self.record);
+    /// Adds what is about to be switched off.
+    fn add(&mut self, off: &SwitchedOff) {
+        let (Some(held), Some(taken)) = (&mut self.held, &mut self.record.bridge) else { return };
+        if !taken.off.contains(off) {
+            taken.off.push(off.clone());
+            if let Err(e) = held.update(&self.record) {
+                say::tell(&format!("note: {} of {} is switched off without a record: {e}", off.offload, off.interface));
+            }
         }
     }
 }
@@ -178,7 +209,7 @@ fn exist(interfaces: &[String; 2]) -> Result<(), Failure> {
 
 fn serve(
     address: SocketAddr,
-    control: std::sync::Arc<ctl::Control<aqmkit_live::bridge::Interface>>,
+    control: Arc<ctl::Control<aqmkit_live::bridge::Interface>>,
 ) -> Result<metrics::MetricsServer, Failure> {
     metrics::serve(address, move || control.report()).map_err(|e| {
         Failure::Environment(format!("cannot listen at {address}: {e}\n  choose another address with --metrics"))
@@ -189,11 +220,16 @@ fn serve(
 struct Told<'a> {
     report: &'a Report,
     measured: &'a Measured,
+    /// Why the measurement is not valid; nothing where it is.
+    doubts: Vec<String>,
     interfaces: Option<[(String, bool, Counts); 2]>,
 }
 
 #[derive(Serialize)]
 struct Json<'a> {
+    /// False where the machine could not keep up.
+    valid: bool,
+    doubts: &'a [String],
     report: &'a Report,
     queue_delay_ms: BTreeMap<&'a str, Option<Summary>>,
     lateness_ms: Option<Summary>,
@@ -213,6 +249,8 @@ impl Told<'_> {
     fn json(&self) -> Result<String, Failure> {
         let interfaces = self.interfaces.iter().flatten().map(|(name, _, counts)| (name.clone(), *counts));
         Ok(serde_json::to_string_pretty(&Json {
+            valid: self.doubts.is_empty(),
+            doubts: &self.doubts,
             report: self.report,
             queue_delay_ms: self.delays(),
             lateness_ms: self.measured.late.summary(),
@@ -222,7 +260,13 @@ impl Told<'_> {
     }
 
     fn text(&self) -> String {
-        let mut text = dashboard::draw(self.report, None);
+        let mut text = String::new();
+        if !self.doubts.is_empty() {
+            text.push_str("The machine could not keep up, so what was measured is not valid:\n");
+            text.extend(self.doubts.iter().map(|d| format!("  {d}\n")));
+            text.push('\n');
+        }
+        text.push_str(&dashboard::draw(self.report, None));
         if let Some(late) = self.measured.late.summary() {
             let us = |ms: f64| aqmkit_report::format::fixed(ms * 1000.0, 0);
             text.push_str(&format!(
@@ -231,22 +275,6 @@ impl Told<'_> {
                 us(late.p99),
                 us(late.max)
             ));
-        }
-        if self.report.refused > 0 {
-            text.push_str(&format!("note: {} frames were refused by the outgoing interface\n", self.report.refused));
-        }
-        for (name, _, counts) in self.interfaces.iter().flatten() {
-            let notes = [
-                (counts.overrun, "frames were dropped by the kernel: this machine is too slow"),
-                (
-                    counts.too_long,
-                    "frames were longer than the MTU: run ethtool -K DEVICE tso off gso off on the sender",
-                ),
-                (counts.vanished, "times the interface disappeared"),
-            ];
-            for (n, what) in notes.into_iter().filter(|(n, _)| *n > 0) {
-                text.push_str(&format!("note: {name}: {n} {what}\n"));
-            }
         }
         text
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 
 use aqmkit_base::BitRate;
@@ -57,10 +58,33 @@ impl From<CtlError> for Failure {
     }
 }
 
+/// The names of what runs in a directory.
+fn running(directory: &Path) -> Result<Vec<String>, Failure> {
+    ctl::running(directory).map_err(|error| {
+        let place = directory.display();
+        Failure::Environment(format!(
+            "cannot tell what runs: {place}: {error}\n  run it as the user who started it, or with sudo"
+        ))
+    })
+}
+
+/// Where root's bridges and links may run unseen, what to do.
+fn of_root() -> Option<&'static str> {
+    let chosen = std::env::var_os(ctl::DIRECTORY).is_some();
+    let other = !chosen && ctl::directory() != Path::new(ctl::OF_ROOT) && Path::new(ctl::OF_ROOT).exists();
+    other.then_some("bridges and links of root are not shown: sudo aqmkit ctl list")
+}
+
 fn not_running(what: &str) -> Failure {
-    let names = ctl::running(&ctl::directory());
+    let names = match running(&ctl::directory()) {
+        Ok(names) => names,
+        Err(failure) => return failure,
+    };
     let right = match names.is_empty() {
-        true => "start a bridge or a link first: aqmkit bridge --help, aqmkit link --help".to_owned(),
+        true => {
+            let first = "start a bridge or a link first: aqmkit bridge --help, aqmkit link --help";
+            of_root().map_or_else(|| first.to_owned(), |note| format!("{first}; {note}"))
+        }
         false => format!("select one with --to: {}", names.join(", ")),
     };
     Failure::Problem(aqmkit_experiment::Problem::new(what.to_owned()).right(right))
@@ -71,7 +95,7 @@ fn client(args: &wire::Ctl) -> Result<Client, Failure> {
     if let Some(name) = &args.to {
         return Ok(Client::new(&directory, name));
     }
-    match &ctl::running(&directory)[..] {
+    match &running(&directory)?[..] {
         [name] => Ok(Client::new(&directory, name)),
         [] => Err(not_running("nothing runs")),
         _ => Err(not_running("several bottlenecks run")),
@@ -81,13 +105,14 @@ fn client(args: &wire::Ctl) -> Result<Client, Failure> {
 fn list() -> Result<(), Failure> {
     let directory = ctl::directory();
     let mut text = String::new();
-    for name in ctl::running(&directory) {
+    for name in running(&directory)? {
         let report = Client::new(&directory, &name).report()?;
         let one = |d: &ctl::DirectionReport| format!("{} {}", d.name, d.discipline);
         let directions = report.directions.iter().map(one).collect::<Vec<_>>().join(", ");
         text.push_str(&format!("{name}: {} of process {}, {directions}\n", report.kind, report.pid));
     }
     say::print(if text.is_empty() { "nothing runs" } else { &text })?;
+    of_root().into_iter().for_each(|note| say::tell(&format!("note: {note}")));
     let left = cleanup::leftovers(&directory);
     left.iter().for_each(|left| say::tell(&format!("note: {}", to_clean(left))));
     Ok(())

@@ -25,6 +25,10 @@ pub(super) fn draw(report: &Report, earlier: Option<&Report>) -> String {
     if let Some(p99) = late.quantile_ms(0.99) {
         let _ = writeln!(text, "\nlateness p99 {} µs", fixed(p99 * 1000.0, 0));
     }
+    let refused = report.refused.saturating_sub(earlier.map_or(0, |e| e.refused));
+    if refused > 0 {
+        let _ = writeln!(text, "note: {} packets were refused by the outgoing interface", thousands(refused));
+    }
     text
 }
 
@@ -61,6 +65,20 @@ fn one(direction: &DirectionReport, before: Option<&DirectionReport>, span: f64)
     let gauges = gauges.collect::<Vec<_>>().join(", ");
     if !gauges.is_empty() {
         let _ = writeln!(text, "state: {gauges}");
+    }
+    let (device, past) = (direction.device, before.map(|b| b.device).unwrap_or_default());
+    for (n, m, what) in [
+        (device.overrun, past.overrun, "packets dropped by the kernel before the discipline: this machine is too slow"),
+        (
+            device.too_long,
+            past.too_long,
+            "frames dropped as longer than the MTU: run ethtool -K DEVICE tso off tx-udp-segmentation off on the sender",
+        ),
+        (device.vanished, past.vanished, "times the interface disappeared"),
+    ] {
+        if n > m {
+            let _ = writeln!(text, "note: {} {what}", thousands(n - m));
+        }
     }
     text
 }

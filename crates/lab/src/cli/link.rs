@@ -15,7 +15,9 @@ use aqmkit_live::children::{Children, Pid};
 use aqmkit_live::cleanup::{self, Cleaned, Held, Record};
 use aqmkit_live::ctl;
 use aqmkit_live::link::{BASE, BASE6, Link, LinkSetup};
+use aqmkit_live::user::User;
 use rustix::event::Timespec;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::args;
 use super::fail::{Failure, wrong};
@@ -44,9 +46,11 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     }
     note(cleaned, talk);
     let setup = ask::setup(args)?;
+    unmarked(args, &setup);
     if args.command.is_empty() {
         return wrong("no command given", "give it after --, for example aqmkit link --rate 10mbit -- bash");
     }
+    let user = args.user.as_deref().map(user).transpose()?;
     let output = args.out.as_deref().map(Output::open).transpose()?;
     let signals = Signals::catch()?;
     let link = Link::open(&setup)?;
@@ -62,18 +66,49 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     // Without a socket the link is none the worse; it only cannot be changed from outside.
     let _socket = ctl::serve(&directory, std::sync::Arc::clone(&link.control)).ok();
     let mut children = Children::adopt()?;
+    children.run_as(user);
     let run = run(args, &link, &mut children, &signals, held.as_ref(), talk);
+    link.finish();
     children.end();
     let (measured, dropped_before) = link.close()?;
     let ended = run?;
-    let told = Told { title, setup: &setup, measured: &measured, dropped_before, exit_code: ended.code };
+    let told = Told {
+        title,
+        setup: &setup,
+        measured: &measured,
+        dropped_before,
+        exit_code: ended.code,
+        classes: !args.class.is_empty(),
+    };
     summary::tell(&told, args.json, output)?;
     match ended {
-        Ended { interrupted: true, .. } => Err(Failure::Stopped("Stopped.".to_owned())),
+        Ended { signal: Some(SIGINT), .. } => Err(Failure::Stopped("Stopped.".to_owned())),
+        Ended { signal: Some(_), code } => Err(Failure::Command(code)),
         Ended { code: 0, .. } if told.doubts().is_empty() => Ok(()),
         Ended { code: 0, .. } => Err(Failure::Missed),
         Ended { code, .. } => Err(Failure::Command(code)),
     }
+}
+
+/// Warns where ECN is asked for and a discipline is told not to mark, as several are unless one asks.
+fn unmarked(args: &args::Link, setup: &LinkSetup) {
+    for direction in [&setup.down, &setup.up].into_iter().filter(|_| args.ecn) {
+        let parameters = serde_json::to_value(&direction.aqm).unwrap_or_default();
+        if parameters.get("ecn").is_some_and(|ecn| ecn == false) {
+            let (name, aqm) = (&direction.name, direction.aqm.name());
+            say::tell(&format!("note: {name}: {aqm} drops and does not mark: --ecn needs --aqm {aqm}:ecn=true"));
+        }
+    }
+}
+
+/// The user of `--user`.
+fn user(name: &str) -> Result<User, Failure> {
+    User::named(name).or_else(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            wrong(format!("there is no user {name}"), "give the name or the number of a user")
+        }
+        _ => Err(Failure::Environment(format!("cannot look up the user {name}: {error}"))),
+    })
 }
 
 /// What was cleaned up, in a sentence.
@@ -98,7 +133,8 @@ pub(super) fn note(cleaned: Cleaned, talk: Talk) {
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     code: u8,
-    interrupted: bool,
+    /// The signal that ended it, where one did.
+    signal: Option<i32>,
 }
 
 /// Runs the commands and looks after the link until the command ends, a signal comes or the link fails.
@@ -130,6 +166,8 @@ fn run(
     // With --json, standard output is for the summary alone.
     let output =
         if args.json { Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?) } else { Stdio::inherit() };
+    // What servers do before is not measured, nor what is left to do after the command.
+    link.begin();
     let pid = match children.start(&args.command, &link.client.namespace, &env, output) {
         Ok(pid) => pid,
         Err(error) => return not_started(&args.command[0].to_string_lossy(), &error),
@@ -140,20 +178,25 @@ fn run(
         children.reap();
         servers.look(children);
         if let Some(code) = children.ended(pid) {
-            return Ok(Ended { code, interrupted: false });
+            return Ok(Ended { code, signal: None });
         }
-        if signals.wait(PULSE) {
-            // A terminal has told the command as well: it gets the time to say what it has to say.
-            let patience = Duration::from_secs(2);
-            let code = (0..20).find_map(|_| {
-                std::thread::sleep(patience / 20);
-                children.reap();
-                children.ended(pid)
-            });
-            return Ok(Ended { code: code.unwrap_or(130), interrupted: true });
+        match signals.wait(PULSE) {
+            Some(SIGINT) => {
+                // A terminal has told the command as well: it gets the time to say what it has to say.
+                let patience = Duration::from_secs(2);
+                let code = (0..20).find_map(|_| {
+                    std::thread::sleep(patience / 20);
+                    children.reap();
+                    children.ended(pid)
+                });
+                return Ok(Ended { code: code.unwrap_or(130), signal: Some(SIGINT) });
+            }
+            // As a shell tells of a command that a signal ended.
+            Some(signal) => return Ok(Ended { code: u8::try_from(128 + signal).unwrap_or(1), signal: Some(signal) }),
+            None => {}
         }
         if !link.is_up() {
-            return Ok(Ended { code: 1, interrupted: false });
+            return Ok(Ended { code: 1, signal: None });
         }
         watch.beat();
     }
@@ -212,31 +255,32 @@ fn record(link: &Link, setup: &LinkSetup) -> Record {
 /// The signals that end the command, and those that tell of children.
 struct Signals {
     pipe: std::os::unix::net::UnixStream,
-    ended: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    /// The last one to end; zero where there was none.
+    ended: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Signals {
     fn catch() -> Result<Self, Failure> {
-        use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
         let (pipe, write) = std::os::unix::net::UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let ended = std::sync::Arc::default();
         let hangup = (!super::stop::ignores_hangup()).then_some(SIGHUP);
         for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-            signal_hook::flag::register(signal, std::sync::Arc::clone(&ended))?;
+            signal_hook::flag::register_usize(signal, std::sync::Arc::clone(&ended), signal as usize)?;
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
         signal_hook::low_level::pipe::register(SIGCHLD, write)?;
         Ok(Signals { pipe, ended })
     }
 
-    /// Waits for a signal, but no longer than `time`; whether it is one to end.
-    fn wait(&self, time: Timespec) -> bool {
+    /// Waits for a signal, but no longer than `time`; which one it was, where it is one to end.
+    fn wait(&self, time: Timespec) -> Option<i32> {
         use rustix::event::{PollFd, PollFlags, poll};
         // An interruption is a signal, which the flag tells of.
         let _ = poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&time));
         let mut pipe = &self.pipe;
         while std::io::Read::read(&mut pipe, &mut [0; 64]).is_ok_and(|n| n > 0) {}
-        self.ended.load(std::sync::atomic::Ordering::Relaxed)
+        let last = self.ended.load(std::sync::atomic::Ordering::Relaxed);
+        i32::try_from(last).ok().filter(|signal| *signal > 0)
     }
 }

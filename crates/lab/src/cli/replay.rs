@@ -11,7 +11,9 @@ use std::sync::atomic::Ordering;
 
 use aqmkit_experiment::Problem;
 use aqmkit_files::{ExportError, Temporary, full};
-use aqmkit_packets::replay::{self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Sent};
+use aqmkit_packets::replay::{
+    self, CaptureError, Fate, Follow, OutputError, PcapWriter, Record, ReplayError, Selection, Sent,
+};
 use aqmkit_runs::clock;
 use fates::Fates;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -38,8 +40,9 @@ pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     // From here on there are files in the making.
     stop::listen()?;
     let mut outputs = Outputs::create(args, classes.names().to_vec(), length, talk)?;
+    let selection = Selection { from: args.from.clone(), to: args.to.clone(), mtu: Some(args.mtu) };
     let start = clock::now();
-    let mut replayed = match replay::replay(input, &setup, &classes, &mut outputs) {
+    let mut replayed = match replay::replay_selected(input, &setup, &classes, &selection, &mut outputs) {
         Ok(replayed) => replayed,
         Err(ReplayError::Parameter(error)) => return Err(queue::misfit(setup.aqm.name(), &error)),
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.tell(&args.input)),
@@ -50,7 +53,7 @@ pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     replayed.damage = replayed.damage.filter(|_| !stopped);
     let wall_s = clock::now().duration_since(start).as_secs_f64();
     let name = args.input.display().to_string();
-    let told = Told { input: name, setup: &setup, replayed: &replayed, top: args.top, wall_s };
+    let told = Told { input: name, setup: &setup, replayed: &replayed, mtu: args.mtu, top: args.top, wall_s };
     say::print(&if args.json { told.json()? } else { told.text() })?;
     match &replayed.damage {
         None if stopped => Err(Failure::Stopped("Stopped: the summary covers the packets read so far.".to_owned())),

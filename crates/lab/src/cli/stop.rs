@@ -21,7 +21,7 @@ pub(super) fn stopping() -> bool {
 /// # Errors
 /// When it cannot be caught.
 pub(super) fn listen() -> Result<(), Failure> {
-    catch(|| {
+    catch(false, || {
         if STOP.swap(true, Ordering::Relaxed) {
             remove_drafts();
             std::process::exit(130);
@@ -29,18 +29,19 @@ pub(super) fn listen() -> Result<(), Failure> {
     })
 }
 
-/// Makes Ctrl-C a wish to stop, however often it is pressed: for what must put back what it has changed before it ends.
+/// Makes Ctrl-C a wish to stop, however often it is pressed: for what must put back what it has changed before it ends. The thread that
+/// waits for it has no capabilities.
 ///
 /// # Errors
 /// When it cannot be caught.
 pub(super) fn listen_once() -> Result<(), Failure> {
-    catch(|| STOP.store(true, Ordering::Relaxed))
+    catch(true, || STOP.store(true, Ordering::Relaxed))
 }
 
-fn catch(act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+fn catch(bare: bool, act: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     static ONCE: Once = Once::new();
     let mut result = Ok(());
-    ONCE.call_once(|| result = handle(act));
+    ONCE.call_once(|| result = handle(bare, act));
     result.map_err(|e| Failure::Environment(format!("cannot handle Ctrl-C: {e}")))
 }
 
@@ -55,20 +56,25 @@ pub(super) fn ignores_hangup() -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn handle(mut act: impl FnMut() + Send + 'static) -> Result<(), Box<dyn std::error::Error>> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    if !ignores_hangup() {
-        return Ok(ctrlc::set_handler(act)?);
-    }
-    // `ctrlc` would handle SIGHUP as well.
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    let wait = move || signals.forever().for_each(|_| act());
+fn handle(bare: bool, mut act: impl FnMut() + Send + 'static) -> Result<(), Box<dyn std::error::Error>> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let hangup = (!ignores_hangup()).then_some(SIGHUP);
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
+    let wait = move || {
+        #[cfg(live)]
+        if bare {
+            aqmkit_live::capabilities::keep_none();
+        }
+        #[cfg(not(live))]
+        let _ = bare;
+        signals.forever().for_each(|_| act());
+    };
     std::thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
     Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn handle(act: impl FnMut() + Send + 'static) -> Result<(), Box<dyn std::error::Error>> {
+fn handle(_bare: bool, act: impl FnMut() + Send + 'static) -> Result<(), Box<dyn std::error::Error>> {
     Ok(ctrlc::set_handler(act)?)
 }
 

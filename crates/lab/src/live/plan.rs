@@ -67,9 +67,11 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
         up: back,
         classes: classes(scenario)?,
         plan: Some(shifted(plan)),
+        on_demand: false,
         ecn: Some(ecn(scenario)?),
         cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
         mtu: 1500,
+        outside: false,
     })
 }
 

@@ -117,7 +117,8 @@ fn a_rate_that_was_changed_is_in_the_summary() {
         return;
     }
     let desk = Desk::new();
-    let script = "ping -q -c 2 -i 0.2 $AQMKIT_BASE; sleep 1; $AQMKIT ctl set --rate 5mbit; sleep 1";
+    // The kernel answers that nobody listens.
+    let script = "bash -c 'echo > /dev/udp/$AQMKIT_BASE/9'; sleep 1; $AQMKIT ctl set --rate 5mbit; sleep 1";
     let told = link(&desk, &["--out", "s.json"], script);
     let said = text(&told.stderr);
     let json: Value = serde_json::from_str(&desk.read("s.json")).unwrap();
@@ -159,4 +160,113 @@ fn what_a_killed_link_leaves_is_told_and_ended() {
     assert_eq!(text(&told.stdout), "1 killed links cleaned up, 1 processes ended\n");
     until("it ends", || !alive());
     assert_eq!(text(&aqmkit(&desk).args(["ctl", "list"]).output().unwrap().stderr), "");
+}
+
+/// The server's head start, and what the end takes, are not part of what was measured.
+#[test]
+fn the_summary_is_of_the_time_of_the_command() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let script = "(trap '' TERM; exec sleep 4) & sleep 1";
+    let told = link(&desk, &["--server", "sleep 9", "--json", "--class", "echo=icmp"], script);
+    let json: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let duration = json["duration_s"].as_f64().unwrap();
+    assert!((0.9..1.25).contains(&duration), "{duration}");
+    let said = text(&link(&desk, &["--class", "echo=icmp"], "true").stderr);
+    let starts = |line: &&str| line.trim_start_matches([' ', '│']).starts_with("echo");
+    let classes = said.lines().filter(starts).count();
+    assert!(said.contains("could not keep up") || classes == 2, "{said}");
+}
+
+#[test]
+fn marks_that_cannot_be_are_told_of() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let said = |aqm: &str| text(&link(&desk, &["--ecn", "--aqm", aqm], "true").stderr);
+    let plain = said("codel");
+    assert!(plain.contains("down: codel drops and does not mark: --ecn needs --aqm codel:ecn=true"), "{plain}");
+    assert!(!said("codel:ecn=true").contains("does not mark") && !said("dualpi2").contains("does not mark"));
+}
+
+#[test]
+fn a_termination_is_prompt_and_has_its_own_code() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    for (name, code) in [("-TERM", 143), ("-HUP", 129)] {
+        let mut command = aqmkit(&desk);
+        command.args(["link", "--rate", "20mbit", "--", "sh", "-c", "touch runs; exec sleep 100"]);
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+        until("it runs", || desk.path().join("runs").exists());
+        std::fs::remove_file(desk.path().join("runs")).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let start = aqmkit_runs::clock::now();
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        let took = aqmkit_runs::clock::now().duration_since(start);
+        assert!(took < Duration::from_millis(1500), "{took:?}");
+    }
+}
+
+#[test]
+fn the_command_runs_as_the_user_who_is_named() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let nobody = |script: &str| link(&desk, &["--user", "65534"], script);
+    if text(&nobody("true").stderr).contains("there is no user") {
+        return eprintln!("skipped: there is no user 65534");
+    }
+    let told = nobody("id -u; id -Gn > /dev/null; echo $USER; ping -q -c 1 $AQMKIT_BASE > /dev/null; exit 7");
+    let out = text(&told.stdout);
+    assert!(out.starts_with("65534\n") && out.trim().lines().count() == 2, "{out} {}", text(&told.stderr));
+    assert_eq!(told.status.code(), Some(7));
+    desk.run("link --rate 5mbit --user nosuchuser -- true").wrong(&["there is no user nosuchuser"]);
+    // Its processes end with the link all the same.
+    let ended = nobody("sleep 77 & true");
+    let left = Command::new("pgrep").args(["-f", "^sleep 77$"]).output();
+    assert!(ended.status.success() && left.is_ok_and(|o| o.stdout.is_empty()), "{}", text(&ended.stderr));
+}
+
+/// In a user namespace, where one is root over a network of one's own.
+#[test]
+fn a_link_needs_no_root() {
+    if !ready() {
+        return;
+    }
+    let desk = Desk::new();
+    let copy = desk.path().join("aqmkit");
+    std::fs::copy(assert_cmd::cargo::cargo_bin("aqmkit"), &copy).unwrap();
+    for path in [desk.path(), &copy] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    let user = |program: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]).args(program);
+        command
+            .current_dir("/")
+            .env_remove("AQMKIT_BASE")
+            .env_remove("XDG_RUNTIME_DIR")
+            .env_remove("AQMKIT_RUNTIME_DIR");
+        command.env("TMPDIR", desk.path()).output()
+    };
+    if !user(&["unshare", "-Urn", "true"]).is_ok_and(|told| told.status.success()) {
+        return eprintln!("skipped: user namespaces cannot be made here");
+    }
+    let link = ["link", "--rate", "20mbit", "--", "sh", "-c", "ping -q -c 2 -i 0.2 $AQMKIT_BASE; exit 7"];
+    let program = copy.to_str().unwrap();
+    let told = user(&[&["unshare", "-Urn", program][..], &link].concat()).unwrap();
+    let said = text(&told.stderr);
+    if said.contains("/dev/net/tun") || said.contains("TUN devices") {
+        return eprintln!("skipped: {said}");
+    }
+    assert!(told.status.code() == Some(7) && !said.contains("no record can be kept"), "{said}");
+    let bare = user(&[&[program][..], &link].concat()).unwrap();
+    assert!(text(&bare.stderr).contains("unshare -Urn aqmkit link"), "{}", text(&bare.stderr));
 }

@@ -38,6 +38,21 @@ fn a_capture_is_replayed_and_told() {
     assert!((link["queue_delay_ms"]["mean"].as_f64().unwrap() - 45.0 / 11.0).abs() < 0.01, "{link}");
 }
 
+#[test]
+fn one_direction_can_be_replayed() {
+    let desk = desk();
+    let told = |networks: &str| {
+        let json = desk.run(&format!("replay in.pcap --rate 8mbit --json {networks}")).good();
+        let json: Value = serde_json::from_str(&json).unwrap();
+        (json["link"]["offered_packets"].as_u64().unwrap(), json["left_out"].as_u64().unwrap())
+    };
+    assert_eq!(told("--to 10.0.0.2 --from 10.0.0.0/31"), (21, 0));
+    assert_eq!(told("--to 10.0.0.1"), (0, 21));
+    desk.run("replay in.pcap --rate 8mbit --to 10.0.0.0/40").wrong(&["\"10.0.0.0/40\" is not a network"]);
+    // Longer than the link carries, and not of TCP.
+    desk.run("replay in.pcap --rate 8mbit --mtu 600").wrong(&["packet 1 has 986 bytes", "--mtu"]);
+}
+
 /// Two conversations between two hosts: a queue for each of them, or one for both. The summary counts conversations.
 #[test]
 fn what_a_flow_is_can_be_chosen() {

@@ -10,8 +10,8 @@ use super::ring::{self, Checksum, Ring};
 use super::sockopt::{ask, request, set, take_error};
 use super::xdp::{self, Xdp};
 use crate::error::LiveError;
-use crate::offload::{self, OFFLOADS, Offload, SwitchedOff};
-use crate::port::Port;
+use crate::offload::{self, OFFLOADS, Offload, SwitchedOff, WriteDown};
+use crate::port::{Counts, Port};
 use crate::timing::Clock;
 use aqmkit_packets::wire::{Encapsulation, View, checksum};
 
@@ -26,23 +26,13 @@ const FRAMING: usize = 14 + 8;
 pub struct Interface {
     name: String,
     io: Io,
+    note: WriteDown,
     open: Option<Open>,
     /// Never ready: polled while the interface is absent.
     nothing: OwnedFd,
     clock: Clock,
     next_look: Instant,
     counts: Counts,
-}
-
-/// What an interface has seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Counts {
-    /// Frames that the kernel dropped because this process was too slow to take them.
-    pub overrun: u64,
-    /// Frames longer than the MTU: segments that a sender left to its network card for segmentation.
-    pub too_long: u64,
-    /// How many times the interface disappeared.
-    pub vanished: u64,
 }
 
 /// How frames come from an interface and go to it.
@@ -70,12 +60,14 @@ struct Open {
     way: Way,
     index: u32,
     name: String,
+    /// The MTU that the ring was made for, in bytes.
+    mtu: usize,
     /// What was switched off.
     off: Vec<Offload>,
 }
 
 impl Open {
-    fn at(name: &str, io: Io) -> io::Result<Open> {
+    fn at(name: &str, io: Io, note: &WriteDown) -> io::Result<Open> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers. Protocol zero: nothing arrives before the socket is bound to the interface.
         let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
@@ -107,8 +99,14 @@ impl Open {
             mr_address: [0; 8],
         };
         set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-        let off = switch_off(name, io);
-        Ok(Open { socket, way, index, name: name.to_owned(), off })
+        let off = switch_off(name, index, io, note);
+        Ok(Open { socket, way, index, name: name.to_owned(), mtu, off })
+    }
+
+    /// Whether frames can be longer by now than the slots of the ring. Chunks of `AF_XDP` hold the longest that it allows.
+    fn is_outgrown(&self) -> bool {
+        let packet = matches!(self.way, Way::Packet(_));
+        packet && mtu(self.socket.as_fd(), &self.name).is_ok_and(|mtu| mtu > self.mtu)
     }
 
     /// Whether the interface of this name is still the one of the socket.
@@ -127,12 +125,16 @@ impl Drop for Open {
 }
 
 /// Switches off what joins packets on their way in, where it is on, and what takes tags out of them where no socket would tell
-/// of these. What leaves is never joined: frames are sent one by one.
-fn switch_off(name: &str, io: Io) -> Vec<Offload> {
+/// of these. What leaves is never joined: frames are sent one by one. Each is written down first.
+fn switch_off(name: &str, index: u32, io: Io, note: &WriteDown) -> Vec<Offload> {
     let tags = (io == Io::Xdp).then_some(offload::TAGS);
     let spoil = OFFLOADS.into_iter().filter(|o| ["gro", "lro"].contains(&o.name)).chain(tags);
     let on = |o: &Offload| offload::is_on(name, o).unwrap_or(false);
-    spoil.filter(|o| on(o) && offload::switch(name, o, false).is_ok()).collect()
+    let switch = |o: &Offload| {
+        note.note(&SwitchedOff { interface: name.to_owned(), index, offload: o.name.to_owned() });
+        offload::switch(name, o, false).is_ok()
+    };
+    spoil.filter(|o| on(o) && switch(o)).collect()
 }
 
 fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
@@ -179,10 +181,18 @@ impl Interface {
     /// When there is none, it is down or no Ethernet, or the process may not (it needs `CAP_NET_RAW`, and
     /// `CAP_NET_ADMIN` to switch offloads off).
     pub fn open(name: &str, io: Io, clock: Clock) -> Result<Self, LiveError> {
+        Interface::open_noting(name, io, clock, WriteDown::nowhere())
+    }
+
+    /// The same, with a note of each offload before it is switched off, now and whenever the interface comes back.
+    ///
+    /// # Errors
+    /// As [`Interface::open`].
+    pub fn open_noting(name: &str, io: Io, clock: Clock, note: WriteDown) -> Result<Self, LiveError> {
         if io == Io::Xdp {
             suits_xdp(name)?;
         }
-        let open = opened(name, io).map_err(|error| refused(name, io, error))?;
+        let open = opened(name, io, &note).map_err(|error| refused(name, io, error))?;
         let flags =
             flags(open.socket.as_fd(), name).map_err(LiveError::while_doing(format!("cannot look at {name}")))?;
         if flags & libc::IFF_LOOPBACK != 0 {
@@ -196,6 +206,7 @@ impl Interface {
         Ok(Interface {
             name,
             io,
+            note,
             open: Some(open),
             nothing,
             clock,
@@ -227,16 +238,6 @@ impl Interface {
         self.open.as_ref().map(of).unwrap_or_default()
     }
 
-    /// What it has seen so far.
-    pub fn counts(&mut self) -> Counts {
-        self.counts.overrun += match &mut self.open {
-            Some(Open { way: Way::Xdp(xdp), .. }) => xdp.dropped(),
-            Some(open) => ring::dropped(open.socket.as_fd()),
-            None => 0,
-        };
-        self.counts
-    }
-
     /// Lets go of an interface that is gone, and takes one that has come back.
     fn look(&mut self) {
         let now = self.clock.now();
@@ -245,28 +246,37 @@ impl Interface {
         }
         self.next_look = now + LOOK;
         match &self.open {
-            Some(open) if open.is_current() => {}
+            Some(open) if open.is_current() && !open.is_outgrown() => {}
+            Some(open) if open.is_current() => {
+                // What its socket has counted goes with it.
+                self.counts();
+                // First the old one: it switches on what the new one then finds to switch off.
+                self.open = None;
+                self.open = Open::at(&self.name, self.io, &self.note).ok();
+            }
             Some(_) => {
+                // What its socket has counted goes with it.
+                self.counts();
                 self.counts.vanished += 1;
                 self.open = None;
             }
-            None => self.open = Open::at(&self.name, self.io).ok(),
+            None => self.open = Open::at(&self.name, self.io, &self.note).ok(),
         }
     }
 }
 
 /// Opens an interface; a socket that has just gone leaves its queue to the next one after a while only.
-fn opened(name: &str, io: Io) -> io::Result<Open> {
+fn opened(name: &str, io: Io, note: &WriteDown) -> io::Result<Open> {
     const TRIES: u32 = 15;
     for _ in 0..TRIES {
-        match Open::at(name, io) {
+        match Open::at(name, io, note) {
             Err(e) if io == Io::Xdp && e.raw_os_error() == Some(libc::EBUSY) => {
                 std::thread::sleep(std::time::Duration::from_millis(100));
             }
             result => return result,
         }
     }
-    Open::at(name, io)
+    Open::at(name, io, note)
 }
 
 /// Refuses interfaces that `AF_XDP` would take a part of the frames of.
@@ -333,6 +343,8 @@ impl Port for Interface {
             };
             if about.length > about.captured {
                 self.counts.too_long += 1;
+                // The MTU may have been raised.
+                self.look();
                 continue;
             }
             let frame = &mut buffer[..about.captured];
@@ -363,6 +375,15 @@ impl Port for Interface {
             Way::Packet(_) => open.socket.as_fd(),
             Way::Xdp(xdp) => xdp.fd(),
         })
+    }
+
+    fn counts(&mut self) -> Counts {
+        self.counts.overrun += match &mut self.open {
+            Some(Open { way: Way::Xdp(xdp), .. }) => xdp.dropped(),
+            Some(open) => ring::dropped(open.socket.as_fd()),
+            None => 0,
+        };
+        self.counts
     }
 
     /// An interface may come back, so it is never gone for good.

@@ -27,17 +27,20 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
 use crate::bounds;
 use crate::capabilities::keep_only_packets;
+use crate::confinement::{Needs, confine};
 use crate::ctl::Control;
 use crate::error::LiveError;
 use crate::link::start;
-use crate::offload::SwitchedOff;
+use crate::offload::{SwitchedOff, WriteDown};
+use crate::port::Port;
 use crate::timing::{Clock, be_punctual};
 use aqmkit_packets::frame::{Frame, Reader};
 use aqmkit_packets::meter::Meter;
 use aqmkit_packets::shaper::{Setup, Shaper};
 use aqmkit_packets::wire::{Classes, Encapsulation};
 
-pub use interface::{Counts, Interface, Io};
+pub use crate::port::Counts;
+pub use interface::{Interface, Io};
 
 /// What bridge to make.
 #[derive(Clone, Debug)]
@@ -67,6 +70,15 @@ impl Bridge {
     /// # Errors
     /// When a parameter cannot be used, an interface is not there, or the process may not.
     pub fn open(setup: &BridgeSetup, name: &str) -> Result<Self, LiveError> {
+        Bridge::open_noting(setup, name, WriteDown::nowhere())
+    }
+
+    /// The same, with a note of each offload before it is switched off, now and whenever an interface comes back: [`crate::cleanup`]
+    /// then has what it needs whenever this process is killed.
+    ///
+    /// # Errors
+    /// As [`Bridge::open`].
+    pub fn open_noting(setup: &BridgeSetup, name: &str, note: WriteDown) -> Result<Self, LiveError> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?;
         let stop = Arc::new(stop);
         let look = Arc::new(Mutex::new(Look::default()));
@@ -74,7 +86,7 @@ impl Bridge {
         let thread = start({
             let (setup, look, stop) = (setup.clone(), Arc::clone(&look), Arc::clone(&stop));
             move |started: &Sender<_>| {
-                let bottleneck = bottleneck(&setup, requests, look)?;
+                let bottleneck = bottleneck(&setup, requests, look, note)?;
                 // Who waits for the news has not gone away.
                 let _ = started.send(Ok(()));
                 Ok(bottleneck.run(&*stop))
@@ -139,14 +151,17 @@ fn bottleneck(
     setup: &BridgeSetup,
     requests: Receiver<Request<Interface>>,
     look: Arc<Mutex<Look>>,
+    note: WriteDown,
 ) -> Result<Bottleneck<Interface>, LiveError> {
     let clock = Clock::start();
     let [forth, back] = &setup.directions;
-    let directions = [direction(forth, setup, 0, clock)?, direction(back, setup, 1, clock)?];
+    let directions = [direction(forth, setup, 0, clock, note.clone())?, direction(back, setup, 1, clock, note)?];
     let reader = Reader { encapsulation: Encapsulation::Ethernet, classes: setup.classes.clone(), salt: setup.salt };
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     keep_only_packets();
+    // A kernel without this has the thread as it is.
+    let _ = confine(if setup.io == Io::Xdp { Needs::Bpf } else { Needs::Nothing });
     Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, plan: None, granted })
 }
 
@@ -155,13 +170,14 @@ fn direction(
     bridge: &BridgeSetup,
     side: usize,
     clock: Clock,
+    note: WriteDown,
 ) -> Result<Direction<Interface>, LiveError> {
     let classes = bridge.classes.names();
     let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
     let shaper = bounds::check(&setup)
         .and_then(|()| Shaper::<Frame>::new(&setup, Meter::whole(classes), Instant::ZERO))
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
-    let device = Interface::open(&bridge.interfaces[side], bridge.io, clock)?;
+    let device = Interface::open_noting(&bridge.interfaces[side], bridge.io, clock, note)?;
     Ok(Direction { name: setup.name, device, shaper })
 }
 

@@ -85,12 +85,17 @@ impl Client {
 }
 
 /// The names of what runs.
-#[must_use]
-pub fn running(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+///
+/// # Errors
+/// When the directory is there and may not be read.
+pub fn running(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?.flatten(),
+    };
     let sockets = entries.filter_map(|e| e.file_name().to_str()?.strip_suffix(".sock").map(str::to_owned));
     let mut names: Vec<String> =
         sockets.filter(|name| UnixStream::connect(directory.join(format!("{name}.sock"))).is_ok()).collect();
     names.sort();
-    names
+    Ok(names)
 }

@@ -5,35 +5,17 @@
 
 mod client;
 mod control;
+mod place;
 mod report;
 mod server;
-
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 pub use client::{Client, CtlError, running};
 pub use control::Control;
+pub use place::{DIRECTORY, OF_ROOT, directory, is_safe, prepare};
 pub use report::{Counted, DirectionReport, Report};
 pub use server::{Server, serve};
-
-/// The environment variable that names another directory for sockets.
-pub const DIRECTORY: &str = "AQMKIT_RUNTIME_DIR";
-
-/// Where sockets are: `$AQMKIT_RUNTIME_DIR`; else `/run/aqmkit` for root, and `$XDG_RUNTIME_DIR/aqmkit` for others.
-#[must_use]
-pub fn directory() -> PathBuf {
-    let named = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    if let Some(directory) = named(DIRECTORY) {
-        return directory;
-    }
-    let user = rustix::process::geteuid();
-    if user.is_root() {
-        return "/run/aqmkit".into();
-    }
-    let fallback = || std::env::temp_dir().join(format!("aqmkit-{}", user.as_raw()));
-    named("XDG_RUNTIME_DIR").map_or_else(fallback, |directory| directory.join("aqmkit"))
-}
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

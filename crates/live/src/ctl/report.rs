@@ -7,6 +7,7 @@ use aqmkit_aqm::registry::Link;
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::{Look, Trouble};
+use crate::port::Counts;
 use aqmkit_measure::by_reason;
 use aqmkit_packets::Buckets;
 use aqmkit_packets::meter::Counters;
@@ -54,6 +55,9 @@ pub struct DirectionReport {
     pub classes: BTreeMap<String, Counted>,
     /// The discipline's own gauges: averages, probabilities.
     pub gauges: BTreeMap<String, f64>,
+    /// Packets that came to the device but never reached the discipline.
+    #[serde(default)]
+    pub device: Counts,
 }
 
 /// What passed.
@@ -121,6 +125,7 @@ fn direction(setup: &Setup, look: &Look, place: usize) -> DirectionReport {
         total: Counted::from(&total),
         classes: classes.collect(),
         gauges: look.gauges.get(place).cloned().unwrap_or_default().into_iter().filter(|g| g.1.is_finite()).collect(),
+        device: look.devices.get(place).copied().unwrap_or_default(),
     }
 }
 

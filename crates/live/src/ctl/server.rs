@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Answer;
 use super::control::Control;
+use super::{Answer, prepare};
+use crate::capabilities::keep_none;
+use crate::confinement::{Needs, confine};
 
 /// The longest question.
 const LONGEST: u64 = 1 << 16;
@@ -43,7 +45,7 @@ impl Drop for Server {
 /// # Errors
 /// When the socket cannot be made, or another bottleneck of this name runs ([`ErrorKind::AddrInUse`]).
 pub fn serve<D: Send + 'static>(directory: &Path, control: Arc<Control<D>>) -> io::Result<Server> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    prepare(directory)?;
     let path = directory.join(format!("{}.sock", control.name()));
     // A socket without a listener was left by a killed process.
     if UnixStream::connect(&path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
@@ -53,6 +55,9 @@ pub fn serve<D: Send + 'static>(directory: &Path, control: Arc<Control<D>>) -> i
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
     let thread = std::thread::Builder::new().name("aqmkit-ctl".to_owned());
     thread.spawn(move || {
+        keep_none();
+        // A kernel without this has the thread as it is.
+        let _ = confine(Needs::Nothing);
         for connection in listener.incoming().flatten() {
             // A connection that fails concerns only who made it.
             let _ = converse(&connection, &control);

@@ -10,6 +10,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::ctl::{Counted, DirectionReport, Report};
+use crate::port::Counts;
 use aqmkit_packets::Buckets;
 
 /// The page of a report.
@@ -80,6 +81,27 @@ impl Page {
         Ok(())
     }
 
+    /// What the device of each direction has counted of packets that never reached the discipline.
+    fn device(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        value: fn(&Counts) -> u64,
+    ) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, direction) in self.directions() {
+            ConstCounter::new(value(&direction.device)).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    /// What concerns both directions.
+    fn whole(&self, encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        ConstCounter::new(value).encode(family.encode_family(&vec![("name", self.0.name.as_str())])?)
+    }
+
     fn gauge(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
@@ -130,6 +152,13 @@ impl Collector for Page {
         self.counter(e, "sent_bytes", "Bytes sent", |c| c.sent_bytes)?;
         self.by_reason(e, "dropped_packets", "Packets dropped by the discipline", |c| &c.drops)?;
         self.by_reason(e, "marked_packets", "Packets marked by the discipline", |c| &c.marks)?;
+        let overrun =
+            "Packets that the kernel dropped before they reached the discipline, for this process was too slow";
+        self.device(e, "overrun_packets", overrun, |d| d.overrun)?;
+        self.device(e, "too_long_packets", "Frames dropped because they are longer than the MTU", |d| d.too_long)?;
+        self.device(e, "vanished_interfaces", "How many times the interface disappeared", |d| d.vanished)?;
+        self.whole(e, "refused_packets", "Packets that the outgoing device did not take", self.0.refused)?;
+        self.whole(e, "failed_reads", "Reads from a device that failed", self.0.failed_reads)?;
         self.gauge(e, "backlog_packets", "Packets that wait", |d| d.backlog_packets)?;
         self.gauge(e, "backlog_bytes", "Bytes that wait", |d| d.backlog_bytes)?;
         self.gauge(e, "rate_bits_per_second", "The rate of the link", |d| d.rate_bps)?;
@@ -157,7 +186,7 @@ mod tests {
     #[test]
     fn a_histogram_ends_with_everything() {
         let mut times = Buckets::default();
-        [1, 100, 5000].into_iter().for_each(|ms| times.record(Duration::from_millis(ms)));
+        [1, 100, 100_000].into_iter().for_each(|ms| times.record(Duration::from_millis(ms)));
         let counted = Counted { waited: times, ..Counted::default() };
         let classes = BTreeMap::from([("tcp".to_owned(), counted)]);
         let direction = DirectionReport { name: "forth".into(), classes, ..DirectionReport::default() };
@@ -169,8 +198,10 @@ mod tests {
             assert!(last.contains("le=\"+Inf\"") && last.ends_with(" 3"), "{last}");
             assert_eq!(buckets.iter().filter(|l| l.contains("+Inf")).count(), 1, "{buckets:?}");
             assert!(buckets[..buckets.len() - 1].iter().all(|l| !l.contains("e308")), "{buckets:?}");
-            assert!(buckets[buckets.len() - 2].ends_with(" 2"), "5 s are above the others: {buckets:?}");
+            assert!(buckets[buckets.len() - 2].ends_with(" 2"), "100 s are above the others: {buckets:?}");
             assert!(of("count")[0].ends_with(" 3"));
+            let of_seconds = buckets.iter().filter(|l| l.contains("le=\"34.") || l.contains("le=\"8.5"));
+            assert_eq!(of_seconds.count(), 2, "delays of many seconds are told apart: {buckets:?}");
         }
     }
 }

@@ -1,20 +1,39 @@
-//! The one page that is served over HTTP.
+//! The one page that is served over HTTP, by one thread with bounded memory.
+//!
+//! Anyone who reaches the address may connect, so each connection has little memory and little time: a request has at most
+//! [`LONGEST`] bytes and must be there, and its answer taken, within [`PATIENCE`]. No more than [`MOST`] connections are
+//! open; the oldest makes room for a new one. Every answer closes its connection.
 
-use std::io;
-use std::net::SocketAddr;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use tiny_http::{Header, Method, Response, Server};
+use aqmkit_base::{Duration, Instant};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 use super::page;
+use crate::capabilities::keep_none;
+use crate::confinement::{Needs, confine};
 use crate::ctl::Report;
+use crate::timing::{Clock, wait};
 
 /// What the format calls itself.
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A server that runs until this value goes.
+/// Connections that are open at the same time.
+const MOST: usize = 32;
+
+/// The longest request with its headers, in bytes.
+const LONGEST: usize = 8192;
+
+/// From the start of a connection to the end of its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A server that runs until this value is dropped.
 pub struct MetricsServer {
-    server: Arc<Server>,
+    stop: Arc<OwnedFd>,
     address: SocketAddr,
 }
 
@@ -28,31 +47,240 @@ impl MetricsServer {
 
 impl Drop for MetricsServer {
     fn drop(&mut self) {
-        self.server.unblock();
+        // A counter that cannot be raised has been raised.
+        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
     }
 }
 
 /// Serves `/metrics` at `address`, in a thread of its own.
 ///
 /// # Errors
-/// When nobody may listen there.
+/// When the address cannot be listened at.
 pub fn serve(address: SocketAddr, report: impl Fn() -> Report + Send + 'static) -> io::Result<MetricsServer> {
-    let server = Arc::new(Server::http(address).map_err(io::Error::other)?);
-    let address = server.server_addr().to_ip().unwrap_or(address);
-    let ours = Arc::clone(&server);
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let bound = listener.local_addr()?;
+    let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+    let ours = Arc::clone(&stop);
     let thread = std::thread::Builder::new().name("aqmkit-metrics".to_owned());
     thread.spawn(move || {
-        for request in ours.incoming_requests() {
-            let known = matches!(request.url(), "/metrics" | "/") && *request.method() == Method::Get;
-            let response = match page(report()).ok().filter(|_| known) {
-                Some(text) => Response::from_string(text),
-                None => Response::from_string("the page is /metrics\n").with_status_code(404),
-            };
-            let kind = Header::from_bytes("Content-Type", if known { TYPE } else { "text/plain" });
-            let response = kind.into_iter().fold(response, Response::with_header);
-            // Who asked may have gone.
-            let _ = request.respond(response);
-        }
+        // Requests can come from anywhere; the thread that reads them may do nothing but answer.
+        keep_none();
+        // A kernel without this has the thread as it is.
+        let _ = confine(Needs::Nothing);
+        Listening { listener, connections: VecDeque::new(), clock: Clock::start() }.run(&ours, report);
     })?;
-    Ok(MetricsServer { server, address })
+    Ok(MetricsServer { stop, address: bound })
+}
+
+/// What the thread of the server has.
+struct Listening {
+    listener: TcpListener,
+    /// The oldest first.
+    connections: VecDeque<Connection>,
+    clock: Clock,
+}
+
+impl Listening {
+    /// Serves until `stop` can be read.
+    fn run(mut self, stop: &OwnedFd, report: impl Fn() -> Report) {
+        loop {
+            let until = self.connections.front().map_or(Instant::FAR_FUTURE, |first| first.until);
+            let mut files = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
+            files.extend(self.connections.iter().map(Connection::awaited));
+            // Should the system call ever fail, the thread must not turn without a pause.
+            if wait(&mut files, &self.clock, until).is_err() {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+            if !files[0].revents().is_empty() {
+                return;
+            }
+            let ready: Vec<bool> = files[2..].iter().map(|file| !file.revents().is_empty()).collect();
+            let now = self.clock.now();
+            let mut ready = ready.into_iter();
+            self.connections.retain_mut(|connection| {
+                let goes_on = !ready.next().unwrap_or(false) || connection.go_on(&report);
+                goes_on && connection.until > now
+            });
+            self.accept(now);
+        }
+    }
+
+    /// Takes new connections. The kernel keeps those that it has no time for.
+    fn accept(&mut self, now: Instant) {
+        for _ in 0..MOST {
+            match self.listener.accept() {
+                Ok((stream, _)) if stream.set_nonblocking(true).is_ok() => {
+                    if self.connections.len() == MOST {
+                        self.connections.pop_front();
+                    }
+                    self.connections.push_back(Connection {
+                        stream,
+                        request: Vec::new(),
+                        answer: None,
+                        until: now + PATIENCE,
+                    });
+                }
+                // It was closed meanwhile.
+                Ok(_) => {}
+                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// A connection on its way from a request to an answer.
+struct Connection {
+    stream: TcpStream,
+    request: Vec<u8>,
+    /// What of the answer is still to be sent, once the request has come.
+    answer: Option<VecDeque<u8>>,
+    until: Instant,
+}
+
+impl Connection {
+    fn awaited(&self) -> PollFd<'_> {
+        PollFd::new(&self.stream, if self.answer.is_some() { PollFlags::OUT } else { PollFlags::IN })
+    }
+
+    /// Reads what has come, or sends what can be sent. False when the connection is over.
+    fn go_on(&mut self, report: impl Fn() -> Report) -> bool {
+        match &mut self.answer {
+            None => self.read(report),
+            Some(rest) => send(&mut self.stream, rest),
+        }
+    }
+
+    fn read(&mut self, report: impl Fn() -> Report) -> bool {
+        let mut part = [0; 2048];
+        let answer = match self.stream.read(&mut part) {
+            Ok(0) => return false,
+            Ok(n) => {
+                self.request.extend_from_slice(&part[..n]);
+                answered(&self.request, report)
+            }
+            Err(e) => return matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        };
+        let Some(text) = answer else { return true };
+        self.request = Vec::new();
+        let rest = self.answer.insert(text.into_bytes().into());
+        send(&mut self.stream, rest)
+    }
+}
+
+/// Sends what the connection takes. False when all is sent or the connection is over.
+fn send(stream: &mut TcpStream, rest: &mut VecDeque<u8>) -> bool {
+    match stream.write(rest.make_contiguous()) {
+        Ok(n) => {
+            rest.drain(..n);
+            if rest.is_empty() {
+                // The client may close first, as after any answer.
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+            }
+            n > 0 && !rest.is_empty()
+        }
+        Err(e) => matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+    }
+}
+
+/// The answer to a request; nothing while the end of its headers has not come.
+fn answered(request: &[u8], report: impl Fn() -> Report) -> Option<String> {
+    let whole = request.windows(4).any(|w| w == b"\r\n\r\n") || request.windows(2).any(|w| w == b"\n\n");
+    if !whole {
+        let long = "the request is too long\n";
+        return (request.len() > LONGEST).then(|| response("431 Request Header Fields Too Large", "text/plain", long));
+    }
+    let line = request.split(|b| *b == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_whitespace();
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let path = target.split('?').next().unwrap_or_default();
+    Some(match (method, path) {
+        ("GET", "/metrics" | "/") => match page(report()) {
+            Ok(text) => response("200 OK", TYPE, &text),
+            Err(_) => response("500 Internal Server Error", "text/plain", "the page cannot be written\n"),
+        },
+        _ => response("404 Not Found", "text/plain", "the page is /metrics\n"),
+    })
+}
+
+fn response(status: &str, kind: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Resident memory of this process, in bytes.
+    fn memory() -> u64 {
+        let text = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = text.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    }
+
+    fn threads() -> usize {
+        let names = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names = names.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+        names.filter(|name| name.trim() == "aqmkit-metrics").count()
+    }
+
+    fn get(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// With all memory locked, each thread would cost its whole stack.
+    #[test]
+    fn idle_connections_and_endless_headers_cost_little() {
+        let server = serve("127.0.0.1:0".parse().unwrap(), Report::default).unwrap();
+        get(server.address(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let before = memory();
+        // As many as the usual limit of descriptors permits; they are closed as others come.
+        let idle: Vec<_> = (0..400).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+        let mut endless = TcpStream::connect(server.address()).unwrap();
+        let line = [&b"X-Long: "[..], &[b'x'; 1 << 16]].concat();
+        let refused = (0..320).any(|_| endless.write_all(&line).is_err());
+        assert!(refused, "20 MB of headers were taken");
+        let text = get(server.address(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(text.starts_with("HTTP/1.1 200 OK") && text.trim_end().ends_with("# EOF"), "{text}");
+        assert!(threads() <= 3, "each of the tests has one: {}", threads());
+        assert!(memory().saturating_sub(before) < 10 << 20, "{} bytes more", memory() - before);
+        drop(idle);
+    }
+
+    #[test]
+    fn a_connection_that_says_nothing_is_closed() {
+        let server = serve("127.0.0.1:0".parse().unwrap(), Report::default).unwrap();
+        let mut idle = TcpStream::connect(server.address()).unwrap();
+        idle.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+        idle.write_all(b"GET /metr").unwrap();
+        assert_eq!(idle.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn requests_that_are_not_for_the_page_are_refused() {
+        let server = serve("127.0.0.1:0".parse().unwrap(), Report::default).unwrap();
+        for (request, status) in [
+            ("GET /?x=1 HTTP/1.0\r\n\r\n", "200"),
+            ("GET /other HTTP/1.0\r\n\r\n", "404"),
+            ("POST /metrics HTTP/1.0\r\n\r\n", "404"),
+            ("\n\n", "404"),
+        ] {
+            assert!(get(server.address(), request).starts_with(&format!("HTTP/1.1 {status} ")), "{request}");
+        }
+        let address = server.address();
+        drop(server);
+        let gone = (0..1000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            TcpStream::connect(address).is_err()
+        });
+        assert!(gone, "it still listens");
+    }
 }

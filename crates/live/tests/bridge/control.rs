@@ -19,7 +19,7 @@ fn parameters_change_while_it_runs() {
     let bridge = place.bridge("codel", "{}", BitRate::from_mbps(20)).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let server = serve(directory.path(), bridge.control()).unwrap();
-    assert_eq!(running(directory.path()), ["test"]);
+    assert_eq!(running(directory.path()).unwrap(), ["test"]);
     let client = Client::new(directory.path(), "test");
     let targets = |r: &aqmkit_live::ctl::Report| {
         r.directions.iter().map(|d| d.parameters["target"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -45,7 +45,7 @@ fn parameters_change_while_it_runs() {
     assert!((1.9..60.0).contains(&took), "{took}");
     drop(server);
     assert!(matches!(client.report().unwrap_err(), CtlError::NotRunning(_)));
-    assert!(running(directory.path()).is_empty());
+    assert!(running(directory.path()).unwrap().is_empty());
 }
 
 #[test]

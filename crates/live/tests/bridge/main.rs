@@ -20,7 +20,7 @@ use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
 use aqmkit_live::bridge::{Bridge, BridgeSetup, Io};
 use aqmkit_live::netns::{Netns, set_sysctl};
-use aqmkit_live::offload::{OFFLOADS, is_on, switch};
+use aqmkit_live::offload::{OFFLOADS, WriteDown, is_on, switch};
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 
@@ -90,6 +90,22 @@ impl Place {
     }
 
     fn bridge_by(&self, io: Io, aqm: &str, parameters: &str, rate: BitRate) -> Result<Bridge, LiveError> {
+        self.bridge_with(io, aqm, parameters, rate, WriteDown::nowhere())
+    }
+
+    /// A bridge that tells what it switches off.
+    fn bridge_noting(&self, note: WriteDown) -> Result<Bridge, LiveError> {
+        self.bridge_with(Io::Packet, "fifo", "{}", BitRate::from_mbps(100), note)
+    }
+
+    fn bridge_with(
+        &self,
+        io: Io,
+        aqm: &str,
+        parameters: &str,
+        rate: BitRate,
+        note: WriteDown,
+    ) -> Result<Bridge, LiveError> {
         let table: serde_json::Value = serde_json::from_str(parameters).unwrap();
         let spec = Spec::read(aqm, table).unwrap();
         let direction = |name| Setup::new(name, rate, aqmkit_base::Duration::ZERO, spec.clone());
@@ -100,7 +116,7 @@ impl Place {
             classes: Classes::default(),
             salt: 1,
         };
-        self.middle.inside(|| Ok(Bridge::open(&setup, "test"))).unwrap()
+        self.middle.inside(|| Ok(Bridge::open_noting(&setup, "test", note))).unwrap()
     }
 
     /// Whether a datagram comes to `to` and an answer back, within ten seconds.

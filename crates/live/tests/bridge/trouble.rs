@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use aqmkit_base::BitRate;
 use aqmkit_live::LiveError;
+use aqmkit_live::bridge::Io;
 use aqmkit_live::cleanup::{Record, Taken, clean};
-use aqmkit_live::offload::{OFFLOADS, SwitchedOff, is_on, switch};
+use aqmkit_live::offload::{OFFLOADS, SwitchedOff, WriteDown, is_on, switch};
 
 use super::{Place, ip};
 
@@ -40,6 +41,32 @@ fn interfaces_are_left_as_they_were() {
     assert_eq!(state(), (true, false));
     drop(bridge);
     assert_eq!(state(), (false, true));
+}
+
+/// Whenever the bridge is killed, its record has all that is off.
+#[test]
+fn what_is_switched_off_is_written_down_before() {
+    let Some(place) = Place::new() else { return };
+    let gro = OFFLOADS.iter().find(|o| o.name == "gro").copied().unwrap();
+    place.middle.inside(|| switch("m1", &gro, true)).unwrap();
+    let (sender, notes) = std::sync::mpsc::channel();
+    let note = WriteDown::with(move |off: &SwitchedOff| {
+        let on = OFFLOADS.iter().find(|o| o.name == off.offload).and_then(|o| is_on(&off.interface, o).ok());
+        sender.send((off.clone(), on)).unwrap();
+    });
+    let _bridge = place.bridge_noting(note).unwrap();
+    let (off, on) = notes.recv().unwrap();
+    assert_eq!((off.interface.as_str(), off.offload.as_str(), on), ("m1", "gro", Some(true)));
+    assert!(!place.middle.inside(|| is_on("m1", &gro)).unwrap());
+    // Another interface of the name is noted as well.
+    ip(&place.middle, "link del m1").unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    ip(&place.middle, "link add m9 type veth peer name n9").unwrap();
+    place.middle.inside(|| switch("m9", &gro, true)).unwrap();
+    ip(&place.middle, "link set m9 name m1").unwrap();
+    ip(&place.middle, "link set m1 up").unwrap();
+    let (again, still) = notes.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert!(again.interface == "m1" && again.index != off.index && still == Some(true), "{again:?}");
 }
 
 /// As where the bridge is killed: only its record tells what was on.
@@ -87,6 +114,75 @@ fn what_a_sender_left_to_its_card_is_told() {
     place.transfer(100_000);
     let [(_, _, counts), _] = bridge.interfaces().unwrap();
     assert!(counts.too_long > 0, "{counts:?}");
+}
+
+#[test]
+fn a_raised_mtu_is_noticed() {
+    let Some(place) = Place::new() else { return };
+    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
+    assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
+    for (side, name) in [(&place.a, "a0"), (&place.middle, "m1"), (&place.middle, "m2"), (&place.b, "b0")] {
+        ip(side, &format!("link set {name} mtu 4000")).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let server = place.b.inside(|| std::net::UdpSocket::bind("10.9.0.2:7003")).unwrap();
+    let client = place.a.inside(|| std::net::UdpSocket::bind("10.9.0.1:7003")).unwrap();
+    server.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    client.send_to(&[7; 3900], "10.9.0.2:7003").unwrap();
+    assert_eq!(server.recv(&mut [0; 5000]).unwrap(), 3900);
+    let [(_, _, counts), _] = bridge.interfaces().unwrap();
+    assert_eq!((counts.too_long, counts.vanished), (0, 0), "{counts:?}");
+}
+
+/// As the guide advises: the kernel forms large packets, which is cheap, and cuts them in front of the device.
+#[test]
+fn without_tso_the_kernel_cuts_what_it_joins() {
+    let Some(place) = Place::new() else { return };
+    let offload = |name| OFFLOADS.iter().find(|o| o.name == name).unwrap();
+    place.a.inside(|| switch("a0", offload("gso"), true)).unwrap();
+    assert!(!place.a.inside(|| is_on("a0", offload("tso"))).unwrap());
+    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(100)).unwrap();
+    place.transfer(1_000_000);
+    let [(_, _, counts), _] = bridge.interfaces().unwrap();
+    assert_eq!(counts.too_long, 0, "{counts:?}");
+}
+
+/// As where the process is stopped or gets no processor: the kernel's ring overflows.
+#[test]
+fn what_the_kernel_drops_in_front_of_the_bridge_is_counted_while_it_runs() {
+    let Some(place) = Place::new() else { return };
+    for io in [Io::Packet, Io::Xdp] {
+        let bridge = match place.bridge_by(io, "fifo", "{}", BitRate::from_mbps(1000)) {
+            Ok(bridge) => bridge,
+            Err(e) if io == Io::Xdp => {
+                eprintln!("skipped: {e}");
+                return;
+            }
+            Err(e) => panic!("{e}"),
+        };
+        assert!(place.reaches("10.9.0.2:7000", "10.9.0.1:7000"));
+        let control = bridge.control();
+        let holder = std::thread::spawn({
+            let control = control.clone();
+            move || control.ask(|_, _| std::thread::sleep(Duration::from_secs(1)))
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        let flood = place.a.inside(|| std::net::UdpSocket::bind("10.9.0.1:7002")).unwrap();
+        for _ in 0..20_000 {
+            // The device may be full.
+            let _ = flood.send_to(&[7; 18], "10.9.0.2:9");
+        }
+        assert!(holder.join().unwrap().is_some());
+        std::thread::sleep(Duration::from_millis(500));
+        let report = control.report();
+        let lost = report.directions[0].device.overrun;
+        assert!(lost > 1000, "{io:?}: {lost}");
+        let page = aqmkit_live::metrics::page(report).unwrap();
+        let line = page.lines().find(|l| l.starts_with("aqmkit_overrun_packets_total")).unwrap();
+        assert!(line.ends_with(&format!(" {lost}")), "{line}");
+        let doubts = bridge.close().unwrap().doubts(0).join("\n");
+        assert!(doubts.contains("the kernel dropped"), "{io:?}: {doubts}");
+    }
 }
 
 #[test]

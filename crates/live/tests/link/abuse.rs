@@ -1,5 +1,6 @@
 //! What no sane user does: garbage, floods, devices that go away.
 
+use std::io::Write;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration as Wait, Instant as Wall};
@@ -140,6 +141,32 @@ fn a_device_that_is_taken_away_ends_the_link_and_nothing_else() {
     let (measured, _) = link.close().unwrap();
     assert_eq!(measured.vanished.as_deref(), Some("up"));
     assert!(measured.doubts(0)[0].contains("was removed"));
+}
+
+/// What a program has sent and left, the kernel goes on sending; with the link gone, nobody answers.
+#[test]
+fn connections_that_were_left_end_with_the_link() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let link = Link::open(&setup(BitRate::from_mbps(1), Duration::from_millis(10), "fifo")).unwrap();
+    let (server, client) = connect(&link, 0);
+    server.set_nonblocking(true).unwrap();
+    while (&server).write(&[7; 1 << 16]).is_ok() {}
+    let place = link.server.namespace.try_clone().unwrap();
+    drop((server, client));
+    link.close().unwrap();
+    let sockets = || {
+        let text = place.inside(|| std::fs::read_to_string("/proc/thread-self/net/tcp")).unwrap();
+        // Those in TIME_WAIT (06) belong to nobody and go with the namespace.
+        text.lines().skip(1).filter(|l| l.split_whitespace().nth(3) != Some("06")).count()
+    };
+    let start = Wall::now();
+    while sockets() > 0 && start.elapsed() < Wait::from_secs(20) {
+        std::thread::sleep(Wait::from_millis(100));
+    }
+    assert_eq!(sockets(), 0, "after {:?}", start.elapsed());
 }
 
 /// Namespaces, devices and files of links that are over do not add up.

@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
 
 mod abuse;
+mod outside;
 mod row;
 mod traffic;
 
@@ -39,9 +40,11 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
         up: direction("up"),
         classes: Classes::default(),
         plan: None,
+        on_demand: false,
         ecn: None,
         cc: None,
         mtu: 1500,
+        outside: false,
     }
 }
 

@@ -73,6 +73,19 @@ pub enum CaptureError {
         /// The packet.
         number: u64,
     },
+    /// A packet that is longer than the link carries, and that nobody knows how to cut.
+    #[error(
+        "packet {number} has {length} bytes, more than the MTU of {mtu}, and is no segment of TCP, so how a network card would cut it is \
+         not known: give the MTU of the link with --mtu, or capture with ethtool -K DEVICE tx-udp-segmentation off gro off"
+    )]
+    TooLong {
+        /// The packet.
+        number: u64,
+        /// The length of its IP packet.
+        length: u32,
+        /// The longest that the link carries.
+        mtu: u32,
+    },
     /// The file could not be read on.
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),

@@ -49,6 +49,12 @@ impl FlowCounts {
         count.bytes += u64::from(bytes);
     }
 
+    /// Whether packets of a flow have come.
+    #[must_use]
+    pub fn knows(&self, key: FlowKey) -> bool {
+        self.flows.contains_key(&key)
+    }
+
     /// A packet was dropped.
     pub fn dropped(&mut self, key: FlowKey) {
         if let Some(count) = self.flows.get_mut(&key) {

@@ -9,6 +9,8 @@ mod capture;
 mod flows;
 mod output;
 mod packet;
+mod segments;
+mod selection;
 
 use std::cell::Cell;
 use std::io::Read;
@@ -19,6 +21,7 @@ use aqmkit_base::{ClassId, Duration, Ecn, Instant};
 pub use capture::{CaptureError, Damage, Record, read};
 pub use flows::{FlowCount, FlowCounts};
 pub use output::{OutputError, PcapWriter};
+pub use selection::Selection;
 
 use aqmkit_measure::Passed;
 
@@ -27,6 +30,7 @@ use crate::meter::{Measured, Meter};
 use crate::shaper::{Setup, Shaper, Watch};
 use crate::wire::{Classes, Flow, View};
 use packet::{Captured, Story};
+use segments::Cut;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +133,12 @@ pub struct Replayed {
     pub pauses: u64,
     /// Packets without an IP header.
     pub not_ip: u64,
+    /// Packets that the selection left out.
+    pub left_out: u64,
+    /// Packets longer than the MTU of the selection, which were cut into segments.
+    pub cut: u64,
+    /// Whether packets of both directions of a connection were replayed, through one queue.
+    pub both_ways: bool,
     /// Where the file stops making sense, if it does.
     pub damage: Option<Damage>,
 }
@@ -151,7 +161,7 @@ pub enum ReplayError<E> {
     Stopped(E),
 }
 
-/// Replays a capture through the link of `setup`.
+/// Replays a whole capture through the link of `setup`.
 ///
 /// # Errors
 /// When a parameter cannot be used, the input is no capture, or `follow` says so.
@@ -161,7 +171,21 @@ pub fn replay<F: Follow>(
     classes: &Classes,
     follow: &mut F,
 ) -> Result<Replayed, ReplayError<F::Error>> {
-    let mut run = Run::new(setup, classes, follow)?;
+    replay_selected(input, setup, classes, &Selection::default(), follow)
+}
+
+/// Replays the selected packets of a capture through the link of `setup`.
+///
+/// # Errors
+/// As [`replay`], and when a selected packet is longer than the MTU of the selection and cannot be cut.
+pub fn replay_selected<F: Follow>(
+    input: impl Read + Send,
+    setup: &Setup,
+    classes: &Classes,
+    selection: &Selection,
+    follow: &mut F,
+) -> Result<Replayed, ReplayError<F::Error>> {
+    let mut run = Run::new(setup, classes, selection, follow)?;
     let damage = read(input, &mut |record| run.packet(&record)).map_err(ReplayError::Stopped)?;
     run.drain().map_err(ReplayError::Stopped)?;
     Ok(run.finish(damage))
@@ -170,6 +194,7 @@ pub fn replay<F: Follow>(
 /// A replay under way.
 struct Run<'a, F: Follow> {
     classes: &'a Classes,
+    selection: &'a Selection,
     shaper: Shaper<Captured, Watcher<'a, F>>,
     now: Instant,
     /// The time of the first packet, and of the last one, in nanoseconds since 1970.
@@ -177,10 +202,20 @@ struct Run<'a, F: Follow> {
     unordered: u64,
     pauses: u64,
     not_ip: u64,
+    left_out: u64,
+    cut: u64,
+    both_ways: bool,
+    /// Where segments are put together.
+    segment: Vec<u8>,
 }
 
 impl<'a, F: Follow> Run<'a, F> {
-    fn new(setup: &Setup, classes: &'a Classes, follow: &'a mut F) -> Result<Self, ParamError> {
+    fn new(
+        setup: &Setup,
+        classes: &'a Classes,
+        selection: &'a Selection,
+        follow: &'a mut F,
+    ) -> Result<Self, ParamError> {
         let watcher = Watcher {
             meter: Meter::whole(classes.names()),
             flows: FlowCounts::default(),
@@ -191,19 +226,64 @@ impl<'a, F: Follow> Run<'a, F> {
         };
         let setup = Setup { classes: classes.names().to_vec(), ..setup.clone() };
         let shaper = Shaper::new(&setup, watcher, Instant::ZERO)?;
-        Ok(Run { classes, shaper, now: Instant::ZERO, times: None, unordered: 0, pauses: 0, not_ip: 0 })
+        Ok(Run {
+            classes,
+            selection,
+            shaper,
+            now: Instant::ZERO,
+            times: None,
+            unordered: 0,
+            pauses: 0,
+            not_ip: 0,
+            left_out: 0,
+            cut: 0,
+            both_ways: false,
+            segment: Vec::new(),
+        })
     }
 
     fn packet(&mut self, record: &Record<'_>) -> Result<(), F::Error> {
+        self.shaper.meter_mut().follow.read(record)?;
+        let view = View::of(record.encapsulation, record.bytes);
+        if !self.selection.takes(&view) {
+            self.left_out += 1;
+            return Ok(());
+        }
+        self.arrival(record.at);
+        let length = view.length(record.bytes, record.length).unwrap_or(0);
+        match self.selection.mtu {
+            Some(mtu) if length > mtu => {
+                let too_long = || CaptureError::TooLong { number: record.number, length, mtu };
+                let cut = Cut::of(&view, record, mtu).ok_or_else(too_long)?;
+                self.segments(record, &cut)
+            }
+            _ => self.arrive(record, view),
+        }
+    }
+
+    /// A packet comes in segments, one behind the other.
+    fn segments(&mut self, record: &Record<'_>, cut: &Cut) -> Result<(), F::Error> {
+        self.cut += 1;
+        let mut segment = std::mem::take(&mut self.segment);
+        for number in 0..cut.count() {
+            let length = cut.segment(record.bytes, number, &mut segment);
+            let view = View::of(record.encapsulation, &segment);
+            self.arrive(&Record { length, bytes: &segment, ..*record }, view)?;
+        }
+        self.segment = segment;
+        Ok(())
+    }
+
+    /// A packet comes to the queue.
+    fn arrive(&mut self, record: &Record<'_>, view: View) -> Result<(), F::Error> {
         let watcher = self.shaper.meter_mut();
-        watcher.follow.read(record)?;
         let mut bytes = watcher.spare.pop().unwrap_or_default();
         bytes.clear();
         if watcher.keeps {
             bytes.extend_from_slice(record.bytes);
         }
-        self.arrival(record.at);
-        let view = View::of(record.encapsulation, record.bytes);
+        self.both_ways =
+            self.both_ways || view.flow.protocol().is_some() && watcher.flows.knows(view.flow.reversed().key(SALT));
         self.not_ip += u64::from(view.network.is_none());
         let story = Story {
             number: record.number,
@@ -259,6 +339,9 @@ impl<'a, F: Follow> Run<'a, F> {
             unordered: self.unordered,
             pauses: self.pauses,
             not_ip: self.not_ip,
+            left_out: self.left_out,
+            cut: self.cut,
+            both_ways: self.both_ways,
             damage,
         }
     }

@@ -1,11 +1,12 @@
 //! Traffic classes of real packets: named rules, the first that fits decides.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use aqmkit_base::{ClassId, Ecn};
 
-use super::View;
 use super::flow::Flow;
+use super::{NoPrefix, Prefix, View};
 
 /// The classes of a link and the rules that put packets into them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +90,14 @@ enum Rule {
     Dscp(u8),
     /// An ECN codepoint.
     Ecn(Ecn),
+    /// A source in a network.
+    From(Prefix),
+    /// A destination in a network.
+    To(Prefix),
+    /// A source or a destination in a network.
+    Net(Prefix),
+    /// The number of a VLAN.
+    Vlan(u16),
     /// Everything.
     Any,
 }
@@ -106,8 +115,20 @@ impl Rule {
             },
             Rule::Dscp(dscp) => view.network.is_some() && view.dscp == dscp,
             Rule::Ecn(ecn) => view.network.is_some() && view.ecn == ecn,
+            Rule::From(network) => ends(view).is_some_and(|(source, _)| network.contains(source)),
+            Rule::To(network) => ends(view).is_some_and(|(_, destination)| network.contains(destination)),
+            Rule::Net(network) => ends(view).is_some_and(|(s, d)| network.contains(s) || network.contains(d)),
+            Rule::Vlan(number) => view.vlan == Some(number),
             Rule::Any => true,
         }
+    }
+}
+
+/// The source and the destination of an IP packet.
+fn ends(view: &View) -> Option<(IpAddr, IpAddr)> {
+    match view.flow {
+        Flow::Ip(tuple) => Some((tuple.source, tuple.destination)),
+        Flow::Link(_) => None,
     }
 }
 
@@ -121,8 +142,8 @@ pub struct NoClass {
 
 impl NoClass {
     /// What a class looks like.
-    pub const RIGHT: &str =
-        "write a name and its rules, for example web=tcp:80,tcp:443 or voice=dscp:46 or video=udp:5004-5010 or rest=*";
+    pub const RIGHT: &str = "write a name and its rules, for example web=tcp:80,tcp:443 or voice=dscp:46 or video=udp:5004-5010 or guests=net:192.0.2.0/24 or \
+         office=vlan:7 or rest=*";
 }
 
 impl FromStr for Named {
@@ -165,11 +186,20 @@ fn rule(text: &str) -> Result<Rule, String> {
                 .map(Rule::Ecn)
                 .ok_or_else(|| format!("{value:?} is not an ECN codepoint ({known})"));
         }
+        ("from", Some(value)) => return network(value).map(Rule::From),
+        ("to", Some(value)) => return network(value).map(Rule::To),
+        ("net", Some(value)) => return network(value).map(Rule::Net),
+        ("vlan", Some(value)) => {
+            let vlan = value.parse().ok().filter(|vlan| *vlan < 4095);
+            return vlan.map(Rule::Vlan).ok_or_else(|| format!("{value:?} is not a VLAN (0 to 4094)"));
+        }
         _ => {}
     }
     let Some((name, protocol, has_ports)) = PROTOCOLS.into_iter().find(|(name, ..)| *name == kind) else {
         let names = PROTOCOLS.map(|(name, ..)| name).join(", ");
-        return Err(format!("{text:?} is not a rule: rules begin with {names}, dscp: or ecn:, or are *"));
+        return Err(format!(
+            "{text:?} is not a rule: rules begin with {names}, dscp:, ecn:, from:, to:, net: or vlan:, or are *"
+        ));
     };
     let Some(value) = value else { return Ok(Rule::Protocol(protocol, None)) };
     if !has_ports {
@@ -182,6 +212,10 @@ fn rule(text: &str) -> Result<Rule, String> {
         return Err(format!("the port range {value} is reversed"));
     }
     Ok(Rule::Protocol(protocol, Some(ports)))
+}
+
+fn network(text: &str) -> Result<Prefix, String> {
+    text.parse().map_err(|e: NoPrefix| e.to_string())
 }
 
 fn codepoint(text: &str) -> Option<Ecn> {
@@ -199,6 +233,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_network_and_a_vlan_are_classes() {
+        let list = ["a=from:10.0.0.0/8", "b=to:2001:db8::/32", "c=net:192.0.2.1", "d=vlan:7"];
+        let classes = Classes::new(list.iter().map(|text| text.parse().unwrap()).collect());
+        let packet = |tag: &[u8], source: [u8; 4], destination: [u8; 4]| {
+            let header = [&[0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0], &source[..], &destination].concat();
+            [&[0; 12][..], tag, &[8, 0], &header].concat()
+        };
+        let six = [&[0; 12][..], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 59, 64], &[1; 16], &[0x20, 1, 0xd, 0xb8], &[0; 12]];
+        let tag = [0x81, 0, 0xe0, 7];
+        let class = |frame: &[u8]| classes.names()[classes.of(&View::of(Default::default(), frame)).index()].clone();
+        assert_eq!(class(&packet(&[], [10, 1, 1, 1], [192, 0, 2, 1])), "a");
+        assert_eq!(class(&six.concat()), "b");
+        assert_eq!(class(&packet(&[], [9, 1, 1, 1], [192, 0, 2, 1])), "c");
+        assert_eq!(class(&packet(&[], [192, 0, 2, 1], [9, 1, 1, 1])), "c");
+        assert_eq!(class(&packet(&tag, [9, 1, 1, 1], [8, 1, 1, 1])), "d");
+        assert_eq!(class(&packet(&[0x81, 0, 0, 8], [9, 1, 1, 1], [8, 1, 1, 1])), "other");
+        assert_eq!(class(&[&[0; 12][..], &tag, &[0x88, 0xb5]].concat()), "d", "whatever it carries");
+    }
+
+    #[test]
     fn what_is_wrong_with_a_class_is_named() {
         let why = |text: &str| text.parse::<Named>().unwrap_err().why;
         assert_eq!(why("web"), "it has no =");
@@ -207,6 +261,8 @@ mod tests {
         assert_eq!(why("foo=tcp:10-5"), "the port range 10-5 is reversed");
         assert_eq!(why("foo=dscp:99"), "\"99\" is not a DSCP (0 to 63)");
         assert!(why("foo=ecn:ect2").starts_with("\"ect2\" is not an ECN codepoint"));
+        assert!(why("foo=net:10.0.0.0/33").starts_with("\"10.0.0.0/33\" is not a network"));
+        assert_eq!(why("foo=vlan:4095"), "\"4095\" is not a VLAN (0 to 4094)");
         assert!(why("foo=icmp:8").ends_with("icmp has no ports"));
         for text in ["bar", "*:1", "dscp", "", "tcp80"] {
             assert!(why(&format!("foo={text}")).starts_with(&format!("{text:?} is not a rule")), "{text}");

@@ -83,6 +83,20 @@ impl Flow {
         }
     }
 
+    /// The same connection in the other direction.
+    #[must_use]
+    pub fn reversed(&self) -> Flow {
+        match *self {
+            Flow::Ip(t) => Flow::Ip(FiveTuple {
+                source: t.destination,
+                destination: t.source,
+                ports: t.ports.map(|(source, destination)| (destination, source)),
+                ..t
+            }),
+            Flow::Link(l) => Flow::Link(LinkFlow { source: l.destination, destination: l.source, ..l }),
+        }
+    }
+
     /// The number of the protocol above IP.
     #[must_use]
     pub fn protocol(&self) -> Option<u8> {

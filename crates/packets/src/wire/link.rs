@@ -41,6 +41,8 @@ pub(super) struct Found {
     pub network: Option<usize>,
     /// The flow of the frame as the link sees it.
     pub flow: LinkFlow,
+    /// The number of the VLAN of its outermost tag.
+    pub vlan: Option<u16>,
 }
 
 const IPV4: u16 = 0x0800;
@@ -56,9 +58,9 @@ const MOST_TAGS: usize = 8;
 pub(super) fn find(encapsulation: Encapsulation, frame: &[u8]) -> Found {
     match encapsulation {
         Encapsulation::Ethernet => ethernet(frame, 0),
-        Encapsulation::Ip => Found { network: Some(0), flow: LinkFlow::default() },
+        Encapsulation::Ip => Found { network: Some(0), flow: LinkFlow::default(), vlan: None },
         // What follows says by itself whether it is IP; the four bytes differ from system to system.
-        Encapsulation::Loopback => Found { network: Some(4), flow: LinkFlow::default() },
+        Encapsulation::Loopback => Found { network: Some(4), flow: LinkFlow::default(), vlan: None },
         Encapsulation::LinuxSll => after_type(frame, 14, 16, address_at(frame, 6)),
         Encapsulation::LinuxSll2 => after_type(frame, 0, 20, address_at(frame, 12)),
     }
@@ -80,10 +82,13 @@ fn after_type(frame: &[u8], kind_at: usize, next: usize, source: [u8; 6]) -> Fou
 /// What the type at `kind_at` announces, which begins at `next`, behind tags.
 fn behind(frame: &[u8], kind_at: usize, mut next: usize) -> Found {
     let mut kind = u16_at(frame, kind_at).unwrap_or(0);
+    let mut vlan = None;
     for _ in 0..MOST_TAGS {
         if !TAGS.contains(&kind) {
             break;
         }
+        // The number is in the lower twelve bits.
+        vlan = vlan.or_else(|| u16_at(frame, next).map(|value| value & 0xfff));
         // A tag is its value, two bytes, and the type of what follows.
         kind = u16_at(frame, next + 2).unwrap_or(0);
         next += 4;
@@ -94,5 +99,5 @@ fn behind(frame: &[u8], kind_at: usize, mut next: usize) -> Found {
         PPPOE => matches!(u16_at(frame, next + 6), Some(0x0021 | 0x0057)).then_some(next + 8),
         _ => None,
     };
-    Found { network, flow: LinkFlow { kind, ..LinkFlow::default() } }
+    Found { network, flow: LinkFlow { kind, ..LinkFlow::default() }, vlan }
 }

@@ -26,12 +26,14 @@ mod ecn;
 mod flow;
 mod link;
 mod network;
+mod prefix;
 
 pub use classes::{Classes, Named};
 pub use ecn::mark_ce;
 pub use flow::{FiveTuple, Flow, LinkFlow};
 pub use link::Encapsulation;
 pub use network::Network;
+pub use prefix::{NoPrefix, Prefix};
 
 use aqmkit_base::Ecn;
 
@@ -46,6 +48,8 @@ pub struct View {
     pub ecn: Ecn,
     /// The differentiated services codepoint of that header (RFC 2474); zero where there is none.
     pub dscp: u8,
+    /// The number of the VLAN of the outermost tag of its frame (802.1Q); nothing where there is none.
+    pub vlan: Option<u16>,
     /// Bytes of data behind the headers of network and transport, as the IP header says; zero where the packet is not IP.
     pub payload: u32,
 }
@@ -55,7 +59,14 @@ impl View {
     #[must_use]
     pub fn of(encapsulation: Encapsulation, frame: &[u8]) -> View {
         let found = link::find(encapsulation, frame);
-        let bare = View { flow: Flow::Link(found.flow), network: None, ecn: Ecn::NotEct, dscp: 0, payload: 0 };
+        let bare = View {
+            flow: Flow::Link(found.flow),
+            network: None,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            vlan: found.vlan,
+            payload: 0,
+        };
         let Some(start) = found.network else { return bare };
         let packet = frame.get(start..).unwrap_or_default();
         let Some((tuple, network, headers)) = network::read(packet, start) else { return bare };
@@ -65,6 +76,7 @@ impl View {
             network: Some(network),
             ecn: Ecn::from_bits(traffic_class),
             dscp: traffic_class >> 2,
+            vlan: found.vlan,
             payload: network.length(frame).unwrap_or(packet.len()).saturating_sub(headers) as u32,
         }
     }

@@ -4,7 +4,7 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration};
 use aqmkit_packets::Setup;
 use aqmkit_packets::replay::{
-    CaptureError, End, Fate, Follow, OutputError, PcapWriter, ReplayError, Replayed, Sent, replay,
+    CaptureError, End, Fate, Follow, OutputError, PcapWriter, ReplayError, Replayed, Selection, Sent, replay_selected,
 };
 use aqmkit_packets::wire::Classes;
 use etherparse::{IpHeaders, Ipv4Header, PacketBuilder};
@@ -86,8 +86,13 @@ pub(crate) type Outcome = Result<(Replayed, Vec<Told>, Vec<u8>), ReplayError<Wro
 
 /// Replays a file.
 pub(crate) fn run(file: &[u8], setup: &Setup) -> Outcome {
+    run_selected(file, setup, &Selection::default())
+}
+
+/// Replays a part of a file.
+pub(crate) fn run_selected(file: &[u8], setup: &Setup, selection: &Selection) -> Outcome {
     let mut all = Everything { fates: Vec::new(), writer: PcapWriter::new(Vec::new()) };
-    let replayed = replay(file, setup, &Classes::default(), &mut all)?;
+    let replayed = replay_selected(file, setup, &Classes::default(), selection, &mut all)?;
     Ok((replayed, all.fates, all.writer.finish().unwrap()))
 }
 

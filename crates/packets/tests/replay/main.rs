@@ -4,4 +4,5 @@
 
 mod files;
 mod formats;
+mod host;
 mod worked;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use aqmkit_base::units::parse_rate;
 use aqmkit_base::{Amount, BitRate, units::parse_amount};
+use aqmkit_packets::wire::Prefix;
 use clap::{Args, Subcommand, ValueEnum};
 
 /// `replay`.
@@ -12,6 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
 #[command(after_help = "Examples:
   aqmkit replay in.pcap --aqm codel --rate 10mbit
   aqmkit replay in.pcapng --aqm red:min=5,max=40,ecn=true --rate 20mbit -o out.pcap --fates fates.parquet
+  aqmkit replay host.pcap --to 192.0.2.0/24 --aqm pie --rate 20mbit
   tcpdump -i eth0 -w - | aqmkit replay - --aqm fq-codel --rate 50mbit --json
 
 Packets arrive as captured, whatever is dropped: a replay shows how a discipline treats given traffic. Ctrl-C ends
@@ -26,6 +28,15 @@ pub struct Replay {
     /// Rate of the link
     #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
+    /// Only packets from this network, for one direction of a capture of both; may be repeated
+    #[arg(long, value_name = "NETWORK")]
+    pub from: Vec<Prefix>,
+    /// Only packets to this network; may be repeated
+    #[arg(long, value_name = "NETWORK")]
+    pub to: Vec<Prefix>,
+    /// The longest IP packet of the link, in bytes: a longer TCP packet, which a network card was to cut, is cut into segments
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_535))]
+    pub mtu: u32,
     /// Write the packets that are sent, with marks and departure times, as a pcap
     #[arg(short, long, value_name = "OUT.pcap")]
     pub out: Option<PathBuf>,

@@ -44,9 +44,11 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
         up: direction("up", args.up_rate, &args.up_trace, args.up_delay, &args.up_aqm)?,
         classes: classes.clone(),
         plan: None,
+        on_demand: true,
         ecn: if args.ecn { Some(true) } else { args.no_ecn.then_some(false) },
         cc: args.cc.clone(),
         mtu: args.mtu,
+        outside: args.nat,
     })
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Told<'a> {
     pub(super) measured: &'a Measured,
     pub(super) dropped_before: u64,
     pub(super) exit_code: u8,
+    /// Whether the summary shows classes: those that were asked for.
+    pub(super) classes: bool,
 }
 
 /// The summary as a program reads it. The names of what was measured are those of `results.json`.
@@ -100,6 +102,11 @@ impl<'a> Told<'a> {
         self.measured.doubts(self.dropped_before)
     }
 
+    /// How long the command ran, in seconds.
+    fn duration_s(&self) -> f64 {
+        self.windows().next().map_or(0.0, |(_, window, _)| window.span().as_secs_f64())
+    }
+
     /// Each direction with its window and the rates it had.
     fn windows(&self) -> impl Iterator<Item = (&'a str, &'a Passed, &'a Rates)> {
         let first = |(name, windows): &'a (String, Vec<Passed>)| windows.first().map(|w| (name.as_str(), w));
@@ -148,7 +155,7 @@ fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
         exit_code: told.exit_code,
         valid,
         doubts,
-        duration_s: told.measured.end.as_secs_f64(),
+        duration_s: told.duration_s(),
         links: windows.iter().map(|(name, w, rates)| (*name, link(w, rates))).collect(),
         classes: windows.iter().map(|(name, w, _)| (*name, classes(w))).collect(),
         lateness_ms: told.measured.late.summary(),
@@ -162,7 +169,7 @@ fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
 }
 
 fn text(told: &Told<'_>, doubts: &[String]) -> String {
-    let mut text = format!("\n{}, {:.1} s\n", told.title, told.measured.end.as_secs_f64());
+    let mut text = format!("\n{}, {:.1} s\n", told.title, told.duration_s());
     if doubts.is_empty() {
         text += &table(told);
         for (name, window, rates) in told.windows() {
@@ -202,8 +209,32 @@ fn table(told: &Told<'_>) -> String {
             ms(|d| d.max),
         ];
         lines.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(cells.into_iter().map(number)));
+        if told.classes {
+            for (place, class) in told.setup.classes.names().iter().enumerate() {
+                let of_class = class_cells(&window.class_stats(place));
+                let title = comfy_table::Cell::new(format!("  {class}"));
+                lines.add_row(std::iter::once(title).chain(of_class.into_iter().map(number)));
+            }
+        }
     }
     drawn(lines) + "\n"
+}
+
+/// The cells of a class in the table of the directions. Shares of the rate are those of directions.
+fn class_cells(s: &ClassStats) -> [String; 10] {
+    let ms = |of: fn(&Summary) -> f64| fixed(s.queue_delay_ms.as_ref().map_or(f64::NAN, of), 2);
+    [
+        fixed(s.throughput_bps / 1e6, 2),
+        String::new(),
+        fixed(s.offered_bps / 1e6, 2),
+        format!("{:.3} %", s.drop_rate * 100.0),
+        format!("{:.3} %", s.mark_rate * 100.0),
+        ms(|d| d.mean),
+        ms(|d| d.p50),
+        ms(|d| d.p90),
+        ms(|d| d.p99),
+        ms(|d| d.max),
+    ]
 }
 
 /// More changes of the rate than these are counted, not listed.

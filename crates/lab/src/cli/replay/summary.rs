@@ -20,6 +20,8 @@ pub(super) struct Told<'a> {
     pub(super) input: String,
     pub(super) setup: &'a Setup,
     pub(super) replayed: &'a Replayed,
+    /// The longest IP packet of the link, in bytes.
+    pub(super) mtu: u32,
     pub(super) top: usize,
     pub(super) wall_s: f64,
 }
@@ -40,6 +42,9 @@ struct Json<'a> {
     unordered: u64,
     pauses_cut: u64,
     not_ip: u64,
+    left_out: u64,
+    cut: u64,
+    both_ways: bool,
     engine: Engine,
 }
 
@@ -124,6 +129,9 @@ impl<'a> Told<'a> {
             unordered: self.replayed.unordered,
             pauses_cut: self.replayed.pauses,
             not_ip: self.replayed.not_ip,
+            left_out: self.replayed.left_out,
+            cut: self.replayed.cut,
+            both_ways: self.replayed.both_ways,
             engine: Engine {
                 wall_s: self.wall_s,
                 packets_per_s: if self.wall_s > 0.0 { total as f64 / self.wall_s } else { 0.0 },
@@ -212,6 +220,23 @@ impl<'a> Told<'a> {
         }
         if r.not_ip > 0 {
             notes.push(format!("{} packets are not IP; they are queued like others, without ECN", thousands(r.not_ip)));
+        }
+        if r.left_out > 0 {
+            notes.push(format!("{} packets of other networks were left out (--from, --to)", thousands(r.left_out)));
+        }
+        if r.cut > 0 {
+            notes.push(format!(
+                "{} packets longer than {} bytes were cut into segments, as a network card would (--mtu)",
+                thousands(r.cut),
+                self.mtu
+            ));
+        }
+        if r.both_ways {
+            notes.push(
+                "both directions of connections pass this one queue, which no link does: --from NETWORK or --to NETWORK \
+                 selects one direction"
+                    .to_owned(),
+            );
         }
         notes
     }

@@ -1,0 +1,93 @@
+//! The directory of sockets and records: whose it is.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, fstat, open};
+
+/// The environment variable that names another directory for sockets.
+pub const DIRECTORY: &str = "AQMKIT_RUNTIME_DIR";
+
+/// The directory of root.
+pub const OF_ROOT: &str = "/run/aqmkit";
+
+/// Where sockets are: `$AQMKIT_RUNTIME_DIR`; else `/run/aqmkit` for root, and `$XDG_RUNTIME_DIR/aqmkit` for others. Root of a user namespace is one
+/// of the others where `/run` is not its own.
+#[must_use]
+pub fn directory() -> PathBuf {
+    let named = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    if let Some(directory) = named(DIRECTORY) {
+        return directory;
+    }
+    let user = rustix::process::geteuid();
+    if user.is_root() && std::fs::metadata("/run").is_ok_and(|run| run.uid() == 0) {
+        return OF_ROOT.into();
+    }
+    let fallback = || std::env::temp_dir().join(format!("aqmkit-{}", outside(user.as_raw())));
+    named("XDG_RUNTIME_DIR").map_or_else(fallback, |directory| directory.join("aqmkit"))
+}
+
+/// The number that a user of this user namespace has outside of it.
+fn outside(user: u32) -> u32 {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let ranges = map.lines().filter_map(|line| {
+        let mut numbers = line.split_whitespace().map_while(|word| word.parse::<u32>().ok());
+        Some((numbers.next()?, numbers.next()?, numbers.next()?))
+    });
+    let mut inside = ranges.filter(|(first, _, count)| user.checked_sub(*first).is_some_and(|n| n < *count));
+    inside.next().map_or(user, |(first, out, _)| out.saturating_add(user - first))
+}
+
+/// Makes the directory where it is missing.
+///
+/// # Errors
+/// When it cannot be made, or is not safe ([`is_safe`]).
+pub fn prepare(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    is_safe(directory)
+}
+
+/// Checks that nobody else can have put anything into a directory: it is no symbolic link, belongs to this user, and only this
+/// user may write to it.
+///
+/// # Errors
+/// Why not, or when there is none.
+pub fn is_safe(directory: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let about = fstat(open(directory, flags, Mode::empty())?)?;
+    let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if about.st_uid != rustix::process::geteuid().as_raw() {
+        return refused(format!("the directory belongs to user {}", about.st_uid));
+    }
+    if about.st_mode & 0o022 != 0 {
+        return refused("others may write to the directory".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_others_can_fill_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("a/b");
+        prepare(&own).unwrap();
+        assert_eq!(std::fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        assert!(prepare(&link).is_err(), "a symbolic link");
+        std::fs::set_permissions(&own, PermissionsExt::from_mode(0o770)).unwrap();
+        assert!(prepare(&own).unwrap_err().to_string().contains("others may write"));
+        std::fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).unwrap();
+        // Only root may give it away.
+        if std::os::unix::fs::chown(&own, Some(65534), None).is_ok() {
+            assert!(prepare(&own).unwrap_err().to_string().contains("belongs to user 65534"));
+        }
+    }
+}

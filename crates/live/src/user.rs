@@ -1,0 +1,100 @@
+//! The user that commands run as.
+
+use std::ffi::{CStr, CString};
+use std::io;
+
+/// A user of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// Its home directory.
+    pub home: String,
+    id: libc::uid_t,
+    group: libc::gid_t,
+    groups: Vec<libc::gid_t>,
+}
+
+/// The longest entry of a user, in bytes.
+const LONGEST: usize = 1 << 16;
+
+/// More groups than a user may have on Linux.
+const MOST_GROUPS: libc::c_int = 65_536;
+
+impl User {
+    /// The user of this name or number.
+    ///
+    /// # Errors
+    /// When there is none ([`io::ErrorKind::NotFound`]), or the users of this machine cannot be read.
+    pub fn named(name: &str) -> io::Result<User> {
+        let text = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
+        // SAFETY: zeros are a valid entry: numbers and null pointers.
+        let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+        let mut strings = vec![0; LONGEST];
+        let mut found = std::ptr::null_mut();
+        let room = (strings.as_mut_ptr(), strings.len());
+        // SAFETY: every pointer is to what outlives the call, and the length is that of the memory for strings.
+        let error = unsafe {
+            match name.parse() {
+                Ok(id) => libc::getpwuid_r(id, &raw mut entry, room.0, room.1, &raw mut found),
+                Err(_) => libc::getpwnam_r(text.as_ptr(), &raw mut entry, room.0, room.1, &raw mut found),
+            }
+        };
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        if found.is_null() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // SAFETY: the entry was filled in; its texts are in `strings`, which is there until the end of this function.
+        let (own, home) = unsafe { (CStr::from_ptr(entry.pw_name), CStr::from_ptr(entry.pw_dir)) };
+        Ok(User {
+            name: own.to_string_lossy().into_owned(),
+            home: home.to_string_lossy().into_owned(),
+            id: entry.pw_uid,
+            group: entry.pw_gid,
+            groups: groups(own, entry.pw_gid),
+        })
+    }
+
+    /// Makes the calling process one of this user, for good. It allocates nothing, so that it can be called between fork and exec.
+    ///
+    /// # Errors
+    /// When it may not (it needs `CAP_SETUID` and `CAP_SETGID`).
+    pub(crate) fn become_it(&self) -> io::Result<()> {
+        // SAFETY: the pointer is to as many groups as is said. The system calls concern this process alone, which has one thread.
+        let done = unsafe {
+            libc::setgroups(self.groups.len(), self.groups.as_ptr()) == 0
+                && libc::setgid(self.group) == 0
+                && libc::setuid(self.id) == 0
+        };
+        if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// All groups of a user.
+fn groups(name: &CStr, main: libc::gid_t) -> Vec<libc::gid_t> {
+    let mut count = MOST_GROUPS;
+    let mut groups = vec![0; MOST_GROUPS as usize];
+    // SAFETY: there is room for as many groups as `count` says.
+    let found = unsafe { libc::getgrouplist(name.as_ptr(), main, groups.as_mut_ptr(), &raw mut count) };
+    if found < 0 {
+        return vec![main];
+    }
+    groups.truncate(usize::try_from(found).unwrap_or(0));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_found_by_name_and_number() {
+        let root = User::named("root").unwrap();
+        assert_eq!((root.id, root.group, &root), (0, 0, &User::named("0").unwrap()));
+        assert!(root.groups.contains(&0) && root.home.starts_with('/'));
+        assert_eq!(User::named("no such user").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(User::named("a\0b").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
