@@ -27,18 +27,18 @@ pub fn schema() -> Value {
         ("topology", topology()),
         ("transport", transport()),
         ("params", params()),
-        ("traffic", list(traffic())),
+        ("traffic", list(&traffic())),
         (
             "sweep",
             json!({"type": "object", "description": "Axes whose combinations are run: any key by its path, aqm, or a named axis as [[sweep.name]] with a label."}),
         ),
         ("quick", changes("Changes by --scale quick, by path.")),
         ("null", changes("Changes that switch the scheme off, by path (aqmkit reproduce --null).")),
-        ("expect", list(expect())),
-        ("expect_table", list(any("Claims of a published table, cell by cell."))),
-        ("predict", list(any("What a formula predicts, drawn over the time series."))),
+        ("expect", list(&expect())),
+        ("expect_table", list(&any("Claims of a published table, cell by cell."))),
+        ("predict", list(&any("What a formula predicts, drawn over the time series."))),
         ("overview", any("A matrix of two swept axes in the report.")),
-        ("figure", list(any("A figure of the report: cdf, tail, density or curve."))),
+        ("figure", list(&any("A figure of the report: cdf, tail, density or curve."))),
     ];
     let mut schema =
         table("An experiment of aqmkit.", of_files.into_iter().map(|(name, value)| (name.to_owned(), value)));
@@ -60,7 +60,7 @@ fn topology() -> Value {
         ("reverse", link(&[])),
         (
             "links",
-            list(link(&[
+            list(&link(&[
                 ("name", text("Its name in paths and results.")),
                 ("report", yes("Whether results have it. Default: true.")),
             ])),
@@ -189,7 +189,7 @@ fn parameters(entry: &Entry) -> Vec<(String, Value)> {
     let (unit, default, meaning) = (place("unit"), place("default"), place("meaning"));
     let mut all = Vec::new();
     for row in rows.skip(2).map(cells) {
-        let cell = |place: Option<usize>| place.and_then(|place| row.get(place)).copied().unwrap_or_default();
+        let cell = |column: Option<usize>| column.and_then(|at| row.get(at)).copied().unwrap_or_default();
         let default = if cell(default).is_empty() { String::new() } else { format!(" Default: {}.", cell(default)) };
         let unit = if cell(unit).is_empty() { String::new() } else { format!(" Unit: {}.", cell(unit)) };
         let about = format!("{}.{unit}{default}", cell(meaning));
@@ -215,7 +215,7 @@ fn table(about: &str, keys: impl IntoIterator<Item = (String, Value)>) -> Value 
     json!({"type": "object", "description": about, "properties": properties, "additionalProperties": false})
 }
 
-fn list(of: Value) -> Value {
+fn list(of: &Value) -> Value {
     json!({"type": "array", "items": of})
 }
 

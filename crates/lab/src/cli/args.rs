@@ -24,7 +24,7 @@ pub use compare::Compare;
 
 Rates, times and sizes take units as in tc: 10mbit, 30ms, 1500b.
 Exit codes: 0 success; 1 a run failed, or with reproduce a published value was missed; 2 wrong usage or a wrong file;
-3 the environment lacks something; 130 stopped with Ctrl-C.")]
+3 the environment lacks something; 130 stopped with Ctrl-C, 143 by SIGTERM.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

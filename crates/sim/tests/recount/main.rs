@@ -266,9 +266,9 @@ impl Run {
             }
         }
         for (traffic, app) in &window.apps {
-            let rates = of_traffic.get(traffic.as_str()).map_or(&[][..], Vec::as_slice);
-            assert_eq!(app.jain.is_some(), rates.len() > 1, "{traffic}: {rates:?}");
-            app.jain.into_iter().for_each(|index| same(index, jain(rates), "Jain's index of one kind"));
+            let of_kind = of_traffic.get(traffic.as_str()).map_or(&[][..], Vec::as_slice);
+            assert_eq!(app.jain.is_some(), of_kind.len() > 1, "{traffic}: {of_kind:?}");
+            app.jain.into_iter().for_each(|found| same(found, jain(of_kind), "Jain's index of one kind"));
         }
         let (n, sum) = (rates.len() as f64, rates.iter().sum::<f64>());
         assert_eq!(window.flows.count, rates.len() as u64);
