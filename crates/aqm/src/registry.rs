@@ -59,7 +59,7 @@ impl Spec {
     pub fn with(&self, mut table: Value) -> Result<Spec, ParamError> {
         if !self.tells_flows() {
             if table.remove(FLOW).is_some() {
-                return Err(ParamError::custom(format_args!("{} does not distinguish flows: omit flow", self.name())));
+                return Err(no_flows());
             }
             return self.parameters.read(&table).map(Spec::from);
         }
@@ -246,6 +246,14 @@ macro_rules! registry {
 
 /// The key that all disciplines share that tell flows apart.
 const FLOW: &str = "flow";
+
+/// The error of `flow` among the parameters of a discipline that does not distinguish flows.
+fn no_flows() -> ParamError {
+    let tells_flows = |entry: &&Entry| Spec::named(entry.name).is_some_and(|spec| spec.tells_flows());
+    let others: Vec<&str> = ALL.iter().filter(tells_flows).map(|entry| entry.name).collect();
+    let right = format!("remove flow, or choose one that does: {}", others.join(", "));
+    ParamError::sentence(FLOW, "the discipline does not distinguish flows", right)
+}
 
 /// A name as the catalogue has it, from one as `tc` writes it: `fq_codel` is `fq-codel`.
 pub(crate) fn canonical(name: &str) -> String {

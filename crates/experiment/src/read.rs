@@ -44,7 +44,7 @@ pub(super) fn read_by<T>(
 pub(super) fn refused(name: &str, table: &Node, else_at: &Origin, error: &ParamError) -> Problem {
     let at = place(table, error);
     let at = if std::ptr::eq(at, &table.at) { else_at } else { at };
-    Problem::from(error.of(name)).at(at)
+    Problem::from(error.clone().as_written(&table.tree()).of(name)).at(at)
 }
 
 /// Where a table has what is wrong: a key that is unknown, or else the value.

@@ -70,7 +70,7 @@ pub(super) fn literal(text: &str) -> toml::Value {
 
 fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<String, Failure> {
     if args.rate.as_bps() == 0 {
-        return wrong("the rate cannot be 0bit", "for example --rate 10mbit");
+        return wrong("the rate cannot be 0", "for example --rate 10mbit");
     }
     let page = render(&entry.page(), width());
     let table = settings(&args.set)?;
@@ -82,7 +82,7 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
         }
         // What has no defaults, such as classes, is no fault of who asks for the page.
         Err(e) if args.set.is_empty() => Ok(format!("{page}\nIt needs parameters: {e}\n")),
-        Err(e) => Err(misfit(entry.name, &e)),
+        Err(e) => Err(misfit(entry.name, &table, e)),
     }
 }
 
@@ -101,10 +101,11 @@ fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
 
 fn model(entry: &traffic::Entry, args: &args::Describe) -> Result<String, Failure> {
     let page = render(&entry.page(), width());
-    let table = Value::deserialize(settings(&args.set)?).map_err(|e| Problem::new(e.to_string()))?;
+    let written = settings(&args.set)?;
+    let table = Value::deserialize(written.clone()).map_err(|e| Problem::new(e.to_string()))?;
     match traffic::Spec::of_table(entry.name, &table) {
         Ok(spec) => Ok(page + &values("Values", &spec)?),
-        Err(e) => Err(misfit(entry.name, &e)),
+        Err(e) => Err(misfit(entry.name, &written, e)),
     }
 }
 

@@ -33,9 +33,12 @@ pub(super) fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
 /// # Errors
 /// When a key or a value is wrong, in the words of an experiment file.
 pub(super) fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
-    let wrong = |e: ParamError| Problem::from(e.of(name));
-    let table = Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))?;
-    Spec::of_table(name, table).map_err(wrong)
+    let table = value(table)?;
+    Spec::of_table(name, table.clone()).map_err(|e| Problem::from(e.as_written(&table).of(name)))
+}
+
+fn value(table: &Table) -> Result<Value, Problem> {
+    Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))
 }
 
 /// The classes of `--class`; by protocol where it is left out.
@@ -58,14 +61,14 @@ pub(super) fn classes(list: &[String]) -> Result<Classes, Failure> {
 pub(super) fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
     let classes = classes(&queue.class)?.names().to_vec();
     let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit)?);
-    usable(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup })
+    usable(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup }, aqm)
 }
 
-/// The direction, if the parameters of its queue can be used on its link.
+/// The direction, if the parameters of its queue, which are written as `aqm`, can be used on its link.
 ///
 /// # Errors
 /// When one cannot.
-pub(super) fn usable(setup: Setup) -> Result<Setup, Failure> {
+pub(super) fn usable(setup: Setup, aqm: &str) -> Result<Setup, Failure> {
     let (rate, mean_packet, classes) = (setup.rate, setup.mean_packet, setup.classes.clone());
     let link = registry::Link { rate, mean_packet, classes };
     match setup.aqm.effective(&link) {
@@ -73,12 +76,15 @@ pub(super) fn usable(setup: Setup) -> Result<Setup, Failure> {
             out_of_reach(&setup.aqm, &link).iter().for_each(|text| say::tell(&format!("warning: {text}")));
             Ok(setup)
         }
-        Err(e) => Err(misfit(setup.aqm.name(), &e)),
+        Err(e) => Err(misfit(setup.aqm.name(), &written(aqm)?.1, e)),
     }
 }
 
-/// A parameter that does not go with the link.
+/// A parameter of `discipline` that cannot be used on the link; `table` has the parameters as the user wrote them.
 #[must_use]
-pub(super) fn misfit(discipline: &str, error: &ParamError) -> Failure {
-    Failure::Problem(error.of(discipline).into())
+pub(super) fn misfit(discipline: &str, table: &Table, error: ParamError) -> Failure {
+    match value(table) {
+        Ok(table) => Failure::Problem(error.as_written(&table).of(discipline).into()),
+        Err(problem) => Failure::Problem(problem),
+    }
 }

@@ -18,6 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use summary::Told;
 
 use super::args::wire;
+use super::compare::written;
 use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::queue;
@@ -41,7 +42,9 @@ pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let start = clock::now();
     let mut replayed = match replay::replay(input, &setup, &classes, &mut outputs) {
         Ok(replayed) => replayed,
-        Err(ReplayError::Parameter(error)) => return Err(queue::misfit(setup.aqm.name(), &error)),
+        Err(ReplayError::Parameter(error)) => {
+            return Err(queue::misfit(setup.aqm.name(), &written(&args.queue.aqm)?.1, error));
+        }
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.tell(&args.input)),
     };
     outputs.finish()?;

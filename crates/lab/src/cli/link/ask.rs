@@ -28,16 +28,17 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
                     "give --rate 40mbit, --trace FILE, or both --down-rate and --up-rate",
                 );
             };
-            let aqm = queue::spec(aqm.as_deref().unwrap_or(&args.aqm), None)?;
-            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), aqm);
-            queue::usable(Setup {
+            let aqm = aqm.as_deref().unwrap_or(&args.aqm);
+            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), queue::spec(aqm, None)?);
+            let setup = Setup {
                 trace,
                 classes: classes.names().to_vec(),
                 overhead: args.overhead,
                 mean_packet: Bytes(args.mtu.min(1000).into()),
                 seed: args.seed,
                 ..setup
-            })
+            };
+            queue::usable(setup, aqm)
         };
     Ok(LinkSetup {
         down: direction("down", args.down_rate, &args.down_trace, args.down_delay, &args.down_aqm)?,
