@@ -197,7 +197,7 @@ impl<P: Packet> Kept<P> {
     }
 }
 
-/// Hands on what a discipline says of tickets as what happens to their packets.
+/// Applies drops and marks of tickets to their packets.
 struct ToPackets<'a, P> {
     kept: &'a mut Kept<P>,
     sink: &'a mut dyn Sink<P>,

@@ -1,4 +1,4 @@
-//! What is allowed in an experiment, but is probably not what its author meant.
+//! Warnings about what is allowed in an experiment, but is probably a mistake.
 
 use aqmkit_aqm::Link;
 use aqmkit_aqm::registry::Spec;

@@ -155,7 +155,7 @@ impl Config {
 struct Count(f64);
 
 impl Count {
-    /// True as often as `likelihood` says, evenly spread.
+    /// True in a share `likelihood` of the calls, evenly spread.
     fn recur(&mut self, likelihood: f64) -> bool {
         self.0 += likelihood.min(1.0);
         if self.0 > 1.0 {

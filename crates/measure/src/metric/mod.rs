@@ -69,7 +69,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// As the page of all metrics says it.
+    /// As written on the page of all metrics.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -118,11 +118,11 @@ pub struct Shown {
     pub head: &'static str,
     /// Columns of a low rank are shown first where space is short.
     pub rank: u8,
-    /// Whether a column of nothing but zeros says something.
+    /// Whether a column of zeros is shown.
     pub zeros: bool,
     /// Whether the columns of all owners stand side by side, before the other metrics of each.
     pub together: bool,
-    /// The word of the legend, and what it says.
+    /// The word of the legend, and its meaning.
     pub term: (&'static str, &'static str),
 }
 
@@ -147,7 +147,7 @@ pub struct Metric {
     pub panel: Panel,
     /// Its columns in the tables that compare runs.
     pub shown: &'static [Shown],
-    /// What it is.
+    /// Its definition, in a sentence.
     pub meaning: &'static str,
 }
 

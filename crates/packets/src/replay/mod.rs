@@ -42,7 +42,7 @@ pub enum End {
     },
     /// It was dropped.
     Dropped {
-        /// Why.
+        /// The reason of the drop.
         why: Why,
         /// When.
         at: Instant,
@@ -167,7 +167,7 @@ pub fn replay<F: Follow>(
     Ok(run.finish(damage))
 }
 
-/// A replay under way.
+/// A replay in progress.
 struct Run<'a, F: Follow> {
     classes: &'a Classes,
     shaper: Shaper<Captured, Watcher<'a, F>>,

@@ -32,7 +32,7 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table
     let link = Link::of(args)?;
     let transport = transport(args)?;
     let sweeps = args.sweep.iter().map(|text| Sweep::read(text)).collect::<Result<Vec<_>, _>>()?;
-    // A title is for a glance: of many names it tells how many.
+    // A title is short: it gives the number of disciplines if there are many.
     let names = match disciplines.len() {
         many if many > 8 => format!("{many} disciplines"),
         _ => disciplines.join(", "),

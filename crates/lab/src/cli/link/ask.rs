@@ -19,7 +19,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
     let classes = queue::classes(&args.class)?;
     let direction =
         |name, rate: Option<BitRate>, trace: &Option<PathBuf>, delay: Option<Duration>, aqm: &Option<String>| {
-            // What is said of one direction goes before what is said of both.
+            // Options for one direction take precedence over those for both.
             let trace = if rate.is_some() { None } else { trace.as_ref().or(args.trace.as_ref()) };
             let trace = trace.map(|file| read_trace(file)).transpose()?;
             let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(args.rate) else {

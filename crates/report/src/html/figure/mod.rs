@@ -24,13 +24,13 @@ use plotly::layout::{Annotation, Axis, HoverMode, Margin};
 use plotly::{Layout, Plot};
 use serde::Serialize;
 
-/// Pixels of a figure beside its panels: above, below, left and right.
+/// The margins of a figure in pixels: above, below, left and right.
 const MARGINS: (usize, usize, usize, usize) = (34, 44, 56, 12);
 
 /// Colours of axes and text are not set here: the page sets them to suit its own.
 #[derive(Debug, Serialize)]
 pub(super) struct Figure {
-    /// What it shows, for those who cannot see it.
+    /// The text alternative of the figure, for screen readers.
     label: String,
     /// Its height in pixels.
     height: usize,

@@ -102,7 +102,7 @@ fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Layout {
         layout = with_y_axis(layout, place, axis().domain(&domain).range_mode(RangeMode::ToZero).n_ticks(4));
         notes.push(heading(&literal(&panel.title), domain[1]));
     }
-    // A single window is what the tables are about; only several have to be told apart.
+    // A single window needs no name; several have to be distinguished.
     let windows = if windows.len() > 1 { windows } else { &[] };
     notes.extend(windows.iter().map(window_name));
     layout.annotations(notes).shapes(windows.iter().map(shade).collect())

@@ -53,7 +53,7 @@ impl Style<'_> {
         out.push_str("</g>");
     }
 
-    /// The numbers of a cell, for those who point at it.
+    /// The tooltip of a cell: its numbers.
     fn words(&self, name: &str, run: &Output, shares: &Shares) -> String {
         let mut text = name.to_owned();
         let Some(window) = run.windows.first() else { return text };
