@@ -16,7 +16,8 @@ use crate::discipline::Discipline;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Sink, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Sink, Stats};
+use crate::verdict::Why;
 
 /// What stands for a packet in the queue of an added discipline: what a discipline may see of a packet, and where the
 /// packet is kept. It cannot be copied, so a discipline can neither duplicate a packet nor invent one.

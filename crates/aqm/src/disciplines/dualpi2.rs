@@ -96,13 +96,13 @@ mod params;
 use aqmkit_base::{Amount, Duration, Instant};
 
 pub use self::params::{DropAt, Overload, Params, Threshold};
-use crate::aqm::Verdict;
 use crate::law::pi::PiController;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, at_least, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{Dual, Lane};
+use crate::verdict::{Verdict, Why};
 
 /// The parameters, checked.
 #[derive(Clone, Debug)]

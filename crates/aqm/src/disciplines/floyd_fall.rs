@@ -93,13 +93,14 @@ use aqmkit_base::{Amount, BitRate, Duration, Instant};
 use self::judge::{Drops, Judge, Seen};
 pub use self::params::{Config, Params};
 use super::red::Red;
-use crate::aqm::{Env, Verdict};
+use crate::aqm::Env;
 use crate::law::sharing::{Next, ROOT, Sharing};
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{Ring, fits};
+use crate::verdict::{Verdict, Why};
 
 /// A queue with its RED.
 #[derive(Clone, Debug)]

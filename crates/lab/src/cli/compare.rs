@@ -14,7 +14,7 @@ use aqmkit_files::put;
 use aqmkit_results::{Entry, Results};
 use aqmkit_runs::run;
 
-pub use disciplines::{LIMIT, written};
+pub use disciplines::LIMIT;
 pub use experiment::written_out;
 
 use super::args;

@@ -14,7 +14,7 @@ use super::bench::Frame;
 use super::fail::{Failure, wrong};
 use super::list::items;
 use super::page::render;
-use super::queue::{misfit, parameters};
+use super::parameters::{misfit, parameters, settings};
 use super::say;
 
 /// `aqmkit describe`.
@@ -48,24 +48,6 @@ fn values(title: &str, of: &impl Serialize) -> Result<String, Failure> {
     let table = toml::Table::try_from(of).map_err(|e| Failure::Environment(e.to_string()))?;
     let lines = table.iter().map(|(key, value)| format!("    {key} = {value}\n"));
     Ok(format!("\n{}\n\n{}", say::bold(title), lines.collect::<String>()))
-}
-
-/// What `--set` asks for, as a table.
-pub(super) fn settings(set: &[String]) -> Result<toml::Table, Failure> {
-    let mut table = toml::Table::new();
-    for text in set {
-        let Some((name, value)) = text.split_once('=') else {
-            return wrong(format!("{text:?} sets nothing"), "give a name and a value, for example min=5");
-        };
-        table.insert(name.trim().to_owned(), literal(value.trim()));
-    }
-    Ok(table)
-}
-
-/// A value as TOML has it; text that is none is a string.
-pub(super) fn literal(text: &str) -> toml::Value {
-    let parsed = format!("x = {text}").parse::<toml::Table>().ok().and_then(|mut t| t.remove("x"));
-    parsed.unwrap_or_else(|| toml::Value::String(text.to_owned()))
 }
 
 fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<String, Failure> {
@@ -152,18 +134,4 @@ fn unknown<T>(name: &str, experiments: impl Iterator<Item = String>) -> Result<T
         None => "aqmkit list shows all names".to_owned(),
     };
     wrong(format!("nothing is called {name:?}"), right)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_are_toml_or_text() {
-        let table = settings(&["min=5".into(), "limit=90kb".into(), "gentle = true".into()]).unwrap();
-        assert_eq!(table["min"], toml::Value::Integer(5));
-        assert_eq!(table["limit"], toml::Value::String("90kb".into()));
-        assert_eq!(table["gentle"], toml::Value::Boolean(true));
-        assert!(settings(&["min".into()]).is_err());
-    }
 }

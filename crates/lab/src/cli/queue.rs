@@ -1,19 +1,15 @@
 //! The queue that the arguments of `replay`, `bridge` and `link` ask for.
 
 use aqmkit_aqm::registry::{self, Spec};
-use aqmkit_base::read::Value;
-use aqmkit_base::{Amount, BitRate, Duration, ParamError};
-use aqmkit_experiment::{Problem, out_of_reach};
+use aqmkit_base::{Amount, BitRate, Duration};
+use aqmkit_experiment::out_of_reach;
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 use aqmkit_packets::wire::classes::{Named, NoClass};
-use serde::Deserialize as _;
-use toml::Table;
 
 use super::args::wire::Queue;
-use super::compare::written;
-use super::describe::literal;
 use super::fail::{Failure, wrong};
+use super::parameters::{literal, misfit, parameters, written};
 use super::say;
 
 /// The parameters of a discipline written as `red:min=5,max=40`.
@@ -26,19 +22,6 @@ pub(super) fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
     }
     Ok(parameters(name, &table)?)
-}
-
-/// The parameters of the discipline `name` in a table.
-///
-/// # Errors
-/// When a key or a value is wrong, in the words of an experiment file.
-pub(super) fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
-    let table = value(table)?;
-    Spec::of_table(name, table.clone()).map_err(|e| Problem::from(e.as_written(&table).of(name)))
-}
-
-fn value(table: &Table) -> Result<Value, Problem> {
-    Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))
 }
 
 /// The classes of `--class`; by protocol where it is left out.
@@ -77,14 +60,5 @@ pub(super) fn usable(setup: Setup, aqm: &str) -> Result<Setup, Failure> {
             Ok(setup)
         }
         Err(e) => Err(misfit(setup.aqm.name(), &written(aqm)?.1, e)),
-    }
-}
-
-/// A parameter of `discipline` that cannot be used on the link; `table` has the parameters as the user wrote them.
-#[must_use]
-pub(super) fn misfit(discipline: &str, table: &Table, error: ParamError) -> Failure {
-    match value(table) {
-        Ok(table) => Failure::Problem(error.as_written(&table).of(discipline).into()),
-        Err(problem) => Failure::Problem(problem),
     }
 }

@@ -18,8 +18,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use summary::Told;
 
 use super::args::wire;
-use super::compare::written;
 use super::fail::{Failure, wrong};
+use super::parameters::{misfit, written};
 use super::progress::Talk;
 use super::queue;
 use super::say;
@@ -43,7 +43,7 @@ pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let mut replayed = match replay::replay(input, &setup, &classes, &mut outputs) {
         Ok(replayed) => replayed,
         Err(ReplayError::Parameter(error)) => {
-            return Err(queue::misfit(setup.aqm.name(), &written(&args.queue.aqm)?.1, error));
+            return Err(misfit(setup.aqm.name(), &written(&args.queue.aqm)?.1, error));
         }
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.tell(&args.input)),
     };

@@ -2,13 +2,14 @@
 
 use toml::{Table, Value};
 
-use super::disciplines::{self, written};
+use super::disciplines;
 use super::link::Link;
 use super::sweep::{Sweep, What};
 use super::text::{string, table};
 use super::traffic::{traffic, transport};
 use crate::cli::args::Compare;
 use crate::cli::fail::{Failure, wrong};
+use crate::cli::parameters::written;
 
 /// The experiment that the arguments ask for, as the text of its file.
 ///
