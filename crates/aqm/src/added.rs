@@ -65,6 +65,7 @@ impl Packet for Ticket {
 pub(crate) trait Held: AnyParams + fmt::Debug + Send + Sync {
     fn is(&self, other: &dyn Any) -> bool;
     fn serialized(&self) -> &dyn erased_serde::Serialize;
+    fn thresholds(&self) -> &'static [&'static str];
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError>;
     fn effective(&self, link: &Link) -> Result<Arc<dyn Held>, ParamError>;
     fn build(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<Ticket>>, ParamError>;
@@ -77,6 +78,10 @@ impl<D: Discipline> Held for D {
 
     fn serialized(&self) -> &dyn erased_serde::Serialize {
         self
+    }
+
+    fn thresholds(&self) -> &'static [&'static str] {
+        D::THRESHOLDS
     }
 
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
@@ -137,6 +142,10 @@ impl Added {
 
     pub(crate) fn set_tells_flows(&mut self) {
         self.tells_flows = true;
+    }
+
+    pub(crate) fn thresholds(&self) -> &'static [&'static str] {
+        self.params.thresholds()
     }
 
     pub(crate) fn read(&self, table: &Value) -> Result<Self, ParamError> {

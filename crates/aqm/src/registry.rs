@@ -103,6 +103,12 @@ impl Spec {
         self.parameters.tells_flows()
     }
 
+    /// The names of the parameters that are thresholds on the queue: [`Discipline::THRESHOLDS`].
+    #[must_use]
+    pub fn thresholds(&self) -> &'static [&'static str] {
+        self.parameters.thresholds()
+    }
+
     /// The parameters with everything that was left open filled in.
     ///
     /// # Errors
@@ -212,6 +218,14 @@ macro_rules! registry {
                     $(Self::$variant(_) => registry!(@tells $($flows)?),)*
                     Self::Custom(_) => true,
                     Self::Added(a) => a.tells_flows(),
+                }
+            }
+
+            fn thresholds(&self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$variant(_) => disciplines::$module::Params::THRESHOLDS,)*
+                    Self::Custom(_) => &[],
+                    Self::Added(a) => a.thresholds(),
                 }
             }
 

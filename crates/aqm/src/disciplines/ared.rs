@@ -180,6 +180,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("ared", Ared);
 
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let full = self.filled(link);
         Ared::config(&full, link)?;

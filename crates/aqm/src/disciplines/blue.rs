@@ -100,6 +100,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("blue", Blue);
 
+    const THRESHOLDS: &'static [&'static str] = &["trigger"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Blue::config(self, link)
     }

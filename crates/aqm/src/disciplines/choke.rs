@@ -135,6 +135,8 @@ impl Params {
 impl Discipline for Params {
     discipline!("choke");
 
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;
         Ok(self.clone().with_red(self.red_of_limit().complete(link)?))

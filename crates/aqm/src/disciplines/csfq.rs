@@ -149,6 +149,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("csfq");
 
+    const THRESHOLDS: &'static [&'static str] = &["threshold"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let limit = usable_limit("limit", self.limit)?;
         for (field, time) in [("k", self.k), ("k_alpha", self.k_alpha), ("k_c", self.k_c)] {

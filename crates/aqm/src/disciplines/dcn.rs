@@ -215,6 +215,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("dcn", Dcn);
 
+    const THRESHOLDS: &'static [&'static str] = &["q_ref"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Dcn::config(self, link)?;
         Ok(Params {

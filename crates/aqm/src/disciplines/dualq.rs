@@ -117,6 +117,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("dualq");
 
+    const THRESHOLDS: &'static [&'static str] = &["t"];
+
     fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
         Config::new(self)?;
         Ok(self.clone())

@@ -74,6 +74,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("erd", Erd);
 
+    const THRESHOLDS: &'static [&'static str] = &["threshold"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Erd::config(self, link)
     }

@@ -136,6 +136,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("fred", Fred);
 
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Fred::config(self, link)?;
         Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })

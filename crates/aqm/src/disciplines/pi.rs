@@ -155,6 +155,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("pi", Pi);
 
+    const THRESHOLDS: &'static [&'static str] = &["q_ref"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Pi::config(self, link)?;
         let avpkt = link.avpkt(self.avpkt)?;

@@ -127,6 +127,8 @@ params_with_red! {
 impl Discipline for Params {
     discipline!("red", Red);
 
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Red::config(self, link)?;
         Ok(self.clone().with_red(self.red().complete(link)?))

@@ -144,6 +144,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("rio", Rio);
 
+    const THRESHOLDS: &'static [&'static str] = &["in_min", "in_max", "out_min", "out_max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Rio::config(self, link)?;
         Ok(Params { avpkt: Some(link.avpkt(self.avpkt)?), ..self.clone() })

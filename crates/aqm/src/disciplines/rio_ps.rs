@@ -154,6 +154,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("rio-ps", RioPs);
 
+    const THRESHOLDS: &'static [&'static str] = &["in_min", "in_max", "out_min", "out_max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         RioPs::config(self, link)?;
         let core = self.core();

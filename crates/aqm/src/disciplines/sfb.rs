@@ -168,6 +168,8 @@ impl Params {
 impl Discipline for Params {
     discipline!("sfb", Sfb);
 
+    const THRESHOLDS: &'static [&'static str] = &["max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Sfb::config(self, link)?;
         Ok(Params { target: Some(config.bin_size), max: Some(config.max), ..self.clone() })

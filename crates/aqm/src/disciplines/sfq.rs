@@ -180,6 +180,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("sfq");
 
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         usable_limit("limit", self.limit)?;
         in_range("divisor", f64::from(self.divisor), 1.0, 1_048_576.0)?;

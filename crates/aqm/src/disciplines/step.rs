@@ -90,6 +90,8 @@ impl Default for Params {
 impl Discipline for Params {
     discipline!("step", Step);
 
+    const THRESHOLDS: &'static [&'static str] = &["threshold"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let threshold = match Step::config(self, link)?.step {
             Threshold::Length(threshold) => Some(threshold),
