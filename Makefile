@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   := target/venv
 IN_VENV := . $(VENV)/bin/activate &&
 
-.PHONY: fuzz demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers mutants mutants-test python-requirements
+.PHONY: fuzz notebooks demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers mutants mutants-test python-requirements
 
 demo:
 	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
@@ -59,6 +59,10 @@ fuzz:
 		mkdir -p corpus/$$target && seeds=$$(ls -d seeds/$$target 2>/dev/null || true) && \
 		cargo +nightly fuzz run $$target corpus/$$target $$seeds -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 || exit 1; \
 	done
+
+# What the notebooks show, kept in them.
+notebooks: test-python
+	.ci/notebooks
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from functools import cached_property
@@ -164,7 +163,7 @@ class Results:
         return f"<Results of {self.experiment}: {self.done} of {self.planned} runs in {str(self.dir)!r}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre style='line-height:1.2'>{html.escape(str(self))}</pre>"
+        return self._outcome.html()
 
 
 def read(directory: str | os.PathLike[str]) -> Results:

@@ -173,3 +173,11 @@ def test_a_damaged_run_is_named() -> None:
     next(Path("out", "runs").glob("*.zst")).write_bytes(b"no zstd")
     with pytest.warns(UserWarning, match="is damaged"):
         assert aqmkit.read("out").done == done - 1
+
+
+def test_a_notebook_shows_tables(five: aqmkit.Results) -> None:
+    shown = five._repr_html_()
+    assert "<table>" in shown
+    assert "<pre" not in shown
+    for label in five.axes["aqm"]:
+        assert f">{label}</th>" in shown

@@ -89,21 +89,29 @@ fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
     }
 }
 
+/// The throughputs of the applications that sent data.
+fn throughputs(apps: &[Sent], seconds: f64) -> Vec<f64> {
+    apps.iter().filter(|a| a.packets > 0).map(|a| bits_per_s(a.delivered, seconds)).collect()
+}
+
+/// Jain's fairness index.
+fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|r| r * r).sum();
+    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 1.0 }
+}
+
 fn flow_stats(apps: &[Sent], seconds: f64) -> FlowStats {
-    let active = apps.iter().filter(|a| a.packets > 0);
-    let rates: Vec<f64> = active.map(|a| bits_per_s(a.delivered, seconds)).collect();
+    let rates = throughputs(apps, seconds);
     if rates.is_empty() {
         return FlowStats::default();
     }
-    let n = rates.len() as f64;
-    let sum: f64 = rates.iter().sum();
-    let squares: f64 = rates.iter().map(|r| r * r).sum();
     FlowStats {
         count: rates.len() as u64,
-        jain: if squares > 0.0 { sum * sum / (n * squares) } else { 1.0 },
+        jain: jain(&rates),
         throughput_bps: Range {
             min: rates.iter().copied().fold(f64::INFINITY, f64::min),
-            mean: sum / n,
+            mean: rates.iter().sum::<f64>() / rates.len() as f64,
             max: rates.iter().copied().fold(0.0, f64::max),
         },
     }
@@ -121,7 +129,10 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         .zip(&w.exchanges[index])
         .filter_map(|(kind, (times, _))| Some(((*kind).to_owned(), times.summary()?)))
         .collect();
+    let throughputs = w.apps.get(group.apps.clone()).map_or_else(Vec::new, |apps| throughputs(apps, seconds));
     AppStats {
+        // Users who ask for what they want do not get equal throughputs from an equal share.
+        jain: (throughputs.len() > 1 && group.exchange_kinds.is_empty()).then(|| jain(&throughputs)),
         population: group.apps.len() as u64,
         completed: w.closed.completed[index] - w.opened.completed[index],
         response_time_ms: response,

@@ -174,6 +174,10 @@ pub struct AppStats {
     pub counters: BTreeMap<String, f64>,
     /// Connections opened.
     pub connections: u64,
+    /// Jain's fairness index of the throughputs of those that sent data; absent for fewer than two, and for models of exchanges, whose
+    /// throughputs differ by what is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jain: Option<f64>,
     /// Retransmitted segments over data segments sent.
     pub retransmission_rate: f64,
     /// Retransmission timeouts per second.

@@ -41,13 +41,16 @@ fn plan() -> Plan {
         max_exchanges: 10,
         links: vec![LinkInfo { name: "b".to_owned(), report: true, rate, trace: None }],
         classes: vec!["tcp".to_owned()],
-        groups: vec![GroupInfo {
-            name: "video".to_owned(),
-            apps: 0..1,
-            exchange_kinds: &["page"],
-            counters: COUNTERS,
-            ..GroupInfo::default()
-        }],
+        groups: vec![
+            GroupInfo {
+                name: "video".to_owned(),
+                apps: 0..1,
+                exchange_kinds: &["page"],
+                counters: COUNTERS,
+                ..GroupInfo::default()
+            },
+            GroupInfo { name: "bulk".to_owned(), apps: 1..3, ..GroupInfo::default() },
+        ],
         windows: vec![WindowSpec { name: "all".to_owned(), from: at(0), to: at(200) }],
         ..Plan::default()
     }
@@ -56,7 +59,7 @@ fn plan() -> Plan {
 /// A run in which everything happens.
 fn output() -> Output {
     let mut recorder = Recorder::new(plan());
-    let counters = |n: f64| vec![vec![n; COUNTERS.len()]];
+    let counters = |n: f64| vec![vec![n; COUNTERS.len()], Vec::new()];
     let packet = Seen { class: ClassId(0), len: 1500, payload: 1448 };
     recorder.open(0, at(0), counters(0.0));
     recorder.interval(at(0), counters(0.0), &[]);
@@ -68,6 +71,8 @@ fn output() -> Output {
         recorder.queue(0, 0, at(ms + 3));
         recorder.dropped(0, 0, packet, Why::Early);
         recorder.sent(0).packets += 1;
+        recorder.sent(1).packets += 1;
+        recorder.sent(2).packets += 1;
         recorder.arrived(0, Duration::from_millis(20));
         recorder.delivered(0, 0, 1448);
         recorder.exchange(Ended { group: 0, kind: 0, started: at(ms), bytes: 1448 }, at(ms + 30));

@@ -99,6 +99,11 @@ impl Outcome {
         summary(&self.results, width)
     }
 
+    /// The comparison and the verdicts as tables of HTML.
+    fn html(&self) -> PyResult<String> {
+        aqmkit_report::html::tables(&self.results).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     /// Published and measured values as a table of text, this many columns wide.
     fn verdicts(&self, width: usize) -> String {
         verdicts(&self.results, width)

@@ -27,6 +27,7 @@ METRICS: dict[str, tuple[str, str, float]] = {
     "response_time_ms": ("response time", "ms", 1.0),
     "completed": ("completed exchanges", "count", 1.0),
     "retransmission_rate": ("retransmissions", "%", 100.0),
+    "jain": ("fairness", "index", 1.0),
     "timeouts_per_s": ("timeouts", "1/s", 1.0),
     "connections": ("connections", "count", 1.0),
     "population": ("population", "count", 1.0),

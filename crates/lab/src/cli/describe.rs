@@ -46,8 +46,18 @@ fn width() -> u16 {
 /// Values in TOML below a title; nested ones in their short form.
 fn values(title: &str, of: &impl Serialize) -> Result<String, Failure> {
     let table = toml::Table::try_from(of).map_err(|e| Failure::Environment(e.to_string()))?;
-    let lines = table.iter().map(|(key, value)| format!("    {key} = {value}\n"));
+    let lines = table.iter().map(|(key, value)| format!("    {key} = {}\n", rounded(value)));
     Ok(format!("\n{}\n\n{}", say::bold(title), lines.collect::<String>()))
+}
+
+/// A value of TOML, a number in eight significant digits: 0.15, not 0.14999999999999997.
+pub(super) fn rounded(value: &toml::Value) -> toml::Value {
+    match value {
+        toml::Value::Float(number) => {
+            format!("{number:.7e}").parse().map_or_else(|_| value.clone(), toml::Value::Float)
+        }
+        other => other.clone(),
+    }
 }
 
 fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<String, Failure> {
@@ -134,4 +144,18 @@ fn unknown<T>(name: &str, experiments: impl Iterator<Item = String>) -> Result<T
         None => "aqmkit list shows all names".to_owned(),
     };
     wrong(format!("nothing is called {name:?}"), right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_eight_digits() {
+        let text = |number: f64| rounded(&toml::Value::Float(number)).to_string();
+        assert_eq!(text(0.149_999_999_999_999_97), "0.15");
+        assert_eq!(text(1.822e-5), "0.00001822");
+        assert_eq!(text(123_456_789.0), "123456790.0");
+        assert_eq!(rounded(&toml::Value::Integer(123_456_789)), toml::Value::Integer(123_456_789));
+    }
 }

@@ -142,7 +142,7 @@ fn of_measured(scenario: &Scenario) -> Option<Vec<(String, String)>> {
     let at = Link { rate: link.rate, mean_packet: link.mean_packet, classes: scenario.classes.clone() };
     let spec = link.aqm.effective(&at).ok()?;
     let table = toml::Table::try_from(&spec).ok()?;
-    let text = |v: &toml::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    let text = |v: &toml::Value| v.as_str().map_or_else(|| super::describe::rounded(v).to_string(), str::to_owned);
     Some(table.iter().map(|(k, v)| (k.clone(), text(v))).collect())
 }
 

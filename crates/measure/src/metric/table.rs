@@ -326,6 +326,21 @@ pub const METRICS: &[Metric] = &[
             ("resent", "fraction of TCP data segments that were retransmissions"),
         ))],
     ),
+    shown(
+        metric(
+            "apps.*.jain",
+            JAIN,
+            "fairness",
+            High,
+            "Jain's index of the throughputs of those that sent data, for two or more that send all the time: 1 if all are equal.",
+        ),
+        &[column(
+            "fairness",
+            "fair-\nness",
+            5,
+            ("fairness", "of the throughputs of one kind of flows: 1 if all are equal, 1/n if one flow has all"),
+        )],
+    ),
     metric("apps.*.timeouts_per_s", PER_S, "timeouts", Low, "Retransmission timeouts."),
     metric("apps.*.connections", COUNT, "connections", Neither, "Connections opened."),
     metric("apps.*.population", COUNT, "population", Neither, "Applications: users, sources, flows."),
@@ -345,20 +360,12 @@ pub const METRICS: &[Metric] = &[
         "A counter of the model that counts bytes, per second and flow.",
     ),
     metric("apps.*.counters.*", PER_S, "counter", Neither, "A counter of the model, per second and flow."),
-    shown(
-        metric(
-            "flows.jain",
-            JAIN,
-            "fairness",
-            High,
-            "Jain's index of the throughputs of all applications that sent data: 1 if all are equal.",
-        ),
-        &[column(
-            "fairness",
-            "fair-\nness",
-            5,
-            ("fairness", "of the flows' throughputs: 1 if all are equal, 1/n if one flow has all"),
-        )],
+    metric(
+        "flows.jain",
+        JAIN,
+        "fairness",
+        High,
+        "Jain's index of the throughputs of all applications that sent data, of whatever kind: 1 if all are equal.",
     ),
     metric("flows.count", COUNT, "flows", Neither, "Applications that sent data."),
     of(

@@ -95,11 +95,11 @@ fn some(table: &Table, column: &Column) -> bool {
     if column.kind.zeros { means.next().is_some() } else { means.any(|mean| mean > 0.0) }
 }
 
-/// The ends of one column in one table.
+/// The ends of one column in one table. Numbers that look the same there are equally good.
 struct Scale {
     largest: f64,
-    best: f64,
-    worst: f64,
+    best: String,
+    worst: String,
 }
 
 impl Scale {
@@ -113,13 +113,14 @@ impl Scale {
             Better::Low if telling => (low, high),
             _ => (f64::NAN, f64::NAN),
         };
+        let [best, worst] = [best, worst].map(|mean| if mean.is_nan() { String::new() } else { shown(mean, column) });
         Scale { largest: high.max(0.0), best, worst }
     }
 
-    fn cue(&self, mean: f64) -> &'static str {
-        if mean == self.best {
+    fn cue(&self, text: &str) -> &'static str {
+        if text == self.best {
             "best"
-        } else if mean == self.worst {
+        } else if text == self.worst {
             "worst"
         } else {
             ""
@@ -127,13 +128,19 @@ impl Scale {
     }
 }
 
+/// A mean as it stands in its column.
+fn shown(mean: f64, column: &Column) -> String {
+    fixed(mean * column.kind.factor, column.decimals)
+}
+
 fn cell(row: &Row, column: &Column, scale: &Scale) -> Cell {
     let Some(stat) = row.metrics.get(&column.path) else {
         return Cell { text: "–".to_owned(), ..Cell::default() };
     };
     let share = if scale.largest > 0.0 { (100.0 * stat.mean / scale.largest).clamp(0.0, 100.0).round() } else { 0.0 };
-    let text = fixed(stat.mean * column.kind.factor, column.decimals);
-    Cell { text, spread: spread(stat, column), share, cue: scale.cue(stat.mean) }
+    let text = shown(stat.mean, column);
+    let cue = scale.cue(&text);
+    Cell { text, spread: spread(stat, column), share, cue }
 }
 
 fn spread(stat: &Stat, column: &Column) -> String {

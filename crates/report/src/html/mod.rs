@@ -63,13 +63,27 @@ pub fn skeleton(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
     fill(input, "")
 }
 
-fn fill(input: &ReportInput<'_>, plotly: &str) -> Result<String, minijinja::Error> {
+/// The comparison and the verdicts as tables of HTML, for a notebook: no page, no scripts, no plots.
+///
+/// # Errors
+/// When the template cannot be filled, which is a mistake in it.
+pub fn tables(results: &Results) -> Result<String, minijinja::Error> {
+    let page = Value::from(Serde(page::page(&ReportInput::new(results, &[]))));
+    templates()?.get_template("notebook.html")?.render(context! { page })
+}
+
+fn templates() -> Result<Environment<'static>, minijinja::Error> {
     let mut templates = Environment::new();
     templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     templates.add_template("page.html", include_str!("templates/page.html"))?;
     templates.add_template("parts.html", include_str!("templates/parts.html"))?;
+    templates.add_template("notebook.html", include_str!("templates/notebook.html"))?;
+    Ok(templates)
+}
+
+fn fill(input: &ReportInput<'_>, plotly: &str) -> Result<String, minijinja::Error> {
     let page = Value::from(Serde(page::page(input)));
-    templates.get_template("page.html")?.render(context! {
+    templates()?.get_template("page.html")?.render(context! {
         page,
         style => Value::from_safe_string(include_str!("templates/style.css").to_owned()),
         script => Value::from_safe_string(include_str!("templates/script.js").to_owned()),

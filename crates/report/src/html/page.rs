@@ -18,6 +18,9 @@ use crate::grid::{Grid, Group, Table};
 /// Columns of this rank and above stand at the end of a table.
 const RARE: u8 = 6;
 
+/// The most combinations whose time series stand before the tables.
+const MOST_BEFORE_TABLES: usize = 3;
+
 /// Columns of a table that fit a screen; the others are folded away.
 const MOST_COLUMNS: usize = 8;
 
@@ -68,6 +71,8 @@ pub(super) struct Page {
     /// Columns that were to be plotted, and that no run has.
     absent: Vec<String>,
     mixes: Vec<Mix>,
+    /// Whether the time series come before the tables: the experiment names what to plot, and it is not much.
+    curves_first: bool,
     disciplines: Vec<Discipline>,
     extent: Extent,
 }
@@ -131,6 +136,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
     let swatches = swatches(&grid.focus.labels);
     let title = if results.title.is_empty() { &results.experiment } else { &results.title };
     let answers = answers(&grid, &swatches);
+    let mixes = mixes(input, &grid, &swatches, !answers.is_empty());
     Page {
         title: title.clone(),
         experiment: results.experiment.clone(),
@@ -152,12 +158,18 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         // With two populations along two axes, lines along one of them are a tangle.
         sweeps: if results.overview.is_some() { Vec::new() } else { sweeps(results) },
         absent: absent(input),
-        mixes: mixes(input, &grid, &swatches, !answers.is_empty()),
+        curves_first: asks_for_curves(results) && mixes.len() <= MOST_BEFORE_TABLES,
+        mixes,
         answers,
         disciplines: disciplines(input, &grid, &swatches),
         extent: extent(&grid),
         swatches,
     }
+}
+
+/// Whether the experiment names series to plot or predicts some.
+fn asks_for_curves(results: &Results) -> bool {
+    !results.plot.is_empty() || !results.overlays.is_empty()
 }
 
 /// The columns that matter most, in their order.

@@ -75,6 +75,37 @@ fn simulated_and_live_stand_side_by_side() {
     assert_eq!(rows, ["met", "missed"]);
 }
 
+/// Of two equal numbers in a column neither is better than the other.
+#[test]
+fn numbers_that_look_the_same_are_equally_good() {
+    let mut study = study(1, 1);
+    let means = [58.0, 11.0004, 50.0, 29.0, 11.0];
+    let disciplines = study.results.axes[0].labels.clone();
+    for entry in &mut study.results.runs {
+        let place = disciplines.iter().position(|label| *label == entry.labels["aqm"]).unwrap();
+        entry.links.values_mut().for_each(|link| link.queue_delay_ms.as_mut().unwrap().mean = means[place]);
+    }
+    let page = page_of(&study);
+    let (_, table) = page.split_once("<table class=\"glance\">").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    assert_eq!(table.matches("title=\"best in this column\"><b>11.0</b>").count(), 2, "{table}");
+    assert_eq!(table.matches("title=\"worst in this column\"><b>58.0</b>").count(), 1, "{table}");
+}
+
+#[test]
+fn every_plot_has_its_lines_in_words() {
+    let page = page_of(&study(1, 1));
+    let captions: Vec<&str> = page.split("<figcaption class=\"unseen\">").skip(1).collect();
+    assert_eq!(captions.len(), plots(&page).len());
+    for (caption, plot) in captions.iter().zip(plots(&page)) {
+        let (caption, _) = caption.split_once("</figcaption>").unwrap();
+        let named = plot["data"].as_array().unwrap().iter().filter_map(|trace| trace["name"].as_str());
+        for name in named {
+            assert!(caption.contains(name), "{name} is not in {caption}");
+        }
+    }
+}
+
 #[test]
 fn a_study_of_a_hundred_runs_is_one_light_file() {
     let mut study = study(4, 5);
@@ -144,6 +175,7 @@ fn values_that_are_absent_or_not_numbers() {
     let mut study = study(2, 2);
     for entry in &mut study.results.runs {
         entry.flows.jain = f64::NAN;
+        entry.apps.values_mut().for_each(|app| app.jain = Some(f64::NAN));
         entry.classes.values_mut().for_each(|class| class.queue_delay_ms = None);
     }
     study.results.expectations[0].measured = Some(f64::NAN);
@@ -343,4 +375,18 @@ fn a_published_table_is_three_heat_maps() {
     let (five, ten) = (heat.find("row\">5<").unwrap(), heat.find("row\">10<").unwrap());
     assert!(five < ten, "rows of numbers are in their order");
     assert!(!rest.contains("CBT-T5.5-HTTP+MPEG-FRED"), "a cell is no row of the list");
+}
+
+#[test]
+fn a_notebook_shows_tables_that_a_page_of_text_would_only_draw() {
+    let study = study(1, 2);
+    let shown = aqmkit_report::html::tables(&study.results).unwrap();
+    assert!(!shown.contains("<script") && !shown.contains("<pre"), "{shown}");
+    assert_eq!(shown.matches("<table>").count(), shown.matches("</table>").count());
+    for discipline in &study.results.axes[0].labels {
+        assert!(shown.contains(&format!("<th style=\"text-align: left\">{discipline}</th>")), "{shown}");
+    }
+    for row in &study.results.expectations {
+        assert!(shown.contains(&row.id), "{} is not in {shown}", row.id);
+    }
 }

@@ -203,7 +203,8 @@ fn apps(manner: &Manner, mix: usize, blast: bool, wobble: f64) -> BTreeMap<Strin
     if has_frames(mix) {
         let (whole, playable) = if blast { manner.frames } else { (30.0, 29.0) };
         let (frame_rate, playable_frame_rate) = (Some(whole * wobble), Some(playable * wobble));
-        apps.insert("mpeg".into(), AppStats { frame_rate, playable_frame_rate, ..AppStats::default() });
+        let jain = Some(0.7 + manner.tcp / 30.0);
+        apps.insert("mpeg".into(), AppStats { frame_rate, playable_frame_rate, jain, ..AppStats::default() });
     }
     if mix < 2 {
         let page = spread(2000.0 / manner.tcp.max(0.5) * wobble);

@@ -92,6 +92,10 @@ fn random_run(seed: u64) -> Run {
     Run { out, entries, arrivals, sends, windows, origin: at(origin), rate }
 }
 
+fn jain(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>().powi(2) / rates.len() as f64 / rates.iter().map(|r| r * r).sum::<f64>()
+}
+
 /// Equal but for the rounding of sums.
 fn same(got: f64, wanted: f64, what: &str) {
     let both_nan = got.is_nan() && wanted.is_nan();
@@ -252,16 +256,23 @@ impl Run {
     fn flows(&self, window: &Window, index: usize, from: Instant, to: Instant) {
         let seconds = to.since(from).as_secs_f64();
         let mut rates = Vec::new();
+        let mut of_traffic: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for (app, flow) in self.out.flows.iter().enumerate() {
             let bytes: u64 = self.arrivals(from, to).filter(|a| a.app == app).map(|a| a.bytes).sum();
             assert_eq!(flow.delivered_bytes[index], bytes);
             if self.sends[app].iter().any(|(at, _)| *at >= from && *at < to) {
                 rates.push(bytes as f64 * 8.0 / seconds);
+                of_traffic.entry(&flow.traffic).or_default().push(bytes as f64 * 8.0 / seconds);
             }
+        }
+        for (traffic, app) in &window.apps {
+            let of_kind = of_traffic.get(traffic.as_str()).map_or(&[][..], Vec::as_slice);
+            assert_eq!(app.jain.is_some(), of_kind.len() > 1, "{traffic}: {of_kind:?}");
+            app.jain.into_iter().for_each(|found| same(found, jain(of_kind), "Jain's index of one kind"));
         }
         let (n, sum) = (rates.len() as f64, rates.iter().sum::<f64>());
         assert_eq!(window.flows.count, rates.len() as u64);
-        same(window.flows.jain, sum * sum / n / rates.iter().map(|r| r * r).sum::<f64>(), "Jain's index");
+        same(window.flows.jain, jain(&rates), "Jain's index");
         same(window.flows.throughput_bps.mean, sum / n, "mean rate");
         rates.sort_by(f64::total_cmp);
         same(window.flows.throughput_bps.min, rates[0], "smallest rate");

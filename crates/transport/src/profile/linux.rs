@@ -20,8 +20,7 @@ impl Profile {
     /// after idle time goes back to the initial window at once and not by halves; quick acknowledgements do
     /// not come back after silence; F-RTO asks for the second acknowledgement, as RFC 5682 does, where Linux is content with the
     /// first that covers what was sent once; a reduction takes its share of the data in flight, where Linux's CUBIC takes it of the window,
-    /// used or not; when recovery begins with less in flight than the threshold, one segment goes besides those that proportional rate
-    /// reduction lets go; blocks on an acknowledgement that was overtaken are not read; without SACK, data that duplicates have told of
+    /// used or not; blocks on an acknowledgement that was overtaken are not read; without SACK, data that duplicates have told of
     /// opens the window when it is acknowledged; and hosts do not remember one connection for the next.
     #[must_use]
     pub fn linux_3_18() -> Self {

@@ -46,12 +46,14 @@ impl Prr {
         self.pipe += bytes;
     }
 
-    /// RFC 6937 section 3, with the slow-start reduction bound; RFC 9937 section 6.2.
-    pub(super) fn on_ack(&mut self, news: Delivery, ssthresh: u64, mss: u64) {
+    /// RFC 6937 section 3, with the slow-start reduction bound; RFC 9937 section 6.2. Of what it lets go, `begun_with` has been sent
+    /// already, and is not in `pipe`: the retransmission with which recovery begins.
+    pub(super) fn on_ack(&mut self, news: Delivery, begun_with: u64, ssthresh: u64, mss: u64) {
         if self.flight == 0 {
             return;
         }
         let Delivery { delivered, advances, pipe } = news;
+        self.out -= begun_with;
         let safe = advances && pipe + delivered >= self.pipe;
         self.delivered += delivered;
         let send = if pipe > ssthresh {
@@ -62,7 +64,8 @@ impl Prr {
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + more;
             limit.min(ssthresh - pipe)
         };
-        (self.window, self.pipe) = (pipe + send, pipe);
+        self.out += begun_with;
+        (self.window, self.pipe) = (pipe + send, pipe + begun_with);
     }
 }
 
@@ -71,7 +74,7 @@ mod tests {
     use super::*;
 
     fn news(prr: &mut Prr, delivered: u64, pipe: u64) {
-        prr.on_ack(Delivery { delivered, advances: false, pipe }, 10, 1);
+        prr.on_ack(Delivery { delivered, advances: false, pipe }, 0, 10, 1);
     }
 
     /// RFC 6937 appendix, figure 1: of twenty one is lost, and one of two acknowledgements lets one go, until
@@ -114,10 +117,10 @@ mod tests {
         news(&mut prr, 1, 4);
         assert_eq!(prr.window(), Some(5), "nothing new in order");
         prr.on_sent(1);
-        prr.on_ack(Delivery { delivered: 1, advances: true, pipe: 3 }, 10, 1);
+        prr.on_ack(Delivery { delivered: 1, advances: true, pipe: 3 }, 0, 10, 1);
         assert_eq!(prr.window(), Some(4), "five less one are four, so one more was lost");
         prr.on_sent(1);
-        prr.on_ack(Delivery { delivered: 1, advances: true, pipe: 3 }, 10, 1);
+        prr.on_ack(Delivery { delivered: 1, advances: true, pipe: 3 }, 0, 10, 1);
         assert_eq!(prr.window(), Some(5), "all is well");
     }
 }

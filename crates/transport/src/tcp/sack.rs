@@ -68,13 +68,13 @@ impl Tcp {
             return false;
         }
         self.find_late(call);
-        self.enter_recovery_if_lost(call);
+        let begun_with = self.enter_recovery_if_lost(call);
         let fast = matches!(self.recovery, Recovery::Fast { .. });
         if fast && self.control.follows_recovery() {
             control!(self, call, on_delivered, brought.delivered);
         }
         if fast || self.in_cwr() {
-            self.reduce_in_proportion(brought.delivered, acked > 0, call.p);
+            self.reduce_in_proportion(brought.delivered, acked > 0, begun_with, call.p);
         }
         true
     }
@@ -127,20 +127,18 @@ impl Tcp {
     }
 
     /// RFC 6675 section 5 steps 1, 2 and 4, or what RACK has found. Not while a timeout is being mended
-    /// (section 5.1).
-    pub(super) fn enter_recovery_if_lost(&mut self, call: &mut Call<'_, '_>) {
+    /// (section 5.1). Returns how many bytes it has sent again, if recovery begins.
+    pub(super) fn enter_recovery_if_lost(&mut self, call: &mut Call<'_, '_>) -> u64 {
         if self.recovery != Recovery::None || self.una == self.max {
-            return;
+            return 0;
         }
         let threshold = self.dup_threshold(call.p);
-        let Some(o) = self.outstanding.as_deref_mut() else { return };
+        let Some(o) = self.outstanding.as_deref_mut() else { return 0 };
         let lost = match o.rack_record(call.p) {
             Some(sent) => sent.next_lost().is_some(),
             None => !o.sacked.is_empty() && (u32::from(self.dup_acks) >= threshold || self.una < o.lost_below(call.p)),
         };
-        if lost {
-            self.enter_recovery(call);
-        }
+        if lost { self.enter_recovery(call) } else { 0 }
     }
 
     /// Duplicates that mean a loss: fewer than three where three cannot come (RFC 5827 section 3.2, by
@@ -155,8 +153,8 @@ impl Tcp {
         }
     }
 
-    /// RFC 6675 section 5 step 4.
-    fn enter_recovery(&mut self, call: &mut Call<'_, '_>) {
+    /// RFC 6675 section 5 step 4. Returns how many bytes are sent again.
+    fn enter_recovery(&mut self, call: &mut Call<'_, '_>) -> u64 {
         self.stats.fast_retransmits += 1;
         let answered = self.loss_was_answered();
         if !answered {
@@ -184,13 +182,15 @@ impl Tcp {
             (outstanding.high_rxt, outstanding.rescue_rxt) = (end, end);
         }
         self.arm(call);
+        end - first.start
     }
 
-    fn reduce_in_proportion(&mut self, delivered: u64, advances: bool, p: &Profile) {
+    /// `begun_with` is what recovery has begun with by this acknowledgement, if it has: part of what it lets go.
+    fn reduce_in_proportion(&mut self, delivered: u64, advances: bool, begun_with: u64, p: &Profile) {
         if p.rate_reduction != RateReduction::No {
-            let (pipe, ssthresh) = (self.in_network(p), self.control.ssthresh());
+            let (pipe, ssthresh) = (self.in_network(p).saturating_sub(begun_with), self.control.ssthresh());
             if let Some(o) = self.outstanding.as_deref_mut() {
-                o.prr.on_ack(Delivery { delivered, advances, pipe }, ssthresh, p.mss.0);
+                o.prr.on_ack(Delivery { delivered, advances, pipe }, begun_with, ssthresh, p.mss.0);
             }
         }
     }

@@ -59,6 +59,7 @@ scripts! {
     linux_small_writes_without_nagle
     linux_syn
     linux_syn_ack
+    linux_ten_lost
     linux_timeout_and_cubic
     nagle
     newreno_full_acknowledgement

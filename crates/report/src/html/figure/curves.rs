@@ -2,13 +2,11 @@
 
 use aqmkit_measure::metric::Metric;
 use aqmkit_measure::output::Distribution;
-use plotly::common::{self, Mode};
-use plotly::layout::{AxisType, RangeMode};
-use plotly::{Layout, Plot, Scatter};
+use serde_json::json;
 
+use super::plot::{self, Figure, Plot, domain, heading, literal, reference, titled};
 use super::series::Line;
-use super::{Figure, domain, heading, layout, literal, reference, titled};
-use crate::format::rounded;
+use crate::format::{rounded, significant};
 
 /// The most points of one curve.
 const MOST_POINTS: usize = 120;
@@ -36,17 +34,26 @@ fn is_delay(quantity: &str) -> bool {
 fn figure(window: &str, quantity: &str, runs: &[Line<'_>]) -> Option<Figure> {
     let title = title(quantity);
     let wide = quantity.contains("response_time");
-    let mut plot = Plot::new();
-    plot.set_layout(arranged(&title, wide));
+    let mut plot = arranged(&title, wide);
     let mut any = false;
     for run in runs {
         let found = run.output.distributions.iter().find(|found| found.window == window && found.quantity == quantity);
-        if let Some(found) = found.filter(|found| !found.points.is_empty()) {
+        if let Some(found) = found.filter(|found| found.points.iter().any(|(value, _)| *value > 0.0)) {
+            plot.say(in_words(found, &run.swatch.label));
             add(&mut plot, found, run);
             any = true;
         }
     }
-    any.then(|| Figure::new(format!("Distribution of {title} in window {window}"), HEIGHT, &plot))
+    any.then(|| plot.figure(format!("Distribution of {title} in window {window}")))
+}
+
+/// The median, and what one value in ten and one in a hundred exceed.
+pub(super) fn in_words(found: &Distribution, name: &str) -> String {
+    let at = |share: f64| {
+        let place = found.points.partition_point(|(_, below)| *below < share).min(found.points.len() - 1);
+        significant(found.points[place].0, 3)
+    };
+    format!("{name}: median {} ms, 90 % below {} ms, 99 % below {} ms", at(0.5), at(0.9), at(0.99))
 }
 
 /// A quantity in words: `tcp queue delay`.
@@ -54,15 +61,17 @@ fn title(quantity: &str) -> String {
     Metric::at(quantity).map_or_else(|| quantity.to_owned(), |metric| metric.words(quantity))
 }
 
-fn arranged(title: &str, wide: bool) -> Layout {
+fn arranged(title: &str, wide: bool) -> Plot {
     let gap = 0.12;
     let (upper, lower) = (domain(0, 2, gap), domain(1, 2, gap));
-    let time = titled("ms").anchor("y2");
-    let time = if wide { time.type_(AxisType::Log) } else { time.range_mode(RangeMode::ToZero) };
-    let body = titled("share at or below").domain(&upper).range(vec![0.0, 1.0]);
-    let tail = titled("share above (log)").domain(&lower).type_(AxisType::Log).dtick(1.0);
-    let notes = vec![heading(&literal(title), upper[1])];
-    layout(HEIGHT).x_axis(time).y_axis(body).y_axis2(tail).annotations(notes)
+    let scale =
+        if wide { json!({"anchor": "y2", "type": "log"}) } else { json!({"anchor": "y2", "rangemode": "tozero"}) };
+    let mut plot = Plot::new(HEIGHT);
+    plot.set("xaxis", titled("ms", scale));
+    plot.set_y_axis(0, titled("share at or below", json!({"domain": upper, "range": [0.0, 1.0]})));
+    plot.set_y_axis(1, titled("share above (log)", json!({"domain": lower, "type": "log", "dtick": 1.0})));
+    plot.set("annotations", json!([heading(title, upper[1])]));
+    plot
 }
 
 fn add(plot: &mut Plot, found: &Distribution, run: &Line<'_>) {
@@ -70,14 +79,16 @@ fn add(plot: &mut Plot, found: &Distribution, run: &Line<'_>) {
     let above = points.iter().filter(|(_, share)| *share < 1.0);
     let above: Vec<(f64, f64)> = above.map(|&(value, share)| (value, 1.0 - share)).collect();
     for (place, curve) in [points, above].into_iter().enumerate() {
-        let (values, shares) = curve.into_iter().map(|(value, share)| (rounded(value), rounded(share))).unzip();
-        let line = common::Line::new().color(run.swatch.color).width(1.8).dash(run.swatch.dash());
-        let trace = Scatter::<f64, f64>::new(values, shares)
-            .mode(Mode::Lines)
-            .line(line)
-            .name(literal(&run.swatch.label))
-            .y_axis(reference('y', place));
-        plot.add_trace(trace);
+        let (values, shares): (Vec<f64>, Vec<f64>) =
+            curve.into_iter().map(|(value, share)| (rounded(value), rounded(share))).unzip();
+        plot.scatter(json!({
+            "x": values,
+            "y": shares,
+            "mode": "lines",
+            "line": plot::line(run.swatch, 1.8),
+            "name": literal(&run.swatch.label),
+            "yaxis": reference('y', place),
+        }));
     }
 }
 

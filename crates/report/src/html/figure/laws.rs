@@ -1,13 +1,11 @@
 //! A quantity along an axis of numbers, compared with formulas, on logarithmic axes.
 
 use aqmkit_results::{Curve, Results, Ruler};
-use plotly::common::{self, DashType, Marker, Mode};
-use plotly::layout::AxisType;
-use plotly::{Plot, Scatter};
+use serde_json::{Value, json};
 
 use super::palette::{Swatch, swatches};
+use super::plot::{Figure, Plot, in_words, literal, merged, titled};
 use super::responses::Shown;
-use super::{Figure, layout, literal, titled};
 use crate::format::rounded;
 use crate::grid::{Grid, Group, Row};
 
@@ -43,27 +41,27 @@ fn means(group: &Group, window: &str, metric: &str, ruler: &Ruler) -> Vec<(f64, 
 }
 
 fn figure(title: &str, curve: &Curve, measured: Vec<(Vec<(f64, f64)>, &Swatch)>, ruler: &Ruler) -> Figure {
-    let mut plot = Plot::new();
-    let log = |name: &str| titled(&literal(name)).type_(AxisType::Log);
-    plot.set_layout(
-        layout(HEIGHT).show_legend(true).x_axis(log(&ruler.title(&curve.along))).y_axis(log(&curve.metric)),
-    );
+    let mut plot = Plot::new(HEIGHT);
+    plot.set("showlegend", json!(true));
+    plot.set("xaxis", titled(&ruler.title(&curve.along), json!({"type": "log"})));
+    plot.set("yaxis", titled(&curve.metric, json!({"type": "log"})));
     for (points, swatch) in measured {
-        let line = common::Line::new().color(swatch.color).width(1.2);
-        let trace = scatter(points).mode(Mode::LinesMarkers).name(literal(&swatch.label)).line(line);
-        plot.add_trace(trace.marker(Marker::new().size(7)));
+        plot.say(in_words(&curve.metric, &swatch.label, points.iter().map(|(_, value)| *value)));
+        let line = json!({"color": swatch.color, "width": 1.2});
+        let look = json!({"mode": "lines+markers", "line": line, "marker": {"size": 7, "symbol": swatch.symbol()}});
+        plot.scatter(merged(from_left(points, &swatch.label), look));
     }
-    for (law, dash) in curve.laws.iter().zip([DashType::Dash, DashType::Dot, DashType::DashDot].into_iter().cycle()) {
+    for (law, dash) in curve.laws.iter().zip(["dash", "dot", "dashdot"].into_iter().cycle()) {
         let points = law.points.iter().filter_map(|(label, value)| Some((ruler.at(label)?, *value)));
-        let line = common::Line::new().color("#888888").width(1.6).dash(dash);
-        plot.add_trace(scatter(points.collect()).mode(Mode::Lines).name(literal(&law.label)).line(line));
+        let look = json!({"mode": "lines", "line": {"color": "#888888", "width": 1.6, "dash": dash}});
+        plot.scatter(merged(from_left(points.collect(), &law.label), look));
     }
-    Figure::new(title.to_owned(), HEIGHT, &plot)
+    plot.figure(title.to_owned())
 }
 
 /// Points from left to right.
-fn scatter(mut points: Vec<(f64, f64)>) -> Box<Scatter<f64, f64>> {
+fn from_left(mut points: Vec<(f64, f64)>, name: &str) -> Value {
     points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
-    let (at, values) = points.into_iter().map(|(at, value)| (at, rounded(value))).unzip();
-    Scatter::new(at, values)
+    let (at, values): (Vec<f64>, Vec<f64>) = points.into_iter().map(|(at, value)| (at, rounded(value))).unzip();
+    json!({"x": at, "y": values, "name": literal(name)})
 }

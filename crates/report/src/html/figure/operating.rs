@@ -1,11 +1,9 @@
 //! Operating points: how much gets through against how long it waits.
 
-use plotly::common::{self, ErrorData, ErrorType, Marker, MarkerSymbol, Mode, Position};
-use plotly::layout::{AxisType, HoverMode};
-use plotly::{Plot, Scatter};
+use serde_json::{Value, json};
 
 use super::palette::Swatch;
-use super::{Figure, layout, literal, titled};
+use super::plot::{Figure, Plot, literal, titled};
 use crate::answer::{Outcome, outcome};
 use crate::columns::names;
 use crate::format::{rate_unit, rounded, significant};
@@ -31,14 +29,15 @@ struct Point<'a> {
 
 /// One point for each row of a combination in one window: mean queue delay, falling to the right so that the better
 /// corner is the upper right one, against the goodput of all classes; a line leads on to the delay that one packet in a hundred
-/// exceeds. Of several links, the queue is that of the first. No figure for fewer than two points.
+/// exceeds. Of several links, the queue is that of the first. No figure for fewer than two points, or where no packet waits.
 pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
     let paths = grid.paths();
     let links = names(&paths, "links.");
     let link = links.first()?;
     let classes = names(&paths, "classes.");
     let mut points: Vec<Point<'_>> = table.rows.iter().filter_map(|row| point(row, link, &classes, swatches)).collect();
-    if points.len() < 2 {
+    let queued = points.iter().any(|point| point.delay > SHORTEST);
+    if points.len() < 2 || !queued {
         return None;
     }
     // Neighbours have their names above and below.
@@ -46,21 +45,28 @@ pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]
     let height = if points.len() > CROWDED.0 { CROWDED.1 } else { HEIGHT };
     let (unit, factor) = rate_unit(points.iter().map(|point| point.goodput).fold(0.0, f64::max));
     let of = if links.len() > 1 { format!("{link}: ") } else { String::new() };
-    let across = titled(&format!("{of}queue delay, ms: mean, and a line to the 99th percentile")).type_(AxisType::Log);
+    let mut plot = Plot::new(height);
+    plot.set("xaxis", titled(&format!("{of}queue delay, ms: mean, and line to p99"), delays(&points)));
+    plot.set("yaxis", titled(&format!("goodput, {unit}"), json!({})));
+    plot.set("hovermode", json!("closest"));
+    for (place, point) in points.iter().enumerate() {
+        let side = if place % 2 == 0 { "top center" } else { "bottom center" };
+        plot.say(format!("{}: {}", point.swatch.label, point.words(unit, factor)));
+        plot.scatter(trace(point, unit, factor, side));
+    }
+    Some(plot.figure(format!("Goodput against queue delay in window {}", table.window)))
+}
+
+/// The axis of delays: logarithmic, short ones on the right.
+fn delays(points: &[Point<'_>]) -> Value {
     let shortest = points.iter().map(|point| point.delay).fold(f64::MAX, f64::min);
     let longest = points.iter().map(|point| point.delay_p99).fold(0.0, f64::max);
-    let across = across.range(vec![(longest * 1.3).log10(), (shortest / 1.6).log10()]);
-    let across = across.tick_values(TICKS.to_vec()).tick_text(TICKS.iter().map(|tick| significant(*tick, 1)).collect());
-    let mut plot = Plot::new();
-    plot.set_layout(
-        layout(height).x_axis(across).y_axis(titled(&format!("goodput, {unit}"))).hover_mode(HoverMode::Closest),
-    );
-    for (place, point) in points.iter().enumerate() {
-        let side = if place % 2 == 0 { Position::TopCenter } else { Position::BottomCenter };
-        plot.add_trace(trace(point, unit, factor, side));
-    }
-    let label = format!("Goodput against queue delay in window {}", table.window);
-    Some(Figure::new(label, height, &plot))
+    json!({
+        "type": "log",
+        "range": [(longest * 1.3).log10(), (shortest / 1.6).log10()],
+        "tickvals": TICKS,
+        "ticktext": TICKS.map(|tick| significant(tick, 1)),
+    })
 }
 
 fn point<'a>(row: &Row, link: &str, classes: &[String], swatches: &'a [Swatch]) -> Option<Point<'a>> {
@@ -69,43 +75,43 @@ fn point<'a>(row: &Row, link: &str, classes: &[String], swatches: &'a [Swatch]) 
     Some(Point { swatch: swatches.get(row.place)?, delay, delay_p99: p99_ms.max(delay), goodput, spread })
 }
 
-fn trace(point: &Point<'_>, unit: &str, factor: f64, side: Position) -> Box<Scatter<f64, f64>> {
-    let color = point.swatch.color;
-    let goodput = rounded(point.goodput * factor);
-    let name = literal(&point.swatch.label);
-    let delays = format!("{} ms, p99 {} ms", significant(point.delay, 3), significant(point.delay_p99, 3));
-    let to_p99 = ErrorData::new(ErrorType::Data)
-        .symmetric(false)
-        .array(vec![rounded(point.delay_p99 - point.delay)])
-        .array_minus(vec![0.0])
-        .color(color)
-        .thickness(1.0)
-        .width(0);
-    let spread = ErrorData::new(ErrorType::Data)
-        .array(vec![rounded(point.spread * factor)])
-        .color(color)
-        .thickness(1.0)
-        .width(0);
-    Scatter::new(vec![rounded(point.delay)], vec![goodput])
-        .mode(Mode::MarkersText)
-        .name(&name)
-        .text(&name)
-        .text_position(side)
-        .text_font(common::Font::new().size(10))
-        .hover_text(format!("<b>{name}</b><br>{delays}<br>{} {unit}", significant(goodput, 3)))
-        .hover_info(common::HoverInfo::Text)
-        .marker(Marker::new().color(color).size(9).symbol(symbol(point.swatch.round)))
-        .error_x(to_p99)
-        .error_y(spread)
+impl Point<'_> {
+    fn words(&self, unit: &str, factor: f64) -> String {
+        let [delay, p99, goodput] =
+            [self.delay, self.delay_p99, self.goodput * factor].map(|value| significant(value, 3));
+        format!("{delay} ms, p99 {p99} ms, {goodput} {unit}")
+    }
 }
 
-/// The sign for labels whose colour was used so many times before.
-fn symbol(round: usize) -> MarkerSymbol {
-    match round % 5 {
-        0 => MarkerSymbol::Circle,
-        1 => MarkerSymbol::Square,
-        2 => MarkerSymbol::Diamond,
-        3 => MarkerSymbol::TriangleUp,
-        _ => MarkerSymbol::Cross,
-    }
+fn trace(point: &Point<'_>, unit: &str, factor: f64, side: &str) -> Value {
+    let color = point.swatch.color;
+    let name = literal(&point.swatch.label);
+    json!({
+        "x": [rounded(point.delay)],
+        "y": [rounded(point.goodput * factor)],
+        "mode": "markers+text",
+        "name": name,
+        "text": name,
+        "textposition": side,
+        "textfont": {"size": 10},
+        "hovertext": format!("<b>{name}</b><br>{}", point.words(unit, factor)),
+        "hoverinfo": "text",
+        "marker": {"color": color, "size": 9, "symbol": point.swatch.symbol()},
+        "error_x": {
+            "type": "data",
+            "symmetric": false,
+            "array": [rounded(point.delay_p99 - point.delay)],
+            "arrayminus": [0.0],
+            "color": color,
+            "thickness": 1.0,
+            "width": 0,
+        },
+        "error_y": {
+            "type": "data",
+            "array": [rounded(point.spread * factor)],
+            "color": color,
+            "thickness": 1.0,
+            "width": 0,
+        },
+    })
 }

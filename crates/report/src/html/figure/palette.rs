@@ -1,6 +1,5 @@
 //! Colours that colour-blind readers can distinguish, on light and on dark backgrounds.
 
-use plotly::common::DashType;
 use serde::Serialize;
 
 /// The colours of Okabe and Ito, with grey instead of black.
@@ -21,13 +20,13 @@ pub(crate) struct Swatch {
 
 impl Swatch {
     /// Solid as long as there are colours, then dashed.
-    pub(super) fn dash(&self) -> DashType {
-        match self.round % 4 {
-            0 => DashType::Solid,
-            1 => DashType::Dash,
-            2 => DashType::Dot,
-            _ => DashType::DashDot,
-        }
+    pub(super) fn dash(&self) -> &'static str {
+        ["solid", "dash", "dot", "dashdot"][self.round % 4]
+    }
+
+    /// The sign of its points.
+    pub(super) fn symbol(&self) -> &'static str {
+        ["circle", "square", "diamond", "triangle-up", "cross"][self.round % 5]
     }
 }
 

@@ -1,11 +1,9 @@
 //! Measured over published, row by row.
 
 use aqmkit_results::Expectation;
-use plotly::common::{self, ErrorData, ErrorType, Marker, Mode};
-use plotly::layout::{AxisType, CategoryOrder, HoverMode, Margin, Shape, ShapeLayer, ShapeLine, ShapeType};
-use plotly::{Plot, Scatter};
+use serde_json::{Value, json};
 
-use super::{Figure, axis, layout, literal, titled};
+use super::plot::{Figure, Plot, axis, literal, titled};
 use crate::format::{rounded, significant};
 use crate::verdict::{measured, published, tolerance};
 
@@ -38,51 +36,64 @@ pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) 
     if found.is_empty() {
         return (None, left_out);
     }
-    let height = 70 + found.len() * ROW;
-    let (least, most) = found.iter().fold((0.5f64, 2.0f64), |(least, most), ratio| {
-        (least.min(ratio.measured - ratio.spread).max(0.02), most.max(ratio.measured + ratio.spread).min(50.0))
-    });
-    let range = vec![(least * 0.9).log10(), (most * 1.1).log10()];
-    let across = titled("measured / published").type_(AxisType::Log).range(range);
-    let across = across.tick_values(TICKS.to_vec()).tick_text(TICKS.iter().map(|tick| significant(*tick, 3)).collect());
-    let names = found.iter().map(|ratio| literal(&ratio.row.id)).collect::<Vec<_>>();
-    let range_down = vec![found.len() as f64 - 0.5, -0.5];
-    let down = axis().category_order(CategoryOrder::Array).category_array(names).range(range_down).auto_margin(true);
-    let mut plot = Plot::new();
-    let margin = Margin::new().top(10).bottom(50).left(60).right(20);
-    let layout = layout(height).x_axis(across).y_axis(down.show_grid(false)).shapes(bands(&found)).margin(margin);
-    plot.set_layout(layout.hover_mode(HoverMode::Closest));
+    let mut plot = Plot::new(70 + found.len() * ROW);
+    plot.set("margin", json!({"t": 10, "b": 50, "l": 60, "r": 20}));
+    plot.set("hovermode", json!("closest"));
+    plot.set("xaxis", titled("measured / published", across(&found)));
+    plot.set("yaxis", axis(down(&found)));
+    plot.set("shapes", json!(bands(&found)));
     for (pass, name, color) in
         [(Some(true), "met", "#009E73"), (Some(false), "missed", "#D55E00"), (None, "open", "#999999")]
     {
         add(&mut plot, &found, pass, name, color);
     }
-    (Some(Figure::new("Measured over published values".to_owned(), height, &plot)), left_out)
+    (Some(plot.figure("Measured over published values".to_owned())), left_out)
+}
+
+/// The axis of ratios: logarithmic, at least from a half to two.
+fn across(found: &[Ratio<'_>]) -> Value {
+    let (least, most) = found.iter().fold((0.5f64, 2.0f64), |(least, most), ratio| {
+        (least.min(ratio.measured - ratio.spread).max(0.02), most.max(ratio.measured + ratio.spread).min(50.0))
+    });
+    json!({
+        "type": "log",
+        "range": [(least * 0.9).log10(), (most * 1.1).log10()],
+        "tickvals": TICKS,
+        "ticktext": TICKS.map(|tick| significant(tick, 3)),
+    })
+}
+
+/// The axis of rows, the first on top.
+fn down(found: &[Ratio<'_>]) -> Value {
+    json!({
+        "categoryorder": "array",
+        "categoryarray": found.iter().map(|ratio| literal(&ratio.row.id)).collect::<Vec<_>>(),
+        "range": [found.len() as f64 - 0.5, -0.5],
+        "automargin": true,
+        "showgrid": false,
+    })
 }
 
 const TICKS: [f64; 13] = [0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0];
 
 /// What is tolerated, behind each row; and a line at 1.
-fn bands(found: &[Ratio<'_>]) -> Vec<Shape> {
+fn bands(found: &[Ratio<'_>]) -> Vec<Value> {
     let band = |(place, ratio): (usize, &Ratio<'_>)| {
         let middle = place as f64;
-        box_of((ratio.low, ratio.high), (middle - 0.32, middle + 0.32), "rgba(128,128,128,0.22)")
+        json!({
+            "type": "rect",
+            "layer": "below",
+            "x0": ratio.low,
+            "x1": ratio.high,
+            "y0": middle - 0.32,
+            "y1": middle + 0.32,
+            "line": {"width": 0},
+            "fillcolor": "rgba(128,128,128,0.22)",
+        })
     };
-    let line = ShapeLine::new().width(1.0).color("rgba(128,128,128,0.7)");
-    let one = Shape::new().shape_type(ShapeType::Line).x0(1.0).x1(1.0).y_ref("paper").y0(0.0).y1(1.0).line(line);
+    let line = json!({"width": 1, "color": "rgba(128,128,128,0.7)"});
+    let one = json!({"type": "line", "x0": 1.0, "x1": 1.0, "yref": "paper", "y0": 0.0, "y1": 1.0, "line": line});
     found.iter().enumerate().map(band).chain([one]).collect()
-}
-
-fn box_of((x0, x1): (f64, f64), (y0, y1): (f64, f64), color: &'static str) -> Shape {
-    Shape::new()
-        .shape_type(ShapeType::Rect)
-        .layer(ShapeLayer::Below)
-        .x0(x0)
-        .x1(x1)
-        .y0(y0)
-        .y1(y1)
-        .line(ShapeLine::new().width(0.0))
-        .fill_color(color)
 }
 
 fn add(plot: &mut Plot, found: &[Ratio<'_>], pass: Option<bool>, name: &str, color: &'static str) {
@@ -90,22 +101,23 @@ fn add(plot: &mut Plot, found: &[Ratio<'_>], pass: Option<bool>, name: &str, col
     if shown.is_empty() {
         return;
     }
+    for ratio in &shown {
+        plot.say(format!("{}: {} of the published value, {name}", ratio.row.id, significant(ratio.measured, 3)));
+    }
     let text = |ratio: &&Ratio<'_>| {
         let row = ratio.row;
         let lines = [&row.what, &format!("published {}", row.published), &format!("measured {}", measured(row))];
         format!("{}<br>tolerated {}", lines.map(|line| literal(line)).join("<br>"), literal(&tolerance(row)))
     };
-    let spread = shown.iter().map(|ratio| rounded(ratio.spread)).collect();
-    let trace = Scatter::new(
-        shown.iter().map(|ratio| rounded(ratio.measured)).collect(),
-        shown.iter().map(|ratio| literal(&ratio.row.id)).collect::<Vec<_>>(),
-    );
-    let trace = trace
-        .mode(Mode::Markers)
-        .name(name)
-        .marker(Marker::new().color(color).size(9))
-        .error_x(ErrorData::new(ErrorType::Data).array(spread).color(color).thickness(1.5).width(0))
-        .hover_text_array(shown.iter().map(text).collect())
-        .hover_info(common::HoverInfo::Text);
-    plot.add_trace(trace);
+    let spread: Vec<f64> = shown.iter().map(|ratio| rounded(ratio.spread)).collect();
+    plot.scatter(json!({
+        "x": shown.iter().map(|ratio| rounded(ratio.measured)).collect::<Vec<_>>(),
+        "y": shown.iter().map(|ratio| literal(&ratio.row.id)).collect::<Vec<_>>(),
+        "mode": "markers",
+        "name": name,
+        "marker": {"color": color, "size": 9},
+        "error_x": {"type": "data", "array": spread, "color": color, "thickness": 1.5, "width": 0},
+        "hovertext": shown.iter().map(text).collect::<Vec<_>>(),
+        "hoverinfo": "text",
+    }));
 }

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use aqmkit_measure::output::{Distribution, Responses};
 use aqmkit_results::{FigureKind, RunData};
-use plotly::common::{self, ColorScale, ColorScaleElement, Mode, Title};
-use plotly::layout::{AxisType, HoverMode};
-use plotly::{HeatMap, Layout, Plot, Scatter};
+use serde_json::json;
 
 use super::palette::{Swatch, swatches};
-use super::{Figure, layout, literal, titled};
+use super::plot::{self, Figure, Plot, literal, titled};
 use crate::format::rounded;
 
 /// The height of a figure, in pixels.
@@ -62,34 +60,39 @@ fn name(run: &RunData<'_>, all: &[&RunData<'_>]) -> String {
 
 fn curves(spec: &aqmkit_results::Figure, runs: &[&RunData<'_>], swatches: &[Swatch]) -> Option<Figure> {
     let quantity = format!("apps.{}.response_time_ms.{}", spec.app, spec.response);
-    let mut plot = Plot::new();
-    plot.set_layout(arranged(spec));
+    let mut plot = arranged(spec);
     let mut any = false;
     for (run, swatch) in runs.iter().zip(swatches) {
         let Some(found) = run.output.distributions.iter().find(|found| found.quantity == quantity) else { continue };
         any = true;
-        let (times, shares) = points(spec, found).into_iter().map(|(t, s)| (rounded(t), rounded(s))).unzip();
-        let line = common::Line::new().color(swatch.color).width(1.8).dash(swatch.dash());
-        plot.add_trace(
-            Scatter::<f64, f64>::new(times, shares).mode(Mode::Lines).line(line).name(literal(&swatch.label)),
-        );
+        plot.say(super::curves::in_words(found, &swatch.label));
+        let (times, shares): (Vec<f64>, Vec<f64>) =
+            points(spec, found).into_iter().map(|(t, s)| (rounded(t), rounded(s))).unzip();
+        let name = literal(&swatch.label);
+        plot.scatter(json!({"x": times, "y": shares, "mode": "lines", "line": plot::line(swatch, 1.8), "name": name}));
     }
-    any.then(|| Figure::new(spec.title.clone(), HEIGHT, &plot))
+    any.then(|| plot.figure(spec.title.clone()))
 }
 
-fn arranged(spec: &aqmkit_results::Figure) -> Layout {
-    let layout = layout(HEIGHT);
-    let time = titled("response time, s");
-    match spec.kind {
-        FigureKind::Tail => {
-            layout.x_axis(time.type_(AxisType::Log).range(vec![-0.5, spec.upto_s.unwrap_or(200.0).log10()])).y_axis(
-                titled("fraction of responses that take longer").type_(AxisType::Log).dtick(1.0).range(vec![-5.5, 0.0]),
-            )
-        }
-        _ => layout
-            .x_axis(time.range(vec![0.0, spec.upto_s.unwrap_or(2.0)]))
-            .y_axis(titled("share of responses").range(vec![0.0, 1.0])),
-    }
+fn arranged(spec: &aqmkit_results::Figure) -> Plot {
+    let (time, share, across, down) = match spec.kind {
+        FigureKind::Tail => (
+            "response time, s",
+            "fraction of responses that take longer",
+            json!({"type": "log", "range": [-0.5, spec.upto_s.unwrap_or(200.0).log10()]}),
+            json!({"type": "log", "dtick": 1.0, "range": [-5.5, 0.0]}),
+        ),
+        _ => (
+            "response time, s",
+            "share of responses",
+            json!({"range": [0.0, spec.upto_s.unwrap_or(2.0)]}),
+            json!({"range": [0.0, 1.0]}),
+        ),
+    };
+    let mut plot = Plot::new(HEIGHT);
+    plot.set("xaxis", titled(time, across));
+    plot.set("yaxis", titled(share, down));
+    plot
 }
 
 /// The points of a curve that can be seen, in seconds, thinned.
@@ -130,29 +133,29 @@ fn map(spec: &aqmkit_results::Figure, label: &str, cells: &Responses) -> Figure 
     }
     let columns: Vec<u16> = (0..=rows.values().flat_map(BTreeMap::keys).copied().max().unwrap_or(0)).collect();
     let middle = |low: f64, high: f64| rounded((low * high).sqrt());
-    let sizes = columns.iter().map(|s| middle(Responses::from_bytes(*s), Responses::from_bytes(s + 1))).collect();
+    let middles: Vec<f64> =
+        columns.iter().map(|s| middle(Responses::from_bytes(*s), Responses::from_bytes(s + 1))).collect();
     let first = rows.keys().next().copied().unwrap_or(0);
     let last = rows.keys().last().copied().unwrap_or(0);
-    let times = (first..=last).map(|t| middle(Responses::from_ms(t), Responses::from_ms(t + 1)) / 1e3).collect();
+    let times: Vec<f64> =
+        (first..=last).map(|t| middle(Responses::from_ms(t), Responses::from_ms(t + 1)) / 1e3).collect();
     let line = |t: u16| {
         let row = rows.get(&t);
         columns.iter().map(|s| row.and_then(|r| r.get(s)).map(|n| rounded((*n as f64).log10()))).collect()
     };
     let counts: Vec<Vec<Option<f64>>> = (first..=last).map(line).collect();
-    let mut plot = Plot::new();
-    let layout = layout(HEIGHT)
-        .x_axis(titled("response size, bytes").type_(AxisType::Log))
-        .y_axis(titled("response time, s").type_(AxisType::Log));
-    plot.set_layout(layout.hover_mode(HoverMode::Closest));
-    let bar = common::ColorBar::new().title(Title::with_text("responses (log10)")).thickness(12);
-    plot.add_trace(
-        HeatMap::<f64, f64, Vec<Option<f64>>>::new(sizes, times, counts).color_scale(scale()).color_bar(bar),
+    let mut plot = Plot::new(HEIGHT);
+    plot.set("xaxis", titled("response size, bytes", json!({"type": "log"})));
+    plot.set("yaxis", titled("response time, s", json!({"type": "log"})));
+    plot.set("hovermode", json!("closest"));
+    let responses: u64 = rows.values().flat_map(BTreeMap::values).sum();
+    plot.say(format!("{label}: {responses} responses"));
+    let bar = json!({"title": {"text": "responses (log10)"}, "thickness": 12});
+    plot.trace(
+        json!({"type": "heatmap", "x": middles, "y": times, "z": counts, "colorscale": PALE_TO_DARK, "colorbar": bar}),
     );
-    Figure::new(format!("{}: {label}", spec.title), HEIGHT, &plot)
+    plot.figure(format!("{}: {label}", spec.title))
 }
 
-/// From pale to dark, as ink on paper.
-fn scale() -> ColorScale {
-    let steps = [(0.0, "#DCE9F5"), (0.35, "#7FB2DA"), (0.7, "#1F6FAE"), (1.0, "#08264A")];
-    ColorScale::Vector(steps.map(|(at, color)| ColorScaleElement(at, color.to_owned())).into())
-}
+/// As ink on paper.
+const PALE_TO_DARK: [(f64, &str); 4] = [(0.0, "#DCE9F5"), (0.35, "#7FB2DA"), (0.7, "#1F6FAE"), (1.0, "#08264A")];

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use aqmkit_measure::output::{Output, Window};
 use aqmkit_results::Overlay;
-use plotly::common::{self, Anchor, Font, Mode, Orientation};
-use plotly::layout::{Annotation, Legend, Margin, RangeMode, Shape, ShapeLayer, ShapeLine, ShapeType};
-use plotly::{Layout, Plot, Scatter};
+use serde_json::{Value, json};
 
 use super::palette::{Swatch, class_swatches};
 use super::panels::{Panel, by_class, by_quantity};
-use super::{Figure, MARGINS, MOST_PANELS, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
+use super::plot::{
+    self, Figure, MARGINS, MOST_PANELS, Plot, axis, domain, heading, in_words, literal, merged, reference, titled,
+};
 use crate::format::rounded;
 
 /// The most points of one line; longer series are averaged over neighbouring intervals.
@@ -64,15 +64,14 @@ pub(in crate::html) fn series(
     let classes = class_swatches(&classes);
     let each = if matches!(lines, Lines::Runs) { 92 } else { 88 };
     let height = TOP + MARGINS.1 + panels.len() * (each + 26);
-    let mut plot = Plot::new();
-    plot.set_layout(arranged(&panels, height, &first.output.windows));
+    let mut plot = arranged(&panels, height, &first.output.windows);
     for (place, panel) in panels.iter().enumerate() {
         for run in runs {
             add_lines(&mut plot, place, panel, run, &classes);
         }
         add_overlays(&mut plot, place, panel, overlays, &classes);
     }
-    Some(Figure::new(label, height, &plot))
+    Some(plot.figure(label))
 }
 
 /// The columns that hold a number.
@@ -87,53 +86,58 @@ fn largest_rate(runs: &[Line<'_>]) -> f64 {
     rates.flat_map(|(_, values)| values).copied().fold(0.0, f64::max)
 }
 
-fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Layout {
+fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Plot {
     let gap = 26.0 / 92.0;
-    let legend = Legend::new().orientation(Orientation::Horizontal).x(1.0).x_anchor(Anchor::Right);
-    let legend =
-        legend.y(1.0 + 36.0 / (height - TOP - MARGINS.1) as f64).y_anchor(Anchor::Bottom).font(Font::new().size(12));
-    let margin = Margin::new().top(TOP).bottom(MARGINS.1).left(MARGINS.2).right(MARGINS.3);
     let last = reference('y', panels.len() - 1);
-    let mut layout =
-        layout(height).margin(margin).show_legend(true).legend(legend).x_axis(titled("time, s").anchor(&last));
-    let mut notes: Vec<Annotation> = Vec::new();
+    let mut plot = Plot::new(height);
+    plot.set("margin", json!({"t": TOP, "b": MARGINS.1, "l": MARGINS.2, "r": MARGINS.3}));
+    plot.set("showlegend", json!(true));
+    let above = 1.0 + 36.0 / (height - TOP - MARGINS.1) as f64;
+    let corner = json!({"x": 1.0, "xanchor": "right", "y": above, "yanchor": "bottom"});
+    plot.set("legend", merged(corner, json!({"orientation": "h", "font": {"size": 12}})));
+    plot.set("xaxis", titled("time, s", json!({"anchor": last})));
+    let mut notes: Vec<Value> = Vec::new();
     for (place, panel) in panels.iter().enumerate() {
         let domain = domain(place, panels.len(), gap);
-        layout = with_y_axis(layout, place, axis().domain(&domain).range_mode(RangeMode::ToZero).n_ticks(4));
-        notes.push(heading(&literal(&panel.title), domain[1]));
+        plot.set_y_axis(place, axis(json!({"domain": domain, "rangemode": "tozero", "nticks": 4})));
+        notes.push(heading(&panel.title, domain[1]));
     }
     // A single window needs no name; several have to be distinguished.
     let windows = if windows.len() > 1 { windows } else { &[] };
     notes.extend(windows.iter().map(window_name));
-    layout.annotations(notes).shapes(windows.iter().map(shade).collect())
+    plot.set("annotations", json!(notes));
+    plot.set("shapes", json!(windows.iter().map(shade).collect::<Vec<_>>()));
+    plot
 }
 
 /// The span of a window, shaded.
-fn shade(window: &Window) -> Shape {
-    Shape::new()
-        .shape_type(ShapeType::Rect)
-        .layer(ShapeLayer::Below)
-        .x_ref("x")
-        .y_ref("paper")
-        .x0(window.from_s)
-        .x1(window.to_s)
-        .y0(0.0)
-        .y1(1.0)
-        .line(ShapeLine::new().width(0.0))
-        .fill_color("rgba(128,128,128,0.13)")
+fn shade(window: &Window) -> Value {
+    json!({
+        "type": "rect",
+        "layer": "below",
+        "xref": "x",
+        "yref": "paper",
+        "x0": window.from_s,
+        "x1": window.to_s,
+        "y0": 0.0,
+        "y1": 1.0,
+        "line": {"width": 0},
+        "fillcolor": "rgba(128,128,128,0.13)",
+    })
 }
 
-fn window_name(window: &Window) -> Annotation {
-    Annotation::new()
-        .text(literal(&window.name))
-        .show_arrow(false)
-        .x_ref("x")
-        .y_ref("paper")
-        .x((window.from_s + window.to_s) / 2.0)
-        .y(1.0)
-        .y_anchor(Anchor::Bottom)
-        .y_shift(16.0)
-        .font(Font::new().size(11))
+fn window_name(window: &Window) -> Value {
+    json!({
+        "text": literal(&window.name),
+        "showarrow": false,
+        "xref": "x",
+        "yref": "paper",
+        "x": (window.from_s + window.to_s) / 2.0,
+        "y": 1.0,
+        "yanchor": "bottom",
+        "yshift": 16,
+        "font": {"size": 11},
+    })
 }
 
 fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, classes: &[Swatch]) {
@@ -141,19 +145,19 @@ fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, class
         let Some(values) = run.output.series.columns.get(column) else { continue };
         let swatch = classes.iter().find(|swatch| swatch.label == *class).unwrap_or(run.swatch);
         let (values, step) = thinned(values, run.output.series.interval_s, panel.factor);
+        plot.say(in_words(&panel.title, &swatch.label, values.iter().copied()));
         let name = literal(&swatch.label);
-        let line = common::Line::new().color(swatch.color).width(1.5).dash(swatch.dash());
-        let trace = Scatter::<f64, f64>::default()
-            .x0(step / 2.0)
-            .dx(step)
-            .y(values)
-            .mode(Mode::Lines)
-            .line(line)
-            .legend_group(&name)
-            .name(name)
-            .show_legend(place == 0)
-            .y_axis(reference('y', place));
-        plot.add_trace(trace);
+        plot.scatter(json!({
+            "x0": step / 2.0,
+            "dx": step,
+            "y": values,
+            "mode": "lines",
+            "line": plot::line(swatch, 1.5),
+            "legendgroup": name,
+            "name": name,
+            "showlegend": place == 0,
+            "yaxis": reference('y', place),
+        }));
     }
 }
 
@@ -162,17 +166,19 @@ fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overla
     for (column, class) in &panel.columns {
         let color = classes.iter().find(|swatch| swatch.label == *class).map_or("#888888", |swatch| swatch.color);
         for overlay in overlays.iter().filter(|overlay| is_of(overlay, column)) {
-            let (times, values) =
+            let (times, values): (Vec<f64>, Vec<f64>) =
                 overlay.points.iter().map(|&(time, value)| (time, rounded(value * panel.factor))).unzip();
-            let line = common::Line::new().color(color).width(2.0).dash(common::DashType::Dash);
-            let trace = Scatter::<f64, f64>::new(times, values)
-                .mode(Mode::Lines)
-                .line(line)
-                .name(literal(&overlay.label))
-                .legend_group(literal(&overlay.label))
-                .show_legend(first_of(overlays, overlay))
-                .y_axis(reference('y', place));
-            plot.add_trace(trace);
+            let name = literal(&overlay.label);
+            plot.scatter(json!({
+                "x": times,
+                "y": values,
+                "mode": "lines",
+                "line": {"color": color, "width": 2.0, "dash": "dash"},
+                "name": name,
+                "legendgroup": name,
+                "showlegend": first_of(overlays, overlay),
+                "yaxis": reference('y', place),
+            }));
         }
     }
 }

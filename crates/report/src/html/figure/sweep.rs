@@ -1,12 +1,10 @@
 //! Quantities along an axis of numbers.
 
 use aqmkit_results::{Results, Ruler, Stat};
-use plotly::common::{self, ErrorData, ErrorType, Marker, Mode};
-use plotly::layout::RangeMode;
-use plotly::{Plot, Scatter};
+use serde_json::json;
 
 use super::palette::{Swatch, swatches};
-use super::{Figure, MOST_PANELS, axis, domain, heading, layout, literal, reference, titled, with_y_axis};
+use super::plot::{self, Figure, MOST_PANELS, Plot, axis, domain, heading, in_words, literal, reference, titled};
 use crate::columns::{Column, columns};
 use crate::format::rounded;
 use crate::grid::{Grid, Group};
@@ -27,39 +25,44 @@ pub(in crate::html) fn sweeps(results: &Results) -> Vec<(String, Figure)> {
 
 fn figure(grid: &Grid, window: &str, ruler: &Ruler, all: &[Column]) -> Figure {
     let names: Vec<String> = grid.groups.iter().map(Group::name).collect();
-    let height = 80 + all.len() * 130;
+    let mut plot = Plot::new(80 + all.len() * 130);
     let last = reference('y', all.len().saturating_sub(1));
-    let mut arranged = layout(height)
-        .show_legend(names.len() > 1)
-        .x_axis(titled(&literal(&ruler.title(&grid.focus.name))).anchor(&last));
+    plot.set("showlegend", json!(names.len() > 1));
+    plot.set("xaxis", titled(&ruler.title(&grid.focus.name), json!({"anchor": last})));
     let mut notes = Vec::new();
-    let mut plot = Plot::new();
     for (place, column) in all.iter().enumerate() {
         let domain = domain(place, all.len(), 0.3);
-        arranged = with_y_axis(arranged, place, axis().domain(&domain).range_mode(RangeMode::ToZero).n_ticks(4));
-        notes.push(heading(&literal(&format!("{}, {}", column.name, column.kind.unit)), domain[1]));
+        plot.set_y_axis(place, axis(json!({"domain": domain, "rangemode": "tozero", "nticks": 4})));
+        let quantity = format!("{}, {}", column.name, column.kind.unit);
+        notes.push(heading(&quantity, domain[1]));
         for (group, swatch) in grid.groups.iter().zip(swatches(&names)) {
             let rows = group.tables.iter().filter(|table| table.window == window).flat_map(|table| &table.rows);
             let found = rows.filter_map(|row| Some((ruler.at(&row.label)?, *row.metrics.get(&column.path)?)));
-            plot.add_trace(line(found.collect(), column.kind.factor, &swatch, place));
+            add(&mut plot, found.collect(), column.kind.factor, &swatch, (place, &quantity));
         }
     }
-    plot.set_layout(arranged.annotations(notes));
-    Figure::new(format!("Quantities along {} in window {window}", grid.focus.name), height, &plot)
+    plot.set("annotations", json!(notes));
+    plot.figure(format!("Quantities along {} in window {window}", grid.focus.name))
 }
 
-/// The means of one combination with their spread, in panel `place`.
-fn line(mut points: Vec<(f64, Stat)>, factor: f64, swatch: &Swatch, place: usize) -> Box<Scatter<f64, f64>> {
+/// Adds the means of one combination with their spread, in the panel of this place and quantity.
+fn add(plot: &mut Plot, mut points: Vec<(f64, Stat)>, factor: f64, swatch: &Swatch, (place, quantity): (usize, &str)) {
     points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
-    let spread = points.iter().map(|(_, stat)| rounded(stat.sd.unwrap_or(0.0) * factor)).collect();
-    let (at, means) = points.into_iter().map(|(at, stat)| (at, rounded(stat.mean * factor))).unzip();
-    Scatter::new(at, means)
-        .mode(Mode::LinesMarkers)
-        .name(literal(&swatch.label))
-        .legend_group(literal(&swatch.label))
-        .show_legend(place == 0)
-        .line(common::Line::new().color(swatch.color).width(1.5).dash(swatch.dash()))
-        .marker(Marker::new().size(6))
-        .error_y(ErrorData::new(ErrorType::Data).array(spread).thickness(1.0).width(2))
-        .y_axis(reference('y', place))
+    let spread: Vec<f64> = points.iter().map(|(_, stat)| rounded(stat.sd.unwrap_or(0.0) * factor)).collect();
+    let (at, means): (Vec<f64>, Vec<f64>) =
+        points.into_iter().map(|(at, stat)| (at, rounded(stat.mean * factor))).unzip();
+    plot.say(in_words(quantity, &swatch.label, means.iter().copied()));
+    let name = literal(&swatch.label);
+    plot.scatter(json!({
+        "x": at,
+        "y": means,
+        "mode": "lines+markers",
+        "name": name,
+        "legendgroup": name,
+        "showlegend": place == 0,
+        "line": plot::line(swatch, 1.5),
+        "marker": {"size": 6, "symbol": swatch.symbol()},
+        "error_y": {"type": "data", "array": spread, "thickness": 1.0, "width": 2},
+        "yaxis": reference('y', place),
+    }));
 }

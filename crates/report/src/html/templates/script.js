@@ -3,6 +3,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const settings = { responsive: true, displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const PRINTED = 680; // pixels across a sheet of A4 or letter, within its margins
   const font = getComputedStyle(document.body).fontFamily;
 
   // The colours of text and axes come from the page, so that a plot suits it by day and by night.
@@ -18,10 +19,15 @@
     return page;
   };
 
-  const draw = (figure) => {
+  // `width` in pixels; without it, that of the page.
+  const draw = (figure, width) => {
     figure.source ??= JSON.parse(figure.querySelector("script").textContent);
-    figure.place ??= figure.appendChild(document.createElement("div"));
-    Plotly.react(figure.place, figure.source.data, themed(figure.source.layout), settings);
+    if (!figure.place) {
+      figure.place = figure.appendChild(document.createElement("div"));
+      figure.place.ariaHidden = "true"; // the caption says the same in words
+    }
+    const layout = themed(figure.source.layout);
+    Plotly.react(figure.place, figure.source.data, width ? { ...layout, width, autosize: false } : layout, settings);
     figure.drawn = true;
   };
 
@@ -35,7 +41,7 @@
   };
 
   const figures = [...document.querySelectorAll("figure.plot")];
-  const redraw = () => figures.filter((figure) => figure.drawn).forEach(draw);
+  const redraw = () => figures.filter((figure) => figure.drawn).forEach((figure) => draw(figure));
   const plot = () => {
     const near = new IntersectionObserver((entries) => {
       for (const entry of entries.filter((each) => each.isIntersecting)) {
@@ -45,7 +51,8 @@
     }, { rootMargin: "600px" });
     figures.forEach((figure) => near.observe(figure));
     dark.addEventListener("change", redraw);
-    addEventListener("beforeprint", () => figures.forEach(draw));
+    addEventListener("beforeprint", () => figures.forEach((figure) => draw(figure, PRINTED)));
+    addEventListener("afterprint", redraw);
   };
   const packed = document.getElementById("plotly").textContent;
   if (packed && figures.length > 0) {

@@ -1,0 +1,175 @@
+//! What plotly.js draws: traces, and a layout of axes, notes and shapes, in the names of its reference (<https://plotly.com/javascript/reference/>).
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::palette::Swatch;
+use crate::format::{rounded, significant};
+
+/// Pixels of a figure beside its panels: above, below, left and right.
+pub(super) const MARGINS: (usize, usize, usize, usize) = (34, 44, 56, 12);
+
+/// The most panels of one figure.
+pub(super) const MOST_PANELS: usize = 8;
+
+/// Colours of axes and text are not set here: the page sets them to suit its own.
+#[derive(Debug, Serialize)]
+pub(in crate::html) struct Figure {
+    /// What it shows.
+    label: String,
+    /// What its traces show, for readers who cannot see it.
+    words: Vec<String>,
+    /// Its height in pixels.
+    height: usize,
+    /// Plotly's description, ready to stand inside a script element.
+    json: String,
+}
+
+/// A figure as it is put together.
+#[derive(Debug)]
+pub(super) struct Plot {
+    traces: Vec<Value>,
+    layout: Map<String, Value>,
+    words: Vec<String>,
+}
+
+impl Plot {
+    /// A plot of `height` pixels, its pointer showing all lines at one place of the x axis.
+    pub(super) fn new(height: usize) -> Self {
+        let (top, bottom, left, right) = MARGINS;
+        let layout = json!({
+            "height": height,
+            "autosize": true,
+            "margin": {"t": top, "b": bottom, "l": left, "r": right},
+            "hovermode": "x unified",
+            "showlegend": false,
+        });
+        let Value::Object(layout) = layout else { unreachable!("an object is an object") };
+        Plot { traces: Vec::new(), layout, words: Vec::new() }
+    }
+
+    /// Sets a key of the layout: `xaxis`, `annotations`.
+    pub(super) fn set(&mut self, key: &str, value: Value) {
+        self.layout.insert(key.to_owned(), value);
+    }
+
+    /// Sets the y axis of panel `place`.
+    pub(super) fn set_y_axis(&mut self, place: usize, axis: Value) {
+        let key = if place == 0 { "yaxis".to_owned() } else { format!("yaxis{}", place + 1) };
+        self.set(&key, axis);
+    }
+
+    /// Adds a scatter trace: its own keys.
+    pub(super) fn scatter(&mut self, keys: Value) {
+        self.traces.push(merged(json!({"type": "scatter"}), keys));
+    }
+
+    /// Adds a trace of another kind.
+    pub(super) fn trace(&mut self, trace: Value) {
+        self.traces.push(trace);
+    }
+
+    /// Says in words what a trace shows, if it shows anything.
+    pub(super) fn say(&mut self, words: impl Into<Option<String>>) {
+        self.words.extend(words.into());
+    }
+
+    /// The figure, with a sentence that says what it shows.
+    pub(super) fn figure(self, label: String) -> Figure {
+        let height = self.layout.get("height").and_then(Value::as_u64).unwrap_or(0) as usize;
+        let plot = json!({"data": self.traces, "layout": self.layout});
+        // A script element ends at "</script", wherever that stands.
+        let json = plot.to_string().replace('<', "\\u003c");
+        Figure { label, words: self.words, height, json }
+    }
+}
+
+/// The keys of both; where both have one, that of `keys`.
+pub(super) fn merged(mut of: Value, keys: Value) -> Value {
+    if let (Value::Object(all), Value::Object(more)) = (&mut of, keys) {
+        all.extend(more);
+    }
+    of
+}
+
+/// A label as Plotly shows it literally: it reads a few tags of HTML otherwise.
+pub(super) fn literal(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// An axis without chart junk, with `keys`.
+pub(super) fn axis(keys: Value) -> Value {
+    merged(json!({"zeroline": false, "showgrid": true, "tickfont": {"size": 11}}), keys)
+}
+
+/// An axis with a name.
+pub(super) fn titled(name: &str, keys: Value) -> Value {
+    axis(merged(json!({"title": {"text": literal(name), "font": {"size": 12}}}), keys))
+}
+
+/// The colour and dashes of a line of `width` pixels.
+pub(super) fn line(swatch: &Swatch, width: f64) -> Value {
+    json!({"color": swatch.color, "width": width, "dash": swatch.dash()})
+}
+
+/// The name of the axis number `place`: `y`, `y2`.
+pub(super) fn reference(letter: char, place: usize) -> String {
+    if place == 0 { letter.to_string() } else { format!("{letter}{}", place + 1) }
+}
+
+/// The shares of the figure's height that panel `place` of `count` takes, from the top down, with `gap` of a panel
+/// between two.
+pub(super) fn domain(place: usize, count: usize, gap: f64) -> [f64; 2] {
+    let unit = 1.0 / (count as f64 + gap * (count as f64 - 1.0));
+    let top = 1.0 - place as f64 * unit * (1.0 + gap);
+    [(top - unit).max(0.0), top]
+}
+
+/// The name of a panel, above its upper left corner.
+pub(super) fn heading(text: &str, top: f64) -> Value {
+    json!({
+        "text": format!("<b>{}</b>", literal(text)),
+        "showarrow": false,
+        "xref": "paper",
+        "yref": "paper",
+        "x": 0.0,
+        "y": top,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "font": {"size": 12},
+    })
+}
+
+/// A line in words: the quantity, whose it is, and its mean and extremes; nothing without a number.
+pub(super) fn in_words(quantity: &str, name: &str, values: impl IntoIterator<Item = f64>) -> Option<String> {
+    let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+    let (low, high) =
+        values.iter().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(*value), high.max(*value)));
+    let mean = rounded(values.iter().sum::<f64>() / values.len() as f64);
+    let name = if name.is_empty() { String::new() } else { format!(", {name}") };
+    let [mean, low, high] = [mean, low, high].map(|value| significant(value, 3));
+    (!values.is_empty()).then(|| format!("{quantity}{name}: mean {mean}, from {low} to {high}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plot, in_words};
+    use serde_json::json;
+
+    #[test]
+    fn a_line_in_words() {
+        let words = in_words("queue delay, ms", "red", [1.0, f64::NAN, 3.0]);
+        assert_eq!(words.as_deref(), Some("queue delay, ms, red: mean 2, from 1 to 3"));
+        assert_eq!(in_words("drops, %", "", [4.0]).as_deref(), Some("drops, %: mean 4, from 4 to 4"));
+        assert_eq!(in_words("drops, %", "red", [f64::NAN]), None);
+    }
+
+    #[test]
+    fn no_name_ends_the_script_element() {
+        let mut plot = Plot::new(100);
+        plot.scatter(json!({"name": "</script><b>", "y": [f64::NAN]}));
+        let figure = plot.figure("label".to_owned());
+        assert!(!figure.json.contains('<'), "{}", figure.json);
+        assert!(figure.json.contains("null"), "a value that is no number leaves a gap: {}", figure.json);
+    }
+}
