@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -481,7 +479,5 @@ def compare(
     )  # fmt: skip
     if out is None:
         # As the command: a comparison's own directory, in which the same one finds its finished runs.
-        names = re.sub("[^a-z0-9]+", "-", experiment.title.rsplit(" on a link of ", 1)[0].lower())
-        digest = hashlib.blake2b(experiment.text.encode(), digest_size=3).hexdigest()
-        out = Path("results", "compare", f"{names[:40].strip('-')}-{digest}")
+        out = Path("results", "compare", _aqmkit.comparison_name(experiment.text))
     return experiment.run(out, jobs=jobs, progress=progress)

@@ -16,7 +16,8 @@ use crate::discipline::Discipline;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Sink, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Sink, Stats};
+use crate::verdict::Why;
 
 /// What stands for a packet in the queue of an added discipline: what a discipline may see of a packet, and where the
 /// packet is kept. It cannot be copied, so a discipline can neither duplicate a packet nor invent one.
@@ -64,6 +65,7 @@ impl Packet for Ticket {
 pub(crate) trait Held: AnyParams + fmt::Debug + Send + Sync {
     fn is(&self, other: &dyn Any) -> bool;
     fn serialized(&self) -> &dyn erased_serde::Serialize;
+    fn thresholds(&self) -> &'static [&'static str];
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError>;
     fn effective(&self, link: &Link) -> Result<Arc<dyn Held>, ParamError>;
     fn build(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<Ticket>>, ParamError>;
@@ -76,6 +78,10 @@ impl<D: Discipline> Held for D {
 
     fn serialized(&self) -> &dyn erased_serde::Serialize {
         self
+    }
+
+    fn thresholds(&self) -> &'static [&'static str] {
+        D::THRESHOLDS
     }
 
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
@@ -138,6 +144,10 @@ impl Added {
         self.tells_flows = true;
     }
 
+    pub(crate) fn thresholds(&self) -> &'static [&'static str] {
+        self.params.thresholds()
+    }
+
     pub(crate) fn read(&self, table: &Value) -> Result<Self, ParamError> {
         self.params.read(table).map(|params| Added { params, ..*self })
     }
@@ -197,7 +207,7 @@ impl<P: Packet> Kept<P> {
     }
 }
 
-/// Hands on what a discipline says of tickets as what happens to their packets.
+/// Applies drops and marks of tickets to their packets.
 struct ToPackets<'a, P> {
     kept: &'a mut Kept<P>,
     sink: &'a mut dyn Sink<P>,

@@ -8,18 +8,7 @@ use crate::discipline::Discipline;
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::ParamError;
-use crate::qdisc::Why;
-
-/// The decision about a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Let it through.
-    Pass,
-    /// Forward it with Congestion Experienced set.
-    Mark(Why),
-    /// Discard it.
-    Drop(Why),
-}
+use crate::verdict::Verdict;
 
 /// The overflow rule: which packet is dropped if one does not fit into the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::fifo::Fifo;
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{ParamError, positive_time, usable_limit};
 use crate::qdisc::Qdisc;
+use crate::verdict::Verdict;
 
 /// The name of all of them in experiments.
 pub const NAME: &str = "custom";

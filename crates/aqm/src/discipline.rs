@@ -19,6 +19,10 @@ pub trait Discipline:
     /// The name in experiment files and on the command line.
     const NAME: &'static str;
 
+    /// The parameters that are lengths of the queue, or of its average, at which the discipline begins to act: if one is above the
+    /// parameter `limit`, the queue is full before.
+    const THRESHOLDS: &'static [&'static str] = &[];
+
     /// The parameters with everything that was left open filled in, as `describe` shows them.
     ///
     /// # Errors

@@ -2,13 +2,14 @@
 
 use aqmkit_base::{Amount, Duration, Instant};
 
-use crate::aqm::{Aqm, DropFrom, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, DropFrom, Env, QueueView};
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::Ring;
 use crate::timer::Timer;
+use crate::verdict::{Verdict, Why};
 
 /// A FIFO and the algorithm that decides about it.
 #[derive(Clone, Debug)]

@@ -3,14 +3,15 @@
 use aqmkit_base::flow::salt;
 use aqmkit_base::{Amount, Bytes, Duration, FlowKey, Instant};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::Discipline;
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{Links, List, Pool, over};
 use crate::timer::Timer;
+use crate::verdict::{Verdict, Why};
 
 /// What the scheduler needs to know.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -53,9 +53,10 @@ pub mod qdisc;
 pub mod registry;
 pub mod storage;
 mod timer;
+mod verdict;
 
 pub use added::{Added, Ticket};
-pub use aqm::{Aqm, DropFrom, Env, QueueView, Verdict};
+pub use aqm::{Aqm, DropFrom, Env, QueueView};
 pub use catalogue::{Addition, Catalogue};
 pub use discipline::Discipline;
 pub use fifo::Fifo;
@@ -63,4 +64,5 @@ pub use flow_queuing::Fq;
 pub use link::Link;
 pub use packet::{Packet, PacketView};
 pub use params::{AnyParams, ParamError};
-pub use qdisc::{Backlog, Cx, Dequeued, Discard, Qdisc, Sink, Stats, Why};
+pub use qdisc::{Backlog, Cx, Dequeued, Discard, Qdisc, Sink, Stats};
+pub use verdict::{Verdict, Why};

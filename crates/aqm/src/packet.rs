@@ -1,9 +1,7 @@
 //! The packet properties visible to a discipline.
 
+use crate::verdict::{Verdict, Why};
 use aqmkit_base::{ClassId, Duration, Ecn, FlowKey};
-
-use crate::aqm::Verdict;
-use crate::qdisc::Why;
 
 /// A packet that can be queued. It carries no time stamp for the queue's use: the queue keeps its own.
 #[allow(clippy::len_without_is_empty, reason = "a packet is never empty")]

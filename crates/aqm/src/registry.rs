@@ -59,7 +59,7 @@ impl Spec {
     pub fn with(&self, mut table: Value) -> Result<Spec, ParamError> {
         if !self.tells_flows() {
             if table.remove(FLOW).is_some() {
-                return Err(ParamError::custom(format_args!("{} does not distinguish flows: omit flow", self.name())));
+                return Err(no_flows());
             }
             return self.parameters.read(&table).map(Spec::from);
         }
@@ -101,6 +101,12 @@ impl Spec {
     #[must_use]
     pub fn tells_flows(&self) -> bool {
         self.parameters.tells_flows()
+    }
+
+    /// The names of the parameters that are thresholds on the queue: [`Discipline::THRESHOLDS`].
+    #[must_use]
+    pub fn thresholds(&self) -> &'static [&'static str] {
+        self.parameters.thresholds()
     }
 
     /// The parameters with everything that was left open filled in.
@@ -215,6 +221,14 @@ macro_rules! registry {
                 }
             }
 
+            fn thresholds(&self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$variant(_) => disciplines::$module::Params::THRESHOLDS,)*
+                    Self::Custom(_) => &[],
+                    Self::Added(a) => a.thresholds(),
+                }
+            }
+
             fn effective(&self, link: &Link) -> Result<Self, ParamError> {
                 match self {
                     $(Self::$variant(p) => p.effective(link).map(Self::$variant),)*
@@ -246,6 +260,14 @@ macro_rules! registry {
 
 /// The key that all disciplines share that tell flows apart.
 const FLOW: &str = "flow";
+
+/// The error of `flow` among the parameters of a discipline that does not distinguish flows.
+fn no_flows() -> ParamError {
+    let tells_flows = |entry: &&Entry| Spec::named(entry.name).is_some_and(|spec| spec.tells_flows());
+    let others: Vec<&str> = ALL.iter().filter(tells_flows).map(|entry| entry.name).collect();
+    let right = format!("remove flow, or choose one that does: {}", others.join(", "));
+    ParamError::sentence(FLOW, "the discipline does not distinguish flows", right)
+}
 
 /// A name as the catalogue has it, from one as `tc` writes it: `fq_codel` is `fq-codel`.
 pub(crate) fn canonical(name: &str) -> String {

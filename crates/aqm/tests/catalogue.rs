@@ -157,3 +157,18 @@ fn a_queue_takes_the_parameters_of_its_own_discipline_only() {
     let error = queue.reconfigure(&Spec::named("pie").unwrap(), &link(), &mut cx(Instant::ZERO, &mut rng, &mut log));
     assert_eq!(error.unwrap_err().got, "pie");
 }
+
+#[test]
+fn thresholds_are_parameters_of_their_disciplines() {
+    for entry in ALL {
+        let spec = Spec::named(entry.name).unwrap();
+        for threshold in spec.thresholds() {
+            let page = entry.page();
+            let mut rows = page.lines().filter(|line| line.starts_with('|'));
+            let name = format!("`{threshold}`");
+            assert!(rows.any(|row| row.contains(&name)), "{} has no parameter {threshold}", entry.name);
+        }
+    }
+    assert_eq!(Spec::named("red").unwrap().thresholds(), ["min", "max"]);
+    assert!(Spec::named("fifo").unwrap().thresholds().is_empty());
+}

@@ -1,17 +1,21 @@
 //! "Did you mean …?" for names that nobody knows.
 
-/// The candidate that is closest to `written`, regardless of case, if one is close: at most one wrong, missing, additional
-/// or transposed character, and one more for every three characters written; or one that begins with it.
+/// The candidate that is closest to `written`, regardless of case, if one is close. A candidate is close if it has at most
+/// one wrong, missing, additional or transposed character, and one more for every three characters written, and if at
+/// least one character is right; or if one of the two names begins with the other, which has at least three characters.
 pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase();
     let length = written.chars().count();
     let rank = |candidate: &'a str| {
         let lower = candidate.to_lowercase();
+        let other = lower.chars().count();
         let distance = strsim::osa_distance(&written, &lower);
         // A name of three letters with two wrong ones is another name.
-        let allowed = (length / 3 + 1).min(lower.chars().count().saturating_sub(1) / 2 + 1);
-        let begins = length >= 3 && lower.starts_with(&written);
-        (distance <= allowed || begins).then_some((distance > allowed, distance, candidate))
+        let allowed = (length / 3 + 1).min(other.saturating_sub(1) / 2 + 1);
+        // Of names of one letter, each is one substitution away from every other.
+        let similar = distance <= allowed && distance < length.max(other);
+        let begins = length >= 3 && lower.starts_with(&written) || other >= 3 && written.starts_with(&lower);
+        (similar || begins).then_some((!similar, distance, candidate))
     };
     candidates.into_iter().filter_map(rank).min().map(|(.., name)| name)
 }
@@ -52,6 +56,22 @@ mod tests {
     fn the_beginning_of_a_name_is_near_to_it() {
         assert_eq!(closest("goodput", ["goodput_bps", "drop_rate"]), Some("goodput_bps"));
         assert_eq!(closest("go", ["goodput_bps", "drop_rate"]), None);
+    }
+
+    #[test]
+    fn a_name_with_something_added_is_near_to_it() {
+        let names = ["limit", "min", "max", "max_p"];
+        assert_eq!(closest("minimum", names), Some("min"));
+        assert_eq!(closest("maximum", names), Some("max"));
+        assert_eq!(closest("pints", ["pi", "p"]), None, "two letters are the beginning of too many words");
+    }
+
+    #[test]
+    fn no_letter_is_near_to_another() {
+        assert_eq!(closest("q", ["p", "r"]), None);
+        assert_eq!(closest("P", ["p", "r"]), Some("p"));
+        assert_eq!(closest("t", ["tc", "s"]), Some("tc"));
+        assert_eq!(closest("q", ["", "p"]), None);
     }
 
     #[test]

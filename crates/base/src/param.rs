@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{Error, Expected, Unexpected};
 
 use crate::near::suggest;
+use crate::read::Value;
+use crate::units;
 
 /// Names of keys or values.
 type Names = &'static [&'static str];
@@ -92,6 +94,23 @@ impl ParamError {
     pub fn line(file: &str, line: usize, got: &str, want: impl Into<String>) -> Self {
         let short: String = got.chars().take(60).collect();
         ParamError::new(format!("{file} line {line}"), format!("{short:?}"), want)
+    }
+
+    /// An error in a sentence: what is wrong, and what would be right.
+    #[must_use]
+    pub fn sentence(field: impl Into<String>, what: impl Into<String>, right: impl Into<String>) -> Self {
+        ParamError { field: field.into(), ..ParamError::reading(Fault::Sentence, what, right) }
+    }
+
+    /// The same error with the value as it is written in `table`, the table that the field is in: `5kb`, where the error
+    /// has `5120b`. It stays as it is if the table does not have the field, or if the error shows another value.
+    #[must_use]
+    pub fn as_written(mut self, table: &Value) -> Self {
+        let written = (self.fault == Fault::Value).then(|| table.at(&self.field)).flatten().and_then(Value::as_written);
+        if let Some(text) = written.filter(|text| is_same_quantity(text, &self.got)) {
+            self.got = text;
+        }
+        self
     }
 
     /// The same error with its source.
@@ -249,6 +268,14 @@ impl Error for ParamError {
     fn duplicate_field(field: &'static str) -> Self {
         ParamError::reading(Fault::Twice(field), field, "")
     }
+}
+
+/// Whether a quantity that is written as `text` is shown as `shown` once it has been read.
+fn is_same_quantity(text: &str, shown: &str) -> bool {
+    let same = |quantity: Option<String>| quantity.as_deref() == Some(shown);
+    same(units::parse_amount(text).ok().map(|amount| amount.to_string()))
+        || same(units::parse_duration(text).ok().map(|time| time.to_string()))
+        || same(units::parse_rate(text).ok().map(|rate| rate.to_string()))
 }
 
 /// A value in the words of a file.

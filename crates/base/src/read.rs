@@ -38,6 +38,34 @@ impl Value {
         Some(entries.remove(place).1)
     }
 
+    /// The value at a path of keys and of indices from 0, as `classes[2].share`.
+    #[must_use]
+    pub fn at(&self, path: &str) -> Option<&Value> {
+        if path.is_empty() {
+            return Some(self);
+        }
+        if let Some((index, rest)) = path.strip_prefix('[').and_then(|after| after.split_once(']')) {
+            let Value::List(values) = self else { return None };
+            return values.get(index.parse::<usize>().ok()?)?.at(rest);
+        }
+        let path = path.strip_prefix('.').unwrap_or(path);
+        let (key, rest) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
+        let Value::Table(entries) = self else { return None };
+        entries.iter().find(|(name, _)| name == key)?.1.at(rest)
+    }
+
+    /// A number or a text as it is written; nothing for other values.
+    #[must_use]
+    pub fn as_written(&self) -> Option<String> {
+        match self {
+            Value::Integer(value) => Some(value.to_string()),
+            Value::Large(value) => Some(value.to_string()),
+            Value::Number(value) => Some(value.to_string()),
+            Value::Text(text) => Some(text.clone()),
+            Value::Nothing | Value::Bool(_) | Value::List(_) | Value::Table(_) => None,
+        }
+    }
+
     /// Reads the value as a `T`.
     ///
     /// # Errors
@@ -335,6 +363,30 @@ mod tests {
         assert!(told(r#"{"range": ["1s", "2s", "3s"]}"#).contains("of length 3"));
         assert!(told(r#"{"more": {"a.b": 1}}"#).starts_with("more.\"a.b\" of x is integer 1"));
         assert_eq!(told("[]"), "x is a list: it must be a table");
+    }
+
+    #[test]
+    fn a_path_leads_to_a_value() {
+        let value: Value =
+            serde_json::from_str(r#"{"limit": 60, "classes": [{"share": 1}, {"share": "5kb"}]}"#).unwrap();
+        let at = |path: &str| value.at(path).and_then(Value::as_written);
+        assert_eq!((at("limit").as_deref(), at("classes[1].share").as_deref()), (Some("60"), Some("5kb")));
+        assert_eq!(value.at(""), Some(&value));
+        for nowhere in ["classes", "classes[2].share", "classes[x]", "limit.share", "limit[0]", "min"] {
+            assert_eq!(at(nowhere), None, "{nowhere}");
+        }
+    }
+
+    #[test]
+    fn an_error_shows_a_value_as_it_is_written() {
+        let table: Value =
+            serde_json::from_str(r#"{"max": "5kb", "min": 7, "target": "0.02s", "ecn": "5kb"}"#).unwrap();
+        let shown = |field: &str, got: &str| ParamError::new(field, got, "no").as_written(&table).got;
+        assert_eq!(shown("max", "5120b"), "5kb");
+        assert_eq!(shown("min", "7p"), "7");
+        assert_eq!(shown("target", &Duration::from_millis(20).to_string()), "0.02s");
+        assert_eq!(shown("max", "6kb, less than min"), "6kb, less than min", "another value");
+        assert_eq!(shown("interval", "5120b"), "5120b", "a field that is not in the table");
     }
 
     #[test]

@@ -93,7 +93,7 @@ const CONN: Conn = Conn(0);
 /// Bytes of a question.
 const QUESTION: u64 = 50;
 
-/// An application is told what happened and says what it wants; whoever runs it sees to the rest.
+/// An application receives events and returns actions, which the simulator carries out.
 impl Application for Meter {
     fn on_event(&mut self, event: Event, cx: &mut Cx<'_>) {
         match event {

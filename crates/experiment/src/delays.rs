@@ -4,7 +4,7 @@ use aqmkit_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::link::not_too_long;
-use super::problem::{Problem, closest};
+use super::problem::{Problem, closest, suggest};
 use super::read::{Keys, read};
 use super::tree::Node;
 
@@ -22,6 +22,9 @@ pub(super) enum Delays {
     /// A row for each server, a column for each client.
     Matrix(Vec<Vec<Duration>>),
 }
+
+/// The kinds that are tables with one key.
+const KINDS: &[&str] = &["uniform", "each", "matrix"];
 
 const NAMES: &[&str] = &["none", "parris-table-a1"];
 
@@ -42,12 +45,24 @@ const PARRIS_TABLE_A1: [[u64; 6]; 5] = [
 pub(super) fn read_delays(node: &Node, servers: u32, clients: u32) -> Result<Delays, Problem> {
     let delays = match node.as_str() {
         Some(text) => named(node, text)?,
-        None if node.is_table() => read::<Delays>(node, Keys::of("a kind of delays"))
-            .map_err(|e| if node.entries().len() == 1 { e } else { e.right(FORMS) })?,
+        None if node.is_table() => kind(node)?,
         None => return Err(Problem::new("this is not a value of delays").right(FORMS).at(&node.at)),
     };
     check(&delays, servers, clients).map_err(|e| e.at(&node.at))?;
     Ok(delays)
+}
+
+/// Reads a table with one key, which is a kind of delays.
+fn kind(node: &Node) -> Result<Delays, Problem> {
+    let known = |key: &str| KINDS.contains(&key);
+    match node.entries() {
+        [only] if !known(&only.key) => {
+            let problem = Problem::new(format!("{:?} is not a kind of delays", only.key)).at(&only.at);
+            Err(problem.right(suggest(&only.key, KINDS.iter().copied())).right(FORMS))
+        }
+        [_] => read::<Delays>(node, Keys::of("a kind of delays")),
+        _ => Err(Problem::new("delays has one kind, as its only key").right(FORMS).at(&node.at)),
+    }
 }
 
 fn named(node: &Node, text: &str) -> Result<Delays, Problem> {

@@ -1,4 +1,4 @@
-//! What is allowed in an experiment, but is probably not what its author meant.
+//! Warnings about what is allowed in an experiment, but is probably a mistake.
 
 use aqmkit_aqm::Link;
 use aqmkit_aqm::registry::Spec;
@@ -43,10 +43,6 @@ pub(super) fn doubts<'a>(
     found
 }
 
-/// Parameters that are lengths of the queue at which a discipline acts: above `limit` it never does.
-const THRESHOLDS: &[&str] =
-    &["min", "max", "q_ref", "threshold", "trigger", "t", "in_min", "in_max", "out_min", "out_max"];
-
 /// What to warn of where a discipline acts on a queue, or on an average of it, that is longer than its limit allows.
 #[must_use]
 pub fn out_of_reach(aqm: &Spec, link: &Link) -> Option<String> {
@@ -57,7 +53,7 @@ pub fn out_of_reach(aqm: &Spec, link: &Link) -> Option<String> {
     };
     let limit = length("limit")?;
     let above = |name: &&&str| length(name).is_some_and(|at| at.unit() == limit.unit() && at.value() > limit.value());
-    let names: Vec<&str> = THRESHOLDS.iter().filter(above).copied().collect();
+    let names: Vec<&str> = aqm.thresholds().iter().filter(above).copied().collect();
     let first = length(names.first()?)?;
     Some(format!(
         "{}: {} of {first} is above the limit of {limit}, so the queue is full before the discipline acts; raise limit or lower {}",
@@ -137,6 +133,12 @@ mod tests {
         assert!(text.contains("red: min of 20p is above the limit of 1p") && text.contains("min and max"), "{text}");
         assert_eq!(warnings(PLAIN, &["topology.aqm={name='red',limit=200,min=20,max=200}"]), [""; 0]);
         assert_eq!(warnings(PLAIN, &["topology.aqm={name='dcn',q_ref=24,limit=20}"]).len(), 1);
+        let flows = "{name='rio-ps',threshold=80,limit=60}";
+        assert_eq!(
+            warnings(PLAIN, &[&format!("topology.aqm={flows}")]),
+            [""; 0],
+            "packets of a flow, not of the queue"
+        );
         for entry in aqmkit_aqm::registry::ALL {
             let set = format!("topology.aqm={}", entry.name);
             assert_eq!(warnings(PLAIN, &[&set]), [""; 0], "the defaults of {}", entry.name);

@@ -2,13 +2,13 @@
 
 use aqmkit_base::BitRate;
 
+use super::calibration::Calibration;
 use super::plan::RunSpec;
 use super::resolve::Resolved;
-use super::sought::Sought;
 
 impl Resolved {
     /// About how many packets its links carry, where traffic fills those that are reported. The others, such as those of the
-    /// hosts, do not count, and neither do the ways that only acknowledgements go.
+    /// hosts, do not count, and neither do the links that only acknowledgements cross.
     fn packets(&self) -> f64 {
         let carries = |link: usize| self.groups.iter().any(|g| g.routes.iter().any(|r| r.forward.contains(&link)));
         let full = (0..self.links.len()).filter(|l| self.links[*l].report && carries(*l));
@@ -29,7 +29,7 @@ impl RunSpec {
     }
 }
 
-impl Sought {
+impl Calibration {
     /// The same of a trial.
     #[must_use]
     pub fn packets(&self) -> f64 {

@@ -24,7 +24,7 @@ struct Shape {
     time: Option<(Duration, Duration)>,
 }
 
-/// What can be said of them.
+/// What a claim can measure of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// How many.

@@ -130,7 +130,7 @@ impl Reader<'_> {
         text.map(|t| parse(t).map_err(|e| e.at(self.at(key)))).transpose()
     }
 
-    /// What is computed says so by its formula; of what is measured, the file says where it was set or fitted.
+    /// A computed value is recognised by its formula; for a measured value, the file notes if it was set or fitted.
     fn basis(&self, given: Option<&str>, computed: bool) -> Result<Basis, Problem> {
         match given {
             None if computed => Ok(Basis::Calculation),
@@ -277,7 +277,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What can be said of exchanges, which only an app has.
+    /// A measure of exchanges, which only apps have.
     fn check_exchanges(&self, expect: &Expect, metric: &str) -> Result<(), Problem> {
         if expect.app.is_none() || expect.seconds.is_some() {
             let problem = Problem::new("exchanges belong to an app and have no time series");

@@ -13,7 +13,7 @@ use super::problem::{Problem, suggest};
 use super::scope::{Scope, any_of, label_text};
 use super::tree::{Entry, Node, Value};
 
-/// Keys that a table has beside those of a claim.
+/// Keys of a table in addition to those of a claim.
 const OWN: &[&str] = &["title", "cells"];
 
 /// Reads the list of tables, and the claims of each one's cells.
@@ -120,7 +120,7 @@ impl Pattern {
     }
 }
 
-/// The cells that a list of values makes; what is no name in braces is an argument of the formula.
+/// The cells of a list of values; a name that is not in braces is an argument of the formula.
 fn listed(list: &Node, pattern: &Pattern) -> Result<Vec<Cell>, Problem> {
     let help = || format!("write cells = [{{ {} = …, … }}, …]", pattern.names.join(" = …, "));
     let wrong = |what: String, node: &Node| Problem::new(what).right(help()).at(&node.at);

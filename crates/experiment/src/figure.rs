@@ -100,7 +100,7 @@ fn on_a_line(along: &str, labels: &[String]) -> Result<(), Problem> {
     Err(problem.right("a curve needs an axis of plain numbers, or of only rates, times or sizes"))
 }
 
-/// What a law says at each label: its argument is the label.
+/// The value of a formula at each label, which is its argument.
 fn read_law(law: &shape::Law, metric: &str, labels: &[String]) -> Result<Law, Problem> {
     let point = |label: &String| {
         let number = label.parse().map(toml::Value::Float);

@@ -1,4 +1,4 @@
-//! Data files that traffic models and links read: traces beside the experiment.
+//! Data files of traffic models and links, such as traces, in the directory of the experiment.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,14 +28,14 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Files are looked for beside the experiment file, then in the embedded tree.
+    /// Files are searched in the directory of the experiment file, then in the embedded tree.
     pub(super) fn beside(experiment: &str, catalogues: &Catalogues) -> Self {
         let beside = Path::new(experiment).parent().unwrap_or(Path::new("")).to_path_buf();
         let (data, populations, traces) = Default::default();
         Files { catalogues: catalogues.clone(), beside, data, populations, traces }
     }
 
-    /// The text of a file, which is no larger than this.
+    /// The text of a file with at most this size.
     fn read(&self, name: &str, bound: &Bound) -> Result<String, Problem> {
         let path = self.beside.join(name);
         let called = path.display().to_string();

@@ -1,4 +1,4 @@
-//! `[[traffic]]` and `[transport]`: who sends, and how.
+//! `[[traffic]]` and `[transport]`: senders and their transport.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use super::delays::{Delays, read_delays};
 use super::files::Files;
 use super::load::{Load, read_load};
-use super::network::{Network, Route, Way};
+use super::network::{Network, PathRequest, Route};
 use super::problem::{Problem, suggest};
 use super::read::{self, Keys, read};
 use super::shape;
@@ -134,7 +134,7 @@ fn known_kind(kind: &str, node: &Node, models: &Catalogue) -> Result<(), Problem
     if models.has(kind) { Ok(()) } else { Err(unknown()) }
 }
 
-/// What a traffic is read beside.
+/// What is needed to read a traffic in addition to its table.
 pub(super) struct Context<'a> {
     pub(super) topology: &'a Node,
     pub(super) transport: Option<&'a Node>,
@@ -150,7 +150,7 @@ impl Source<'_> {
         let Model { spec, population, files, data } = self.model(context)?;
         let profile = self.profile(context, &*population)?;
         self.check_times(context.duration)?;
-        let routes = network.routes(Way { traffic: &self.name, node: self.node, keys: &self.keys })?;
+        let routes = network.routes(PathRequest { traffic: &self.name, node: self.node, keys: &self.keys })?;
         let delays = match self.node.get("delays").or_else(|| context.topology.get("delays")) {
             Some(node) => read_delays(node, network.servers, network.clients)?,
             None => Delays::None,

@@ -8,7 +8,7 @@
 //! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
 //! | `load` | populations that are found by simulation |
 //! | `without_scheme` | the same experiment for the null test |
-//! | `plan`, `scenario` | the runs, and what the simulator is told of each |
+//! | `plan`, `scenario` | the runs, and the simulator's scenario of each |
 //! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
 //! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
 //! | `catalogue`, `files`, `recording` | where experiments and their data lie; captures that traffic is made of |
@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod calibration;
 mod catalogue;
 mod catalogues;
 mod delays;
@@ -52,7 +53,6 @@ mod schema;
 mod scope;
 mod shape;
 mod skip;
-mod sought;
 mod sweep;
 mod transport;
 mod tree;
@@ -65,6 +65,7 @@ use std::sync::Arc;
 
 use aqmkit_files::bounded;
 
+pub use calibration::{Calibration, Trial};
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
 pub use catalogues::Catalogues;
 pub use doubts::out_of_reach;
@@ -78,7 +79,6 @@ pub use recording::recorded_capture;
 pub use resolve::Window;
 pub use response::Response;
 pub use schema::schema;
-pub use sought::{Sought, Trial};
 
 use doubts::doubts;
 use expect::read_expects;
@@ -146,7 +146,7 @@ pub struct Experiment {
     pub source: String,
     /// What the reader of its report should know, in Markdown.
     pub about: String,
-    /// Columns of the time series to plot beside the usual ones.
+    /// Additional columns of the time series to plot.
     pub plot: Vec<String>,
     /// The axes of its sweep.
     pub axes: Vec<aqmkit_results::Axis>,
@@ -168,7 +168,7 @@ pub struct Experiment {
     pub seed: u64,
     /// Shortened or as published.
     pub scale: Scale,
-    /// What is allowed, but is probably not what its author meant.
+    /// Warnings: what is allowed, but is probably a mistake.
     pub doubts: Vec<Problem>,
     runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
 }
@@ -280,7 +280,7 @@ impl Experiment {
     }
 }
 
-/// More runs than this are a slip of the hand.
+/// The most runs of an experiment; more are taken for a mistake.
 const MAX_RUNS: usize = 1_000_000;
 
 /// The document with the changes of `[quick]`.
@@ -347,7 +347,7 @@ impl Variant {
             Ok(run.map(|run| (c.labels.clone(), Arc::new(run))))
         });
         let named = |(mut labels, run): (BTreeMap<String, String>, Arc<Resolved>)| {
-            // Without a sweep, tables and legends still say what the discipline is.
+            // Without a sweep, tables and legends still name the discipline.
             if axes.is_empty() {
                 labels.insert("aqm".to_owned(), run.links[run.measured].aqm.name().to_owned());
             }
@@ -357,7 +357,7 @@ impl Variant {
         Ok(Variant { document, root, axes, combinations: all, runs })
     }
 
-    /// Checks what `[null]` changes, so that a mistake there is told before the null test.
+    /// Checks what `[null]` changes, so that a mistake there is reported before the null test.
     fn check_without(&self, without: &Without, files: &Files) -> Result<(), Problem> {
         let Without::Changes(_) = without else { return Ok(()) };
         for combination in &self.combinations {

@@ -39,7 +39,7 @@ fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
     }
 }
 
-/// Adds a link, and says at which index.
+/// Adds a link and returns its index.
 pub(super) fn push(links: &mut Vec<Link>, link: Link) -> usize {
     links.push(link);
     links.len() - 1

@@ -8,7 +8,7 @@ use super::network::{Network, Route};
 use super::problem::Problem;
 use super::tree::{Node, Value};
 
-/// How much faster the links of a trial are: as the gigabit link beside the one of 100 Mb/s in le04.
+/// How much faster the links of a trial are, as the gigabit link of le04 compared with its link of 100 Mb/s.
 pub(super) const FASTER: u64 = 10;
 
 /// What a traffic is to offer.
@@ -56,24 +56,24 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
     }
 }
 
-/// The link back, where the load of both ways is meant: the slowest one.
+/// The link of the reverse path, where the load of both directions is meant: the slowest one.
 fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize>, Problem> {
     if !node.get("both_ways").is_some_and(|n| matches!(n.value, Value::Scalar(toml::Value::Boolean(true)))) {
         return Ok(None);
     }
-    let way = routes.first().map_or(&[][..], |r| &r.reverse);
-    let slowest = way.iter().copied().min_by_key(|&l| network.links[l].rate.mean);
+    let path = routes.first().map_or(&[][..], |r| &r.reverse);
+    let slowest = path.iter().copied().min_by_key(|&l| network.links[l].rate.mean);
     slowest.map(Some).ok_or_else(|| {
         let at = &node.get("both_ways").unwrap_or(node).at;
         Problem::new("the reverse path has no link whose load could count").right("give the reverse path a link").at(at)
     })
 }
 
-/// The link on which a traffic's load is meant: the measured one, or the slowest on its way.
+/// The link on which a traffic's load is meant: the measured one, or the slowest on its path.
 fn crossed(routes: &[Route], network: &Network) -> usize {
-    let way = routes.first().map_or(&[][..], |r| &r.forward);
-    if way.contains(&network.measured) {
+    let path = routes.first().map_or(&[][..], |r| &r.forward);
+    if path.contains(&network.measured) {
         return network.measured;
     }
-    way.iter().copied().min_by_key(|&l| network.links[l].rate.mean).unwrap_or(network.measured)
+    path.iter().copied().min_by_key(|&l| network.links[l].rate.mean).unwrap_or(network.measured)
 }

@@ -18,18 +18,18 @@ use super::wire::{self, wire};
 /// The most servers and clients.
 const MAX_HOSTS: u32 = 100_000;
 
-/// The way of a traffic's packets between one server and the clients, as indices of links.
+/// The path of a traffic's packets between one server and the clients, as indices of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Route {
     pub(super) forward: Vec<usize>,
     pub(super) reverse: Vec<usize>,
-    /// Propagation on the way back that no link accounts for.
+    /// Propagation on the reverse path that no link accounts for.
     pub(super) reverse_delay: Duration,
 }
 
-/// What a traffic says about its way.
+/// What a traffic requests of the network: its links and directions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way<'a> {
+pub(super) struct PathRequest<'a> {
     /// The traffic's name.
     pub(super) traffic: &'a str,
     /// Its table.
@@ -64,7 +64,7 @@ struct Dumbbell {
     delay: Duration,
 }
 
-/// What reading a link needs beside its table.
+/// What is needed to read a link in addition to its table.
 struct Reader<'a> {
     topology: &'a shape::Topology,
     node: &'a Node,
@@ -257,26 +257,26 @@ impl Reader<'_> {
 
 impl Network {
     /// The routes of a traffic, one for each server.
-    pub(super) fn routes(&mut self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
+    pub(super) fn routes(&mut self, request: PathRequest<'_>) -> Result<Vec<Route>, Problem> {
         match &self.joined {
-            Joined::Dumbbell(_) => self.across(way),
-            Joined::Listed => self.along(way),
+            Joined::Dumbbell(_) => self.across(request),
+            Joined::Listed => self.along(request),
         }
     }
 
-    fn across(&mut self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
-        if way.keys.path.is_some() || way.keys.reverse.is_some() {
+    fn across(&mut self, request: PathRequest<'_>) -> Result<Vec<Route>, Problem> {
+        if request.keys.path.is_some() || request.keys.reverse.is_some() {
             let help = "in a dumbbell all traffic crosses the bottleneck; list links in [topology] to define paths";
-            let key = if way.keys.path.is_some() { "path" } else { "reverse" };
-            return Err(Problem::new("a dumbbell has no path key").right(help).at(at(way.node, key)));
+            let key = if request.keys.path.is_some() { "path" } else { "reverse" };
+            return Err(Problem::new("a dumbbell has no path key").right(help).at(at(request.node, key)));
         }
-        let own = match way.keys.access {
-            Some(access) => Some(self.own_access(way, access.0)?),
+        let own = match request.keys.access {
+            Some(access) => Some(self.own_access(request, access.0)?),
             None => None,
         };
         let Joined::Dumbbell(dumbbell) = &self.joined else { return Ok(Vec::new()) };
-        if way.keys.direction == Direction::Reverse {
-            return dumbbell.back(way, &own.unwrap_or_default(), self.servers);
+        if request.keys.direction == Direction::Reverse {
+            return dumbbell.back(request, &own.unwrap_or_default(), self.servers);
         }
         let access = own.as_ref().unwrap_or(&dumbbell.access);
         let route = |server: usize| Route {
@@ -293,34 +293,36 @@ impl Network {
         Ok((0..self.servers as usize).map(route).collect())
     }
 
-    fn own_access(&mut self, way: Way<'_>, rate: Option<BitRate>) -> Result<Vec<usize>, Problem> {
+    fn own_access(&mut self, request: PathRequest<'_>, rate: Option<BitRate>) -> Result<Vec<usize>, Problem> {
         let Some(rate) = rate else { return Ok(Vec::new()) };
-        let name = format!("{}.access", way.traffic);
-        access_links(&mut self.links, &name, rate, self.servers, at(way.node, "access"))
+        let name = format!("{}.access", request.traffic);
+        access_links(&mut self.links, &name, rate, self.servers, at(request.node, "access"))
     }
 
-    fn along(&self, way: Way<'_>) -> Result<Vec<Route>, Problem> {
-        if way.keys.direction == Direction::Reverse {
+    fn along(&self, request: PathRequest<'_>) -> Result<Vec<Route>, Problem> {
+        if request.keys.direction == Direction::Reverse {
             let help = "give the links of the data in path, and those of the acknowledgements in reverse";
             return Err(Problem::new("direction is for a dumbbell, but links are listed")
                 .right(help)
-                .at(at(way.node, "direction")));
+                .at(at(request.node, "direction")));
         }
-        if way.keys.access.is_some() {
+        if request.keys.access.is_some() {
             let help = "add the access link to the list and to the path of the traffic";
             return Err(Problem::new("access is for a dumbbell, but links are listed")
                 .right(help)
-                .at(at(way.node, "access")));
+                .at(at(request.node, "access")));
         }
-        let path = way.keys.path.as_deref().unwrap_or_default();
+        let path = request.keys.path.as_deref().unwrap_or_default();
         if path.is_empty() {
             let names: Vec<_> = self.links.iter().map(|l| l.name.as_str()).collect();
             let help = format!("write path = a list of links, of {}", names.join(", "));
-            return Err(Problem::new(format!("traffic {} has no path", way.traffic)).right(help).at(&way.node.at));
+            return Err(Problem::new(format!("traffic {} has no path", request.traffic))
+                .right(help)
+                .at(&request.node.at));
         }
-        let forward = self.indices(path, way.node, "path")?;
-        let back = way.keys.reverse.as_deref().unwrap_or_default();
-        let reverse = self.indices(back, way.node, "reverse")?;
+        let forward = self.indices(path, request.node, "path")?;
+        let back = request.keys.reverse.as_deref().unwrap_or_default();
+        let reverse = self.indices(back, request.node, "reverse")?;
         let there: Duration = forward.iter().map(|&i| self.links[i].delay).sum();
         let reverse_delay = if reverse.is_empty() { there } else { Duration::ZERO };
         Ok(vec![Route { forward, reverse, reverse_delay }; self.servers as usize])
@@ -344,11 +346,11 @@ impl Network {
 impl Dumbbell {
     /// The routes of a traffic whose servers are on the side of the clients: its data crosses the link back, and its
     /// acknowledgements the bottleneck.
-    fn back(&self, way: Way<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
+    fn back(&self, request: PathRequest<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
         let Some(back) = self.reverse else {
-            return Err(Problem::new(format!("traffic {} has no reverse link", way.traffic))
+            return Err(Problem::new(format!("traffic {} has no reverse link", request.traffic))
                 .right("add one to [topology], for example reverse = { rate = \"10mbit\" }")
-                .at(at(way.node, "direction")));
+                .at(at(request.node, "direction")));
         };
         let route = |server: usize| Route {
             forward: access.get(server).copied().into_iter().chain([back]).collect(),

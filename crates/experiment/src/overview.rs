@@ -22,7 +22,6 @@ struct Shape {
     note: String,
 }
 
-/// Reads `[overview]`.
 pub(super) fn read_overview(node: &Node, scope: &Scope) -> Result<aqmkit_results::Overview, Problem> {
     let keys: Shape = read(node, Keys::of("a key of [overview]"))?;
     for (key, axis) in [("rows", &keys.rows), ("columns", &keys.columns)] {

@@ -147,7 +147,7 @@ fn put(entry: &mut Entry, node: &Node, at: &Origin) {
     }
 }
 
-/// Merges table `from` into table `into`, key by key; what `from` says wins.
+/// Merges table `from` into table `into`, key by key; values of `from` take precedence.
 pub(super) fn merge(into: &mut Node, from: &Node) {
     let Value::Table(entries) = &mut into.value else {
         *into = from.clone();

@@ -88,7 +88,7 @@ fn unknown(name: &str) -> Problem {
     Problem::new(format!("there is no formula {name:?}")).right(help)
 }
 
-/// The labels that a run must have for the line to be drawn beside it, or in a figure.
+/// The labels that a run must have for the line to be drawn with it, or in a figure.
 pub(super) fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
     let Some(table) = node.get("where") else { return Ok(BTreeMap::new()) };
     if !table.is_table() {

@@ -95,7 +95,7 @@ impl Problem {
         std::iter::once(&self.0.what).chain(&self.0.right).cloned().collect::<Vec<_>>().join("; ")
     }
 
-    /// The problem by itself, for who has not seen the text; `before` stands before what is wrong.
+    /// The problem without its place, for users who did not write the text; `before` is put before the message.
     #[must_use]
     pub fn without_place(mut self, before: &str) -> Self {
         self.0.what.insert_str(0, before);
@@ -103,7 +103,7 @@ impl Problem {
         self
     }
 
-    /// Whether `other` says the same of the same place.
+    /// Whether `other` is the same problem at the same place.
     pub(super) fn is_same(&self, other: &Problem) -> bool {
         let span = |p: &Problem| p.0.at.as_ref().map(|o| o.span.clone());
         self.0.what == other.0.what && span(self) == span(other)
@@ -123,11 +123,11 @@ impl Problem {
     }
 }
 
-/// A line of more bytes is not shown: it would fill the screen, and nobody would see what is wrong.
+/// Lines of more bytes are not shown, because they would hide the message.
 const WIDEST: usize = 1000;
 
 impl Origin {
-    /// Whether its line and those beside it can be shown.
+    /// Whether its line and the lines before and after it can be shown.
     fn is_narrow(&self) -> bool {
         let text = self.text.content();
         let (before, after) = (text.get(..self.span.start).unwrap_or(""), text.get(self.span.end..).unwrap_or(""));

@@ -38,13 +38,13 @@ impl<'de> Deserialize<'de> for Rate {
 /// A rate as the simulator wants it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct LinkRate {
-    /// The rate, or a trace's mean rate: what disciplines are told.
+    /// The rate, or a trace's mean rate: the rate that disciplines assume.
     pub(super) mean: BitRate,
     pub(super) trace: Option<Varying>,
 }
 
 impl Rate {
-    /// The rate, its trace read from beside the experiment.
+    /// The rate, with its trace read from the directory of the experiment.
     pub(super) fn resolve(&self, files: &Files) -> Result<LinkRate, Problem> {
         match self {
             Rate::Fixed(mean) => Ok(LinkRate { mean: *mean, trace: None }),

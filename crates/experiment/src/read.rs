@@ -8,7 +8,7 @@ use super::path::Path;
 use super::problem::{Origin, Problem};
 use super::tree::Node;
 
-/// What the keys of a table are called in messages, and keys that are known beside those of its type.
+/// What messages call the keys of a table, and the keys that it has in addition to those of its type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys<'a> {
     /// `a key of [topology]`, `a parameter of red`.
@@ -44,10 +44,10 @@ pub(super) fn read_by<T>(
 pub(super) fn refused(name: &str, table: &Node, else_at: &Origin, error: &ParamError) -> Problem {
     let at = place(table, error);
     let at = if std::ptr::eq(at, &table.at) { else_at } else { at };
-    Problem::from(error.of(name)).at(at)
+    Problem::from(error.clone().as_written(&table.tree()).of(name)).at(at)
 }
 
-/// Where a table has what is wrong: a key that is unknown, or else the value.
+/// The place of an error in a table: the key if it is unknown, or else the value.
 fn place<'a>(table: &'a Node, error: &ParamError) -> &'a Origin {
     let path = Path::parse(&error.field).unwrap_or_default();
     let key = if matches!(error.fault, Fault::Key { .. }) { table.key_origin(&path) } else { None };

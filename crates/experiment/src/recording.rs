@@ -12,7 +12,7 @@ use super::problem::Problem;
 /// Reads a capture that traffic is made of, which messages call `name`, and the hash of its file.
 ///
 /// # Errors
-/// When it is no capture, is damaged, or holds more than a recording does.
+/// When the file is not a capture, is damaged, or holds more than a recording may.
 pub fn recorded_capture(name: &str, file: impl Read + Send) -> Result<(Recording, String), Problem> {
     let mut file = Hashed { file, hash: blake3::Hasher::new() };
     let mut recorder = Recorder::default();

@@ -1,4 +1,4 @@
-//! What the simulator is told of a run.
+//! The simulator's scenario of a run.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use aqmkit_sim::scenario::{self, Scenario};
 use aqmkit_traffic::Application;
 use aqmkit_traffic::model::UDP_HEADERS;
 
+use super::calibration::uncongested;
 use super::delays::Delays;
 use super::group::Group;
 use super::link::Link;
@@ -14,7 +15,6 @@ use super::network::Route;
 use super::plan::RunSpec;
 use super::problem::Problem;
 use super::resolve::{Resolved, Window};
-use super::sought::uncongested;
 
 /// Of more exchanges, only the counts by size and duration are kept: all runs of an experiment are in memory together.
 const MAX_EXCHANGES: usize = 50_000;

@@ -29,7 +29,7 @@ impl Scope {
         self.axes.iter().find(|(name, _)| name == axis).map(|(_, labels)| labels.as_slice())
     }
 
-    /// Says that there is no such axis; `more` are names that would be right too.
+    /// The error for an unknown axis; `more` are further names that are valid.
     pub(super) fn no_axis(&self, axis: &str, more: &[&str]) -> Problem {
         let axes = self.axes.iter().map(|(name, _)| name.as_str());
         Problem::new(format!("{axis} is not an axis of the sweep"))
@@ -37,7 +37,7 @@ impl Scope {
     }
 }
 
-/// Says that an axis has no such label.
+/// The error for an unknown label of an axis.
 pub(super) fn no_label(axis: &str, label: &str, known: &[String]) -> Problem {
     Problem::new(format!("{axis} has no value {label:?}")).right(suggest(label, known.iter().map(String::as_str)))
 }

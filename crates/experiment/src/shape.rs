@@ -162,7 +162,7 @@ pub(super) struct Traffic {
     transport: Elsewhere,
 }
 
-/// Which way the data of a traffic crosses a dumbbell.
+/// The direction in which the data of a traffic crosses a dumbbell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Direction {

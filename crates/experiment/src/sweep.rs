@@ -38,7 +38,7 @@ impl Choice {
 /// The key of `[sweep]` that is no axis: combinations that are not run.
 pub(super) const SKIP: &str = "skip";
 
-/// Names that mean something else in labels, beside the keys of the file.
+/// Names that have another meaning in labels, in addition to the keys of the file.
 const TAKEN: &[&str] = &["window", "class", "app", "link"];
 
 /// More combinations than this are a slip of the hand.
@@ -60,7 +60,7 @@ pub(super) fn read_axes(sweep: &Node) -> Result<Vec<Axis>, Problem> {
     }
 }
 
-/// Refuses axes of which one undoes what another does: its labels would say what is not so.
+/// Refuses axes that change the same key, because the labels of one of them would be wrong.
 pub(super) fn check_apart(document: &Node, axes: &[Axis]) -> Result<(), Problem> {
     let mut seen: Vec<(&Axis, Path)> = Vec::new();
     for axis in axes {

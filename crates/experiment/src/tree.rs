@@ -62,7 +62,6 @@ impl Node {
         Node { at: at.clone(), value: Value::Table(Vec::new()) }
     }
 
-    /// A string.
     pub(super) fn string(at: &Origin, text: &str) -> Node {
         Node { at: at.clone(), value: Value::Scalar(toml::Value::String(text.to_owned())) }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::problem::Problem;
 
-/// A trace with the hash of its text, which stands for it where runs are told apart.
+/// A trace with the hash of its text, which identifies it in the hash of a run.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Varying {
     pub(super) hash: String,

@@ -75,7 +75,7 @@ pub(super) struct Reorder {
     delay: Duration,
 }
 
-/// What the keys of a table say of its wire.
+/// The keys of a table that describe its wire.
 pub(super) struct Keys {
     pub(super) loss: Loss,
     pub(super) mark: Loss,

@@ -14,7 +14,7 @@ use super::queue::read_drop_tail;
 use super::resolve::Resolved;
 use super::tree::Node;
 
-/// The table of a file that says what takes the scheme away.
+/// The table of a file with the changes that remove the scheme.
 pub(super) const NULL: &str = "null";
 
 /// How the scheme is taken away.
@@ -26,7 +26,7 @@ pub(super) enum Without {
 }
 
 impl Without {
-    /// As the file says.
+    /// The changes of the file.
     pub(super) fn of(document: &Node) -> Result<Without, Problem> {
         let Some(table) = document.get(NULL) else { return Ok(Without::DropTail) };
         let help =

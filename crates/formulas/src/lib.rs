@@ -153,7 +153,6 @@ use crate::unit::{Dimension, Quantity};
 
 /// An equation with its arguments filled in.
 trait Formula: DeserializeOwned {
-    /// Its name.
     const NAME: &'static str;
     /// Paper and equation.
     const SOURCE: &'static str;

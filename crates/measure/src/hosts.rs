@@ -221,7 +221,6 @@ impl HostRecorder {
         }
     }
 
-    /// The windows.
     pub(crate) fn windows(&self) -> &[WindowMeter] {
         &self.windows
     }

@@ -215,7 +215,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
                 Some(free)
             }
             Dequeued::Empty => None,
-            // A discipline that says "not before now" again and again must not hold the program up.
+            // A discipline that repeatedly answers "not before now" must not block the program.
             Dequeued::NotBefore(at) => Some(at.max(now + Duration::from_nanos(1))),
         };
     }

@@ -224,22 +224,22 @@ impl InPython {
         });
     }
 
-    fn decide(verdict: Option<Verdict>, pkt: &PacketView, why: Why) -> aqm::Verdict {
+    fn decide(verdict: Option<Verdict>, pkt: &PacketView, why: Why) -> aqmkit_aqm::Verdict {
         match verdict {
-            None | Some(Verdict::Pass) => aqm::Verdict::Pass,
+            None | Some(Verdict::Pass) => aqmkit_aqm::Verdict::Pass,
             Some(Verdict::Mark) => pkt.signal(true, why),
-            Some(Verdict::Drop) => aqm::Verdict::Drop(why),
+            Some(Verdict::Drop) => aqmkit_aqm::Verdict::Drop(why),
         }
     }
 }
 
 impl Decide for InPython {
-    fn on_arrival(&mut self, pkt: PacketView, queue: QueueView, env: &mut aqm::Env<'_>) -> aqm::Verdict {
+    fn on_arrival(&mut self, pkt: PacketView, queue: QueueView, env: &mut aqm::Env<'_>) -> aqmkit_aqm::Verdict {
         let verdict = self.call(|hooks| hooks.ask(hooks.on_arrival.as_ref(), &pkt, queue, env));
         Self::decide(verdict, &pkt, if queue.full { Why::Overflow } else { Why::Early })
     }
 
-    fn on_departure(&mut self, pkt: PacketView, queue: QueueView, env: &mut aqm::Env<'_>) -> aqm::Verdict {
+    fn on_departure(&mut self, pkt: PacketView, queue: QueueView, env: &mut aqm::Env<'_>) -> aqmkit_aqm::Verdict {
         let verdict = self.call(|hooks| hooks.ask(hooks.on_departure.as_ref(), &pkt, queue, env));
         Self::decide(verdict, &pkt, Why::Sojourn)
     }

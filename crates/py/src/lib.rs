@@ -86,4 +86,10 @@ mod _aqmkit {
         let args::Command::Compare(asked) = cli.command else { return Ok(String::new()) };
         compare::written_out(&asked).map_err(super::problem::failure)
     }
+
+    /// The name of the directory of a comparison, from the text of its experiment.
+    #[pyfunction]
+    fn comparison_name(text: &str) -> String {
+        compare::short_name(text)
+    }
 }

@@ -50,7 +50,7 @@ impl Outcome {
     fn read_dir(dir: &Path) -> Result<Outcome, Failure> {
         let store = Store::existing(dir)?;
         let stored = store.results()?;
-        // A directory may have been copied without the runs; its other files say the rest.
+        // A directory may have been copied without the runs; the other results come from its other files.
         let (runs, wrong) = match store.load_list() {
             Ok(runs) => (runs, None),
             Err(StoreError::Unreadable(e)) if e.is_missing() => (Runs::default(), None),
@@ -104,7 +104,7 @@ impl Outcome {
         aqmkit_report::html::tables(&self.results).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Published values beside measured ones as a table of text, this many columns wide.
+    /// Published and measured values as a table of text, this many columns wide.
     fn verdicts(&self, width: usize) -> String {
         verdicts(&self.results, width)
     }

@@ -25,7 +25,7 @@ use crate::discipline::Prototype;
 use crate::outcome::Outcome;
 use crate::problem::{Interrupted, RunError, exception, failure};
 
-/// How often the thread that waits for runs looks for signals and tells how far they are.
+/// How often the thread that waits for runs checks for signals and reports progress.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// An experiment, checked, with the disciplines in Python that it brings along.
@@ -58,7 +58,7 @@ impl Work for Job<'_> {
             Error::Stopped => Stop::Cancelled,
             other => Stop::Failed(other.to_string()),
         });
-        // A discipline may have failed after the last look: what it let pass then is no result.
+        // A discipline may have failed after the last check: then the runs are invalid.
         if self.control.stopped() { Err(Stop::Cancelled) } else { result }
     }
 }
@@ -76,7 +76,7 @@ impl Plan {
 
     /// The experiment with its populations found.
     fn settled(&self, how: How<'_>) -> Result<Experiment, Failure> {
-        if self.experiment.sought()?.is_empty() {
+        if self.experiment.calibrations()?.is_empty() {
             return Ok(self.experiment.clone());
         }
         match calibrated(&self.experiment, how) {
@@ -270,7 +270,7 @@ impl Plan {
         .map_err(failure)
     }
 
-    /// Runs one run of the plan unless the directory has it, and keeps it there; and says whether it had it.
+    /// Runs one run of the plan and stores it, unless the directory has it already; returns whether it had it.
     #[pyo3(signature = (index, dir, cancel = None))]
     fn run_one(
         &self,

@@ -1,4 +1,4 @@
-//! Tables in Arrow's C interface: whoever reads one shares its memory, nothing is copied.
+//! Tables in Arrow's C interface: readers share the memory, and nothing is copied.
 
 use aqmkit_runs::export;
 use arrow_array::RecordBatchIterator;

@@ -26,9 +26,9 @@ pub(crate) struct Kind {
     pub better: Better,
     /// Columns of a low rank are shown first where space is short.
     pub rank: u8,
-    /// Whether a column of nothing but zeros says something.
+    /// Whether a column of zeros is shown.
     pub zeros: bool,
-    /// What the legend says of it.
+    /// Its entry in the legend.
     pub term: Term,
 }
 
@@ -129,7 +129,7 @@ impl Builder<'_> {
         for class in &classes {
             for (metric, shown) in below("classes.").filter(|(_, shown)| !shown.together) {
                 let kind = Kind::of(metric, shown);
-                // What traffic beside the point gets is neither good nor bad.
+                // A high goodput of background traffic is neither good nor bad.
                 let better = if class == "other" { Better::Neither } else { kind.better };
                 let kind = Kind { better, ..kind };
                 let kind = match metric.unit.dimension {

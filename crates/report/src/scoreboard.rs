@@ -1,4 +1,4 @@
-//! How much of what was published is reproduced, by source, and what that is worth.
+//! How many published values are reproduced, by source, and how much skill that shows.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub(crate) fn met_of(tally: Tally) -> String {
     if judged == 0 { "–".to_owned() } else { format!("{} of {judged}", tally.met) }
 }
 
-/// What is to be said of rows whose runs were not done, if there are any.
+/// A note on rows without runs, if there are any.
 #[must_use]
 pub fn open(line: &Line) -> Option<String> {
     let count: usize = line.tallies.values().map(|tally| tally.unmeasured).sum();

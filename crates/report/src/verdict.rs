@@ -39,7 +39,7 @@ pub(crate) fn published(row: &Expectation) -> Option<f64> {
     }
 }
 
-/// What else is to be said of a row: in how many cells it holds, what it rests on, whose bound it is, and what was found.
+/// The remarks on a row: the number of cells in which it holds, its basis, the source of its bound, and the findings.
 #[must_use]
 pub(crate) fn explained(row: &Expectation) -> String {
     let cells = row.cells.map(|cells| format!("holds in {} of {}", cells.held, cells.of));

@@ -196,7 +196,7 @@ pub struct Curve {
     pub laws: Vec<Law>,
 }
 
-/// What an equation says of a quantity at the labels of an axis.
+/// The values of a formula for a quantity at the labels of an axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Law {
     /// What the legend calls it.

@@ -29,7 +29,7 @@ pub enum WithoutScheme {
     /// It was not tried.
     #[default]
     NotTried,
-    /// It is missed: it says something of the scheme.
+    /// The null test misses it, so it tests the scheme.
     Missed,
     /// It is met all the same: it does not discriminate.
     Met,

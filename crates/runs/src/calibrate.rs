@@ -7,7 +7,7 @@
 
 use std::io;
 
-use aqmkit_experiment::{Experiment, Problem, RunSpec, Sought, Trial};
+use aqmkit_experiment::{Calibration, Experiment, Problem, RunSpec, Trial};
 use aqmkit_measure::Output;
 
 use crate::run::{self, How};
@@ -19,14 +19,14 @@ const GOOD: f64 = 0.005;
 const ACCEPTED: f64 = 0.05;
 /// The most trials.
 const MOST: usize = 16;
-/// The most by which one step multiplies the population: a small trial says little about a large one.
+/// The largest factor by which one step multiplies the population: extrapolation from small trials is inaccurate.
 const LEAP: f64 = 30.0;
 
 /// A population that offers a load.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What was sought.
-    pub sought: Sought,
+    /// What was calibrated.
+    pub calibration: Calibration,
     /// The amount.
     pub amount: f64,
     /// The value of the parameter.
@@ -43,7 +43,7 @@ pub enum Failed {
     /// There is none, or a trial cannot be run.
     #[error(transparent)]
     Problem(#[from] Problem),
-    /// It was told to stop.
+    /// It was stopped by the user.
     #[error("stopped while calibrating")]
     Cancelled,
     /// The store cannot be written to.
@@ -71,17 +71,17 @@ enum Step {
 /// The trials of one load so far.
 #[derive(Debug)]
 struct Search {
-    sought: Sought,
+    calibration: Calibration,
     points: Vec<Point>,
     done: bool,
 }
 
-/// Finds every population that is sought. The trials of one round run side by side.
+/// Finds the population of every calibration. The trials of one round run side by side.
 ///
 /// # Errors
 /// When one cannot be found, or a run fails or is stopped.
-pub fn calibrate(sought: Vec<Sought>, how: How<'_>) -> Result<Vec<Found>, Failed> {
-    let found = search(sought, |work| {
+pub fn calibrate(calibration: Vec<Calibration>, how: How<'_>) -> Result<Vec<Found>, Failed> {
+    let found = search(calibration, |work| {
         let outcome = run::execute(work, how)?;
         if outcome.cancelled {
             return Err(Failed::Cancelled);
@@ -96,11 +96,11 @@ pub fn calibrate(sought: Vec<Sought>, how: How<'_>) -> Result<Vec<Found>, Failed
 
 /// The search, with the outputs of each round of trials from `outputs`; nothing where that has none.
 fn search(
-    sought: Vec<Sought>,
+    calibration: Vec<Calibration>,
     mut outputs: impl FnMut(&[RunSpec]) -> Result<Option<Vec<Output>>, Failed>,
 ) -> Result<Option<Vec<Found>>, Failed> {
     let mut searches: Vec<Search> =
-        sought.into_iter().map(|sought| Search { sought, points: Vec::new(), done: false }).collect();
+        calibration.into_iter().map(|calibration| Search { calibration, points: Vec::new(), done: false }).collect();
     loop {
         let mut trials: Vec<(usize, Trial)> = Vec::new();
         for (i, search) in searches.iter_mut().enumerate() {
@@ -127,7 +127,7 @@ fn search(
 /// # Errors
 /// As [`calibrate`].
 pub fn calibrated(exp: &Experiment, how: How<'_>) -> Result<(Experiment, Vec<Found>), Failed> {
-    let found = calibrate(exp.sought()?, how)?;
+    let found = calibrate(exp.calibrations()?, how)?;
     Ok((settled(exp, &found)?, found))
 }
 
@@ -140,12 +140,12 @@ pub fn calibrated_before(exp: &Experiment, store: &Store) -> Result<Option<Exper
         Kept::Found(output) => Some(*output),
         Kept::Missing | Kept::Broken(_) => None,
     };
-    let found = search(exp.sought()?, |work| Ok(work.iter().map(load).collect()))?;
+    let found = search(exp.calibrations()?, |work| Ok(work.iter().map(load).collect()))?;
     found.map(|found| settled(exp, &found).map_err(Failed::from)).transpose()
 }
 
 fn settled(exp: &Experiment, found: &[Found]) -> Result<Experiment, Problem> {
-    let amounts: Vec<_> = found.iter().map(|f| (f.sought.clone(), f.amount)).collect();
+    let amounts: Vec<_> = found.iter().map(|f| (f.calibration.clone(), f.amount)).collect();
     exp.settled(&amounts)
 }
 
@@ -155,8 +155,8 @@ impl Search {
         if self.done {
             return Ok(None);
         }
-        let trial = match step(&self.points, self.sought.first, self.sought.bps as f64) {
-            Step::Try(amount) => self.sought.trial(amount)?,
+        let trial = match step(&self.points, self.calibration.first, self.calibration.bps as f64) {
+            Step::Try(amount) => self.calibration.trial(amount)?,
             Step::Take => None,
         };
         let news = trial.filter(|t| self.points.iter().all(|p| p.amount != t.amount));
@@ -165,7 +165,7 @@ impl Search {
     }
 
     fn found(self) -> Result<Found, Failed> {
-        let bps = self.sought.bps as f64;
+        let bps = self.calibration.bps as f64;
         let best = self.points.iter().min_by(|a, b| miss(a, bps).total_cmp(&miss(b, bps))).copied();
         match best {
             Some(best) if miss(&best, bps) <= ACCEPTED => Ok(Found {
@@ -173,14 +173,14 @@ impl Search {
                 value: best.value,
                 offered_bps: best.load,
                 trials: self.points.len(),
-                sought: self.sought,
+                calibration: self.calibration,
             }),
             _ => Err(self.refused(best).into()),
         }
     }
 
     fn refused(&self, best: Option<Point>) -> Problem {
-        let Sought { traffic, load, bps, parameter, .. } = &self.sought;
+        let Calibration { traffic, load, bps, parameter, .. } = &self.calibration;
         let near = best.map_or_else(
             || "no population can be simulated".to_owned(),
             |b| format!("{parameter} = {} offers {:.3} Mb/s, and no other value is closer", b.value, b.load / 1e6),

@@ -32,14 +32,14 @@ const SERVERS: u32 = 0x0A80_0001;
 /// The first ports.
 const CLIENT_PORTS: u16 = 1024;
 const SERVER_PORTS: u16 = 8000;
-/// Routers in front of the link, as far as the time to live tells.
+/// The number of routers before the link, as estimated from the time to live.
 const TTL: u8 = 64;
 /// A header with this much room carries timestamps: 20 bytes of IP, 20 of TCP, 12 of option.
 const WITH_TIMESTAMPS: u32 = 52;
 /// The kind of link: packets begin with their IPv4 header (`LINKTYPE_IPV4`).
 const IPV4: i32 = 228;
 
-/// Why there is no capture.
+/// Why no capture was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The run did not end.
@@ -124,7 +124,7 @@ impl<W: Write> Observer for Capture<W> {
     }
 }
 
-/// What the header of a packet says of who sends it to whom.
+/// The sender and the receiver of a packet, for its header.
 struct Ends {
     from: ([u8; 4], u16),
     to: ([u8; 4], u16),

@@ -12,7 +12,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// How long this thread has computed, where the system tells.
+/// The CPU time of this thread, if the system reports it.
 #[must_use]
 pub fn cpu() -> Duration {
     ThreadTime::try_now().map_or(Duration::ZERO, |time| time.as_duration())
@@ -44,7 +44,7 @@ impl Meter {
     }
 }
 
-/// The largest resident size of the process so far, where the system tells.
+/// The largest resident size of the process so far, if the system reports it.
 #[must_use]
 pub fn peak_rss() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -35,11 +35,11 @@ pub trait Work: Sync {
 /// Why a run gave no output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It was told to stop.
+    /// It was stopped by the user.
     Cancelled,
     /// It cannot be run: why.
     Failed(String),
-    /// It has ended, and there is no room on the disk to keep its result.
+    /// It has ended, but the disk is full and cannot store its result.
     Full(String),
 }
 
@@ -61,7 +61,7 @@ impl Work for RunSpec {
     }
 }
 
-/// Who watches runs: a progress bar, or nobody.
+/// An observer of runs, such as a progress bar.
 pub trait Watch: Sync {
     /// So many thousandths of one run were done.
     fn advanced(&self, thousandths: u64);
@@ -211,7 +211,7 @@ pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     Ok(output)
 }
 
-/// Runs with the watcher told of every thousandth, and an eye on the wish to stop.
+/// Runs, reports every thousandth of progress to the watcher, and stops on request.
 fn watched<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     let mut told = 0;
     let mut on_progress = |p: Progress| {
@@ -226,7 +226,7 @@ fn watched<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
 }
 
 thread_local! {
-    /// What the last panic of a run on this thread said; `None` outside of runs.
+    /// The message of the last panic of a run on this thread; `None` outside of runs.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -258,12 +258,12 @@ fn words(info: &panic::PanicHookInfo<'_>) -> String {
     format!("{}{place}", text.unwrap_or("unknown"))
 }
 
-/// Collects what a watcher is told; for tests and quiet commands.
+/// A watcher that collects the messages; for tests and quiet commands.
 #[derive(Debug, Default)]
 pub struct Notes(Mutex<Vec<String>>);
 
 impl Notes {
-    /// What was said so far.
+    /// The messages so far.
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -56,7 +56,7 @@ pub enum Kept {
 /// The parameters of each label of the compared axis, as name and value.
 pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
 
-/// What `results.json` says, and whether it is as aqmkit wrote it.
+/// The content of `results.json`, and whether it is unchanged since aqmkit wrote it.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// The results.
@@ -177,7 +177,7 @@ impl Store {
         self.replace(&self.dir.join("runs").join("parameters.json"), &serde_json::to_vec_pretty(parameters)?)
     }
 
-    /// The parameters that were noted; none where there is no note.
+    /// The stored parameters; empty if there are none.
     ///
     /// # Errors
     /// When the note does not read.
@@ -224,7 +224,7 @@ impl Store {
         runs.into_iter().map(|e| (cost_key(&e.labels), e.engine.wall_s)).collect()
     }
 
-    /// Reads a note that stands beside the runs.
+    /// Reads a file that is stored with the runs.
     fn read_json<T: serde::de::DeserializeOwned>(&self, name: &str, bound: &Bound) -> Result<T, StoreError> {
         Ok(bounded::json(&self.dir.join("runs").join(name), bound)?)
     }

@@ -6,7 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod agenda;
+pub mod event_queue;
 mod fetch;
 mod link;
 pub mod observe;
@@ -41,7 +41,7 @@ pub enum Control {
     Stop,
 }
 
-/// Why there are no results.
+/// Why a scenario could not be run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// `on_progress` returned [`Control::Stop`].
@@ -55,10 +55,10 @@ pub enum Error {
     Scenario(String),
 }
 
-/// Runs a scenario to its end. `on_progress` is called a few hundred times on the way.
+/// Runs a scenario to its end. `on_progress` is called a few hundred times during the run.
 ///
 /// # Errors
-/// When the scenario contradicts itself, a discipline cannot be built, or `on_progress` says stop.
+/// When the scenario contradicts itself, a discipline cannot be built, or `on_progress` stops the run.
 pub fn run(scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Error> {
     go(scenario, None, &Customs::default(), on_progress)
 }

@@ -66,7 +66,7 @@ pub(crate) enum Place {
 
 /// A path as an observer sees it.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct Path {
     /// Where its packets are observed, if at all.
     place: Option<Place>,
     group: u16,
@@ -79,14 +79,14 @@ pub(crate) struct Watch<'o> {
     observer: &'o mut dyn Observer,
     /// In the order of the world's paths: for each server of each group, the path from it and the path to
     /// it.
-    ways: Vec<Way>,
+    paths: Vec<Path>,
     /// The first application of each group.
     first_app: Vec<u32>,
 }
 
 impl<'o> Watch<'o> {
     pub(crate) fn new(observer: &'o mut dyn Observer, scenario: &Scenario) -> Self {
-        let mut ways = Vec::new();
+        let mut paths = Vec::new();
         let mut first_app = Vec::new();
         let mut apps = 0;
         for (g, group) in scenario.groups.iter().enumerate() {
@@ -100,17 +100,17 @@ impl<'o> Watch<'o> {
                     (false, false) => None,
                 };
                 let (down, up) = (crosses(&route.forward), crosses(&route.reverse));
-                let way = |at| Way { place: at, group: g as u16, server: s as u32, clients: group.clients };
-                ways.extend([way(place(down, up)), way(place(up, down))]);
+                let path = |at| Path { place: at, group: g as u16, server: s as u32, clients: group.clients };
+                paths.extend([path(place(down, up)), path(place(up, down))]);
             }
         }
-        Watch { observer, ways, first_app }
+        Watch { observer, paths, first_app }
     }
 
     /// A packet is at a place.
     pub(crate) fn see(&mut self, place: Place, flight: &Flight, now: Instant) {
-        let Some(way) = self.ways.get(flight.way as usize).filter(|w| w.place == Some(place)) else { return };
-        let index = flight.app - self.first_app[usize::from(way.group)];
+        let Some(path) = self.paths.get(flight.path as usize).filter(|w| w.place == Some(place)) else { return };
+        let index = flight.app - self.first_app[usize::from(path.group)];
         let (content, from_client, conversation) = match &flight.body {
             Body::Segment { segment, to, .. } => {
                 (Content::Segment(segment.clone()), *to == Side::Server, flight.flow.0 / 2)
@@ -122,8 +122,8 @@ impl<'o> Watch<'o> {
             }
             Body::Datagram { len, to, .. } => (Content::Datagram(*len), *to == Side::Server, u64::from(flight.app)),
         };
-        let (server, client) = (way.server, index % way.clients);
-        let parties = Parties { server, client, group: way.group, conversation, from_client };
+        let (server, client) = (path.server, index % path.clients);
+        let parties = Parties { server, client, group: path.group, conversation, from_client };
         self.observer.packet(now, &Sighting { parties, len: flight.len, ecn: flight.ecn, content });
     }
 }

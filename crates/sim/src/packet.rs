@@ -59,7 +59,7 @@ pub(crate) struct Flight {
     /// Length with headers.
     pub(crate) len: u32,
     /// Its path, as an index into the world's list.
-    pub(crate) way: u32,
+    pub(crate) path: u32,
     /// Number of links of the path entered so far.
     pub(crate) hop: u8,
     pub(crate) class: ClassId,
@@ -78,7 +78,7 @@ impl Flight {
         queued: Instant::ZERO,
         flow: FlowKey(0),
         len: 0,
-        way: 0,
+        path: 0,
         hop: 0,
         class: ClassId(0),
         ecn: Ecn::NotEct,

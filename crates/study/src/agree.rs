@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_results::{Agreement, Entry, Results};
 
-/// The axis that says where a run was done.
+/// The axis that distinguishes simulated and live runs.
 pub const AXIS: &str = "on";
 /// Points of utilisation.
 const UTILIZATION: f64 = 3.0;
@@ -59,7 +59,7 @@ fn compare(place: &str, simulated: &[&Entry], live: &[&Entry]) -> Vec<Agreement>
         found.push(both(&name("mean delay, ms"), &delay, &|d| DELAY.1.max(DELAY.0 * d)));
     }
     found.push(both("fairness", &|e| Some(e.flows.jain), &relative));
-    // A class that nothing was sent in says nothing.
+    // Classes without packets are left out.
     for class in first.classes.iter().filter(|(_, c)| c.offered_bps > 0.0).map(|(name, _)| name) {
         let rate = |e: &Entry| Some(e.classes.get(class)?.throughput_bps / 1e6);
         found.push(both(&format!("{class}, Mbit/s"), &rate, &relative));

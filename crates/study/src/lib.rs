@@ -1,10 +1,10 @@
-//! What was published beside what was measured.
+//! Published values compared with measured values.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`verdict`] | published values, and whether the runs of an experiment meet them |
 //! | [`null_test`] | which claims are met without the scheme that they are about |
-//! | [`recorded`] | the verdicts that are kept beside the experiments |
+//! | [`recorded`] | the verdicts that are stored with the experiments |
 //! | [`agree`] | whether live runs and simulated ones agree |
 
 #![forbid(unsafe_code)]

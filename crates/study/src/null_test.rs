@@ -18,7 +18,7 @@ use crate::verdict::Published;
 use crate::verdict::evidence::{Evidence, concerns};
 use crate::verdict::judge;
 
-/// The file of outcomes, beside `published.csv`.
+/// The file of outcomes, in the directory of `published.csv`.
 pub const FILE: &str = "null-test.csv";
 
 /// What became of one claim.
@@ -82,7 +82,7 @@ impl Outcomes {
         self.0.extend(more.0);
     }
 
-    /// Puts the outcomes of experiments in the place of what is kept of them; of others everything stays.
+    /// Replaces the stored outcomes of some experiments; those of others stay.
     pub fn replace(&mut self, experiments: &[&str], new: Outcomes) {
         self.0.retain(|(experiment, _, _), _| !experiments.contains(&experiment.as_str()));
         self.extend(new);
@@ -105,7 +105,7 @@ impl Outcomes {
     }
 }
 
-/// Runs an experiment without its scheme and says what becomes of its measured claims. `exp` is the experiment as it is and `without` the same without the scheme.
+/// Runs an experiment without its scheme and judges its measured claims. `exp` is the experiment as it is and `without` the same without the scheme.
 ///
 /// # Errors
 /// As [`execute`]; when a run failed, with its name; or when an output does not go into JSON.

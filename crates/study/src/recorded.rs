@@ -1,4 +1,4 @@
-//! The verdicts that are kept beside the experiments, in `verdicts.csv`: what documents quote.
+//! The verdicts that are stored with the experiments, in `verdicts.csv`; documents quote them.
 //!
 //! `aqmkit reproduce --record DIR` writes them, `aqmkit scoreboard` counts them and writes them into documents. A number of a document that comes from here
 //! cannot contradict another one.
@@ -9,7 +9,7 @@ use std::io;
 use aqmkit_results::{Cells, Expectation, Results, claim_numbers};
 use serde::{Deserialize, Serialize};
 
-/// The file, beside `published.csv`.
+/// The file, in the directory of `published.csv`.
 pub const FILE: &str = "verdicts.csv";
 
 /// The verdict on one claim.
@@ -73,7 +73,7 @@ impl Records {
         String::from_utf8(bytes).map_err(io::Error::other)
     }
 
-    /// Puts new records in the place of all that are kept of the same experiments at the same scale.
+    /// Replaces the stored records of the same experiments at the same scale.
     pub fn replace(&mut self, new: Records) {
         let done: BTreeSet<(String, String)> =
             new.0.keys().map(|(scale, experiment, _, _)| (scale.clone(), experiment.clone())).collect();
@@ -118,7 +118,7 @@ fn record(results: &Results, row: &Expectation, claim: usize) -> Record {
     }
 }
 
-/// The same on every machine, and not longer than it says anything.
+/// A number with as many digits as matter, the same on every machine.
 fn in_six_digits(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }

@@ -21,7 +21,6 @@ pub enum Law {
 }
 
 impl Law {
-    /// A draw.
     pub(crate) fn draw(self, mean: f64, shape: f64, rng: &mut Rng) -> f64 {
         match self {
             Law::Constant => mean,

@@ -58,7 +58,7 @@ pub enum Action {
     Open {
         /// The number that the application gives the connection; free to use again after `Closed` or `Failed`.
         conn: Conn,
-        /// The server.
+        /// The index of the server.
         server: u32,
     },
     /// Send a request on a connection that is open or being opened; when the server has all of it, it
@@ -93,7 +93,7 @@ pub enum Action {
     Datagram {
         /// Bytes of payload.
         len: u32,
-        /// What the receiving half of the model is told about it.
+        /// Data about it for the receiving half of the model.
         tag: u64,
         /// The ECN codepoint that it is sent with.
         ecn: Ecn,
@@ -103,7 +103,7 @@ pub enum Action {
     Reply {
         /// Bytes of payload.
         len: u32,
-        /// What the sending half of the model is told about it.
+        /// Data about it for the sending half of the model.
         tag: u64,
         /// The ECN codepoint that it is sent with.
         ecn: Ecn,
@@ -209,7 +209,7 @@ pub trait Application: Send {
         &[]
     }
 
-    /// Counters since the start that say how the application fares, by name: frames received, frames
+    /// Counters since the start, by name, of what the application achieved: frames received, frames
     /// playable. Their differences over a second or a window are what is reported.
     fn counters(&self) -> &'static [&'static str] {
         &[]

@@ -99,7 +99,7 @@ pub trait Model:
     /// The name in experiment files and on the command line.
     const NAME: &'static str;
 
-    /// Whether the parameters can be used, as far as that can be said without the data files.
+    /// Checks the parameters, as far as possible without the data files.
     ///
     /// # Errors
     /// When one cannot.
@@ -108,7 +108,7 @@ pub trait Model:
     /// What its data files hold.
     const FORMAT: Format = Format::Text;
 
-    /// The data files that the parameters name. Nothing here opens a file: whoever calls reads them.
+    /// The data files that the parameters name. The caller reads them; nothing here opens a file.
     fn files(&self) -> Vec<String> {
         Vec::new()
     }
@@ -159,7 +159,7 @@ pub enum Format {
 /// A data file that was read for a model.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// Its text, which all that read it share.
+    /// Its text, shared by all readers.
     Text(Arc<String>),
     /// Its packets.
     Capture(Arc<Recording>),

@@ -107,7 +107,7 @@ pub enum Full {
     Flows(usize),
 }
 
-/// Makes a recording of packets in the order of their capture. `K` tells flows apart.
+/// Makes a recording of packets in the order of their capture. `K` identifies flows.
 #[derive(Debug)]
 pub struct Recorder<K> {
     recording: Recording,

@@ -192,7 +192,7 @@ mod tests {
             assert!(!entry.summary().is_empty());
             let spec = Spec::named(entry.name).unwrap();
             assert_eq!(spec.name(), entry.name);
-            // What there is no default for is a file.
+            // Only a file has no default.
             match spec.check() {
                 Ok(()) => assert!(spec.prepare(&[]).unwrap().instances() > 0),
                 Err(e) => assert_eq!((e.field.as_str(), spec.format()), ("file", Format::Capture)),

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ._metrics import METRICS
 
-__all__ = ["Floats", "Measured", "Where", "groups", "named", "only_window", "select", "splits", "values"]
+__all__ = ["Floats", "Measured", "Where", "groups", "named", "only_window", "select", "splits", "together", "values"]
 
 Floats = npt.NDArray[np.float64]
 #: Labels by axis: one, or any of several.
@@ -57,6 +57,19 @@ def named(quantity: str, *, owner: bool = True) -> tuple[str, float]:
     rest = [_STATISTICS.get(part, part) for part in parts[place + 1 :] if part != "mean"]
     who = f"{'.'.join(parts[1:place])} " if owner and place > 1 and parts[0] != "links" else ""
     return f"{who}{', '.join([word, *rest])} ({unit})", factor
+
+
+def together(quantities: Sequence[str]) -> str:
+    """What the axis of several quantities of one unit says, without their owners.
+
+    >>> together(["links.bottleneck.drop_rate", "links.bottleneck.mark_rate"])
+    'drops, marks (%)'
+    >>> together(["classes.tcp.throughput_bps", "classes.udp.throughput_bps"])
+    'throughput (Mbit/s)'
+    """
+    labels = [named(quantity, owner=False)[0].rpartition(" (") for quantity in quantities]
+    words = dict.fromkeys(word for word, *_ in labels)
+    return f"{', '.join(words)} ({labels[0][2]}" if labels else ""
 
 
 def select(measured: Measured, table: pa.Table, where: Where | None) -> pa.Table:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ._data import Floats, Measured, Where, groups, named, splits, values
+from ._data import Floats, Measured, Where, groups, named, splits, together, values
 from ._style import COLORS, COLUMN, DASHES, PAGE, figure, legend, styled
 
 __all__ = ["overview", "series"]
@@ -102,19 +102,20 @@ def overview(
     found = groups(measured, measured.series, by, where)
     classes = sorted({c.split(".")[1] for c in measured.series.column_names if c.startswith("classes.")})
     link = _measured_link(measured.series)
-    lines: list[tuple[str, list[tuple[str, str]]]] = [
-        ("throughput (Mbit/s)", [(f"classes.{c}.throughput_bps", c) for c in classes]),
-        ("queue delay (ms)", [(f"links.{link}.queue_delay_ms.mean", "queue")]),
-        ("drops, marks (%)", [(f"links.{link}.drop_rate", "drops"), (f"links.{link}.mark_rate", "marks")]),
+    shares = [f"links.{link}.drop_rate", f"links.{link}.mark_rate"]
+    lines: list[list[tuple[str, str]]] = [
+        [(f"classes.{c}.throughput_bps", c) for c in classes],
+        [(f"links.{link}.queue_delay_ms.mean", "")],
+        [(quantity, together([quantity]).split(" (")[0]) for quantity in shares],
     ]
     made, axes = figure(len(lines), len(found), width, height or 1.3 * len(lines) + 0.4, sharex=True, sharey="row")
     for column, (name, rows) in enumerate(found.items()):
         axes[0, column].set_title(name)
-        for row, (_, curves) in enumerate(lines):
+        for row, curves in enumerate(lines):
             _small(axes[row, column], rows, curves, measured.windows)
         axes[-1, column].set_xlabel("time (s)")
-    for row, (label, curves) in enumerate(lines):
-        axes[row, 0].set_ylabel(label)
+    for row, curves in enumerate(lines):
+        axes[row, 0].set_ylabel(together([quantity for quantity, _ in curves]))
         # Only when everything is drawn: a limit that is set ends the search for the other one.
         axes[row, 0].set_ylim(bottom=0)
         if len(curves) > 1:

@@ -65,13 +65,13 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Duration, FlowKey, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, usable_limit};
-use crate::qdisc::Why;
 use crate::storage::FlowTable;
+use crate::verdict::{Verdict, Why};
 
 /// Whose place a new sample takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -79,7 +79,7 @@
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::disciplines::red::{self, Red, RedParams};
 use crate::law::adaptive::Adaptation;
@@ -87,6 +87,7 @@ use crate::law::ewma::AveragingParams;
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range};
+use crate::verdict::Verdict;
 
 /// How `max_p` moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,6 +179,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("ared", Ared);
+
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let full = self.filled(link);

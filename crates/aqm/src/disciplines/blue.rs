@@ -55,12 +55,12 @@
 use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// The parameters of BLUE as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,6 +99,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("blue", Blue);
+
+    const THRESHOLDS: &'static [&'static str] = &["trigger"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Blue::config(self, link)

@@ -118,8 +118,9 @@ use crate::law::sharing::Next;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::Ring;
+use crate::verdict::Why;
 
 /// The parameters of CBQ as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

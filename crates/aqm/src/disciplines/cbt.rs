@@ -74,7 +74,7 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, BitRate, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::classes::{ClassMap, REST, names_or_rest};
 use crate::discipline::{Discipline, discipline};
 use crate::law::early::Ramp;
@@ -84,7 +84,7 @@ use crate::law::part::Part;
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// The threshold, in packets, that holds a class to `bandwidth` at this latency: `Th = B L / P`. With a `packet_size` of one
 /// byte it is the threshold in bytes.

@@ -83,14 +83,15 @@ use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::red::{self, Red, RedParams, params_with_red};
-use crate::aqm::{Env, QueueView, Verdict};
+use crate::aqm::{Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::early::Ramp;
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError, in_range};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::Crowd;
+use crate::verdict::{Verdict, Why};
 
 /// Where candidates are drawn from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +134,8 @@ impl Params {
 
 impl Discipline for Params {
     discipline!("choke");
+
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Config::new(self, link)?;

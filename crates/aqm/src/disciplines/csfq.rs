@@ -81,8 +81,9 @@ use crate::law::rate::RateEstimate;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, in_unit, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{FlowCache, Ring};
+use crate::verdict::Why;
 
 /// What one overflow of the buffer leaves of alpha.
 const CUT: f64 = 0.99;
@@ -147,6 +148,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("csfq");
+
+    const THRESHOLDS: &'static [&'static str] = &["threshold"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let limit = usable_limit("limit", self.limit)?;

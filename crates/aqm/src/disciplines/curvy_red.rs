@@ -58,13 +58,13 @@
 use aqmkit_base::{Amount, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::curvy::{DelayAverage, Slope, weight};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// The parameters of Curvy RED as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

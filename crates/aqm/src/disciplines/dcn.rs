@@ -115,13 +115,13 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Bytes, Duration, FlowKey, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
-use crate::qdisc::Why;
 use crate::storage::FlowTable;
+use crate::verdict::{Verdict, Why};
 
 /// Which packets of a flow its count has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,6 +214,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("dcn", Dcn);
+
+    const THRESHOLDS: &'static [&'static str] = &["q_ref"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Dcn::config(self, link)?;

@@ -93,8 +93,9 @@ use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{FlowNumbers, FlowQueues, Links, List, fits, over};
+use crate::verdict::Why;
 
 mod contract;
 

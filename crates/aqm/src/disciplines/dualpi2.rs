@@ -96,13 +96,13 @@ mod params;
 use aqmkit_base::{Amount, Duration, Instant};
 
 pub use self::params::{DropAt, Overload, Params, Threshold};
-use crate::aqm::Verdict;
 use crate::law::pi::PiController;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, at_least, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{Dual, Lane};
+use crate::verdict::{Verdict, Why};
 
 /// The parameters, checked.
 #[derive(Clone, Debug)]
@@ -155,7 +155,7 @@ impl Config {
 struct Count(f64);
 
 impl Count {
-    /// True as often as `likelihood` says, evenly spread.
+    /// True in a share `likelihood` of the calls, evenly spread.
     fn recur(&mut self, likelihood: f64) -> bool {
         self.0 += likelihood.min(1.0);
         if self.0 > 1.0 {

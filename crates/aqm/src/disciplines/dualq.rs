@@ -73,8 +73,9 @@ use crate::law::curvy::{DelayAverage, Slope, weight};
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{Classifier, Dual};
+use crate::verdict::Why;
 
 /// The parameters of DualQ as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,6 +116,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("dualq");
+
+    const THRESHOLDS: &'static [&'static str] = &["t"];
 
     fn effective(&self, _link: &Link) -> Result<Self, ParamError> {
         Config::new(self)?;

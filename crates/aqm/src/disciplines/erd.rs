@@ -44,12 +44,12 @@
 use aqmkit_base::{Amount, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// The parameters of ERD as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,6 +73,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("erd", Erd);
+
+    const THRESHOLDS: &'static [&'static str] = &["threshold"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Erd::config(self, link)

@@ -93,13 +93,14 @@ use aqmkit_base::{Amount, BitRate, Duration, Instant};
 use self::judge::{Drops, Judge, Seen};
 pub use self::params::{Config, Params};
 use super::red::Red;
-use crate::aqm::{Env, Verdict};
+use crate::aqm::Env;
 use crate::law::sharing::{Next, ROOT, Sharing};
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{Ring, fits};
+use crate::verdict::{Verdict, Why};
 
 /// A queue with its RED.
 #[derive(Clone, Debug)]
@@ -205,7 +206,7 @@ impl<P: Packet> FloydFall<P> {
         all && (lane == OPEN || self.lanes[CLASS].ring.fits(len, self.config.restricted_limit))
     }
 
-    /// What the lane's RED says, and what is noted of it.
+    /// Applies the decision of the lane's RED and records it.
     fn decide(&mut self, at: usize, pkt: PacketView, cx: &mut Cx<'_, P>) -> Verdict {
         let full = !self.fits(at, pkt.len);
         let lane = &mut self.lanes[at];
@@ -239,7 +240,7 @@ impl<P: Packet> FloydFall<P> {
         !self.lanes[OPEN].ring.is_empty() && first.is_some_and(|flow| flow.after > self.left)
     }
 
-    /// Notes that a packet has left a lane, one way or another.
+    /// Records that a packet has left a lane, by departure or drop.
     fn leave(&mut self, at: usize, now: Instant) {
         let lane = &mut self.lanes[at];
         if lane.ring.is_empty() {

@@ -81,15 +81,15 @@ use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::early::{Ramp, drop_early};
 use crate::law::ewma::{Averaging, AveragingParams, QueueAverage};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
-use crate::qdisc::Why;
 use crate::storage::FlowTable;
+use crate::verdict::{Verdict, Why};
 
 /// The parameters of FRED as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,6 +135,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("fred", Fred);
+
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Fred::config(self, link)?;

@@ -65,13 +65,13 @@
 use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, in_unit, usable_limit};
-use crate::qdisc::Why;
 use crate::timer::unmoved;
+use crate::verdict::{Verdict, Why};
 
 /// The paper's gains, which belong to [`PAPER_HZ`].
 const PAPER_GAINS: (f64, f64) = (1.822e-5, 1.816e-5);
@@ -154,6 +154,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("pi", Pi);
+
+    const THRESHOLDS: &'static [&'static str] = &["q_ref"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Pi::config(self, link)?;

@@ -60,14 +60,14 @@
 use aqmkit_base::{Amount, Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::pi::PiController;
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, positive_time, usable_limit};
-use crate::qdisc::Why;
 use crate::timer::unmoved;
+use crate::verdict::{Verdict, Why};
 
 /// The parameters of PI2 as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

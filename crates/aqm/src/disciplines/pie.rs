@@ -90,15 +90,15 @@
 use aqmkit_base::{Amount, Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::dq_rate::DqRate;
 use crate::law::pi::{PiController, auto_tune};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, positive_time, usable_limit};
-use crate::qdisc::Why;
 use crate::timer::unmoved;
+use crate::verdict::{Verdict, Why};
 
 /// Where the drop probability decays besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

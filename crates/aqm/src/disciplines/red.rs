@@ -101,7 +101,7 @@ use aqmkit_base::{Amount, Duration, Instant};
 
 pub use self::params::RedParams;
 pub(crate) use self::params::params_with_red;
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::adaptive::Adaptation;
 use crate::law::early::{DropMode, Ramp};
@@ -109,7 +109,7 @@ use crate::law::ewma::{Averaging, QueueAverage};
 use crate::link::Link;
 use crate::packet::{MarkRules, PacketView};
 use crate::params::{ParamError, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 params_with_red! {
     /// The parameters of RED as a user writes them.
@@ -126,6 +126,8 @@ params_with_red! {
 
 impl Discipline for Params {
     discipline!("red", Red);
+
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Red::config(self, link)?;

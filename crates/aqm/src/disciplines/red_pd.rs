@@ -137,16 +137,16 @@ use aqmkit_base::{Amount, Duration, FlowKey, Instant, Rng};
 
 pub use self::params::{Identify, Params};
 use super::red::{self, Red};
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::law::early;
 use crate::law::preferential::{Pace, Response, Responses};
 use crate::law::tcp;
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range};
-use crate::qdisc::Why;
 use crate::storage::drop_history::MAX_LISTS;
 use crate::storage::{DropHistory, FlowTable};
+use crate::verdict::{Verdict, Why};
 
 /// Rules of the authors' code for ns-2 that stand where the text says something else.
 #[derive(Clone, Copy, Debug)]

@@ -69,7 +69,7 @@
 use aqmkit_base::{Amount, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::classes::ClassSet;
 use crate::discipline::{Discipline, discipline};
 use crate::law::early::Ramp;
@@ -78,7 +78,7 @@ use crate::law::part::Part;
 use crate::link::Link;
 use crate::packet::{MarkRules, PacketView};
 use crate::params::{ParamError, in_unit, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// The parameters of RIO as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,6 +143,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("rio", Rio);
+
+    const THRESHOLDS: &'static [&'static str] = &["in_min", "in_max", "out_min", "out_max"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         Rio::config(self, link)?;

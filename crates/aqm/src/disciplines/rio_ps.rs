@@ -71,12 +71,13 @@ use aqmkit_base::{Amount, Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::rio::{self, Core, CoreConfig};
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, period_or_none};
 use crate::storage::RecentFlows;
+use crate::verdict::Verdict;
 
 /// The parameters of RIO-PS as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,6 +153,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("rio-ps", RioPs);
+
+    const THRESHOLDS: &'static [&'static str] = &["in_min", "in_max", "out_min", "out_max"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         RioPs::config(self, link)?;

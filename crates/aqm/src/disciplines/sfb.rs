@@ -86,13 +86,13 @@ use aqmkit_base::flow::salt;
 use aqmkit_base::{Amount, Duration, FlowKey, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::token_bucket::TokenBucket;
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, period_or_none, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// The parameters of SFB as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -167,6 +167,8 @@ impl Params {
 
 impl Discipline for Params {
     discipline!("sfb", Sfb);
+
+    const THRESHOLDS: &'static [&'static str] = &["max"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Sfb::config(self, link)?;

@@ -88,13 +88,13 @@ use aqmkit_base::flow::salt;
 use aqmkit_base::{Amount, Bytes, Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::Verdict;
 use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
 use crate::storage::{FlowQueues, Links, List, fits, over};
+use crate::verdict::{Verdict, Why};
 
 /// The number of the first perturbation; the others follow it.
 const FIRST: u64 = 0x6171_6d6b_6974_0004;
@@ -179,6 +179,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("sfq");
+
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         usable_limit("limit", self.limit)?;

@@ -68,13 +68,13 @@
 use aqmkit_base::{Amount, FlowKey, Instant, Rng};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::ewma::Ewma;
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// Flows from which on the drop probability does not rise any more.
 const MANY_FLOWS: f64 = 256.0;

@@ -47,12 +47,12 @@
 use aqmkit_base::{Amount, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// What becomes of a packet above the threshold that cannot carry a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,8 @@ impl Default for Params {
 
 impl Discipline for Params {
     discipline!("step", Step);
+
+    const THRESHOLDS: &'static [&'static str] = &["threshold"];
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let threshold = match Step::config(self, link)?.step {

@@ -64,7 +64,7 @@
 use aqmkit_base::{Amount, BitRate, Bytes, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::aqm::{Aqm, Env, QueueView, Verdict};
+use crate::aqm::{Aqm, Env, QueueView};
 use crate::classes::{ClassMap, REST};
 use crate::discipline::{Discipline, discipline};
 use crate::law::early::{DropMode, Ramp};
@@ -72,7 +72,7 @@ use crate::law::ewma::{Averaging, AveragingParams, QueueAverage};
 use crate::link::Link;
 use crate::packet::{MarkRules, PacketView};
 use crate::params::{ParamError, in_unit, usable_limit};
-use crate::qdisc::Why;
+use crate::verdict::{Verdict, Why};
 
 /// The weight of the newest sample where nothing else is said: the routers' "exponential weighting constant" 9.
 const WEIGHT: f64 = 1.0 / 512.0;

@@ -5,7 +5,7 @@
 use aqmkit_base::Rng;
 
 use crate::params::{ParamError, in_range};
-use crate::qdisc::Why;
+use crate::verdict::Why;
 
 /// How the base probability of a drop rises with the average.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,8 +4,9 @@ use aqmkit_base::{Amount, Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::packet::Packet;
-use crate::qdisc::{Backlog, Cx, Stats, Why};
+use crate::qdisc::{Backlog, Cx, Stats};
 use crate::storage::Ring;
+use crate::verdict::Why;
 
 /// One of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -70,7 +70,7 @@ impl<V: Default> FlowTable<V> {
         &mut self.slots[slot].get_or_insert_with(|| (key, V::default())).1
     }
 
-    /// Changes the value of `key`, if it is there, and takes it out if `keep` says no afterwards: one
+    /// Changes the value of `key`, if it is there, and removes it if `keep` then returns false: one
     /// look-up for both.
     pub fn change(&mut self, key: FlowKey, keep: impl FnOnce(&mut V) -> bool) {
         let slot = self.find(key);
@@ -89,7 +89,7 @@ impl<V: Default> FlowTable<V> {
         Some(value)
     }
 
-    /// Changes every value, and takes out those that `keep` says no to.
+    /// Changes every value, and removes those for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(FlowKey, &mut V) -> bool) {
         // From a free slot on, closing a gap moves only flows that have not been seen.
         let Some(start) = self.slots.iter().position(Option::is_none) else { return };

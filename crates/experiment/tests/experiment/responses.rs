@@ -65,11 +65,11 @@ fn claims_and_figures_are_read() {
 
 #[test]
 fn an_uncongested_run_has_the_users_of_a_congested_one() {
-    // One population is sought, for both networks and all disciplines.
+    // One population is calibrated, for both networks and all disciplines.
     let exp = parse(WEB).unwrap();
-    let sought = exp.sought().unwrap();
-    assert_eq!(sought.len(), 1);
-    let settled = exp.settled(&[(sought[0].clone(), 30.0)]).unwrap();
+    let calibration = exp.calibrations().unwrap();
+    assert_eq!(calibration.len(), 1);
+    let settled = exp.settled(&[(calibration[0].clone(), 30.0)]).unwrap();
     let of = |label: &str| {
         let plan = settled.plan();
         let run = plan.iter().find(|r| r.labels["network"] == label && r.labels["aqm"] == "pi").unwrap();

@@ -21,7 +21,7 @@ use super::settle::settle;
 pub(super) fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
     let exp = Experiment::load(&args.experiment, &overrides)?;
-    if exp.sought()?.is_empty() {
+    if exp.calibrations()?.is_empty() {
         return wrong(
             format!("no traffic of {} has a `load`", exp.id),
             "write load = \"98%\" in a [[traffic]], or --set traffic.NAME.load=98%",
@@ -29,12 +29,12 @@ pub(super) fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failur
     }
     let dir = directory(args.out.as_deref(), &exp.id);
     let (_, found) = settle(&exp, &Store::open(&dir)?, jobs(args.jobs), talk, &dir)?;
-    let places = found.iter().map(|f| exp.sought_where(&f.sought)).collect::<Result<Vec<_>, _>>()?;
+    let places = found.iter().map(|f| exp.calibrated_runs(&f.calibration)).collect::<Result<Vec<_>, _>>()?;
     if args.json {
         let list = found.iter().zip(&places).map(|(f, place)| {
             json!({
-                "traffic": f.sought.traffic, "where": place, "load": f.sought.load, "wanted_bps": f.sought.bps,
-                "parameter": f.sought.parameter, "value": f.value, "offered_bps": f.offered_bps, "trials": f.trials,
+                "traffic": f.calibration.traffic, "where": place, "load": f.calibration.load, "wanted_bps": f.calibration.bps,
+                "parameter": f.calibration.parameter, "value": f.value, "offered_bps": f.offered_bps, "trials": f.trials,
             })
         });
         return Ok(say::print(&serde_json::to_string_pretty(&list.collect::<Vec<_>>())?)?);
@@ -43,15 +43,15 @@ pub(super) fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failur
 }
 
 fn line(found: &Found, place: &BTreeMap<String, Vec<String>>) -> String {
-    let Found { sought, value, offered_bps, trials, .. } = found;
+    let Found { calibration, value, offered_bps, trials, .. } = found;
     let place: Vec<String> = place.iter().map(|(axis, labels)| format!("{axis} {}", labels.join(" or "))).collect();
     let place = if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
     format!(
         "{}{place}: {} = {value} offers {:.3} Mb/s, {:.2} % of the load {} ({trials} trials)\n",
-        sought.traffic,
-        sought.parameter,
+        calibration.traffic,
+        calibration.parameter,
         offered_bps / 1e6,
-        offered_bps / sought.bps as f64 * 100.0,
-        sought.load,
+        offered_bps / calibration.bps as f64 * 100.0,
+        calibration.load,
     )
 }

@@ -14,7 +14,7 @@ use aqmkit_files::put;
 use aqmkit_results::{Entry, Results};
 use aqmkit_runs::run;
 
-pub use disciplines::{LIMIT, written};
+pub use disciplines::LIMIT;
 pub use experiment::written_out;
 
 use super::args;
@@ -32,7 +32,7 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     let text = written_out(args)?;
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
     let exp = Experiment::parse("compare", &text, &overrides).map_err(|problem| blamed(problem, args))?;
-    let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(args, &text)));
+    let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(&text)));
     if let Some(file) = &args.save {
         if let Some(directory) = file.parent() {
             std::fs::create_dir_all(directory)?;
@@ -47,14 +47,35 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     show(&performed, &dir, args.how.json)
 }
 
-/// The name of a comparison's own directory: its disciplines, and the start of the hash of all that it consists of. The same command finds
-/// its finished runs there.
-fn short_name(args: &args::Compare, text: &str) -> String {
-    let names: Vec<&str> = args.disciplines.iter().map(|d| d.split(':').next().unwrap_or(d)).collect();
+/// The name of a comparison's own directory, from the text of its experiment: the disciplines, and the start of the hash of the
+/// text. The same comparison finds its finished runs there.
+#[must_use]
+pub fn short_name(text: &str) -> String {
+    let names = names(text);
     let all = names.join("-");
-    let readable = if all.len() <= 40 { all } else { format!("{}-and-{}-more", names[0], names.len() - 1) };
+    let readable = match names.first() {
+        Some(first) if all.len() > 40 => format!("{first}-and-{}-more", names.len() - 1),
+        _ => all,
+    };
     let hash = blake3::hash(text.as_bytes()).to_hex();
     format!("{readable}-{}", &hash[..6])
+}
+
+/// The names of the compared disciplines, each once; one that its user defined has its label.
+fn names(text: &str) -> Vec<String> {
+    let file: toml::Table = text.parse().unwrap_or_default();
+    let queues = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array());
+    let mut names: Vec<String> = Vec::new();
+    for queue in queues.into_iter().flatten() {
+        let key = |key: &str| queue.get(key).and_then(toml::Value::as_str);
+        let name = key("name").filter(|name| *name != aqmkit_aqm::custom::NAME).or_else(|| key("label"));
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let name: String = name.or(queue.as_str()).unwrap_or_default().chars().map(plain).collect();
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// What is wrong in the words of who wrote the arguments: the text of the experiment is not theirs.
@@ -164,7 +185,7 @@ mod tests {
         let name = |line: &str| {
             let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
             let Command::Compare(args) = cli.command else { panic!("not compare") };
-            short_name(&args, &written_out(&args).unwrap())
+            short_name(&written_out(&args).unwrap())
         };
         assert!(name("fifo red:min=5").starts_with("fifo-red-"), "{}", name("fifo red:min=5"));
         assert_eq!(name("fifo red --jobs 2"), name("fifo red"), "the same runs");
@@ -173,6 +194,8 @@ mod tests {
         assert_eq!(names.len(), different.len());
         let many = "fifo red pie codel blue rem pi afd sfb choke dualpi2 fq-codel";
         assert!(name(many).starts_with("fifo-and-11-more-"), "{}", name(many));
+        let own = "[sweep]\naqm = [{ name = 'custom', id = '0a', label = 'My Aqm' }, { name = 'red', label = 'red' }]";
+        assert!(short_name(own).starts_with("my-aqm-red-"), "{}", short_name(own));
     }
 
     #[test]

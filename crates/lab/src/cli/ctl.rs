@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use super::args::wire::{self, CtlCommand};
 use super::dashboard;
-use super::describe::settings;
 use super::doctor::to_clean;
 use super::fail::{Failure, wrong};
+use super::parameters::settings;
 use super::say;
 
 /// `aqmkit ctl`.

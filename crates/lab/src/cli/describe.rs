@@ -14,7 +14,7 @@ use super::bench::Frame;
 use super::fail::{Failure, wrong};
 use super::list::items;
 use super::page::render;
-use super::queue::{misfit, parameters};
+use super::parameters::{misfit, parameters, settings};
 use super::say;
 
 /// `aqmkit describe`.
@@ -60,27 +60,9 @@ pub(super) fn rounded(value: &toml::Value) -> toml::Value {
     }
 }
 
-/// What `--set` asks for, as a table.
-pub(super) fn settings(set: &[String]) -> Result<toml::Table, Failure> {
-    let mut table = toml::Table::new();
-    for text in set {
-        let Some((name, value)) = text.split_once('=') else {
-            return wrong(format!("{text:?} sets nothing"), "give a name and a value, for example min=5");
-        };
-        table.insert(name.trim().to_owned(), literal(value.trim()));
-    }
-    Ok(table)
-}
-
-/// A value as TOML has it; text that is none is a string.
-pub(super) fn literal(text: &str) -> toml::Value {
-    let parsed = format!("x = {text}").parse::<toml::Table>().ok().and_then(|mut t| t.remove("x"));
-    parsed.unwrap_or_else(|| toml::Value::String(text.to_owned()))
-}
-
 fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<String, Failure> {
     if args.rate.as_bps() == 0 {
-        return wrong("the rate cannot be 0bit", "for example --rate 10mbit");
+        return wrong("the rate cannot be 0", "for example --rate 10mbit");
     }
     let page = render(&entry.page(), width());
     let table = settings(&args.set)?;
@@ -92,7 +74,7 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
         }
         // What has no defaults, such as classes, is no fault of who asks for the page.
         Err(e) if args.set.is_empty() => Ok(format!("{page}\nIt needs parameters: {e}\n")),
-        Err(e) => Err(misfit(entry.name, &e)),
+        Err(e) => Err(misfit(entry.name, &table, e)),
     }
 }
 
@@ -111,10 +93,11 @@ fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
 
 fn model(entry: &traffic::Entry, args: &args::Describe) -> Result<String, Failure> {
     let page = render(&entry.page(), width());
-    let table = Value::deserialize(settings(&args.set)?).map_err(|e| Problem::new(e.to_string()))?;
+    let written = settings(&args.set)?;
+    let table = Value::deserialize(written.clone()).map_err(|e| Problem::new(e.to_string()))?;
     match traffic::Spec::of_table(entry.name, &table) {
         Ok(spec) => Ok(page + &values("Values", &spec)?),
-        Err(e) => Err(misfit(entry.name, &e)),
+        Err(e) => Err(misfit(entry.name, &written, e)),
     }
 }
 
@@ -174,14 +157,5 @@ mod tests {
         assert_eq!(text(1.822e-5), "0.00001822");
         assert_eq!(text(123_456_789.0), "123456790.0");
         assert_eq!(rounded(&toml::Value::Integer(123_456_789)), toml::Value::Integer(123_456_789));
-    }
-
-    #[test]
-    fn settings_are_toml_or_text() {
-        let table = settings(&["min=5".into(), "limit=90kb".into(), "gentle = true".into()]).unwrap();
-        assert_eq!(table["min"], toml::Value::Integer(5));
-        assert_eq!(table["limit"], toml::Value::String("90kb".into()));
-        assert_eq!(table["gentle"], toml::Value::Boolean(true));
-        assert!(settings(&["min".into()]).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use aqmkit_experiment::{Experiment, RunSpec, Sought};
+use aqmkit_experiment::{Calibration, Experiment, RunSpec};
 use aqmkit_runs::calibrate::calibrated_before;
 use aqmkit_runs::clock::cpu;
 use aqmkit_runs::store::Store;
@@ -61,8 +61,8 @@ impl Effort {
             let left = left_of(&settled);
             return Ok(Effort { runs: left.len(), loads: 0, cpu_s: begun(&left) });
         }
-        let (left, sought) = (left_of(exp), exp.sought()?);
-        Ok(Effort { runs: left.len(), loads: sought.len(), cpu_s: counted(&left, &sought)? })
+        let (left, calibration) = (left_of(exp), exp.calibrations()?);
+        Ok(Effort { runs: left.len(), loads: calibration.len(), cpu_s: counted(&left, &calibration)? })
     }
 
     /// About how many seconds it takes with so many runs at a time.
@@ -93,8 +93,8 @@ fn begin(run: &RunSpec) -> f64 {
 }
 
 /// What runs cost that cannot begin yet, from what their links carry.
-fn counted(runs: &[RunSpec], sought: &[Sought]) -> Result<f64, Failure> {
-    let trials: f64 = sought.iter().map(|s| s.packets() * TRIALS).sum();
+fn counted(runs: &[RunSpec], calibration: &[Calibration]) -> Result<f64, Failure> {
+    let trials: f64 = calibration.iter().map(|s| s.packets() * TRIALS).sum();
     let packets = trials + runs.iter().map(RunSpec::packets).sum::<f64>();
     Ok(packets * DEARER / packets_per_cpu_second(BENCHMARK)?)
 }

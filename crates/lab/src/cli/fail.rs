@@ -16,13 +16,13 @@ use aqmkit_runs::store::StoreError;
 pub enum Failure {
     /// Wrong usage or a wrong file: exit code 2.
     Problem(Problem),
-    /// A published value was missed, or a run failed; said already: exit code 1.
+    /// A published value was missed or a run failed, and the user has been told: exit code 1.
     Missed,
     /// The environment lacks something: exit code 3.
     Environment(String),
     /// A command that was run for the user ended like this.
     Command(u8),
-    /// Ctrl-C; the text says how to go on: exit code 130.
+    /// Stopped by Ctrl-C; the text explains how to resume: exit code 130.
     Stopped(String),
 }
 
@@ -53,7 +53,7 @@ impl Failure {
         Failure::Problem(Problem::new(format!("{} cannot be written: {why}", path.display())).right(right))
     }
 
-    /// What to tell, if it was not told yet.
+    /// The message to print, if it was not printed yet.
     #[must_use]
     pub fn text(self) -> Option<String> {
         match self {

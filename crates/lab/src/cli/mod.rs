@@ -26,6 +26,7 @@ mod list;
 mod live;
 mod null_test;
 mod page;
+mod parameters;
 pub mod perform;
 mod places;
 mod progress;

@@ -77,7 +77,7 @@ pub fn perform_plan<W: Work>(
     Ok(Performed { results, failed: outcome.failed })
 }
 
-/// Tells what is probably not what the author of an experiment meant. The experiments of the program mean what they say.
+/// Prints the warnings about an experiment. The embedded experiments are not warned about.
 pub(super) fn warn(exp: &Experiment) {
     for doubt in exp.doubts.iter().filter(|_| !exp.file.starts_with("experiments/")) {
         let place = doubt.location().map_or_else(String::new, |at| format!("{}:{}: ", at.file, at.line));
@@ -85,7 +85,7 @@ pub(super) fn warn(exp: &Experiment) {
     }
 }
 
-/// Says that a directory held the results of something else, whose tables and report are about to be replaced.
+/// Prints that the tables and the report of another experiment in this directory are about to be replaced.
 fn note_replaced(exp: &Experiment, store: &Store, talk: Talk) {
     let Ok(Stored { results: before, seal }) = store.results() else { return };
     if let Some(text) = damage::changed(store, seal) {
@@ -126,7 +126,7 @@ pub fn parameters(exp: &Experiment) -> Parameters {
     found
 }
 
-/// What the queue of each label may hold, where its discipline has one limit for all that it queues.
+/// The queue limit for each label, if its discipline has a single limit.
 fn queues(parameters: &Parameters) -> BTreeMap<String, String> {
     let limit = |list: &[(String, String)]| list.iter().find(|(name, _)| name == "limit").map(|(_, v)| v.clone());
     parameters.iter().filter_map(|(label, list)| Some((label.clone(), capacity(&limit(list)?)))).collect()

@@ -1,4 +1,4 @@
-//! Which file an argument names: what is written takes the place of what was there, and must not be what is read.
+//! Which files arguments name: an output replaces an existing file, and must not be one of the inputs.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -53,7 +53,7 @@ pub(super) fn standard_input() -> io::Result<File> {
     input.map(File::from)
 }
 
-/// Device and number of a file. Only Unix tells; elsewhere names are compared alone.
+/// Device and inode number of a file, on Unix; other systems compare only the names.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn number(about: &Metadata) -> Option<(u64, u64)> {

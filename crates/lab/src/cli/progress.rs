@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::say;
 
-/// How much to tell.
+/// How much progress is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk {
     /// Nothing.
@@ -41,7 +41,7 @@ impl Bar {
     /// A bar for so many runs.
     #[must_use]
     pub(super) fn new(runs: usize, talk: Talk) -> Bar {
-        // indicatif draws on standard error, and nothing when that is no terminal.
+        // indicatif draws on standard error, and draws nothing if that is not a terminal.
         let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new(runs as u64 * 1000) };
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}  {eta} left") {
             bar.set_style(style);
@@ -49,7 +49,7 @@ impl Bar {
         Bar::with(bar, talk, Some(runs))
     }
 
-    /// A sign of life for trials, of which nobody knows how many it takes.
+    /// Progress of calibration, whose number of trials is not known in advance.
     #[must_use]
     pub(super) fn of_trials(talk: Talk) -> Bar {
         let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };

@@ -1,19 +1,15 @@
 //! The queue that the arguments of `replay`, `bridge` and `link` ask for.
 
 use aqmkit_aqm::registry::{self, Spec};
-use aqmkit_base::read::Value;
-use aqmkit_base::{Amount, BitRate, Duration, ParamError};
-use aqmkit_experiment::{Problem, out_of_reach};
+use aqmkit_base::{Amount, BitRate, Duration};
+use aqmkit_experiment::out_of_reach;
 use aqmkit_packets::Setup;
 use aqmkit_packets::wire::Classes;
 use aqmkit_packets::wire::classes::{Named, NoClass};
-use serde::Deserialize as _;
-use toml::Table;
 
 use super::args::wire::Queue;
-use super::compare::written;
-use super::describe::literal;
 use super::fail::{Failure, wrong};
+use super::parameters::{literal, misfit, parameters, written};
 use super::say;
 
 /// The parameters of a discipline written as `red:min=5,max=40`.
@@ -26,16 +22,6 @@ pub(super) fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
     }
     Ok(parameters(name, &table)?)
-}
-
-/// The parameters of the discipline `name` in a table.
-///
-/// # Errors
-/// When a key or a value is wrong, in the words of an experiment file.
-pub(super) fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
-    let wrong = |e: ParamError| Problem::from(e.of(name));
-    let table = Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))?;
-    Spec::of_table(name, table).map_err(wrong)
 }
 
 /// The classes of `--class`; by protocol where it is left out.
@@ -58,14 +44,14 @@ pub(super) fn classes(list: &[String]) -> Result<Classes, Failure> {
 pub(super) fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
     let classes = classes(&queue.class)?.names().to_vec();
     let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit)?);
-    usable(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup })
+    usable(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup }, aqm)
 }
 
-/// The direction, if the parameters of its queue can be used on its link.
+/// The direction, if the parameters of its queue, which are written as `aqm`, can be used on its link.
 ///
 /// # Errors
 /// When one cannot.
-pub(super) fn usable(setup: Setup) -> Result<Setup, Failure> {
+pub(super) fn usable(setup: Setup, aqm: &str) -> Result<Setup, Failure> {
     let (rate, mean_packet, classes) = (setup.rate, setup.mean_packet, setup.classes.clone());
     let link = registry::Link { rate, mean_packet, classes };
     match setup.aqm.effective(&link) {
@@ -73,12 +59,6 @@ pub(super) fn usable(setup: Setup) -> Result<Setup, Failure> {
             out_of_reach(&setup.aqm, &link).iter().for_each(|text| say::tell(&format!("warning: {text}")));
             Ok(setup)
         }
-        Err(e) => Err(misfit(setup.aqm.name(), &e)),
+        Err(e) => Err(misfit(setup.aqm.name(), &written(aqm)?.1, e)),
     }
-}
-
-/// A parameter that does not go with the link.
-#[must_use]
-pub(super) fn misfit(discipline: &str, error: &ParamError) -> Failure {
-    Failure::Problem(error.of(discipline).into())
 }

@@ -21,6 +21,7 @@ use summary::Told;
 
 use super::args::wire;
 use super::fail::{Failure, wrong};
+use super::parameters::{misfit, written};
 use super::progress::Talk;
 use super::queue;
 use super::say;
@@ -44,7 +45,9 @@ pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let start = clock::now();
     let mut replayed = match replay::replay_selected(input, &setup, &classes, &selection, &mut outputs) {
         Ok(replayed) => replayed,
-        Err(ReplayError::Parameter(error)) => return Err(queue::misfit(setup.aqm.name(), &error)),
+        Err(ReplayError::Parameter(error)) => {
+            return Err(misfit(setup.aqm.name(), &written(&args.queue.aqm)?.1, error));
+        }
         Err(ReplayError::Stopped(stopped)) => return Err(stopped.tell(&args.input)),
     };
     outputs.finish()?;

@@ -43,7 +43,7 @@ pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failur
     let record = args.record.as_deref().map(library::Directory::open).transpose()?;
     let shortened = if args.ids.is_empty() || args.null { Scale::Quick } else { Scale::Full };
     let scale = args.scale.map_or(shortened, Scale::from);
-    // All are read before any is run: a wrong one is told at once.
+    // All are read before any is run, so that errors are reported at once.
     let overrides = Overrides { scale, ..Overrides::default() };
     let experiments = ids.iter().map(|id| Experiment::load(id, &overrides)).collect::<Result<Vec<_>, _>>()?;
     if args.live {
@@ -80,7 +80,7 @@ fn named(names: &[String], all: &[String]) -> Vec<String> {
     ids
 }
 
-/// Says how long it will take, where that is long.
+/// Prints the expected duration, if it is long.
 fn foretell(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     if talk == Talk::Quiet || experiments.iter().all(|exp| exp.scale == Scale::Quick) {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-/// Prints results. A reader that went away is no error.
+/// Prints results. A closed pipe is not an error.
 ///
 /// # Errors
 /// When they cannot be written.
@@ -15,9 +15,9 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Tells something beside the results.
+/// Prints a message on standard error.
 pub(super) fn tell(text: &str) {
-    // There is nobody left to tell that standard error is gone.
+    // An error on standard error cannot be reported.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

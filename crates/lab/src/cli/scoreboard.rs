@@ -1,4 +1,4 @@
-//! `scoreboard`: the verdicts that are kept beside the experiments, counted, and written into documents.
+//! `scoreboard`: counts the verdicts stored with the experiments and writes the counts into documents.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -24,7 +24,7 @@ const LIVE: &str = "live/";
 /// `aqmkit scoreboard`.
 ///
 /// # Errors
-/// When an experiment or a file beside it is wrong, a document asks for a number that there is not, or with `--check` has another one.
+/// When an experiment or its stored verdicts are wrong, or a document refers to an unknown count or, with `--check`, holds another value.
 pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     let documents: Vec<&Path> = args.update.iter().chain(&args.check).map(AsRef::as_ref).collect();
     if documents.is_empty() {

@@ -22,7 +22,7 @@ pub(super) fn settle(
     talk: Talk,
     dir: &Path,
 ) -> Result<(Experiment, Vec<Found>), Failure> {
-    if exp.sought()?.is_empty() {
+    if exp.calibrations()?.is_empty() {
         return Ok((exp.clone(), Vec::new()));
     }
     listen()?;

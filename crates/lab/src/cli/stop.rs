@@ -45,7 +45,7 @@ fn catch(bare: bool, act: impl FnMut() + Send + 'static) -> Result<(), Failure> 
     result.map_err(|e| Failure::Environment(format!("cannot handle Ctrl-C: {e}")))
 }
 
-/// Whether whoever started the program had it ignore SIGHUP, as `nohup` does: then the end of a terminal must not stop it.
+/// Whether the program was started with SIGHUP ignored, as by `nohup`: then closing the terminal must not stop it.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub(super) fn ignores_hangup() -> bool {

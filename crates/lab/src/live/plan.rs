@@ -17,7 +17,7 @@ pub(crate) const START: Duration = Duration::from_millis(300);
 /// The port of the first group; the others follow.
 const FIRST_PORT: u16 = 5001;
 
-/// The rate of a way back that the experiment leaves without a link.
+/// The rate of a reverse path for which the experiment has no link.
 const FREE: BitRate = BitRate::from_mbps(10_000);
 
 /// Why a scenario cannot be run on a live link.
@@ -131,19 +131,19 @@ fn ecn(scenario: &Scenario) -> Result<bool, NotLive> {
 /// The direction from the clients to the servers.
 fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
     let unfit = |text: &str| Err(NotLive::Unfit(text.to_owned()));
-    let ways: Vec<(&Group, &aqmkit_sim::scenario::Route)> =
+    let routes: Vec<(&Group, &aqmkit_sim::scenario::Route)> =
         scenario.groups.iter().flat_map(|g| g.routes.iter().map(move |r| (g, r))).collect();
-    if ways.iter().any(|(_, r)| r.forward != [scenario.measured]) {
+    if routes.iter().any(|(_, r)| r.forward != [scenario.measured]) {
         return unfit("its packets cross more than one link towards the clients; remove access and inbound");
     }
-    let Some((first, route)) = ways.first() else { return unfit("it has no traffic") };
+    let Some((first, route)) = routes.first() else { return unfit("it has no traffic") };
     let rest = |g: &Group, r: &aqmkit_sim::scenario::Route| {
         constant(&g.delays).map(|d| (r.reverse.clone(), r.reverse_delay + r.forward_delay + d))
     };
     let Some((links, delay)) = rest(first, route) else {
         return unfit("its round-trip times differ; a live link has one delay: set topology.delays to one time");
     };
-    if ways.iter().any(|(g, r)| rest(g, r).as_ref() != Some(&(links.clone(), delay))) {
+    if routes.iter().any(|(g, r)| rest(g, r).as_ref() != Some(&(links.clone(), delay))) {
         return unfit("the round-trip times of its traffic differ; a live link has one delay");
     }
     let back = |name: &str, rate, wait, aqm| Setup { seed: scenario.seed, ..Setup::new(name, rate, wait, aqm) };

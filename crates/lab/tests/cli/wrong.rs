@@ -27,7 +27,7 @@ fn a_wrong_unit() {
 fn a_negative_rate() {
     changed("\"2mbit\"", "\"-2mbit\"").wrong(&["negative"]);
     Desk::new().run("compare fifo --rate=-2mbit").wrong(&["negative"]);
-    Desk::new().run("describe red --rate 0mbit").wrong(&["the rate cannot be 0bit"]);
+    Desk::new().run("describe red --rate 0mbit").wrong(&["the rate cannot be 0"]);
 }
 
 #[test]
@@ -99,13 +99,15 @@ fn wrong_claims() {
 }
 
 /// Wrong parameters of `red`, and what is told of them wherever they are written.
-const WRONG_PARAMETERS: [(&str, &[&str]); 6] = [
+const WRONG_PARAMETERS: [(&str, &[&str]); 8] = [
     ("quantum=4", &["quantum is not a parameter of red", "nown are limit, min, max"]),
     ("mxa=4", &["mxa is not a parameter of red", "did you mean max?"]),
     ("gentle=4", &["gentle of red is integer 4", "it must be true or false"]),
     ("max_p=1.5", &["max_p of red cannot be 1.5", "it must be from 0 to 1"]),
     ("max=5ms", &["max of red: \"5ms\" is not a queue length", "the unit \"ms\""]),
-    ("max=5kb", &["max of red cannot be 5", "it must be a number of packets such as 60, as limit is"]),
+    ("minimum=4", &["minimum is not a parameter of red", "did you mean min?"]),
+    ("flow=\"hosts\"", &["flow of red: the discipline does not distinguish flows", "remove flow", "fq-codel"]),
+    ("max=5kb", &["max of red cannot be 5kb", "it must be a number of packets such as 60, as limit is"]),
 ];
 
 #[test]
@@ -122,5 +124,31 @@ fn every_reader_of_parameters_tells_the_same() {
         for line in ["link --rate 10mbit --aqm", "bridge a b --rate 10mbit --aqm"] {
             desk.run(&format!("{line} red:{parameter}")).wrong(told);
         }
+    }
+}
+
+#[test]
+fn a_flow_where_there_are_none_is_told_where_it_is_written() {
+    changed("min = 5, max = 15", "flow = \"hosts\"").wrong(&[
+        "bad.toml:",
+        "{ name = \"red\", flow = \"hosts\" }",
+        "remove flow",
+    ]);
+}
+
+#[test]
+fn a_kind_of_delays_that_does_not_exist() {
+    let told = changed("delays = \"20ms\"", "delays = { unifrom = [\"1ms\", \"2ms\"] }");
+    told.wrong(&["\"unifrom\" is not a kind of delays", "did you mean uniform?", "nown are uniform, each, matrix"]);
+}
+
+#[test]
+fn no_letter_is_suggested_for_another() {
+    for told in [
+        Desk::new().run("describe pi --set q=1"),
+        changed("rate = \"2mbit\"", "rate = \"2mbit\"\nloss = { q = 0.1, r = 0.2 }"),
+    ] {
+        told.wrong(&["q is not a", "nown are"]);
+        assert!(!told.err.contains("did you mean"), "{}", told.err);
     }
 }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_base::read::Value;
 use aqmkit_base::{BitRate, Instant};
+use serde::Deserialize as _;
 
 use super::report::Report;
 use super::{Answer, Change, Question};
@@ -126,6 +128,7 @@ fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
         table.extend(change.parameters.clone());
     }
     let wrong = |e: String| format!("{}: {e}", setup.name);
+    let written = Value::deserialize(&parameters).map_err(|e| wrong(e.to_string()))?;
     // An error of reading names the discipline.
     let aqm = Spec::read(name, parameters).map_err(|e| wrong(e.to_string()))?;
     let rate = change.rate_bps.map_or(setup.rate, BitRate::from_bps);
@@ -136,7 +139,7 @@ fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
         return Err(wrong("the rate follows a trace".to_owned()));
     }
     let link = Link { rate, mean_packet: setup.mean_packet, classes: setup.classes.clone() };
-    aqm.effective(&link).map_err(|e| wrong(e.of(name).to_string()))?;
+    aqm.effective(&link).map_err(|e| wrong(e.as_written(&written).of(name).to_string()))?;
     let new = Setup { rate, aqm, ..setup.clone() };
     bounds::check(&new).map_err(|e| wrong(e.of(name).to_string()))?;
     Ok(new)
@@ -165,7 +168,7 @@ mod tests {
         assert!(told("max", json!("5ms")).starts_with("down: max of red: \"5ms\" is not a queue length: "));
         assert_eq!(
             told("max", json!("5kb")),
-            "down: max of red cannot be 5120b: it must be a number of packets such as 60, as limit is"
+            "down: max of red cannot be 5kb: it must be a number of packets such as 60, as limit is"
         );
     }
 }

@@ -69,7 +69,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// As the page of all metrics says it.
+    /// As written on the page of all metrics.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -77,6 +77,33 @@ impl Better {
             Better::Low => "lower",
             Better::Neither => "",
         }
+    }
+}
+
+/// Which figures of time series have a panel of a metric. An experiment can ask for one of any metric that has a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Panel {
+    /// Only those of experiments that ask for it.
+    Asked,
+    /// Those with a line for each run.
+    Runs,
+    /// Those of one run, with a line for each class.
+    Classes,
+    /// Both.
+    RunsAndClasses,
+}
+
+impl Panel {
+    /// Whether figures with a line for each run have it.
+    #[must_use]
+    pub fn of_runs(self) -> bool {
+        matches!(self, Panel::Runs | Panel::RunsAndClasses)
+    }
+
+    /// Whether figures of one run, with a line for each class, have it.
+    #[must_use]
+    pub fn of_classes(self) -> bool {
+        matches!(self, Panel::Classes | Panel::RunsAndClasses)
     }
 }
 
@@ -91,11 +118,11 @@ pub struct Shown {
     pub head: &'static str,
     /// Columns of a low rank are shown first where space is short.
     pub rank: u8,
-    /// Whether a column of nothing but zeros says something.
+    /// Whether a column of zeros is shown.
     pub zeros: bool,
     /// Whether the columns of all owners stand side by side, before the other metrics of each.
     pub together: bool,
-    /// The word of the legend, and what it says.
+    /// The word of the legend, and its meaning.
     pub term: (&'static str, &'static str),
 }
 
@@ -116,9 +143,11 @@ pub struct Metric {
     pub in_windows: bool,
     /// Whether the time series have a column of it.
     pub in_series: bool,
+    /// Which figures of time series have a panel of it.
+    pub panel: Panel,
     /// Its columns in the tables that compare runs.
     pub shown: &'static [Shown],
-    /// What it is.
+    /// Its definition, in a sentence.
     pub meaning: &'static str,
 }
 
@@ -141,6 +170,14 @@ impl Metric {
         self.path.rsplit('.').find(|part| *part != "*").unwrap_or(self.path)
     }
 
+    /// What a figure calls the metric at `path`, with the names in the path: `tcp queue delay`. The path is one of this metric's.
+    #[must_use]
+    pub fn words(&self, path: &str) -> String {
+        let mut words = captured(self.path, path).unwrap_or_default();
+        words.push(self.label);
+        words.join(" ")
+    }
+
     fn is_at(&self, path: &str) -> bool {
         let below = |statistic: &str| path.strip_suffix(statistic).and_then(|p| p.strip_suffix('.'));
         matches(self.path, path) || self.statistics.iter().filter_map(|s| below(s)).any(|p| matches(self.path, p))
@@ -154,19 +191,19 @@ impl Metric {
     }
 }
 
-/// Whether a path has a pattern's form. A star stands for one name or more, which may have dots in them.
+/// Whether a path has a pattern's form.
 fn matches(pattern: &str, path: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == path,
-        Some((before, after)) => {
-            let Some(rest) = path.strip_prefix(before) else { return false };
-            rest.char_indices()
-                .skip(1)
-                .map(|(i, _)| i)
-                .chain([rest.len()])
-                .any(|end| end > 0 && matches(after, &rest[end..]))
-        }
-    }
+    captured(pattern, path).is_some()
+}
+
+/// The names in `path` where the pattern has stars; nothing if it does not have the pattern's form. A star stands for one name
+/// or more, which may have dots in them.
+fn captured<'a>(pattern: &str, path: &'a str) -> Option<Vec<&'a str>> {
+    let Some((before, after)) = pattern.split_once('*') else { return (pattern == path).then(Vec::new) };
+    let rest = path.strip_prefix(before)?;
+    let ends = rest.char_indices().skip(1).map(|(i, _)| i).chain([rest.len()]).filter(|end| *end > 0);
+    let mut found = ends.filter_map(|end| captured(after, &rest[end..]).map(|names| (&rest[..end], names)));
+    found.next().map(|(name, names)| [&[name], &names[..]].concat())
 }
 
 #[cfg(test)]
@@ -183,6 +220,14 @@ mod tests {
         assert_eq!(path("links.b.aqm.drop_rate"), Some("links.*.aqm.*"), "a gauge is no metric of the link");
         assert_eq!(path("apps.mpeg.counters.i_bytes_per_frame"), Some("apps.*.counters.*_bytes_per_frame"));
         assert_eq!((path("links..drop_rate"), path("classes.tcp.goodput"), path("nothing")), (None, None, None));
+    }
+
+    #[test]
+    fn a_metric_is_called_by_its_label_and_the_names_in_its_path() {
+        let words = |path: &str| Metric::at(path).map(|m| m.words(path)).unwrap_or_default();
+        assert_eq!(words("classes.tcp.new.queue_delay_ms"), "tcp.new queue delay");
+        assert_eq!(words("apps.web.response_time_ms.page"), "web page response time");
+        assert_eq!(words("flows.jain"), "fairness");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The list of metrics.
 
 use super::Better::{High, Low, Neither};
-use super::{Better, Dimension, Metric, Shown, Unit};
+use super::{Better, Dimension, Metric, Panel, Shown, Unit};
 
 const fn unit(name: &'static str, dimension: Dimension, scale: f64, shown: &'static str, factor: f64) -> Unit {
     Unit { name, dimension, scale, shown, factor }
@@ -28,12 +28,28 @@ const DISTRIBUTION: &[&str] = &["mean", "p50", "p90", "p99", "max"];
 
 /// A metric of windows that is one number and in no table.
 const fn metric(path: &'static str, unit: Unit, label: &'static str, better: Better, meaning: &'static str) -> Metric {
-    Metric { path, statistics: &[], unit, label, better, in_windows: true, in_series: false, shown: &[], meaning }
+    Metric {
+        path,
+        statistics: &[],
+        unit,
+        label,
+        better,
+        in_windows: true,
+        in_series: false,
+        panel: Panel::Asked,
+        shown: &[],
+        meaning,
+    }
 }
 
 /// The same with a column in the time series.
 const fn over_time(metric: Metric) -> Metric {
     Metric { in_series: true, ..metric }
+}
+
+/// The same with a column in the time series, and with panels in their figures.
+const fn plotted(panel: Panel, metric: Metric) -> Metric {
+    Metric { in_series: true, panel, ..metric }
 }
 
 /// The same with a distribution.
@@ -75,23 +91,29 @@ pub const METRICS: &[Metric] = &[
         &[column("link used", "link\nused", 1, ("link used", "fraction of the link's capacity in use"))],
     ),
     shown(
-        over_time(of(
-            metric(
-                "links.*.queue_delay_ms",
-                MS,
-                "queue delay",
-                Low,
-                "Time in the queue, without transmission, of packets that left.",
+        plotted(
+            Panel::Runs,
+            of(
+                metric(
+                    "links.*.queue_delay_ms",
+                    MS,
+                    "queue delay",
+                    Low,
+                    "Time in the queue, without transmission, of packets that left.",
+                ),
+                DISTRIBUTION,
             ),
-            DISTRIBUTION,
-        )),
+        ),
         &[
             statistic("mean", column("queue delay, mean", "delay\nmean", 1, DELAY)),
             statistic("p99", column("queue delay, p99", "delay\np99", 2, DELAY)),
         ],
     ),
     shown(
-        over_time(metric("links.*.drop_rate", SHARE, "drops", Low, "Packets dropped over packets that arrived.")),
+        plotted(
+            Panel::Runs,
+            metric("links.*.drop_rate", SHARE, "drops", Low, "Packets dropped over packets that arrived."),
+        ),
         &[column("drops", "drops", 2, ("drops", "fraction of arriving packets that were dropped"))],
     ),
     shown(
@@ -113,13 +135,10 @@ pub const METRICS: &[Metric] = &[
         &["mean", "p99"],
     )),
     shown(
-        over_time(metric(
-            "classes.*.throughput_bps",
-            BPS,
-            "throughput",
-            Neither,
-            "Bits that left the link, with headers.",
-        )),
+        plotted(
+            Panel::RunsAndClasses,
+            metric("classes.*.throughput_bps", BPS, "throughput", Neither, "Bits that left the link, with headers."),
+        ),
         &[Shown {
             together: true,
             ..column("throughput", "rate", 3, ("rate", "throughput: bits that left the link, including headers"))
@@ -165,7 +184,23 @@ pub const METRICS: &[Metric] = &[
         Neither,
         "Bits that arrived at the link, with headers.",
     )),
-    over_time(metric("classes.*.drop_rate", SHARE, "drops", Low, "Packets dropped over packets that arrived.")),
+    plotted(
+        Panel::Classes,
+        of(
+            metric(
+                "classes.*.queue_delay_ms",
+                MS,
+                "queue delay",
+                Low,
+                "Time in the queue, without transmission, of packets that left.",
+            ),
+            DISTRIBUTION,
+        ),
+    ),
+    plotted(
+        Panel::Classes,
+        metric("classes.*.drop_rate", SHARE, "drops", Low, "Packets dropped over packets that arrived."),
+    ),
     over_time(metric(
         "classes.*.mark_rate",
         SHARE,
@@ -182,34 +217,24 @@ pub const METRICS: &[Metric] = &[
         High,
         "Data received over data that arrived at the link, both without headers: what was not sent twice or lost.",
     ),
-    over_time(of(
-        metric(
-            "classes.*.queue_delay_ms",
-            MS,
-            "queue delay",
-            Low,
-            "Time in the queue, without transmission, of packets that left.",
-        ),
-        DISTRIBUTION,
-    )),
     shown(
-        over_time(metric(
-            "apps.*.frame_rate",
-            PER_S,
-            "frames",
-            High,
-            "Complete video frames received per second and flow.",
-        )),
+        plotted(
+            Panel::Runs,
+            metric("apps.*.frame_rate", PER_S, "frames", High, "Complete video frames received per second and flow."),
+        ),
         &[column("frames", "frames", 4, FRAMES)],
     ),
     shown(
-        over_time(metric(
-            "apps.*.playable_frame_rate",
-            PER_S,
-            "playable frames",
-            High,
-            "Video frames per second and flow that could be decoded.",
-        )),
+        plotted(
+            Panel::Runs,
+            metric(
+                "apps.*.playable_frame_rate",
+                PER_S,
+                "playable frames",
+                High,
+                "Video frames per second and flow that could be decoded.",
+            ),
+        ),
         &[column("playable frames", "playable", 4, FRAMES)],
     ),
     shown(

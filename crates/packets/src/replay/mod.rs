@@ -46,7 +46,7 @@ pub enum End {
     },
     /// It was dropped.
     Dropped {
-        /// Why.
+        /// The reason of the drop.
         why: Why,
         /// When.
         at: Instant,
@@ -191,7 +191,7 @@ pub fn replay_selected<F: Follow>(
     Ok(run.finish(damage))
 }
 
-/// A replay under way.
+/// A replay in progress.
 struct Run<'a, F: Follow> {
     classes: &'a Classes,
     selection: &'a Selection,

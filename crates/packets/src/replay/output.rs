@@ -9,7 +9,7 @@ pub struct PcapWriter<W: Write> {
     link_type: Option<i32>,
 }
 
-/// What a file says that may hold packets of any length.
+/// The snapshot length of a file without a limit on packet lengths.
 const SNAP_LENGTH: u32 = 262_144;
 
 /// Why a packet could not be written.

@@ -1,4 +1,4 @@
-//! What is remembered of a packet of a capture on its way through a queue.
+//! The record of a captured packet while it is in the queue.
 
 use std::cell::Cell;
 

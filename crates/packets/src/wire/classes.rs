@@ -171,7 +171,7 @@ const PROTOCOLS: [(&str, u8, bool); 6] = [
     ("sctp", 132, true),
 ];
 
-/// Reads a rule, or says what is wrong with it.
+/// Reads a rule, or returns what is wrong with it.
 fn rule(text: &str) -> Result<Rule, String> {
     let (kind, value) = text.split_once(':').map_or((text, None), |(k, v)| (k, Some(v)));
     match (kind, value) {

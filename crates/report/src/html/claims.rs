@@ -1,4 +1,4 @@
-//! Published values beside the measured ones.
+//! Published values compared with measured values.
 
 use aqmkit_results::{Expectation, Results, Skill, Standing, skills};
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub(super) struct Claims {
     tried: bool,
     /// The rows that do not count in the headline.
     others: Vec<Other>,
-    /// How the tables stand beside constants.
+    /// The agreement of the tables compared with that of constants.
     skills: Vec<Skilled>,
     /// Those that are not in a table.
     rows: Vec<Claim>,
@@ -37,7 +37,7 @@ struct Other {
     count: String,
 }
 
-/// The agreement of one table beside that of a constant.
+/// The agreement of one table compared with that of a constant.
 #[derive(Debug, Serialize)]
 struct Skilled {
     source: String,

@@ -19,7 +19,7 @@ pub(super) struct GlanceGroup {
 #[derive(Debug, Serialize)]
 struct GlanceTable {
     window: String,
-    /// Whether the rows say what their queues may hold.
+    /// Whether the rows show their queue limits.
     queues: bool,
     heads: Vec<Head>,
     rows: Vec<GlanceRow>,

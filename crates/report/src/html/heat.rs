@@ -38,7 +38,7 @@ struct Line {
 #[derive(Debug, Serialize)]
 struct Cell {
     text: String,
-    /// `high`, `low` or `level`, beside what was published; the sequential colour in the other maps.
+    /// `high` or `low`, compared with the published value; `level` is the sequential colour of the other maps.
     hue: &'static str,
     /// How much of the colour, in percent.
     depth: u32,

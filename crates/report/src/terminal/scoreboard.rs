@@ -1,4 +1,4 @@
-//! How much of what was published is reproduced.
+//! How many published values are reproduced.
 
 use aqmkit_results::{Results, Standing};
 use comfy_table::{Cell, CellAlignment};
@@ -15,7 +15,7 @@ no scheme               measured, of drop-tail or of hosts and traffic alone
 input                   set or fitted so that it holds
 calculation, by hand    a formula evaluated; by hand: worked for a case that the paper does not print";
 
-/// One row for each source over these experiments, and a last one over all; then how their tables stand beside constants.
+/// One row for each source over these experiments, and a last one over all; then the agreement of their tables compared with that of constants.
 #[must_use]
 pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String {
     let screen = screen.into();

@@ -66,7 +66,7 @@ fn draw(grid: &Grid, table: &Table, shown: &[&Column], screen: Screen) -> String
     drawn(lines)
 }
 
-/// What the queue of a row may hold; a dash for a discipline without one limit for all that it queues.
+/// The queue limit of a row; a dash for a discipline without a single limit.
 fn held<'a>(grid: &'a Grid, label: &str) -> &'a str {
     grid.queues.get(label).map_or("–", String::as_str)
 }
@@ -80,7 +80,7 @@ fn heading(column: &Column) -> String {
     format!("{}\n{}", column.head, column.kind.unit).trim_end().to_owned()
 }
 
-/// The columns of the lowest ranks that fit beside the labels, in the order of the table.
+/// The columns of the lowest ranks that fit in the width left by the labels, in the order of the table.
 fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> {
     let labels = grid.rows().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let mut left = width.saturating_sub(labels.max(grid.row_name().chars().count()) + PADDING + queue_width(grid));

@@ -1,4 +1,4 @@
-//! Published values beside the measured ones.
+//! Published values compared with measured values.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -67,7 +67,7 @@ fn rows(expectations: &[&Expectation], screen: Screen) -> String {
     format!("{}\n✓ met   ✗ missed   – not measured\n{}", drawn(table), notes(expectations, screen))
 }
 
-/// What is to be said about the values that are not met, and about those that are met for another reason than the scheme.
+/// Notes on the values that are missed, and on those that do not discriminate.
 fn notes(expectations: &[&Expectation], screen: Screen) -> String {
     let mut text = String::new();
     for row in expectations {
@@ -85,5 +85,5 @@ fn notes(expectations: &[&Expectation], screen: Screen) -> String {
     if text.is_empty() { text } else { format!("{text}\n") }
 }
 
-/// What is said of a row that does not discriminate.
+/// The note on a row that does not discriminate.
 const MET_WITHOUT: &str = "does not discriminate: it is also met without the scheme";

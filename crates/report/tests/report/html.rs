@@ -320,7 +320,7 @@ fn a_prediction_for_one_discipline_is_drawn_beside_no_other() {
     let drawn: Vec<_> =
         plots(&page_of(&study)).into_iter().filter(|plot| plot.to_string().contains("predicted")).collect();
     assert_eq!(drawn.len(), 1, "only where the disciplines of that mix are compared");
-    assert!(drawn[0].to_string().contains("classes.tcp.goodput_bps, Mbit/s"));
+    assert!(drawn[0].to_string().contains("tcp goodput, Mbit/s"));
     study.results.overlays[0].quantity = "classes.tcp.throughput_bps".into();
     let again = plots(&page_of(&study)).into_iter().filter(|plot| plot.to_string().contains("predicted")).count();
     assert_eq!(again, 2, "there, and by class in the section of cbt");

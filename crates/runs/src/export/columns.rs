@@ -21,7 +21,7 @@ pub struct Table {
     pub batches: Vec<RecordBatch>,
 }
 
-/// The columns that say which run a row belongs to.
+/// The columns that identify the run of a row.
 pub(super) struct LabelColumns {
     /// The labels, and the columns they are in.
     names: Vec<(String, String)>,
@@ -81,7 +81,7 @@ pub(super) fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// What a table holds: the columns beside the labels, and how those of one run are made.
+/// The content of a table: its columns other than the labels, and how they are made from one run.
 pub(super) struct Layout<'a> {
     pub(super) values: Vec<Field>,
     pub(super) rows_of: Box<RowsOf<'a>>,

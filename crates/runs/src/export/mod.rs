@@ -1,6 +1,6 @@
 //! The files an experiment leaves behind: `results.json`, `summary.csv` and the Parquet tables.
 //!
-//! Every file appears whole or not at all: it is written beside its place and renamed into it.
+//! Every file appears whole or not at all: it is written under another name in the same directory and then renamed.
 
 mod batches;
 mod columns;

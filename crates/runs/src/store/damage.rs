@@ -1,10 +1,10 @@
-//! What is told of a directory of results that is not as it was left.
+//! Messages about directories of results that are damaged or changed.
 
 use super::checksum::Seal;
 use super::{Runs, Store, Stored};
 use crate::run::name;
 
-/// So many damaged runs are told one by one.
+/// The most damaged runs that are named one by one.
 const FEW: usize = 10;
 
 /// What is wrong in a directory, a sentence each; none where it is as it was left.
@@ -24,7 +24,7 @@ pub fn warnings(store: &Store, stored: &Stored, runs: &Runs) -> Vec<String> {
     all
 }
 
-/// What is told of a `results.json` that was changed.
+/// The message about a `results.json` that was changed.
 #[must_use]
 pub fn changed(store: &Store, seal: Seal) -> Option<String> {
     (seal == Seal::Changed).then(|| {

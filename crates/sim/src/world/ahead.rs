@@ -6,7 +6,7 @@
 
 use aqmkit_base::Instant;
 
-use super::{Happening, World};
+use super::{SimEvent, World};
 use crate::fetch::{fetch, fetch_line};
 use crate::packet::{Body, Side};
 
@@ -30,7 +30,7 @@ impl World<'_> {
     /// With many connections, loads the next events if there are none, and prefetches their state.
     #[inline]
     pub(super) fn look_ahead(&mut self) {
-        if self.conns.len() >= MANY && self.agenda.turn(TOGETHER) {
+        if self.conns.len() >= MANY && self.event_queue.turn(TOGETHER) {
             let mut ahead = std::mem::take(&mut self.ahead);
             self.fetch_first(&mut ahead);
             self.fetch_connections(&mut ahead);
@@ -41,21 +41,21 @@ impl World<'_> {
 
     /// Objects named by the events.
     fn fetch_first(&self, ahead: &mut Ahead) {
-        for (at, happening) in self.agenda.at_hand() {
-            match happening {
-                Happening::Arrival { packet } => {
+        for (at, event) in self.event_queue.at_hand() {
+            match event {
+                SimEvent::Arrival { packet } => {
                     fetch(self.arena.get(packet));
                     ahead.packets.push(packet);
                 }
-                Happening::Timer { conn, side, .. } => {
+                SimEvent::Timer { conn, side, .. } => {
                     self.conns[conn as usize].fetch_common();
                     ahead.timers.push((at, conn, side));
                 }
-                Happening::Thought { conn, .. } => {
+                SimEvent::RequestProcessed { conn, .. } => {
                     self.conns[conn as usize].fetch_requests();
                     self.conns[conn as usize].fetch(Side::Server);
                 }
-                Happening::Wake { app } => {
+                SimEvent::Wake { app } => {
                     fetch(&self.apps[app as usize]);
                     ahead.wakes.push(app);
                 }

@@ -4,7 +4,7 @@ use aqmkit_base::{Ecn, FlowKey, Instant, Rng};
 use aqmkit_measure::{Ended, GroupInfo};
 use aqmkit_traffic::{self as traffic, Action, Application, Arrival, Cx, Exchange};
 
-use super::{Happening, World};
+use super::{SimEvent, World};
 use crate::fetch::fetch;
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Scenario;
@@ -108,7 +108,7 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
 impl World<'_> {
     /// Delivers all pending events to applications.
     pub(super) fn tell_news(&mut self) {
-        while let Some((app, event)) = self.news.pop_front() {
+        while let Some((app, event)) = self.app_events.pop_front() {
             self.tell(app, event);
         }
     }
@@ -131,7 +131,7 @@ impl World<'_> {
             Action::Reply { len, tag, ecn } => {
                 if !self.reply_delays.contains_key(&app) {
                     let (group, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
-                    let server = index as usize % self.groups[usize::from(group)].ways.len();
+                    let server = index as usize % self.groups[usize::from(group)].paths.len();
                     let delay = self.extra_delay(group, index, server);
                     self.reply_delays.insert(app, delay);
                 }
@@ -139,7 +139,7 @@ impl World<'_> {
             }
             Action::WakeAt(at) => {
                 self.apps[app as usize].wake_at = at;
-                self.agenda.put(at.max(self.now), Happening::Wake { app });
+                self.event_queue.put(at.max(self.now), SimEvent::Wake { app });
             }
             Action::Done(exchange) => self.done(app, exchange),
         }
@@ -155,7 +155,7 @@ impl World<'_> {
             queued: self.now,
             flow: FlowKey(DATAGRAM_FLOW | if to == Side::Server { REPLY_FLOW } else { 0 } | u64::from(app)),
             len: len + group.datagram_overhead,
-            way: group.ways[it.index as usize % group.ways.len()][to as usize],
+            path: group.paths[it.index as usize % group.paths.len()][to as usize],
             hop: 0,
             label: 0.0,
             class: group.class,
@@ -184,7 +184,7 @@ impl World<'_> {
     fn with_model(&mut self, app: u32, call: impl FnOnce(&mut dyn Application, &mut Cx<'_>)) {
         let mut actions = std::mem::take(&mut self.actions);
         let it = &mut self.apps[app as usize];
-        let servers = self.groups[usize::from(it.group)].ways.len() as u32;
+        let servers = self.groups[usize::from(it.group)].paths.len() as u32;
         call(&mut *it.model, &mut Cx { now: self.now, servers, rng: &mut it.rng, actions: &mut actions });
         let stopped = it.stopped;
         for action in actions.drain(..).filter(|_| !stopped) {

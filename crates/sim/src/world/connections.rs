@@ -6,8 +6,8 @@ use aqmkit_transport::rate::{Content, Packet};
 use aqmkit_transport::{Event, Profile, Segment};
 use smallvec::SmallVec;
 
-use super::ends::{End, Says};
-use super::{Happening, World};
+use super::ends::{End, Outputs};
+use super::{SimEvent, World};
 use crate::fetch::{fetch, fetch_line};
 use crate::packet::{Body, Flight, Side};
 use crate::scenario::Delays;
@@ -35,7 +35,7 @@ pub(super) struct Connection {
     extra: Duration,
     pub(super) app: u32,
     /// Index of the path to the client; the next one is the path to the server.
-    way: u32,
+    path: u32,
     serial: u32,
     /// Requests whose answers have not all come: those from `served` on are still to be answered.
     served: u32,
@@ -96,7 +96,7 @@ impl Connection {
 impl World<'_> {
     pub(super) fn open_connection(&mut self, app: u32, local: traffic::Conn, server: u32) {
         let (group_index, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
-        let server = server as usize % self.groups[usize::from(group_index)].ways.len();
+        let server = server as usize % self.groups[usize::from(group_index)].paths.len();
         let extra = self.extra_delay(group_index, index, server);
         let group = &self.groups[usize::from(group_index)];
         let client = (index % group.clients) as usize;
@@ -109,7 +109,7 @@ impl World<'_> {
             local,
             generation: 0,
             group: group_index,
-            way: group.ways[server][0],
+            path: group.paths[server][0],
             extra,
             serial: self.serial,
             requests: SmallVec::new(),
@@ -160,7 +160,7 @@ impl World<'_> {
         let (app, local) = (self.conns[conn as usize].app, self.conns[conn as usize].local);
         self.apps[app as usize].conns.remove(conn);
         self.free_connection(conn);
-        self.news.push_back((app, event(local)));
+        self.app_events.push_back((app, event(local)));
     }
 
     fn find_connection(&self, app: u32, local: traffic::Conn) -> Option<u32> {
@@ -189,9 +189,9 @@ impl World<'_> {
     }
 
     /// Calls one end of a connection and executes its output.
-    fn with_end(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut End, &Profile, Instant, &mut Says)) {
+    fn with_end(&mut self, conn: u32, side: Side, call: impl FnOnce(&mut End, &Profile, Instant, &mut Outputs)) {
         // An event below may call an endpoint in the middle of this call: it finds its own.
-        let mut out = self.says.pop().unwrap_or_default();
+        let mut out = self.spare_outputs.pop().unwrap_or_default();
         let connection = &mut self.conns[conn as usize];
         let generation = connection.generation;
         let group = &self.groups[usize::from(connection.group)];
@@ -218,7 +218,7 @@ impl World<'_> {
                 self.end_event(conn, side, event);
             }
         }
-        self.says.push(out);
+        self.spare_outputs.push(out);
     }
 
     /// Sends a segment, whose options it takes.
@@ -259,7 +259,7 @@ impl World<'_> {
         load(&mut flight.body);
         (flight.sent, flight.queued) = (self.now, self.now);
         flight.flow = FlowKey(u64::from(c.serial) * 2 + u64::from(from == Side::Client));
-        flight.way = c.way + u32::from(from == Side::Client);
+        flight.path = c.path + u32::from(from == Side::Client);
         (flight.hop, flight.label) = (0, 0.0);
         (flight.class, flight.app) = (self.groups[usize::from(c.group)].class, c.app);
         (flight.len, flight.ecn) = (len, ecn);
@@ -268,7 +268,7 @@ impl World<'_> {
 
     /// The delay from the end of the last link to the receiver.
     pub(super) fn end_delay(&self, flight: &Flight) -> Duration {
-        let delay = self.ways[flight.way as usize].delay;
+        let delay = self.paths[flight.path as usize].delay;
         match flight.body {
             Body::Segment { conn, to: Side::Server, .. } | Body::Rate { conn, to: Side::Server, .. } => {
                 delay + self.conns[conn as usize].extra
@@ -328,7 +328,7 @@ impl World<'_> {
         let Timer { due, armed } = &mut c.timers[side as usize];
         if due < armed {
             *armed = *due;
-            self.agenda.put((*due).max(self.now), Happening::Timer { conn, generation: c.generation, side });
+            self.event_queue.put((*due).max(self.now), SimEvent::Timer { conn, generation: c.generation, side });
         }
     }
 
@@ -350,7 +350,7 @@ impl World<'_> {
         match (event, side) {
             (Event::Connected, Side::Client) => {
                 let c = &self.conns[conn as usize];
-                self.news.push_back((c.app, traffic::Event::Opened(c.local)));
+                self.app_events.push_back((c.app, traffic::Event::Opened(c.local)));
             }
             (Event::Connected, Side::Server) => {}
             (Event::Delivered, Side::Server) => self.serve(conn),
@@ -381,13 +381,13 @@ impl World<'_> {
                 self.answer(conn, next);
             } else {
                 let generation = c.generation;
-                self.agenda.put(self.now + next.think, Happening::Thought { conn, generation });
+                self.event_queue.put(self.now + next.think, SimEvent::RequestProcessed { conn, generation });
             }
         }
     }
 
     /// A server finished processing its oldest unanswered request.
-    pub(super) fn thought(&mut self, conn: u32, generation: u16) {
+    pub(super) fn request_processed(&mut self, conn: u32, generation: u16) {
         let c = &self.conns[conn as usize];
         if c.generation != generation {
             return;
@@ -421,7 +421,7 @@ impl World<'_> {
             c.responded = end;
             c.requests.remove(0);
             c.served -= 1;
-            self.news.push_back((c.app, traffic::Event::Response(c.local)));
+            self.app_events.push_back((c.app, traffic::Event::Response(c.local)));
         }
         // Nearly all of a million connections are idle.
         c.requests = SmallVec::new();
@@ -439,6 +439,6 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Connection, timers) % 64, 0);
         assert_eq!(std::mem::offset_of!(Connection, requested) % 64, 0);
         assert_eq!(size_of::<Flight>(), 2 * 64);
-        assert_eq!(size_of::<Happening>(), 8);
+        assert_eq!(size_of::<SimEvent>(), 8);
     }
 }

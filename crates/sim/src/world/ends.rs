@@ -16,13 +16,13 @@ pub(super) enum End {
 
 /// Output buffers of an endpoint.
 #[derive(Default)]
-pub(super) struct Says {
+pub(super) struct Outputs {
     pub(super) segments: Vec<Segment>,
     pub(super) packets: Vec<rate::Packet>,
     pub(super) events: Vec<Event>,
 }
 
-impl Says {
+impl Outputs {
     pub(super) fn tcp(&mut self) -> Output<'_> {
         Output { segments: &mut self.segments, events: &mut self.events }
     }
@@ -41,28 +41,28 @@ impl End {
         }
     }
 
-    pub(super) fn connect(&mut self, p: &Profile, now: Instant, out: &mut Says) {
+    pub(super) fn connect(&mut self, p: &Profile, now: Instant, out: &mut Outputs) {
         match self {
             End::Tcp(tcp) => tcp.connect(p, now, &mut out.tcp()),
             End::Rate(end) => end.connect(p, now, &mut out.rate()),
         }
     }
 
-    pub(super) fn write(&mut self, p: &Profile, bytes: u64, now: Instant, out: &mut Says) {
+    pub(super) fn write(&mut self, p: &Profile, bytes: u64, now: Instant, out: &mut Outputs) {
         match self {
             End::Tcp(tcp) => tcp.write(p, bytes, now, &mut out.tcp()),
             End::Rate(end) => end.write(p, bytes, now, &mut out.rate()),
         }
     }
 
-    pub(super) fn close(&mut self, p: &Profile, now: Instant, out: &mut Says) {
+    pub(super) fn close(&mut self, p: &Profile, now: Instant, out: &mut Outputs) {
         match self {
             End::Tcp(tcp) => tcp.close(p, now, &mut out.tcp()),
             End::Rate(end) => end.close(p, now, &mut out.rate()),
         }
     }
 
-    pub(super) fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Says) {
+    pub(super) fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Outputs) {
         match self {
             End::Tcp(tcp) => tcp.on_deadline(p, now, &mut out.tcp()),
             End::Rate(end) => end.on_deadline(p, now, &mut out.rate()),
@@ -70,14 +70,14 @@ impl End {
     }
 
     /// What has come to a TCP.
-    pub(super) fn on_segment(&mut self, p: &Profile, segment: &Segment, now: Instant, out: &mut Says) {
+    pub(super) fn on_segment(&mut self, p: &Profile, segment: &Segment, now: Instant, out: &mut Outputs) {
         if let End::Tcp(tcp) = self {
             tcp.on_segment(p, segment, now, &mut out.tcp());
         }
     }
 
     /// What has come to another transport.
-    pub(super) fn on_packet(&mut self, p: &Profile, packet: &rate::Packet, now: Instant, out: &mut Says) {
+    pub(super) fn on_packet(&mut self, p: &Profile, packet: &rate::Packet, now: Instant, out: &mut Outputs) {
         if let End::Rate(end) = self {
             end.on_packet(p, packet, now, &mut out.rate());
         }

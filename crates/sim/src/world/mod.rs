@@ -20,18 +20,18 @@ use aqmkit_measure::{Output, Recorder};
 use aqmkit_traffic as traffic;
 use aqmkit_transport::Profile;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::link::{Fate, Link, Next};
 use crate::observe::{Observer, Place, Watch};
 use crate::packet::{Arena, Flight, Queued, Side};
 use crate::scenario::{Delays, Scenario, WindowSpec};
 use apps::App;
 use connections::Connection;
-use ends::Says;
+use ends::Outputs;
 
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Happening {
+pub(crate) enum SimEvent {
     /// A packet arrives at the end of a link or of its path.
     Arrival {
         packet: u32,
@@ -47,7 +47,7 @@ pub(crate) enum Happening {
         side: Side,
     },
     /// A server finished processing a request.
-    Thought {
+    RequestProcessed {
         conn: u32,
         generation: u16,
     },
@@ -75,7 +75,7 @@ pub(crate) enum Happening {
 
 /// The links that a packet crosses, and the delay after the last.
 #[derive(Clone, Debug)]
-struct Way {
+struct Path {
     links: Box<[u32]>,
     delay: Duration,
     /// Number of the server at one end.
@@ -88,7 +88,7 @@ struct Group {
     profile: Profile,
     class: aqmkit_base::ClassId,
     /// The paths from and to each server, alternating.
-    ways: Vec<[u32; 2]>,
+    paths: Vec<[u32; 2]>,
     clients: u32,
     delays: Delays,
     datagram_overhead: u32,
@@ -101,10 +101,10 @@ struct Group {
 /// A run in progress.
 pub(crate) struct World<'o> {
     now: Instant,
-    agenda: Agenda<Happening>,
+    event_queue: EventQueue<SimEvent>,
     arena: Arena,
     links: Vec<Link>,
-    ways: Vec<Way>,
+    paths: Vec<Path>,
     groups: Vec<Group>,
     apps: Vec<App>,
     conns: Vec<Connection>,
@@ -118,10 +118,10 @@ pub(crate) struct World<'o> {
     windows: Vec<WindowSpec>,
     events: u64,
     /// Events not yet delivered to applications.
-    news: VecDeque<(u32, traffic::Event)>,
+    app_events: VecDeque<(u32, traffic::Event)>,
     /// Reused between calls.
     #[allow(clippy::vec_box, reason = "a call takes one word out and puts it back, not nine")]
-    says: Vec<Box<Says>>,
+    spare_outputs: Vec<Box<Outputs>>,
     actions: Vec<traffic::Action>,
     ahead: Ahead,
 }
@@ -136,15 +136,15 @@ impl<'o> World<'o> {
         let meter = Recorder::new(scenario.plan());
         let links: Result<Vec<Link>, ParamError> =
             scenario.links.iter().map(|l| Link::new(l, &scenario, customs)).collect();
-        let (ways, groups) = lay_out(&scenario);
+        let (paths, groups) = lay_out(&scenario);
         let watch = observer.map(|o| Watch::new(o, &scenario));
         let apps = apps::of(&mut scenario);
         let mut world = World {
             now: Instant::ZERO,
-            agenda: Agenda::default(),
+            event_queue: EventQueue::default(),
             arena: Arena::default(),
             links: links?,
-            ways,
+            paths,
             groups,
             // Most have one connection at a time. Unused capacity takes no physical memory, whereas growing
             // takes half as much again.
@@ -158,8 +158,8 @@ impl<'o> World<'o> {
             watch,
             windows: scenario.windows,
             events: 0,
-            news: VecDeque::new(),
-            says: Vec::new(),
+            app_events: VecDeque::new(),
+            spare_outputs: Vec::new(),
             actions: Vec::new(),
             ahead: Ahead::default(),
         };
@@ -170,13 +170,13 @@ impl<'o> World<'o> {
     /// Schedules the initial events.
     fn schedule(&mut self, origin: Instant, groups: &[crate::scenario::Group]) {
         for (i, window) in self.windows.iter().enumerate() {
-            self.agenda.put(window.from, Happening::Open { window: i as u16 });
-            self.agenda.put(window.to, Happening::Close { window: i as u16 });
+            self.event_queue.put(window.from, SimEvent::Open { window: i as u16 });
+            self.event_queue.put(window.to, SimEvent::Close { window: i as u16 });
         }
-        self.agenda.put(origin, Happening::Interval);
+        self.event_queue.put(origin, SimEvent::Interval);
         for (i, group) in groups.iter().enumerate() {
-            self.agenda.put(group.start, Happening::Start { group: i as u16 });
-            self.agenda.put(group.stop, Happening::Stop { group: i as u16 });
+            self.event_queue.put(group.start, SimEvent::Start { group: i as u16 });
+            self.event_queue.put(group.stop, SimEvent::Stop { group: i as u16 });
         }
     }
 
@@ -184,46 +184,46 @@ impl<'o> World<'o> {
     pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
             self.look_ahead();
-            let Some((at, happening)) = self.agenda.take_until(end) else { break };
+            let Some((at, event)) = self.event_queue.take_until(end) else { break };
             debug_assert!(at >= self.now, "time went backwards");
             self.now = at;
             self.events += 1;
-            self.happen(happening);
+            self.handle(event);
             self.tell_news();
         }
         self.now = end;
     }
 
-    fn happen(&mut self, happening: Happening) {
-        match happening {
-            Happening::Arrival { packet } => self.forward(packet),
-            Happening::LinkFree { link } => self.link_free(link as usize),
-            Happening::Timer { conn, generation, side } => self.timer(conn, generation, side),
-            Happening::Thought { conn, generation } => self.thought(conn, generation),
-            Happening::Wake { app } => self.wake(app),
-            Happening::Start { group } => self.tell_group(group, traffic::Event::Start),
-            Happening::Stop { group } => self.stop_group(group),
-            Happening::Open { window } => {
+    fn handle(&mut self, event: SimEvent) {
+        match event {
+            SimEvent::Arrival { packet } => self.forward(packet),
+            SimEvent::LinkFree { link } => self.link_free(link as usize),
+            SimEvent::Timer { conn, generation, side } => self.timer(conn, generation, side),
+            SimEvent::RequestProcessed { conn, generation } => self.request_processed(conn, generation),
+            SimEvent::Wake { app } => self.wake(app),
+            SimEvent::Start { group } => self.tell_group(group, traffic::Event::Start),
+            SimEvent::Stop { group } => self.stop_group(group),
+            SimEvent::Open { window } => {
                 let counters = self.counters();
                 self.meter.open(window as usize, self.now, counters);
             }
-            Happening::Close { window } => {
+            SimEvent::Close { window } => {
                 let counters = self.counters();
                 self.meter.close(window as usize, self.now, counters);
             }
-            Happening::Interval => self.interval(),
+            SimEvent::Interval => self.interval(),
         }
     }
 
-    /// Sends a packet on its way.
+    /// Sends a packet into the first link of its path.
     fn send(&mut self, id: u32) {
         let sent = self.arena.get(id);
         if let Some(watch) = &mut self.watch {
             watch.see(Place::Sender, sent, self.now);
         }
-        if self.ways[sent.way as usize].links.is_empty() {
+        if self.paths[sent.path as usize].links.is_empty() {
             let delay = self.end_delay(sent);
-            self.agenda.put(self.now + delay, Happening::Arrival { packet: id });
+            self.event_queue.put(self.now + delay, SimEvent::Arrival { packet: id });
         } else {
             self.forward(id);
         }
@@ -232,7 +232,7 @@ impl<'o> World<'o> {
     /// A packet reaches the next link of its path, or its end.
     fn forward(&mut self, id: u32) {
         let flight = self.arena.get_mut(id);
-        let Some(&link) = self.ways[flight.way as usize].links.get(usize::from(flight.hop)) else {
+        let Some(&link) = self.paths[flight.path as usize].links.get(usize::from(flight.hop)) else {
             return self.deliver(id);
         };
         flight.hop += 1;
@@ -263,10 +263,10 @@ impl<'o> World<'o> {
     /// are those of the topology: client 3 is one host for all traffic.
     fn flow_by_ends(&self, flight: &Flight, kind: FlowKind) -> FlowKey {
         let app = &self.apps[flight.app as usize];
-        let way = &self.ways[flight.way as usize];
+        let path = &self.paths[flight.path as usize];
         let client = 2 * u64::from(app.index % self.groups[usize::from(app.group)].clients);
-        let server = 2 * u64::from(way.server) + 1;
-        let (source, destination) = if way.to_client { (server, client) } else { (client, server) };
+        let server = 2 * u64::from(path.server) + 1;
+        let (source, destination) = if path.to_client { (server, client) } else { (client, server) };
         let (source, destination) = kind.ends(source, destination);
         FlowKey(source.unwrap_or(0) << 32 | destination.unwrap_or(0))
     }
@@ -295,19 +295,19 @@ impl<'o> World<'o> {
                 if flight.ecn.is_capable() && self.links[link].marks() {
                     flight.ecn = Ecn::Ce;
                 }
-                self.agenda.put(departure.free, Happening::LinkFree { link: link as u32 });
+                self.event_queue.put(departure.free, SimEvent::LinkFree { link: link as u32 });
                 if self.links[link].loses() {
                     let lost = self.arena.remove(id);
                     self.meter.lost(lost.app);
                     return self.account(link);
                 }
                 let sent = self.arena.get(id);
-                let last = usize::from(sent.hop) == self.ways[sent.way as usize].links.len();
+                let last = usize::from(sent.hop) == self.paths[sent.path as usize].links.len();
                 let rest = if last { self.end_delay(sent) } else { Duration::ZERO };
-                self.agenda.put(departure.arrives + rest, Happening::Arrival { packet: id });
+                self.event_queue.put(departure.arrives + rest, SimEvent::Arrival { packet: id });
             }
             Next::Idle => {}
-            Next::Waits(at) => self.agenda.put(at, Happening::LinkFree { link: link as u32 }),
+            Next::Waits(at) => self.event_queue.put(at, SimEvent::LinkFree { link: link as u32 }),
         }
         self.account(link);
     }
@@ -332,25 +332,25 @@ impl<'o> World<'o> {
         self.links[self.measured].probe(&mut |gauge, value| gauges.push((gauge.to_owned(), value)));
         let counters = self.counters();
         self.meter.interval(self.now, counters, &gauges);
-        self.agenda.put(self.now + self.meter.plan().interval, Happening::Interval);
+        self.event_queue.put(self.now + self.meter.plan().interval, SimEvent::Interval);
     }
 
     /// What was measured. Packets and events are counted; the costs are for the caller to fill in.
     pub(crate) fn output(mut self) -> Output {
         // Free the run's memory before building the results.
-        (self.conns, self.apps, self.arena, self.agenda) = Default::default();
+        (self.conns, self.apps, self.arena, self.event_queue) = Default::default();
         let output = self.meter.output(self.now);
         Output { engine: Engine { events: self.events, ..output.engine }, ..output }
     }
 }
 
 /// The ways of every group's servers, and the groups.
-fn lay_out(scenario: &Scenario) -> (Vec<Way>, Vec<Group>) {
-    let mut ways = Vec::new();
-    let mut way = |server: usize, to_client, links: &[usize], delay| {
+fn lay_out(scenario: &Scenario) -> (Vec<Path>, Vec<Group>) {
+    let mut paths = Vec::new();
+    let mut path = |server: usize, to_client, links: &[usize], delay| {
         let links = links.iter().map(|&l| l as u32).collect();
-        ways.push(Way { links, delay, server: server as u32, to_client });
-        ways.len() as u32 - 1
+        paths.push(Path { links, delay, server: server as u32, to_client });
+        paths.len() as u32 - 1
     };
     let groups = scenario.groups.iter().map(|g| {
         let mut rng = Rng::stream(scenario.seed, &format!("group.{}", g.name));
@@ -361,11 +361,11 @@ fn lay_out(scenario: &Scenario) -> (Vec<Way>, Vec<Group>) {
             client_phase: phases(g.clients as usize),
             profile: g.profile.clone(),
             class: g.class,
-            ways: g
+            paths: g
                 .routes
                 .iter()
                 .enumerate()
-                .map(|(s, r)| [way(s, true, &r.forward, r.forward_delay), way(s, false, &r.reverse, r.reverse_delay)])
+                .map(|(s, r)| [path(s, true, &r.forward, r.forward_delay), path(s, false, &r.reverse, r.reverse_delay)])
                 .collect(),
             clients: g.clients,
             delays: g.delays.clone(),
@@ -374,5 +374,5 @@ fn lay_out(scenario: &Scenario) -> (Vec<Way>, Vec<Group>) {
         }
     });
     let groups = groups.collect();
-    (ways, groups)
+    (paths, groups)
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::exchanges;
 use super::response::{Times, taken};
 
-/// Labels that only tell one run of a combination from another.
+/// Labels that only distinguish the runs of one combination.
 const REPEATS: &[&str] = &["repeat", "seed"];
 
 /// The name of a place in a sweep: its labels without those of the repeat.
@@ -109,7 +109,7 @@ impl<'a> Evidence<'a> {
         }))
     }
 
-    /// What the claim takes of the distribution of response times, of this run alone or beside another.
+    /// What the claim takes of the distribution of response times, of this run alone or compared with another.
     fn of_responses(&self, expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
         let quantity = paths(expect).concat().into_iter().next().unwrap_or_default();
         let own = times(&quantity, seen)?;
@@ -177,7 +177,7 @@ fn missing(path: &str, seen: &Seen<'_>) -> String {
     format!("there is no {path} in {}", at.join(" "))
 }
 
-/// The metric's whole path, `classes.tcp.goodput_bps`: of each term of its sum, and of what it is divided by.
+/// The metric's whole path, `classes.tcp.goodput_bps`: of each term of its sum, and of its divisor.
 fn paths(expect: &Expect) -> Vec<Vec<String>> {
     let within = [("classes", &expect.class), ("apps", &expect.app), ("links", &expect.link)];
     let below = within.into_iter().find_map(|(part, name)| name.as_ref().map(|n| format!("{part}.{n}.")));

@@ -1,4 +1,4 @@
-//! What a claim says of single exchanges: how long those of some sizes took.
+//! Claims about single exchanges: the durations of those with some sizes.
 
 use aqmkit_experiment::{Exchanges, Expect, Quantity};
 use aqmkit_formulas::unit::{self, Dimension};

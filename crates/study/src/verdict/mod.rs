@@ -1,4 +1,4 @@
-//! Verdicts: what was published beside what was measured.
+//! Verdicts: published values compared with measured values.
 //!
 //! A claim is an `[[expect]]` of an experiment and the row of `published.csv` that it names. [`check`] finds
 //! what is wrong with claims before anything is run; [`judge`] judges them afterwards. A claim whose runs

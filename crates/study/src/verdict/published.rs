@@ -159,7 +159,7 @@ impl Row {
     }
 }
 
-/// What the words of a row say where its value was worked by hand.
+/// How the text of a row marks a value that was computed by hand.
 const BY_HAND: &str = "worked by hand";
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ impl Gcc {
         self.by_delay.min(self.by_loss).clamp(self.bounds.least, self.bounds.most)
     }
 
-    /// The receiver has reported a packet. Packets are told in the order of their sending.
+    /// The receiver has reported a packet. Packets are reported in the order in which they were sent.
     pub(super) fn packet(&mut self, sent: Instant, arrived: Instant, bytes: u32) {
         self.trend.packet(sent, arrived);
         self.received.push_back((arrived, 8.0 * f64::from(bytes)));
@@ -90,7 +90,7 @@ impl Gcc {
         }
     }
 
-    /// A report is over: it told of so many packets that came or were lost.
+    /// The end of a report, which covered so many packets that arrived or were lost.
     pub(super) fn report(&mut self, now: Instant, rtt: Duration, packets: u64, lost: u64) {
         self.lose(now, packets, lost);
         let since = self.updated.replace(now).map_or(0.0, |last| now.since(last).as_millis_f64());

@@ -58,7 +58,7 @@ struct Part {
 struct Sent {
     part: Part,
     at: Instant,
-    /// Whether a report has told of it, or shown it to be missing.
+    /// Whether a report has acknowledged it or reported it lost.
     known: bool,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Call {
     came: Report,
     reported: Report,
     bytes: u64,
-    /// Reports on their way; what they say travels with them.
+    /// Reports in flight, with their content.
     reports: BTreeMap<u64, Report>,
     made: u64,
     over: bool,
@@ -168,7 +168,7 @@ impl Call {
     /// A report has come to the sender.
     fn hear(&mut self, number: u64, made: Instant, cx: &mut Cx<'_>) {
         let Some(mut report) = self.reports.remove(&number) else { return };
-        // Those made before it were lost, or overtaken, and say nothing that this one does not say.
+        // Reports made before it were lost or overtaken, and this one repeats their content.
         self.reports = self.reports.split_off(&number);
         self.heard = cx.now;
         report.sort_unstable_by_key(|(seq, _)| *seq);

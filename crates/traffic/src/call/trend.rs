@@ -25,7 +25,7 @@ const STEP: f64 = 100.0;
 /// How long overuse lasts before it is signalled, in milliseconds (gcc 5.6).
 const OVERUSE: f64 = 10.0;
 
-/// What the delay says of the path.
+/// The state of the path, as estimated from the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Signal {
     #[default]
@@ -95,7 +95,7 @@ impl Trend {
         self.signal
     }
 
-    /// A packet has arrived. Packets are told in the order of their sending.
+    /// A packet has arrived. Packets are reported in the order in which they were sent.
     pub(super) fn packet(&mut self, sent: Instant, arrived: Instant) {
         let Some(group) = self.group.as_mut() else {
             self.group = Some(Group { first_sent: sent, last_sent: sent, last_arrived: arrived });

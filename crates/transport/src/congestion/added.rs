@@ -156,9 +156,9 @@ impl Added {
     }
 }
 
-/// An added control at work.
+/// The state of an added control for one connection.
 #[derive(Debug)]
-pub(crate) struct Running(Box<dyn AtWork>);
+pub(crate) struct Running(Box<dyn Callbacks>);
 
 impl Clone for Running {
     fn clone(&self) -> Self {
@@ -166,21 +166,21 @@ impl Clone for Running {
     }
 }
 
-/// What a control says of itself, once and for all.
+/// The constants of [`CongestionControl`], as values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Says {
+pub(super) struct Constants {
     pub(super) samples_delivery: bool,
     pub(super) watches_losses: bool,
     pub(super) follows_recovery: bool,
     pub(super) held_after_marks: bool,
 }
 
-/// Declares [`AtWork`], which is [`CongestionControl`] as a trait object can have it, from the list of its calls.
-macro_rules! at_work {
+/// Declares [`Callbacks`], the part of [`CongestionControl`] that a trait object can have, from the list of callbacks.
+macro_rules! declare {
     ($(fn $method:ident($($arg:ident: $type:ty),*);)+) => {
-        trait AtWork: fmt::Debug + Send {
-            fn boxed_clone(&self) -> Box<dyn AtWork>;
-            fn says(&self) -> Says;
+        trait Callbacks: fmt::Debug + Send {
+            fn boxed_clone(&self) -> Box<dyn Callbacks>;
+            fn constants(&self) -> Constants;
             fn window(&self) -> &Window;
             fn window_mut(&mut self) -> &mut Window;
             fn pacer(&self) -> Option<&Pacer>;
@@ -189,13 +189,13 @@ macro_rules! at_work {
             $(fn $method(&mut self, $($arg: $type,)* cx: &Cx<'_>);)+
         }
 
-        impl<S: Scheme> AtWork for S {
-            fn boxed_clone(&self) -> Box<dyn AtWork> {
+        impl<S: Scheme> Callbacks for S {
+            fn boxed_clone(&self) -> Box<dyn Callbacks> {
                 Box::new(self.clone())
             }
 
-            fn says(&self) -> Says {
-                Says {
+            fn constants(&self) -> Constants {
+                Constants {
                     samples_delivery: S::SAMPLES_DELIVERY,
                     watches_losses: S::WATCHES_LOSSES,
                     follows_recovery: S::FOLLOWS_RECOVERY,
@@ -231,8 +231,8 @@ macro_rules! at_work {
         // Cold, so that the calls of built-in controls are laid out as if there were no others.
         impl Running {
             #[cold]
-            pub(super) fn says(&self) -> Says {
-                self.0.says()
+            pub(super) fn constants(&self) -> Constants {
+                self.0.constants()
             }
 
             #[cold]
@@ -268,23 +268,4 @@ macro_rules! at_work {
     };
 }
 
-at_work! {
-    fn on_ack(acked: u64);
-    fn on_loss();
-    fn on_dup_ack();
-    fn on_partial_ack(acked: u64);
-    fn on_delivered(delivered: u64);
-    fn on_resent(bytes: u64);
-    fn on_recovered(acked: u64);
-    fn on_timeout(again: bool);
-    fn on_timeout_mended();
-    fn on_losses();
-    fn on_spurious(before: Window);
-    fn on_unused();
-    fn on_handshake_timeout();
-    fn on_ecn();
-    fn on_feedback(delivered: u64, marked: u64);
-    fn on_sample();
-    fn on_restart();
-    fn on_idle();
-}
+callbacks!(declare!());

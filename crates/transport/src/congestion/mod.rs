@@ -14,6 +14,33 @@ use super::rate;
 use super::tcp::{Rtt, Sent};
 use aqmkit_base::page::Entry;
 
+/// The one list of the calls that report an event to a control: `callbacks!(name!(…))` appends it to the arguments of the macro `name`.
+macro_rules! callbacks {
+    ($then:ident!($($arguments:tt)*)) => {
+        $then! {
+            $($arguments)*
+            fn on_ack(acked: u64);
+            fn on_loss();
+            fn on_dup_ack();
+            fn on_partial_ack(acked: u64);
+            fn on_delivered(delivered: u64);
+            fn on_resent(bytes: u64);
+            fn on_recovered(acked: u64);
+            fn on_timeout(again: bool);
+            fn on_timeout_mended();
+            fn on_losses();
+            fn on_spurious(before: Window);
+            fn on_unused();
+            fn on_handshake_timeout();
+            fn on_ecn();
+            fn on_feedback(delivered: u64, marked: u64);
+            fn on_sample();
+            fn on_restart();
+            fn on_idle();
+        }
+    };
+}
+
 mod added;
 mod delivery;
 mod hystart;
@@ -316,33 +343,14 @@ macro_rules! controls {
             }
         }
 
-        /// One of them, at work.
+        /// The state of a control for one connection.
         #[derive(Clone, Debug)]
         pub(super) enum Control {
             $($name($holder<$module::$control>),)+
             Added(added::Running),
         }
 
-        controls!(@dispatch [$($name)+]
-            fn on_ack(acked: u64);
-            fn on_loss();
-            fn on_dup_ack();
-            fn on_partial_ack(acked: u64);
-            fn on_delivered(delivered: u64);
-            fn on_resent(bytes: u64);
-            fn on_recovered(acked: u64);
-            fn on_timeout(again: bool);
-            fn on_timeout_mended();
-            fn on_losses();
-            fn on_spurious(before: Window);
-            fn on_unused();
-            fn on_handshake_timeout();
-            fn on_ecn();
-            fn on_feedback(delivered: u64, marked: u64);
-            fn on_sample();
-            fn on_restart();
-            fn on_idle();
-        );
+        callbacks!(controls!(@dispatch [$($name)+]));
 
         impl Control {
             /// A rate-based transport has none: its name gives what an unnamed one would be.
@@ -357,28 +365,28 @@ macro_rules! controls {
             pub(super) fn samples_delivery(&self) -> bool {
                 match self {
                     $(Control::$name(_) => <$module::$control as CongestionControl>::SAMPLES_DELIVERY,)+
-                    Control::Added(c) => c.says().samples_delivery,
+                    Control::Added(c) => c.constants().samples_delivery,
                 }
             }
 
             pub(super) fn is_held_after_marks(&self) -> bool {
                 match self {
                     $(Control::$name(_) => <$module::$control as CongestionControl>::HELD_AFTER_MARKS,)+
-                    Control::Added(c) => c.says().held_after_marks,
+                    Control::Added(c) => c.constants().held_after_marks,
                 }
             }
 
             pub(super) fn follows_recovery(&self) -> bool {
                 match self {
                     $(Control::$name(_) => <$module::$control as CongestionControl>::FOLLOWS_RECOVERY,)+
-                    Control::Added(c) => c.says().follows_recovery,
+                    Control::Added(c) => c.constants().follows_recovery,
                 }
             }
 
             pub(super) fn watches_losses(&self) -> bool {
                 match self {
                     $(Control::$name(_) => <$module::$control as CongestionControl>::WATCHES_LOSSES,)+
-                    Control::Added(c) => c.says().watches_losses,
+                    Control::Added(c) => c.constants().watches_losses,
                 }
             }
 

@@ -71,7 +71,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes over what a plan of the same tree says.
+    /// Takes over the parameters of a plan for the same tree.
     pub(super) fn change(&mut self, plan: &Plan, leaves: &[usize]) {
         for (entry, &leaf) in leaves.iter().enumerate() {
             let (share, held_to) = plan.service(entry);

@@ -62,6 +62,8 @@ params_with_red! {
 impl Discipline for Params {
     discipline!("floyd-fall");
 
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Config::new(self, link)?;
         let full = Params { restricted_limit: Some(config.restricted_limit), ..self.clone() };

@@ -95,6 +95,8 @@ params_with_red! {
 impl Discipline for Params {
     discipline!("red-pd", RedPd);
 
+    const THRESHOLDS: &'static [&'static str] = &["min", "max"];
+
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = RedPd::config(self, link)?;
         let full =

@@ -8,7 +8,8 @@ use crate::law::ewma::{AveragingParams, Ewma};
 use crate::link::Link;
 use crate::packet::MarkRules;
 use crate::params::{ParamError, in_range};
-use crate::qdisc::{Backlog, Why};
+use crate::qdisc::Backlog;
+use crate::verdict::Why;
 
 /// What is the same for all queues.
 #[derive(Clone, Debug)]

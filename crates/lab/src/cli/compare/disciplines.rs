@@ -2,14 +2,13 @@
 
 use aqmkit_aqm::registry;
 use aqmkit_base::Amount;
-use aqmkit_base::near::suggest;
 use toml::{Table, Value};
 
 use super::sweep::{Sweep, What};
 use super::text::{string, table};
 use crate::cli::args::Compare;
-use crate::cli::describe::literal;
-use crate::cli::fail::{Failure, wrong};
+use crate::cli::fail::Failure;
+use crate::cli::parameters::{literal, written};
 
 /// What every queue of a comparison may hold unless the command line says otherwise: the limit that Linux gives `pfifo` and, through
 /// the transmit queue length of a device, most of its other queues. With the defaults of the disciplines, which are those of their
@@ -52,53 +51,4 @@ fn accepted(name: &str, parameter: &str, value: Value) -> Table {
     let parameters = table([(parameter, value)]);
     let takes = serde_json::to_value(&parameters).is_ok_and(|values| registry::Spec::read(name, values).is_ok());
     if takes { parameters } else { Table::new() }
-}
-
-/// `red:min=5,max=40` as the name of a discipline and its parameters.
-pub fn written(text: &str) -> Result<(&str, Table), Failure> {
-    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-    if registry::find(name).is_none() {
-        return wrong(format!("there is no discipline {name:?}"), suggest(name, registry::ALL.iter().map(|e| e.name)));
-    }
-    let mut entry = Table::new();
-    for parameter in split(parameters) {
-        let Some((key, value)) = parameter.split_once('=') else {
-            return wrong(format!("{parameter:?} in {text:?} has no value"), format!("for example {name}:limit=100"));
-        };
-        entry.insert(key.trim().to_owned(), literal(value.trim()));
-    }
-    Ok((name, entry))
-}
-
-/// The parts between commas that are not inside brackets or quotes.
-fn split(text: &str) -> Vec<String> {
-    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
-    for c in text.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            '[' | '{' if !quoted => depth += 1,
-            ']' | '}' if !quoted => depth -= 1,
-            ',' if !quoted && depth == 0 => {
-                parts.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = parts.last_mut() {
-            last.push(c);
-        }
-    }
-    parts.retain(|p| !p.trim().is_empty());
-    parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split;
-
-    #[test]
-    fn parameters_may_hold_commas() {
-        assert_eq!(split("a=1,b=[1, 2],c={ x = \"y,z\" }"), ["a=1", "b=[1, 2]", "c={ x = \"y,z\" }"]);
-        assert!(split("").is_empty());
-    }
 }

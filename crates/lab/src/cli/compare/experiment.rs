@@ -2,13 +2,14 @@
 
 use toml::{Table, Value};
 
-use super::disciplines::{self, written};
+use super::disciplines;
 use super::link::Link;
 use super::sweep::{Sweep, What};
 use super::text::{string, table};
 use super::traffic::{traffic, transport};
 use crate::cli::args::Compare;
 use crate::cli::fail::{Failure, wrong};
+use crate::cli::parameters::written;
 
 /// The experiment that the arguments ask for, as the text of its file.
 ///
@@ -32,7 +33,7 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table
     let link = Link::of(args)?;
     let transport = transport(args)?;
     let sweeps = args.sweep.iter().map(|text| Sweep::read(text)).collect::<Result<Vec<_>, _>>()?;
-    // A title is for a glance: of many names it tells how many.
+    // A title is short: it gives the number of disciplines if there are many.
     let names = match disciplines.len() {
         many if many > 8 => format!("{many} disciplines"),
         _ => disciplines.join(", "),

@@ -4,7 +4,7 @@ use aqmkit_base::units::split as number_and_unit;
 
 use crate::cli::fail::{Failure, wrong};
 
-/// How many values a range has that does not say.
+/// The number of values of a range that gives none.
 const VALUES: usize = 10;
 
 /// The most values of one sweep: more is a slip of the hand.
@@ -19,7 +19,6 @@ pub(super) enum What {
     Rtt,
     /// A parameter of a discipline.
     Parameter {
-        /// The discipline.
         discipline: String,
         /// Its parameter.
         name: String,
@@ -83,7 +82,7 @@ fn list(text: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// A number to six digits, without those that say nothing.
+/// A number to six digits, without trailing zeros.
 fn tidy(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;

@@ -2,7 +2,6 @@
 
 use toml::{Table, Value};
 
-/// A string.
 pub(super) fn string(text: impl std::fmt::Display) -> Value {
     Value::String(text.to_string())
 }

@@ -21,7 +21,7 @@ struct Group {
     name: &'static str,
     kind: &'static str,
     class: &'static str,
-    /// The key that says how much of it there is, with its value.
+    /// The key for the amount of this traffic, with its value.
     amount: (&'static str, Value),
     /// Whether its data flows in the compared direction.
     down: bool,
@@ -141,7 +141,7 @@ fn controls(args: &Compare) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// Says that there is no such profile, and what else may have been meant.
+/// The error for an unknown profile, with the closest names.
 fn no_profile<T>(name: &str) -> Result<T, Failure> {
     if transports::find(name).is_some() {
         let help = format!("write --cc {name}; profiles are {}", profile::NAMES.join(", "));

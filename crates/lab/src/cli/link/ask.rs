@@ -19,7 +19,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
     let classes = queue::classes(&args.class)?;
     let direction =
         |name, rate: Option<BitRate>, trace: &Option<PathBuf>, delay: Option<Duration>, aqm: &Option<String>| {
-            // What is said of one direction goes before what is said of both.
+            // Options for one direction take precedence over those for both.
             let trace = if rate.is_some() { None } else { trace.as_ref().or(args.trace.as_ref()) };
             let trace = trace.map(|file| read_trace(file)).transpose()?;
             let Some(rate) = trace.as_ref().map(|t| t.mean_rate()).or(rate).or(args.rate) else {
@@ -28,16 +28,17 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
                     "give --rate 40mbit, --trace FILE, or both --down-rate and --up-rate",
                 );
             };
-            let aqm = queue::spec(aqm.as_deref().unwrap_or(&args.aqm), None)?;
-            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), aqm);
-            queue::usable(Setup {
+            let aqm = aqm.as_deref().unwrap_or(&args.aqm);
+            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), queue::spec(aqm, None)?);
+            let setup = Setup {
                 trace,
                 classes: classes.names().to_vec(),
                 overhead: args.overhead,
                 mean_packet: Bytes(args.mtu.min(1000).into()),
                 seed: args.seed,
                 ..setup
-            })
+            };
+            queue::usable(setup, aqm)
         };
     Ok(LinkSetup {
         down: direction("down", args.down_rate, &args.down_trace, args.down_delay, &args.down_aqm)?,

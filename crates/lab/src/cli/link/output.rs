@@ -50,7 +50,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if self.fresh {
-            // It may stay empty: there is no summary.
+            // Without a summary, the file stays empty.
             let _ = std::fs::remove_file(&self.path);
         }
     }

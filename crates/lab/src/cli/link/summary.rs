@@ -17,7 +17,7 @@ use super::output::Output;
 use crate::cli::fail::Failure;
 use crate::cli::say;
 
-/// Everything there is to tell.
+/// The data of a summary.
 pub(super) struct Told<'a> {
     pub(super) title: String,
     pub(super) setup: &'a LinkSetup,
@@ -28,7 +28,7 @@ pub(super) struct Told<'a> {
     pub(super) classes: bool,
 }
 
-/// The summary as a program reads it. The names of what was measured are those of `results.json`.
+/// The summary as JSON. Metrics have the names of `results.json`.
 #[derive(Serialize)]
 struct Json<'a> {
     title: &'a str,
@@ -61,7 +61,7 @@ struct RateChange {
     rate_bps: u64,
 }
 
-/// A class as far as the link can tell: what reaches the receivers, and how often a flow loses a packet, is not measured.
+/// The metrics of a class that the link measures; goodput and losses per flow are measured at the hosts only.
 #[derive(Serialize)]
 struct Class {
     throughput_bps: f64,
@@ -133,7 +133,7 @@ pub(super) fn tell(told: &Told<'_>, as_json: bool, output: Option<Output>) -> Re
         // The command's own output is on standard output; the summary must not mix with it.
         say::tell(&text(told, &doubts));
     }
-    // What was measured is told by then, whatever becomes of the file.
+    // The results are printed first, in case the file cannot be written.
     output.map_or(Ok(()), |output| output.write(&(json()? + "\n")))
 }
 
@@ -240,7 +240,7 @@ fn class_cells(s: &ClassStats) -> [String; 10] {
 /// More changes of the rate than these are counted, not listed.
 const LISTED: usize = 4;
 
-/// That the rate was another one than the title says.
+/// A note that the rate differed from that in the title.
 fn changes(direction: &str, window: &Passed, rates: &Rates) -> String {
     let changes = rates.get(1..).unwrap_or_default();
     let became = |(at, rate): &(Instant, BitRate)| format!("{rate} after {:.1} s", at.as_secs_f64());

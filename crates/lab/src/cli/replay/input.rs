@@ -1,4 +1,4 @@
-//! The capture as it is read: up to its end, or until somebody wants to stop.
+//! Reads the capture to its end, or until the user stops the command.
 
 use std::fs::File;
 use std::io::{self, Read};

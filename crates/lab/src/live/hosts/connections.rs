@@ -28,7 +28,7 @@ static ZEROS: [u8; CHUNK] = [0; CHUNK];
 pub(super) struct World<'a> {
     pub(super) now: Instant,
     pub(super) news: &'a mut VecDeque<(usize, Event)>,
-    pub(super) agenda: &'a mut BinaryHeap<Reverse<(Instant, Due)>>,
+    pub(super) event_queue: &'a mut BinaryHeap<Reverse<(Instant, Due)>>,
     pub(super) record: &'a mut Record,
     pub(super) epoll: &'a rustix::fd::OwnedFd,
 }
@@ -181,7 +181,7 @@ impl Connections {
         if c.asked.is_empty() {
             c.unread = request.request;
             if request.request == 0 {
-                world.agenda.push(Reverse((world.now + request.think, Due::Thought(slot, c.serial))));
+                world.event_queue.push(Reverse((world.now + request.think, Due::RequestProcessed(slot, c.serial))));
             }
         }
         if c.awaited.is_empty() {
@@ -231,13 +231,13 @@ impl Connections {
         Some(gone)
     }
 
-    /// The server has thought about the first request of those that it has read.
-    pub(super) fn thought(&mut self, slot: usize, serial: u64, world: &mut World<'_>) {
+    /// The server has processed the first of the requests that it has read.
+    pub(super) fn request_processed(&mut self, slot: usize, serial: u64, world: &mut World<'_>) {
         let Some(c) = self.slots.get_mut(slot).and_then(Option::as_mut).filter(|c| c.serial == serial) else { return };
         let Some(request) = c.asked.pop_front() else { return };
         c.unread = c.asked.front().map_or(0, |r| r.request);
         if let Some(next) = c.asked.front().filter(|next| next.request == 0) {
-            world.agenda.push(Reverse((world.now + next.think, Due::Thought(slot, serial))));
+            world.event_queue.push(Reverse((world.now + next.think, Due::RequestProcessed(slot, serial))));
         }
         c.to_answer = if request.response == ENDLESS { ENDLESS } else { c.to_answer.saturating_add(request.response) };
         c.closing |= request.close;
@@ -380,7 +380,7 @@ impl Connection {
                 break;
             }
             let mut left = n as u64;
-            // A request that is read whole is thought about; those behind it wait until it has its answer.
+            // The server processes a request once it is read whole; later requests wait until it has its answer.
             let part = left.min(self.unread);
             self.unread -= part;
             left -= part;
@@ -388,8 +388,8 @@ impl Connection {
                 && self.unread == 0
                 && let Some(request) = self.asked.front()
             {
-                let due = Due::Thought(slot, self.serial);
-                world.agenda.push(Reverse((world.now + request.think, due)));
+                let due = Due::RequestProcessed(slot, self.serial);
+                world.event_queue.push(Reverse((world.now + request.think, due)));
             }
             ahead += left;
         }

@@ -1,5 +1,5 @@
 //! Datagrams of applications: a socket for each that sends any, on the server's side, so that each is a flow of its own, and
-//! one for each group on the client's. Those of clients go back the same way.
+//! one for each group on the client's. Those of clients take the same path back.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -89,7 +89,7 @@ impl Datagrams {
     pub(super) fn send(&mut self, app: usize, len: u32, tag: u64, ecn: Ecn, now: Instant) -> Option<[SocketAddr; 2]> {
         let len = self.write(app, len, tag, now);
         let ends = self.connect(app);
-        // A datagram that the kernel has no room for is lost, as it would be on the way.
+        // A datagram that the kernel has no room for is lost, as it would be on the path.
         let _ = self.senders[app].1.as_mut().map(|s| s.with(ecn).send(&self.buffer[..len]));
         ends
     }

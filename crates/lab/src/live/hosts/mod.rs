@@ -48,8 +48,8 @@ enum Due {
     Start(usize),
     /// An application wants to be woken.
     Wake(usize),
-    /// A server has thought about a request.
-    Thought(usize, u64),
+    /// A server has processed a request.
+    RequestProcessed(usize, u64),
     /// A group stops.
     Stop(usize),
 }
@@ -73,7 +73,7 @@ pub(crate) struct Hosts {
     apps: Vec<App>,
     /// For each group its class, the servers it has, and its applications.
     groups: Vec<(usize, u32, std::ops::Range<usize>)>,
-    agenda: BinaryHeap<Reverse<(Instant, Due)>>,
+    event_queue: BinaryHeap<Reverse<(Instant, Due)>>,
     news: VecDeque<(usize, traffic::Event)>,
     connections: Connections,
     datagrams: Datagrams,
@@ -90,7 +90,7 @@ impl Hosts {
     pub(crate) fn new(scenario: &mut Scenario, link: &Link) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let record = Record::new(scenario.plan(), scenario.seed);
-        let (mut apps, mut groups, mut agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
+        let (mut apps, mut groups, mut event_queue) = (Vec::new(), Vec::new(), BinaryHeap::new());
         for (g, group) in scenario.groups.iter_mut().enumerate() {
             let first = apps.len();
             for (index, model) in group.apps.drain(..).enumerate() {
@@ -98,13 +98,13 @@ impl Hosts {
                 apps.push(App { model, group: g, rng, wake_at: None, stopped: false });
             }
             groups.push((group.class.index(), group.routes.len() as u32, first..apps.len()));
-            agenda.push(Reverse((group.start, Due::Start(g))));
-            agenda.push(Reverse((group.stop, Due::Stop(g))));
+            event_queue.push(Reverse((group.start, Due::Start(g))));
+            event_queue.push(Reverse((group.stop, Due::Stop(g))));
         }
         for (w, window) in scenario.windows.iter().enumerate() {
-            agenda.extend([Reverse((window.from, Due::Open(w))), Reverse((window.to, Due::Close(w)))]);
+            event_queue.extend([Reverse((window.from, Due::Open(w))), Reverse((window.to, Due::Close(w)))]);
         }
-        agenda.push(Reverse((scenario.origin, Due::Interval)));
+        event_queue.push(Reverse((scenario.origin, Due::Interval)));
         let address: IpAddr = link.addresses.server[0];
         let controls =
             scenario.groups.iter().map(|g| plan::control(&g.profile).unwrap_or_default()).collect::<Vec<_>>();
@@ -115,7 +115,20 @@ impl Hosts {
         let clock = link.clock;
         let (now, news) = (Instant::ZERO, VecDeque::new());
         let clock_read = now;
-        Ok(Hosts { clock, now, clock_read, apps, groups, agenda, news, connections, datagrams, epoll, record, end })
+        Ok(Hosts {
+            clock,
+            now,
+            clock_read,
+            apps,
+            groups,
+            event_queue,
+            news,
+            connections,
+            datagrams,
+            epoll,
+            record,
+            end,
+        })
     }
 
     /// Lets the applications live until the end of the scenario. The calling thread stands in the clients' namespace.
@@ -132,12 +145,13 @@ impl Hosts {
                     return Err(io::ErrorKind::Interrupted.into());
                 }
             }
-            let next = self.agenda.peek().map_or(self.end, |Reverse((at, _))| *at).min(self.end).min(beat);
+            let next = self.event_queue.peek().map_or(self.end, |Reverse((at, _))| *at).min(self.end).min(beat);
             self.listen(&mut events, next.since(self.now))?;
             self.read_clock();
-            while let Some(Reverse((at, due))) = self.agenda.peek().copied().filter(|Reverse((at, _))| *at <= self.now)
+            while let Some(Reverse((at, due))) =
+                self.event_queue.peek().copied().filter(|Reverse((at, _))| *at <= self.now)
             {
-                self.agenda.pop();
+                self.event_queue.pop();
                 self.punctually(at, due);
             }
         }
@@ -148,7 +162,7 @@ impl Hosts {
     /// Ends what ends with the run.
     fn end_windows(&mut self) {
         self.now = self.end;
-        while let Some(Reverse((at, due))) = self.agenda.pop().filter(|Reverse((at, _))| *at <= self.end) {
+        while let Some(Reverse((at, due))) = self.event_queue.pop().filter(|Reverse((at, _))| *at <= self.end) {
             if matches!(due, Due::Close(_) | Due::Open(_) | Due::Interval) {
                 self.happen(at, due);
             }
@@ -188,7 +202,7 @@ impl Hosts {
                 let mut world = connections::World {
                     now: self.now,
                     news: &mut self.news,
-                    agenda: &mut self.agenda,
+                    event_queue: &mut self.event_queue,
                     record: &mut self.record,
                     epoll: &self.epoll,
                 };
@@ -223,7 +237,7 @@ impl Hosts {
             Due::Interval => {
                 let counters = self.counters();
                 self.record.interval(at, counters);
-                self.agenda.push(Reverse((at + self.record.interval_length(), Due::Interval)));
+                self.event_queue.push(Reverse((at + self.record.interval_length(), Due::Interval)));
             }
             Due::Start(group) => self.tell_group(group, traffic::Event::Start),
             Due::Wake(app) => {
@@ -232,7 +246,7 @@ impl Hosts {
                     self.tell(app, traffic::Event::Wake);
                 }
             }
-            Due::Thought(conn, serial) => self.with_connections(|c, w| c.thought(conn, serial, w)),
+            Due::RequestProcessed(conn, serial) => self.with_connections(|c, w| c.request_processed(conn, serial, w)),
             Due::Stop(group) => {
                 self.tell_group(group, traffic::Event::Stop);
                 for app in self.groups[group].2.clone() {
@@ -256,7 +270,7 @@ impl Hosts {
         let mut world = connections::World {
             now: self.now,
             news: &mut self.news,
-            agenda: &mut self.agenda,
+            event_queue: &mut self.event_queue,
             record: &mut self.record,
             epoll: &self.epoll,
         };
@@ -293,7 +307,7 @@ impl Hosts {
     fn act(&mut self, app: usize, action: Action) {
         let group = self.apps[app].group;
         match action {
-            // One address serves for all servers: they differ by their way, and here there is one.
+            // One address serves for all servers: they differ by their path, and here there is one.
             Action::Open { conn, .. } => self.with_connections(|c, w| c.open(app, group, conn, w)),
             Action::Request { conn, request, response, think, close } => {
                 let request = connections::Request { request, response, think, close };
@@ -313,7 +327,7 @@ impl Hosts {
             }
             Action::WakeAt(at) => {
                 self.apps[app].wake_at = Some(at);
-                self.agenda.push(Reverse((at.max(self.now), Due::Wake(app))));
+                self.event_queue.push(Reverse((at.max(self.now), Due::Wake(app))));
             }
             Action::Done(exchange) => self.record.exchange(group, exchange, self.now),
         }

@@ -1,5 +1,6 @@
 //! Cumulative distributions, and their complements on a logarithmic axis for the tail.
 
+use aqmkit_measure::metric::Metric;
 use aqmkit_measure::output::Distribution;
 use serde_json::json;
 
@@ -55,13 +56,9 @@ pub(super) fn in_words(found: &Distribution, name: &str) -> String {
     format!("{name}: median {} ms, 90 % below {} ms, 99 % below {} ms", at(0.5), at(0.9), at(0.99))
 }
 
-/// `classes.tcp.queue_delay_ms` in words: `tcp queue delay`.
+/// A quantity in words: `tcp queue delay`.
 fn title(quantity: &str) -> String {
-    if let Some((app, kind)) = quantity.strip_prefix("apps.").and_then(|inner| inner.split_once(".response_time_ms.")) {
-        return format!("{app} {kind} response time");
-    }
-    let inner = quantity.split_once('.').map_or(quantity, |(_, inner)| inner);
-    inner.replace("_ms", "").replace(['_', '.'], " ")
+    Metric::at(quantity).map_or_else(|| quantity.to_owned(), |metric| metric.words(quantity))
 }
 
 fn arranged(title: &str, wide: bool) -> Plot {

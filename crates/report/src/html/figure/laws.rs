@@ -1,4 +1,4 @@
-//! A quantity along an axis of numbers, beside what laws say of it, on logarithmic axes.
+//! A quantity along an axis of numbers, compared with formulas, on logarithmic axes.
 
 use aqmkit_results::{Curve, Results, Ruler};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Colours that colour-blind readers can tell apart, on light and on dark.
+//! Colours that colour-blind readers can distinguish, on light and on dark backgrounds.
 
 use serde::Serialize;
 

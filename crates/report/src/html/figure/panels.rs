@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use aqmkit_measure::metric::{Dimension, METRICS, Metric};
+
 use crate::columns::names;
 use crate::format::rate_unit;
 
@@ -30,70 +32,104 @@ fn found(columns: &BTreeSet<&str>, path: &str) -> Option<String> {
 
 /// One panel for each quantity, for lines of different runs; also for what was `asked` for by its path.
 pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[&str]) -> Vec<Panel> {
-    let mut panels = Vec::new();
-    let mut add = |path: String, title: String, factor: f64| {
-        panels.extend(found(columns, &path).map(|column| Panel::new(title, factor, column)));
-    };
-    let (rate, factor) = rate_unit(largest_rate);
-    for class in names(columns, "classes.") {
-        add(format!("classes.{class}.throughput_bps"), format!("{class} throughput, {rate}"), factor);
-    }
-    for path in asked.iter().filter(|path| !is_shown(path)) {
-        let (unit, factor) = if path.ends_with("_bps") { (format!(", {rate}"), factor) } else { (String::new(), 1.0) };
-        add((*path).to_owned(), format!("{path}{unit}"), factor);
-    }
-    for (path, class) in asked.iter().filter_map(|path| Some((path, latency_of(path)?))) {
-        add((*path).to_owned(), format!("{class} latency, ms"), 1.0);
-    }
-    let links = names(columns, "links.");
-    for link in &links {
-        let of = if links.len() > 1 { format!("{link}: ") } else { String::new() };
-        add(format!("links.{link}.queue_delay_ms"), format!("{of}queue delay, ms"), 1.0);
-        add(format!("links.{link}.drop_rate"), format!("{of}drops, %"), 100.0);
-    }
-    for app in names(columns, "apps.") {
-        add(format!("apps.{app}.frame_rate"), format!("{app} frames, per second"), 1.0);
-        add(format!("apps.{app}.playable_frame_rate"), format!("{app} playable frames, per second"), 1.0);
-    }
+    let rate = rate_unit(largest_rate);
+    let mut panels = of_owners(columns, "classes.", rate);
+    panels.extend(asked.iter().filter_map(|path| asked_for(columns, path, rate)));
+    panels.extend(of_owners(columns, "links.", rate));
+    panels.extend(of_owners(columns, "apps.", rate));
     panels
 }
 
-/// Whether a quantity has a panel of its own kind in [`by_quantity`].
-fn is_shown(path: &str) -> bool {
-    let (part, field) = (path.split('.').next(), path.rsplit('.').next());
-    let gauge = path.contains(".aqm.");
-    !gauge
-        && matches!(
-            (part, field),
-            (Some("classes"), Some("throughput_bps" | "latency_ms"))
-                | (Some("links"), Some("queue_delay_ms" | "drop_rate"))
-                | (Some("apps"), Some("frame_rate" | "playable_frame_rate"))
-        )
+/// The panels of all links, classes or applications.
+fn of_owners(columns: &BTreeSet<&str>, prefix: &str, rate: (&'static str, f64)) -> Vec<Panel> {
+    let owners = names(columns, prefix);
+    let metrics = || METRICS.iter().filter(|metric| metric.path.starts_with(prefix) && metric.panel.of_runs());
+    let one = |owner: &String, metric: &Metric| {
+        let column = metric.column(owner);
+        let words = match prefix {
+            "links." if owners.len() == 1 => metric.label.to_owned(),
+            "links." => format!("{owner}: {}", metric.label),
+            _ => metric.words(&column),
+        };
+        let (unit, factor) = shown(metric, rate);
+        found(columns, &column).map(|column| Panel::new(title(&words, unit), factor, column))
+    };
+    owners.iter().flat_map(|owner| metrics().filter_map(move |metric| one(owner, metric))).collect()
 }
 
-/// The class whose latency `path` is.
-fn latency_of(path: &str) -> Option<&str> {
-    path.strip_prefix("classes.")?.strip_suffix(".latency_ms")
+/// The panel of a column that an experiment asks for, unless it has one anyway.
+fn asked_for(columns: &BTreeSet<&str>, path: &str, rate: (&'static str, f64)) -> Option<Panel> {
+    let column = found(columns, path)?;
+    match Metric::at(path) {
+        Some(metric) if metric.panel.of_runs() => None,
+        Some(metric) if metric.unit.dimension != Dimension::Gauge => {
+            let (unit, factor) = shown(metric, rate);
+            Some(Panel::new(title(&metric.words(path), unit), factor, column))
+        }
+        // A gauge is what its discipline calls it.
+        _ if path.ends_with("_bps") => Some(Panel::new(title(path, rate.0), rate.1, column)),
+        _ => Some(Panel::new(path.to_owned(), 1.0, column)),
+    }
 }
 
 /// One panel for each kind of quantity, with a line for each class.
 pub(super) fn by_class(columns: &BTreeSet<&str>, largest_rate: f64) -> (Vec<String>, Vec<Panel>) {
     let classes = names(columns, "classes.");
-    let (rate, factor) = rate_unit(largest_rate);
-    let kinds = [
-        ("throughput_bps", format!("throughput, {rate}"), factor),
-        ("queue_delay_ms", "queue delay, ms".to_owned(), 1.0),
-        ("drop_rate", "drops, %".to_owned(), 100.0),
-    ];
     let mut panels = Vec::new();
-    for (metric, title, scale) in kinds {
-        let lines = classes.iter().filter_map(|class| {
-            found(columns, &format!("classes.{class}.{metric}")).map(|column| (column, class.clone()))
-        });
+    for metric in METRICS.iter().filter(|metric| metric.path.starts_with("classes.") && metric.panel.of_classes()) {
+        let lines = classes.iter().filter_map(|class| Some((found(columns, &metric.column(class))?, class.clone())));
         let lines: Vec<(String, String)> = lines.collect();
         if !lines.is_empty() {
-            panels.push(Panel { title, factor: scale, columns: lines });
+            let (unit, factor) = shown(metric, rate_unit(largest_rate));
+            panels.push(Panel { title: title(metric.label, unit), factor, columns: lines });
         }
     }
     (classes, panels)
+}
+
+/// The unit of a metric's panel and the factor to it; bit rates have the unit that reads well.
+fn shown(metric: &Metric, rate: (&'static str, f64)) -> (&'static str, f64) {
+    let is_bit_rate = metric.unit.dimension == Dimension::Rate && metric.unit.scale == 1.0;
+    if is_bit_rate { rate } else { (metric.unit.shown, metric.unit.factor) }
+}
+
+fn title(words: &str, unit: &str) -> String {
+    if unit.is_empty() { words.to_owned() } else { format!("{words}, {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry in the list of metrics is all that a new metric needs to have panels.
+    #[test]
+    fn every_metric_with_a_series_has_panels_with_its_label_and_unit() {
+        let plain =
+            |metric: &&Metric| metric.unit.dimension != Dimension::Gauge && metric.path.matches('*').count() == 1;
+        let mut seen = 0;
+        for metric in METRICS.iter().filter(|metric| metric.in_series).filter(plain) {
+            let column = metric.column("x");
+            let columns = BTreeSet::from([column.as_str()]);
+            let path = column.trim_end_matches(".mean");
+            let panels = by_quantity(&columns, 2e6, &[path]);
+            assert_eq!(panels.len(), 1, "{path}");
+            let of_link = path.starts_with("links.") && metric.panel.of_runs();
+            let owner = if of_link { "" } else { "x " };
+            let unit = metric.unit.shown;
+            assert_eq!(panels[0].title, title(&format!("{owner}{}", metric.label), unit), "{path}");
+            assert_eq!(panels[0].factor, metric.unit.factor, "{path}");
+            assert_eq!(by_quantity(&columns, 2e6, &[]).len(), usize::from(metric.panel.of_runs()), "{path}");
+            assert_eq!(by_class(&columns, 2e6).1.len(), usize::from(metric.panel.of_classes()), "{path}");
+            seen += 1;
+        }
+        assert!(seen > 15, "{seen}");
+    }
+
+    #[test]
+    fn a_gauge_has_its_path_for_a_title() {
+        let columns = BTreeSet::from(["links.b.aqm.avg", "links.b.aqm.rate_bps"]);
+        let panels = by_quantity(&columns, 2e3, &["links.b.aqm.avg", "links.b.aqm.rate_bps"]);
+        let titles: Vec<&str> = panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["links.b.aqm.avg", "links.b.aqm.rate_bps, kbit/s"]);
+    }
 }

@@ -28,7 +28,7 @@ fn ratio(row: &Expectation) -> Option<Ratio<'_>> {
     Some(Ratio { row, measured: measured / reference, spread, low, high })
 }
 
-/// Dots with their spread on bands of what is tolerated, on a logarithmic axis; and how many rows cannot be shown
+/// Dots with their spread on bands of tolerance, on a logarithmic axis; and how many rows cannot be shown
 /// so, for want of a ratio. No figure without any.
 pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) {
     let found: Vec<Ratio<'_>> = rows.iter().filter_map(|row| ratio(row)).collect();

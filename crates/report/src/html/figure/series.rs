@@ -102,7 +102,7 @@ fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Plot {
         plot.set_y_axis(place, axis(json!({"domain": domain, "rangemode": "tozero", "nticks": 4})));
         notes.push(heading(&panel.title, domain[1]));
     }
-    // A single window is what the tables are about; only several have to be told apart.
+    // A single window needs no name; several have to be distinguished.
     let windows = if windows.len() > 1 { windows } else { &[] };
     notes.extend(windows.iter().map(window_name));
     plot.set("annotations", json!(notes));

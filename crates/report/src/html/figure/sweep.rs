@@ -12,7 +12,7 @@ use crate::grid::{Grid, Group};
 /// One figure for each window when an axis holds numbers of one unit (`20ms`, `0.1`): the means against them, with the spread
 /// over the repeats, and a line for each combination of the other axes.
 pub(in crate::html) fn sweeps(results: &Results) -> Vec<(String, Figure)> {
-    // Two points are no plot.
+    // Two points are too few for a plot.
     let long = results.axes.iter().filter(|axis| axis.labels.len() > 2);
     let found = long.filter_map(|axis| Some((axis, Ruler::of(&axis.labels)?))).next();
     let Some((axis, ruler)) = found else { return Vec::new() };

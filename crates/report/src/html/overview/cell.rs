@@ -7,7 +7,6 @@ use aqmkit_measure::output::Output;
 use aqmkit_results::Overview;
 
 use super::path::Frame;
-use crate::format::significant;
 
 /// Units of a cell's width that are its plots'; the drawing has two units in a pixel.
 pub(super) const WIDTH: f64 = 184.0;
@@ -54,22 +53,26 @@ impl Style<'_> {
         out.push_str("</g>");
     }
 
-    /// The numbers of a cell, for those who point at it.
+    /// The tooltip of a cell: its numbers.
     fn words(&self, name: &str, run: &Output, shares: &Shares) -> String {
         let mut text = name.to_owned();
         let Some(window) = run.windows.first() else { return text };
         for class in self.classes {
             let Some(stats) = window.classes.get(class).filter(|stats| stats.throughput_bps > 0.0) else { continue };
-            let rate = significant(stats.throughput_bps / shares.flows(class) * 1e-6, 3);
-            let _ = write!(text, "\n{class}: {rate} Mbit/s");
+            let shown = |field: &str, value: f64| super::value(&format!("classes.{class}.{field}"), value);
+            let _ = write!(text, "\n{class}: {}", shown("throughput_bps", stats.throughput_bps / shares.flows(class)));
             if self.overview.per_flow {
                 text.push_str(" a flow");
             }
             let delay = stats.queue_delay_ms.unwrap_or_default();
-            let of = |share: f64| significant(100.0 * share, 3);
-            let (mean, p99) = (significant(delay.mean, 3), significant(delay.p99, 3));
-            let (drops, marks) = (of(stats.drop_rate), of(stats.mark_rate));
-            let _ = write!(text, ", queue delay {mean} ms (p99 {p99}), drops {drops} %, marks {marks} %");
+            for (field, value) in [
+                ("queue_delay_ms.mean", delay.mean),
+                ("queue_delay_ms.p99", delay.p99),
+                ("drop_rate", stats.drop_rate),
+                ("mark_rate", stats.mark_rate),
+            ] {
+                let _ = write!(text, ", {}", shown(field, value));
+            }
         }
         text
     }

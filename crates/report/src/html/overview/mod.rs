@@ -6,6 +6,7 @@ mod path;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use aqmkit_measure::metric::Metric;
 use aqmkit_results::{Axis, Overview, Results, RunData};
 use cell::{PROBABILITY, SIZE, Style, TIME_MS, WIDTH};
 use serde::Serialize;
@@ -119,6 +120,20 @@ fn widest_delay(runs: &[&RunData<'_>]) -> f64 {
     steps.into_iter().find(|step| *step >= longest).unwrap_or(longest)
 }
 
+/// A value of the metric at `path`, by its label and in its unit: `queue delay p99 4.2 ms`.
+fn value(path: &str, value: f64) -> String {
+    let Some(metric) = Metric::at(path) else { return significant(value, 3) };
+    let statistic = metric.statistics.iter().find(|s| path.ends_with(&format!(".{s}")) && **s != "mean");
+    let statistic = statistic.map_or_else(String::new, |statistic| format!(" {statistic}"));
+    format!("{}{statistic} {}", metric.label, in_unit(path, value))
+}
+
+/// A value of the metric at `path` in its unit: `4.2 ms`.
+fn in_unit(path: &str, value: f64) -> String {
+    let unit = Metric::at(path).map(|metric| metric.unit);
+    unit.map_or_else(|| significant(value, 3), |u| format!("{} {}", significant(value * u.factor, 3), u.shown))
+}
+
 /// What the plots of a cell are, from top to bottom, with their ranges.
 fn words(style: &Style<'_>) -> String {
     let percent = |power: f64| significant(100.0 * 10f64.powf(power), 2);
@@ -128,7 +143,8 @@ fn words(style: &Style<'_>) -> String {
          marks at the right edge: each flow's mean"
             .to_owned()
     } else {
-        format!("rate of each class, and in all, each second, up to {} Mbit/s", style.overview.rate_bps * 1e-6)
+        let top = in_unit("classes.*.throughput_bps", style.overview.rate_bps);
+        format!("rate of each class, and in all, each second, up to {top}")
     };
     let mut text = format!(
         "From top to bottom: {rates}; distribution of the queue delay, 0 to {} ms; share of packets dropped (solid) \

@@ -26,16 +26,16 @@ const SEED: u64 = 1;
 /// The amount of the first trial at most: small enough that few links of trials are congested by it.
 const FIRST: f64 = 100.0;
 
-/// A traffic on a network whose population is to be found.
+/// A traffic on a network, and the load that its population is to offer.
 #[derive(Clone, Debug)]
-pub struct Sought {
+pub struct Calibration {
     /// The traffic's name.
     pub traffic: String,
     /// The load as it is written.
     pub load: String,
     /// The load in bits per second.
     pub bps: u64,
-    /// The parameter that is sought.
+    /// The parameter whose value the load decides.
     pub parameter: &'static str,
     /// The amount to begin with.
     pub first: f64,
@@ -43,7 +43,7 @@ pub struct Sought {
     back: Option<usize>,
     /// The network of the trials, with the traffic alone.
     pub(super) network: Arc<Resolved>,
-    /// What tells it from others.
+    /// Identifies it among the calibrations of an experiment.
     key: String,
 }
 
@@ -60,8 +60,8 @@ pub struct Trial {
     pub links: Vec<String>,
 }
 
-impl Sought {
-    fn of(group: &Group, load: &Load, run: &Resolved) -> Result<Sought, Problem> {
+impl Calibration {
+    fn of(group: &Group, load: &Load, run: &Resolved) -> Result<Calibration, Problem> {
         let mut spec = group.spec.clone();
         let (parameter, first) = spec.knob().map_or(("population", 1.0), |k| (k.field(), k.amount()));
         let duration = run.duration.min(LONGEST);
@@ -79,7 +79,7 @@ impl Sought {
             uncongested: false,
         };
         let key = serde_json::to_string(&(load, &network)).unwrap_or_else(|_| format!("{load:?} {network:?}"));
-        Ok(Sought {
+        Ok(Calibration {
             traffic: group.name.clone(),
             load: load.written.clone(),
             bps: load.bps,
@@ -127,30 +127,30 @@ impl Experiment {
     ///
     /// # Errors
     /// When the network of the trials cannot be made.
-    pub fn sought(&self) -> Result<Vec<Sought>, Problem> {
-        let mut all: Vec<Sought> = Vec::new();
+    pub fn calibrations(&self) -> Result<Vec<Calibration>, Problem> {
+        let mut all: Vec<Calibration> = Vec::new();
         for (_, run) in &self.runs {
             for group in &run.groups {
                 let Some(load) = &group.load else { continue };
-                let sought = Sought::of(group, load, run)?;
-                if !all.iter().any(|s| s.key == sought.key) {
-                    all.push(sought);
+                let calibration = Calibration::of(group, load, run)?;
+                if !all.iter().any(|s| s.key == calibration.key) {
+                    all.push(calibration);
                 }
             }
         }
         Ok(all)
     }
 
-    /// Where a population is sought: the labels of its combinations, by axis; of an axis that makes no difference, none.
+    /// The runs that a population is for, as the labels of its combinations, by axis; of an axis that makes no difference, none.
     ///
     /// # Errors
     /// When the network of the trials cannot be made.
-    pub fn sought_where(&self, sought: &Sought) -> Result<BTreeMap<String, Vec<String>>, Problem> {
+    pub fn calibrated_runs(&self, calibration: &Calibration) -> Result<BTreeMap<String, Vec<String>>, Problem> {
         let mut there: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (labels, run) in &self.runs {
             let loads = run.groups.iter().filter_map(|group| Some((group, group.load.as_ref()?)));
-            let keys = loads.map(|(group, load)| Sought::of(group, load, run).map(|s| s.key));
-            if !keys.collect::<Result<Vec<_>, _>>()?.contains(&sought.key) {
+            let keys = loads.map(|(group, load)| Calibration::of(group, load, run).map(|s| s.key));
+            if !keys.collect::<Result<Vec<_>, _>>()?.contains(&calibration.key) {
                 continue;
             }
             for axis in &self.axes {
@@ -169,13 +169,13 @@ impl Experiment {
     ///
     /// # Errors
     /// When a model cannot be prepared.
-    pub fn settled(&self, found: &[(Sought, f64)]) -> Result<Experiment, Problem> {
+    pub fn settled(&self, found: &[(Calibration, f64)]) -> Result<Experiment, Problem> {
         let mut settled = self.clone();
         for (_, run) in &mut settled.runs {
             let mut changed = (**run).clone();
             for group in &mut changed.groups {
                 let Some(load) = group.load.clone() else { continue };
-                let key = Sought::of(group, &load, run)?.key;
+                let key = Calibration::of(group, &load, run)?.key;
                 let Some((_, amount)) = found.iter().find(|(s, _)| s.key == key) else { continue };
                 let with = group.with_amount(*amount).map_err(|e| Problem::new(e.to_string()))?;
                 if let Some((with, _)) = with {

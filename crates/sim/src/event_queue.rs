@@ -75,7 +75,7 @@ impl Level {
 
 /// A queue of events in time order. `E` is a small plain value.
 #[derive(Clone, Debug)]
-pub struct Agenda<E> {
+pub struct EventQueue<E> {
     /// The events at hand, latest first.
     hand: Vec<Entry<E>>,
     /// Heap of events inserted between the current ones while there were too many of those.
@@ -96,9 +96,9 @@ pub struct Agenda<E> {
     late: u64,
 }
 
-impl<E: Copy + Ord> Default for Agenda<E> {
+impl<E: Copy + Ord> Default for EventQueue<E> {
     fn default() -> Self {
-        Agenda {
+        EventQueue {
             hand: Vec::new(),
             between: BinaryHeap::new(),
             hand_ends: 0,
@@ -117,7 +117,7 @@ fn digit(place: u64, level: usize) -> usize {
     (place >> (level as u32 * LEVEL_BITS)) as usize % WIDTH
 }
 
-impl<E: Copy + Ord> Agenda<E> {
+impl<E: Copy + Ord> EventQueue<E> {
     /// Inserts an event. A time before the last removed event counts as that event's time.
     pub fn put(&mut self, at: Instant, what: E) {
         let at = at.as_nanos();
@@ -274,14 +274,14 @@ mod tests {
 
     #[test]
     fn events_at_one_instant_keep_their_order() {
-        let mut agenda = Agenda::default();
+        let mut event_queue = EventQueue::default();
         for what in [5_u8, 3, 4] {
-            agenda.put(Instant::from_nanos(1_000_000), what);
+            event_queue.put(Instant::from_nanos(1_000_000), what);
         }
-        agenda.put(Instant::from_nanos(10), 1);
-        let order: Vec<u8> = std::iter::from_fn(|| agenda.take()).map(|(_, e)| e).collect();
+        event_queue.put(Instant::from_nanos(10), 1);
+        let order: Vec<u8> = std::iter::from_fn(|| event_queue.take()).map(|(_, e)| e).collect();
         assert_eq!(order, [1, 5, 3, 4]);
-        assert!(agenda.is_empty());
+        assert!(event_queue.is_empty());
     }
 
     /// So many that lists are dealt out and several are at hand together, and what the events cause comes between them.
@@ -289,22 +289,22 @@ mod tests {
     fn very_many_come_in_time_order() {
         const MANY: usize = 1 << 16;
         const TOGETHER: usize = 40;
-        let mut agenda = Agenda::default();
-        let mut rng = aqmkit_base::Rng::stream(1, "agenda");
+        let mut event_queue = EventQueue::default();
+        let mut rng = aqmkit_base::Rng::stream(1, "event_queue");
         let mut due = || Instant::from_nanos((rng.uniform() * 1e9) as u64);
         for n in 0..MANY {
-            agenda.put(due(), n);
+            event_queue.put(due(), n);
         }
         let (mut last, mut taken, mut together) = ((Instant::ZERO, 0), 0, 0);
         loop {
-            if agenda.turn(TOGETHER) {
-                together = together.max(agenda.at_hand().len());
+            if event_queue.turn(TOGETHER) {
+                together = together.max(event_queue.at_hand().len());
             }
-            let Some((at, n)) = agenda.take() else { break };
+            let Some((at, n)) = event_queue.take() else { break };
             assert!((at, n) > last, "{n} at {at:?} after {last:?}");
             (last, taken) = ((at, n), taken + 1);
             if n < MANY {
-                agenda.put(at + aqmkit_base::Duration::from_nanos(100_000), n + MANY);
+                event_queue.put(at + aqmkit_base::Duration::from_nanos(100_000), n + MANY);
             }
         }
         assert_eq!(taken, 2 * MANY);
@@ -315,35 +315,35 @@ mod tests {
     #[test]
     fn a_crowd_at_one_instant_comes_in_order() {
         const N: u64 = 3 * CROWD as u64;
-        let mut agenda = Agenda::default();
-        (0..N).for_each(|n| agenda.put(Instant::from_nanos(10), n));
+        let mut event_queue = EventQueue::default();
+        (0..N).for_each(|n| event_queue.put(Instant::from_nanos(10), n));
         let mut model: std::collections::BTreeSet<(u64, u64)> = (0..N).map(|n| (10, n)).collect();
         for turn in 0.. {
-            let Some((at, n)) = agenda.take_until(Instant::from_nanos(2_000_000)) else { break };
+            let Some((at, n)) = event_queue.take_until(Instant::from_nanos(2_000_000)) else { break };
             assert_eq!(model.pop_first(), Some((at.as_nanos(), n)));
             if turn < N {
                 let later = 10 + [0, 3 * turn % 5000, 1_000_000, 9_000_000][turn as usize % 4];
-                agenda.put(Instant::from_nanos(later), N + turn);
+                event_queue.put(Instant::from_nanos(later), N + turn);
                 model.insert((later, N + turn));
             }
-            assert_eq!(agenda.len(), model.len());
+            assert_eq!(event_queue.len(), model.len());
         }
-        assert_eq!(agenda.len() as u64, N / 4, "what comes after the end stays");
+        assert_eq!(event_queue.len() as u64, N / 4, "what comes after the end stays");
     }
 
     /// The last list of the highest level ends where times do.
     #[test]
     fn the_end_of_time_comes_last() {
-        let mut agenda = Agenda::default();
+        let mut event_queue = EventQueue::default();
         let ends = [u64::MAX, u64::MAX - 1, 1 << 63, u64::MAX, 5];
         for (n, at) in ends.into_iter().enumerate() {
-            agenda.put(Instant::from_nanos(at), n);
+            event_queue.put(Instant::from_nanos(at), n);
         }
-        assert_eq!(agenda.take(), Some((Instant::from_nanos(5), 4)));
-        assert_eq!(agenda.take(), Some((Instant::from_nanos(1 << 63), 2)));
-        assert_eq!(agenda.take(), Some((Instant::from_nanos(u64::MAX - 1), 1)));
-        agenda.put(Instant::FAR_FUTURE, 5);
-        let rest: Vec<usize> = std::iter::from_fn(|| agenda.take()).map(|(_, n)| n).collect();
+        assert_eq!(event_queue.take(), Some((Instant::from_nanos(5), 4)));
+        assert_eq!(event_queue.take(), Some((Instant::from_nanos(1 << 63), 2)));
+        assert_eq!(event_queue.take(), Some((Instant::from_nanos(u64::MAX - 1), 1)));
+        event_queue.put(Instant::FAR_FUTURE, 5);
+        let rest: Vec<usize> = std::iter::from_fn(|| event_queue.take()).map(|(_, n)| n).collect();
         assert_eq!(rest, [0, 3, 5]);
     }
 
@@ -351,24 +351,24 @@ mod tests {
         /// Against a sorted list, with events that cause events, near, far and at once.
         #[test]
         fn takes_out_in_time_order(starts in prop::collection::vec(0_u64..3_000_000_000, 1..50), delays in prop::collection::vec(prop_oneof![Just(0), 1_u64..20_000, 100_000_000_u64..150_000_000, 1_u64..20_000_000_000, 200_000_000_000_u64..900_000_000_000], 1..400)) {
-            let mut agenda = Agenda::default();
+            let mut event_queue = EventQueue::default();
             let mut model: std::collections::BTreeSet<(u64, u64)> = std::collections::BTreeSet::new();
             let mut n = 0_u64;
             for at in starts {
-                agenda.put(Instant::from_nanos(at), n);
+                event_queue.put(Instant::from_nanos(at), n);
                 model.insert((at, n));
                 n += 1;
             }
             let mut delays = delays.into_iter();
-            while let Some((at, what)) = agenda.take() {
+            while let Some((at, what)) = event_queue.take() {
                 prop_assert_eq!(model.pop_first(), Some((at.as_nanos(), what)));
                 for delay in delays.by_ref().take(2) {
                     let later = at.as_nanos() + delay;
-                    agenda.put(Instant::from_nanos(later), n);
+                    event_queue.put(Instant::from_nanos(later), n);
                     model.insert((later, n));
                     n += 1;
                 }
-                prop_assert_eq!(agenda.len(), model.len());
+                prop_assert_eq!(event_queue.len(), model.len());
             }
             prop_assert!(model.is_empty());
         }

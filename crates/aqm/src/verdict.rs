@@ -1,0 +1,86 @@
+//! Decisions about packets, and their reasons.
+
+use serde::Serialize;
+
+/// The decision about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it through.
+    Pass,
+    /// Forward it with Congestion Experienced set.
+    Mark(Why),
+    /// Discard it.
+    Drop(Why),
+}
+
+/// Why a packet was dropped or marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Why {
+    /// The queue was full: the arriving packet.
+    Overflow,
+    /// The queue was full: a packet that was waiting.
+    Evicted,
+    /// By chance, before the queue is full.
+    Early,
+    /// A threshold on the average was passed.
+    Forced,
+    /// The flow or class had more than its share.
+    Unfair,
+    /// It had waited too long.
+    Sojourn,
+    /// The queue was removed or made smaller.
+    Reconfigured,
+    /// The flow was found unresponsive and is held to a low rate.
+    Penalty,
+    /// A packet of the same flow was drawn from the queue.
+    Matched,
+    /// A fixed threshold on the delay or the length was passed.
+    Step,
+    /// Coupled to the congestion of another queue.
+    Coupled,
+    /// Marking is not enough any more.
+    Overload,
+}
+
+impl Why {
+    /// How many reasons there are.
+    pub const COUNT: usize = 12;
+
+    /// Every reason, in order.
+    pub const ALL: [Why; Why::COUNT] = [
+        Why::Overflow,
+        Why::Evicted,
+        Why::Early,
+        Why::Forced,
+        Why::Unfair,
+        Why::Sojourn,
+        Why::Reconfigured,
+        Why::Penalty,
+        Why::Matched,
+        Why::Step,
+        Why::Coupled,
+        Why::Overload,
+    ];
+
+    /// The reason's name in results and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Why::Overflow => "overflow",
+            Why::Evicted => "evicted",
+            Why::Early => "early",
+            Why::Forced => "forced",
+            Why::Unfair => "unfair",
+            Why::Sojourn => "sojourn",
+            Why::Reconfigured => "reconfigured",
+            Why::Penalty => "penalty",
+            Why::Matched => "matched",
+            Why::Step => "step",
+            Why::Coupled => "coupled",
+            Why::Overload => "overload",
+        }
+    }
+}
