@@ -181,3 +181,9 @@ def test_a_notebook_shows_tables(five: aqmkit.Results) -> None:
     assert "<pre" not in shown
     for label in five.axes["aqm"]:
         assert f">{label}</th>" in shown
+
+
+def test_fairness_is_that_of_one_kind_of_flows(five: aqmkit.Results) -> None:
+    fair = five.runs.to_pandas()["apps.bulk.jain"]
+    assert ((fair > 1 / 4) & (fair <= 1)).all()
+    assert not [name for name in five.runs.column_names if name in ("apps.http-unc.jain", "apps.cbr.jain")]

@@ -129,12 +129,13 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         .zip(&w.exchanges[index])
         .filter_map(|(kind, (times, _))| Some(((*kind).to_owned(), times.summary()?)))
         .collect();
+    let completed = w.closed.completed[index] - w.opened.completed[index];
     let throughputs = w.apps.get(group.apps.clone()).map_or_else(Vec::new, |apps| throughputs(apps, seconds));
     AppStats {
-        // Users who ask for what they want do not get equal throughputs from an equal share.
-        jain: (throughputs.len() > 1 && group.exchange_kinds.is_empty()).then(|| jain(&throughputs)),
+        // Those who finish what they ask for do not get equal throughputs from equal shares.
+        jain: (throughputs.len() > 1 && completed == 0).then(|| jain(&throughputs)),
         population: group.apps.len() as u64,
-        completed: w.closed.completed[index] - w.opened.completed[index],
+        completed,
         response_time_ms: response,
         frame_rate,
         playable_frame_rate,

@@ -174,8 +174,8 @@ pub struct AppStats {
     pub counters: BTreeMap<String, f64>,
     /// Connections opened.
     pub connections: u64,
-    /// Jain's fairness index of the throughputs of those that sent data; absent for fewer than two, and for models of exchanges, whose
-    /// throughputs differ by what is asked for.
+    /// Jain's fairness index of the throughputs of those that sent data; absent for fewer than two, and where exchanges ended, since
+    /// throughputs then differ by what was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
     /// Retransmitted segments over data segments sent.
