@@ -148,7 +148,7 @@ mod tests {
             Experiment::parse_with("cap.toml", &text, &Overrides::default(), &catalogues).unwrap_err().to_string()
         };
         assert_eq!(said("delay = \"10ms\"", "dealy = \"10ms\""), "dealy is not a parameter of delay-cap");
-        assert_eq!(said("delay = \"10ms\"", "delay = \"0ms\""), "delay of delay-cap cannot be 0ns");
+        assert_eq!(said("delay = \"10ms\"", "delay = \"0ms\""), "delay of delay-cap cannot be 0ms");
         assert_eq!(said("name = \"delay-cap\"", "name = \"delay-cup\""), "there is no discipline \"delay-cup\"");
     }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Desk;
 
-/// A long run, started with this line before it.
-fn long(desk: &Desk, before: &str) -> Child {
-    let script = format!("{before} exec \"$AQMKIT\" run tiny.toml --set duration=10000min --out out");
+/// A long run, started by this.
+fn long(desk: &Desk, starter: &str) -> Child {
+    let script = format!("{starter} \"$AQMKIT\" run tiny.toml --set duration=10000min --out out");
     let mut command = Command::new("sh");
     command.args(["-c", &script]).current_dir(desk.path()).env("AQMKIT", assert_cmd::cargo::cargo_bin("aqmkit"));
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -39,13 +39,14 @@ fn ended(child: &mut Child) -> Option<Option<i32>> {
 
 #[test]
 fn the_end_of_a_terminal_stops_a_run_unless_it_is_ignored() {
+    // The tests themselves may have been started by nohup.
     let plain = Desk::new();
-    let mut stopped = long(&plain, "");
+    let mut stopped = long(&plain, "exec env --default-signal=HUP");
     send(&stopped, "-HUP");
     assert_eq!(ended(&mut stopped), Some(Some(130)));
 
     let nohup = Desk::new();
-    let mut going = long(&nohup, "trap '' HUP;");
+    let mut going = long(&nohup, "trap '' HUP; exec");
     send(&going, "-HUP");
     assert_eq!(ended(&mut going), None);
     send(&going, "-INT");

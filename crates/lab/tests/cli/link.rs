@@ -199,7 +199,11 @@ fn a_termination_is_prompt_and_has_its_own_code() {
     }
     let desk = Desk::new();
     for (name, code) in [("-TERM", 143), ("-HUP", 129)] {
-        let mut command = aqmkit(&desk);
+        // The tests themselves may have been started by nohup, which has SIGHUP ignored.
+        let told = aqmkit(&desk);
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP").arg(told.get_program()).current_dir(desk.path());
+        command.envs(told.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.args(["link", "--rate", "20mbit", "--", "sh", "-c", "touch runs; exec sleep 100"]);
         let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
         until("it runs", || desk.path().join("runs").exists());

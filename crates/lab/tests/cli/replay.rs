@@ -79,7 +79,7 @@ fn what_a_flow_is_can_be_chosen() {
         assert_eq!(dropped(flow), [(30, 15), (10, 4)], "{flow}");
     }
     let wrong = desk.run("replay two.pcap --aqm fifo:flow=hosts --rate 8mbit");
-    wrong.wrong(&["fifo does not distinguish flows: omit flow"]);
+    wrong.wrong(&["flow of fifo: the discipline does not distinguish flows", "remove flow"]);
 }
 
 #[test]

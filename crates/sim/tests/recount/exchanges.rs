@@ -54,6 +54,7 @@ fn response_times_are_those_of_the_exchanges_that_end_in_the_window() {
             out.exchanges.iter().filter(|e| (window.from_s..window.to_s).contains(&end_s(e))).collect();
         let app = &window.apps["talk"];
         assert_eq!(app.completed, inside.len() as u64);
+        assert!(app.completed == 0 || app.jain.is_none(), "what was asked for decides the throughputs: {app:?}");
         assert!(inside.len() > 2000);
         for kind in ["request", "page"] {
             let of_kind: Vec<_> = inside.iter().filter(|e| e.kind == kind).collect();
