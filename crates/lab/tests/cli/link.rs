@@ -203,7 +203,7 @@ fn a_termination_is_prompt_and_has_its_own_code() {
         let told = aqmkit(&desk);
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP").arg(told.get_program()).current_dir(desk.path());
-        command.envs(told.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs(told.get_envs().filter_map(|(key, value)| Some((key, value?))));
         command.args(["link", "--rate", "20mbit", "--", "sh", "-c", "touch runs; exec sleep 100"]);
         let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
         until("it runs", || desk.path().join("runs").exists());
