@@ -18,6 +18,7 @@ __all__ = [
     "Verdict",
     "catalogue",
     "comparison",
+    "comparison_name",
     "disciplines",
     "find",
     "main",
