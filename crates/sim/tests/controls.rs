@@ -151,3 +151,28 @@ fn bbr_follows_the_path_and_not_the_losses() {
     let lossy = [used(Kind::Bbr), used(Kind::Cubic)];
     assert!(lossy[0] > 0.9 && lossy[1] < 0.6, "bbr and cubic: {lossy:?}");
 }
+
+/// RFC 6817: alone, LEDBAT makes a queue of its target; beside `NewReno` in a long queue it leaves the link to it; where CoDel keeps the queue
+/// below the target, it cannot tell that there is one, and takes part (RFC 7928 section 5.4).
+#[test]
+fn ledbat_gives_way_where_it_sees_a_queue() {
+    let long = || spec("fifo", r#"{"limit": 400}"#);
+    let mut target = profile(Kind::Ledbat);
+    target.ledbat.target = ms(60);
+    for (p, wanted) in [(profile(Kind::Ledbat), 100.0), (target, 60.0)] {
+        let out = share(&p, long(), vec![ms(40)]);
+        let link = &out.windows[0].links["bottleneck"];
+        let delay = link.queue_delay_ms.unwrap().mean;
+        assert!((delay - wanted).abs() < 0.15 * wanted, "queue of {delay} ms, target {wanted}");
+        assert!(link.utilization > 0.99, "utilisation {}", link.utilization);
+    }
+    let beside = |aqm: Spec| {
+        let of = |kind: Kind| group("flows", vec![Box::new(Bulk) as _], profile(kind), Delays::Each(vec![ms(40)]));
+        let out = finish(dumbbell(BitRate::from_mbps(20), aqm, vec![of(Kind::Ledbat), of(Kind::NewReno)], 60, 200));
+        let rates = rates(&out);
+        rates[0] / (rates[0] + rates[1])
+    };
+    let (behind_fifo, behind_codel) = (beside(long()), beside(spec("codel", "{}")));
+    assert!(behind_fifo < 0.1, "share of {behind_fifo} behind drop-tail");
+    assert!((0.35..0.65).contains(&behind_codel), "share of {behind_codel} behind CoDel");
+}

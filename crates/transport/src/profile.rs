@@ -182,6 +182,8 @@ profile! {
     dctcp: congestion::dctcp::Params,
     /// The parameters of `prague`.
     prague: congestion::prague::Params,
+    /// The parameters of `ledbat`.
+    ledbat: congestion::ledbat::Params,
     /// The parameters of `tfrc`.
     tfrc: rate::tfrc::Params,
     /// The parameters of `scp`.
@@ -354,6 +356,7 @@ impl Profile {
         self.cubic.check()?;
         self.dctcp.check()?;
         self.prague.check()?;
+        self.ledbat.check()?;
         self.tfrc.check()?;
         self.scp.check()?;
         self.lda.check()?;

@@ -408,6 +408,7 @@ mod tests {
             sent: None,
             counts_marks: false,
             sample: None,
+            one_way: None,
             rtt: &rtt,
         };
         for (bps, bytes) in [

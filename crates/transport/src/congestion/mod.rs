@@ -75,6 +75,9 @@ pub struct Cx<'a> {
     pub counts_marks: bool,
     /// The round-trip time that this event has measured.
     pub sample: Option<Duration>,
+    /// From the sender's timestamp of the data to the peer's of its acknowledgement (RFC 7323): the one-way delay of the data, plus the
+    /// difference of the two clocks, which is constant. Nothing without timestamps.
+    pub one_way: Option<Duration>,
     pub(super) rtt: &'a Rtt,
 }
 
@@ -488,6 +491,8 @@ controls! {
     Bbr => Box<bbr::Bbr>, "bbr";
     /// Version 3: a model that heeds losses.
     Bbr3 => Box<bbr3::Bbr3>, "bbr3";
+    /// RFC 6817: gives way to all others.
+    Ledbat => Box<ledbat::Ledbat>, "ledbat";
     /// Takes off what was lost.
     Relentless => Box<relentless::Relentless>, "relentless";
     {

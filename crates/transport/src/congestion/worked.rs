@@ -34,6 +34,7 @@ fn at<'a>(seconds: f64, flight: u64, profile: &'a Profile, rtt: &'a Rtt) -> Cx<'
         sent: None,
         counts_marks: false,
         sample: None,
+        one_way: None,
         rtt,
     }
 }

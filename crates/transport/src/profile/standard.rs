@@ -5,7 +5,7 @@ use aqmkit_base::{Bytes, Duration};
 use super::{
     ByteCounting, DelayedAck, EcnFeedback, EcnPackets, IdleSince, LossDetection, Profile, RateReduction, Timer, seconds,
 };
-use crate::congestion::{Kind, cubic, dctcp, prague};
+use crate::congestion::{Kind, cubic, dctcp, ledbat, prague};
 use crate::rate::{lda, scp, tfrc};
 
 impl Profile {
@@ -18,6 +18,7 @@ impl Profile {
             cubic: cubic::Params::default(),
             dctcp: dctcp::Params::default(),
             prague: prague::Params::default(),
+            ledbat: ledbat::Params::default(),
             tfrc: tfrc::Params::default(),
             scp: scp::Params::default(),
             lda: lda::Params::default(),

@@ -1,5 +1,6 @@
 //! Processing of acknowledgements and timeouts by the sender.
 
+use super::clock::Clock;
 use super::{Call, Event, Recovery, State, Tcp};
 use crate::congestion::{Cx, Leaves};
 use crate::segment::{Flags, Segment};
@@ -21,6 +22,7 @@ macro_rules! control {
             sent: $tcp.outstanding.as_deref().and_then(|o| o.sent.as_deref()),
             counts_marks: $tcp.ecn.counts_marks(),
             sample: $call.sample(),
+            one_way: $call.one_way(),
             rtt: &$tcp.rtt,
         })
     }};
@@ -145,6 +147,7 @@ impl Tcp {
         if self.timestamps && seg.ts_ecr != 0 {
             let elapsed = self.clock.timestamp(call.p).wrapping_sub(seg.ts_ecr);
             call.sample = self.rtt.sample_timestamp(call.p, elapsed);
+            call.one_way = Clock::between(call.p, seg.ts_ecr, seg.ts_val);
         } else if let Some(timed) = self.timed.filter(|t| seg.ack >= t.until.get()) {
             call.sample = self.rtt.sample(call.p, self.clock.number(call.p) - timed.at);
             self.timed = None;

@@ -93,6 +93,15 @@ impl Clock {
         ticks.wrapping_add(1)
     }
 
+    /// The time from one timestamp to another; none where the second is the earlier one, as clocks of two hosts may have it.
+    pub(super) fn between(p: &Profile, from: u32, to: u32) -> Duration {
+        let tick = match p.timer {
+            Timer::Exact => Duration::from_millis(1),
+            Timer::Tick(tick) => tick,
+        };
+        tick * u64::from((to.wrapping_sub(from) as i32).max(0).unsigned_abs())
+    }
+
     /// The alarm that a timeout set `now` rings. A timer of n ticks is counted down at every tick, also at
     /// the first, which may be near: it rings at the n-th.
     pub(super) fn timeout(&self, p: &Profile, now: Instant, rto: Duration) -> Alarm {

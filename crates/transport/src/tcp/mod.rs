@@ -188,17 +188,23 @@ struct Call<'a, 'o> {
     /// The round trip that it has measured, or [`Call::NO_SAMPLE`]. One word, because copying memory that
     /// was just written in two pieces stalls the processor.
     sample: Duration,
+    /// The one-way delay that it has measured, or [`Call::NO_SAMPLE`].
+    one_way: Duration,
 }
 
 impl<'a, 'o> Call<'a, 'o> {
     const NO_SAMPLE: Duration = Duration::MAX;
 
     fn new(p: &'a Profile, now: Instant, out: &'a mut Output<'o>) -> Self {
-        Call { p, now, out, sample: Self::NO_SAMPLE }
+        Call { p, now, out, sample: Self::NO_SAMPLE, one_way: Self::NO_SAMPLE }
     }
 
     fn sample(&self) -> Option<Duration> {
         (self.sample != Self::NO_SAMPLE).then_some(self.sample)
+    }
+
+    fn one_way(&self) -> Option<Duration> {
+        (self.one_way != Self::NO_SAMPLE).then_some(self.one_way)
     }
 }
 

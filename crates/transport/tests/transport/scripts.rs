@@ -41,6 +41,7 @@ scripts! {
     frto
     frto_after_loss
     karn
+    ledbat
     limited_transmit
     linux_client_with_ecn
     linux_duplicate_sack

@@ -66,6 +66,7 @@ impl Flow {
             sent: None,
             counts_marks: self.counts_marks,
             sample: None,
+            one_way: None,
             rtt: &self.rtt,
         };
         f(&mut self.bbr, &cx)
