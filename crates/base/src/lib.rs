@@ -12,6 +12,7 @@
 //! | [`rate`] | [`BitRate`], and how long it takes to send so many bytes |
 //! | [`ecn`] | the two ECN bits of the IP header |
 //! | [`flow`] | [`FlowKey`], [`FlowKind`], [`ClassId`]: who a packet belongs to |
+//! | [`framing`] | [`Framing`]: how many bytes a link sends for a packet |
 //! | [`rng`] | the one random generator, a stream for each named object |
 //! | [`dist`] | distributions, as inverse transforms with the same bits on every machine |
 //! | [`page`] | reference pages: a name, and the doc comment that opens a file |
@@ -25,6 +26,7 @@
 pub mod dist;
 pub mod ecn;
 pub mod flow;
+pub mod framing;
 pub mod near;
 pub mod page;
 pub mod param;
@@ -38,6 +40,7 @@ pub mod units;
 
 pub use ecn::Ecn;
 pub use flow::{ClassId, FlowKey, FlowKind};
+pub use framing::{Framing, LinkLayer, Overhead};
 pub use param::ParamError;
 pub use rate::BitRate;
 pub use rng::Rng;

@@ -15,6 +15,7 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
+use crate::framing::Overhead;
 use crate::{Amount, BitRate, Bytes, Duration};
 
 /// An error in the text of a quantity.
@@ -174,6 +175,23 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
     parse(text, "size", SIZE, MOST_SIZE, "\"1500b\"").map(|b| Bytes((b + 0.5) as u64))
 }
 
+/// Reads what a link adds to each packet, such as `38b`; `-4b` where it sends less than the packet.
+///
+/// # Errors
+/// As [`parse_duration`], and beyond 64 KiB; but a negative size is right.
+pub fn parse_overhead(text: &str) -> Result<Overhead, UnitError> {
+    let (negative, size) = match text.trim().strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let error = |hint: &str| UnitError { got: text.to_owned(), what: "framing overhead", hint: hint.to_owned() };
+    let bytes = parse_bytes(size).map_err(|e| error(&e.hint))?.0;
+    match i32::try_from(bytes) {
+        Ok(whole @ ..=65_536) => Ok(Overhead(if negative { -whole } else { whole })),
+        _ => Err(error("the most is 64kb")),
+    }
+}
+
 /// Reads a queue length: `60`, `60p` or `90kb`.
 ///
 /// # Errors
@@ -272,6 +290,7 @@ macro_rules! as_text {
 as_text!(Duration, parse_duration, "time", "30ms");
 as_text!(BitRate, parse_rate, "rate", "10mbit");
 as_text!(Bytes, parse_bytes, "size", "1500b");
+as_text!(Overhead, parse_overhead, "size", "38b");
 as_text!(Amount, parse_amount, "queue length", "60p");
 
 #[cfg(test)]
@@ -313,6 +332,17 @@ mod tests {
             parse_rate("1e30gbit").is_err() && parse_bytes("1048577gb").is_err() && parse_amount("1e30kb").is_err()
         );
         assert!(parse_amount("-3").is_err() && parse_amount("").is_err());
+    }
+
+    #[test]
+    fn an_overhead_may_be_negative() {
+        assert_eq!(parse_overhead("38b"), Ok(Overhead(38)));
+        assert_eq!(parse_overhead("-4b"), Ok(Overhead(-4)));
+        assert_eq!(parse_overhead("-4b").unwrap().to_string(), "-4b");
+        let text = |text: &str| parse_overhead(text).unwrap_err().to_string();
+        assert_eq!(text("65kb"), "\"65kb\" is not a framing overhead: the most is 64kb");
+        assert!(text("--4b").contains("not a framing overhead"), "{}", text("--4b"));
+        assert!(text("38").contains("needs a unit"), "{}", text("38"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One link, and the checks of its numbers.
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_base::{BitRate, Bytes, Duration, Framing};
 use aqmkit_sim::scenario::Wire;
 use serde::{Serialize, Serializer};
 
@@ -15,7 +15,8 @@ pub(super) struct Link {
     pub(super) name: String,
     pub(super) rate: LinkRate,
     pub(super) delay: Duration,
-    pub(super) overhead: u32,
+    #[serde(flatten)]
+    pub(super) framing: Framing,
     pub(super) mean_packet: Bytes,
     #[serde(serialize_with = "with_name")]
     pub(super) aqm: Spec,
@@ -45,11 +46,6 @@ pub(super) fn push(links: &mut Vec<Link>, link: Link) -> usize {
     links.len() - 1
 }
 
-/// The `overhead` of a link.
-pub(super) fn framing(overhead: Bytes) -> u32 {
-    u32::try_from(overhead.0).unwrap_or(u32::MAX)
-}
-
 /// A link that is not under study.
 pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -> Result<Link, Problem> {
     let mean_packet = Bytes(1000);
@@ -58,7 +54,7 @@ pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -
         name: name.to_owned(),
         rate: LinkRate { mean: rate, trace: None },
         delay: Duration::ZERO,
-        overhead: 0,
+        framing: Framing::default(),
         mean_packet,
         aqm: plain()?,
         wire: Wire::default(),

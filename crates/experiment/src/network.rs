@@ -1,12 +1,12 @@
 //! `[topology]`: links, and the routes of the traffic over them.
 
 use aqmkit_aqm::registry::{self, Spec};
-use aqmkit_base::{BitRate, Bytes, Duration};
+use aqmkit_base::{BitRate, Bytes, Duration, Framing, LinkLayer, Overhead};
 use aqmkit_sim::scenario::Wire;
 use serde::Serialize;
 
 use super::files::Files;
-use super::link::{Link, above_zero, access_links, framing, not_too_long, plain_link, push};
+use super::link::{Link, above_zero, access_links, not_too_long, plain_link, push};
 use super::problem::{Problem, suggest};
 use super::queue::read_queue;
 use super::rate::{LinkRate, Rate};
@@ -65,6 +65,9 @@ struct Dumbbell {
 }
 
 /// What is needed to read a link in addition to its table.
+/// The keys `overhead`, `mpu` and `linklayer` of a link.
+type Framed = (Option<Overhead>, Option<Bytes>, Option<LinkLayer>);
+
 struct Reader<'a> {
     topology: &'a shape::Topology,
     node: &'a Node,
@@ -149,11 +152,22 @@ impl Reader<'_> {
             name: name.to_owned(),
             rate,
             delay,
-            overhead: framing(self.topology.overhead),
+            framing: self.framing(Framed::default()),
             mean_packet: self.topology.mean_packet,
             aqm,
             wire: Wire::default(),
             report: true,
+        }
+    }
+
+    /// What a link sends beside its packets: by its own keys, and by those of the topology where it has none.
+    fn framing(&self, (overhead, mpu, linklayer): Framed) -> Framing {
+        let all = self.topology;
+        let mpu = mpu.or(all.mpu).unwrap_or_default();
+        Framing {
+            overhead: overhead.or(all.overhead).unwrap_or_default().0,
+            mpu: u32::try_from(mpu.0).unwrap_or(u32::MAX),
+            linklayer: linklayer.or(all.linklayer).unwrap_or_default(),
         }
     }
 
@@ -179,7 +193,7 @@ impl Reader<'_> {
         let aqm = self.queue(node.get("aqm"), rate.mean, mean_packet)?;
         let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
         link.mean_packet = mean_packet;
-        link.overhead = framing(reverse.overhead.unwrap_or(self.topology.overhead));
+        link.framing = self.framing((reverse.overhead, reverse.mpu, reverse.linklayer));
         link.wire = wire(
             &wire::Keys {
                 loss: reverse.loss,
@@ -222,7 +236,7 @@ impl Reader<'_> {
         let aqm = self.queue(node.get("aqm").or_else(|| self.node.get("aqm")), rate.mean, mean_packet)?;
         let mut link = self.link(&keys.name, rate, keys.delay, aqm);
         link.mean_packet = mean_packet;
-        link.overhead = framing(keys.overhead.unwrap_or(self.topology.overhead));
+        link.framing = self.framing((keys.overhead, keys.mpu, keys.linklayer));
         link.wire = wire(
             &wire::Keys {
                 loss: keys.loss,

@@ -59,7 +59,7 @@ fn link(link: &Link, free: bool) -> Result<scenario::Link, Problem> {
         rate: link.rate.mean,
         trace: link.rate.trace.as_ref().map(|t| Arc::clone(&t.trace)),
         delay: link.delay,
-        overhead: link.overhead,
+        framing: link.framing,
         mean_packet: link.mean_packet,
         aqm: link.aqm,
         wire: link.wire,

@@ -81,7 +81,15 @@ fn link_keys() -> Vec<(&'static str, Value)> {
         ),
         ("delay", time("Propagation delay, each way. Default: 0.")),
         ("mean_packet", size("Typical packet size, for disciplines that need one. Default: 1000b.")),
-        ("overhead", size("Framing per packet. Default: 0b.")),
+        (
+            "overhead",
+            quantity("Framing per packet, negative where the link sends less than the packet. Default: 0b.", SIZE),
+        ),
+        ("mpu", size("The shortest packet that is sent, with its framing: shorter ones are padded. Default: 0b.")),
+        (
+            "linklayer",
+            json!({"enum": ["ethernet", "atm", "ptm"], "description": "Cells of ATM (48 of 53 bytes), or PTM (64 of 65). Default: ethernet."}),
+        ),
         (
             "loss",
             any("Probability that the wire loses a packet, { every = 100, burst = 2 }, or { p = 0.01, r = 0.25 }."),
@@ -266,8 +274,10 @@ fn rate(about: &str) -> Value {
     quantity(about, "[kKmMgGtT]?[iI]?([bB][iI][tT]|[bB][pP][sS])")
 }
 
+const SIZE: &str = "[kKmMgG]?[iI]?[bB]([iI][tT])?";
+
 fn size(about: &str) -> Value {
-    quantity(about, "[kKmMgG]?[iI]?[bB]([iI][tT])?")
+    quantity(about, SIZE)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use aqmkit_base::read::Value;
-use aqmkit_base::{BitRate, Bytes, Duration, ParamError};
+use aqmkit_base::{BitRate, Bytes, Duration, LinkLayer, Overhead, ParamError};
 use aqmkit_results::FigureKind;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -74,8 +74,9 @@ pub(super) struct Topology {
     pub(super) inbound: OrNone<BitRate>,
     #[serde(default = "packet")]
     pub(super) mean_packet: Bytes,
-    #[serde(default)]
-    pub(super) overhead: Bytes,
+    pub(super) overhead: Option<Overhead>,
+    pub(super) mpu: Option<Bytes>,
+    pub(super) linklayer: Option<LinkLayer>,
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]
@@ -102,7 +103,9 @@ pub(super) struct Reverse {
     pub(super) rate: Option<Rate>,
     pub(super) delay: Option<Duration>,
     pub(super) mean_packet: Option<Bytes>,
-    pub(super) overhead: Option<Bytes>,
+    pub(super) overhead: Option<Overhead>,
+    pub(super) mpu: Option<Bytes>,
+    pub(super) linklayer: Option<LinkLayer>,
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]
@@ -125,7 +128,9 @@ pub(super) struct Link {
     #[serde(default)]
     pub(super) delay: Duration,
     pub(super) mean_packet: Option<Bytes>,
-    pub(super) overhead: Option<Bytes>,
+    pub(super) overhead: Option<Overhead>,
+    pub(super) mpu: Option<Bytes>,
+    pub(super) linklayer: Option<LinkLayer>,
     #[serde(default)]
     pub(super) loss: Loss,
     #[serde(default)]

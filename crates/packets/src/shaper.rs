@@ -11,7 +11,7 @@ use std::sync::Arc;
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Backlog, Cx, Dequeued, Packet, ParamError, Qdisc, Sink, Stats, Why};
 use aqmkit_base::trace::{Opportunities, Trace};
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, FlowKind, Framing, Instant, Rng};
 
 use crate::meter::Meter;
 
@@ -26,8 +26,8 @@ pub struct Setup {
     pub trace: Option<Arc<Trace>>,
     /// How long a packet takes to the other end, once it is sent.
     pub delay: Duration,
-    /// Framing per packet, in bytes.
-    pub overhead: u32,
+    /// What it sends for each packet beside the packet.
+    pub framing: Framing,
     /// Size of a typical packet, for disciplines that need one.
     pub mean_packet: Bytes,
     /// The discipline.
@@ -43,7 +43,17 @@ impl Setup {
     #[must_use]
     pub fn new(name: &str, rate: BitRate, delay: Duration, aqm: Spec) -> Self {
         let (name, classes) = (name.to_owned(), Vec::new());
-        Setup { name, rate, trace: None, delay, overhead: 0, mean_packet: Bytes(1000), aqm, classes, seed: 1 }
+        Setup {
+            name,
+            rate,
+            trace: None,
+            delay,
+            framing: Framing::default(),
+            mean_packet: Bytes(1000),
+            aqm,
+            classes,
+            seed: 1,
+        }
     }
 
     fn link(&self) -> registry::Link {
@@ -125,7 +135,7 @@ pub struct Shaper<P, W = Meter> {
     trace: Option<Opportunities>,
     carry: u64,
     delay: Duration,
-    overhead: u64,
+    framing: Framing,
     qdisc: Box<dyn Qdisc<Waiting<P>>>,
     flow: FlowKind,
     rng: Rng,
@@ -155,7 +165,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             trace: setup.trace.clone().map(Opportunities::new),
             carry: 0,
             delay: setup.delay,
-            overhead: u64::from(setup.overhead),
+            framing: setup.framing,
             qdisc: setup.aqm.build(&setup.link(), now)?,
             flow: setup.aqm.flow(),
             rng: Rng::stream(setup.seed, &format!("link.{}", setup.name)),
@@ -205,7 +215,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.looks = match self.qdisc.dequeue(&mut cx) {
             Dequeued::Packet(Waiting { packet, arrived }) => {
                 self.meter.departed(&packet, now.since(arrived), now);
-                let size = Bytes(u64::from(packet.len()) + self.overhead);
+                let size = self.framing.sent(packet.len());
                 let free = match &mut self.trace {
                     None => now + self.rate.transmit(size, &mut self.carry),
                     Some(trace) => trace.send(size.0, now),
@@ -285,7 +295,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             self.rates.push((now, setup.rate));
             (self.rate, self.carry) = (setup.rate, 0);
         }
-        (self.delay, self.overhead) = (setup.delay, u64::from(setup.overhead));
+        (self.delay, self.framing) = (setup.delay, setup.framing);
         self.meter.queue(self.qdisc.backlog(), now);
         Ok(())
     }

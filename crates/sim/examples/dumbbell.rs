@@ -9,7 +9,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it is a command")]
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant};
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Output, Scenario, run};
 use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
@@ -49,7 +49,7 @@ fn scenario(control: &str, seconds: u64) -> Scenario {
         rate: BitRate::from_mbps(100),
         trace: None,
         delay: Duration::ZERO,
-        overhead: 0,
+        framing: Framing::default(),
         mean_packet: Bytes(1500),
         aqm: Spec::read("red", red).unwrap(),
         wire: Wire::default(),

@@ -11,7 +11,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it is a command")]
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant, dist};
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Progress, Scenario, run};
 use aqmkit_traffic::{Action, Application, Conn, Cx, Event};
@@ -66,7 +66,7 @@ fn scenario(users: u64) -> Scenario {
         rate: BitRate::from_bps(users * 10_000),
         trace: None,
         delay: Duration::from_millis(5),
-        overhead: 0,
+        framing: Framing::default(),
         mean_packet: Bytes(1500),
         aqm: Spec::read("red", red).unwrap(),
         wire: Wire::default(),

@@ -6,7 +6,7 @@
 use aqmkit_aqm::custom::Customs;
 use aqmkit_aqm::registry::{self, Parameters, Spec};
 use aqmkit_aqm::{Cx, Dequeued, ParamError, Qdisc, Sink, Why};
-use aqmkit_base::{BitRate, Bytes, FlowKind, Instant, Rng};
+use aqmkit_base::{BitRate, FlowKind, Framing, Instant, Rng};
 
 use crate::packet::Queued;
 use crate::scenario::{self, Scenario};
@@ -60,7 +60,7 @@ pub(crate) struct Link {
     rate: BitRate,
     /// Replaces the rate if it varies.
     trace: Option<Opportunities>,
-    overhead: u64,
+    framing: Framing,
     wire: Propagation,
     qdisc: Box<dyn Qdisc<Queued>>,
     /// The definition of a flow for this queue.
@@ -79,7 +79,7 @@ impl Link {
         Ok(Link {
             rate: link.rate,
             trace: link.trace.clone().map(Opportunities::new),
-            overhead: u64::from(link.overhead),
+            framing: link.framing,
             wire: Propagation::new(link, seed),
             qdisc: build(&link.aqm, &at, customs)?,
             flow: link.aqm.flow(),
@@ -106,7 +106,7 @@ impl Link {
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
         match self.qdisc.dequeue(&mut cx) {
             Dequeued::Packet(packet) => {
-                let size = Bytes(u64::from(packet.len) + self.overhead);
+                let size = self.framing.sent(packet.len);
                 let free = match &mut self.trace {
                     None => now + self.rate.transmit(size, &mut self.carry),
                     Some(trace) => trace.send(size.0, now),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant};
 use aqmkit_measure::{GroupInfo, LinkInfo, Plan};
 use aqmkit_traffic::Application;
 use aqmkit_transport::Profile;
@@ -48,8 +48,8 @@ pub struct Link {
     pub trace: Option<Arc<Trace>>,
     /// Its propagation delay.
     pub delay: Duration,
-    /// Framing per packet on this link, in bytes.
-    pub overhead: u32,
+    /// What it sends for each packet beside the packet.
+    pub framing: Framing,
     /// The size of a typical packet, for disciplines that need one.
     pub mean_packet: Bytes,
     /// The queue in front of it.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, Instant, Rng};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, Framing, Instant, LinkLayer, Rng};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec};
 use aqmkit_sim::{Control, Scenario, run_observed};
@@ -35,7 +35,7 @@ fn a_packet_takes_the_transmissions_and_the_delays_of_its_path() {
             name: format!("{i}"),
             rate: BitRate::from_bps(1_000_000 + draw.below(1_000_000_000)),
             delay: Duration::from_nanos(draw.below(100_000_000)),
-            overhead: draw.below(60) as u32,
+            framing: Framing::bytes(draw.below(60) as i32),
             ..like.clone()
         };
         scenario.links = (0..hops).map(&mut link).collect();
@@ -47,7 +47,10 @@ fn a_packet_takes_the_transmissions_and_the_delays_of_its_path() {
         let out = finish(scenario);
 
         let took = |len: u32| -> f64 {
-            let of = |l: &Link| transmission(u64::from(len + added + l.overhead), l.rate) + l.delay.as_nanos() as f64;
+            let of = |l: &Link| {
+                transmission(u64::from(len + added).saturating_add_signed(l.framing.overhead.into()), l.rate)
+                    + l.delay.as_nanos() as f64
+            };
             links.iter().map(of).sum::<f64>() + further.as_nanos() as f64
         };
         let got = arrivals.lock().unwrap().clone();
@@ -67,13 +70,22 @@ fn a_packet_takes_the_transmissions_and_the_delays_of_its_path() {
 /// Packets one after the other, all there at the beginning.
 #[test]
 fn a_full_link_sends_its_rate_and_its_queue_waits_its_turn() {
-    let (count, len, framing) = (5000_u64, 1000_u32, 38_u32);
+    full_link(Framing::bytes(38), 1038);
+    full_link(Framing::bytes(-14), 986);
+    // 1008 bytes fill 21 cells of 48.
+    full_link(Framing { overhead: 8, mpu: 0, linklayer: LinkLayer::Atm }, 21 * 53);
+    full_link(Framing { overhead: 0, mpu: 1200, linklayer: LinkLayer::Ptm }, 1200 + 19);
+}
+
+/// Packets of 1000 bytes, of each of which the link sends `sent` bytes.
+fn full_link(framing: Framing, sent: u32) {
+    let (count, len) = (5000_u64, 1000_u32);
     let sends = vec![(Instant::ZERO, len); count as usize];
     let (mut scenario, arrivals) = scripted(&sends);
-    scenario.links[0].overhead = framing;
+    scenario.links[0].framing = framing;
     scenario.links[0].delay = ms(7);
     let rate = scenario.links[0].rate;
-    let service = transmission(u64::from(len + framing), rate);
+    let service = transmission(u64::from(sent), rate);
     // Whole services, so that a window holds as many packets as it has room for.
     let after = |packets: u64| Instant::ZERO + Duration::from_nanos((packets as f64 * service) as u64 + 1);
     let window = |name: &str, from, to| WindowSpec { name: name.into(), from: after(from), to: after(to) };
@@ -85,7 +97,7 @@ fn a_full_link_sends_its_rate_and_its_queue_waits_its_turn() {
         let near = |got: f64, wanted: f64, what: &str| {
             assert!((got / wanted - 1.0).abs() < 1.1e-3, "{what} in {}: {got} of {wanted}", w.name);
         };
-        let share = f64::from(len) / f64::from(len + framing);
+        let share = f64::from(len) / f64::from(sent);
         near(link.throughput_bps, share * rate.as_bps() as f64, "throughput");
         near(link.utilization, share, "utilisation");
         near(link.packets_per_s, 1e9 / service, "packets per second");

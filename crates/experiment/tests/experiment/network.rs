@@ -67,3 +67,25 @@ fn wires_do_the_harm_that_they_say() {
     let jitter = run("jitter");
     assert!(rate(&jitter) > 0.95 * rate(&clean), "what keeps its order does no harm");
 }
+
+/// ATM sends 32 cells, 1696 bytes, for a packet of 1500, and two for an acknowledgement of 52.
+#[test]
+fn a_link_of_cells_carries_less_and_each_link_may_have_its_own_framing() {
+    let text = |keys: &str| {
+        format!(
+            "title = \"Cells\"\nduration = \"8s\"\nwarmup = \"3s\"\n[topology]\nrate = \"10mbit\"\ndelays = \"20ms\"\naqm = \"codel\"\n{keys}\n[[traffic]]\nkind = \"bulk\"\nflows = 2\n"
+        )
+    };
+    let throughput = |keys: &str| {
+        let plan = Experiment::parse("cells.toml", &text(keys), &Overrides::default()).unwrap().plan();
+        let output = run(plan[0].scenario().unwrap(), &mut |_| Control::Continue).unwrap();
+        output.windows[0].links["bottleneck"].throughput_bps
+    };
+    let plain = throughput("");
+    let cells = throughput("linklayer = \"atm\"");
+    assert!((cells / plain - 1500.0 / 1696.0).abs() < 0.01, "{cells} of {plain}");
+    let framed = throughput("overhead = \"-100b\"");
+    assert!((framed / plain - 1500.0 / 1400.0).abs() < 0.01, "{framed} of {plain}");
+    let other = throughput("linklayer = \"atm\"\nreverse = { rate = \"10mbit\", linklayer = \"ethernet\" }");
+    assert!((other / plain - 1500.0 / 1696.0).abs() < 0.01, "{other} of {plain}");
+}

@@ -59,9 +59,12 @@ fn the_hash_is_of_what_decides_the_output() {
     same("label = \"both\"", "label = \"both\"\n# a comment");
     same("[params.red]", "[params.cbt]\nlimit = 3\n[params.red]");
     same("rate = \"10mbit\"", "rate = \"10000kbit\"");
+    same("delay = \"1ms\"", "delay = \"1ms\"\noverhead = \"0b\"\nlinklayer = \"ethernet\"");
     for (from, to) in [
         ("delay = \"1ms\"", "delay = \"2ms\""),
         ("limit = 100", "limit = 101"),
+        ("delay = \"1ms\"", "delay = \"1ms\"\nlinklayer = \"atm\""),
+        ("delay = \"1ms\"", "delay = \"1ms\"\nmpu = \"64b\""),
         ("flows = 4", "flows = 5"),
         ("rate = \"10mbit\"", "rate = \"11mbit\""),
         ("[windows]", "[windows]\nx = [\"1s\", \"2s\"]"),

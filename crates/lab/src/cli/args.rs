@@ -382,9 +382,9 @@ pub struct Link {
     /// A traffic class and its rules: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
     pub class: Vec<String>,
-    /// Framing per packet, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
-    pub overhead: u32,
+    /// What the link sends beside its packets
+    #[command(flatten)]
+    pub framing: wire::FramingArgs,
     /// Largest packet; below 1280, the minimum of IPv6 (RFC 8200), the link is IPv4 only
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_535))]
     pub mtu: u32,

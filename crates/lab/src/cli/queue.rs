@@ -44,7 +44,7 @@ pub(super) fn classes(list: &[String]) -> Result<Classes, Failure> {
 pub(super) fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
     let classes = classes(&queue.class)?.names().to_vec();
     let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit)?);
-    usable(Setup { classes, overhead: queue.overhead, seed: queue.seed, ..setup }, aqm)
+    usable(Setup { classes, framing: queue.framing.framing(), seed: queue.seed, ..setup }, aqm)
 }
 
 /// The direction, if the parameters of its queue, which are written as `aqm`, can be used on its link.

@@ -56,7 +56,7 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
     let back = way_back(scenario)?;
     let down = Setup {
         trace: measured.trace.clone(),
-        overhead: measured.overhead,
+        framing: measured.framing,
         mean_packet: measured.mean_packet,
         seed: scenario.seed,
         ..Setup::new(&measured.name, measured.rate, measured.delay, measured.aqm.clone())
@@ -155,7 +155,7 @@ fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
         [link] => {
             let link = &scenario.links[link];
             let setup = back(&link.name, link.rate, link.delay + delay, link.aqm.clone());
-            Ok(Setup { trace: link.trace.clone(), overhead: link.overhead, mean_packet: link.mean_packet, ..setup })
+            Ok(Setup { trace: link.trace.clone(), framing: link.framing, mean_packet: link.mean_packet, ..setup })
         }
         _ => unfit("its packets cross more than one reverse link"),
     }

@@ -111,7 +111,8 @@ fn departures_after_a_stall_have_the_times_of_a_punctual_program() {
 
 #[test]
 fn framing_takes_time_but_does_not_count() {
-    let mut s = Shaper::new(&Setup { overhead: 500, ..setup() }, Meter::whole(&[]), Instant::ZERO).unwrap();
+    let mut s =
+        Shaper::new(&Setup { framing: Framing::bytes(500), ..setup() }, Meter::whole(&[]), Instant::ZERO).unwrap();
     s.arrive(pkt(1), us(0));
     s.arrive(pkt(2), us(0));
     assert_eq!(released(&mut s, us(90_000)), [(1, us(11_500)), (2, us(13_000))]);

@@ -6,7 +6,7 @@
 pub mod script;
 
 use aqmkit_aqm::registry::Spec;
-use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Instant, dist};
+use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant, dist};
 use aqmkit_sim::scenario::{Delays, Group, Link, Route, WindowSpec, Wire};
 use aqmkit_sim::{Control, Output, Scenario, run};
 use aqmkit_traffic::{Action, Application, Conn, Cx, ENDLESS, Event};
@@ -94,7 +94,7 @@ pub fn dumbbell(rate: BitRate, aqm: Spec, groups: Vec<Group>, warmup: u64, secon
         rate,
         trace: None,
         delay: Duration::ZERO,
-        overhead: 0,
+        framing: Framing::default(),
         mean_packet: Bytes(1000),
         aqm,
         wire: Wire::default(),

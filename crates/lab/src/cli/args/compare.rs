@@ -7,6 +7,7 @@ use aqmkit_base::{Amount, BitRate, Duration};
 use clap::Args;
 
 use super::How;
+use super::wire::FramingArgs;
 
 /// `compare`.
 #[derive(Clone, Debug, Args)]
@@ -37,6 +38,9 @@ pub struct Compare {
     /// Round-trip time without queueing [default: 50ms]
     #[arg(long, value_parser = parse_duration, allow_hyphen_values = true)]
     pub rtt: Option<Duration>,
+    /// What the link sends beside its packets, in both directions
+    #[command(flatten)]
+    pub framing: FramingArgs,
     /// Rates and round trip of a kind of access
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use aqmkit_base::units::parse_rate;
-use aqmkit_base::{Amount, BitRate, units::parse_amount};
+use aqmkit_base::{Amount, BitRate, Framing, LinkLayer, units::parse_amount};
 use aqmkit_packets::wire::Prefix;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -63,12 +63,39 @@ pub struct Queue {
     /// A traffic class and its rules: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
     pub class: Vec<String>,
-    /// Framing per packet, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
-    pub overhead: u32,
+    /// What the link sends beside its packets
+    #[command(flatten)]
+    pub framing: FramingArgs,
     /// Seed of the discipline's random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// What a link sends for a packet beside the packet.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct FramingArgs {
+    /// Framing per packet, in bytes; negative where the link sends less than the packet
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-65_536..=65_536))]
+    pub overhead: i32,
+    /// The shortest packet that is sent, with its framing: shorter ones are padded
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=65_536))]
+    pub mpu: u32,
+    /// What the link layer makes of it: cells of ATM (48 of 53 bytes), or PTM (64 of 65)
+    #[arg(long, value_name = "LAYER", default_value = "ethernet", value_parser = parse_layer)]
+    pub linklayer: LinkLayer,
+}
+
+impl FramingArgs {
+    /// The framing that was asked for.
+    #[must_use]
+    pub const fn framing(self) -> Framing {
+        Framing { overhead: self.overhead, mpu: self.mpu, linklayer: self.linklayer }
+    }
+}
+
+fn parse_layer(text: &str) -> Result<LinkLayer, String> {
+    let known = LinkLayer::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    known.map(|(_, layer)| *layer).ok_or_else(|| "the link layers are ethernet, atm and ptm".to_owned())
 }
 
 /// `bridge`.

@@ -1,7 +1,7 @@
 //! The link of a comparison: from the arguments, a preset, or the defaults.
 
 use aqmkit_base::near::suggest;
-use aqmkit_base::{BitRate, Duration};
+use aqmkit_base::{BitRate, Bytes, Duration, Framing, LinkLayer, Overhead};
 use toml::{Table, Value};
 
 use super::text::{string, table};
@@ -55,6 +55,8 @@ pub(super) struct Link {
     pub(super) up: Option<BitRate>,
     /// The round trip without queues.
     pub(super) rtt: Duration,
+    /// What both directions send beside their packets.
+    pub(super) framing: Framing,
 }
 
 impl Link {
@@ -68,6 +70,7 @@ impl Link {
             down: args.rate.or(preset.map(|p| p.down)).unwrap_or(BitRate::from_mbps(10)),
             up: args.up.or(preset.map(|p| p.up)),
             rtt: args.rtt.or(preset.map(|p| p.rtt)).unwrap_or(Duration::from_millis(50)),
+            framing: args.framing.framing(),
         })
     }
 
@@ -83,6 +86,19 @@ impl Link {
     /// The table `[topology]`. Of two directions, both have the discipline that is swept, and the compared one is measured.
     #[must_use]
     pub(super) fn topology(&self) -> Table {
+        let mut topology = self.rates();
+        let Framing { overhead, mpu, linklayer } = self.framing;
+        let name = LinkLayer::ALL.iter().find(|(_, layer)| *layer == linklayer).map_or("", |(name, _)| name);
+        let keys = [
+            ("overhead", overhead != 0, string(Overhead(overhead))),
+            ("mpu", mpu != 0, string(Bytes(mpu.into()))),
+            ("linklayer", linklayer != LinkLayer::Ethernet, string(name)),
+        ];
+        topology.extend(keys.into_iter().filter(|key| key.1).map(|(key, _, value)| (key.to_owned(), value)));
+        topology
+    }
+
+    fn rates(&self) -> Table {
         let Some(up) = self.up else {
             return table([("rate", string(self.down)), ("delays", string(self.rtt))]);
         };
