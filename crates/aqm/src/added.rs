@@ -16,7 +16,7 @@ use crate::discipline::Discipline;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Sink, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Sink, Stats};
 use crate::verdict::Why;
 
 /// What stands for a packet in the queue of an added discipline: what a discipline may see of a packet, and where the
@@ -282,5 +282,13 @@ impl<P: Packet> Qdisc<P> for Tickets<P> {
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.queue.probe(out);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.queue.waiting(&mut |queue, ticket| {
+            if let Some(Some(packet)) = self.kept.packets.get(ticket.place as usize) {
+                see(queue, packet);
+            }
+        });
     }
 }

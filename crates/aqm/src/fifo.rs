@@ -6,7 +6,7 @@ use crate::aqm::{Aqm, DropFrom, Env, QueueView};
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::Ring;
 use crate::timer::Timer;
 use crate::verdict::{Verdict, Why};
@@ -151,5 +151,9 @@ impl<P: Packet, A: Aqm> Qdisc<P> for Fifo<P, A> {
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.aqm.probe(&self.config, out);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.ring.packets().for_each(|packet| see(InnerQueue::Only, packet));
     }
 }

@@ -8,7 +8,7 @@ use crate::discipline::Discipline;
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{Links, List, Pool, over};
 use crate::timer::Timer;
 use crate::verdict::{Verdict, Why};
@@ -304,6 +304,12 @@ impl<P: Packet, D: FlowQueued> Qdisc<P> for Fq<P, D> {
         out("new_flows", count(self.new));
         out("old_flows", count(self.old));
         out("fattest", self.bytes.iter().copied().max().unwrap_or(0) as f64);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        for (at, flow) in self.flows.iter().enumerate() {
+            self.pool.each(flow.waiting).for_each(|(packet, _)| see(InnerQueue::Number(at), packet));
+        }
     }
 }
 

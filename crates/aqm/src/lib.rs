@@ -64,5 +64,5 @@ pub use flow_queuing::Fq;
 pub use link::Link;
 pub use packet::{Packet, PacketView};
 pub use params::{AnyParams, ParamError};
-pub use qdisc::{Backlog, Cx, Dequeued, Discard, Qdisc, Sink, Stats};
+pub use qdisc::{Backlog, Cx, Dequeued, Discard, InnerQueue, Qdisc, Sink, Stats};
 pub use verdict::{Verdict, Why};

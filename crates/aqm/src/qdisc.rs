@@ -143,4 +143,19 @@ pub trait Qdisc<P: Packet> {
 
     /// Named gauges of the internal state, for plots.
     fn probe(&self, _out: &mut dyn FnMut(&str, f64)) {}
+
+    /// Shows every waiting packet with the inner queue in which it waits: queue by queue, each from its head to its tail. A queue that
+    /// does not implement it shows none.
+    fn waiting(&self, _see: &mut dyn FnMut(InnerQueue<'_>, &P)) {}
+}
+
+/// Which of the inner queues of a discipline a packet waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InnerQueue<'a> {
+    /// The only one.
+    Only,
+    /// One with a name: a class, or `L` and `C` of the coupled disciplines.
+    Named(&'a str),
+    /// One of many, by its number: the queue of a flow.
+    Number(usize),
 }

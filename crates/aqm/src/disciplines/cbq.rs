@@ -118,7 +118,7 @@ use crate::law::sharing::Next;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::Ring;
 use crate::verdict::Why;
 
@@ -389,5 +389,11 @@ impl<P: Packet> Qdisc<P> for Cbq<P> {
         }
         self.plan = plan;
         Ok(())
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        for (queue, class) in self.queues.iter().zip(&self.plan.classes) {
+            queue.packets().for_each(|packet| see(InnerQueue::Named(&class.class), packet));
+        }
     }
 }

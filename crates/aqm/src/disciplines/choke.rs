@@ -89,7 +89,7 @@ use crate::law::early::Ramp;
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError, in_range};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::Crowd;
 use crate::verdict::{Verdict, Why};
 
@@ -295,5 +295,9 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         out("avg", avg);
         let drawn = if avg > self.config.red.ramp().min { self.config.candidates(avg) } else { 0 };
         out("candidates", drawn.into());
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.queue.packets().for_each(|packet| see(InnerQueue::Only, packet));
     }
 }

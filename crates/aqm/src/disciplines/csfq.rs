@@ -81,7 +81,7 @@ use crate::law::rate::RateEstimate;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, in_unit, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowCache, Ring};
 use crate::verdict::Why;
 
@@ -441,5 +441,9 @@ impl<P: Packet> Qdisc<P> for Csfq<P> {
         out("accepted", self.share.accepted.get());
         out("congested", f64::from(u8::from(self.share.congested)));
         out("flows", self.rates.len() as f64);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.ring.packets().for_each(|packet| see(InnerQueue::Only, packet));
     }
 }

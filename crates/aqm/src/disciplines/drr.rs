@@ -93,7 +93,7 @@ use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowNumbers, FlowQueues, Links, List, fits, over};
 use crate::verdict::Why;
 
@@ -403,5 +403,9 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         // What queues carry over: those being served have their quantum on top.
         let carried = self.turns.iter().filter(|turn| !turn.granted).map(|turn| turn.deficit);
         out("deficit", carried.max().unwrap_or(0) as f64);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.queues.packets().for_each(|(queue, packet)| see(InnerQueue::Number(queue), packet));
     }
 }

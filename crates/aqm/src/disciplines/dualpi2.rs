@@ -100,7 +100,7 @@ use crate::law::pi::PiController;
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, at_least, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{Dual, Lane};
 use crate::verdict::{Verdict, Why};
 
@@ -408,5 +408,9 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
         out("p_cl", self.p * self.config.params.coupling_factor);
         out("l.packets", self.queues.l.len() as f64);
         out("c.packets", self.queues.c.len() as f64);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.queues.waiting(see);
     }
 }

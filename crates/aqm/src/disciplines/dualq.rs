@@ -73,7 +73,7 @@ use crate::law::curvy::{DelayAverage, Slope, weight};
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{Classifier, Dual};
 use crate::verdict::Why;
 
@@ -252,5 +252,9 @@ impl<P: Packet> Qdisc<P> for Dualq<P> {
         out("p_c", self.config.c.probability(self.avg.get()));
         out("l.packets", self.queues.l.len() as f64);
         out("c.packets", self.queues.c.len() as f64);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.queues.waiting(see);
     }
 }

@@ -98,7 +98,7 @@ use crate::law::sharing::{Next, ROOT, Sharing};
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{Ring, fits};
 use crate::verdict::{Verdict, Why};
 
@@ -348,5 +348,11 @@ impl<P: Packet> Qdisc<P> for FloydFall<P> {
         out("avg.class", self.lanes[CLASS].red.avg());
         out("restricted", self.judge.restricted.len() as f64);
         out("class.rate", 8.0 * self.class_rate);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        for (at, name) in [(OPEN, "open"), (CLASS, "class")] {
+            self.lanes[at].ring.packets().for_each(|packet| see(InnerQueue::Named(name), packet));
+        }
     }
 }

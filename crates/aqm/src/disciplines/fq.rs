@@ -86,7 +86,7 @@ use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::Packet;
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowNumbers, FlowQueues, IndexedHeap, Links, List, Real, fits, over};
 use crate::verdict::Why;
 
@@ -434,5 +434,9 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
         out("round", self.service.round);
         out("active", self.service.busy.len() as f64);
         out("flows", self.flows.len() as f64);
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.queues.packets().for_each(|(queue, packet)| see(InnerQueue::Number(queue), packet));
     }
 }

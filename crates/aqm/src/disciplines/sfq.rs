@@ -92,7 +92,7 @@ use crate::discipline::{Discipline, discipline};
 use crate::link::Link;
 use crate::packet::{Packet, PacketView};
 use crate::params::{AnyParams, ParamError, in_range, usable_limit};
-use crate::qdisc::{Backlog, Cx, Dequeued, Qdisc, Stats};
+use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Stats};
 use crate::storage::{FlowQueues, Links, List, fits, over};
 use crate::verdict::{Verdict, Why};
 
@@ -471,5 +471,9 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
 
     fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         out("flows", f64::from(self.busy));
+    }
+
+    fn waiting(&self, see: &mut dyn FnMut(InnerQueue<'_>, &P)) {
+        self.queues.packets().for_each(|(queue, packet)| see(InnerQueue::Number(queue), packet));
     }
 }

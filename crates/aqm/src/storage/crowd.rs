@@ -36,6 +36,14 @@ impl<P: Packet> Crowd<P> {
         self.places.push(Place { packet, since: now });
     }
 
+    /// The packets from the head to the tail.
+    pub fn packets(&self) -> impl Iterator<Item = &P> {
+        let first = self.places.get(self.order.first()).map(|_| self.order.first());
+        let places =
+            std::iter::successors(first, |&at| Some(self.order.after(at)).filter(|&at| at < self.places.len()));
+        places.map(|at| &self.places[at].packet)
+    }
+
     /// Takes the packet at the head, with how long it has waited.
     pub fn pop(&mut self, now: Instant) -> Option<(P, Duration)> {
         self.take(self.order.first(), now)

@@ -4,7 +4,7 @@ use aqmkit_base::{Amount, Duration, Ecn, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::packet::Packet;
-use crate::qdisc::{Backlog, Cx, Stats};
+use crate::qdisc::{self, Backlog, Cx, Stats};
 use crate::storage::Ring;
 use crate::verdict::Why;
 
@@ -86,6 +86,13 @@ impl<P: Packet> Dual<P> {
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog { packets: (self.l.len() + self.c.len()) as u64, bytes: self.bytes() }
+    }
+
+    /// Shows the waiting packets: the inner queues are `L` and `C`.
+    pub fn waiting(&self, see: &mut dyn FnMut(qdisc::InnerQueue<'_>, &P)) {
+        for (name, ring) in [("L", &self.l), ("C", &self.c)] {
+            ring.packets().for_each(|packet| see(qdisc::InnerQueue::Named(name), packet));
+        }
     }
 
     /// Marks `packet` and counts it.

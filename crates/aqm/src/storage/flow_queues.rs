@@ -158,6 +158,12 @@ impl<P: Packet, T> FlowQueues<P, T> {
         self.pool.tail_mut(self.queues.get(q)?.list)
     }
 
+    /// Every packet with the number of its queue: queue by queue in the order of their numbers, each from its head.
+    pub fn packets(&self) -> impl Iterator<Item = (usize, &P)> {
+        let busy = self.queues.iter().enumerate().filter(|(_, queue)| !queue.list.is_empty());
+        busy.flat_map(|(q, queue)| self.pool.each(queue.list).map(move |(packet, _)| (q, packet)))
+    }
+
     /// How much waits in queue `q`.
     #[must_use]
     pub fn length(&self, q: usize) -> Backlog {

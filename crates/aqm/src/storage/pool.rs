@@ -38,6 +38,12 @@ impl<T> Pool<T> {
         self.slots[queue.front()?].as_ref()
     }
 
+    /// What is in `queue`, from its head to its tail.
+    pub fn each(&self, queue: List) -> impl Iterator<Item = &T> {
+        std::iter::successors(queue.front(), |&slot| self.order.after(slot))
+            .filter_map(|slot| self.slots[slot].as_ref())
+    }
+
     /// What is at the head of `queue`, to be changed.
     pub fn head_mut(&mut self, queue: List) -> Option<&mut T> {
         self.slots[queue.front()?].as_mut()

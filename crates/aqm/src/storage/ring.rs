@@ -62,6 +62,11 @@ impl<P: Packet> Ring<P> {
         self.entries.get(index).map(|e| PacketView::of(&e.packet, now.since(e.since)))
     }
 
+    /// The packets from the head to the tail.
+    pub fn packets(&self) -> impl Iterator<Item = &P> {
+        self.entries.iter().map(|entry| &entry.packet)
+    }
+
     /// How many packets wait.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -215,6 +215,9 @@ impl<'a> State<'a> {
         assert_eq!(stats.enqueued, stats.dequeued + stats.drops() + backlog.packets, "a packet was lost or made");
         let inside = (self.inside.count as u64, self.inside.bytes);
         assert_eq!((backlog.packets, backlog.bytes), inside, "the backlog is wrong");
+        let mut shown = (0, 0);
+        self.queue.waiting(&mut |_, packet| shown = (shown.0 + 1, shown.1 + u64::from(packet.len())));
+        assert_eq!(shown, inside, "the packets shown are not those that wait");
         let (max_packets, max_bytes) = self.limits;
         assert!(backlog.packets as f64 <= max_packets && backlog.bytes <= max_bytes, "{backlog:?} is over the limit");
     }
