@@ -46,6 +46,7 @@ impl RunSpec {
             windows: run.windows.iter().map(window).collect(),
             interval: run.interval,
             max_exchanges: MAX_EXCHANGES,
+            changes: Vec::new(),
         };
         scenario.check().map_err(Problem::new)?;
         Ok(scenario)

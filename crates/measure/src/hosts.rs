@@ -87,6 +87,22 @@ impl HostRecorder {
         }
     }
 
+    /// Another application, which has counted nothing so far.
+    pub(crate) fn join(&mut self) -> usize {
+        self.apps.push(Sent::default());
+        self.apps.len() - 1
+    }
+
+    /// Whether a window has begun.
+    pub(crate) fn has_begun(&self, window: usize) -> bool {
+        !self.windows[window].opened.groups.is_empty()
+    }
+
+    /// The windows that have begun and not ended.
+    pub(crate) fn open_windows(&self) -> &[usize] {
+        &self.open
+    }
+
     /// A packet with data has reached its receiver, after having been under way so long.
     #[inline]
     pub fn arrived(&mut self, class: usize, latency: Duration) {
@@ -149,7 +165,7 @@ impl HostRecorder {
     fn snapshot(&self, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) -> Snapshot {
         let groups = plan.groups.iter().map(|g| {
             let mut sum = Sent::default();
-            self.apps[g.apps.clone()].iter().for_each(|a| sum.add(a));
+            g.members().for_each(|app| sum.add(&self.apps[app]));
             sum
         });
         Snapshot {
@@ -171,6 +187,8 @@ impl HostRecorder {
     /// A window ends. `counters` are the models' own, by group.
     pub fn close(&mut self, window: usize, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
         self.windows[window].closed = self.snapshot(now, plan, counters);
+        // Those that joined after it opened had counted nothing by then.
+        self.windows[window].apps.resize(self.apps.len(), Sent::default());
         for (since, total) in self.windows[window].apps.iter_mut().zip(&self.apps) {
             *since = total.since(since);
         }
@@ -208,7 +226,7 @@ impl HostRecorder {
             let rates: Vec<f64> = this.counters[i]
                 .iter()
                 .zip(&last.counters[i])
-                .map(|(a, b)| (a - b) / seconds / group.apps.len() as f64)
+                .map(|(a, b)| (a - b) / seconds / group.population() as f64)
                 .collect();
             for (name, value) in ["frame_rate", "playable_frame_rate"].iter().zip(group.frames(&rates)) {
                 if let Some(value) = value {

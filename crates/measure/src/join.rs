@@ -119,7 +119,7 @@ fn flow_stats(apps: &[Sent], seconds: f64) -> FlowStats {
 
 fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> AppStats {
     let sent = w.closed.groups[index].since(&w.opened.groups[index]);
-    let per_flow = 1.0 / seconds / group.apps.len().max(1) as f64;
+    let per_flow = 1.0 / seconds / group.population().max(1) as f64;
     let rates: Vec<f64> =
         w.closed.counters[index].iter().zip(&w.opened.counters[index]).map(|(a, b)| (a - b) * per_flow).collect();
     let [frame_rate, playable_frame_rate] = group.frames(&rates);
@@ -130,11 +130,12 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         .filter_map(|(kind, (times, _))| Some(((*kind).to_owned(), times.summary()?)))
         .collect();
     let completed = w.closed.completed[index] - w.opened.completed[index];
-    let throughputs = w.apps.get(group.apps.clone()).map_or_else(Vec::new, |apps| throughputs(apps, seconds));
+    let members: Vec<Sent> = group.members().filter_map(|app| w.apps.get(app).copied()).collect();
+    let throughputs = throughputs(&members, seconds);
     AppStats {
         // Those who finish what they ask for do not get equal throughputs from equal shares.
         jain: (throughputs.len() > 1 && completed == 0).then(|| jain(&throughputs)),
-        population: group.apps.len() as u64,
+        population: group.population() as u64,
         completed,
         response_time_ms: response,
         frame_rate,
@@ -149,13 +150,13 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
 
 /// One row for each application.
 fn flow_records(plan: &Plan, hosts: &HostRecorder) -> Vec<FlowRecord> {
-    let row = |group: &GroupInfo, app: usize| {
+    let row = |group: &GroupInfo, index: usize, app: usize| {
         let total = &hosts.apps()[app];
         FlowRecord {
             traffic: group.name.clone(),
-            index: (app - group.apps.start) as u64,
+            index: index as u64,
             class: plan.classes[group.class].clone(),
-            delivered_bytes: hosts.windows().iter().map(|w| w.apps[app].delivered).collect(),
+            delivered_bytes: hosts.windows().iter().map(|w| w.apps.get(app).map_or(0, |a| a.delivered)).collect(),
             connections: total.connections.into(),
             packets: total.packets,
             retransmissions: total.retransmissions.into(),
@@ -163,7 +164,7 @@ fn flow_records(plan: &Plan, hosts: &HostRecorder) -> Vec<FlowRecord> {
             drops: Some(total.drops.into()),
         }
     };
-    plan.groups.iter().flat_map(|g| g.apps.clone().map(move |app| row(g, app))).collect()
+    plan.groups.iter().flat_map(|g| g.members().enumerate().map(move |(i, app)| row(g, i, app))).collect()
 }
 
 /// The distributions of every window, for plots.

@@ -49,6 +49,8 @@ pub struct LinkInfo {
     pub rate: BitRate,
     /// The trace of a varying rate.
     pub trace: Option<Arc<Trace>>,
+    /// The rates that it was changed to during the run, each with when it began.
+    pub changes: Vec<(Instant, BitRate)>,
 }
 
 /// A group of applications as results name it.
@@ -58,8 +60,10 @@ pub struct GroupInfo {
     pub name: String,
     /// Its class.
     pub class: usize,
-    /// Its applications, in the numbering of all.
+    /// The applications that it has from the start, in the numbering of all.
     pub apps: Range<usize>,
+    /// Those that joined it during the run.
+    pub joined: Vec<usize>,
     /// The kinds of exchanges that its model reports.
     pub exchange_kinds: &'static [&'static str],
     /// The counters of its model.
@@ -70,7 +74,7 @@ impl Plan {
     /// How many flows a class has.
     #[must_use]
     pub fn flows_of_class(&self, class: usize) -> usize {
-        self.groups.iter().filter(|g| g.class == class).map(|g| g.apps.len()).sum()
+        self.groups.iter().filter(|g| g.class == class).map(GroupInfo::population).sum()
     }
 }
 
@@ -79,7 +83,8 @@ impl LinkInfo {
     #[must_use]
     pub fn capacity_bps(&self, from: Instant, to: Instant) -> f64 {
         match &self.trace {
-            None => self.rate.as_bps() as f64,
+            None if self.changes.is_empty() => self.rate.as_bps() as f64,
+            None => self.mean_rate_bps(from, to),
             Some(trace) => {
                 let bytes = trace.delivered_by(to) - trace.delivered_by(from);
                 crate::arithmetic::bits_per_s(bytes, to.since(from).as_secs_f64())
@@ -88,7 +93,33 @@ impl LinkInfo {
     }
 }
 
+impl LinkInfo {
+    /// The mean over time of a rate that was changed, between two moments.
+    fn mean_rate_bps(&self, from: Instant, to: Instant) -> f64 {
+        let (mut rate, mut since, mut sent) = (self.rate, from, 0.0);
+        for &(at, next) in &self.changes {
+            let until = at.clamp(since, to.max(since));
+            sent += rate.as_bps() as f64 * until.since(since).as_secs_f64();
+            (rate, since) = (next, until);
+        }
+        sent += rate.as_bps() as f64 * to.max(since).since(since).as_secs_f64();
+        let span = to.since(from).as_secs_f64();
+        if span > 0.0 { sent / span } else { rate.as_bps() as f64 }
+    }
+}
+
 impl GroupInfo {
+    /// How many applications it has had.
+    #[must_use]
+    pub fn population(&self) -> usize {
+        self.apps.len() + self.joined.len()
+    }
+
+    /// The numbers of its applications, those that joined later last.
+    pub fn members(&self) -> impl Iterator<Item = usize> {
+        self.apps.clone().chain(self.joined.iter().copied())
+    }
+
     /// Complete and playable frames per second and flow, of these rates of the model's counters.
     #[must_use]
     pub fn frames(&self, rates: &[f64]) -> [Option<f64>; 2] {

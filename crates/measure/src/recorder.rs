@@ -1,9 +1,9 @@
 //! All links and hosts of a run that happens in one place.
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{BitRate, Duration, Instant};
 
-use crate::counters::{Seen, Sent};
+use crate::counters::{Seen, Sent, Traffic};
 use crate::hosts::{Ended, HostRecorder};
 use crate::join::join;
 use crate::link::LinkRecorder;
@@ -34,6 +34,24 @@ impl Recorder {
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Another application joins a group. Says its number.
+    pub fn join(&mut self, group: usize) -> usize {
+        let app = self.hosts.join();
+        self.plan.groups[group].joined.push(app);
+        app
+    }
+
+    /// A link has another rate from now on.
+    pub fn rate(&mut self, link: usize, rate: BitRate, now: Instant) {
+        self.plan.links[link].changes.push((now, rate));
+    }
+
+    /// What has passed a link so far; nothing where the results do not report it.
+    #[must_use]
+    pub fn passed(&self, link: usize) -> &Traffic {
+        self.links[link].traffic()
     }
 
     /// A packet has arrived at a link.
@@ -123,6 +141,28 @@ impl Recorder {
             link.interval(now, &self.plan, i, gauges);
         }
         self.hosts.interval(now, &self.plan, counters);
+    }
+
+    /// The output so far, at `now`: a window that has not ended ends here, and one that has not begun is left out. `counters`
+    /// are the models' own, by group.
+    #[must_use]
+    pub fn output_so_far(&self, now: Instant, counters: &[Vec<f64>]) -> Output {
+        let mut ended = self.clone();
+        let kept: Vec<bool> = (0..ended.plan.windows.len()).map(|w| ended.hosts.has_begun(w)).collect();
+        for window in (0..kept.len()).filter(|&w| !kept[w]) {
+            ended.open(window, now, counters.to_vec());
+        }
+        for window in ended.hosts.open_windows().to_vec() {
+            ended.close(window, now, counters.to_vec());
+        }
+        let mut output = ended.output(now);
+        let mut of_window = kept.iter().copied();
+        output.windows.retain(|_| of_window.next().unwrap_or(true));
+        for flow in &mut output.flows {
+            let mut of_column = kept.iter().copied();
+            flow.delivered_bytes.retain(|_| of_column.next().unwrap_or(true));
+        }
+        output
     }
 
     /// The output of a run that ends at `now`. Of the costs, only the packets are filled in.

@@ -39,7 +39,7 @@ fn plan() -> Plan {
     Plan {
         interval: Duration::from_millis(100),
         max_exchanges: 10,
-        links: vec![LinkInfo { name: "b".to_owned(), report: true, rate, trace: None }],
+        links: vec![LinkInfo { name: "b".to_owned(), report: true, rate, trace: None, changes: Vec::new() }],
         classes: vec!["tcp".to_owned()],
         groups: vec![
             GroupInfo {

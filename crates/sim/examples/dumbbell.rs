@@ -80,6 +80,7 @@ fn scenario(control: &str, seconds: u64) -> Scenario {
         windows: vec![WindowSpec { name: "all".into(), from: Instant::ZERO, to: end }],
         interval: Duration::from_secs(1),
         max_exchanges: 1000,
+        changes: Vec::new(),
     }
 }
 

@@ -96,6 +96,7 @@ fn scenario(users: u64) -> Scenario {
         windows: vec![WindowSpec { name: "open".into(), from: OPEN, to: end }],
         interval: duration / 10,
         max_exchanges: 1000,
+        changes: Vec::new(),
     }
 }
 

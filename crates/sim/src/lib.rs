@@ -1,17 +1,22 @@
 //! A deterministic packet-level simulator of congested links.
 //!
-//! [`run`] takes a [`Scenario`] (links, routes, applications, windows) and returns the measurements. Time
+//! [`run`] takes a [`Scenario`] (links, routes, applications, windows) and returns the measurements; a [`Simulation`] is the same
+//! run in the hands of its owner, who advances it, looks at it and changes it. Time
 //! is integer nanoseconds, a run uses one thread, and every random number comes from a stream named after
 //! the object that draws it: the same scenario gives the same [`Output`], bit by bit, on every machine.
 
 #![forbid(unsafe_code)]
 
+pub mod change;
 pub mod event_queue;
 mod fetch;
 mod link;
+pub mod log;
 pub mod observe;
 mod packet;
 pub mod scenario;
+mod simulation;
+pub mod view;
 mod wire;
 mod world;
 
@@ -22,6 +27,7 @@ use aqmkit_base::{Duration, Instant};
 pub use aqmkit_measure::output::{self, Output};
 pub use observe::Observer;
 pub use scenario::Scenario;
+pub use simulation::Simulation;
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug)]
@@ -93,17 +99,15 @@ fn go(
     customs: &Customs,
     on_progress: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Output, Error> {
-    scenario.check().map_err(Error::Scenario)?;
-    let end = Instant::ZERO + scenario.duration;
     let step = (scenario.duration / 256).max(Duration::from_millis(1));
-    let mut world = world::World::new(scenario, observer, customs)?;
-    let mut now = Instant::ZERO;
-    while now < end {
+    let mut simulation = Simulation::with(scenario, observer, customs)?;
+    let end = simulation.end();
+    while simulation.now() < end {
+        let now = simulation.now();
         if on_progress(Progress { now, end }) == Control::Stop {
             return Err(Error::Stopped);
         }
-        now = (now + step).min(end);
-        world.run_until(now);
+        simulation.advance(now + step)?;
     }
-    Ok(world.output())
+    Ok(simulation.output())
 }

@@ -5,8 +5,8 @@
 
 use aqmkit_aqm::custom::Customs;
 use aqmkit_aqm::registry::{self, Parameters, Spec};
-use aqmkit_aqm::{Cx, Dequeued, ParamError, Qdisc, Sink, Why};
-use aqmkit_base::{BitRate, FlowKind, Framing, Instant, Rng};
+use aqmkit_aqm::{Backlog, Cx, Dequeued, InnerQueue, ParamError, Qdisc, Sink, Stats, Why};
+use aqmkit_base::{BitRate, Duration, FlowKind, Framing, Instant, Rng};
 
 use crate::packet::Queued;
 use crate::scenario::{self, Scenario};
@@ -70,12 +70,25 @@ pub(crate) struct Link {
     fates: Fates,
     /// When the current transmission ends.
     pub(crate) busy_until: Option<Instant>,
+    /// The packet in transmission; the last one where none is.
+    sending: Option<Sending>,
+}
+
+/// A packet in transmission and the events that its end will cause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sending {
+    /// The packet; nothing if the wire loses it.
+    pub(crate) packet: Option<u32>,
+    /// When its last bit is sent.
+    pub(crate) free: Instant,
+    /// When it arrives at the next link or at its receiver.
+    pub(crate) arrives: Instant,
 }
 
 impl Link {
     pub(crate) fn new(link: &scenario::Link, run: &Scenario, customs: &Customs) -> Result<Self, ParamError> {
-        let (classes, seed) = (run.classes.clone(), run.seed);
-        let at = registry::Link { rate: link.rate, mean_packet: link.mean_packet, classes };
+        let seed = run.seed;
+        let at = seen_by_discipline(link, &run.classes);
         Ok(Link {
             rate: link.rate,
             trace: link.trace.clone().map(Opportunities::new),
@@ -87,7 +100,81 @@ impl Link {
             carry: 0,
             fates: Fates::default(),
             busy_until: None,
+            sending: None,
         })
+    }
+
+    /// Remembers the packet whose transmission has begun.
+    #[inline]
+    pub(crate) fn sends(&mut self, sending: Sending) {
+        self.sending = Some(sending);
+    }
+
+    /// Checks that the queue could take the parameters of `to`, with an empty queue of the parameters of `from`.
+    pub(crate) fn check_change(
+        from: &scenario::Link,
+        to: &scenario::Link,
+        classes: &[String],
+    ) -> Result<(), ParamError> {
+        let (old, new) = (seen_by_discipline(from, classes), seen_by_discipline(to, classes));
+        let mut queue: Box<dyn Qdisc<Queued>> = match from.aqm.parameters() {
+            // Only the running queue knows what it takes.
+            Parameters::Custom(_) => return Ok(()),
+            _ => from.aqm.build(&old, Instant::ZERO)?,
+        };
+        let mut fates = Fates::default();
+        let mut rng = Rng::stream(0, "check");
+        queue.reconfigure(&to.aqm, &new, &mut Cx { now: Instant::ZERO, rng: &mut rng, sink: &mut fates })
+    }
+
+    /// Other settings from now on. Says what was in transmission and is to arrive at another time: as it was, and as it is.
+    pub(crate) fn change(
+        &mut self,
+        to: &scenario::Link,
+        classes: &[String],
+        now: Instant,
+    ) -> Result<Option<(Sending, Sending)>, ParamError> {
+        let at = seen_by_discipline(to, classes);
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
+        self.qdisc.reconfigure(&to.aqm, &at, &mut cx)?;
+        let resent = if to.rate == self.rate { None } else { self.send_the_rest_at(to.rate, now) };
+        (self.rate, self.framing) = (to.rate, to.framing);
+        let last = self.sending.map_or(now, |sending| sending.free);
+        self.wire.change(to, last);
+        Ok(resent)
+    }
+
+    /// Sends the remainder of the packet in transmission at another rate, as the live link does: otherwise a packet that began at
+    /// a very low rate would hold the link for long.
+    fn send_the_rest_at(&mut self, rate: BitRate, now: Instant) -> Option<(Sending, Sending)> {
+        self.carry = 0;
+        let old = self.sending.filter(|sending| sending.free > now && self.trace.is_none())?;
+        let rest = u128::from(old.free.since(now).as_nanos()) * u128::from(self.rate.as_bps());
+        let rest = rest.div_ceil(u128::from(rate.as_bps()).max(1));
+        let free = now + Duration::from_nanos(u64::try_from(rest).unwrap_or(u64::MAX / 4));
+        let new = Sending { free, arrives: free + old.arrives.since(old.free), ..old };
+        (self.sending, self.busy_until) = (Some(new), Some(free));
+        Some((old, new))
+    }
+
+    /// The rate; of a trace, the mean rate.
+    pub(crate) fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    /// What waits.
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.qdisc.backlog()
+    }
+
+    /// The counters of the queue.
+    pub(crate) fn stats(&self) -> &Stats {
+        self.qdisc.stats()
+    }
+
+    /// Shows the packets that wait.
+    pub(crate) fn waiting_packets(&self, see: &mut dyn FnMut(InnerQueue<'_>, &Queued)) {
+        self.qdisc.waiting(see);
     }
 
     /// Offers a packet to the queue. [`Link::fates`] then lists drops and marks.
@@ -143,6 +230,11 @@ impl Link {
     pub(crate) fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.qdisc.probe(out);
     }
+}
+
+/// The link as a discipline sees it.
+fn seen_by_discipline(link: &scenario::Link, classes: &[String]) -> registry::Link {
+    registry::Link { rate: link.rate, mean_packet: link.mean_packet, classes: classes.to_vec() }
 }
 
 fn build(aqm: &Spec, at: &registry::Link, customs: &Customs) -> Result<Box<dyn Qdisc<Queued>>, ParamError> {

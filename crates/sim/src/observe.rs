@@ -80,18 +80,12 @@ pub(crate) struct Watch<'o> {
     /// In the order of the world's paths: for each server of each group, the path from it and the path to
     /// it.
     paths: Vec<Path>,
-    /// The first application of each group.
-    first_app: Vec<u32>,
 }
 
 impl<'o> Watch<'o> {
     pub(crate) fn new(observer: &'o mut dyn Observer, scenario: &Scenario) -> Self {
         let mut paths = Vec::new();
-        let mut first_app = Vec::new();
-        let mut apps = 0;
         for (g, group) in scenario.groups.iter().enumerate() {
-            first_app.push(apps);
-            apps += group.apps.len() as u32;
             for (s, route) in group.routes.iter().enumerate() {
                 let crosses = |links: &[usize]| links.contains(&scenario.measured);
                 let place = |own: bool, other: bool| match (own, other) {
@@ -104,13 +98,12 @@ impl<'o> Watch<'o> {
                 paths.extend([path(place(down, up)), path(place(up, down))]);
             }
         }
-        Watch { observer, paths, first_app }
+        Watch { observer, paths }
     }
 
-    /// A packet is at a place.
-    pub(crate) fn see(&mut self, place: Place, flight: &Flight, now: Instant) {
+    /// A packet of the application with this number in its group is at a place.
+    pub(crate) fn see(&mut self, place: Place, flight: &Flight, index: u32, now: Instant) {
         let Some(path) = self.paths.get(flight.path as usize).filter(|w| w.place == Some(place)) else { return };
-        let index = flight.app - self.first_app[usize::from(path.group)];
         let (content, from_client, conversation) = match &flight.body {
             Body::Segment { segment, to, .. } => {
                 (Content::Segment(segment.clone()), *to == Side::Server, flight.flow.0 / 2)

@@ -13,12 +13,12 @@ pub(crate) enum Body {
     /// A packet of a rate-based transport to this side of a connection.
     Rate { conn: u32, generation: u16, to: Side, packet: rate::Packet },
     /// A datagram to this side of an application.
-    Datagram { app: u32, to: Side, tag: u64, len: u32 },
+    Datagram { app: u32, generation: u16, to: Side, tag: u64, len: u32 },
 }
 
 impl Body {
     /// Content of a free slot.
-    const NOTHING: Body = Body::Datagram { app: 0, to: Side::Client, tag: 0, len: 0 };
+    const NOTHING: Body = Body::Datagram { app: 0, generation: 0, to: Side::Client, tag: 0, len: 0 };
 
     /// The sequence number after the data of a segment; the maximum if unknown.
     pub(crate) fn data_end(&self) -> u64 {

@@ -11,6 +11,8 @@ use serde::Serialize;
 
 use aqmkit_base::trace::Trace;
 
+use crate::change::TimedChange;
+
 pub use aqmkit_measure::WindowSpec;
 
 /// One run, complete.
@@ -35,6 +37,8 @@ pub struct Scenario {
     pub interval: Duration,
     /// Maximum number of listed exchanges; with more, none is listed.
     pub max_exchanges: usize,
+    /// What changes during the run, in the order of the times.
+    pub changes: Vec<TimedChange>,
 }
 
 /// One direction of a link.
@@ -76,7 +80,7 @@ pub struct Wire {
 
 impl Wire {
     /// Whether every probability is valid.
-    fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         let held = self.reorder.map_or(0.0, |r| r.chance);
         let chances = |hits: Loss| match hits {
             Loss::Random(share) => [share, 0.0, 0.0, 0.0],
@@ -193,6 +197,7 @@ impl Group {
             name: self.name.clone(),
             class: self.class.index(),
             apps,
+            joined: Vec::new(),
             exchange_kinds: model.map_or(&[], |a| a.exchange_kinds()),
             counters: model.map_or(&[], |a| a.counters()),
         }
@@ -203,7 +208,13 @@ impl Scenario {
     /// What a run of it measures.
     #[must_use]
     pub fn plan(&self) -> Plan {
-        let link = |l: &Link| LinkInfo { name: l.name.clone(), report: l.report, rate: l.rate, trace: l.trace.clone() };
+        let link = |l: &Link| LinkInfo {
+            name: l.name.clone(),
+            report: l.report,
+            rate: l.rate,
+            trace: l.trace.clone(),
+            changes: Vec::new(),
+        };
         let mut first = 0;
         let groups = self.groups.iter().map(|g| {
             let apps = first..first + g.apps.len();
@@ -243,7 +254,8 @@ impl Scenario {
         if let Some(w) = self.windows.iter().find(|w| w.from >= w.to || w.to > end) {
             return Err(format!("window {:?} is not within the run of {end}", w.name));
         }
-        self.groups.iter().try_for_each(|g| self.check_group(g))
+        self.groups.iter().try_for_each(|g| self.check_group(g))?;
+        self.check_changes()
     }
 
     fn check_group(&self, group: &Group) -> Result<(), String> {

@@ -69,17 +69,30 @@ impl Propagation {
     /// Arrival time of a packet whose last bit is sent at `sent`.
     pub(crate) fn arrival(&mut self, sent: Instant) -> Instant {
         if self.perfect {
-            return sent + self.delay;
+            return (sent + self.delay).max(self.latest);
         }
-        let mut arrival = sent + self.delay;
+        let mut arrival = (sent + self.delay).max(self.latest);
         if !self.wire.jitter.is_zero() {
-            arrival += self.wire.jitter.mul_f64(self.shake.uniform());
+            arrival = sent + self.delay + self.wire.jitter.mul_f64(self.shake.uniform());
             arrival = arrival.max(self.latest);
             self.latest = arrival;
         }
         match self.wire.reorder {
             Some(reorder) if self.shake.chance(reorder.chance) => arrival + reorder.delay,
             _ => arrival,
+        }
+    }
+
+    /// Other settings from now on. `last` is when the last bit of the latest packet is sent: none overtakes it.
+    pub(crate) fn change(&mut self, link: &Link, last: Instant) {
+        if link.delay < self.delay {
+            self.latest = self.latest.max(last + self.delay);
+        }
+        (self.delay, self.wire, self.perfect) = (link.delay, link.wire, link.wire == Wire::default());
+        for (hits, by) in [(&mut self.losses, link.wire.loss), (&mut self.marks, link.wire.mark)] {
+            if hits.by != by {
+                (hits.by, hits.bad, hits.since) = (by, false, 0);
+            }
         }
     }
 

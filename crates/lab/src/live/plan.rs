@@ -79,7 +79,7 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
 #[must_use]
 pub(crate) fn measures(scenario: &Scenario, back: &str) -> Plan {
     let plan = scenario.plan();
-    let unreported = LinkInfo { name: back.to_owned(), report: false, rate: FREE, trace: None };
+    let unreported = LinkInfo { name: back.to_owned(), report: false, rate: FREE, trace: None, changes: Vec::new() };
     let up = plan.links.iter().find(|l| l.name == back).cloned().unwrap_or(unreported);
     Plan { links: vec![plan.links[plan.measured].clone(), up], measured: 0, ..plan }
 }

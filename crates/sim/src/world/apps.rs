@@ -11,20 +11,28 @@ use crate::scenario::Scenario;
 
 /// An application and its state in the world.
 pub(super) struct App {
-    model: Box<dyn Application>,
+    pub(super) model: Box<dyn Application>,
     pub(super) group: u16,
+    /// How many applications it has had in this place before: datagrams of those are not for this one.
+    pub(super) generation: u16,
     /// Its number in its group.
     pub(super) index: u32,
     rng: Rng,
     /// Its next wake-up; far in the future for none.
-    wake_at: Instant,
+    pub(super) wake_at: Instant,
     /// Whether it has been stopped.
-    stopped: bool,
+    pub(super) stopped: bool,
     /// Its open connections.
     pub(super) conns: Conns,
 }
 
 impl App {
+    /// An application that has not started.
+    pub(super) fn new(model: Box<dyn Application>, group: u16, index: u32, rng: Rng) -> Self {
+        let (wake_at, conns) = (Instant::FAR_FUTURE, Conns::default());
+        App { model, group, generation: 0, index, rng, wake_at, stopped: false, conns }
+    }
+
     /// Fetches the model.
     #[inline(always)]
     pub(super) fn fetch_model(&self) {
@@ -91,15 +99,8 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
     let mut apps = Vec::new();
     for (g, group) in scenario.groups.iter_mut().enumerate() {
         for (index, model) in group.apps.drain(..).enumerate() {
-            apps.push(App {
-                model,
-                group: g as u16,
-                index: index as u32,
-                rng: Rng::stream(seed, &format!("traffic.{}.{index}", group.name)),
-                wake_at: Instant::FAR_FUTURE,
-                stopped: false,
-                conns: Conns::default(),
-            });
+            let rng = Rng::stream(seed, &format!("traffic.{}.{index}", group.name));
+            apps.push(App::new(model, g as u16, index as u32, rng));
         }
     }
     apps
@@ -113,7 +114,7 @@ impl World<'_> {
         }
     }
 
-    fn tell(&mut self, app: u32, event: traffic::Event) {
+    pub(super) fn tell(&mut self, app: u32, event: traffic::Event) {
         if !self.apps[app as usize].stopped {
             self.with_model(app, |model, cx| model.on_event(event, cx));
         }
@@ -150,7 +151,7 @@ impl World<'_> {
         let group = &self.groups[usize::from(it.group)];
         let (id, flight) = self.arena.claim();
         *flight = Flight {
-            body: Body::Datagram { app, to, tag, len },
+            body: Body::Datagram { app, generation: it.generation, to, tag, len },
             sent: self.now,
             queued: self.now,
             flow: FlowKey(DATAGRAM_FLOW | if to == Side::Server { REPLY_FLOW } else { 0 } | u64::from(app)),
@@ -209,7 +210,8 @@ impl World<'_> {
     }
 
     pub(super) fn tell_group(&mut self, group: u16, event: traffic::Event) {
-        for app in self.meter.plan().groups[usize::from(group)].apps.clone() {
+        let members: Vec<usize> = self.meter.plan().groups[usize::from(group)].members().collect();
+        for app in members {
             self.tell(app as u32, event);
         }
     }
@@ -217,20 +219,27 @@ impl World<'_> {
     /// Stops a group: notifies its applications and ends their connections at once.
     pub(super) fn stop_group(&mut self, group: u16) {
         self.tell_group(group, traffic::Event::Stop);
-        for app in self.meter.plan().groups[usize::from(group)].apps.clone() {
-            self.apps[app].stopped = true;
-            for (_, conn) in std::mem::take(&mut self.apps[app].conns).iter() {
-                self.free_connection(conn);
-            }
+        let members: Vec<usize> = self.meter.plan().groups[usize::from(group)].members().collect();
+        members.into_iter().for_each(|app| self.stop_app(app));
+    }
+
+    /// Stops an application that has been notified, and ends its connections at once.
+    pub(super) fn stop_app(&mut self, app: usize) {
+        self.apps[app].stopped = true;
+        for (_, conn) in std::mem::take(&mut self.apps[app].conns).iter() {
+            self.free_connection(conn);
         }
     }
 
     /// The models' own counters, by group, summed over its applications.
     pub(super) fn counters(&self) -> Vec<Vec<f64>> {
-        let group = |g: &GroupInfo| {
-            let sum = |i| self.apps[g.apps.clone()].iter().map(|a| a.model.counter(i)).sum();
+        let group = |(g, retired): (&GroupInfo, &Vec<f64>)| {
+            let sum = |i: usize| {
+                let now: f64 = g.members().map(|app| self.apps[app].model.counter(i)).sum();
+                retired.get(i).map_or(now, |before| now + before)
+            };
             (0..g.counters.len()).map(sum).collect()
         };
-        self.meter.plan().groups.iter().map(group).collect()
+        self.meter.plan().groups.iter().zip(&self.retired).map(group).collect()
     }
 }

@@ -6,7 +6,7 @@ use aqmkit_transport::rate::{Content, Packet};
 use aqmkit_transport::{Event, Profile, Segment};
 use smallvec::SmallVec;
 
-use super::ends::{End, Outputs};
+use super::ends::{End, Outputs, SenderView};
 use super::{SimEvent, World};
 use crate::fetch::{fetch, fetch_line};
 use crate::packet::{Body, Flight, Side};
@@ -132,6 +132,24 @@ impl World<'_> {
             Delays::Uniform(low, high) => *low + (*high - *low).mul_f64(group.rng.uniform()),
             Delays::Each(list) => list[index as usize % list.len()],
         }
+    }
+
+    /// The server at one end of a connection, as an index into its group's paths.
+    pub(super) fn server_of(&self, conn: u32) -> usize {
+        let connection = &self.conns[conn as usize];
+        let paths = &self.groups[usize::from(connection.group)].paths;
+        paths.iter().position(|ends| ends[0] == connection.path).unwrap_or(0)
+    }
+
+    /// Gives an open connection another delay on the path to the server.
+    pub(super) fn set_extra_delay(&mut self, conn: u32, extra: Duration) {
+        self.conns[conn as usize].extra = extra;
+    }
+
+    /// The sender of a connection's data, for whoever looks at it.
+    pub(super) fn sender_view(&self, conn: u32) -> SenderView {
+        let connection = &self.conns[conn as usize];
+        connection.ends[Side::Server as usize].view(&self.groups[usize::from(connection.group)].profile, self.now)
     }
 
     fn store_connection(&mut self, mut connection: Connection) -> u32 {
@@ -287,7 +305,11 @@ impl World<'_> {
             segment.ecn = flight.ecn;
         }
         match flight.body {
-            Body::Datagram { app, to, tag, len } => self.deliver_datagram(&flight, app, to, (tag, len)),
+            Body::Datagram { app, generation, to, tag, len } => {
+                if self.apps[app as usize].generation == generation {
+                    self.deliver_datagram(&flight, app, to, (tag, len));
+                }
+            }
             Body::Segment { conn, generation, to, ref segment } => {
                 if self.conns[conn as usize].generation != generation {
                     return;

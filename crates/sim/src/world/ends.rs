@@ -32,7 +32,38 @@ impl Outputs {
     }
 }
 
+/// A sender at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SenderView {
+    pub(super) window: Option<u64>,
+    pub(super) ssthresh: Option<u64>,
+    pub(super) rtt: Option<Duration>,
+    pub(super) in_flight: Option<u64>,
+    /// In bits per second.
+    pub(super) rate: Option<f64>,
+    pub(super) phase: &'static str,
+}
+
 impl End {
+    /// What can be seen of it.
+    pub(super) fn view(&self, p: &Profile, now: Instant) -> SenderView {
+        match self {
+            End::Tcp(tcp) => SenderView {
+                window: Some(tcp.cwnd()),
+                ssthresh: Some(tcp.ssthresh()),
+                rtt: tcp.srtt(p),
+                in_flight: Some(tcp.flight()),
+                rate: None,
+                phase: tcp.phase(),
+            },
+            End::Rate(end) => SenderView {
+                rate: end.rate(p, now).map(|bytes_per_s| 8.0 * bytes_per_s),
+                phase: "rate-based",
+                ..SenderView::default()
+            },
+        }
+    }
+
     /// Creates an endpoint for a profile, on a host with this timer phase.
     pub(super) fn new(p: &Profile, tick_phase: Duration) -> Self {
         match p.congestion.rate_based() {

@@ -2,12 +2,15 @@
 //!
 //! The path of a packet: an application issues an action ([`apps`]), its connection creates segments
 //! ([`connections`]), a packet passes from link to link (here) and is delivered ([`connections`] again).
-//! With many connections their state is prefetched ([`ahead`]).
+//! With many connections their state is prefetched ([`ahead`]). The owner of the run looks at it ([`look`]) and
+//! changes it ([`changes`]).
 
 mod ahead;
 mod apps;
+mod changes;
 mod connections;
 mod ends;
+mod look;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,7 +24,8 @@ use aqmkit_traffic as traffic;
 use aqmkit_transport::Profile;
 
 use crate::event_queue::EventQueue;
-use crate::link::{Fate, Link, Next};
+use crate::link::{Fate, Link, Next, Sending};
+use crate::log::{Happening, Log};
 use crate::observe::{Observer, Place, Watch};
 use crate::packet::{Arena, Flight, Queued, Side};
 use crate::scenario::{Delays, Scenario, WindowSpec};
@@ -115,8 +119,16 @@ pub(crate) struct World<'o> {
     meter: Recorder,
     measured: usize,
     watch: Option<Watch<'o>>,
+    log: Option<Box<Log>>,
     windows: Vec<WindowSpec>,
     events: u64,
+    seed: u64,
+    /// When each group starts and stops.
+    spans: Vec<(Instant, Instant)>,
+    /// Sums of the counters of applications that were replaced, by group.
+    retired: Vec<Vec<f64>>,
+    /// Pending events that a change has moved to another time.
+    cancelled: Vec<(Instant, SimEvent)>,
     /// Events not yet delivered to applications.
     app_events: VecDeque<(u32, traffic::Event)>,
     /// Reused between calls.
@@ -156,8 +168,13 @@ impl<'o> World<'o> {
             meter,
             measured: scenario.measured,
             watch,
+            log: None,
             windows: scenario.windows,
             events: 0,
+            seed: scenario.seed,
+            spans: scenario.groups.iter().map(|g| (g.start, g.stop)).collect(),
+            retired: vec![Vec::new(); scenario.groups.len()],
+            cancelled: Vec::new(),
             app_events: VecDeque::new(),
             spare_outputs: Vec::new(),
             actions: Vec::new(),
@@ -180,18 +197,25 @@ impl<'o> World<'o> {
         }
     }
 
-    /// Processes all events up to `end` and sets the time to `end`.
-    pub(crate) fn run_until(&mut self, end: Instant) {
-        loop {
+    /// Processes all events up to `end` and sets the time to `end`, unless there were `stop` events since the start before.
+    /// Returns whether it came to `end`.
+    pub(crate) fn run_until(&mut self, end: Instant, stop: u64) -> bool {
+        while self.events < stop {
             self.look_ahead();
-            let Some((at, event)) = self.event_queue.take_until(end) else { break };
+            let Some((at, event)) = self.event_queue.take_until(end) else {
+                self.now = end;
+                return true;
+            };
             debug_assert!(at >= self.now, "time went backwards");
             self.now = at;
             self.events += 1;
+            if !self.cancelled.is_empty() && self.is_cancelled(at, event) {
+                continue;
+            }
             self.handle(event);
             self.tell_news();
         }
-        self.now = end;
+        false
     }
 
     fn handle(&mut self, event: SimEvent) {
@@ -219,7 +243,7 @@ impl<'o> World<'o> {
     fn send(&mut self, id: u32) {
         let sent = self.arena.get(id);
         if let Some(watch) = &mut self.watch {
-            watch.see(Place::Sender, sent, self.now);
+            watch.see(Place::Sender, sent, self.apps[sent.app as usize].index, self.now);
         }
         if self.paths[sent.path as usize].links.is_empty() {
             let delay = self.end_delay(sent);
@@ -247,6 +271,9 @@ impl<'o> World<'o> {
         };
         let link = link as usize;
         self.meter.offered(link, flight.seen());
+        if self.log.is_some() {
+            self.record_of(link, Happening::Arrival, id);
+        }
         let kind = self.links[link].flow;
         if kind != FlowKind::Connection {
             handle.flow = self.flow_by_ends(self.arena.get(id), kind);
@@ -290,21 +317,27 @@ impl<'o> World<'o> {
                 if link == self.measured
                     && let Some(watch) = &mut self.watch
                 {
-                    watch.see(Place::Measured, flight, self.now);
+                    watch.see(Place::Measured, flight, self.apps[flight.app as usize].index, self.now);
                 }
-                if flight.ecn.is_capable() && self.links[link].marks() {
-                    flight.ecn = Ecn::Ce;
+                if self.log.is_some() {
+                    self.record_of(link, Happening::Departure, id);
+                }
+                if departure.packet.ecn.is_capable() && self.links[link].marks() {
+                    self.arena.get_mut(id).ecn = Ecn::Ce;
                 }
                 self.event_queue.put(departure.free, SimEvent::LinkFree { link: link as u32 });
                 if self.links[link].loses() {
                     let lost = self.arena.remove(id);
                     self.meter.lost(lost.app);
+                    self.links[link].sends(Sending { packet: None, free: departure.free, arrives: departure.arrives });
                     return self.account(link);
                 }
                 let sent = self.arena.get(id);
                 let last = usize::from(sent.hop) == self.paths[sent.path as usize].links.len();
                 let rest = if last { self.end_delay(sent) } else { Duration::ZERO };
-                self.event_queue.put(departure.arrives + rest, SimEvent::Arrival { packet: id });
+                let arrives = departure.arrives + rest;
+                self.links[link].sends(Sending { packet: Some(id), free: departure.free, arrives });
+                self.event_queue.put(arrives, SimEvent::Arrival { packet: id });
             }
             Next::Idle => {}
             Next::Waits(at) => self.event_queue.put(at, SimEvent::LinkFree { link: link as u32 }),
@@ -319,8 +352,16 @@ impl<'o> World<'o> {
                 Fate::Dropped(packet, why) => {
                     let flight = self.arena.remove(packet.id);
                     self.meter.dropped(link, flight.app, flight.seen(), why);
+                    if self.log.is_some() {
+                        self.record(link, Happening::Drop, &flight);
+                    }
                 }
-                Fate::Marked(packet, why) => self.meter.marked(link, self.arena.get(packet.id).seen(), why),
+                Fate::Marked(packet, why) => {
+                    self.meter.marked(link, self.arena.get(packet.id).seen(), why);
+                    if self.log.is_some() {
+                        self.record_of(link, Happening::Mark, packet.id);
+                    }
+                }
             }
         }
         self.meter.queue(link, self.links[link].waiting(), self.now);

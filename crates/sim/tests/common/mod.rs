@@ -111,6 +111,7 @@ pub fn dumbbell(rate: BitRate, aqm: Spec, groups: Vec<Group>, warmup: u64, secon
         windows: vec![WindowSpec { name: "all".into(), from: origin, to: origin + Duration::from_secs(seconds) }],
         interval: Duration::from_secs(1),
         max_exchanges: 1000,
+        changes: Vec::new(),
     }
 }
 

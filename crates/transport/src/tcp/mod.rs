@@ -457,6 +457,20 @@ impl Tcp {
         self.in_network(p)
     }
 
+    /// What the sender does, in a word or two: `opening`, `slow start`, `avoidance` (congestion avoidance), `recovery` (fast
+    /// recovery), `timeout` (sending again what it sent before a timeout) or `closed`.
+    #[must_use]
+    pub fn phase(&self) -> &'static str {
+        match (self.state, self.recovery) {
+            (State::Closed | State::SynSent | State::SynReceived, _) => "opening",
+            (State::Done | State::Failed, _) => "closed",
+            (State::Open, Recovery::Fast { .. }) => "recovery",
+            (State::Open, Recovery::Timeout { .. }) => "timeout",
+            (State::Open, Recovery::None) if self.cwnd() < self.ssthresh() => "slow start",
+            (State::Open, Recovery::None) => "avoidance",
+        }
+    }
+
     /// The flight size for halving, without segments sent by limited transmit (RFC 5681 section 3.2 step
     /// 2).
     fn flight_size(&self, p: &Profile) -> u64 {

@@ -1,0 +1,103 @@
+//! Changes of a scenario while it runs.
+
+use aqmkit_base::{Duration, Instant};
+use aqmkit_traffic::Application;
+use aqmkit_transport::Profile;
+
+use crate::scenario::{Delays, Link, Scenario};
+
+/// A change and when it takes effect: after everything else that happens at that instant.
+pub struct TimedChange {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub change: Change,
+}
+
+/// What can change while a scenario runs.
+pub enum Change {
+    /// A link gets other settings. Its name, its trace and whether results report it stay, and its discipline stays the same,
+    /// with other parameters.
+    ///
+    /// The remainder of a packet in transmission is sent at the new rate. A shorter delay lets no packet overtake those that are
+    /// on the wire.
+    Link {
+        /// The link, as an index into [`Scenario::links`].
+        link: usize,
+        /// All of its settings from now on.
+        to: Box<Link>,
+    },
+    /// The delays of a group that no link accounts for are others, for open connections as well. Packets on their way keep the
+    /// delay with which they set out.
+    Delays {
+        /// The group, as an index into [`Scenario::groups`].
+        group: usize,
+        /// For each route, the further delay from server to client and from client to server.
+        routes: Vec<(Duration, Duration)>,
+        /// The rest of the round trip.
+        delays: Delays,
+    },
+    /// Other applications in a group.
+    Traffic {
+        /// The group, as an index into [`Scenario::groups`].
+        group: usize,
+        /// How many of its applications continue, from number 0. The others stop, and their connections end.
+        keep: usize,
+        /// The applications that begin now, with the numbers from `keep` on.
+        begin: Vec<Box<dyn Application>>,
+        /// How both ends of its connections behave from now on. Only where no application continues.
+        profile: Option<Box<Profile>>,
+    },
+}
+
+impl Change {
+    /// Checks that the change is about something that the scenario has.
+    pub(crate) fn check(&self, links: &[Link], groups: usize) -> Result<(), String> {
+        match self {
+            Change::Link { link, to } => {
+                let Some(now) = links.get(*link) else { return Err(format!("there is no link {link}")) };
+                check_link(now, to)
+            }
+            Change::Delays { group, .. } | Change::Traffic { group, .. } if *group >= groups => {
+                Err(format!("there is no traffic {group}"))
+            }
+            Change::Traffic { keep, profile: Some(_), .. } if *keep > 0 => {
+                Err("the transport of connections that continue cannot change".to_owned())
+            }
+            Change::Delays { delays, .. } => match delays {
+                Delays::Uniform(low, high) if low > high => Err("a range of delays ends before it begins".to_owned()),
+                Delays::Each(list) if list.is_empty() => Err("the list of delays is empty".to_owned()),
+                _ => Ok(()),
+            },
+            Change::Traffic { .. } => Ok(()),
+        }
+    }
+}
+
+fn check_link(now: &Link, to: &Link) -> Result<(), String> {
+    let name = &now.name;
+    if now.name != to.name || now.report != to.report || now.trace != to.trace {
+        return Err(format!("the name, the trace and the report of link {name:?} cannot change"));
+    }
+    if to.trace.is_some() && now.rate != to.rate {
+        return Err(format!("the rate of link {name:?} follows a trace"));
+    }
+    if to.rate.as_bps() == 0 {
+        return Err(format!("link {name:?} has no rate"));
+    }
+    if now.aqm.name() != to.aqm.name() || now.aqm.flow() != to.aqm.flow() {
+        return Err(format!("the discipline of link {name:?} cannot be replaced, nor what a flow is for it"));
+    }
+    if !to.wire.is_possible() {
+        return Err(format!("the wire of link {name:?} has a probability outside 0 to 1"));
+    }
+    Ok(())
+}
+
+/// Checks the timed changes of a scenario, in order.
+pub(crate) fn check_all(scenario: &Scenario) -> Result<(), String> {
+    if !scenario.changes.is_sorted_by_key(|timed| timed.at) {
+        return Err("the changes of a scenario are not in the order of their times".to_owned());
+    }
+    scenario.changes.iter().try_for_each(|timed| timed.change.check(&scenario.links, scenario.groups.len()))
+}

@@ -1,0 +1,108 @@
+//! What can be seen of a run in progress.
+
+use aqmkit_aqm::{Backlog, InnerQueue, Stats};
+use aqmkit_base::{BitRate, Duration, Ecn, Instant};
+use aqmkit_measure::Traffic;
+
+use crate::packet::Queued;
+use crate::world::World;
+
+/// A link at one moment.
+pub struct LinkView<'a, 'o> {
+    world: &'a World<'o>,
+    link: usize,
+    /// Its rate; of a trace, the mean rate.
+    pub rate: BitRate,
+    /// What waits in its queue.
+    pub backlog: Backlog,
+    /// The counters of its queue since the start.
+    pub stats: &'a Stats,
+    /// What has passed it since the start; nothing where the results do not report it.
+    pub passed: &'a Traffic,
+    /// The end of the present transmission.
+    pub busy_until: Option<Instant>,
+}
+
+/// A packet in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingPacket {
+    /// The application it belongs to, by its number in the run.
+    pub app: u32,
+    /// The group of this application.
+    pub group: u16,
+    /// Its length in bytes, with headers.
+    pub len: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// How long it has waited.
+    pub waited: Duration,
+}
+
+impl<'a, 'o> LinkView<'a, 'o> {
+    /// The gauges of its discipline.
+    #[must_use]
+    pub fn gauges(&self) -> Vec<(String, f64)> {
+        let mut gauges = Vec::new();
+        self.world.links()[self.link].probe(&mut |name, value| gauges.push((name.to_owned(), value)));
+        gauges
+    }
+
+    /// Shows every waiting packet: inner queue by inner queue, each from its head.
+    pub fn packets(&self, see: &mut dyn FnMut(InnerQueue<'_>, WaitingPacket)) {
+        self.world.links()[self.link].waiting_packets(&mut |queue, packet: &Queued| {
+            let flight = self.world.flight(packet.id);
+            let waiting = WaitingPacket {
+                app: flight.app,
+                group: self.world.group_of(flight.app),
+                len: packet.len,
+                ecn: packet.ecn,
+                waited: self.world.now().since(flight.queued),
+            };
+            see(queue, waiting);
+        });
+    }
+
+    pub(crate) fn new(world: &'a World<'o>, link: usize) -> Self {
+        let it = &world.links()[link];
+        LinkView {
+            world,
+            link,
+            rate: it.rate(),
+            backlog: it.backlog(),
+            stats: it.stats(),
+            passed: world.passed(link),
+            busy_until: it.busy_until,
+        }
+    }
+}
+
+/// An application and its connections at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowView {
+    /// Its number in the run.
+    pub app: u32,
+    /// Its group.
+    pub group: u16,
+    /// Its number in its group.
+    pub index: u32,
+    /// How many connections it has open; of the first of them is what follows.
+    pub connections: usize,
+    /// Bytes of application data that have reached the receiver, each once, since the start.
+    pub delivered: u64,
+    /// Packets sent since the start.
+    pub packets: u64,
+    /// Packets lost since the start.
+    pub drops: u32,
+    /// The congestion window in bytes; nothing without TCP.
+    pub window: Option<u64>,
+    /// The slow-start threshold in bytes.
+    pub ssthresh: Option<u64>,
+    /// The smoothed round-trip time.
+    pub rtt: Option<Duration>,
+    /// Bytes sent and not acknowledged.
+    pub in_flight: Option<u64>,
+    /// The rate at which a rate-based transport sends, in bits per second.
+    pub rate: Option<f64>,
+    /// What the sender does: see [`aqmkit_transport::Tcp::phase`]; empty without a connection.
+    pub phase: &'static str,
+}

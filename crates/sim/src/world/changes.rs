@@ -1,0 +1,149 @@
+//! Changes while the run is in progress.
+
+use aqmkit_aqm::ParamError;
+use aqmkit_base::{Duration, Instant, Rng};
+use aqmkit_traffic::{Application, Event};
+use aqmkit_transport::Profile;
+
+use super::apps::App;
+use super::{SimEvent, World};
+use crate::change::Change;
+use crate::link::Link;
+use crate::scenario::{self, Delays};
+
+impl World<'_> {
+    /// Whether a link could have other settings.
+    pub(crate) fn check_link(&self, from: &scenario::Link, to: &scenario::Link) -> Result<(), ParamError> {
+        Link::check_change(from, to, &self.meter.plan().classes)
+    }
+
+    /// Makes a change now. Everything else that happens at this instant has been processed.
+    pub(crate) fn change(&mut self, change: Change) -> Result<(), ParamError> {
+        match change {
+            Change::Link { link, to } => self.change_link(link, &to)?,
+            Change::Delays { group, routes, delays } => self.change_delays(group, &routes, delays),
+            Change::Traffic { group, keep, begin, profile } => self.change_traffic(group, keep, begin, profile),
+        }
+        self.tell_news();
+        Ok(())
+    }
+
+    fn change_link(&mut self, link: usize, to: &scenario::Link) -> Result<(), ParamError> {
+        let classes = &self.meter.plan().classes;
+        let rate = self.links[link].rate();
+        let resent = self.links[link].change(to, classes, self.now)?;
+        if to.rate != rate {
+            self.meter.rate(link, to.rate, self.now);
+        }
+        if let Some((old, new)) = resent {
+            self.reschedule(old.free, new.free, SimEvent::LinkFree { link: link as u32 });
+            if let Some(packet) = new.packet {
+                self.reschedule(old.arrives, new.arrives, SimEvent::Arrival { packet });
+            }
+        }
+        self.account(link);
+        // The queue may have held its packets back, and with other parameters need not.
+        if self.links[link].busy_until.is_none() && self.links[link].backlog().packets > 0 {
+            self.transmit(link);
+        }
+        Ok(())
+    }
+
+    /// Moves a pending event to another time.
+    fn reschedule(&mut self, from: Instant, to: Instant, event: SimEvent) {
+        if from != to {
+            self.cancelled.push((from, event));
+            self.event_queue.put(to, event);
+        }
+    }
+
+    /// Whether an event was moved to another time, and is not to happen now.
+    #[cold]
+    pub(super) fn is_cancelled(&mut self, at: Instant, event: SimEvent) -> bool {
+        let found = self.cancelled.iter().position(|cancelled| *cancelled == (at, event));
+        found.map(|i| self.cancelled.swap_remove(i)).is_some()
+    }
+
+    fn change_delays(&mut self, group: usize, routes: &[(Duration, Duration)], delays: Delays) {
+        let paths = self.groups[group].paths.clone();
+        for (ends, (forward, reverse)) in paths.iter().zip(routes) {
+            self.paths[ends[0] as usize].delay = *forward;
+            self.paths[ends[1] as usize].delay = *reverse;
+        }
+        if self.groups[group].delays == delays {
+            return;
+        }
+        self.groups[group].delays = delays;
+        let members: Vec<u32> = self.meter.plan().groups[group].members().map(|app| app as u32).collect();
+        for app in members {
+            let index = self.apps[app as usize].index;
+            let open: Vec<u32> = self.apps[app as usize].conns.iter().map(|(_, conn)| conn).collect();
+            for conn in open {
+                let server = self.server_of(conn);
+                let extra = self.extra_delay(group as u16, index, server);
+                self.set_extra_delay(conn, extra);
+            }
+            if self.reply_delays.contains_key(&app) {
+                let server = index as usize % paths.len();
+                let extra = self.extra_delay(group as u16, index, server);
+                self.reply_delays.insert(app, extra);
+            }
+        }
+    }
+
+    fn change_traffic(
+        &mut self,
+        group: usize,
+        keep: usize,
+        begin: Vec<Box<dyn Application>>,
+        profile: Option<Box<Profile>>,
+    ) {
+        let members: Vec<usize> = self.meter.plan().groups[group].members().collect();
+        let leaving: Vec<usize> = members.iter().skip(keep).copied().filter(|&app| !self.apps[app].stopped).collect();
+        leaving.iter().for_each(|&app| self.tell(app as u32, Event::Stop));
+        leaving.iter().for_each(|&app| self.stop_app(app));
+        if let Some(profile) = profile {
+            self.groups[group].profile = *profile;
+        }
+        let now = self.now;
+        let (start, stop) = self.spans[group];
+        let first = keep.min(members.len());
+        for (i, model) in begin.into_iter().enumerate() {
+            let index = first + i;
+            let app = match members.get(index) {
+                Some(&app) => self.replace_app(app, model),
+                None => self.join_app(group, index, model),
+            };
+            // One that comes before its group's start begins with it, and one after its end never does.
+            self.apps[app].stopped = now >= stop;
+            if now >= start && now < stop {
+                self.tell(app as u32, Event::Start);
+            }
+        }
+    }
+
+    /// Puts another application in the place of one that has stopped. It is at the same hosts and draws from the same stream.
+    fn replace_app(&mut self, app: usize, model: Box<dyn Application>) -> usize {
+        let it = &mut self.apps[app];
+        let retired = &mut self.retired[usize::from(it.group)];
+        let counters = it.model.counters().len();
+        retired.resize(counters, 0.0);
+        for (i, sum) in retired.iter_mut().enumerate() {
+            *sum += it.model.counter(i);
+        }
+        it.model = model;
+        it.generation = it.generation.wrapping_add(1);
+        it.wake_at = Instant::FAR_FUTURE;
+        app
+    }
+
+    /// Adds an application to a group.
+    fn join_app(&mut self, group: usize, index: usize, model: Box<dyn Application>) -> usize {
+        let name = &self.meter.plan().groups[group].name;
+        let rng = Rng::stream(self.seed, &format!("traffic.{name}.{index}"));
+        self.apps.push(App::new(model, group as u16, index as u32, rng));
+        let app = self.meter.join(group);
+        debug_assert_eq!(app + 1, self.apps.len(), "applications have the same numbers everywhere");
+        app
+    }
+}
