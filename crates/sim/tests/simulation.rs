@@ -203,7 +203,7 @@ fn who_leaves_stops_and_who_joins_is_counted() {
     let connections: Vec<u64> = rows.iter().map(|f| f.connections).collect();
     assert_eq!(connections, [1, 1, 2, 2, 2, 2, 2, 2, 1, 1], "those from the third on left and came again");
     let gone = timed(vec![(7.0, Change::Traffic { group: 0, keep: 0, begin: Vec::new(), profile: None })]);
-    let goodput = |out: &Output| out.series.columns["classes.data.goodput_bps"][4..].to_vec();
+    let goodput = |of: &Output| of.series.columns["classes.data.goodput_bps"][4..].to_vec();
     let most = goodput(&gone).iter().copied().fold(0.0, f64::max);
     assert!(most < 5e6, "{most}: only the datagrams are left");
 }
