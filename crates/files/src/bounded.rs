@@ -43,6 +43,15 @@ pub const EXPERIMENT: Bound = Bound {
     form: "an experiment is a TOML file (docs/experiment-format.md)",
 };
 
+/// The configuration of a bridge or a link.
+pub const CONFIGURATION: Bound = Bound {
+    name: "a configuration",
+    bytes: MIB,
+    line: 64 * KIB,
+    lines: 10_000,
+    form: "a configuration is a TOML file with a table [bridge] or [link]",
+};
+
 /// Published values, verdicts and outcomes of the null test.
 pub const ROWS: Bound = Bound {
     name: "a list of published values or verdicts",

@@ -316,14 +316,17 @@ pub struct Bench {
 
 /// `link`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_override_self = true,
+    after_help = "Examples:
   aqmkit link --rate 40mbit --delay 5ms --aqm dualpi2 --ecn --server 'iperf3 -s -1' -- sh -c 'iperf3 -Rc $AQMKIT_BASE'
   aqmkit link --rate 10mbit --delay 20ms --aqm codel:target=5ms --up-rate 1mbit -- ping -c 5 198.18.0.1
   aqmkit link --cleanup
 
 The command runs in the client's network namespace, that of --server in the server's, whose address is in
 $AQMKIT_BASE (198.18.0.1; fd61:716d:6b69::1 in $AQMKIT_BASE6). Down is from the server to the client. The exit code
-is that of the command; 1 if the machine could not keep up. docs/guide/live.md has more.")]
+is that of the command; 1 if the machine could not keep up. docs/guide/live.md has more."
+)]
 pub struct Link {
     /// Rate of both directions
     #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
@@ -400,6 +403,9 @@ pub struct Link {
     /// Also write the summary as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Read options from the table [link] of this file; those of the command line count before them
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Only clean up after killed links and bridges
     #[arg(long, exclusive = true)]
     pub cleanup: bool,

@@ -154,6 +154,18 @@ fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), F
     }
 }
 
+/// What the arguments ask for, in words.
+///
+/// # Errors
+/// When one is wrong.
+pub(super) fn in_words(args: &wire::Bridge) -> Result<String, Failure> {
+    let setup = setup(args)?;
+    let [a, b] = &setup.interfaces;
+    let one = |s: &aqmkit_packets::shaper::Setup| format!("{} {}", s.rate, s.aqm.name());
+    let [forth, back] = &setup.directions;
+    Ok(format!("between {a} and {b}, {} from {a} to {b}, {} back", one(forth), one(back)))
+}
+
 fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
     let (Some(first), Some(second), Some(rate)) = (&args.first, &args.second, args.rate) else {
         return wrong("no interfaces given", "give two interfaces and a --rate");

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use aqmkit_experiment::{Experiment, Overrides};
-use aqmkit_files::put;
+use aqmkit_files::{bounded, put};
 
+use super::args::Command;
 use super::args::files::{Check, Init};
+use super::config::{self, Config};
 use super::fail::{Failure, wrong};
 use super::perform::warn;
 use super::say;
@@ -32,10 +34,35 @@ pub(super) fn init(args: &Init) -> Result<(), Failure> {
 /// # Errors
 /// When the experiment has a mistake.
 pub(super) fn check(args: &Check) -> Result<(), Failure> {
+    if let Some(told) = configuration(&args.experiment)? {
+        return Ok(say::print(&told)?);
+    }
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
     let exp = Experiment::load(&args.experiment, &overrides)?;
     warn(&exp);
     Ok(say::print(&told(&exp))?)
+}
+
+/// What a configuration file asks for, if the file is one: all of it is checked but what depends on the machine.
+fn configuration(file: &str) -> Result<Option<String>, Failure> {
+    let path = Path::new(file);
+    if !path.is_file() || !bounded::text(path, &bounded::CONFIGURATION).is_ok_and(|text| config::is_one(&text)) {
+        return Ok(None);
+    }
+    let config = Config::read(path)?;
+    let command = config.command()?;
+    #[cfg(live)]
+    let what = match &command {
+        Command::Bridge(args) => super::bridge::in_words(args)?,
+        Command::Link(args) => super::link::in_words(args)?,
+        _ => String::new(),
+    };
+    #[cfg(not(live))]
+    let what = {
+        drop(command);
+        String::new()
+    };
+    Ok(Some(format!("{file} has no mistake: {} {what}\n", config.command)))
 }
 
 /// What an experiment consists of, in a few lines.

@@ -90,6 +90,14 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     }
 }
 
+/// What the arguments ask for, in words.
+///
+/// # Errors
+/// When one is wrong.
+pub(super) fn in_words(args: &args::Link) -> Result<String, Failure> {
+    Ok(ask::title(&ask::setup(args)?))
+}
+
 /// Warns where ECN is asked for and a discipline is told not to mark, as several are unless one asks.
 fn unmarked(args: &args::Link, setup: &LinkSetup) {
     for direction in [&setup.down, &setup.up].into_iter().filter(|_| args.ecn) {

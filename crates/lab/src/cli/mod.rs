@@ -7,6 +7,7 @@ mod bridge;
 mod calibrate;
 mod check;
 pub mod compare;
+mod config;
 #[cfg(live)]
 mod ctl;
 #[cfg(live)]
@@ -47,6 +48,7 @@ use std::process::ExitCode;
 use aqmkit_base::units::doubtful_rate;
 use args::{Cli, Command};
 use clap::Parser;
+use config::Config;
 use fail::Failure;
 use progress::Talk;
 
@@ -59,9 +61,10 @@ pub fn main() -> ExitCode {
 /// Runs the command with these arguments, the first of which is its own name, and gives the exit code.
 #[must_use]
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(&args) {
-        Ok(cli) => cli,
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args).map(|cli| with_file(cli, &mut args)) {
+        Ok(Ok(cli)) => cli,
+        Ok(Err(failure)) => return ended(failure),
         Err(e) => {
             // Help and version are asked for; everything else is wrong usage.
             let code = u8::from(e.use_stderr()) * 2;
@@ -71,13 +74,31 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     doubtful_rates(&args).iter().for_each(|text| say::tell(&format!("warning: {text}")));
     match dispatch(&cli) {
         Ok(()) => 0,
-        Err(failure) => {
-            let code = failure.code();
-            if let Some(text) = failure.text() {
-                say::tell(text.trim_end());
-            }
-            code
-        }
+        Err(failure) => ended(failure),
+    }
+}
+
+/// Tells the user about a failure; its exit code.
+fn ended(failure: Failure) -> u8 {
+    let code = failure.code();
+    if let Some(text) = failure.text() {
+        say::tell(text.trim_end());
+    }
+    code
+}
+
+/// The command line with the options of its configuration file, if it names one.
+fn with_file(cli: Cli, args: &mut Vec<OsString>) -> Result<Cli, Failure> {
+    let file = match &cli.command {
+        Command::Bridge(bridge) => bridge.config.as_deref(),
+        Command::Link(link) => link.config.as_deref(),
+        _ => None,
+    };
+    let Some(file) = file else { return Ok(cli) };
+    *args = Config::read(file)?.before(args)?;
+    match Cli::try_parse_from(&*args) {
+        Ok(whole) => Ok(whole),
+        Err(error) => fail::wrong(format!("{}: {error}", file.display()), "aqmkit check reads the file alone"),
     }
 }
 

@@ -19,6 +19,25 @@ fn wrong_arguments_are_named() {
     desk.run("bridge lo eth9 --rate 8mbit --name a/b").wrong(&["is not a valid name"]);
 }
 
+#[test]
+fn a_configuration_file_is_read_and_checked() {
+    let desk = Desk::new();
+    let file = |rest: &str| format!("[bridge]\ninterfaces = [\"lo\", \"eth9\"]\nrate = \"8mbit\"\n{rest}");
+    desk.write("wan.toml", &file("aqm = \"codel:target=7ms\"\n"));
+    let told = desk.run("check wan.toml").good();
+    assert!(told.contains("wan.toml has no mistake") && told.contains("8mbit codel from lo to eth9"), "{told}");
+    desk.run("bridge --config wan.toml").wrong(&["no interface eth9"]);
+    desk.run("bridge --config wan.toml lo lo").wrong(&["both interfaces are lo"]);
+    desk.run("bridge --config wan.toml --aqm coddel").wrong(&["did you mean codel?"]);
+    desk.write("bad.toml", &file("aqm = \"coddel\"\n"));
+    desk.run("check bad.toml").wrong(&["did you mean codel?"]);
+    desk.write("bad.toml", &file("metric = \"127.0.0.1:9000\"\n"));
+    desk.run("check bad.toml").wrong(&["bad.toml:4: bridge has no option \"metric\"", "did you mean metrics?"]);
+    desk.run("bridge --config bad.toml").wrong(&["bad.toml:4"]);
+    desk.run("link --config wan.toml -- true").wrong(&["wan.toml is for aqmkit bridge"]);
+    desk.run("bridge --config nosuch.toml").wrong(&["nosuch.toml cannot be read"]);
+}
+
 /// As a user who is not root, where that can be tried.
 #[test]
 fn without_the_right_the_environment_is_to_blame() {

@@ -100,25 +100,29 @@ fn parse_layer(text: &str) -> Result<LinkLayer, String> {
 
 /// `bridge`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_override_self = true,
+    after_help = "Examples:
   aqmkit bridge eth1 eth2 --rate 50mbit --aqm fq-codel
   aqmkit bridge lan wan --rate 100mbit --back-rate 20mbit --aqm codel:target=5ms --metrics 127.0.0.1:9000
+  aqmkit bridge --config /etc/aqmkit/wan.toml
   aqmkit bridge --cleanup
 
 Frames from IF1 leave at IF2 through a queue, and vice versa. The bridge runs until Ctrl-C; aqmkit ctl shows and
-changes it. docs/guide/bridge.md has more.")]
+changes it. docs/guide/bridge.md has more."
+)]
 pub struct Bridge {
     /// An interface
-    #[arg(value_name = "IF1", required_unless_present = "cleanup")]
+    #[arg(value_name = "IF1", required_unless_present_any = ["cleanup", "config"])]
     pub first: Option<String>,
     /// Another interface
-    #[arg(value_name = "IF2", required_unless_present = "cleanup")]
+    #[arg(value_name = "IF2", required_unless_present_any = ["cleanup", "config"])]
     pub second: Option<String>,
     /// The queues
     #[command(flatten)]
     pub queue: Queue,
     /// Rate of both directions
-    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true, required_unless_present = "cleanup")]
+    #[arg(long, value_parser = parse_rate, allow_hyphen_values = true, required_unless_present_any = ["cleanup", "config"])]
     pub rate: Option<BitRate>,
     /// Rate from IF2 to IF1
     #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
@@ -135,6 +139,9 @@ pub struct Bridge {
     /// Its name for aqmkit ctl
     #[arg(long, default_value = "bridge")]
     pub name: String,
+    /// Read options from the table [bridge] of this file; those of the command line count before them
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,

@@ -1,0 +1,258 @@
+//! `--config`: the options of a bridge or a link in a file.
+//!
+//! A file has one table, `[bridge]` or `[link]`, whose keys are the long options of that command; a list repeats an option, and `true` sets one that has no
+//! value. `interfaces` are the two interfaces of a bridge. The options are put before those of the command line and read by the same reader, so
+//! that both mean the same; of an option that is given twice, the command line's counts.
+
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::Path;
+
+use aqmkit_base::near::suggest;
+use aqmkit_experiment::Problem;
+use aqmkit_files::bounded;
+use clap::{Arg, ArgAction, CommandFactory, Parser};
+use toml::de::{DeTable, DeValue};
+
+use super::args::{Cli, Command};
+use super::fail::{Failure, wrong};
+
+/// The commands that have such a file.
+const COMMANDS: [&str; 2] = ["bridge", "link"];
+
+/// Options that are for a terminal.
+const NOT_IN_A_FILE: [&str; 5] = ["config", "cleanup", "help", "version", "server"];
+
+/// A configuration file.
+pub(super) struct Config {
+    /// Its name.
+    file: String,
+    /// The command that it is for.
+    pub(super) command: &'static str,
+    /// The interfaces of a bridge.
+    interfaces: Vec<String>,
+    /// Options as a command line has them.
+    options: Vec<String>,
+}
+
+/// Where a mistake is, for who opens the file.
+struct Place<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Place<'_> {
+    fn problem(&self, at: &Range<usize>, what: &str) -> Problem {
+        let before = self.text.get(..at.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        Problem::new(format!("{}:{line}: {what}", self.file))
+    }
+}
+
+/// Whether a text is a configuration file and no experiment: it has a table `[bridge]` or `[link]`, and no traffic.
+#[must_use]
+pub(super) fn is_one(text: &str) -> bool {
+    let Ok(table) = DeTable::parse(text) else { return false };
+    let has = |key: &str| table.get_ref().contains_key(key);
+    COMMANDS.into_iter().any(has) && !has("traffic")
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or a key is none of its command's options.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = bounded::text(path, &bounded::CONFIGURATION)
+            .map_err(|e| Problem::from(e).right(bounded::CONFIGURATION.form))?;
+        Config::parse(&path.display().to_string(), &text)
+    }
+
+    /// Reads the text of the file of this name.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    fn parse(file: &str, text: &str) -> Result<Self, Failure> {
+        let place = Place { file, text };
+        let file_table = DeTable::parse(text)
+            .map_err(|e| place.problem(&e.span().unwrap_or_default(), e.message()).right("the file has to be TOML"))?;
+        let mut tables = file_table.get_ref().iter();
+        let (Some((table, keys)), None) = (tables.next(), tables.next()) else {
+            return wrong(format!("{file} has to have one table"), "write [bridge] or [link], and its options below");
+        };
+        let Some(command) = COMMANDS.into_iter().find(|command| *command == table.get_ref().as_ref()) else {
+            let problem = place.problem(&table.span(), &format!("{} is no command with a file", table.get_ref()));
+            return Err(Failure::Problem(problem.right("write [bridge] or [link]")));
+        };
+        let DeValue::Table(keys) = keys.get_ref() else {
+            return wrong(format!("{file}: {command} is not a table"), format!("write [{command}]"));
+        };
+        let program = Cli::command();
+        let known: Vec<&Arg> = program
+            .find_subcommand(command)
+            .into_iter()
+            .flat_map(clap::Command::get_arguments)
+            .filter(|arg| arg.get_long().is_some_and(|long| !NOT_IN_A_FILE.contains(&long)))
+            .collect();
+        let mut config = Config { file: file.to_owned(), command, interfaces: Vec::new(), options: Vec::new() };
+        for (key, value) in keys {
+            let (name, problem) = (key.get_ref().as_ref(), |what: &str| place.problem(&key.span(), what));
+            if name == "interfaces" && command == "bridge" {
+                config.interfaces = texts(value.get_ref());
+                if config.interfaces.len() != 2 {
+                    let right = "write interfaces = [\"eth1\", \"eth2\"]";
+                    return Err(problem("a bridge has two interfaces").right(right).into());
+                }
+                continue;
+            }
+            let Some(arg) = known.iter().find(|arg| arg.get_long() == Some(name)) else {
+                let names = known.iter().filter_map(|arg| arg.get_long()).chain(["interfaces"]);
+                return Err(problem(&format!("{command} has no option {name:?}")).right(suggest(name, names)).into());
+            };
+            let added = options(arg, name, value.get_ref()).map_err(|(what, right)| problem(&what).right(right))?;
+            config.options.extend(added);
+        }
+        Ok(config)
+    }
+
+    /// The command line with the options of the file before its own.
+    ///
+    /// # Errors
+    /// When an option of the file is refused.
+    pub(super) fn before(&self, line: &[OsString]) -> Result<Vec<OsString>, Failure> {
+        self.command()?;
+        let Some(place) = line.iter().position(|arg| arg == self.command) else {
+            return wrong(format!("{} is for aqmkit {}", self.file, self.command), "name a file of this command");
+        };
+        let mut whole: Vec<OsString> = line[..=place].to_vec();
+        whole.extend(self.options.iter().map(OsString::from));
+        let names_interfaces =
+            Cli::try_parse_from(line).is_ok_and(|cli| matches!(cli.command, Command::Bridge(b) if b.first.is_some()));
+        if !names_interfaces {
+            whole.extend(self.interfaces.iter().map(OsString::from));
+        }
+        whole.extend_from_slice(&line[place + 1..]);
+        Ok(whole)
+    }
+
+    /// The command as the file alone has it.
+    ///
+    /// # Errors
+    /// When an option is refused.
+    pub(super) fn command(&self) -> Result<Command, Failure> {
+        let line = ["aqmkit", self.command].into_iter().map(str::to_owned);
+        let line: Vec<String> =
+            line.chain(self.interfaces.iter().cloned()).chain(self.options.iter().cloned()).collect();
+        // Who puts the rest on the command line has the file as it is read here; what the file lacks is found when both are read.
+        let with_itself = line.into_iter().chain(["--config".to_owned(), self.file.clone()]);
+        match Cli::try_parse_from(with_itself) {
+            Ok(cli) => Ok(cli.command),
+            Err(error) => {
+                let text = error.to_string();
+                let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+                wrong(format!("{}: {what}", self.file), format!("aqmkit {} --help lists the options", self.command))
+            }
+        }
+    }
+}
+
+/// A value as text, as the command line has it.
+fn text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.as_str().to_owned()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+/// The texts of a list.
+fn texts(value: &DeValue<'_>) -> Vec<String> {
+    match value {
+        DeValue::Array(list) => list.iter().filter_map(|one| text(one.get_ref())).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// One key as options; what is wrong, and what would be right.
+fn options(arg: &Arg, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, (String, String)> {
+    let takes_a_value = arg.get_action().takes_values();
+    match value {
+        DeValue::Boolean(set) if !takes_a_value => Ok(if *set { vec![format!("--{name}")] } else { Vec::new() }),
+        _ if !takes_a_value => Err((format!("{name} has no value"), format!("write {name} = true"))),
+        DeValue::Array(list) if matches!(arg.get_action(), ArgAction::Append) => {
+            let given = texts(value);
+            if given.len() == list.len() {
+                return Ok(given.iter().map(|text| format!("--{name}={text}")).collect());
+            }
+            Err((format!("{name} is a list of texts"), format!("write {name} = [\"…\"]")))
+        }
+        _ => match text(value) {
+            Some(text) => Ok(vec![format!("--{name}={text}")]),
+            None => Err((format!("{name} has one value"), format!("write {name} = \"…\""))),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAN: &str = "[bridge]\ninterfaces = [\"eth1\", \"eth2\"]\nrate = \"50mbit\"\naqm = \"codel:target=10ms\"\noverhead = -4\nclass = [\"voice=dscp:46\", \"rest=*\"]\njson = true\n";
+
+    fn line(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    fn bridge(text: &str, with: &str) -> super::super::args::wire::Bridge {
+        let whole = Config::parse("wan.toml", text).unwrap().before(&line(with)).unwrap();
+        match Cli::try_parse_from(whole).unwrap().command {
+            Command::Bridge(bridge) => *bridge,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn mistake(text: &str) -> String {
+        let failure = Config::parse("wan.toml", text).and_then(|config| config.command().map(|_| ())).unwrap_err();
+        failure.text().unwrap()
+    }
+
+    #[test]
+    fn the_options_of_a_file_are_those_of_the_command() {
+        let read = bridge(WAN, "aqmkit bridge --config wan.toml");
+        assert_eq!((read.first.as_deref(), read.second.as_deref()), (Some("eth1"), Some("eth2")));
+        assert_eq!((read.queue.aqm.as_str(), read.queue.framing.overhead), ("codel:target=10ms", -4));
+        assert_eq!(read.queue.class, ["voice=dscp:46", "rest=*"]);
+        assert!(read.json);
+    }
+
+    #[test]
+    fn the_command_line_counts_before_the_file() {
+        let read = bridge(WAN, "aqmkit --quiet bridge --config wan.toml --aqm pie eth8 eth9");
+        assert_eq!(
+            (read.queue.aqm.as_str(), read.first.as_deref(), read.second.as_deref()),
+            ("pie", Some("eth8"), Some("eth9"))
+        );
+        assert_eq!(read.rate.unwrap().to_string(), "50mbit");
+    }
+
+    #[test]
+    fn mistakes_have_their_line_and_what_would_be_right() {
+        let unknown = mistake("[bridge]\nrate = \"5mbit\"\nbackrate = \"5mbit\"\n");
+        assert!(unknown.contains("wan.toml:3: bridge has no option \"backrate\""), "{unknown}");
+        assert!(unknown.contains("back-rate"), "{unknown}");
+        let unit = mistake("[bridge]\ninterfaces = [\"a\", \"b\"]\nrate = \"5ms\"\n");
+        assert!(unit.contains("5ms") && unit.contains("--rate"), "{unit}");
+        assert!(mistake("[bridge]\ninterfaces = [\"a\"]\n").contains("two interfaces"));
+        assert!(mistake("[bridge]\nrate = \"5mbit\"\njson = 3\n").contains("json = true"));
+        assert!(mistake("[brigde]\n").contains("[bridge] or [link]"));
+        assert!(mistake("[bridge]\nrate = \"5mbit\n").contains("wan.toml:2"));
+        assert!(mistake("").contains("one table"));
+    }
+
+    #[test]
+    fn an_experiment_is_no_configuration() {
+        assert!(is_one(WAN) && is_one("[link]\nrate = \"5mbit\""));
+        assert!(!is_one("title = \"x\"\n[[traffic]]\nkind = \"bulk\"\n[link]\n") && !is_one("[[["));
+    }
+}
