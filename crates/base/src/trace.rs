@@ -82,10 +82,18 @@ impl Trace {
         BitRate::from_bytes_per_sec(bytes * 1000.0 / f64::from(self.last()))
     }
 
-    /// What the link could deliver from the start of the run until `now`, that moment included.
+    /// What the link could deliver from the start of the run until before `now`, in bytes: an opportunity at `now` is not included.
     #[must_use]
-    pub fn delivered_by(&self, now: Instant) -> u64 {
-        self.opportunities_by(now) * OPPORTUNITY.0
+    pub fn deliverable_before(&self, now: Instant) -> u64 {
+        self.opportunities_before(now) * OPPORTUNITY.0
+    }
+
+    /// How many opportunities there are before `now`.
+    fn opportunities_before(&self, now: Instant) -> u64 {
+        match now.as_nanos().checked_sub(1) {
+            Some(ns) => self.opportunities_by(Instant::from_nanos(ns)),
+            None => 0,
+        }
     }
 
     /// How many opportunities there are until `now`, that moment included.
@@ -145,21 +153,50 @@ impl Opportunities {
         None
     }
 
-    /// Begins to send a packet now: when its last byte goes.
-    pub fn send(&mut self, size: u64, now: Instant) -> Instant {
-        let (mut rest, mut at) = (size, now);
+    /// Begins to send a packet of `size` bytes now.
+    pub fn send(&mut self, size: u64, now: Instant) -> Carriage {
+        let (mut rest, mut until) = (size, now);
         while rest > self.left {
             rest -= self.left;
-            at = self.trace.time(self.next);
+            until = self.trace.time(self.next);
             self.take();
         }
         self.left -= rest;
-        at
+        let trace = Arc::clone(&self.trace);
+        Carriage { until, trace, size, last: self.next.saturating_sub(1), last_bytes: rest }
     }
 
     fn take(&mut self) {
         self.next += 1;
         self.left = OPPORTUNITY.0;
+    }
+}
+
+/// The opportunities that carry one packet.
+#[derive(Clone, Debug)]
+pub struct Carriage {
+    /// When the last byte of the packet goes.
+    pub until: Instant,
+    trace: Arc<Trace>,
+    /// Bytes of the packet, with framing.
+    size: u64,
+    /// The opportunity that carries its last byte.
+    last: u64,
+    /// How many of its bytes that one carries.
+    last_bytes: u64,
+}
+
+impl Carriage {
+    /// The share of the packet that has not gone before `now`; `now` is after the beginning of the transmission.
+    #[must_use]
+    pub fn unsent(&self, now: Instant) -> f64 {
+        if now > self.until || self.size == 0 {
+            return 0.0;
+        }
+        // All opportunities between the first and the last carry nothing else.
+        let whole = self.last.saturating_sub(self.trace.opportunities_before(now));
+        let bytes = (whole * OPPORTUNITY.0 + self.last_bytes).min(self.size);
+        bytes as f64 / self.size as f64
     }
 }
 
@@ -192,17 +229,29 @@ mod tests {
         let mut link = opportunities("0\n4\n6\n10\n");
         assert_eq!(link.wait(ms(1), true), Some(ms(4)), "the one at 0 is over");
         assert_eq!(link.wait(ms(4), false), None);
-        assert_eq!(link.send(400, ms(4)), ms(4));
-        assert_eq!((link.wait(ms(4), false), link.send(900, ms(4))), (None, ms(4)));
+        assert_eq!(link.send(400, ms(4)).until, ms(4));
+        assert_eq!((link.wait(ms(4), false), link.send(900, ms(4)).until), (None, ms(4)));
         // 200 bytes now, 1300 of the next; then 200, 1500, 1000.
-        assert_eq!((link.wait(ms(4), false), link.send(1500, ms(4))), (None, ms(6)));
-        assert_eq!((link.wait(ms(6), false), link.send(2700, ms(6))), (None, ms(10)));
+        assert_eq!((link.wait(ms(4), false), link.send(1500, ms(4)).until), (None, ms(6)));
+        assert_eq!((link.wait(ms(6), false), link.send(2700, ms(6)).until), (None, ms(10)));
         assert_eq!(link.wait(ms(10), false), None, "500 bytes are left");
         assert_eq!(
             link.wait(ms(10), true),
             Some(ms(14)),
             "but not for who comes now: also the one at 10 + 0 is missed"
         );
+    }
+
+    /// A packet of 4000 bytes that goes in four opportunities: 500, 1500, 1500 and 500 bytes at 4, 6, 6 and 10 ms.
+    #[test]
+    fn a_packet_goes_piece_by_piece() {
+        let mut link = opportunities("4\n6\n6\n10\n");
+        assert_eq!((link.wait(ms(0), true), link.wait(ms(4), false)), (Some(ms(4)), None));
+        assert_eq!(link.send(1000, ms(4)).unsent(ms(5)), 0.0);
+        let large = link.send(4000, ms(4));
+        let unsent = [5, 6, 7, 10, 11].map(|t| large.unsent(ms(t)) * 4000.0);
+        assert_eq!(unsent, [3500.0, 3500.0, 500.0, 500.0, 0.0], "what goes at a moment has not gone before it");
+        assert_eq!([0, 4, 5, 6, 7, 11].map(|t| link.trace.deliverable_before(ms(t)) / 1500), [0, 0, 1, 1, 3, 4]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::custom;
 use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_sim::check_queue;
 
 use super::patch::merge;
 use super::problem::{Problem, suggest};
@@ -31,7 +32,7 @@ pub(super) fn read_queue(
     let mut table = params.and_then(|p| p.get(name)).cloned().unwrap_or_else(|| Node::empty(&node.at));
     merge(&mut table, &node.without(&["name", "label"]));
     let spec = read_params(name, &table, disciplines)?;
-    spec.effective(link).map_err(|e| refused(name, &table, &node.at, &e))?;
+    check_queue(&spec, link).map_err(|e| refused(name, &table, &node.at, &e))?;
     Ok(spec)
 }
 

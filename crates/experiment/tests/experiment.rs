@@ -18,6 +18,8 @@ mod predict;
 mod responses;
 #[path = "experiment/robust.rs"]
 mod robust;
+#[path = "experiment/sound.rs"]
+mod sound;
 #[path = "experiment/tables.rs"]
 mod tables;
 #[path = "experiment/wrong.rs"]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use aqmkit_aqm::Why;
 
 /// Bytes over seconds, in bits per second.
-pub(crate) fn bits_per_s(bytes: u64, seconds: f64) -> f64 {
-    bytes as f64 * 8.0 / seconds
+pub(crate) fn bits_per_s(bytes: f64, seconds: f64) -> f64 {
+    bytes * 8.0 / seconds
 }
 
 /// `part / whole`, and zero of nothing.

@@ -210,7 +210,7 @@ impl HostRecorder {
     fn class_columns(&mut self, plan: &Plan, last: &Snapshot, this: &Snapshot, seconds: f64) {
         for (i, name) in plan.classes.iter().enumerate() {
             let received = this.classes[i].since(&last.classes[i]);
-            self.series.set(format!("classes.{name}.goodput_bps"), bits_per_s(received.bytes, seconds));
+            self.series.set(format!("classes.{name}.goodput_bps"), bits_per_s(received.bytes as f64, seconds));
             let latency = mean_ms(received.latency_ns, received.packets);
             self.series.set(format!("classes.{name}.latency_ms.mean"), latency);
         }

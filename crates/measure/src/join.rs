@@ -36,7 +36,8 @@ pub fn join(plan: &Plan, mut links: Vec<LinkRecorder>, mut hosts: HostRecorder, 
         ..window(plan, link_windows, host_window)
     });
     let windows = windows.collect();
-    let parts: Vec<Columns> = links.iter_mut().map(LinkRecorder::take_series).chain([hosts.take_series()]).collect();
+    let of_links = links.iter_mut().enumerate().map(|(link, recorder)| recorder.take_series(plan, link));
+    let parts: Vec<Columns> = of_links.chain([hosts.take_series()]).collect();
     let (exchanges, exchanges_dropped) = hosts.take_exchanges();
     Output {
         windows,
@@ -72,7 +73,7 @@ fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
         let total = measured.classes.get(i).map(|c| c.total).unwrap_or_default();
         let flows = plan.flows_of_class(i);
         ClassStats {
-            goodput_bps: bits_per_s(received.bytes, seconds),
+            goodput_bps: bits_per_s(received.bytes as f64, seconds),
             loss_rate_pps: if flows == 0 { 0.0 } else { total.drops() as f64 / seconds / flows as f64 },
             efficiency: share(received.bytes, total.offered_payload),
             latency_ms: hosts.latencies[i].summary(),
@@ -91,7 +92,7 @@ fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
 
 /// The throughputs of the applications that sent data.
 fn throughputs(apps: &[Sent], seconds: f64) -> Vec<f64> {
-    apps.iter().filter(|a| a.packets > 0).map(|a| bits_per_s(a.delivered, seconds)).collect()
+    apps.iter().filter(|a| a.packets > 0).map(|a| bits_per_s(a.delivered as f64, seconds)).collect()
 }
 
 /// Jain's fairness index.

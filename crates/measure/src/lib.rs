@@ -11,6 +11,7 @@
 mod arithmetic;
 pub mod counters;
 mod drops;
+mod fates;
 mod hosts;
 mod join;
 mod link;
@@ -23,6 +24,7 @@ mod recorder;
 mod responses;
 mod series;
 mod times;
+mod transmission;
 
 pub use arithmetic::by_reason;
 pub use counters::{Received, Seen, Sent, Traffic};
@@ -34,3 +36,4 @@ pub use output::Output;
 pub use plan::{GroupInfo, LinkInfo, Plan, WindowSpec};
 pub use recorder::Recorder;
 pub use times::Times;
+pub use transmission::Transmission;

@@ -1,19 +1,23 @@
 //! What passes one link: counters in total and by class, the queue's length, windows and intervals.
 
 use aqmkit_aqm::Why;
-use aqmkit_base::{Duration, Instant};
+use aqmkit_base::{ClassId, Duration, Instant};
 
 use crate::arithmetic::{bits_per_s, by_reason, by_reasons_of, mean_ms, share};
 use crate::counters::{Seen, Traffic};
+use crate::fates::{Ended, Fate, Fates};
 use crate::output::{ClassStats, Length, LinkStats};
 use crate::plan::Plan;
 use crate::queue::{QueueMark, QueueTime};
 use crate::series::Columns;
 use crate::times::Times;
+use crate::transmission::Transmission;
 
 /// Measures one link. Whoever moves the packets reports each event here, in the order of their times.
 ///
-/// Counters are monotonic; the difference between the edges of a window or an interval gives its values.
+/// Counters are monotonic; the difference between the edges of a window or an interval gives its values. A packet whose transmission
+/// spans an edge counts on each side with the part that goes there. Drops and marks count where the packet arrived, however late they
+/// come: those of a packet that is still waiting at the end of the run are not known.
 /// Distributions are recorded only while a window is open.
 #[derive(Clone, Debug, Default)]
 pub struct LinkRecorder {
@@ -25,7 +29,14 @@ pub struct LinkRecorder {
     windows: Vec<WindowMeter>,
     /// The windows that have begun and not ended.
     open: Vec<usize>,
+    /// The packet sent last, and how it is sent.
+    sending: Option<(Seen, Transmission)>,
     interval: Option<Mark>,
+    /// When the first interval began.
+    series_from: Instant,
+    /// Drops and marks of the packets that arrived in the present interval: of the link, then of each class.
+    fates: Vec<Fates>,
+    ended: Ended,
     series: Columns,
 }
 
@@ -35,7 +46,23 @@ struct Mark {
     when: Instant,
     traffic: Traffic,
     classes: Vec<Traffic>,
+    /// Bytes of the packet in transmission that have not gone, and its class.
+    unsent: (ClassId, f64),
     area: u128,
+}
+
+impl Mark {
+    /// Bytes that went between an earlier mark and this one.
+    fn passed_since(&self, earlier: &Mark) -> f64 {
+        (self.traffic.sent_bytes - earlier.traffic.sent_bytes) as f64 - (self.unsent.1 - earlier.unsent.1)
+    }
+
+    /// The same of one class.
+    fn passed_of_class_since(&self, earlier: &Mark, class: usize) -> f64 {
+        let unsent = |mark: &Mark| if mark.unsent.0.index() == class { mark.unsent.1 } else { 0.0 };
+        let sent = self.classes[class].sent_bytes - earlier.classes[class].sent_bytes;
+        sent as f64 - (unsent(self) - unsent(earlier))
+    }
 }
 
 /// A window with what has been measured in it so far.
@@ -46,6 +73,8 @@ struct WindowMeter {
     closed: Option<(Mark, Length)>,
     delay: Times,
     class_delays: Vec<Times>,
+    /// Drops and marks of the packets that arrived in it: of the link, then of each class.
+    fates: Vec<Fates>,
 }
 
 /// What passed a link in one window.
@@ -55,8 +84,11 @@ pub struct Passed {
     pub from: Instant,
     /// The first moment after it; of a window that has not ended, the present.
     pub to: Instant,
-    /// Everything that passed.
+    /// Everything that passed. Packets and bytes sent are those whose transmission began in the window; drops and marks are those of
+    /// packets that arrived in it.
     pub total: Traffic,
+    /// Bytes that went in the window: of a packet in transmission at an edge, the part on this side.
+    pub passed_bytes: f64,
     /// Sojourn time of the packets that left.
     pub delay: Times,
     /// The same by class; empty where classes are not measured.
@@ -68,8 +100,10 @@ pub struct Passed {
 /// What passed of one class in one window.
 #[derive(Clone, Debug, Default)]
 pub struct PassedClass {
-    /// Everything that passed.
+    /// Everything that passed, as in [`Passed::total`].
     pub total: Traffic,
+    /// Bytes that went in the window, as in [`Passed::passed_bytes`].
+    pub passed_bytes: f64,
     /// Sojourn time of the packets that left.
     pub delay: Times,
 }
@@ -84,9 +118,11 @@ impl LinkRecorder {
             closed: None,
             delay: Times::new(),
             class_delays: vec![Times::new(); classes],
+            fates: vec![Fates::default(); 1 + classes],
         };
         LinkRecorder {
             on: true,
+            fates: vec![Fates::default(); 1 + classes],
             classes: vec![Traffic::default(); classes],
             windows: vec![empty; windows],
             ..LinkRecorder::default()
@@ -123,7 +159,7 @@ impl LinkRecorder {
 
     /// A packet has left the queue, after having waited so long, and is being sent.
     #[inline]
-    pub fn departed(&mut self, packet: Seen, waited: Duration) {
+    pub fn departed(&mut self, packet: Seen, waited: Duration, transmission: Transmission) {
         if !self.on {
             return;
         }
@@ -141,11 +177,19 @@ impl LinkRecorder {
                 times.record(waited);
             }
         }
+        self.sending = Some((packet, transmission));
     }
 
-    /// A packet has been dropped by the queue.
+    /// The rate of the link has changed: the rest of the packet in transmission goes until `until`.
+    pub fn continued(&mut self, now: Instant, until: Instant) {
+        if let Some((_, transmission)) = &mut self.sending {
+            *transmission = transmission.continued(now, until);
+        }
+    }
+
+    /// A packet that arrived at `arrived` has been dropped by the queue.
     #[inline]
-    pub fn dropped(&mut self, packet: Seen, why: Why) {
+    pub fn dropped(&mut self, packet: Seen, why: Why, arrived: Instant) {
         if !self.on {
             return;
         }
@@ -153,17 +197,39 @@ impl LinkRecorder {
         if let Some(class) = self.classes.get_mut(packet.class.index()) {
             class.dropped[why as usize] += 1;
         }
+        self.fate(packet.class.index(), Fate::Dropped(why), arrived);
     }
 
-    /// A packet has been marked by the queue.
+    /// A packet that arrived at `arrived` has been marked by the queue.
     #[inline]
-    pub fn marked(&mut self, packet: Seen, why: Why) {
+    pub fn marked(&mut self, packet: Seen, why: Why, arrived: Instant) {
         if !self.on {
             return;
         }
         self.traffic.marked[why as usize] += 1;
         if let Some(class) = self.classes.get_mut(packet.class.index()) {
             class.marked[why as usize] += 1;
+        }
+        self.fate(packet.class.index(), Fate::Marked(why), arrived);
+    }
+
+    /// Counts a drop or a mark where the packet arrived.
+    fn fate(&mut self, class: usize, fate: Fate, arrived: Instant) {
+        let count = |fates: &mut [Fates]| {
+            fates[0].add(fate);
+            fates.get_mut(1 + class).into_iter().for_each(|of_class| of_class.add(fate));
+        };
+        let windows = self.windows.iter_mut().enumerate();
+        for (_, window) in windows.filter(|(i, w)| w.closed.is_some() || self.open.contains(i)) {
+            let ended = window.closed.as_ref().is_some_and(|(closed, _)| arrived >= closed.when);
+            if arrived >= window.opened.when && !ended {
+                count(&mut window.fates);
+            }
+        }
+        match &self.interval {
+            Some(began) if arrived >= began.when => count(&mut self.fates),
+            Some(_) if arrived >= self.series_from => self.ended.late(arrived, class, fate),
+            _ => {}
         }
     }
 
@@ -188,7 +254,14 @@ impl LinkRecorder {
     }
 
     fn mark(&mut self, now: Instant) -> Mark {
-        Mark { when: now, traffic: self.traffic, classes: self.classes.clone(), area: self.queue.area(now) }
+        let unsent = self.sending.as_ref().map(|(packet, t)| (packet.class, f64::from(packet.len) * t.unsent(now)));
+        Mark {
+            when: now,
+            traffic: self.traffic,
+            classes: self.classes.clone(),
+            unsent: unsent.unwrap_or_default(),
+            area: self.queue.area(now),
+        }
     }
 
     /// A window begins.
@@ -220,43 +293,50 @@ impl LinkRecorder {
         if let Some(last) = self.interval.take() {
             let path = format!("links.{}", plan.links[link].name);
             let seconds = this.when.since(last.when).as_secs_f64();
-            self.traffic_columns(&path, &this.traffic.since(&last.traffic), seconds);
+            let fates = std::mem::replace(&mut self.fates, vec![Fates::default(); 1 + self.classes.len()]);
+            let traffic = this.traffic.since(&last.traffic);
+            self.traffic_columns(&path, &traffic, this.passed_since(&last), &fates[0], seconds);
             let area = (this.area - last.area) as f64;
             self.series.set(format!("{path}.queue_packets.mean"), area / (seconds * 1e9));
             for (gauge, value) in gauges {
                 self.series.set(format!("{path}.aqm.{gauge}"), *value);
             }
             if link == plan.measured {
-                self.class_columns(plan, &last, &this, seconds);
+                self.class_columns(plan, &last, &this, &fates[1..], seconds);
             }
             self.series.end_row();
+            let of_classes = this.classes.iter().zip(&last.classes);
+            let arrived = of_classes.map(|(after, before)| after.offered_packets - before.offered_packets);
+            self.ended.push(now, std::iter::once(traffic.offered_packets).chain(arrived));
+        } else {
+            self.series_from = now;
         }
         self.interval = Some(this);
     }
 
-    fn class_columns(&mut self, plan: &Plan, last: &Mark, this: &Mark, seconds: f64) {
-        let of_classes = plan.classes.iter().zip(last.classes.iter().zip(&this.classes));
-        for (class, (name, (before, after))) in of_classes.enumerate() {
+    fn class_columns(&mut self, plan: &Plan, last: &Mark, this: &Mark, fates: &[Fates], seconds: f64) {
+        let of_classes = plan.classes.iter().zip(last.classes.iter().zip(&this.classes)).zip(fates);
+        for (class, ((name, (before, after)), of_class)) in of_classes.enumerate() {
             let path = format!("classes.{name}");
-            let traffic = after.since(before);
-            self.traffic_columns(&path, &traffic, seconds);
+            let passed = this.passed_of_class_since(last, class);
+            self.traffic_columns(&path, &after.since(before), passed, of_class, seconds);
             // Drops by each reason that there has been so far.
             for why in Why::ALL.iter().filter(|why| after.dropped[**why as usize] > 0) {
-                self.series.set(format!("{path}.drops.{}", why.name()), traffic.dropped[*why as usize] as f64);
+                self.series.set(format!("{path}.drops.{}", why.name()), of_class.dropped[*why as usize] as f64);
             }
             let flows = plan.flows_of_class(class) as f64;
-            self.series.set(format!("{path}.loss_rate_pps"), traffic.drops() as f64 / seconds / flows);
+            self.series.set(format!("{path}.loss_rate_pps"), of_class.drops() as f64 / seconds / flows);
         }
     }
 
-    fn traffic_columns(&mut self, path: &str, t: &Traffic, seconds: f64) {
-        // What is dropped or marked while nothing arrives is a share of nothing.
+    fn traffic_columns(&mut self, path: &str, t: &Traffic, passed_bytes: f64, fates: &Fates, seconds: f64) {
+        // An interval without arrivals has no shares of them.
         let share = |part: u64| if t.offered_packets == 0 { f64::NAN } else { part as f64 / t.offered_packets as f64 };
         let mut set = |name: &str, value: f64| self.series.set(format!("{path}.{name}"), value);
-        set("throughput_bps", bits_per_s(t.sent_bytes, seconds));
-        set("offered_bps", bits_per_s(t.offered_bytes, seconds));
-        set("drop_rate", share(t.drops()));
-        set("mark_rate", share(t.marks()));
+        set("throughput_bps", bits_per_s(passed_bytes, seconds));
+        set("offered_bps", bits_per_s(t.offered_bytes as f64, seconds));
+        set("drop_rate", share(fates.drops()));
+        set("mark_rate", share(fates.marks()));
         set("queue_delay_ms.mean", mean_ms(t.waited_ns, t.sent_packets));
     }
 
@@ -272,23 +352,45 @@ impl LinkRecorder {
             None if begun => (&present, self.queue.since(&queue, now)),
             None => (&present, Length::default()),
         };
+        let of_window = |total: Traffic, fates: Option<&Fates>| {
+            let fates = fates.filter(|_| begun).copied().unwrap_or_default();
+            Traffic { dropped: fates.dropped, marked: fates.marked, ..total }
+        };
+        let class = |(class, ((after, before), delay)): (usize, ((&Traffic, &Traffic), &Times))| PassedClass {
+            total: of_window(after.since(before), meter.fates.get(1 + class)),
+            passed_bytes: closed.passed_of_class_since(opened, class),
+            delay: delay.clone(),
+        };
         let classes = closed.classes.iter().zip(&opened.classes).zip(&meter.class_delays);
         Passed {
             from: opened.when,
             to: closed.when,
-            total: closed.traffic.since(&opened.traffic),
+            total: of_window(closed.traffic.since(&opened.traffic), meter.fates.first()),
+            passed_bytes: closed.passed_since(opened),
             delay: meter.delay.clone(),
-            classes: classes
-                .map(|((after, before), delay)| PassedClass { total: after.since(before), delay: delay.clone() })
-                .collect(),
+            classes: classes.enumerate().map(class).collect(),
             length,
         }
     }
 
-    /// The columns of the series.
-    pub(crate) fn take_series(&mut self) -> Columns {
-        std::mem::take(&mut self.series)
+    /// The columns of the series of the plan's link number `link`.
+    pub(crate) fn take_series(&mut self, plan: &Plan, link: usize) -> Columns {
+        let mut columns = std::mem::take(&mut self.series);
+        let classes = plan.classes.iter().filter(|_| link == plan.measured);
+        let paths = std::iter::once(format!("links.{}", plan.links[link].name));
+        let paths: Vec<String> = paths.chain(classes.map(|name| format!("classes.{name}"))).collect();
+        let of_flow = |class| 1.0 / plan.interval.as_secs_f64() / plan.flows_of_class(class) as f64;
+        let loss_pps: Vec<f64> = (0..plan.classes.len()).map(of_flow).collect();
+        self.ended.amend(&mut columns, &paths, &loss_pps);
+        columns
     }
+}
+
+/// The share of the capacity that was used in a window. Transmissions begin and end at whole nanoseconds, so a full window may seem to
+/// hold a little more than its capacity.
+fn used(share: f64, seconds: f64) -> f64 {
+    let rounding = 2e-9 / seconds;
+    if share <= 1.0 + rounding { share.min(1.0) } else { share }
 }
 
 impl Passed {
@@ -302,11 +404,11 @@ impl Passed {
     #[must_use]
     pub fn stats(&self, capacity_bps: f64) -> LinkStats {
         let (t, seconds) = (&self.total, self.span().as_secs_f64());
-        let throughput_bps = bits_per_s(t.sent_bytes, seconds);
+        let throughput_bps = bits_per_s(self.passed_bytes, seconds);
         LinkStats {
             throughput_bps,
-            offered_bps: bits_per_s(t.offered_bytes, seconds),
-            utilization: if capacity_bps > 0.0 { throughput_bps / capacity_bps } else { 0.0 },
+            offered_bps: bits_per_s(t.offered_bytes as f64, seconds),
+            utilization: if capacity_bps > 0.0 { used(throughput_bps / capacity_bps, seconds) } else { 0.0 },
             packets_per_s: t.sent_packets as f64 / seconds,
             drop_rate: share(t.drops(), t.offered_packets),
             mark_rate: share(t.marks(), t.offered_packets),
@@ -323,8 +425,8 @@ impl Passed {
         let passed = self.classes.get(class).unwrap_or(&nothing);
         let (t, seconds) = (&passed.total, self.span().as_secs_f64());
         ClassStats {
-            throughput_bps: bits_per_s(t.sent_bytes, seconds),
-            offered_bps: bits_per_s(t.offered_bytes, seconds),
+            throughput_bps: bits_per_s(passed.passed_bytes, seconds),
+            offered_bps: bits_per_s(t.offered_bytes as f64, seconds),
             drop_rate: share(t.drops(), t.offered_packets),
             mark_rate: share(t.marks(), t.offered_packets),
             drops: by_reasons_of(&t.dropped, &self.total.dropped),

@@ -78,19 +78,19 @@ pub struct Length {
 /// One link in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkStats {
-    /// Bits per second that left, with headers.
+    /// Bits per second that passed, with headers: of a packet in transmission at an edge of the window, the part within it.
     pub throughput_bps: f64,
     /// Bits per second that arrived.
     pub offered_bps: f64,
-    /// Throughput over rate.
+    /// Throughput over rate: at most 1, unless the link sends less than the packets' lengths (negative framing).
     pub utilization: f64,
     /// Packets that left per second.
     pub packets_per_s: f64,
-    /// Packets dropped over packets that arrived.
+    /// Of the packets that arrived, the share that the queue dropped, then or later in the run.
     pub drop_rate: f64,
-    /// Packets marked over packets that arrived.
+    /// Of the packets that arrived, the share that the queue marked, then or later in the run.
     pub mark_rate: f64,
-    /// Packets dropped, by reason.
+    /// Of the packets that arrived, those dropped then or later, by reason.
     pub drops: BTreeMap<String, u64>,
     /// Packets waiting, over time.
     pub queue_packets: Length,
@@ -102,17 +102,17 @@ pub struct LinkStats {
 /// One class at the measured link in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassStats {
-    /// Bits per second that left the link.
+    /// Bits per second that passed the link, as in [`LinkStats::throughput_bps`].
     pub throughput_bps: f64,
     /// Bits per second of data, each byte once: acknowledged data of TCP, payload received of datagrams.
     pub goodput_bps: f64,
     /// Bits per second that arrived at the link.
     pub offered_bps: f64,
-    /// Packets dropped over packets that arrived.
+    /// Of the packets that arrived, the share that the queue dropped, then or later in the run.
     pub drop_rate: f64,
-    /// Packets marked over packets that arrived.
+    /// Of the packets that arrived, the share that the queue marked, then or later in the run.
     pub mark_rate: f64,
-    /// Packets dropped, by each reason for which the link dropped any.
+    /// Of the packets that arrived, those dropped then or later, by each reason for which the link dropped any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub drops: BTreeMap<String, u64>,
     /// Packets lost per second by one flow, in the mean over the class's flows.
@@ -265,13 +265,18 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Points of a cumulative distribution, at most `steps` over the body and about 100 over the last hundredth. `at` gives the
-    /// value at a share, `most` is the largest one.
-    pub fn points(steps: u32, at: impl Fn(f64) -> f64, most: f64) -> Vec<(f64, f64)> {
+    /// The shares at which a cumulative distribution has its points, rising: `steps` over the body and about 100 over the last
+    /// hundredth.
+    pub fn shares(steps: u32) -> impl Iterator<Item = f64> + Clone {
         // Even steps in the middle, finer ones towards the tail.
-        let body = (0..steps).map(|i| 0.99 * f64::from(i) / f64::from(steps));
+        let body = (0..steps).map(move |i| 0.99 * f64::from(i) / f64::from(steps));
         let tail = (0..=100).map(|i| 1.0 - libm::exp10(-2.0 - f64::from(i) / 20.0));
-        let mut points: Vec<(f64, f64)> = body.chain(tail).map(|q| (at(q), q)).collect();
+        body.chain(tail)
+    }
+
+    /// Points of a cumulative distribution: `values` are those at [`Distribution::shares`], `most` is the largest one.
+    pub fn points(steps: u32, values: impl Iterator<Item = f64>, most: f64) -> Vec<(f64, f64)> {
+        let mut points: Vec<(f64, f64)> = values.zip(Distribution::shares(steps)).collect();
         points.push((most, 1.0));
         // Of several shares at one value the largest is the share at or below it.
         points.dedup_by(|later, kept| {
@@ -306,7 +311,7 @@ mod tests {
     /// Even shares up to 0.99, then twenty to each tenth of what is left, down to the last ten millionth; last the largest value.
     #[test]
     fn a_distribution_is_finer_towards_its_tail() {
-        let points = Distribution::points(4, |share| share, 2.0);
+        let points = Distribution::points(4, Distribution::shares(4), 2.0);
         let shares: Vec<f64> = points.iter().map(|point| point.1).collect();
         assert_eq!((shares.len(), points[105]), (106, (2.0, 1.0)));
         for (i, wanted) in [(0, 0.0), (1, 0.2475), (2, 0.495), (3, 0.7425), (4, 0.99), (24, 0.999), (64, 1.0 - 1e-5)] {
@@ -315,7 +320,8 @@ mod tests {
         assert!((1.0 - shares[104] - 1e-7).abs() < 1e-12 && shares.is_sorted());
         assert!(points[..105].iter().all(|(value, share)| value == share));
         // Samples of two values: each with the share at or below it.
-        let steps = Distribution::points(4, |share| if share <= 0.5 { 1.0 } else { 3.0 }, 3.0);
+        let two = Distribution::shares(4).map(|share| if share <= 0.5 { 1.0 } else { 3.0 });
+        let steps = Distribution::points(4, two, 3.0);
         assert_eq!(steps, [(1.0, 0.495), (3.0, 1.0)]);
     }
 }

@@ -79,15 +79,15 @@ impl Plan {
 }
 
 impl LinkInfo {
-    /// What the link could have sent between two moments, in bits per second.
+    /// What the link could have sent from `from` until before `to`, in bits per second.
     #[must_use]
     pub fn capacity_bps(&self, from: Instant, to: Instant) -> f64 {
         match &self.trace {
             None if self.changes.is_empty() => self.rate.as_bps() as f64,
             None => self.mean_rate_bps(from, to),
             Some(trace) => {
-                let bytes = trace.delivered_by(to) - trace.delivered_by(from);
-                crate::arithmetic::bits_per_s(bytes, to.since(from).as_secs_f64())
+                let bytes = trace.deliverable_before(to) - trace.deliverable_before(from);
+                crate::arithmetic::bits_per_s(bytes as f64, to.since(from).as_secs_f64())
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::join::join;
 use crate::link::LinkRecorder;
 use crate::output::Output;
 use crate::plan::Plan;
+use crate::transmission::Transmission;
 
 /// A [`LinkRecorder`] for each link and a [`HostRecorder`], with windows that open and close together.
 #[derive(Clone, Debug, Default)]
@@ -62,15 +63,20 @@ impl Recorder {
 
     /// A packet has left a link's queue, after having waited so long, and is being sent.
     #[inline]
-    pub fn departed(&mut self, link: usize, packet: Seen, waited: Duration) {
-        self.links[link].departed(packet, waited);
+    pub fn departed(&mut self, link: usize, packet: Seen, waited: Duration, transmission: Transmission) {
+        self.links[link].departed(packet, waited, transmission);
     }
 
-    /// A packet of an application has been dropped by a link's queue.
+    /// The rate of a link has changed: the rest of the packet in transmission goes until `until`.
+    pub fn continued(&mut self, link: usize, now: Instant, until: Instant) {
+        self.links[link].continued(now, until);
+    }
+
+    /// A packet of an application that arrived at `arrived` has been dropped by a link's queue.
     #[inline]
-    pub fn dropped(&mut self, link: usize, app: u32, packet: Seen, why: Why) {
+    pub fn dropped(&mut self, link: usize, app: u32, packet: Seen, why: Why, arrived: Instant) {
         self.lost(app);
-        self.links[link].dropped(packet, why);
+        self.links[link].dropped(packet, why, arrived);
     }
 
     /// A packet of an application has been lost on the wire.
@@ -79,10 +85,10 @@ impl Recorder {
         self.hosts.sent(app).drops += 1;
     }
 
-    /// A packet has been marked by a link's queue.
+    /// A packet that arrived at `arrived` has been marked by a link's queue.
     #[inline]
-    pub fn marked(&mut self, link: usize, packet: Seen, why: Why) {
-        self.links[link].marked(packet, why);
+    pub fn marked(&mut self, link: usize, packet: Seen, why: Why, arrived: Instant) {
+        self.links[link].marked(packet, why, arrived);
     }
 
     /// Sets the current length of a link's queue, in packets.

@@ -22,6 +22,17 @@ impl Columns {
         column.push(value);
     }
 
+    /// Changes the value of an interval that has ended; NaN where there was none.
+    pub(crate) fn change(&mut self, name: &str, row: usize, of: impl FnOnce(f64) -> f64) {
+        if let Some(value) = self.columns.get_mut(name).and_then(|column| column.get_mut(row)) {
+            *value = of(*value);
+        } else {
+            let column = self.columns.entry(name.to_owned()).or_default();
+            column.resize(self.rows.max(row + 1), f64::NAN);
+            column[row] = of(f64::NAN);
+        }
+    }
+
     /// Ends the current interval.
     pub(crate) fn end_row(&mut self) {
         self.rows += 1;

@@ -64,7 +64,8 @@ impl Times {
             return Vec::new();
         }
         let ms = |v: u64| v as f64 * (UNIT as f64 / 1e6);
-        Distribution::points(steps, |q| ms(self.0.value_at_quantile(q)), ms(self.0.max()))
+        let values = self.0.value_at_quantiles(Distribution::shares(steps));
+        Distribution::points(steps, values.map(ms), ms(self.0.max()))
     }
 }
 

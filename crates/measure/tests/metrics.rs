@@ -9,7 +9,7 @@ use std::path::Path;
 use aqmkit_aqm::Why;
 use aqmkit_base::{BitRate, ClassId, Duration, Instant};
 use aqmkit_measure::metric::{Dimension, METRICS, Metric};
-use aqmkit_measure::{Ended, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, WindowSpec};
+use aqmkit_measure::{Ended, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, Transmission, WindowSpec};
 use serde_json::Value;
 
 fn at(ms: u64) -> Instant {
@@ -66,10 +66,10 @@ fn output() -> Output {
     for ms in [10, 110] {
         recorder.offered(0, packet);
         recorder.queue(0, 1, at(ms));
-        recorder.marked(0, packet, Why::Early);
-        recorder.departed(0, packet, Duration::from_millis(3));
+        recorder.marked(0, packet, Why::Early, at(ms));
+        recorder.departed(0, packet, Duration::from_millis(3), Transmission::even(at(ms + 3), at(ms + 5)));
         recorder.queue(0, 0, at(ms + 3));
-        recorder.dropped(0, 0, packet, Why::Early);
+        recorder.dropped(0, 0, packet, Why::Early, at(ms));
         recorder.sent(0).packets += 1;
         recorder.sent(1).packets += 1;
         recorder.sent(2).packets += 1;

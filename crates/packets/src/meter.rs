@@ -2,7 +2,7 @@
 
 use aqmkit_aqm::{Backlog, Packet, Why};
 use aqmkit_base::{ClassId, Duration, FlowKey, Instant};
-use aqmkit_measure::{DropLog, LinkRecorder, Passed, Seen, Traffic, WindowSpec};
+use aqmkit_measure::{DropLog, LinkRecorder, Passed, Seen, Traffic, Transmission, WindowSpec};
 
 use crate::buckets::Buckets;
 use crate::shaper::Watch;
@@ -161,23 +161,28 @@ impl<P: Measured> Watch<P> for Meter {
         self.recorder.offered(seen(packet));
     }
 
-    fn departed(&mut self, packet: &P, waited: Duration, now: Instant) {
+    fn departed(&mut self, packet: &P, waited: Duration, transmission: Transmission, now: Instant) {
         self.advance(now);
-        self.recorder.departed(seen(packet), waited);
+        self.recorder.departed(seen(packet), waited, transmission);
         self.waited(packet.class(), waited);
     }
 
-    fn dropped(&mut self, packet: P, why: Why, now: Instant) {
+    fn continued(&mut self, until: Instant, now: Instant) {
         self.advance(now);
-        self.recorder.dropped(seen(&packet), why);
+        self.recorder.continued(now, until);
+    }
+
+    fn dropped(&mut self, packet: P, why: Why, arrived: Instant, now: Instant) {
+        self.advance(now);
+        self.recorder.dropped(seen(&packet), why, arrived);
         if let Some(log) = &mut self.drops {
             log.add(packet.connection(), now);
         }
     }
 
-    fn marked(&mut self, packet: &P, why: Why, now: Instant) {
+    fn marked(&mut self, packet: &P, why: Why, arrived: Instant, now: Instant) {
         self.advance(now);
-        self.recorder.marked(seen(packet), why);
+        self.recorder.marked(seen(packet), why, arrived);
     }
 
     fn queue(&mut self, backlog: Backlog, now: Instant) {

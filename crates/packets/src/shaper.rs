@@ -12,6 +12,7 @@ use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Backlog, Cx, Dequeued, Packet, ParamError, Qdisc, Sink, Stats, Why};
 use aqmkit_base::trace::{Opportunities, Trace};
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, FlowKind, Framing, Instant, Rng};
+use aqmkit_measure::Transmission;
 
 use crate::meter::Meter;
 
@@ -97,11 +98,13 @@ pub trait Watch<P> {
     /// A packet came.
     fn offered(&mut self, packet: &P, now: Instant);
     /// A packet begins to be sent, after having waited so long.
-    fn departed(&mut self, packet: &P, waited: Duration, now: Instant);
-    /// A packet was dropped.
-    fn dropped(&mut self, packet: P, why: Why, now: Instant);
-    /// A packet was marked and stays in the queue.
-    fn marked(&mut self, packet: &P, why: Why, now: Instant);
+    fn departed(&mut self, packet: &P, waited: Duration, transmission: Transmission, now: Instant);
+    /// The rate has changed: the rest of the packet that is being sent goes until `until`.
+    fn continued(&mut self, until: Instant, now: Instant);
+    /// A packet that came at `arrived` was dropped.
+    fn dropped(&mut self, packet: P, why: Why, arrived: Instant, now: Instant);
+    /// A packet that came at `arrived` was marked and stays in the queue.
+    fn marked(&mut self, packet: &P, why: Why, arrived: Instant, now: Instant);
     /// The queue is this long from now on.
     fn queue(&mut self, backlog: Backlog, now: Instant);
 }
@@ -111,11 +114,11 @@ struct Told<'a, W>(&'a mut W);
 
 impl<P, W: Watch<P>> Sink<Waiting<P>> for Told<'_, W> {
     fn dropped(&mut self, packet: Waiting<P>, why: Why, now: Instant) {
-        self.0.dropped(packet.packet, why, now);
+        self.0.dropped(packet.packet, why, packet.arrived, now);
     }
 
     fn marked(&mut self, packet: &Waiting<P>, why: Why, now: Instant) {
-        self.0.marked(&packet.packet, why, now);
+        self.0.marked(&packet.packet, why, packet.arrived, now);
     }
 }
 
@@ -214,12 +217,13 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
         self.looks = match self.qdisc.dequeue(&mut cx) {
             Dequeued::Packet(Waiting { packet, arrived }) => {
-                self.meter.departed(&packet, now.since(arrived), now);
                 let size = self.framing.sent(packet.len());
-                let free = match &mut self.trace {
-                    None => now + self.rate.transmit(size, &mut self.carry),
-                    Some(trace) => trace.send(size.0, now),
+                let transmission = match &mut self.trace {
+                    None => Transmission::even(now, now + self.rate.transmit(size, &mut self.carry)),
+                    Some(trace) => Transmission::Trace(trace.send(size.0, now)),
                 };
+                let free = transmission.until();
+                self.meter.departed(&packet, now.since(arrived), transmission, now);
                 self.line.push_back(Released { packet, due: free + self.delay });
                 self.sending = Some(free);
                 Some(free)
@@ -308,6 +312,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         let new = (old * u128::from(self.rate.as_bps())).div_ceil(u128::from(rate.as_bps()));
         let new = now + Duration::from_nanos(u64::try_from(new).unwrap_or(u64::MAX));
         (self.sending, self.looks) = (Some(new), Some(new));
+        self.meter.continued(new, now);
         // It is the last that was put there; its delay is the one with which it set out.
         if let Some(last) = self.line.back_mut() {
             last.due = new + last.due.since(free);

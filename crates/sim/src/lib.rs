@@ -25,6 +25,7 @@ use aqmkit_aqm::custom::Customs;
 use aqmkit_base::{Duration, Instant};
 
 pub use aqmkit_measure::output::{self, Output};
+pub use link::check_queue;
 pub use observe::Observer;
 pub use scenario::Scenario;
 pub use simulation::Simulation;

@@ -12,6 +12,7 @@ use crate::packet::Queued;
 use crate::scenario::{self, Scenario};
 use crate::wire::Propagation;
 use aqmkit_base::trace::Opportunities;
+use aqmkit_measure::Transmission;
 
 /// A packet that the queue dropped, or one that it marked.
 #[derive(Clone, Copy, Debug)]
@@ -35,17 +36,16 @@ impl Sink<Queued> for Fates {
 }
 
 /// A packet in transmission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Departure {
     pub(crate) packet: Queued,
+    pub(crate) transmission: Transmission,
     /// When its last bit arrives.
     pub(crate) arrives: Instant,
-    /// When the transmitter is free again.
-    pub(crate) free: Instant,
 }
 
 /// The next step of the transmitter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Next {
     /// It sends this.
     Sends(Departure),
@@ -194,12 +194,13 @@ impl Link {
         match self.qdisc.dequeue(&mut cx) {
             Dequeued::Packet(packet) => {
                 let size = self.framing.sent(packet.len);
-                let free = match &mut self.trace {
-                    None => now + self.rate.transmit(size, &mut self.carry),
-                    Some(trace) => trace.send(size.0, now),
+                let transmission = match &mut self.trace {
+                    None => Transmission::even(now, now + self.rate.transmit(size, &mut self.carry)),
+                    Some(trace) => Transmission::Trace(trace.send(size.0, now)),
                 };
+                let free = transmission.until();
                 self.busy_until = Some(free);
-                Next::Sends(Departure { packet, arrives: self.wire.arrival(free), free })
+                Next::Sends(Departure { packet, transmission, arrives: self.wire.arrival(free) })
             }
             Dequeued::Empty => Next::Idle,
             Dequeued::NotBefore(at) => Next::Waits(at),
@@ -235,6 +236,18 @@ impl Link {
 /// The link as a discipline sees it.
 fn seen_by_discipline(link: &scenario::Link, classes: &[String]) -> registry::Link {
     registry::Link { rate: link.rate, mean_packet: link.mean_packet, classes: classes.to_vec() }
+}
+
+/// Whether a link can have this discipline: a parameter may contradict its rate or its classes. A discipline whose code comes with the
+/// run is taken to be in order.
+///
+/// # Errors
+/// What [`Spec::build`] says.
+pub fn check_queue(aqm: &Spec, at: &registry::Link) -> Result<(), ParamError> {
+    match aqm.parameters() {
+        Parameters::Custom(_) => aqm.effective(at).map(|_| ()),
+        _ => aqm.build::<Queued>(at, Instant::ZERO).map(|_| ()),
+    }
 }
 
 fn build(aqm: &Spec, at: &registry::Link, customs: &Customs) -> Result<Box<dyn Qdisc<Queued>>, ParamError> {

@@ -58,6 +58,27 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("a parameter of the wrong type", "min = 10", "min = true"),
     ("a parameter that cannot be", "min = 10", "min = 50"),
     ("a parameter that cannot be, in params", "limit = 100", "max_p = 2.0"),
+    (
+        "a class of cbq that nobody sends",
+        "name = \"red\", min = 10, max = 30",
+        "name = \"cbq\", classes = [{ class = \"*\", share = 0.5 }, { class = \"voice\", share = 0.5 }]",
+    ),
+    (
+        "a class of drr that nobody sends",
+        "name = \"red\", min = 10, max = 30",
+        "name = \"drr\", classes = [{ class = \"*\" }, { class = \"voice\", weight = 2.0 }]",
+    ),
+    (
+        "a latency-critical class of drr that nobody sends",
+        "name = \"red\", min = 10, max = 30",
+        "name = \"drr\", latency_critical = [\"voice\"]",
+    ),
+    (
+        "a class of cbt that nobody sends",
+        "name = \"red\", min = 10, max = 30",
+        "name = \"cbt\", classes = [{ class = \"*\" }, { class = \"voice\" }]",
+    ),
+    ("a class of rio that nobody sends", "name = \"red\", min = 10, max = 30", "name = \"rio\", in = [\"voice\"]"),
     ("an unknown kind of traffic", "kind = \"bulk\"", "kind = \"bulq\""),
     ("traffic without a kind", "kind = \"bulk\"\n", ""),
     ("an unknown key of traffic", "flows = 4", "flow = 4"),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
-use aqmkit_runs::clock;
 use aqmkit_runs::run::{Watch, name};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -26,15 +26,49 @@ pub enum Talk {
 /// The time between two lines of progress where there is no bar.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
-/// Shows how far the runs are and how long they will take.
-pub(super) struct Bar {
+/// How far the runs are.
+#[derive(Clone)]
+struct State {
     bar: ProgressBar,
-    /// When the last line was written, where lines stand in for the bar.
-    lines: Option<Mutex<Instant>>,
-    talk: Talk,
     /// How many there will be, where that is known.
     runs: Option<usize>,
-    ended: AtomicU64,
+    ended: Arc<AtomicU64>,
+}
+
+impl State {
+    fn message(&self) -> String {
+        let ended = self.ended.load(Ordering::Relaxed);
+        match self.runs {
+            Some(runs) => format!("{ended} of {runs} runs"),
+            None => format!("calibrating: {ended} trials"),
+        }
+    }
+
+    /// How many runs are done, and what share of the work.
+    fn line(&self) -> String {
+        let share = |runs: usize| format!(", {} %", self.bar.position() / (10 * runs.max(1) as u64));
+        format!("{}{}", self.message(), self.runs.map(share).unwrap_or_default())
+    }
+
+    /// Writes a line after every half minute, however slowly the runs advance, until the other end of the channel is dropped.
+    fn lines(self) -> Sender<()> {
+        let (keep, ended) = channel();
+        // Without a thread there are no lines, which is no reason to stop.
+        let _ = std::thread::Builder::new().name("progress".into()).spawn(move || {
+            while ended.recv_timeout(BETWEEN_LINES) == Err(RecvTimeoutError::Timeout) {
+                say::tell(&self.line());
+            }
+        });
+        keep
+    }
+}
+
+/// Shows how far the runs are and how long they will take.
+pub(super) struct Bar {
+    state: State,
+    talk: Talk,
+    /// Ends the lines that stand in for the bar where there is no terminal.
+    _lines: Option<Sender<()>>,
 }
 
 impl Bar {
@@ -60,58 +94,35 @@ impl Bar {
     }
 
     fn with(bar: ProgressBar, talk: Talk, runs: Option<usize>) -> Bar {
+        let state = State { bar, runs, ended: Arc::default() };
         let lines = talk != Talk::Quiet && !std::io::stderr().is_terminal();
-        let lines = lines.then(|| Mutex::new(clock::now()));
-        let this = Bar { bar, lines, talk, runs, ended: AtomicU64::new(0) };
-        this.bar.set_message(this.message(0));
-        this
-    }
-
-    fn message(&self, ended: u64) -> String {
-        match self.runs {
-            Some(runs) => format!("{ended} of {runs} runs"),
-            None => format!("calibrating: {ended} trials"),
-        }
-    }
-
-    /// The line that is due now: how many runs are done, and what share of the work.
-    fn line(&self, now: Instant) -> Option<String> {
-        let mut last = self.lines.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.duration_since(*last) < BETWEEN_LINES {
-            return None;
-        }
-        *last = now;
-        let message = self.message(self.ended.load(Ordering::Relaxed));
-        let share = |runs: usize| format!(", {} %", self.bar.position() / (10 * runs.max(1) as u64));
-        Some(format!("{message}{}", self.runs.map(share).unwrap_or_default()))
+        state.bar.set_message(state.message());
+        Bar { _lines: lines.then(|| state.clone().lines()), state, talk }
     }
 
     /// Takes the bar away.
     pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.state.bar.finish_and_clear();
     }
 }
 
 impl Watch for Bar {
     fn advanced(&self, thousandths: u64) {
-        self.bar.inc(thousandths);
-        if let Some(line) = self.line(clock::now()) {
-            say::tell(&line);
-        }
+        self.state.bar.inc(thousandths);
     }
 
     fn ended(&self, labels: &BTreeMap<String, String>, reused: bool) {
-        let ended = self.ended.fetch_add(1, Ordering::Relaxed) + 1;
-        self.bar.set_message(self.message(ended));
+        self.state.ended.fetch_add(1, Ordering::Relaxed);
+        self.state.bar.set_message(self.state.message());
         if self.talk == Talk::Verbose {
             let how = if reused { "was done before" } else { "done" };
-            self.bar.suspend(|| say::tell(&format!("{}: {how}", name(labels))));
+            self.state.bar.suspend(|| say::tell(&format!("{}: {how}", name(labels))));
         }
     }
 
     fn note(&self, text: &str) {
         if self.talk != Talk::Quiet {
-            self.bar.suspend(|| say::tell(&format!("note: {text}")));
+            self.state.bar.suspend(|| say::tell(&format!("note: {text}")));
         }
     }
 }
@@ -120,23 +131,13 @@ impl Watch for Bar {
 mod tests {
     use super::*;
 
-    /// A bar that writes lines, as tests have no terminal or a terminal.
-    fn lined(runs: Option<usize>) -> Bar {
-        let bar = ProgressBar::hidden();
-        Bar { bar, lines: Some(Mutex::new(clock::now())), talk: Talk::Normal, runs, ended: AtomicU64::new(0) }
-    }
-
     #[test]
-    fn a_line_is_due_every_half_minute() {
-        let bar = lined(Some(4));
-        let start = clock::now();
-        assert_eq!(bar.line(start), None);
+    fn a_line_tells_how_far_the_runs_are() {
+        let bar = Bar::with(ProgressBar::hidden(), Talk::Quiet, Some(4));
         bar.advanced(1000);
         bar.ended(&BTreeMap::new(), false);
         bar.advanced(500);
-        let due = start + BETWEEN_LINES + Duration::from_secs(1);
-        assert_eq!(bar.line(due).as_deref(), Some("1 of 4 runs, 37 %"));
-        assert_eq!(bar.line(due), None, "not twice");
-        assert_eq!(lined(None).line(due).as_deref(), Some("calibrating: 0 trials"));
+        assert_eq!(bar.state.line(), "1 of 4 runs, 37 %");
+        assert_eq!(Bar::with(ProgressBar::hidden(), Talk::Quiet, None).state.line(), "calibrating: 0 trials");
     }
 }

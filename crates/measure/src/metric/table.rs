@@ -112,7 +112,13 @@ pub const METRICS: &[Metric] = &[
     shown(
         plotted(
             Panel::Runs,
-            metric("links.*.drop_rate", SHARE, "drops", Low, "Packets dropped over packets that arrived."),
+            metric(
+                "links.*.drop_rate",
+                SHARE,
+                "drops",
+                Low,
+                "Of the packets that arrived, the share that the queue dropped, then or later.",
+            ),
         ),
         &[column("drops", "drops", 2, ("drops", "fraction of arriving packets that were dropped"))],
     ),
@@ -122,14 +128,20 @@ pub const METRICS: &[Metric] = &[
             SHARE,
             "marks",
             Neither,
-            "Packets marked (ECN) over packets that arrived.",
+            "Of the packets that arrived, the share that the queue marked (ECN), then or later.",
         )),
         &[unless_zero(column("marks", "marks", 2, ("marks", "fraction of packets that were ECN-marked")))],
     ),
-    over_time(metric("links.*.throughput_bps", BPS, "throughput", Neither, "Bits that left, with headers.")),
+    over_time(metric(
+        "links.*.throughput_bps",
+        BPS,
+        "throughput",
+        Neither,
+        "Bits that passed, with headers: of a packet in transmission at an edge, the part on this side.",
+    )),
     over_time(metric("links.*.offered_bps", BPS, "offered load", Neither, "Bits that arrived, with headers.")),
     metric("links.*.packets_per_s", PACKETS_PER_S, "packets", Neither, "Packets that left."),
-    metric("links.*.drops.*", PACKETS, "drops by reason", Low, "Packets dropped for one reason."),
+    metric("links.*.drops.*", PACKETS, "drops by reason", Low, "Packets that arrived and were dropped for one reason."),
     over_time(of(
         metric("links.*.queue_packets", PACKETS, "queue", Neither, "Packets waiting, over time."),
         &["mean", "p99"],
@@ -137,7 +149,13 @@ pub const METRICS: &[Metric] = &[
     shown(
         plotted(
             Panel::RunsAndClasses,
-            metric("classes.*.throughput_bps", BPS, "throughput", Neither, "Bits that left the link, with headers."),
+            metric(
+                "classes.*.throughput_bps",
+                BPS,
+                "throughput",
+                Neither,
+                "Bits that passed the link, with headers, as for links.",
+            ),
         ),
         &[Shown {
             together: true,
@@ -199,16 +217,28 @@ pub const METRICS: &[Metric] = &[
     ),
     plotted(
         Panel::Classes,
-        metric("classes.*.drop_rate", SHARE, "drops", Low, "Packets dropped over packets that arrived."),
+        metric(
+            "classes.*.drop_rate",
+            SHARE,
+            "drops",
+            Low,
+            "Of the packets that arrived, the share that the queue dropped, then or later.",
+        ),
     ),
     over_time(metric(
         "classes.*.mark_rate",
         SHARE,
         "marks",
         Neither,
-        "Packets marked (ECN) over packets that arrived.",
+        "Of the packets that arrived, the share that the queue marked (ECN), then or later.",
     )),
-    over_time(metric("classes.*.drops.*", PACKETS, "drops by reason", Low, "Packets dropped for one reason.")),
+    over_time(metric(
+        "classes.*.drops.*",
+        PACKETS,
+        "drops by reason",
+        Low,
+        "Packets that arrived and were dropped for one reason.",
+    )),
     metric("classes.*.packet_bytes", BYTES, "packet size", Neither, "Mean size of an arriving packet, with headers."),
     metric(
         "classes.*.efficiency",

@@ -23,7 +23,7 @@ pub use flows::{FlowCount, FlowCounts};
 pub use output::{OutputError, PcapWriter};
 pub use selection::Selection;
 
-use aqmkit_measure::Passed;
+use aqmkit_measure::{Passed, Transmission};
 
 use crate::frame::Keys;
 use crate::meter::{Measured, Meter};
@@ -393,23 +393,27 @@ impl<F: Follow> Watch<Captured> for Watcher<'_, F> {
         self.flows.came(packet.connection(), packet.story.view.flow, packet.len());
     }
 
-    fn departed(&mut self, packet: &Captured, waited: Duration, now: Instant) {
+    fn departed(&mut self, packet: &Captured, waited: Duration, transmission: Transmission, now: Instant) {
         packet.story.waited.set(waited);
-        self.meter.departed(packet, waited, now);
+        self.meter.departed(packet, waited, transmission, now);
     }
 
-    fn dropped(&mut self, mut packet: Captured, why: Why, now: Instant) {
+    fn continued(&mut self, until: Instant, now: Instant) {
+        Watch::<Captured>::continued(&mut self.meter, until, now);
+    }
+
+    fn dropped(&mut self, mut packet: Captured, why: Why, arrived: Instant, now: Instant) {
         self.flows.dropped(packet.connection());
         let told = self.follow.fate(&fate(&packet, End::Dropped { why, at: now }));
         self.error = self.error.take().or(told.err());
         self.spare.push(packet.take_bytes());
-        self.meter.dropped(packet, why, now);
+        self.meter.dropped(packet, why, arrived, now);
     }
 
-    fn marked(&mut self, packet: &Captured, why: Why, now: Instant) {
+    fn marked(&mut self, packet: &Captured, why: Why, arrived: Instant, now: Instant) {
         packet.story.marked.set(Some(why));
         self.flows.marked(packet.connection());
-        self.meter.marked(packet, why, now);
+        self.meter.marked(packet, why, arrived, now);
     }
 
     fn queue(&mut self, backlog: Backlog, now: Instant) {

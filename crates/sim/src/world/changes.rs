@@ -36,6 +36,7 @@ impl World<'_> {
             self.meter.rate(link, to.rate, self.now);
         }
         if let Some((old, new)) = resent {
+            self.meter.continued(link, self.now, new.free);
             self.reschedule(old.free, new.free, SimEvent::LinkFree { link: link as u32 });
             if let Some(packet) = new.packet {
                 self.reschedule(old.arrives, new.arrives, SimEvent::Arrival { packet });

@@ -313,7 +313,8 @@ impl<'o> World<'o> {
                 let flight = self.arena.get_mut(id);
                 flight.ecn = departure.packet.ecn;
                 flight.label = departure.packet.label;
-                self.meter.departed(link, flight.seen(), self.now.since(flight.queued));
+                let free = departure.transmission.until();
+                self.meter.departed(link, flight.seen(), self.now.since(flight.queued), departure.transmission);
                 if link == self.measured
                     && let Some(watch) = &mut self.watch
                 {
@@ -325,18 +326,18 @@ impl<'o> World<'o> {
                 if departure.packet.ecn.is_capable() && self.links[link].marks() {
                     self.arena.get_mut(id).ecn = Ecn::Ce;
                 }
-                self.event_queue.put(departure.free, SimEvent::LinkFree { link: link as u32 });
+                self.event_queue.put(free, SimEvent::LinkFree { link: link as u32 });
                 if self.links[link].loses() {
                     let lost = self.arena.remove(id);
                     self.meter.lost(lost.app);
-                    self.links[link].sends(Sending { packet: None, free: departure.free, arrives: departure.arrives });
+                    self.links[link].sends(Sending { packet: None, free, arrives: departure.arrives });
                     return self.account(link);
                 }
                 let sent = self.arena.get(id);
                 let last = usize::from(sent.hop) == self.paths[sent.path as usize].links.len();
                 let rest = if last { self.end_delay(sent) } else { Duration::ZERO };
                 let arrives = departure.arrives + rest;
-                self.links[link].sends(Sending { packet: Some(id), free: departure.free, arrives });
+                self.links[link].sends(Sending { packet: Some(id), free, arrives });
                 self.event_queue.put(arrives, SimEvent::Arrival { packet: id });
             }
             Next::Idle => {}
@@ -351,13 +352,14 @@ impl<'o> World<'o> {
             match fate {
                 Fate::Dropped(packet, why) => {
                     let flight = self.arena.remove(packet.id);
-                    self.meter.dropped(link, flight.app, flight.seen(), why);
+                    self.meter.dropped(link, flight.app, flight.seen(), why, flight.queued);
                     if self.log.is_some() {
                         self.record(link, Happening::Drop, &flight);
                     }
                 }
                 Fate::Marked(packet, why) => {
-                    self.meter.marked(link, self.arena.get(packet.id).seen(), why);
+                    let flight = self.arena.get(packet.id);
+                    self.meter.marked(link, flight.seen(), why, flight.queued);
                     if self.log.is_some() {
                         self.record_of(link, Happening::Mark, packet.id);
                     }

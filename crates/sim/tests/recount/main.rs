@@ -152,17 +152,29 @@ struct Count {
 }
 
 impl Count {
-    fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Count {
+    /// What a link of this rate did from `from` until before `to`: bytes while they pass, drops and marks by arrival.
+    fn of<'a>(entries: impl Iterator<Item = &'a Entry>, rate: BitRate, from: Instant, to: Instant) -> Count {
         let mut c = Count::default();
+        let within = |at: Instant| at >= from && at < to;
         for e in entries {
             match e.what {
-                What::Arrived => (c.arrived, c.offered_bytes) = (c.arrived + 1.0, c.offered_bytes + f64::from(e.len)),
-                What::Marked => c.marked += 1.0,
-                What::Refused(why) | What::Taken(why) => *c.dropped.entry(why.name()).or_default() += 1,
-                What::Left => {
-                    (c.left, c.sent_bytes) = (c.left + 1.0, c.sent_bytes + f64::from(e.len));
-                    c.waits.push(e.waited_ms);
+                What::Arrived if within(e.at) => {
+                    (c.arrived, c.offered_bytes) = (c.arrived + 1.0, c.offered_bytes + f64::from(e.len));
                 }
+                What::Marked if within(e.arrived()) => c.marked += 1.0,
+                What::Refused(why) | What::Taken(why) if within(e.arrived()) => {
+                    *c.dropped.entry(why.name()).or_default() += 1;
+                }
+                What::Left => {
+                    let (begins, takes) = (e.at.as_secs_f64(), f64::from(e.len) * 8.0 / rate.as_bps() as f64);
+                    let part = (begins + takes).min(to.as_secs_f64()) - begins.max(from.as_secs_f64());
+                    c.sent_bytes += f64::from(e.len) * (part / takes).max(0.0);
+                    if within(e.at) {
+                        c.left += 1.0;
+                        c.waits.push(e.waited.as_millis_f64());
+                    }
+                }
+                _ => {}
             }
         }
         c
@@ -174,8 +186,15 @@ impl Count {
 }
 
 impl Run {
-    fn entries(&self, from: Instant, to: Instant) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(move |e| e.at >= from && e.at < to)
+    fn count(&self, class: Option<usize>, from: Instant, to: Instant) -> Count {
+        let of_class = self.entries.iter().filter(|e| class.is_none_or(|class| e.class == class));
+        Count::of(of_class, self.rate, from, to)
+    }
+
+    /// The rate at which bytes passed: transmissions begin and end at whole nanoseconds, one at each edge.
+    fn passed(&self, got: f64, c: &Count, seconds: f64, what: &str) {
+        let (wanted, rounding) = (c.sent_bytes * 8.0 / seconds, 3e-9 / seconds * self.rate.as_bps() as f64);
+        assert!((got - wanted).abs() <= rounding, "{what}: {got}, counted {wanted}");
     }
 
     fn arrivals(&self, from: Instant, to: Instant) -> impl Iterator<Item = &Arrival> {
@@ -209,11 +228,11 @@ impl Run {
     }
 
     fn link(&self, window: &Window, from: Instant, to: Instant) {
-        let (got, c) = (&window.links["bottleneck"], Count::of(self.entries(from, to)));
+        let (got, c) = (&window.links["bottleneck"], self.count(None, from, to));
         let seconds = to.since(from).as_secs_f64();
         same(got.offered_bps, c.offered_bytes * 8.0 / seconds, "offered");
-        same(got.throughput_bps, c.sent_bytes * 8.0 / seconds, "throughput");
-        same(got.utilization, c.sent_bytes * 8.0 / seconds / self.rate.as_bps() as f64, "utilisation");
+        self.passed(got.throughput_bps, &c, seconds, "throughput");
+        same(got.utilization, (got.throughput_bps / self.rate.as_bps() as f64).min(1.0), "utilisation");
         same(got.packets_per_s, c.left / seconds, "packets per second");
         same(got.drop_rate, c.drops() / c.arrived, "drop rate");
         same(got.mark_rate, c.marked / c.arrived, "mark rate");
@@ -228,13 +247,13 @@ impl Run {
 
     fn class(&self, window: &Window, class: usize, from: Instant, to: Instant) {
         let (name, got) = (CLASSES[class], &window.classes[CLASSES[class]]);
-        let c = Count::of(self.entries(from, to).filter(|e| e.class == class));
+        let c = self.count(Some(class), from, to);
         let arrivals: Vec<_> = self.arrivals(from, to).filter(|a| a.class == class).collect();
         let seconds = to.since(from).as_secs_f64();
         let per = |part: f64, whole: f64| if whole == 0.0 { 0.0 } else { part / whole };
         let received = arrivals.iter().map(|a| a.bytes).sum::<u64>() as f64;
         same(got.offered_bps, c.offered_bytes * 8.0 / seconds, "offered by class");
-        same(got.throughput_bps, c.sent_bytes * 8.0 / seconds, "throughput of class");
+        self.passed(got.throughput_bps, &c, seconds, "throughput of class");
         same(got.goodput_bps, received * 8.0 / seconds, "goodput");
         same(got.drop_rate, per(c.drops(), c.arrived), "drop rate of class");
         same(got.mark_rate, per(c.marked, c.arrived), "mark rate of class");
@@ -322,9 +341,9 @@ impl Run {
         from: Instant,
         to: Instant,
     ) -> f64 {
-        let c = Count::of(self.entries(from, to).filter(|e| class.is_none_or(|class| e.class == class)));
+        let c = self.count(class, from, to);
         let column = |what: &str| columns[&format!("{path}.{what}")][row];
-        same(column("throughput_bps"), c.sent_bytes * 8.0 / 0.5, "throughput in a row");
+        self.passed(column("throughput_bps"), &c, 0.5, "throughput in a row");
         same(column("offered_bps"), c.offered_bytes * 8.0 / 0.5, "offered in a row");
         let share = |part: f64| if c.arrived == 0.0 { f64::NAN } else { part / c.arrived };
         same(column("drop_rate"), share(c.drops()), "drop rate in a row");

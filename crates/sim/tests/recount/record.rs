@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use aqmkit_aqm::custom::{Customs, Decide, Make, Params};
 use aqmkit_aqm::registry::{Link, Parameters, Spec};
 use aqmkit_aqm::{Env, PacketView, QueueView, Verdict, Why};
-use aqmkit_base::{Amount, Instant};
+use aqmkit_base::{Amount, Duration, Instant};
 
 /// What became of a packet at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,15 @@ pub(crate) struct Entry {
     pub(crate) what: What,
     pub(crate) class: usize,
     pub(crate) len: u32,
-    /// How long it had waited, in milliseconds.
-    pub(crate) waited_ms: f64,
+    /// How long it had waited.
+    pub(crate) waited: Duration,
+}
+
+impl Entry {
+    /// When the packet came to the queue.
+    pub(crate) fn arrived(&self) -> Instant {
+        self.at - self.waited
+    }
 }
 
 pub(crate) type Record = Arc<Mutex<Vec<Entry>>>;
@@ -39,7 +46,7 @@ struct Recorder(Record);
 impl Recorder {
     fn note(&self, at: Instant, packet: PacketView, what: What) {
         let (class, len) = (packet.class.index(), packet.len);
-        self.0.lock().unwrap().push(Entry { at, what, class, len, waited_ms: packet.sojourn.as_millis_f64() });
+        self.0.lock().unwrap().push(Entry { at, what, class, len, waited: packet.sojourn });
     }
 }
 

@@ -1,0 +1,223 @@
+//! Random experiments: no result of any window or interval is impossible.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use aqmkit_aqm::registry;
+use aqmkit_base::{Duration, Rng};
+use aqmkit_experiment::RunSpec;
+use aqmkit_measure::metric::Metric;
+use aqmkit_sim::output::{ClassStats, LinkStats, Output, Window};
+use aqmkit_sim::{Control, run};
+use aqmkit_transport::profile;
+use serde_json::Value;
+
+use super::parse;
+
+/// Experiments of one test; the others run beside it.
+const EXPERIMENTS: u64 = 2500;
+
+/// One of a list.
+fn one<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+/// From `low` to `high`, both included.
+fn between(rng: &mut Rng, low: u64, high: u64) -> u64 {
+    low + rng.below(high - low + 1)
+}
+
+/// The trace of a rate that varies: opportunities at random milliseconds.
+fn trace(rng: &mut Rng) -> String {
+    let mut ms = 0;
+    let mut lines = String::new();
+    for _ in 0..between(rng, 2, 60) {
+        ms += rng.below(9);
+        writeln!(lines, "{ms}").unwrap();
+    }
+    lines + &format!("{}\n", ms + 1)
+}
+
+const TRAFFIC: &[&str] = &[
+    "kind = \"bulk\"\nflows = 3",
+    "kind = \"bulk\"\nsize = \"20kb\"\nflows = 5",
+    "kind = \"cbr\"\nrate = \"RATEkbit\"\nflows = 2",
+    "kind = \"cbr\"\nrate = \"RATEkbit\"\naccess = \"RATEkbit\"",
+    "kind = \"on-off\"\nflows = 4",
+    "kind = \"short-flows\"\ninterval = \"5ms\"\nshape = 1.2\nsize_max = \"100kb\"",
+    "kind = \"http-unc\"\nusers = 300",
+    "kind = \"videoconf\"\nflows = 2",
+    "kind = \"voip\"\ncalls = 2",
+    "kind = \"game\"\nplayers = 2",
+];
+
+/// A small experiment. The first two windows are the halves of the third, the whole; the others are anywhere.
+fn experiment(rng: &mut Rng, dir: &std::path::Path) -> String {
+    let length = between(rng, 40, 900);
+    let half = between(rng, 1, length - 1);
+    let kbit = [64, 500, 1000, 3000, 10_000][rng.below(5) as usize];
+    let names: Vec<&str> = registry::ALL.iter().map(|d| d.name).collect();
+    let rate = if rng.chance(0.25) {
+        std::fs::write(dir.join("random.trace"), trace(rng)).unwrap();
+        format!("{{ trace = {:?} }}", dir.join("random.trace").display().to_string())
+    } else {
+        format!("\"{kbit}kbit\"")
+    };
+    let mut text = format!(
+        "title = \"Random\"\nduration = \"{length}ms\"\nwarmup = \"{}ms\"\ninterval = \"{}ms\"\n\n[topology]\nrate = {rate}\naqm = \
+         {:?}\ndelays = {{ uniform = [\"{}us\", \"{}us\"] }}\noverhead = \"{}b\"\nloss = {}\n\n[transport]\nprofile = \
+         {:?}\necn = {}\n\n[windows]\na = [\"0ms\", \"{half}ms\"]\nb = [\"{half}ms\", \"{length}ms\"]\nc = [\"0ms\", \"{length}ms\"]\n",
+        rng.below(200),
+        between(rng, 1, 100),
+        one(rng, &names),
+        rng.below(3000),
+        between(rng, 3000, 60_000),
+        rng.below(2) * 38,
+        rng.below(2) as f64 * 0.01,
+        one(rng, &profile::NAMES),
+        rng.chance(0.5),
+    );
+    for name in ["d", "e"] {
+        let from = rng.below(length * 1000 - 1);
+        let most = 1 << rng.below(17);
+        let to = (from + 1 + rng.below(most)).min(length * 1000);
+        writeln!(text, "{name} = [\"{from}us\", \"{to}us\"]").unwrap();
+    }
+    for i in 0..between(rng, 1, 3) {
+        let load = between(rng, 1, 2 * kbit).to_string();
+        let what = one(rng, TRAFFIC).replace("RATE", &load);
+        let start = rng.below(length / 2);
+        let class = one(rng, &["x", "y"]);
+        write!(text, "\n[[traffic]]\nname = \"t{i}\"\nclass = \"{class}\"\n{what}\nstart = \"{start}ms\"\n").unwrap();
+    }
+    text
+}
+
+/// Calls `check` with the path and value of every number; `None` for one that is not finite.
+fn walk(path: &str, value: &Value, check: &mut impl FnMut(&str, Option<f64>)) {
+    match value {
+        Value::Object(fields) => {
+            for (key, inner) in fields {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                walk(&path, inner, check);
+            }
+        }
+        Value::Null => check(path, None),
+        other => check(path, other.as_f64()),
+    }
+}
+
+/// What is wrong, unless `holds`.
+fn claim(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(wrong()) }
+}
+
+fn near(got: f64, wanted: f64, what: &str) -> Result<(), String> {
+    claim((got - wanted).abs() <= 1e-6 * wanted.abs() + 1e-6, || format!("{what}: {got}, not {wanted}"))
+}
+
+fn is_share(path: &str) -> bool {
+    Metric::at(path).is_some_and(|metric| metric.unit.name == "share")
+}
+
+/// No number is impossible by itself.
+fn possible(window: &Window) -> Result<(), String> {
+    let mut value = serde_json::to_value(window).unwrap();
+    value.as_object_mut().unwrap().remove("name");
+    let mut wrong = Ok(());
+    walk("", &value, &mut |path, number| {
+        let right = number.is_some_and(|n| n >= 0.0 && (n <= 1.0 || !is_share(path)));
+        if !right {
+            wrong = Err(format!("{path} is {number:?}"));
+        }
+    });
+    wrong
+}
+
+/// What the link did is what its classes did.
+fn classes_add_up(window: &Window) -> Result<(), String> {
+    let link = &window.links["bottleneck"];
+    let sum = |of: fn(&ClassStats) -> f64| window.classes.values().map(of).sum::<f64>();
+    near(sum(|c| c.throughput_bps), link.throughput_bps, "throughput of all classes")?;
+    near(sum(|c| c.offered_bps), link.offered_bps, "load of all classes")?;
+    let mut drops: BTreeMap<String, u64> = BTreeMap::new();
+    for (why, n) in window.classes.values().flat_map(|c| &c.drops) {
+        *drops.entry(why.clone()).or_default() += n;
+    }
+    claim(drops == link.drops, || format!("the classes drop {drops:?}, the link {:?}", link.drops))
+}
+
+/// What passes in two halves passes in the whole.
+fn halves_add_up(output: &Output) -> Result<(), String> {
+    let find = |name: &str| output.windows.iter().find(|w| w.name == name).unwrap();
+    let [a, b, whole] = ["a", "b", "c"].map(find);
+    let [first, second, all] = [a, b, whole].map(|window| &window.links["bottleneck"]);
+    let seconds = |w: &Window| w.to_s - w.from_s;
+    for of in [|l: &LinkStats| l.throughput_bps, |l: &LinkStats| l.offered_bps] {
+        near(of(first) * seconds(a) + of(second) * seconds(b), of(all) * seconds(whole), "bits of both halves")?;
+    }
+    for (why, n) in &all.drops {
+        let part = |link: &LinkStats| link.drops.get(why).copied().unwrap_or(0);
+        claim(part(first) + part(second) == *n, || format!("drops of both halves: {why}"))?;
+    }
+    Ok(())
+}
+
+/// Nothing exceeds the capacity by more than the rounding of a transmission's ends to nanoseconds.
+fn within_capacity(output: &Output, spec: &RunSpec) -> Result<(), String> {
+    let scenario = spec.scenario().unwrap();
+    let link = &scenario.plan().links[scenario.measured];
+    for window in &output.windows {
+        let at = |s: f64| scenario.origin + Duration::from_nanos((s * 1e9).round() as u64);
+        let capacity = link.capacity_bps(at(window.from_s), at(window.to_s));
+        let rounding = 2e-9 / (window.to_s - window.from_s) * link.rate.as_bps() as f64;
+        let passed = window.links["bottleneck"].throughput_bps;
+        let wrong = || format!("{passed} bit/s of {capacity} in {}", window.name);
+        claim(passed <= capacity * (1.0 + 1e-9) + rounding, wrong)?;
+    }
+    for (name, column) in output.series.columns.iter().filter(|(name, _)| is_share(name)) {
+        let most = column.iter().copied().fold(0.0, f64::max);
+        claim(most <= 1.0, || format!("{name} of the series reaches {most}"))?;
+    }
+    Ok(())
+}
+
+fn sound(seed: u64, dir: &std::path::Path) {
+    let text = experiment(&mut Rng::stream(seed, "sound"), dir);
+    let experiment = parse(&text).unwrap_or_else(|e| panic!("{text}\n{}", super::rendered(&e)));
+    for spec in experiment.plan() {
+        let output =
+            run(spec.scenario().unwrap(), &mut |_| Control::Continue).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        let windows = output.windows.iter().try_for_each(|w| possible(w).and_then(|()| classes_add_up(w)));
+        let judged = windows.and_then(|()| halves_add_up(&output)).and_then(|()| within_capacity(&output, &spec));
+        judged.unwrap_or_else(|wrong| panic!("{wrong}, in the experiment of seed {seed}:\n{text}"));
+    }
+}
+
+/// Experiments from `first` on, in a directory of their own.
+fn experiments(first: u64) {
+    let dir = tempfile::tempdir().unwrap();
+    (first..first + EXPERIMENTS).for_each(|seed| sound(seed, dir.path()));
+}
+
+#[test]
+fn nothing_is_impossible_in_the_first_quarter() {
+    experiments(0);
+}
+
+#[test]
+fn nothing_is_impossible_in_the_second_quarter() {
+    experiments(EXPERIMENTS);
+}
+
+#[test]
+fn nothing_is_impossible_in_the_third_quarter() {
+    experiments(2 * EXPERIMENTS);
+}
+
+#[test]
+fn nothing_is_impossible_in_the_last_quarter() {
+    experiments(3 * EXPERIMENTS);
+}

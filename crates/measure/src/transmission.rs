@@ -1,0 +1,73 @@
+//! The packet that a link is sending: how much of it has gone at a moment.
+
+use aqmkit_base::Instant;
+use aqmkit_base::trace::Carriage;
+
+/// How a link sends one packet.
+#[derive(Clone, Debug)]
+pub enum Transmission {
+    /// Evenly from one moment to another.
+    Even {
+        /// When its first bit goes.
+        from: Instant,
+        /// When its last bit has gone.
+        until: Instant,
+        /// The share of the packet that goes in this time.
+        share: f64,
+    },
+    /// In the opportunities of a trace.
+    Trace(Carriage),
+}
+
+impl Transmission {
+    /// A whole packet, sent evenly.
+    #[must_use]
+    pub fn even(from: Instant, until: Instant) -> Self {
+        Transmission::Even { from, until, share: 1.0 }
+    }
+
+    /// When the last bit has gone.
+    #[must_use]
+    pub fn until(&self) -> Instant {
+        match self {
+            Transmission::Even { until, .. } => *until,
+            Transmission::Trace(carriage) => carriage.until,
+        }
+    }
+
+    /// The share of the packet that has not gone before `now`.
+    #[must_use]
+    pub fn unsent(&self, now: Instant) -> f64 {
+        match self {
+            Transmission::Even { until, .. } if *until <= now => 0.0,
+            Transmission::Even { from, until, share } => {
+                let (rest, whole) = (until.since(now.max(*from)).as_nanos(), until.since(*from).as_nanos());
+                share * (rest as f64 / whole as f64)
+            }
+            Transmission::Trace(carriage) => carriage.unsent(now),
+        }
+    }
+
+    /// The rest of the packet goes evenly from `now` to `until`: the rate of the link has changed.
+    #[must_use]
+    pub fn continued(&self, now: Instant, until: Instant) -> Self {
+        Transmission::Even { from: now, until, share: self.unsent(now) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_unsent_falls_evenly_and_follows_a_new_rate() {
+        let at = |us| Instant::ZERO + Duration::from_micros(us);
+        let packet = Transmission::even(at(100), at(200));
+        assert_eq!([100, 125, 150, 200, 300].map(|us| packet.unsent(at(us))), [1.0, 0.75, 0.5, 0.0, 0.0]);
+        let slower = packet.continued(at(150), at(350));
+        assert_eq!([150, 250, 350].map(|us| slower.unsent(at(us))), [0.5, 0.25, 0.0]);
+        assert_eq!(Transmission::even(at(7), at(7)).unsent(at(7)), 0.0, "one that takes no time has gone");
+    }
+}
