@@ -19,6 +19,7 @@
 //! | [`near`] | "did you mean …?" |
 //! | [`read`] | reading tables of parameters, with errors that have a path |
 //! | [`param`] | [`ParamError`]: a parameter that cannot be used, and what would be right |
+//! | [`wire`] | propagation, and losses, marks, jitter and reordering on the way |
 //! | [`units`] | reading and writing quantities as `tc` does: `10mbit`, `30ms`, `1500b` |
 
 #![forbid(unsafe_code)]
@@ -37,6 +38,7 @@ pub mod size;
 pub mod time;
 pub mod trace;
 pub mod units;
+pub mod wire;
 
 pub use ecn::Ecn;
 pub use flow::{ClassId, FlowKey, FlowKind};

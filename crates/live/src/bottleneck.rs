@@ -64,6 +64,8 @@ pub struct Look {
     pub late: Buckets,
     /// What went wrong so far.
     pub trouble: Trouble,
+    /// For each direction, the packets that its wire has lost, as it was asked to.
+    pub lost: Vec<u64>,
     /// For each direction, what the device that its packets come from has counted.
     pub devices: Vec<Counts>,
 }
@@ -83,6 +85,8 @@ pub struct Measured {
     pub late: Times,
     /// What went wrong.
     pub trouble: Trouble,
+    /// For each direction, the packets that its wire has lost, as it was asked to.
+    pub lost: Vec<u64>,
     /// For each direction, what the device that its packets come from has counted.
     pub devices: Vec<Counts>,
     /// What of punctuality was granted.
@@ -276,6 +280,7 @@ impl<D: Port> Bottleneck<D> {
             latest: run.latest,
             late: run.handed_on,
             trouble: run.trouble,
+            lost: each().map(Shaper::lost).collect(),
             devices,
         }
     }
@@ -286,6 +291,7 @@ impl<D: Port> Bottleneck<D> {
         let rates = self.directions.iter().map(|d| d.shaper.rates().to_vec()).collect();
         self.directions.iter_mut().for_each(|d| d.shaper.advance(end));
         let devices = self.directions.iter_mut().map(|d| d.device.counts()).collect();
+        let lost = self.directions.iter().map(|d| d.shaper.lost()).collect();
         let drops = self.directions.iter_mut().map(|d| d.shaper.meter_mut().take_drops()).collect();
         let meters = self.directions.iter_mut().map(|d| (d.name.clone(), d.shaper.meter_mut()));
         let one = |(name, meter): (String, &mut Meter)| ((name, meter.windows(end)), meter.take_recorder(end));
@@ -297,6 +303,7 @@ impl<D: Port> Bottleneck<D> {
             rates,
             late: run.late,
             trouble: run.trouble,
+            lost,
             devices,
             granted: self.granted,
             vanished,

@@ -14,13 +14,21 @@ pub const MOST_PACKETS: f64 = 1e6;
 /// The most bytes that a queue may hold.
 pub const MOST_BYTES: u64 = 1 << 30;
 
+/// The most bytes that may be on the way between the two ends.
+const MOST_IN_FLIGHT: u64 = 1 << 30;
+
 /// Refuses what no machine can hold or send.
 ///
 /// # Errors
-/// When the rate or the limit is beyond the bounds.
+/// When the rate, the delay or the limit is beyond the bounds.
 pub fn check(setup: &Setup) -> Result<(), ParamError> {
     if setup.rate > FASTEST {
         return Err(ParamError::new("rate", setup.rate, format!("it must be at most {FASTEST}")));
+    }
+    let in_flight = setup.rate.bytes_in(setup.longest_delay()).0;
+    if in_flight > MOST_IN_FLIGHT {
+        let many = format!("at {} that would be {} MiB in flight", setup.rate, in_flight >> 20);
+        return Err(ParamError::new("delay", setup.longest_delay(), format!("{many}, and they must be below 1 GiB")));
     }
     let limit = serde_json::to_value(&setup.aqm).ok().and_then(|mut table| table.get_mut("limit").map(std::mem::take));
     // What cannot be read is refused elsewhere, and a discipline without a limit has bounds of its own.
@@ -40,6 +48,7 @@ pub fn check(setup: &Setup) -> Result<(), ParamError> {
 mod tests {
     use aqmkit_aqm::registry::Spec;
     use aqmkit_base::Duration;
+    use aqmkit_base::wire::Wire;
     use serde_json::json;
 
     use super::*;
@@ -53,6 +62,14 @@ mod tests {
         assert_eq!(with(1_000_000_000_000, json!({ "limit": 1_000_000 })), Ok(()));
         assert_eq!(with(1, json!({})), Ok(()));
         assert_eq!(with(9_999_000_000_000, json!({})), Err("rate".to_owned()));
+        let far = |delay, wire| {
+            let spec = Spec::named("codel").unwrap();
+            check(&Setup { wire, ..Setup::new("down", BitRate::from_mbps(10_000), delay, spec) }).map_err(|e| e.field)
+        };
+        let (second, wire) = (Duration::from_secs(1), Wire { jitter: Duration::from_millis(1), ..Wire::default() });
+        assert_eq!(far(Duration::from_millis(800), wire), Ok(()));
+        assert_eq!(far(second, wire), Err("delay".to_owned()));
+        assert_eq!(far(Duration::ZERO, Wire { jitter: second, ..wire }), Err("delay".to_owned()));
         assert_eq!(with(1, json!({ "limit": 99_999_999_999_999_u64 })), Err("limit".to_owned()));
     }
 }

@@ -22,7 +22,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use aqmkit_aqm::ParamError;
 use aqmkit_base::Instant;
 use netlink_packet_route::AddressFamily;
 use rustix::event::{EventfdFlags, eventfd};
@@ -53,9 +52,6 @@ pub const BASE6: &str = "AQMKIT_BASE6";
 /// Packets that may wait in front of a TUN device while this process is held up: 24 ms of full packets at
 /// 1 Gbit/s. They wait outside of the discipline, so it is no more than a stall needs.
 const DEVICE_QUEUE: u32 = 2000;
-
-/// Maximum memory of packets in flight.
-const MOST_IN_FLIGHT: u64 = 1 << 30;
 
 /// What link to make.
 #[derive(Clone, Debug)]
@@ -294,13 +290,6 @@ fn check(setup: &LinkSetup) -> Result<(), LiveError> {
     setup.cc.as_deref().map_or(Ok(()), congestion::provide)?;
     for direction in [&setup.down, &setup.up] {
         bounds::check(direction).map_err(|error| LiveError::Parameter { direction: direction.name.clone(), error })?;
-        let in_flight = direction.rate.bytes_in(direction.delay).0;
-        if in_flight > MOST_IN_FLIGHT {
-            let many = format!("at {} that would be {} MiB in flight", direction.rate, in_flight >> 20);
-            let want = format!("{many}, and they must be below 1 GiB");
-            let error = ParamError::new("delay", direction.delay, want);
-            return Err(LiveError::Parameter { direction: direction.name.clone(), error });
-        }
     }
     Ok(())
 }

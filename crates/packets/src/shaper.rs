@@ -11,6 +11,7 @@ use std::sync::Arc;
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_aqm::{Backlog, Cx, Dequeued, Packet, ParamError, Qdisc, Sink, Stats, Why};
 use aqmkit_base::trace::{Opportunities, Trace};
+use aqmkit_base::wire::{Propagation, Wire};
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, FlowKind, Framing, Instant, Rng};
 use aqmkit_measure::Transmission;
 
@@ -27,6 +28,8 @@ pub struct Setup {
     pub trace: Option<Arc<Trace>>,
     /// How long a packet takes to the other end, once it is sent.
     pub delay: Duration,
+    /// What happens to packets on the way.
+    pub wire: Wire,
     /// What it sends for each packet beside the packet.
     pub framing: Framing,
     /// Size of a typical packet, for disciplines that need one.
@@ -49,12 +52,19 @@ impl Setup {
             rate,
             trace: None,
             delay,
+            wire: Wire::default(),
             framing: Framing::default(),
             mean_packet: Bytes(1000),
             aqm,
             classes,
             seed: 1,
         }
+    }
+
+    /// How long a packet can be on the way at most.
+    #[must_use]
+    pub fn longest_delay(&self) -> Duration {
+        self.delay + self.wire.jitter + self.wire.reorder.map_or(Duration::ZERO, |reorder| reorder.delay)
     }
 
     fn link(&self) -> registry::Link {
@@ -131,13 +141,22 @@ pub struct Released<P> {
     pub due: Instant,
 }
 
+/// A packet in transmission.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    /// When its last bit goes.
+    free: Instant,
+    /// When it is at the other end; nothing where the wire loses it.
+    due: Option<Instant>,
+}
+
 /// A bottleneck in one direction.
 pub struct Shaper<P, W = Meter> {
     rate: BitRate,
     /// In place of the rate, where it varies.
     trace: Option<Opportunities>,
     carry: u64,
-    delay: Duration,
+    wire: Propagation,
     framing: Framing,
     qdisc: Box<dyn Qdisc<Waiting<P>>>,
     flow: FlowKind,
@@ -146,12 +165,14 @@ pub struct Shaper<P, W = Meter> {
     /// When the transmitter looks at the queue next: it is sending until then, or the discipline holds its packets
     /// back until then. None where it waits for a packet.
     looks: Option<Instant>,
-    /// When the last bit of the packet that is being sent goes. None where none is.
-    sending: Option<Instant>,
+    /// The packet that is being sent, if one is.
+    sending: Option<Sending>,
     /// The rates it has had, each with when it began.
     rates: Vec<(Instant, BitRate)>,
-    /// Packets sent, in order, with the time at which they are at the other end.
+    /// Packets sent, in the order in which they are at the other end, with the time.
     line: VecDeque<Released<P>>,
+    /// Packets that the wire lost.
+    lost: u64,
 }
 
 impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
@@ -167,7 +188,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             rate: setup.rate,
             trace: setup.trace.clone().map(Opportunities::new),
             carry: 0,
-            delay: setup.delay,
+            wire: Propagation::new(&setup.name, setup.delay, setup.wire, setup.seed),
             framing: setup.framing,
             qdisc: setup.aqm.build(&setup.link(), now)?,
             flow: setup.aqm.flow(),
@@ -177,6 +198,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             sending: None,
             rates: vec![(now, setup.rate)],
             line: VecDeque::new(),
+            lost: 0,
         })
     }
 
@@ -216,7 +238,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         }
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
         self.looks = match self.qdisc.dequeue(&mut cx) {
-            Dequeued::Packet(Waiting { packet, arrived }) => {
+            Dequeued::Packet(Waiting { mut packet, arrived }) => {
                 let size = self.framing.sent(packet.len());
                 let transmission = match &mut self.trace {
                     None => Transmission::even(now, now + self.rate.transmit(size, &mut self.carry)),
@@ -224,14 +246,29 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
                 };
                 let free = transmission.until();
                 self.meter.departed(&packet, now.since(arrived), transmission, now);
-                self.line.push_back(Released { packet, due: free + self.delay });
-                self.sending = Some(free);
+                if packet.ecn().is_capable() && self.wire.marks() {
+                    packet.set_ce();
+                }
+                let due = self.wire.arrival(free);
+                let lost = self.wire.loses();
+                self.sending = Some(Sending { free, due: (!lost).then_some(due) });
+                if lost {
+                    self.lost += 1;
+                } else {
+                    self.put(Released { packet, due });
+                }
                 Some(free)
             }
             Dequeued::Empty => None,
             // A discipline that repeatedly answers "not before now" must not block the program.
             Dequeued::NotBefore(at) => Some(at.max(now + Duration::from_nanos(1))),
         };
+    }
+
+    /// Puts a packet behind those that are at the other end before it.
+    fn put(&mut self, released: Released<P>) {
+        let place = self.line.iter().rposition(|other| other.due <= released.due).map_or(0, |before| before + 1);
+        self.line.insert(place, released);
     }
 
     /// The next packet that is at the other end by `now`. Call it until there is none, after [`Shaper::advance`].
@@ -261,6 +298,12 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     /// The discipline's gauges.
     pub fn probe(&self, out: &mut dyn FnMut(&str, f64)) {
         self.qdisc.probe(out);
+    }
+
+    /// How many packets the wire has lost, as it was asked to.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// What has been measured.
@@ -299,7 +342,8 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             self.rates.push((now, setup.rate));
             (self.rate, self.carry) = (setup.rate, 0);
         }
-        (self.delay, self.framing) = (setup.delay, setup.framing);
+        self.framing = setup.framing;
+        self.wire.change(setup.delay, setup.wire, self.sending.map_or(now, |sending| sending.free));
         self.meter.queue(self.qdisc.backlog(), now);
         Ok(())
     }
@@ -307,15 +351,17 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     /// Applies a new rate to the remainder of the packet in transmission. Otherwise a packet that started
     /// at 1 bit/s would occupy the link for hours. Traces are not affected.
     fn send_the_rest_at(&mut self, rate: BitRate, now: Instant) {
-        let Some(free) = self.sending.filter(|&free| free > now && self.trace.is_none()) else { return };
+        let Some(Sending { free, due }) = self.sending.filter(|s| s.free > now && self.trace.is_none()) else { return };
         let old = u128::from(free.since(now).as_nanos());
         let new = (old * u128::from(self.rate.as_bps())).div_ceil(u128::from(rate.as_bps()));
         let new = now + Duration::from_nanos(u64::try_from(new).unwrap_or(u64::MAX));
-        (self.sending, self.looks) = (Some(new), Some(new));
+        // Its delay is the one with which it set out.
+        let later = due.map(|due| new + due.since(free));
+        (self.sending, self.looks) = (Some(Sending { free: new, due: later }), Some(new));
         self.meter.continued(new, now);
-        // It is the last that was put there; its delay is the one with which it set out.
-        if let Some(last) = self.line.back_mut() {
-            last.due = new + last.due.since(free);
+        let place = self.line.iter().rposition(|released| Some(released.due) == due);
+        if let (Some(packet), Some(later)) = (place.and_then(|place| self.line.remove(place)), later) {
+            self.put(Released { due: later, ..packet });
         }
     }
 }

@@ -17,7 +17,6 @@ mod packet;
 pub mod scenario;
 mod simulation;
 pub mod view;
-mod wire;
 mod world;
 
 use aqmkit_aqm::ParamError;

@@ -10,8 +10,8 @@ use aqmkit_base::{BitRate, Duration, FlowKind, Framing, Instant, Rng};
 
 use crate::packet::Queued;
 use crate::scenario::{self, Scenario};
-use crate::wire::Propagation;
 use aqmkit_base::trace::Opportunities;
+use aqmkit_base::wire::Propagation;
 use aqmkit_measure::Transmission;
 
 /// A packet that the queue dropped, or one that it marked.
@@ -93,7 +93,7 @@ impl Link {
             rate: link.rate,
             trace: link.trace.clone().map(Opportunities::new),
             framing: link.framing,
-            wire: Propagation::new(link, seed),
+            wire: Propagation::new(&link.name, link.delay, link.wire, seed),
             qdisc: build(&link.aqm, &at, customs)?,
             flow: link.aqm.flow(),
             rng: Rng::stream(seed, &format!("link.{}", link.name)),
@@ -140,7 +140,7 @@ impl Link {
         let resent = if to.rate == self.rate { None } else { self.send_the_rest_at(to.rate, now) };
         (self.rate, self.framing) = (to.rate, to.framing);
         let last = self.sending.map_or(now, |sending| sending.free);
-        self.wire.change(to, last);
+        self.wire.change(to.delay, to.wire, last);
         Ok(resent)
     }
 

@@ -7,9 +7,9 @@ use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Framing, Instant};
 use aqmkit_measure::{GroupInfo, LinkInfo, Plan};
 use aqmkit_traffic::Application;
 use aqmkit_transport::Profile;
-use serde::Serialize;
 
 use aqmkit_base::trace::Trace;
+pub use aqmkit_base::wire::{Loss, Reorder, Wire};
 
 use crate::change::TimedChange;
 
@@ -62,80 +62,6 @@ pub struct Link {
     pub wire: Wire,
     /// Whether the results report it.
     pub report: bool,
-}
-
-/// Impairments by a link's wire after transmission, in the terms of Linux's netem. The default has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Wire {
-    /// Which packets are lost.
-    pub loss: Loss,
-    /// Which ECN-capable packets are marked.
-    #[serde(skip_serializing_if = "is_none")]
-    pub mark: Loss,
-    /// Maximum of the additional uniform delay per packet; order is kept.
-    pub jitter: Duration,
-    /// Which packets others overtake.
-    pub reorder: Option<Reorder>,
-}
-
-impl Wire {
-    /// Whether every probability is valid.
-    pub(crate) fn is_possible(&self) -> bool {
-        let held = self.reorder.map_or(0.0, |r| r.chance);
-        let chances = |hits: Loss| match hits {
-            Loss::Random(share) => [share, 0.0, 0.0, 0.0],
-            Loss::Every { .. } => [0.0; 4],
-            Loss::GilbertElliott { p, r, bad, good } => [p, r, bad, good],
-        };
-        let all = [self.loss, self.mark].map(chances).into_iter().flatten();
-        all.chain([held]).all(|chance| (0.0..=1.0).contains(&chance))
-    }
-}
-
-/// Serialised only if marks are configured, so that earlier hashes stay valid.
-fn is_none(hits: &Loss) -> bool {
-    *hits == Loss::default()
-}
-
-/// Packets that are lost, or marked, on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub enum Loss {
-    /// Each with this chance.
-    Random(f64),
-    /// Of every `n` packets the last `burst`.
-    Every {
-        /// How many packets; at least one.
-        n: u64,
-        /// How many of them in a row.
-        burst: u64,
-    },
-    /// In bursts: a chain of two states, in each of which packets are lost with another chance (Gilbert 1960, Elliott
-    /// 1963; `loss gemodel p r 1-h 1-k` of netem).
-    GilbertElliott {
-        /// Probability per packet of a change from the good to the bad state.
-        p: f64,
-        /// Probability per packet of the change back. Bursts last 1/r packets on average.
-        r: f64,
-        /// The chance of a loss in the bad state (netem's 1-h).
-        bad: f64,
-        /// The chance of a loss in the good state (netem's 1-k).
-        good: f64,
-    },
-}
-
-impl Default for Loss {
-    fn default() -> Self {
-        Loss::Random(0.0)
-    }
-}
-
-/// Packets delayed so that others overtake them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Reorder {
-    /// The chance that a packet is held back.
-    pub chance: f64,
-    /// How long.
-    pub delay: Duration,
 }
 
 /// The path between a server and the clients: links in order, as indices into [`Scenario::links`], and

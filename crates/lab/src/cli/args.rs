@@ -385,6 +385,9 @@ pub struct Link {
     /// A traffic class and its rules: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
     pub class: Vec<String>,
+    /// What happens to packets on the way, in both directions
+    #[command(flatten)]
+    pub wire: wire::WireArgs,
     /// What the link sends beside its packets
     #[command(flatten)]
     pub framing: wire::FramingArgs,

@@ -20,6 +20,7 @@ use aqmkit_live::netns::cookie;
 use aqmkit_live::offload::{SwitchedOff, WriteDown};
 use aqmkit_live::service::Manager;
 use aqmkit_measure::output::Summary;
+use aqmkit_packets::shaper::Setup;
 use serde::Serialize;
 
 use super::args::wire;
@@ -161,7 +162,7 @@ fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), F
 pub(super) fn in_words(args: &wire::Bridge) -> Result<String, Failure> {
     let setup = setup(args)?;
     let [a, b] = &setup.interfaces;
-    let one = |s: &aqmkit_packets::shaper::Setup| format!("{} {}", s.rate, s.aqm.name());
+    let one = |s: &Setup| format!("{} {}", s.rate, s.aqm.name());
     let [forth, back] = &setup.directions;
     Ok(format!("between {a} and {b}, {} from {a} to {b}, {} back", one(forth), one(back)))
 }
@@ -182,6 +183,7 @@ fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
     let forth = queue::setup("forth", rate, &args.queue.aqm, &args.queue)?;
     let back_aqm = args.back_aqm.as_ref().unwrap_or(&args.queue.aqm);
     let back = queue::setup("back", args.back_rate.unwrap_or(rate), back_aqm, &args.queue)?;
+    let on_the_way = |direction: Setup| Setup { delay: args.delay, wire: args.wire.wire(), ..direction };
     let mut salt = [0; 8];
     // A kernel that gives no random numbers this early leaves some zeros.
     let _ = rustix::rand::getrandom(&mut salt, rustix::rand::GetRandomFlags::NONBLOCK);
@@ -191,7 +193,7 @@ fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
             wire::Io::AfPacket => Io::Packet,
             wire::Io::AfXdp => Io::Xdp,
         },
-        directions: [forth, back],
+        directions: [forth, back].map(on_the_way),
         classes: queue::classes(&args.queue.class)?,
         salt: u64::from_ne_bytes(salt),
     })

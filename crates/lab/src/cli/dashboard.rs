@@ -66,6 +66,10 @@ fn one(direction: &DirectionReport, before: Option<&DirectionReport>, span: f64)
     if !gauges.is_empty() {
         let _ = writeln!(text, "state: {gauges}");
     }
+    let lost = direction.lost_packets.saturating_sub(before.map_or(0, |b| b.lost_packets));
+    if lost > 0 {
+        let _ = writeln!(text, "lost on the way, as asked: {}", thousands(lost));
+    }
     let (device, past) = (direction.device, before.map(|b| b.device).unwrap_or_default());
     for (n, m, what) in [
         (device.overrun, past.overrun, "packets dropped by the kernel before the discipline: this machine is too slow"),

@@ -49,13 +49,10 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
         return Err(NotLive::Unfit("it has no measured link".to_owned()));
     };
-    if scenario.links.iter().any(|l| l.wire != aqmkit_sim::scenario::Wire::default()) {
-        let text = "one of its links has loss, jitter or reordering, which a live link does not support";
-        return Err(NotLive::Unfit(text.to_owned()));
-    }
     let back = way_back(scenario)?;
     let down = Setup {
         trace: measured.trace.clone(),
+        wire: measured.wire,
         framing: measured.framing,
         mean_packet: measured.mean_packet,
         seed: scenario.seed,
@@ -155,7 +152,13 @@ fn way_back(scenario: &Scenario) -> Result<Setup, NotLive> {
         [link] => {
             let link = &scenario.links[link];
             let setup = back(&link.name, link.rate, link.delay + delay, link.aqm.clone());
-            Ok(Setup { trace: link.trace.clone(), framing: link.framing, mean_packet: link.mean_packet, ..setup })
+            Ok(Setup {
+                trace: link.trace.clone(),
+                wire: link.wire,
+                framing: link.framing,
+                mean_packet: link.mean_packet,
+                ..setup
+            })
         }
         _ => unfit("its packets cross more than one reverse link"),
     }

@@ -58,6 +58,9 @@ pub struct DirectionReport {
     /// Packets that came to the device but never reached the discipline.
     #[serde(default)]
     pub device: Counts,
+    /// Packets that its wire has lost, as it was asked to.
+    #[serde(default)]
+    pub lost_packets: u64,
 }
 
 /// What passed.
@@ -125,6 +128,7 @@ fn direction(setup: &Setup, look: &Look, place: usize) -> DirectionReport {
         total: Counted::from(&total),
         classes: classes.collect(),
         gauges: look.gauges.get(place).cloned().unwrap_or_default().into_iter().filter(|g| g.1.is_finite()).collect(),
+        lost_packets: look.lost.get(place).copied().unwrap_or_default(),
         device: look.devices.get(place).copied().unwrap_or_default(),
     }
 }

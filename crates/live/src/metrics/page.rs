@@ -10,7 +10,6 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::ctl::{Counted, DirectionReport, Report};
-use crate::port::Counts;
 use aqmkit_packets::Buckets;
 
 /// The page of a report.
@@ -82,16 +81,16 @@ impl Page {
     }
 
     /// What the device of each direction has counted of packets that never reached the discipline.
-    fn device(
+    fn direction(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
         name: &str,
         help: &str,
-        value: fn(&Counts) -> u64,
+        value: fn(&DirectionReport) -> u64,
     ) -> fmt::Result {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         for (labels, direction) in self.directions() {
-            ConstCounter::new(value(&direction.device)).encode(family.encode_family(&labels)?)?;
+            ConstCounter::new(value(direction)).encode(family.encode_family(&labels)?)?;
         }
         Ok(())
     }
@@ -152,11 +151,15 @@ impl Collector for Page {
         self.counter(e, "sent_bytes", "Bytes sent", |c| c.sent_bytes)?;
         self.by_reason(e, "dropped_packets", "Packets dropped by the discipline", |c| &c.drops)?;
         self.by_reason(e, "marked_packets", "Packets marked by the discipline", |c| &c.marks)?;
+        let lost = "Packets that the link lost on the way, as it was asked to";
+        self.direction(e, "lost_packets", lost, |d| d.lost_packets)?;
         let overrun =
             "Packets that the kernel dropped before they reached the discipline, for this process was too slow";
-        self.device(e, "overrun_packets", overrun, |d| d.overrun)?;
-        self.device(e, "too_long_packets", "Frames dropped because they are longer than the MTU", |d| d.too_long)?;
-        self.device(e, "vanished_interfaces", "How many times the interface disappeared", |d| d.vanished)?;
+        self.direction(e, "overrun_packets", overrun, |d| d.device.overrun)?;
+        self.direction(e, "too_long_packets", "Frames dropped because they are longer than the MTU", |d| {
+            d.device.too_long
+        })?;
+        self.direction(e, "vanished_interfaces", "How many times the interface disappeared", |d| d.device.vanished)?;
         self.whole(e, "refused_packets", "Packets that the outgoing device did not take", self.0.refused)?;
         self.whole(e, "failed_reads", "Reads from a device that failed", self.0.failed_reads)?;
         self.gauge(e, "backlog_packets", "Packets that wait", |d| d.backlog_packets)?;

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant as Wall;
 
+use aqmkit_base::wire::Loss;
+
 use super::*;
 
 /// Sends `bytes` from the server to the client; how many seconds it took.
@@ -66,6 +68,36 @@ fn no_round_trip_is_shorter_than_the_path() {
         let took = start.elapsed();
         assert!(took >= std::time::Duration::from_millis(20), "{took:?}");
     }
+}
+
+#[test]
+fn the_wire_loses_every_fifth_packet_and_marks_none() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let mut lossy = setup(BitRate::from_mbps(100), Duration::from_millis(2), "fifo");
+    lossy.up.wire.loss = Loss::Every { n: 5, burst: 1 };
+    let link = Link::open(&lossy).unwrap();
+    let at = SocketAddr::new(link.addresses.server[0], 0);
+    let server = link.server.namespace.inside(|| UdpSocket::bind(at)).unwrap();
+    let client = link.client.namespace.inside(|| UdpSocket::bind("0.0.0.0:0")).unwrap();
+    client.connect(server.local_addr().unwrap()).unwrap();
+    server.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+    for n in 0..100 {
+        client.send(&[n; 100]).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let mut buffer = [0; 200];
+    let mut came = 0;
+    while server.recv(&mut buffer).is_ok() {
+        came += 1;
+    }
+    let (measured, _) = link.close().unwrap();
+    let sent = measured.directions[1].1[0].total.sent_packets;
+    assert_eq!((measured.lost[0], measured.lost[1]), (0, sent / 5));
+    // The kernel sends a few packets of its own.
+    assert!(sent >= 100 && (78..=82).contains(&came), "{came} of 100, {sent} in all");
 }
 
 #[test]

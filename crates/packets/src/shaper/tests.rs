@@ -1,3 +1,5 @@
+use aqmkit_base::wire::{Loss, Reorder};
+
 use super::*;
 use proptest::prelude::*;
 
@@ -5,6 +7,7 @@ use proptest::prelude::*;
 struct Pkt {
     id: u64,
     len: u32,
+    ecn: Ecn,
 }
 
 impl Packet for Pkt {
@@ -18,9 +21,11 @@ impl Packet for Pkt {
         ClassId(0)
     }
     fn ecn(&self) -> Ecn {
-        Ecn::NotEct
+        self.ecn
     }
-    fn set_ce(&mut self) {}
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
 }
 
 impl crate::meter::Measured for Pkt {
@@ -47,7 +52,7 @@ fn us(us: u64) -> Instant {
 }
 
 fn pkt(id: u64) -> Pkt {
-    Pkt { id, len: 1000 }
+    Pkt { id, len: 1000, ecn: Ecn::NotEct }
 }
 
 fn released(s: &mut Shaper<Pkt>, now: Instant) -> Vec<(u64, Instant)> {
@@ -165,11 +170,54 @@ fn a_packet_at_a_crawl_is_freed_by_a_higher_rate() {
     // 7998 bits are left of the first: 999.75 µs.
     let second = Instant::from_nanos(2_011_999_750);
     assert_eq!(released(&mut s, us(3_000_000)), [(0, Instant::from_nanos(2_010_999_750)), (1, second)]);
-    // Another delay is for those that set out later, and the packets keep their order.
+    // Another delay is for those that set out later, and none overtakes another.
     s.arrive(pkt(2), us(4_000_000));
     s.reconfigure(&Setup { delay: Duration::ZERO, rate: BitRate::from_mbps(16), ..setup() }, us(4_000_200)).unwrap();
     s.arrive(pkt(3), us(4_000_300));
-    assert_eq!(released(&mut s, us(5_000_000)), [(2, us(4_010_600)), (3, us(4_001_100))]);
+    assert_eq!(released(&mut s, us(5_000_000)), [(2, us(4_010_600)), (3, us(4_010_600))]);
+}
+
+/// Packets of a thousand on a link with this wire, one after the other: their numbers and how long each was on the way, in microseconds.
+fn sent(wire: Wire, ecn: Ecn) -> (Shaper<Pkt>, Vec<(u64, f64, Ecn)>) {
+    let mut s: Shaper<Pkt> = Shaper::new(&Setup { wire, ..setup() }, Meter::whole(&[]), Instant::ZERO).unwrap();
+    let mut out = Vec::new();
+    for n in 0..1000 {
+        s.arrive(Pkt { ecn, ..pkt(n) }, us(1000 * n));
+        s.advance(us(1000 * n + 999));
+    }
+    while let Some(r) = s.release(us(2_000_000)) {
+        out.push((r.packet.id, r.due.since(us(1000 * r.packet.id)).as_secs_f64() * 1e6, r.packet.ecn));
+    }
+    (s, out)
+}
+
+/// Each is 1000 µs in transmission and 10 ms on the way.
+#[test]
+fn the_wire_does_what_that_of_the_simulator_does() {
+    let (s, all) = sent(Wire { loss: Loss::Every { n: 5, burst: 1 }, ..Wire::default() }, Ecn::NotEct);
+    assert_eq!((s.lost(), all.len()), (200, 800));
+    assert!(all.iter().all(|(n, took, _)| n % 5 != 4 && *took == 11_000.0), "{all:?}");
+    let (_, marked) = sent(Wire { mark: Loss::Every { n: 4, burst: 1 }, ..Wire::default() }, Ecn::Ect0);
+    assert!(marked.iter().all(|(n, _, ecn)| (*ecn == Ecn::Ce) == (n % 4 == 3)), "{marked:?}");
+    let (_, jittered) = sent(Wire { jitter: Duration::from_millis(3), ..Wire::default() }, Ecn::NotEct);
+    assert!(jittered.windows(2).all(|two| two[0].0 < two[1].0), "their order is kept");
+    let spread =
+        jittered.iter().fold((f64::MAX, 0.0_f64), |(low, high), (_, took, _)| (low.min(*took), high.max(*took)));
+    assert!(spread.0 >= 11_000.0 && spread.0 < 11_300.0 && spread.1 > 13_700.0 && spread.1 <= 14_000.0, "{spread:?}");
+}
+
+#[test]
+fn what_is_held_back_is_overtaken() {
+    let reorder = Reorder { chance: 0.1, delay: Duration::from_micros(2500) };
+    let (_, all) = sent(Wire { reorder: Some(reorder), ..Wire::default() }, Ecn::NotEct);
+    let held: Vec<u64> = all.iter().filter(|(_, took, _)| *took == 13_500.0).map(|(n, ..)| *n).collect();
+    assert_eq!(all.iter().filter(|(_, took, _)| *took == 11_000.0).count() + held.len(), 1000);
+    assert!((60..150).contains(&held.len()), "{}", held.len());
+    let place = |id: u64| all.iter().position(|(n, ..)| *n == id).unwrap();
+    let alone = held.iter().filter(|n| **n < 997 && !held.contains(&(*n + 1)) && !held.contains(&(*n + 2)));
+    for n in alone {
+        assert!(place(*n) > place(n + 1) && place(*n) > place(n + 2) && place(*n) < place(n + 3), "{n} in {all:?}");
+    }
 }
 
 proptest! {
@@ -183,7 +231,7 @@ proptest! {
         let (mut now, mut came, mut out) = (0, Vec::new(), Vec::new());
         for (id, (gap, len, look)) in gaps.iter().enumerate() {
             now += gap;
-            s.arrive(Pkt { id: id as u64, len: *len }, us(now));
+            s.arrive(Pkt { id: id as u64, len: *len, ecn: Ecn::NotEct }, us(now));
             came.push(us(now));
             if *look {
                 s.advance(us(now));

@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use aqmkit_base::units::parse_rate;
-use aqmkit_base::{Amount, BitRate, Framing, LinkLayer, units::parse_amount};
+use aqmkit_base::units::{parse_amount, parse_duration, parse_rate};
+use aqmkit_base::wire::{Loss, Reorder, Wire};
+use aqmkit_base::{Amount, BitRate, Duration, Framing, LinkLayer};
 use aqmkit_packets::wire::Prefix;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -98,6 +99,33 @@ fn parse_layer(text: &str) -> Result<LinkLayer, String> {
     known.map(|(_, layer)| *layer).ok_or_else(|| "the link layers are ethernet, atm and ptm".to_owned())
 }
 
+/// What a link does to packets behind its queue, in the terms of netem.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct WireArgs {
+    /// Lose packets on the way: 1%, every=100,burst=2, or in bursts p=1%,r=25%
+    #[arg(long, value_name = "LOSS")]
+    pub loss: Option<Loss>,
+    /// Delay each packet further by up to this; they keep their order
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub jitter: Option<Duration>,
+    /// Hold back this share of packets for this long, so that others overtake them: 1%,5ms
+    #[arg(long, value_name = "SHARE,TIME")]
+    pub reorder: Option<Reorder>,
+}
+
+impl WireArgs {
+    /// The wire that was asked for.
+    #[must_use]
+    pub fn wire(self) -> Wire {
+        Wire {
+            loss: self.loss.unwrap_or_default(),
+            jitter: self.jitter.unwrap_or_default(),
+            reorder: self.reorder,
+            ..Wire::default()
+        }
+    }
+}
+
 /// `bridge`.
 #[derive(Debug, Args)]
 #[command(
@@ -127,6 +155,12 @@ pub struct Bridge {
     /// Rate from IF2 to IF1
     #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_hyphen_values = true)]
     pub back_rate: Option<BitRate>,
+    /// Delay of each direction
+    #[arg(long, value_parser = parse_duration, allow_hyphen_values = true, default_value = "0ms")]
+    pub delay: Duration,
+    /// What happens to packets on the way, in both directions
+    #[command(flatten)]
+    pub wire: WireArgs,
     /// Discipline from IF2 to IF1
     #[arg(long, value_name = "AQM")]
     pub back_aqm: Option<String>,

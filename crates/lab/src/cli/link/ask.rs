@@ -33,6 +33,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
             let setup = Setup {
                 trace,
                 classes: classes.names().to_vec(),
+                wire: args.wire.wire(),
                 framing: args.framing.framing(),
                 mean_packet: Bytes(args.mtu.min(1000).into()),
                 seed: args.seed,

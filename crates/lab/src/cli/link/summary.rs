@@ -177,6 +177,7 @@ fn text(told: &Told<'_>, doubts: &[String]) -> String {
             text += &reasons(name, "dropped", &by_reason(&window.total.dropped));
             text += &reasons(name, "marked", &by_reason(&window.total.marked));
         }
+        text += &lost(told);
     } else {
         text += "The machine could not keep up, so there are no results:\n";
         text.extend(doubts.iter().map(|d| format!("  {d}\n")));
@@ -251,6 +252,13 @@ fn changes(direction: &str, window: &Passed, rates: &Rates) -> String {
     };
     let mean = mean(window, rates).as_bps() as f64 / 1e6;
     format!("{direction}: the rate {what}; the share refers to the mean, {} Mbit/s\n", fixed(mean, 2))
+}
+
+/// What the wire of each direction has lost, as it was asked to.
+fn lost(told: &Told<'_>) -> String {
+    let names = told.measured.directions.iter().map(|(name, _)| name);
+    let each = names.zip(&told.measured.lost).filter(|(_, lost)| **lost > 0);
+    each.map(|(name, lost)| format!("{name} lost on the way, as asked: {}\n", thousands(*lost))).collect()
 }
 
 fn reasons(direction: &str, what: &str, counts: &BTreeMap<String, u64>) -> String {
