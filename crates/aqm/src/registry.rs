@@ -281,6 +281,34 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)
 }
 
+/// Whether a discipline runs inside the Linux kernel, as a classifier before a stock queue discipline.
+///
+/// # Errors
+/// Why it does not.
+pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
+    match canonical(name).as_str() {
+        "erd" | "red" | "ared" | "pi" | "rem" | "blue" | "step" | "dcn" => Ok(()),
+        "fifo" => Err("the kernel has it: tc qdisc add dev eth0 root tbf"),
+        "cbq" | "drr" | "sfq" | "fq" | "fq-codel" | "fq-pie" | "dualq" | "dualpi2" => {
+            Err("it schedules several queues, and a classifier stands before one")
+        }
+        "choke" => Err("it drops packets that wait, and a classifier sees only those that arrive"),
+        _ => Err("its law has not been written in fixed point"),
+    }
+}
+
+/// Where a discipline runs, as a section of its page.
+#[must_use]
+pub fn where_it_runs(name: &str) -> String {
+    let kernel = match runs_in_kernel(name) {
+        Ok(()) => format!("yes, as a classifier before a shaper: `aqmkit kernel install {name}`"),
+        Err(why) => format!("no: {why}"),
+    };
+    format!(
+        "## Where it runs\n\n* simulator: yes\n* live links and bridges: yes\n* inside the Linux kernel: {kernel}\n"
+    )
+}
+
 // Those that tell flows apart say so: they take the key `flow`.
 registry! {
     Fifo = fifo, "fifo";

@@ -82,7 +82,7 @@ fn documents() -> Vec<(String, String)> {
     for entry in registry::ALL {
         let file = format!("{}.md", entry.name);
         list += &format!("| [`{}`]({file}) | {} |\n", entry.name, entry.summary());
-        documents.push((file, entry.page() + "\n"));
+        documents.push((file, format!("{}\n\n{}", entry.page(), registry::where_it_runs(entry.name))));
     }
     documents.push(("README.md".to_owned(), list));
     documents

@@ -221,7 +221,8 @@ impl Params {
     }
 
     /// RED's part of filled parameters.
-    fn red(&self) -> RedParams {
+    #[must_use]
+    pub fn red(&self) -> RedParams {
         RedParams {
             limit: self.limit,
             min: self.min,

@@ -183,7 +183,8 @@ macro_rules! params_with_red {
 
         impl Params {
             /// RED's part of them.
-            fn red(&self) -> $crate::disciplines::red::RedParams {
+            #[must_use]
+            pub fn red(&self) -> $crate::disciplines::red::RedParams {
                 $crate::disciplines::red::RedParams {
                     limit: self.limit,
                     min: self.min,

@@ -1,0 +1,22 @@
+//! Prints the sizes of every law's state and parameters in 64-bit words, for the BPF programs in C.
+
+#![allow(clippy::print_stdout, reason = "this is what the program is for")]
+
+use aqmkit_kernel_laws::disciplines::{ared, blue, dcn, erd, pi, red, rem, step};
+use aqmkit_kernel_laws::law::{Law, Program};
+
+/// `name STATE CONFIG`.
+fn tell<L: Law>(name: &str) {
+    println!("{name} {} {}", size_of::<Program<L>>() / 8, size_of::<L::Config>() / 8);
+}
+
+fn main() {
+    tell::<red::Red>("red");
+    tell::<ared::Ared>("ared");
+    tell::<pi::Pi>("pi");
+    tell::<rem::Rem>("rem");
+    tell::<blue::Blue>("blue");
+    tell::<step::Step>("step");
+    tell::<erd::Erd>("erd");
+    tell::<dcn::Dcn>("dcn");
+}

@@ -1,0 +1,44 @@
+//! What the BPF programs in C call: one function a law. They are inlined where they are called.
+
+#![allow(unsafe_code, reason = "the callers are in C; each passes what its map holds")]
+
+use crate::disciplines::{ared, blue, dcn, erd, pi, red, rem, step};
+use crate::fixed::Fixed;
+use crate::law::{GAUGES, Law, Program, Surroundings};
+use crate::verifier::reread_mut;
+
+macro_rules! program {
+    ($function:ident, $law:ty) => {
+        /// Decides about the arrival in the state, and writes the gauges.
+        ///
+        /// # Safety
+        /// Every pointer is to what its type says, and nobody else uses the state or the gauges meanwhile.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $function(
+            program: *mut Program<$law>,
+            around: *const Surroundings,
+            config: *const <$law as Law>::Config,
+            gauges: *mut [Fixed; GAUGES],
+        ) -> u32 {
+            // SAFETY: the caller's promise.
+            let (program, around, config, gauges) = unsafe { (&mut *program, &*around, &*config, &mut *gauges) };
+            let verdict = program.on_arrival(around, config);
+            *gauges = reread_mut(program).law.gauges(config);
+            verdict.code()
+        }
+    };
+}
+
+program!(red, red::Red);
+program!(ared, ared::Ared);
+program!(pi, pi::Pi);
+program!(rem, rem::Rem);
+program!(blue, blue::Blue);
+program!(step, step::Step);
+program!(erd, erd::Erd);
+program!(dcn, dcn::Dcn);
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}

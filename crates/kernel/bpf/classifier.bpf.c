@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The classifier in front of a stock queue discipline: for every packet that leaves a device it reads the queue behind,
+// asks the law of one discipline, and lets the packet through, marks it or drops it.
+//
+// Compiled once for each discipline: LAW is the function of the law (crates/kernel-laws/src/bpf.rs), STATE and CONFIG
+// are the sizes of its state and parameters in 64-bit words (sizes.h, which a test compares with those of the law).
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#define REASONS 12
+#define GAUGES 4
+#define DRAWS 4
+#define SURROUNDINGS 4
+#define CE 3
+#define ABOUT 4096
+
+// What is used of the kernel's structures; their offsets are corrected for the running kernel when the program is loaded.
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct qdisc_skb_head {
+	__u32 qlen;
+};
+struct gnet_stats_queue {
+	__u32 backlog;
+};
+struct Qdisc {
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+};
+struct net_device {
+	struct Qdisc *qdisc;
+	unsigned int mtu;
+};
+struct sk_buff {
+	struct net_device *dev;
+};
+#pragma clang attribute pop
+
+// `Arrival` of crates/kernel-laws/src/law.rs.
+struct arrival {
+	__u64 now, flow, bytes, packets, waiting_packets, waiting_bytes, empty_since, ecn_capable, class;
+	__u32 draws[DRAWS];
+};
+
+// `Surroundings` of crates/kernel-laws/src/law.rs, then the discipline's own parameters.
+struct settings {
+	__u64 around[SURROUNDINGS];
+	__u64 config[CONFIG];
+};
+
+struct state {
+	struct bpf_spin_lock lock;
+	__u32 unused;
+	// `Program` of crates/kernel-laws/src/law.rs: two words, the arrival, and the law's own state.
+	__u64 before[2];
+	struct arrival arrival;
+	__u64 law[STATE - 2 - sizeof(struct arrival) / 8];
+};
+
+struct statistics {
+	__u64 packets, bytes, passed, waiting_packets, waiting_bytes;
+	__u64 marked[REASONS], dropped[REASONS];
+	__s64 gauges[GAUGES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct state);
+} state SEC(".maps");
+
+// Two, of which `active` says which is in force: a change is written to the other one first.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} active SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct statistics);
+} statistics SEC(".maps");
+
+// What the loader wrote about this registration, for whoever asks later. The program only holds the map.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, char[ABOUT]);
+} about SEC(".maps");
+
+// Arrivals for a test, and then the verdict on each.
+struct event {
+	struct arrival arrival;
+	__u64 verdict;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct event);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} next_event SEC(".maps");
+
+extern __u32 LAW(void *program, const void *around, const void *config, __s64 *gauges);
+
+static __always_inline __u64 mixed(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0xbf58476d1ce4e5b9ULL;
+	return hash ^ (hash >> 29);
+}
+
+// Which packets are one flow, as FlowKind of crates/base/src/flow.rs has them in order.
+enum { CONNECTION, HOSTS, SOURCE, DESTINATION };
+
+struct headers {
+	__u8 ecn, protocol, known;
+	__u16 source_port, destination_port;
+};
+
+// Reads the flow and the ECN bits of an IP packet.
+static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, struct arrival *arrival, struct headers *h)
+{
+	__u32 at = skb->protocol == bpf_htons(0x8100) ? 18 : 14;
+	__u64 words[5] = {};
+	__u64 hash = 0;
+	__u32 ports = 0;
+	__u8 version;
+
+	if (bpf_skb_load_bytes(skb, at, &version, 1) < 0)
+		return;
+	if (version >> 4 == 4) {
+		__u32 ip[5];
+
+		if (bpf_skb_load_bytes(skb, at, ip, sizeof(ip)) < 0)
+			return;
+		h->ecn = (bpf_ntohl(ip[0]) >> 16) & 3;
+		h->protocol = (bpf_ntohl(ip[2]) >> 16) & 0xff;
+		words[0] = ip[3];
+		words[2] = ip[4];
+		// Only the first fragment has ports: no fragment's are used.
+		if (!(bpf_ntohl(ip[1]) & 0x3fff))
+			at += (version & 15) * 4;
+		else
+			at = 0;
+	} else if (version >> 4 == 6) {
+		__u64 ip[5];
+
+		if (bpf_skb_load_bytes(skb, at, ip, sizeof(ip)) < 0)
+			return;
+		h->ecn = (bpf_be64_to_cpu(ip[0]) >> 52) & 3;
+		h->protocol = (bpf_be64_to_cpu(ip[0]) >> 8) & 0xff;
+		words[0] = ip[1];
+		words[1] = ip[2];
+		words[2] = ip[3];
+		words[3] = ip[4];
+		at += 40;
+	} else {
+		return;
+	}
+	h->known = 1;
+	if (at && (h->protocol == 6 || h->protocol == 17 || h->protocol == 132) &&
+	    bpf_skb_load_bytes(skb, at, &ports, sizeof(ports)) == 0) {
+		h->source_port = bpf_ntohl(ports) >> 16;
+		h->destination_port = bpf_ntohl(ports);
+	}
+	if (kind != DESTINATION)
+		hash = mixed(mixed(hash, words[0]), words[1]);
+	if (kind != SOURCE)
+		hash = mixed(mixed(hash + 1, words[2]), words[3]);
+	if (kind == CONNECTION)
+		hash = mixed(mixed(hash, ports), h->protocol);
+	arrival->flow = hash ? hash : 1;
+	arrival->ecn_capable = h->ecn != 0;
+}
+
+// Reads the queue of the discipline behind. Packets that wait joined (GSO) count as what they carry: no packet on the
+// wire is longer than the device allows.
+static __always_inline void read_queue(struct __sk_buff *skb, struct arrival *arrival)
+{
+	struct sk_buff *kernel_skb = (void *)skb;
+	struct net_device *dev;
+	struct Qdisc *qdisc;
+	__u32 packets = 0, bytes = 0, mtu = 0, by_size;
+
+	if (bpf_probe_read_kernel(&dev, sizeof(dev), &kernel_skb->dev) < 0)
+		return;
+	bpf_probe_read_kernel(&qdisc, sizeof(qdisc), &dev->qdisc);
+	bpf_probe_read_kernel(&mtu, sizeof(mtu), &dev->mtu);
+	bpf_probe_read_kernel(&packets, sizeof(packets), &qdisc->q.qlen);
+	bpf_probe_read_kernel(&bytes, sizeof(bytes), &qdisc->qstats.backlog);
+	by_size = (bytes + mtu + 17) / (mtu + 18);
+	arrival->waiting_packets = packets > by_size ? packets : by_size;
+	arrival->waiting_bytes = bytes;
+}
+
+// The verdict of the law: 0 to pass, else 1 to mark or 2 to drop in the lowest byte and the reason in the next one.
+static __always_inline __u32 decide(struct state *s, const struct settings *in_force, struct statistics *count,
+				    struct arrival *arrival)
+{
+	__u32 verdict, reason;
+
+	bpf_spin_lock(&s->lock);
+	s->arrival = *arrival;
+	verdict = LAW(s->before, in_force->around, in_force->config, count->gauges);
+	count->packets += arrival->packets;
+	count->bytes += arrival->bytes;
+	count->waiting_packets = arrival->waiting_packets;
+	count->waiting_bytes = arrival->waiting_bytes;
+	reason = verdict >> 8;
+	if (!verdict)
+		count->passed += arrival->packets;
+	else if (reason < REASONS && (verdict & 255) == 1)
+		count->marked[reason] += arrival->packets;
+	else if (reason < REASONS)
+		count->dropped[reason] += arrival->packets;
+	bpf_spin_unlock(&s->lock);
+	return verdict;
+}
+
+// Finds what both programs use.
+static __always_inline int look_up(struct state **s, struct settings **in_force, struct statistics **count)
+{
+	__u32 zero = 0, which;
+	__u64 *now = bpf_map_lookup_elem(&active, &zero);
+
+	if (!now)
+		return 0;
+	which = *now & 1;
+	*s = bpf_map_lookup_elem(&state, &zero);
+	*in_force = bpf_map_lookup_elem(&settings, &which);
+	*count = bpf_map_lookup_elem(&statistics, &zero);
+	return *s && *in_force && *count;
+}
+
+SEC("classifier")
+int classify(struct __sk_buff *skb)
+{
+	struct statistics *count;
+	struct settings *in_force;
+	struct state *s;
+	struct arrival arrival = {};
+	struct headers headers = {};
+	__u32 zero = 0;
+
+	if (!look_up(&s, &in_force, &count) || !bpf_map_lookup_elem(&about, &zero))
+		return -1;
+	arrival.now = bpf_ktime_get_ns();
+	arrival.flow = 1;
+	arrival.bytes = skb->wire_len;
+	arrival.packets = skb->gso_segs ? skb->gso_segs : 1;
+	read_headers(skb, in_force->around[3] & 255, &arrival, &headers);
+	read_queue(skb, &arrival);
+	for (int i = 0; i < DRAWS; i++)
+		arrival.draws[i] = bpf_get_prandom_u32();
+	switch (decide(s, in_force, count, &arrival) & 255) {
+	case 0:
+		break;
+	case 1:
+		if (headers.ecn != CE)
+			bpf_skb_ecn_set_ce(skb);
+		break;
+	default:
+		return 2; // TC_ACT_SHOT
+	}
+	return -1; // TC_ACT_UNSPEC: whatever filters follow
+}
+
+// For tests: decides about the next of `events`.
+SEC("classifier")
+int replay(struct __sk_buff *skb)
+{
+	struct statistics *count;
+	struct settings *in_force;
+	struct state *s;
+	__u32 zero = 0, which;
+	__u64 *next = bpf_map_lookup_elem(&next_event, &zero);
+	struct event *event;
+	struct arrival arrival;
+
+	if (!next || !look_up(&s, &in_force, &count))
+		return 0;
+	which = *next;
+	event = bpf_map_lookup_elem(&events, &which);
+	if (!event)
+		return 0;
+	(*next)++;
+	arrival = event->arrival;
+	event->verdict = decide(s, in_force, count, &arrival);
+	return 0;
+}
+
+char _license[] SEC("license") = "Dual MIT/GPL";

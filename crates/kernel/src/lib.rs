@@ -1,0 +1,177 @@
+//! The disciplines of aqmkit for the Linux kernel.
+//!
+//! A [`Classifier`] is a BPF program that decides about each packet before a stock queue discipline. Its law is compiled from
+//! `aqmkit_kernel_laws`; here are the built programs, and what turns a user's parameters ([`Spec`]) into the words that the
+//! program finds in its map. Nothing here talks to a kernel: `aqmkit_live::kernel` does.
+
+#![forbid(unsafe_code)]
+
+mod laws;
+pub mod number;
+
+use aqmkit_aqm::ParamError;
+use aqmkit_aqm::registry::{Link, Parameters, Spec};
+use aqmkit_base::FlowKind;
+use aqmkit_kernel_laws::disciplines as fixed;
+use aqmkit_kernel_laws::law::{Arrival, Law, Program, Surroundings};
+use aqmkit_kernel_laws::words::Words;
+
+pub use laws::{ared, blue, dcn, erd, pi, red, rem, step};
+
+/// A discipline as a BPF program before a stock queue discipline.
+#[derive(Clone, Copy, Debug)]
+pub struct Classifier {
+    /// The discipline's name.
+    pub name: &'static str,
+    /// The program, an ELF file for BPF.
+    pub object: &'static [u8],
+    /// The names of the gauges that it keeps, in order.
+    pub gauges: &'static [&'static str],
+    /// 64-bit words of its state.
+    pub state_words: usize,
+    /// 64-bit words of its parameters.
+    pub config_words: usize,
+}
+
+macro_rules! classifiers {
+    ($($variant:ident = $module:ident :: $law:ident, $name:literal;)*) => {
+        /// Every discipline that runs as a classifier.
+        pub const CLASSIFIERS: &[Classifier] = &[$(Classifier {
+            name: $name,
+            object: include_bytes!(concat!("../programs/", $name, ".bpf.o")),
+            gauges: <fixed::$module::$law as Law>::GAUGES,
+            state_words: size_of::<Program<fixed::$module::$law>>() / 8,
+            config_words: size_of::<<fixed::$module::$law as Law>::Config>() / 8,
+        },)*];
+
+        /// The parameters of a discipline as its program finds them, with its limit first.
+        fn config(spec: &Spec, link: &Link) -> Result<Vec<u64>, ParamError> {
+            match spec.effective(link)?.parameters() {
+                $(Parameters::$variant(params) => laws::$module::config(params, link).map(|config| words(&config)),)*
+                _ => Err(not_there(spec.name())),
+            }
+        }
+    };
+}
+
+classifiers! {
+    Erd = erd::Erd, "erd";
+    Red = red::Red, "red";
+    Ared = ared::Ared, "ared";
+    Pi = pi::Pi, "pi";
+    Rem = rem::Rem, "rem";
+    Blue = blue::Blue, "blue";
+    Step = step::Step, "step";
+    Dcn = dcn::Dcn, "dcn";
+}
+
+fn not_there(name: &str) -> ParamError {
+    let names: Vec<&str> = CLASSIFIERS.iter().map(|c| c.name).collect();
+    let what = format!("{name} does not run in the kernel");
+    ParamError::sentence("discipline", what, format!("those that do are {}", names.join(", ")))
+}
+
+/// The classifier of a discipline.
+///
+/// # Errors
+/// When it does not run in the kernel.
+pub fn classifier(name: &str) -> Result<&'static Classifier, ParamError> {
+    CLASSIFIERS.iter().find(|c| c.name == name).ok_or_else(|| not_there(name))
+}
+
+fn words(of: &impl Words) -> Vec<u64> {
+    let mut words = Vec::new();
+    of.write(&mut |word| words.push(word));
+    words
+}
+
+/// What the program of a discipline finds in its map of settings: the surroundings, then the discipline's parameters. `version` is above 0,
+/// and higher with each change.
+///
+/// # Errors
+/// When a parameter cannot be used on this link, or not in the kernel.
+pub fn settings(spec: &Spec, link: &Link, version: u64) -> Result<Vec<u64>, ParamError> {
+    let config = config(spec, link)?;
+    let kinds = [FlowKind::Connection, FlowKind::Hosts, FlowKind::Source, FlowKind::Destination];
+    let flow_kind = kinds.iter().position(|kind| *kind == spec.flow()).unwrap_or(0) as u64;
+    let byte_time = number::factor("rate", 1e9 / link.rate.bytes_per_sec())?;
+    let mut all = words(&Surroundings { version, byte_time, flow_kind });
+    all.extend(config);
+    Ok(all)
+}
+
+/// How many gauges a program has room for.
+pub const GAUGES: usize = aqmkit_kernel_laws::law::GAUGES;
+
+/// A gauge from the word in which the program keeps it.
+#[must_use]
+pub fn gauge(word: u64) -> f64 {
+    number::float(aqmkit_kernel_laws::fixed::Fixed(word as i64))
+}
+
+/// Bytes of an arrival, and of the verdict after it.
+const EVENT: usize = size_of::<Arrival>() + 8;
+
+/// An arrival as a program's map `events` has it.
+pub type Event = [u8; EVENT];
+
+/// An arrival for a replay in the kernel.
+#[must_use]
+pub fn event(arrival: &Arrival) -> Event {
+    let words = [
+        arrival.now,
+        arrival.flow,
+        arrival.bytes,
+        arrival.packets,
+        arrival.waiting_packets,
+        arrival.waiting_bytes,
+        arrival.empty_since,
+        arrival.ecn_capable,
+        arrival.class,
+    ];
+    let bytes = words.iter().flat_map(|w| w.to_ne_bytes()).chain(arrival.draws.iter().flat_map(|d| d.to_ne_bytes()));
+    let mut event = [0; EVENT];
+    event.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+    event
+}
+
+/// The verdict after an arrival: [`aqmkit_kernel_laws::law::Verdict::code`].
+#[must_use]
+pub fn decision(event: &Event) -> u32 {
+    let [.., a, b, c, d, _, _, _, _] = *event;
+    u32::from_ne_bytes([a, b, c, d])
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_aqm::registry;
+    use aqmkit_base::BitRate;
+
+    use super::*;
+
+    #[test]
+    fn the_catalogue_says_which_disciplines_run_in_the_kernel() {
+        for entry in registry::ALL {
+            let here = CLASSIFIERS.iter().any(|c| c.name == entry.name);
+            assert_eq!(registry::runs_in_kernel(entry.name).is_ok(), here, "{}", entry.name);
+        }
+    }
+
+    /// The words that a program expects are those that it is given, in number.
+    #[test]
+    fn settings_have_the_size_of_the_map() {
+        let link = Link::new(BitRate::from_mbps(10));
+        for classifier in CLASSIFIERS {
+            let spec = Spec::named(classifier.name).expect("it is in the catalogue");
+            let words = settings(&spec, &link, 1).expect("its defaults can be used");
+            assert_eq!(words.len(), 4 + classifier.config_words, "{}", classifier.name);
+        }
+    }
+
+    #[test]
+    fn what_does_not_run_there_is_refused() {
+        let link = Link::new(BitRate::from_mbps(10));
+        let error = settings(&Spec::named("sfq").expect("it is in the catalogue"), &link, 1).expect_err("sfq");
+        assert!(error.to_string().contains("sfq does not run in the kernel"), "{error}");
+    }
+}

@@ -1,0 +1,93 @@
+//! The decisions of each law in fixed point against those of the discipline in floating point, over millions of arrivals with every
+//! parameter varied. Where the two have drawn the same number, they may differ by rounding only.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod ared;
+mod blue;
+mod dcn;
+mod erd;
+mod pi;
+mod red;
+mod rem;
+mod step;
+mod trace;
+
+use aqmkit_aqm::Aqm;
+use aqmkit_aqm::registry::{Link, Parameters, Spec};
+use aqmkit_kernel_laws::law::Law;
+use serde_json::Value;
+
+use trace::{Outcome, Shape, compare, link};
+
+/// Decisions of each trace.
+const DECISIONS: u64 = 60_000;
+
+/// A discipline with these parameters, effective.
+fn spec(name: &str, table: &Value) -> Spec {
+    Spec::read(name, table.clone()).unwrap().effective(&link()).unwrap()
+}
+
+/// How one discipline is compared: its own parameters from the enum, both configurations, and the discipline.
+trait Pair {
+    const NAME: &'static str;
+    type Aqm: Aqm;
+    type Law: Law;
+    fn params(parameters: &Parameters) -> &<Self::Aqm as Aqm>::Params;
+    fn fixed(params: &<Self::Aqm as Aqm>::Params, link: &Link) -> <Self::Law as Law>::Config;
+}
+
+/// Defines the pair of a discipline: its variant among the parameters, its module, and its name.
+macro_rules! pair {
+    ($variant:ident, $module:ident, $name:literal) => {
+        struct $variant;
+
+        impl super::Pair for $variant {
+            const NAME: &'static str = $name;
+            type Aqm = aqmkit_aqm::disciplines::$module::$variant;
+            type Law = aqmkit_kernel_laws::disciplines::$module::$variant;
+            fn params(parameters: &aqmkit_aqm::registry::Parameters) -> &aqmkit_aqm::disciplines::$module::Params {
+                let aqmkit_aqm::registry::Parameters::$variant(params) = parameters else { panic!($name) };
+                params
+            }
+            fn fixed(
+                params: &aqmkit_aqm::disciplines::$module::Params,
+                link: &aqmkit_aqm::registry::Link,
+            ) -> aqmkit_kernel_laws::disciplines::$module::Config {
+                aqmkit_kernel::$module::config(params, link).unwrap()
+            }
+        }
+    };
+}
+use pair;
+
+/// Compares on random and bursty traces, after `change` to the law's parameters.
+fn changed<P: Pair>(tables: &[Value], decisions: u64, change: impl Fn(&mut <P::Law as Law>::Config)) -> Outcome {
+    let mut all = Outcome::default();
+    for (i, table) in tables.iter().enumerate() {
+        let spec = spec(P::NAME, table);
+        let params = P::params(spec.parameters());
+        let config = <P::Aqm as Aqm>::config(params, &link()).unwrap();
+        let mut fixed = P::fixed(params, &link());
+        change(&mut fixed);
+        let mut one = Outcome::default();
+        for shape in [Shape::Random, Shape::Bursty] {
+            one += compare::<P::Aqm, P::Law>(&config, &fixed, (i as u64, shape), decisions);
+        }
+        assert!(one.signals > decisions / 2000, "{}: {table} signals too seldom to compare: {one:?}", P::NAME);
+        all += one;
+    }
+    all
+}
+
+/// Holds a law to at most `allowed` other decisions.
+fn hold<P: Pair>(tables: &[Value], allowed: u64) {
+    let all = changed::<P>(tables, DECISIONS, |_| {});
+    assert!(all.different <= allowed, "{}: {} of {} decisions differ", P::NAME, all.different, all.decisions);
+}
+
+/// That a wrong number among the law's parameters is noticed.
+fn notice<P: Pair>(table: &Value, allowed: u64, what: &str, change: impl Fn(&mut <P::Law as Law>::Config)) {
+    let all = changed::<P>(std::slice::from_ref(table), DECISIONS, change);
+    assert!(all.different > 10 * allowed.max(1), "{}: a wrong {what} makes {} differ", P::NAME, all.different);
+}

@@ -1,0 +1,189 @@
+//! Traces of arrivals at a queue, and the comparison of a law's decisions with a discipline's along them.
+
+use aqmkit_aqm::registry::Link;
+use aqmkit_aqm::{Aqm, Env, PacketView, QueueView, Verdict};
+use aqmkit_base::size::Counting;
+use aqmkit_base::{Amount, BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
+use aqmkit_kernel_laws::law::{Arrival, DRAWS, Law};
+
+/// The link of all traces.
+pub(crate) fn link() -> Link {
+    Link { mean_packet: Bytes(1000), ..Link::new(BitRate::from_mbps(10)) }
+}
+
+/// How packets come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// At random, in phases of another load each.
+    Random,
+    /// In bursts, with pauses from nothing to minutes.
+    Bursty,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Decisions.
+    pub(crate) decisions: u64,
+    /// Those that were other than the discipline's.
+    pub(crate) different: u64,
+    /// The discipline's marks and drops, except those of a full queue.
+    pub(crate) signals: u64,
+}
+
+impl std::ops::AddAssign for Outcome {
+    fn add_assign(&mut self, other: Outcome) {
+        self.decisions += other.decisions;
+        self.different += other.different;
+        self.signals += other.signals;
+    }
+}
+
+/// A queue that a link of constant rate drains.
+struct Queue {
+    waiting: std::collections::VecDeque<(u32, FlowKey, ClassId)>,
+    bytes: u64,
+    free_at: Instant,
+    empty_since: Instant,
+}
+
+/// Where packets come from.
+struct Source {
+    rng: Rng,
+    shape: Shape,
+    load: f64,
+    left: u64,
+}
+
+impl Source {
+    /// The pause before the next packet.
+    fn pause(&mut self) -> Duration {
+        let packet = Duration::from_micros(800);
+        if self.left == 0 {
+            self.left = 1 + self.rng.below(400);
+            self.load = [0.3, 0.8, 1.0, 1.1, 1.3, 2.0][self.rng.below(6) as usize];
+            if let Shape::Bursty = self.shape {
+                let pause = [0, 1, 1_000, 20_000, 400_000, 3_000_000, 100_000_000][self.rng.below(7) as usize];
+                return Duration::from_micros(pause + self.rng.below(1 + pause));
+            }
+        }
+        self.left -= 1;
+        match self.shape {
+            Shape::Random => packet.mul_f64(-libm::log(self.rng.uniform_open()) / self.load),
+            Shape::Bursty => packet.mul_f64(self.rng.uniform() * 0.6),
+        }
+    }
+
+    /// A packet: few flows send most.
+    fn packet(&mut self) -> PacketView {
+        let rng = &mut self.rng;
+        let many = 1 + rng.below(40);
+        let flow = if rng.chance(0.05) { 100 + rng.below(1_000_000) } else { 1 + rng.below(many) };
+        PacketView {
+            flow: FlowKey(flow),
+            sojourn: Duration::ZERO,
+            len: [40, 576, 1000, 1500, 1500][rng.below(5) as usize],
+            class: ClassId((flow % 3) as u8),
+            ecn: [Ecn::NotEct, Ecn::Ect0][rng.below(2) as usize],
+        }
+    }
+}
+
+/// The queue as the discipline sees it when a packet of `len` bytes comes.
+fn view(queue: &Queue, len: u32, limit: Amount) -> QueueView {
+    let full = match limit.unit() {
+        Counting::Packets => (queue.waiting.len() + 1) as f64 > limit.value(),
+        Counting::Bytes => (queue.bytes + u64::from(len)) as f64 > limit.value(),
+    };
+    QueueView { packets: queue.waiting.len() as u32, bytes: queue.bytes, full }
+}
+
+/// Plays a trace of `decisions` arrivals to the discipline and to the law. The queue is as the discipline's decisions leave it.
+/// The discipline's timer fires at arrivals, late, with the queue that they find, as the law's does.
+pub(crate) fn compare<A: Aqm, L: Law>(
+    config: &A::Config,
+    fixed: &L::Config,
+    (seed, shape): (u64, Shape),
+    decisions: u64,
+) -> Outcome {
+    let start = Instant::from_nanos(1_000_000_000);
+    let mut now = start;
+    let mut rng = Rng::stream(seed, "draws");
+    let mut source = Source { rng: Rng::stream(seed, "arrivals"), shape, load: 1.0, left: 0 };
+    let mut queue = Queue { waiting: Default::default(), bytes: 0, free_at: now, empty_since: now };
+    let mut aqm = A::new(config, now);
+    let mut law = Box::new(L::ZERO);
+    law.start(fixed, now.as_nanos());
+    let mut due = A::tick(config).map(|period| now + period);
+    let mut outcome = Outcome::default();
+    for _ in 0..decisions {
+        now += source.pause();
+        drain(&mut queue, &mut aqm, config, &mut rng, now);
+        let pkt = source.packet();
+        let found = view(&queue, pkt.len, A::limit(config));
+        while let (Some(at), Some(period)) = (due.filter(|at| *at <= now), A::tick(config)) {
+            aqm.on_tick(config, QueueView { full: false, ..found }, at);
+            let next = at + period;
+            let late = if next <= now { now.since(next).whole(period) + 1 } else { 0 };
+            let skipped = late > 0 && aqm.skip_ticks(config, QueueView { full: false, ..found }, next, late);
+            due = Some(if skipped { next + period * late } else { next });
+        }
+        let mut ahead = rng.clone();
+        let draws = [(); DRAWS].map(|()| (ahead.bits() >> 32) as u32);
+        let wanted = aqm.on_arrival(config, pkt, found, &mut Env { now, rng: &mut rng });
+        let arrival = Arrival {
+            now: now.as_nanos(),
+            flow: pkt.flow.0,
+            bytes: u64::from(pkt.len),
+            packets: 1,
+            waiting_packets: u64::from(found.packets),
+            waiting_bytes: found.bytes,
+            empty_since: queue.empty_since.as_nanos(),
+            ecn_capable: u64::from(pkt.ecn.is_capable()),
+            class: u64::from(pkt.class.0),
+            draws,
+        };
+        let decided = law.on_arrival(fixed, &arrival, found.full);
+        outcome.decisions += 1;
+        outcome.different += u64::from(decided.code() != code(wanted));
+        outcome.signals += u64::from(!found.full && wanted != Verdict::Pass);
+        if !found.full && !matches!(wanted, Verdict::Drop(_)) {
+            queue.waiting.push_back((pkt.len, pkt.flow, pkt.class));
+            queue.bytes += u64::from(pkt.len);
+        } else if found.full && !matches!(wanted, Verdict::Drop(_)) {
+            aqm.on_discard(config, pkt, found, now);
+        }
+    }
+    outcome
+}
+
+/// Lets the link send what it can until `now`.
+fn drain<A: Aqm>(queue: &mut Queue, aqm: &mut A, config: &A::Config, rng: &mut Rng, now: Instant) {
+    while queue.free_at <= now {
+        let Some((len, flow, class)) = queue.waiting.pop_front() else {
+            queue.free_at = now;
+            return;
+        };
+        let left_at = queue.free_at;
+        queue.bytes -= u64::from(len);
+        queue.free_at += link().rate.time_to_send(Bytes(u64::from(len)));
+        if queue.waiting.is_empty() {
+            queue.empty_since = left_at;
+        }
+        let pkt = PacketView { flow, sojourn: Duration::ZERO, len, class, ecn: Ecn::NotEct };
+        let rest = QueueView { packets: queue.waiting.len() as u32, bytes: queue.bytes, full: false };
+        aqm.on_departure(config, pkt, rest, &mut Env { now: left_at, rng });
+        if queue.waiting.is_empty() {
+            aqm.on_empty(config, left_at);
+        }
+    }
+}
+
+/// A discipline's verdict as the law's number.
+fn code(verdict: Verdict) -> u32 {
+    match verdict {
+        Verdict::Pass => 0,
+        Verdict::Mark(why) => 1 + ((why as u32) << 8),
+        Verdict::Drop(why) => 2 + ((why as u32) << 8),
+    }
+}
