@@ -69,7 +69,7 @@ impl QueueAverage {
     #[must_use]
     pub fn while_idle(&self, by: &Averaging, empty_since: u64, now: u64) -> Fixed {
         let since = if empty_since > self.idle_until { empty_since } else { self.idle_until };
-        let idle = if now > since { now - since } else { 0 };
+        let idle = now.saturating_sub(since);
         let could_have_left = by.drain_rate.of(idle);
         if could_have_left > 1 { by.keep.times(could_have_left - 1, self.avg) } else { self.avg }
     }

@@ -180,7 +180,10 @@ impl Powers {
 #[inline(always)]
 #[must_use]
 pub const fn quotient(a: u64, b: u64) -> u64 {
-    if b == 0 { 0 } else { a / b }
+    match a.checked_div(b) {
+        Some(quotient) => quotient,
+        None => 0,
+    }
 }
 
 /// The remainder of `a / b`, and `a` where `b` is 0.

@@ -11,6 +11,7 @@ use crate::bottleneck::{LATEST, Look, loses_too_much};
 use crate::capabilities::may_make_links;
 use crate::cleanup::{Record, records, short};
 use crate::congestion;
+use crate::kernel;
 use crate::link::WITHOUT_ROOT;
 use crate::netlink::Netlink;
 use crate::netns::{Netns, set_sysctl, sysctl};
@@ -74,6 +75,7 @@ pub fn examine() -> Vec<Check> {
     checks.extend(sockets());
     checks.push(congestion());
     checks.push(ecn(namespace.ok().as_ref()));
+    checks.extend(in_kernel());
     checks.extend(punctuality());
     checks.extend(offloads());
     checks
@@ -129,6 +131,18 @@ fn ecn(namespace: Option<&Netns>) -> Check {
         format!("{meaning} (net.ipv4.tcp_ecn = {now}); --ecn turns it on within a link{accurate}"),
         "a kernel with this setting per namespace",
     )
+}
+
+/// What the kernel can do for disciplines inside it.
+fn in_kernel() -> Vec<Check> {
+    let one = |found: kernel::examine::Found| match found.what {
+        Ok(what) => check(found.name, State::Good, what, ""),
+        Err(why) => {
+            let right = format!("only for aqmkit kernel: {}", found.right);
+            check(found.name, State::Missing, why.replace('\n', ";"), &right)
+        }
+    };
+    kernel::examine::examine().into_iter().map(one).collect()
 }
 
 fn punctuality() -> Vec<Check> {

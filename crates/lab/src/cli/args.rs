@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod files;
+pub mod kernel;
 pub mod wire;
 
 use std::ffi::OsString;
@@ -74,6 +75,8 @@ pub enum Command {
     Bridge(Box<wire::Bridge>),
     /// Show and change bridges and links while they run
     Ctl(wire::Ctl),
+    /// Run a discipline inside the Linux kernel, on an interface
+    Kernel(kernel::Kernel),
     /// Rebuild the HTML report of a directory of results
     Report(Report),
     /// Compare two directories of results

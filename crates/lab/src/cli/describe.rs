@@ -64,7 +64,8 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
     if args.rate.as_bps() == 0 {
         return wrong("the rate cannot be 0", "for example --rate 10mbit");
     }
-    let page = render(&entry.page(), width());
+    let text = format!("{}\n\n{}", entry.page(), disciplines::where_it_runs(entry.name));
+    let page = render(&text, width());
     let table = settings(&args.set)?;
     let spec = parameters(entry.name, &table)?;
     let link = Link::new(args.rate);

@@ -1,5 +1,6 @@
 //! `list`: prints the catalogue.
 
+use aqmkit_aqm::registry::{self, Entry};
 use aqmkit_experiment::catalogue;
 use serde::Serialize;
 
@@ -17,15 +18,24 @@ pub(super) struct Item {
     pub name: String,
     /// What it is.
     pub summary: String,
+    /// Of a discipline: where it runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<&'static str>,
 }
 
 /// Every name of a part of the catalogue.
 #[must_use]
 pub(super) fn items(part: Catalogue) -> Vec<Item> {
-    let item = |kind, name: &str, summary: &str| Item { kind, name: name.to_owned(), summary: summary.to_owned() };
+    let item = |kind, name: &str, summary: &str| Item {
+        kind,
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        runs: Vec::new(),
+    };
     match part {
         Catalogue::Disciplines => {
-            aqmkit_aqm::registry::ALL.iter().map(|e| item("discipline", e.name, e.summary())).collect()
+            let one = |e: &Entry| Item { runs: places(e.name), ..item("discipline", e.name, e.summary()) };
+            registry::ALL.iter().map(one).collect()
         }
         Catalogue::Traffic => {
             aqmkit_traffic::registry::ALL.iter().map(|e| item("traffic", e.name, e.summary())).collect()
@@ -35,6 +45,27 @@ pub(super) fn items(part: Catalogue) -> Vec<Item> {
         }
         Catalogue::Experiments => catalogue().iter().map(|e| item("experiment", &e.id, &e.title)).collect(),
     }
+}
+
+/// Where a discipline runs.
+fn places(name: &str) -> Vec<&'static str> {
+    let mut places = vec!["simulator", "live"];
+    places.extend(registry::runs_in_kernel(name).map(|()| "kernel").ok());
+    places
+}
+
+/// A line about the disciplines that run in the kernel too.
+fn in_kernel() -> String {
+    let names: Vec<&str> =
+        registry::ALL.iter().map(|e| e.name).filter(|n| registry::runs_in_kernel(n).is_ok()).collect();
+    let text = format!(
+        "All run in the simulator and on live links; inside the Linux kernel (aqmkit kernel): {}.",
+        names.join(", ")
+    );
+    textwrap::fill(
+        &text,
+        textwrap::Options::new(Screen::of_stdout().width).initial_indent("  ").subsequent_indent("  "),
+    ) + "\n"
 }
 
 const PARTS: [(Catalogue, &str); 4] = [
@@ -54,7 +85,11 @@ pub(super) fn list(args: &args::List) -> Result<(), Failure> {
         let all: Vec<Item> = chosen.iter().flat_map(|(part, _)| items(*part)).collect();
         return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
     }
-    let sections: Vec<String> = chosen.iter().map(|(part, title)| section(title, &items(*part))).collect();
+    let one = |(part, title): &&(Catalogue, &str)| {
+        let text = section(title, &items(*part));
+        if *part == Catalogue::Disciplines { text + &in_kernel() } else { text }
+    };
+    let sections: Vec<String> = chosen.iter().map(one).collect();
     let hint = if args.what.is_none() { "\nMore about each: aqmkit describe NAME\n" } else { "" };
     Ok(say::print(&(sections.join("\n") + hint))?)
 }

@@ -19,6 +19,8 @@ mod doctor;
 mod documents;
 mod estimate;
 pub mod fail;
+#[cfg(live)]
+mod kernel;
 pub mod library;
 #[cfg(live)]
 mod link;
@@ -143,8 +145,12 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Bridge(args) => bridge::bridge(args, talk),
         #[cfg(live)]
         Command::Ctl(args) => ctl::ctl(args),
+        #[cfg(live)]
+        Command::Kernel(args) => kernel::kernel(args),
         #[cfg(not(live))]
-        Command::Link(_) | Command::Doctor(_) | Command::Bridge(_) | Command::Ctl(_) => Err(live::absent()),
+        Command::Link(_) | Command::Doctor(_) | Command::Bridge(_) | Command::Ctl(_) | Command::Kernel(_) => {
+            Err(live::absent())
+        }
         Command::Report(args) => report::report(args, talk),
         Command::Bench(args) => bench::bench(args, talk),
     }

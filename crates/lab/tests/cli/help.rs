@@ -17,6 +17,7 @@ fn every_command_has_help_with_an_example() {
         "bridge",
         "link",
         "ctl",
+        "kernel",
     ] {
         let help = desk.run(&format!("{command} --help")).good();
         assert!(help.contains("Usage: aqmkit") && help.contains("Example") && help.contains("  aqmkit "), "{help}");

@@ -152,3 +152,28 @@ fn no_letter_is_suggested_for_another() {
         assert!(!told.err.contains("did you mean"), "{}", told.err);
     }
 }
+
+/// Words that are refused before the kernel is asked.
+#[cfg(target_os = "linux")]
+#[test]
+fn words_of_the_kernel_command() {
+    let desk = Desk::new();
+    desk.run("kernel install dnc dev lo rate 10mbit").wrong(&["there is no discipline \"dnc\"", "did you mean dcn?"]);
+    desk.run("kernel install fq-codel dev lo rate 10mbit").wrong(&[
+        "fq-codel does not run in the kernel",
+        "several queues",
+        "dcn",
+    ]);
+    desk.run("kernel install dcn rate 10mbit").wrong(&["no interface is given", "dev eth0"]);
+    desk.run("kernel install dcn dev lo").wrong(&["no rate is given", "rate 40mbit"]);
+    desk.run("kernel install dcn dev lo rate").wrong(&["nothing follows rate"]);
+    desk.run("kernel install dcn dev lo rate 10ms").wrong(&["10ms"]);
+    desk.run("kernel install dcn dev lo rate 0mbit").wrong(&["the rate cannot be 0"]);
+    desk.run("kernel install dcn dev lo rate 10mbit q_reff=3").wrong(&["q_reff", "q_ref"]);
+    desk.run("kernel install dcn dev lo rate 10mbit faster").wrong(&["\"faster\" is not understood", "NAME=VALUE"]);
+    desk.run("kernel install dcn dev lo rate 10mbit sb_slots=100000").wrong(&["sb_slots", "16384"]);
+    desk.run("kernel install red dev lo rate 10mbit min=9 max=3").wrong(&["min"]);
+    desk.run("kernel set dev lo").wrong(&["nothing is set"]);
+    desk.run("kernel remove").wrong(&["WORDS"]);
+    desk.run("kernel show dev lo min=4").wrong(&["this takes an interface only"]);
+}

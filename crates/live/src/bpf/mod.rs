@@ -17,8 +17,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 #[repr(u8)]
 pub(crate) enum Command {
     MapCreate = 0,
+    MapLookupElem = 1,
     MapUpdateElem = 2,
     ProgLoad = 5,
+    ProgTestRun = 10,
     BtfLoad = 18,
     LinkCreate = 28,
 }
@@ -36,6 +38,12 @@ pub(crate) mod word {
     pub(super) const UPDATED_MAP: usize = 0;
     pub(super) const KEY: usize = 2;
     pub(super) const VALUE: usize = 4;
+
+    pub(super) const TESTED_PROGRAM: usize = 0;
+    pub(super) const PACKET_SIZE: usize = 2;
+    pub(super) const PACKET: usize = 4;
+    pub(super) const REPEAT: usize = 8;
+    pub(super) const NANOSECONDS: usize = 9;
 
     pub(crate) const PROG_TYPE: usize = 0;
     pub(super) const INSTRUCTION_COUNT: usize = 1;
@@ -110,6 +118,31 @@ pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Re
     attr.point(word::VALUE, value.as_ptr());
     // SAFETY: key and value are as long as those of the maps here, and outlive the call.
     unsafe { bpf(Command::MapUpdateElem, &attr) }.map(drop)
+}
+
+/// Reads a value of an array map; `value` is as long as the map's values, rounded up to 8 bytes.
+pub(crate) fn look_up(map: BorrowedFd<'_>, index: u32, value: &mut [u8]) -> io::Result<()> {
+    let key = index.to_ne_bytes();
+    let mut attr = Attr::new(&[(word::UPDATED_MAP, map.as_raw_fd() as u32)]);
+    attr.point(word::KEY, key.as_ptr());
+    attr.point(word::VALUE, value.as_mut_ptr());
+    // SAFETY: key and value are as long as those of the maps here, and outlive the call.
+    unsafe { bpf(Command::MapLookupElem, &attr) }.map(drop)
+}
+
+/// Runs a program of the traffic control `repeat` times on a packet, which passes nowhere; gives the nanoseconds of a run.
+pub(crate) fn test_run(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> io::Result<u32> {
+    let mut attr = Attr::new(&[
+        (word::TESTED_PROGRAM, program.as_raw_fd() as u32),
+        (word::PACKET_SIZE, packet.len() as u32),
+        (word::REPEAT, repeat),
+    ]);
+    attr.point(word::PACKET, packet.as_ptr());
+    // SAFETY: the packet, as long as is said, outlives the call. The kernel writes the result into `attr`, which is
+    // mutable here and behind no reference while it does.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_bpf, Command::ProgTestRun as libc::c_long, &raw mut attr, size_of::<Attr>()) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(attr.0[word::NANOSECONDS]) }
 }
 
 /// Loads a program; `words` holds its type and the attributes of this type.

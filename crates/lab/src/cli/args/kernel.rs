@@ -1,0 +1,58 @@
+//! Arguments of `kernel`.
+
+use clap::{Args, Subcommand};
+
+/// `kernel`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit kernel install dcn dev eth0 rate 40mbit ecn
+  aqmkit kernel install red dev eth0 rate 100mbit min=20 max=60 max_p=0.05
+  aqmkit kernel show
+  aqmkit kernel set dev eth0 q_ref=40 rate 30mbit
+  aqmkit kernel remove dev eth0
+
+The discipline decides about each packet that leaves the interface, in the kernel, before a shaper (tbf) of the given rate.
+It stays when aqmkit ends. Parameters have the names of aqmkit describe; aqmkit list disciplines says which
+disciplines run in the kernel, aqmkit doctor what this kernel can do. docs/guide/kernel.md has more.")]
+pub struct Kernel {
+    /// What to do
+    #[command(subcommand)]
+    pub what: KernelCommand,
+}
+
+/// What `kernel` does.
+#[derive(Debug, Subcommand)]
+pub enum KernelCommand {
+    /// Install a discipline: DISCIPLINE dev IF rate RATE [NAME=VALUE…] [ecn]
+    Install {
+        /// Discipline, as in aqmkit list disciplines
+        discipline: String,
+        /// dev IF rate RATE [NAME=VALUE…] [ecn]
+        #[arg(value_name = "WORDS", required = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show statistics, gauges and parameters: [dev IF]
+    Show {
+        /// dev IF (default: every interface)
+        #[arg(value_name = "WORDS")]
+        words: Vec<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change parameters or the rate while packets flow: dev IF [rate RATE] [NAME=VALUE…] [ecn]
+    Set {
+        /// dev IF [rate RATE] [NAME=VALUE…] [ecn]
+        #[arg(value_name = "WORDS", required = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+    /// Remove the discipline and its shaper: dev IF
+    Remove {
+        /// dev IF
+        #[arg(value_name = "WORDS", required = true)]
+        words: Vec<String>,
+    },
+}

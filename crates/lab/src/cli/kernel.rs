@@ -1,0 +1,210 @@
+//! `kernel`: disciplines inside the kernel, on an interface.
+
+use aqmkit_aqm::registry;
+use aqmkit_base::near::suggest;
+use aqmkit_base::units::{doubtful_rate, parse_rate};
+use aqmkit_base::{BitRate, Bytes};
+use aqmkit_kernel::CLASSIFIERS;
+use aqmkit_live::kernel::{Installed, Statistics, Wanted, everywhere, install, installed, remove};
+use serde::Serialize;
+use toml::Table;
+
+use super::args::kernel::{Kernel, KernelCommand};
+use super::fail::{Failure, wrong};
+use super::parameters::{misfit, parameters, settings};
+use super::say;
+
+/// `aqmkit kernel`.
+///
+/// # Errors
+/// When the words are wrong, the interface or the kernel cannot, or a parameter cannot be used.
+pub(super) fn kernel(args: &Kernel) -> Result<(), Failure> {
+    match &args.what {
+        KernelCommand::Install { discipline, words, json } => {
+            let words = Words::read(words)?;
+            let wanted = asked(discipline, &words)?;
+            let device = words.device("install dcn dev eth0 rate 40mbit")?;
+            usable(&wanted, &words.table)?;
+            show(&[install(device, &wanted)?], *json)
+        }
+        KernelCommand::Show { words, json } => {
+            let words = Words::read(words)?;
+            words.only_device("show dev eth0")?;
+            match &words.device {
+                Some(device) => show(&[installed(device)?], *json),
+                None => show(&everywhere()?, *json),
+            }
+        }
+        KernelCommand::Set { words } => set(&Words::read(words)?),
+        KernelCommand::Remove { words } => {
+            let words = Words::read(words)?;
+            words.only_device("remove dev eth0")?;
+            Ok(remove(words.device("remove dev eth0")?)?)
+        }
+    }
+}
+
+/// Words as `tc` has them.
+#[derive(Debug, Default)]
+struct Words {
+    device: Option<String>,
+    rate: Option<BitRate>,
+    table: Table,
+}
+
+impl Words {
+    fn read(words: &[String]) -> Result<Words, Failure> {
+        let (mut read, mut given) = (Words::default(), Vec::new());
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            let mut value = |name: &str, example: &str| match rest.next() {
+                Some(value) => Ok(value.clone()),
+                None => wrong(format!("nothing follows {name}"), format!("for example {name} {example}")),
+            };
+            match word.as_str() {
+                "dev" => read.device = Some(value("dev", "eth0")?),
+                "rate" => read.rate = Some(rate(&value("rate", "40mbit")?)?),
+                "ecn" => given.push("ecn=true".to_owned()),
+                _ if word.contains('=') => given.push(word.clone()),
+                _ => {
+                    return wrong(
+                        format!("{word:?} is not understood"),
+                        "words are dev IF, rate RATE, ecn, and NAME=VALUE for a parameter",
+                    );
+                }
+            }
+        }
+        read.table = settings(&given)?;
+        Ok(read)
+    }
+
+    fn device(&self, example: &str) -> Result<&str, Failure> {
+        match &self.device {
+            Some(device) => Ok(device),
+            None => wrong("no interface is given", format!("for example aqmkit kernel {example}")),
+        }
+    }
+
+    fn only_device(&self, example: &str) -> Result<(), Failure> {
+        if self.rate.is_none() && self.table.is_empty() {
+            return Ok(());
+        }
+        wrong("this takes an interface only", format!("for example aqmkit kernel {example}"))
+    }
+}
+
+fn rate(text: &str) -> Result<BitRate, Failure> {
+    if let Some(doubt) = doubtful_rate(text) {
+        say::tell(&format!("warning: {doubt}"));
+    }
+    match parse_rate(text) {
+        Ok(rate) if rate != BitRate::default() => Ok(rate),
+        Ok(_) => wrong("the rate cannot be 0bit", "it must be above zero, for example 20mbit"),
+        Err(e) => wrong(format!("rate {text}: {e}"), "for example rate 40mbit"),
+    }
+}
+
+/// The discipline that is asked for, and its parameters.
+fn asked(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
+    let Some(entry) = registry::find(discipline) else {
+        let all = registry::ALL.iter().map(|e| e.name);
+        return wrong(format!("there is no discipline {discipline:?}"), suggest(discipline, all));
+    };
+    if let Err(why) = registry::runs_in_kernel(entry.name) {
+        let names: Vec<&str> = CLASSIFIERS.iter().map(|c| c.name).collect();
+        return wrong(
+            format!("{} does not run in the kernel: {why}", entry.name),
+            format!("those that do are {}; aqmkit bridge runs every discipline", names.join(", ")),
+        );
+    }
+    let Some(rate) = words.rate else {
+        return wrong("no rate is given", "the rate of the link, for example rate 40mbit");
+    };
+    let spec = parameters(entry.name, &words.table)?;
+    Ok(Wanted { spec, rate, mean_packet: Bytes(1000) })
+}
+
+/// Refuses parameters that cannot be used on the link, in the words of the user.
+fn usable(wanted: &Wanted, table: &Table) -> Result<(), Failure> {
+    let checked = aqmkit_kernel::settings(&wanted.spec, &wanted.link(), 1);
+    checked.map(|_| ()).map_err(|e| misfit(wanted.spec.name(), table, e))
+}
+
+fn set(words: &Words) -> Result<(), Failure> {
+    let device = words.device("set dev eth0 q_ref=40")?;
+    if words.table.is_empty() && words.rate.is_none() {
+        return wrong("nothing is set", "give a name and a value, for example q_ref=40, or rate 20mbit");
+    }
+    let mut found = installed(device)?;
+    let before = found.wanted()?;
+    // What was set before stays, under what is set now.
+    let mut table = Table::try_from(&before.spec).unwrap_or_default();
+    table.extend(words.table.clone());
+    let spec = parameters(before.spec.name(), &table)?;
+    let wanted = Wanted { spec, rate: words.rate.unwrap_or(before.rate), ..before };
+    usable(&wanted, &table)?;
+    found.change(&wanted)?;
+    show(&[found], false)
+}
+
+/// What is told of an interface.
+#[derive(Serialize)]
+struct Told {
+    device: String,
+    discipline: &'static str,
+    rate_bps: u64,
+    /// All parameters in force, with those that were derived.
+    parameters: serde_json::Value,
+    statistics: Statistics,
+}
+
+fn told(found: &Installed) -> Result<Told, Failure> {
+    let wanted = found.wanted()?;
+    let effective = wanted.spec.effective(&wanted.link()).unwrap_or_else(|_| wanted.spec.clone());
+    Ok(Told {
+        device: found.device().to_owned(),
+        discipline: wanted.spec.name(),
+        rate_bps: wanted.rate.as_bps(),
+        parameters: serde_json::to_value(&effective)?,
+        statistics: found.statistics()?,
+    })
+}
+
+fn show(found: &[Installed], json: bool) -> Result<(), Failure> {
+    let all: Vec<Told> = found.iter().map(told).collect::<Result<_, _>>()?;
+    if json {
+        return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
+    }
+    if all.is_empty() {
+        return Ok(say::print("no interface has a discipline of aqmkit")?);
+    }
+    Ok(say::print(&all.iter().map(text).collect::<Vec<_>>().join("\n"))?)
+}
+
+fn text(told: &Told) -> String {
+    let parameters = told.parameters.as_object().cloned().unwrap_or_default();
+    let one = |(k, v): (&String, &serde_json::Value)| {
+        format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_owned))
+    };
+    let set: Vec<String> = parameters.iter().filter(|(_, v)| !v.is_null()).map(one).collect();
+    let s = &told.statistics;
+    let reasons = |by: &std::collections::BTreeMap<&str, u64>| {
+        if by.is_empty() {
+            return "none".to_owned();
+        }
+        by.iter().map(|(why, n)| format!("{n} {why}")).collect::<Vec<_>>().join(", ")
+    };
+    let gauges: Vec<String> = s.gauges.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
+    let options = textwrap::Options::new(100).subsequent_indent("              ");
+    let lines = [
+        format!("{}: {} rate {}", told.device, told.discipline, BitRate::from_bps(told.rate_bps)),
+        textwrap::fill(&format!("  parameters  {}", set.join(" ")), options),
+        format!("  arrived     {} packets, {} bytes", s.packets, s.bytes),
+        format!("  passed      {} packets", s.passed),
+        format!("  marked      {}", reasons(&s.marks)),
+        format!("  dropped     {}", reasons(&s.drops)),
+        format!("  waiting     {} packets, {} bytes, when the last packet came", s.waiting_packets, s.waiting_bytes),
+        format!("  state       {}", gauges.join(" ")),
+    ];
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,93 @@
+//! What this kernel can do for disciplines inside it.
+
+use std::fs;
+
+use aqmkit_base::BitRate;
+use aqmkit_kernel::CLASSIFIERS;
+
+use super::program;
+use crate::capabilities::may_make_links;
+use crate::netns::Netns;
+use crate::tun::Tun;
+
+/// What was found of one thing: that it is there, or why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What.
+    pub name: &'static str,
+    /// What was found, or what is missing.
+    pub what: Result<String, String>,
+    /// What would help.
+    pub right: &'static str,
+}
+
+/// Tries everything that `aqmkit kernel` needs, in a namespace where it disturbs nobody.
+#[must_use]
+pub fn examine() -> Vec<Found> {
+    let types = fs::metadata("/sys/kernel/btf/vmlinux").map(|m| format!("there, {} KiB", m.len() / 1024));
+    let jit = fs::read_to_string("/proc/sys/net/core/bpf_jit_enable").unwrap_or_default();
+    let jit = match jit.trim() {
+        "0" | "" => Err("off: each decision takes several times as long".to_owned()),
+        _ => Ok("on".to_owned()),
+    };
+    vec![
+        Found {
+            name: "kernel types",
+            what: types.map_err(|e| e.to_string()),
+            right: "a kernel with CONFIG_DEBUG_INFO_BTF",
+        },
+        Found { name: "BPF JIT", what: jit, right: "sysctl net.core.bpf_jit_enable=1" },
+        Found {
+            name: "kernel classifier",
+            what: classifier().map(|()| format!("works: {}", names())),
+            right: "Linux 5.15 or later with NET_CLS_BPF, NET_SCH_INGRESS and NET_SCH_TBF, and root",
+        },
+    ]
+}
+
+/// What the machine or the user's rights lack for any classifier, if anything: a program that the kernel refuses is not among it.
+#[must_use]
+pub fn lacking() -> Option<String> {
+    if !may_make_links() {
+        return Some("no permission to load BPF programs".to_owned());
+    }
+    if fs::metadata("/sys/kernel/btf/vmlinux").is_err() {
+        return Some("the kernel does not tell the layout of its structures".to_owned());
+    }
+    let tried = Netns::create().and_then(|n| {
+        n.inside(|| {
+            let _device = Tun::create("aqmkit0")?;
+            let index = crate::netlink::Netlink::open()?.interface("aqmkit0")?.index;
+            super::tc::Tc::open(index)?.add_clsact()
+        })
+    });
+    tried.err().map(|e| e.to_string())
+}
+
+fn names() -> String {
+    CLASSIFIERS.iter().map(|c| c.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Installs RED on a device of a namespace of its own, and removes it.
+fn classifier() -> Result<(), String> {
+    let namespace = Netns::create().map_err(|e| e.to_string())?;
+    let tried = namespace.inside(|| {
+        let _device = Tun::create("aqmkit0")?;
+        let spec = aqmkit_aqm::registry::Spec::named("red").ok_or(std::io::ErrorKind::NotFound)?;
+        let wanted = super::Wanted { spec, rate: BitRate::from_mbps(10), mean_packet: aqmkit_base::Bytes(1000) };
+        super::install("aqmkit0", &wanted).map_err(std::io::Error::other)?;
+        super::remove("aqmkit0").map_err(std::io::Error::other)
+    });
+    tried.map_err(|e| e.to_string())
+}
+
+/// Whether the kernel verifies a discipline's program.
+///
+/// # Errors
+/// When it refuses; the error says why.
+pub fn verifies(name: &str) -> Result<(), crate::LiveError> {
+    let classifier = aqmkit_kernel::classifier(name)
+        .map_err(|error| crate::LiveError::Parameter { direction: "kernel".to_owned(), error })?;
+    let mut loaded = program::load(classifier.object, None)?;
+    program::verified(&mut loaded, "classify").map(drop)
+}

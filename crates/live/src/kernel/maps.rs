@@ -1,0 +1,138 @@
+//! The maps of a program: what it is told, and what it tells.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use aqmkit_aqm::Why;
+use aya::Ebpf;
+use aya::maps::{Map, MapData};
+use aya::programs::loaded_programs;
+use serde::Serialize;
+use std::os::fd::AsFd;
+
+use crate::bpf::{look_up, update};
+
+/// Bytes that a program holds for [`super::About`]: as in `crates/kernel/bpf/classifier.bpf.c`.
+pub(super) const ABOUT: usize = 4096;
+/// 64-bit words of its statistics: counters, marks and drops for each reason, gauges.
+const WORDS: usize = 5 + 2 * Why::COUNT + GAUGES;
+const GAUGES: usize = aqmkit_kernel::GAUGES;
+
+/// What a program has counted since it was installed, and how its law stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Statistics {
+    /// Packets that came.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that were let through without a mark.
+    pub passed: u64,
+    /// Packets that waited behind when the last one came.
+    pub waiting_packets: u64,
+    /// Bytes that waited then.
+    pub waiting_bytes: u64,
+    /// Marks, by reason.
+    pub marks: BTreeMap<&'static str, u64>,
+    /// Drops, by reason.
+    pub drops: BTreeMap<&'static str, u64>,
+    /// The law's inner state: averages, probabilities, sizes of tables.
+    pub gauges: BTreeMap<&'static str, f64>,
+}
+
+/// The maps of a program.
+#[derive(Debug)]
+pub(super) struct Maps {
+    settings: MapData,
+    active: MapData,
+    statistics: MapData,
+    about: MapData,
+}
+
+fn lacking(name: &str) -> io::Error {
+    io::Error::other(format!("the program has no map {name}"))
+}
+
+impl Maps {
+    /// Those of an object that was loaded just now.
+    pub(super) fn of(loaded: &mut Ebpf) -> io::Result<Maps> {
+        let mut take = |name: &str| match loaded.take_map(name) {
+            Some(Map::Array(data)) => Ok(data),
+            _ => Err(lacking(name)),
+        };
+        Ok(Maps {
+            settings: take("settings")?,
+            active: take("active")?,
+            statistics: take("statistics")?,
+            about: take("about")?,
+        })
+    }
+
+    /// Those of a program in the kernel.
+    pub(super) fn of_program(id: u32) -> io::Result<Maps> {
+        let program = loaded_programs().filter_map(Result::ok).find(|p| p.id() == id);
+        let gone = || io::Error::other("the program is gone");
+        let ids = program.ok_or_else(gone)?.map_ids().map_err(io::Error::other)?.ok_or_else(gone)?;
+        let mut maps = BTreeMap::new();
+        for map_id in ids {
+            let map = MapData::from_id(map_id).map_err(io::Error::other)?;
+            let name = map.info().map_err(io::Error::other)?.name_as_str().unwrap_or_default().to_owned();
+            maps.insert(name, map);
+        }
+        let mut take = |name: &str| maps.remove(name).ok_or_else(|| lacking(name));
+        Ok(Maps {
+            settings: take("settings")?,
+            active: take("active")?,
+            statistics: take("statistics")?,
+            about: take("about")?,
+        })
+    }
+
+    /// Puts settings in force: they are written where the program does not look, and then it is told to look there.
+    pub(super) fn write_settings(&self, words: &[u64]) -> io::Result<()> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let mut active = [0; 8];
+        look_up(self.active.fd().as_fd(), 0, &mut active)?;
+        let other = u64::from_ne_bytes(active) + 1;
+        update(self.settings.fd().as_fd(), &((other & 1) as u32).to_ne_bytes(), &bytes)?;
+        update(self.active.fd().as_fd(), &[0; 4], &other.to_ne_bytes())
+    }
+
+    /// Writes what was installed.
+    pub(super) fn write_about(&self, text: &[u8]) -> io::Result<()> {
+        update(self.about.fd().as_fd(), &[0; 4], text)
+    }
+
+    /// What was installed.
+    pub(super) fn about(&self) -> io::Result<Vec<u8>> {
+        let mut text = vec![0; ABOUT];
+        look_up(self.about.fd().as_fd(), 0, &mut text)?;
+        text.truncate(text.iter().position(|b| *b == 0).unwrap_or(ABOUT));
+        Ok(text)
+    }
+
+    /// Counters, and gauges under their names.
+    pub(super) fn statistics(&self, gauges: &[&'static str]) -> io::Result<Statistics> {
+        let mut bytes = [0; 8 * WORDS];
+        look_up(self.statistics.fd().as_fd(), 0, &mut bytes)?;
+        let word = |i: usize| bytes.get(8 * i..8 * i + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_ne_bytes);
+        let by_reason = |from: usize| {
+            let all = Why::ALL.iter().enumerate().map(|(i, why)| (why.name(), word(from + i)));
+            all.filter(|(_, n)| *n > 0).collect()
+        };
+        let first_gauge = 5 + 2 * Why::COUNT;
+        Ok(Statistics {
+            packets: word(0),
+            bytes: word(1),
+            passed: word(2),
+            waiting_packets: word(3),
+            waiting_bytes: word(4),
+            marks: by_reason(5),
+            drops: by_reason(5 + Why::COUNT),
+            gauges: gauges
+                .iter()
+                .enumerate()
+                .map(|(i, name)| (*name, aqmkit_kernel::gauge(word(first_gauge + i))))
+                .collect(),
+        })
+    }
+}

@@ -1,0 +1,281 @@
+//! Disciplines inside the kernel: a BPF classifier before a stock queue discipline, on one interface.
+//!
+//! The classifier stands at the interface's egress (`clsact`), and behind it a shaper of the kernel (`tbf`), whose queue it
+//! reads. The kernel holds both until they are removed, with or without aqmkit: the filter holds the program, the program
+//! its maps, and one of these says what was installed. Nothing else is kept anywhere, so nothing can be left behind.
+//!
+//! [`install`], [`installed`] and [`remove`] act in the network namespace of the calling thread.
+
+pub mod examine;
+mod maps;
+mod program;
+pub mod replay;
+mod tc;
+
+use std::io;
+
+use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_base::read::Value;
+use aqmkit_base::{BitRate, Bytes};
+use serde::{Deserialize, Serialize};
+
+pub use self::maps::Statistics;
+use self::maps::{ABOUT, Maps};
+use self::tc::{Shaper, Tc};
+use crate::LiveError;
+use crate::capabilities::may_make_links;
+use crate::netlink::Netlink;
+
+/// What stands before an interface: it is written into a map of the program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct About {
+    discipline: String,
+    rate_bps: u64,
+    mean_packet: u64,
+    /// The parameters that the user gave.
+    parameters: serde_json::Value,
+    /// How often the settings were written.
+    version: u64,
+    /// Whether `clsact` was not there before.
+    added_clsact: bool,
+}
+
+/// A discipline that an interface is to have, and the rate to which it is shaped.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The discipline and its parameters.
+    pub spec: Spec,
+    /// The rate of the shaper behind it.
+    pub rate: BitRate,
+    /// The size of a typical packet, from which some parameters are derived.
+    pub mean_packet: Bytes,
+}
+
+impl Wanted {
+    /// The link that the discipline stands at.
+    #[must_use]
+    pub fn link(&self) -> Link {
+        Link { mean_packet: self.mean_packet, ..Link::new(self.rate) }
+    }
+
+    fn settings(&self, device: &str, version: u64) -> Result<Vec<u64>, LiveError> {
+        aqmkit_kernel::settings(&self.spec, &self.link(), version)
+            .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })
+    }
+
+    fn about(&self, device: &str, version: u64, added_clsact: bool) -> Result<Vec<u8>, LiveError> {
+        let about = About {
+            discipline: self.spec.name().to_owned(),
+            rate_bps: self.rate.as_bps(),
+            mean_packet: self.mean_packet.0,
+            parameters: serde_json::to_value(&self.spec).map_err(|e| failed(device)(e.into()))?,
+            version,
+            added_clsact,
+        };
+        let mut text = serde_json::to_vec(&about).map_err(|e| failed(device)(e.into()))?;
+        if text.len() >= ABOUT {
+            return Err(LiveError::lacks(format!("{device}: the parameters are too long"), "give fewer of them"));
+        }
+        text.resize(ABOUT, 0);
+        Ok(text)
+    }
+}
+
+/// What is installed on an interface.
+#[derive(Debug)]
+pub struct Installed {
+    device: String,
+    about: About,
+    maps: Maps,
+}
+
+fn failed(device: &str) -> impl FnOnce(io::Error) -> LiveError {
+    LiveError::while_doing(format!("installing on {device}"))
+}
+
+fn allowed() -> Result<(), LiveError> {
+    if may_make_links() {
+        return Ok(());
+    }
+    Err(LiveError::lacks("no permission to load BPF programs and to change queue disciplines", "run it as root"))
+}
+
+/// The number of an interface.
+fn index(device: &str) -> Result<(u32, u32), LiveError> {
+    let interfaces = Netlink::open().and_then(|mut n| n.interfaces()).map_err(failed(device))?;
+    if let Some(found) = interfaces.iter().find(|i| i.name == device) {
+        return Ok((found.index, found.mtu));
+    }
+    let names: Vec<String> = interfaces.into_iter().map(|i| i.name).collect();
+    Err(LiveError::lacks(format!("there is no interface {device}"), format!("those that are: {}", names.join(", "))))
+}
+
+/// Installs a discipline on an interface that has none of ours and no queue discipline of its own.
+///
+/// # Errors
+/// When the process may not, the interface is not free, a parameter cannot be used in the kernel, or the kernel refuses; nothing is then
+/// changed.
+pub fn install(device: &str, wanted: &Wanted) -> Result<Installed, LiveError> {
+    allowed()?;
+    let settings = wanted.settings(device, 1)?;
+    let (index, mtu) = index(device)?;
+    let mut tc = Tc::open(index).map_err(failed(device))?;
+    if tc.our_program().map_err(failed(device))?.is_some() {
+        return Err(LiveError::lacks(
+            format!("{device} already has a discipline of aqmkit"),
+            format!("change it with aqmkit kernel set dev {device}, or remove it: aqmkit kernel remove dev {device}"),
+        ));
+    }
+    if let Some(kind) = tc.configured_root().map_err(failed(device))? {
+        return Err(LiveError::lacks(
+            format!("{device} has a queue discipline of its own: {kind}"),
+            format!("remove it first: tc qdisc del dev {device} root"),
+        ));
+    }
+    let classifier = aqmkit_kernel::classifier(wanted.spec.name())
+        .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
+    let mut loaded = program::load(classifier.object, None)?;
+    let program = program::verified(&mut loaded, "classify")?;
+    let maps = Maps::of(&mut loaded).map_err(failed(device))?;
+    maps.write_settings(&settings).map_err(failed(device))?;
+    let added_clsact = !tc.has_clsact().map_err(failed(device))?;
+    maps.write_about(&wanted.about(device, 1, added_clsact)?).map_err(failed(device))?;
+    let shaper = Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link());
+    let put = tc.add_shaper(shaper).and_then(|()| {
+        if added_clsact {
+            tc.add_clsact()?;
+        }
+        tc.add_filter(&program)
+    });
+    if let Err(error) = put {
+        let _ = tc.remove_filter();
+        if added_clsact {
+            let _ = tc.remove_clsact();
+        }
+        let _ = tc.remove_shaper();
+        return Err(failed(device)(error));
+    }
+    find(device)?.ok_or_else(|| failed(device)(io::Error::other("it was removed by somebody else")))
+}
+
+/// What is installed on an interface.
+///
+/// # Errors
+/// When the process may not ask, there is no such interface, or nothing of ours is on it.
+pub fn installed(device: &str) -> Result<Installed, LiveError> {
+    allowed()?;
+    find(device)?.ok_or_else(|| {
+        LiveError::lacks(
+            format!("{device} has no discipline of aqmkit"),
+            format!("install one: aqmkit kernel install dcn dev {device} rate 40mbit"),
+        )
+    })
+}
+
+fn find(device: &str) -> Result<Option<Installed>, LiveError> {
+    let (index, _) = index(device)?;
+    let looking = || LiveError::while_doing(format!("looking at {device}"));
+    let mut tc = Tc::open(index).map_err(looking())?;
+    let Some(id) = tc.our_program().map_err(looking())? else { return Ok(None) };
+    let maps = Maps::of_program(id).map_err(looking())?;
+    let text = maps.about().map_err(looking())?;
+    let about = serde_json::from_slice(&text).map_err(|e| looking()(e.into()))?;
+    Ok(Some(Installed { device: device.to_owned(), about, maps }))
+}
+
+/// Every interface that has a discipline of ours.
+///
+/// # Errors
+/// When the process may not ask.
+pub fn everywhere() -> Result<Vec<Installed>, LiveError> {
+    allowed()?;
+    let looking = LiveError::while_doing("listing interfaces");
+    let interfaces = Netlink::open().and_then(|mut n| n.interfaces()).map_err(looking)?;
+    let found = interfaces.into_iter().map(|i| find(&i.name));
+    found.filter_map(Result::transpose).collect()
+}
+
+/// Removes what [`install`] put before an interface. The packets that wait in the shaper are lost with it.
+///
+/// # Errors
+/// When there is nothing of ours, or the kernel refuses.
+pub fn remove(device: &str) -> Result<(), LiveError> {
+    allowed()?;
+    let removing = || LiveError::while_doing(format!("removing from {device}"));
+    let (index, _) = index(device)?;
+    let mut tc = Tc::open(index).map_err(removing())?;
+    let found = find(device)?;
+    // A kill between two steps of an installation leaves the shaper without the filter.
+    let shaper = tc.has_our_shaper().map_err(removing())?;
+    if found.is_none() && !shaper {
+        return Err(LiveError::lacks(format!("{device} has no discipline of aqmkit"), "there is nothing to remove"));
+    }
+    if let Some(found) = found {
+        tc.remove_filter().map_err(removing())?;
+        if found.about.added_clsact && !tc.has_filters().map_err(removing())? {
+            tc.remove_clsact().map_err(removing())?;
+        }
+    }
+    if shaper {
+        tc.remove_shaper().map_err(removing())?;
+    }
+    Ok(())
+}
+
+impl Installed {
+    /// The interface.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// What was asked for last.
+    ///
+    /// # Errors
+    /// When another version of aqmkit installed it, whose parameters this one does not know.
+    pub fn wanted(&self) -> Result<Wanted, LiveError> {
+        let unknown = |what: String| {
+            LiveError::lacks(
+                format!("{}: {what}", self.device),
+                format!("another version of aqmkit installed it; aqmkit kernel remove dev {} removes it", self.device),
+            )
+        };
+        let table = Value::deserialize(&self.about.parameters).map_err(|e| unknown(e.to_string()))?;
+        let spec = Spec::of_table(&self.about.discipline, table).map_err(|e| unknown(e.to_string()))?;
+        Ok(Wanted { spec, rate: BitRate::from_bps(self.about.rate_bps), mean_packet: Bytes(self.about.mean_packet) })
+    }
+
+    /// Counters and gauges.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn statistics(&self) -> Result<Statistics, LiveError> {
+        let gauges = aqmkit_kernel::classifier(&self.about.discipline).map(|c| c.gauges).unwrap_or_default();
+        self.maps.statistics(gauges).map_err(LiveError::while_doing(format!("asking {}", self.device)))
+    }
+
+    /// Changes parameters and rate while packets flow. No packet is lost by it, unless the limit becomes less than what waits.
+    ///
+    /// # Errors
+    /// When the discipline is another, a parameter cannot be used in the kernel, or the kernel refuses.
+    pub fn change(&mut self, wanted: &Wanted) -> Result<(), LiveError> {
+        let version = self.about.version + 1;
+        let changing = || LiveError::while_doing(format!("changing {}", self.device));
+        if wanted.spec.name() != self.about.discipline {
+            return Err(LiveError::lacks(
+                format!("{} runs {}, not {}", self.device, self.about.discipline, wanted.spec.name()),
+                format!("remove it first: aqmkit kernel remove dev {}", self.device),
+            ));
+        }
+        let settings = wanted.settings(&self.device, version)?;
+        let about = wanted.about(&self.device, version, self.about.added_clsact)?;
+        let (index, mtu) = index(&self.device)?;
+        let mut tc = Tc::open(index).map_err(changing())?;
+        tc.change_shaper(Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link())).map_err(changing())?;
+        self.maps.write_settings(&settings).map_err(changing())?;
+        self.maps.write_about(&about).map_err(changing())?;
+        self.about = serde_json::from_slice(about.split(|b| *b == 0).next().unwrap_or_default())
+            .map_err(|e| changing()(e.into()))?;
+        Ok(())
+    }
+}

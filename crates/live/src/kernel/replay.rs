@@ -1,0 +1,74 @@
+//! The verified program on given arrivals, without a device: its decisions, and how long they take.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use aqmkit_kernel::{Classifier, Event, decision};
+use aya::Ebpf;
+use aya::maps::{Map, MapData};
+
+use super::maps::Maps;
+use super::program;
+use crate::LiveError;
+use crate::bpf::{look_up, test_run, update};
+
+/// A program in the kernel that is told of arrivals by us (`BPF_PROG_TEST_RUN`).
+#[derive(Debug)]
+pub struct Replay {
+    program: OwnedFd,
+    events: MapData,
+    next: MapData,
+    /// They go with the program otherwise.
+    _loaded: Ebpf,
+    _maps: Maps,
+}
+
+/// Decisions of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// 0 for pass; else 1 for a mark or 2 for a drop, plus 256 times the reason.
+    pub verdicts: Vec<u32>,
+    /// Nanoseconds for each, with looking up the maps.
+    pub nanoseconds: u32,
+}
+
+impl Replay {
+    /// Loads the program of a discipline with these settings, for this many arrivals at a time.
+    ///
+    /// # Errors
+    /// When the process may not, or the kernel refuses the program.
+    pub fn new(classifier: &Classifier, settings: &[u64], arrivals: u32) -> Result<Replay, LiveError> {
+        super::allowed()?;
+        let preparing = || LiveError::while_doing("preparing a replay in the kernel");
+        let mut loaded = program::load(classifier.object, Some(arrivals))?;
+        let program = program::verified(&mut loaded, "replay")?;
+        let maps = Maps::of(&mut loaded).map_err(preparing())?;
+        maps.write_settings(settings).map_err(preparing())?;
+        let mut take = |name: &str| match loaded.take_map(name) {
+            Some(Map::Array(data)) => Ok(data),
+            _ => Err(preparing()(std::io::Error::other(format!("the program has no map {name}")))),
+        };
+        let (events, next) = (take("events")?, take("next_event")?);
+        Ok(Replay { program, events, next, _loaded: loaded, _maps: maps })
+    }
+
+    /// Lets the program decide about arrivals, not more than there is room for.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn run(&self, arrivals: &[Event]) -> Result<Decided, LiveError> {
+        let running = || LiveError::while_doing("replaying arrivals in the kernel");
+        for (i, event) in (0..).zip(arrivals) {
+            update(self.events.fd().as_fd(), &u32::to_ne_bytes(i), event).map_err(running())?;
+        }
+        update(self.next.fd().as_fd(), &[0; 4], &[0; 8]).map_err(running())?;
+        // Long enough to pass for a packet.
+        let nanoseconds = test_run(self.program.as_fd(), &[0; 64], arrivals.len() as u32).map_err(running())?;
+        let mut verdicts = Vec::with_capacity(arrivals.len());
+        for (i, event) in (0..).zip(arrivals) {
+            let mut after = *event;
+            look_up(self.events.fd().as_fd(), i, &mut after).map_err(running())?;
+            verdicts.push(decision(&after));
+        }
+        Ok(Decided { verdicts, nanoseconds })
+    }
+}

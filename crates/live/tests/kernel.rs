@@ -1,0 +1,233 @@
+//! Disciplines inside the kernel: the verified programs against the same laws compiled natively, and traffic through one in network namespaces.
+//!
+//! Where the process or the kernel cannot, each test says so and passes.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test, which says what it skipped")]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use aqmkit_aqm::registry::{Link, Parameters, Spec};
+use aqmkit_base::{BitRate, Bytes, FlowKind, Rng};
+use aqmkit_kernel::{classifier, event, settings};
+use aqmkit_kernel_laws::disciplines;
+use aqmkit_kernel_laws::law::{Arrival, DRAWS, Law, Program, Surroundings};
+use aqmkit_live::kernel::replay::Replay;
+use aqmkit_live::kernel::{Wanted, install, installed, remove};
+use serde_json::{Value, json};
+
+/// Decisions of each replay.
+const DECISIONS: u32 = 12_000;
+
+fn link() -> Link {
+    Link { mean_packet: Bytes(1000), ..Link::new(BitRate::from_mbps(10)) }
+}
+
+fn spec(name: &str, table: &Value) -> Spec {
+    Spec::read(name, table.clone()).unwrap()
+}
+
+/// Why nothing can be tried here, if so. A program that the kernel refuses is no reason.
+fn cannot() -> Option<String> {
+    let why = aqmkit_live::kernel::examine::lacking()?;
+    eprintln!("skipped: {why}");
+    Some(why)
+}
+
+/// Arrivals with queues and flows as they come in bursts.
+fn arrivals() -> Vec<Arrival> {
+    let mut rng = Rng::stream(1, "arrivals");
+    let (mut now, mut waiting, mut flows) = (1_000_000_000_u64, 0_u64, 10);
+    let one = |_| {
+        let gap = [0, 100_000, 400_000, 800_000, 900_000][rng.below(5) as usize] + rng.below(100_000);
+        let gap = if rng.chance(0.0005) { gap + rng.below(4_000_000_000) } else { gap };
+        now += gap;
+        waiting = (waiting + 1).saturating_sub(gap / 350_000).min(300);
+        flows = if rng.chance(0.001) { 1 + rng.below(100) } else { flows };
+        let packets = if rng.chance(0.1) { 1 + rng.below(20) } else { 1 };
+        Arrival {
+            now,
+            flow: 1 + rng.below(flows),
+            bytes: packets * [100, 1000, 1514][rng.below(3) as usize],
+            packets,
+            waiting_packets: waiting,
+            waiting_bytes: waiting * 1000,
+            empty_since: 0,
+            ecn_capable: rng.below(2),
+            class: rng.below(3),
+            draws: [(); DRAWS].map(|()| (rng.bits() >> 32) as u32),
+        }
+    };
+    (0..DECISIONS).map(one).collect()
+}
+
+/// The law, compiled natively, on the same arrivals.
+fn natively<L: Law>(config: &L::Config, spec: &Spec) -> Vec<u32> {
+    let byte_time = aqmkit_kernel::number::factor("rate", 1e9 / link().rate.bytes_per_sec()).unwrap();
+    let flow_kind = u64::from(spec.flow() != FlowKind::Connection);
+    let around = Surroundings { version: 1, byte_time, flow_kind };
+    let mut program = Box::new(Program::<L>::default());
+    let decide = |arrival: Arrival| {
+        program.arrival = arrival;
+        program.on_arrival(&around, config).code()
+    };
+    arrivals().into_iter().map(decide).collect()
+}
+
+/// Holds the verified program to the law: every decision is the same.
+fn hold<L: Law>(name: &str, table: &Value, config: impl Fn(&Parameters) -> L::Config) {
+    let spec = spec(name, table).effective(&link()).unwrap();
+    let replay = Replay::new(classifier(name).unwrap(), &settings(&spec, &link(), 1).unwrap(), DECISIONS).unwrap();
+    let events: Vec<_> = arrivals().iter().map(event).collect();
+    let kernel = replay.run(&events).unwrap();
+    let wanted = natively::<L>(&config(spec.parameters()), &spec);
+    let different = wanted.iter().zip(&kernel.verdicts).filter(|(a, b)| a != b).count();
+    let signals = wanted.iter().filter(|v| **v != 0).count();
+    eprintln!("{name}: {signals} of {DECISIONS} dropped or marked, {} ns a decision", kernel.nanoseconds);
+    assert_eq!(different, 0, "{name} {table}");
+    assert!(signals > 50, "{name} {table}: {signals}");
+    // A program with another constant decides otherwise.
+    let mut words = settings(&spec, &link(), 1).unwrap();
+    words[4] /= 8;
+    let wrong = Replay::new(classifier(name).unwrap(), &words, DECISIONS).unwrap().run(&events).unwrap();
+    assert_ne!(wrong.verdicts, kernel.verdicts, "{name}: a wrong limit is not noticed");
+}
+
+/// Holds the program of a discipline to its law with each of these tables of parameters.
+macro_rules! hold {
+    ($variant:ident, $module:ident, $($table:tt)*) => {
+        for table in [$(json!($table)),*] {
+            hold::<disciplines::$module::$variant>(stringify!($module), &table, |parameters| match parameters {
+                Parameters::$variant(p) => aqmkit_kernel::$module::config(p, &link()).unwrap(),
+                _ => panic!("not a {}", stringify!($module)),
+            });
+        }
+    };
+}
+
+#[test]
+fn the_verified_programs_decide_as_the_laws() {
+    if cannot().is_some() {
+        return;
+    }
+    hold!(Red, red, { "limit": 200 } { "limit": 200, "ecn": true, "adaptive": true, "min": 20, "max": 100 });
+    hold!(Ared, ared, { "limit": 200, "ecn": true } { "limit": 200, "variant": "feng" });
+    hold!(Pi, pi, { "limit": 200, "q_ref": 20, "a": 0.001, "b": 0.00095 });
+    hold!(Rem, rem, { "limit": 200, "gamma": 0.01, "weight": 0.3 });
+    hold!(Blue, blue, { "limit": 60, "d1": 0.02, "d2": 0.002, "freeze": "10ms" });
+    hold!(Step, step, { "limit": 200, "threshold": 10 } { "limit": 200, "sojourn": "5ms" });
+    hold!(Erd, erd, { "limit": 60 });
+    hold!(Dcn, dcn, { "limit": 200 } { "limit": 200, "ecn": true, "q_ref": 5, "counting": "bytes" });
+}
+
+/// Sends over TCP from one namespace to another for a while, through the discipline; gives what it counted.
+fn carry(wanted: &Wanted) -> aqmkit_live::kernel::Statistics {
+    let pair = pair::Pair::new().unwrap();
+    pair.receiver
+        .inside(|| {
+            let listener = TcpListener::bind(("10.9.7.2", 5001))?;
+            std::thread::spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    std::thread::spawn(move || std::io::copy(&mut { stream }, &mut std::io::sink()));
+                }
+            });
+            Ok(())
+        })
+        .unwrap();
+    pair.sender
+        .inside(|| {
+            install("veth0", wanted).map_err(std::io::Error::other)?;
+            let again = install("veth0", wanted).unwrap_err().to_string();
+            assert!(again.contains("already has a discipline"), "{again}");
+            let flows: Vec<_> = (0..6).map(|_| TcpStream::connect(("10.9.7.2", 5001)).unwrap()).collect();
+            let until = std::thread::spawn(|| std::thread::sleep(Duration::from_millis(1500)));
+            let stop = std::sync::atomic::AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                for mut flow in flows {
+                    let stop = &stop;
+                    scope.spawn(move || {
+                        while !stop.load(std::sync::atomic::Ordering::Relaxed) && flow.write_all(&[0; 16_384]).is_ok() {
+                        }
+                        let _ = flow.shutdown(std::net::Shutdown::Write);
+                        let _ = flow.read(&mut [0]);
+                    });
+                }
+                until.join().unwrap();
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            let counted = installed("veth0").and_then(|i| i.statistics()).map_err(std::io::Error::other)?;
+            let slower = Wanted { rate: BitRate::from_mbps(5), ..wanted.clone() };
+            let mut found = installed("veth0").map_err(std::io::Error::other)?;
+            found.change(&slower).map_err(std::io::Error::other)?;
+            assert_eq!(installed("veth0").and_then(|i| i.wanted()).unwrap().rate, slower.rate);
+            remove("veth0").map_err(std::io::Error::other)?;
+            let gone = installed("veth0").unwrap_err().to_string();
+            assert!(gone.contains("has no discipline"), "{gone}");
+            Ok(counted)
+        })
+        .unwrap()
+}
+
+#[test]
+fn dcn_keeps_a_queue_short_in_the_kernel() {
+    if cannot().is_some() {
+        return;
+    }
+    let spec = spec("dcn", &json!({ "q_ref": 10, "flows": 6 }));
+    let counted = carry(&Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) });
+    let unfair = counted.drops.get("unfair").copied().unwrap_or(0);
+    assert!(unfair > 10, "{counted:?}");
+    assert!(counted.packets > 1500 && counted.gauges["p_ref"] > 0.0, "{counted:?}");
+}
+
+#[test]
+fn red_marks_in_the_kernel() {
+    if cannot().is_some() {
+        return;
+    }
+    let spec = spec("red", &json!({ "min": 5, "max": 20, "ecn": true, "harddrop": false, "weight": 0.02 }));
+    let counted = carry(&Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) });
+    let early: u64 = counted.marks.values().chain(counted.drops.values()).sum();
+    assert!(early > 10 && counted.gauges["avg"] > 1.0, "{counted:?}");
+}
+
+/// Two namespaces with a pair of devices between them.
+mod pair {
+    use std::io;
+    use std::process::Command;
+
+    use aqmkit_live::netns::{Netns, set_sysctl};
+
+    pub(crate) struct Pair {
+        pub(crate) sender: Netns,
+        pub(crate) receiver: Netns,
+    }
+
+    fn ip(words: &str) -> io::Result<()> {
+        let done = Command::new("ip").args(words.split(' ')).output()?;
+        if done.status.success() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("ip {words}: {}", String::from_utf8_lossy(&done.stderr))))
+    }
+
+    impl Pair {
+        pub(crate) fn new() -> io::Result<Pair> {
+            let (sender, receiver) = (Netns::create()?, Netns::create()?);
+            sender.inside(|| {
+                let _ = set_sysctl("net.ipv4.tcp_ecn", "1");
+                ip(&format!("link add veth0 type veth peer name veth1 netns {}", receiver.path()))?;
+                ip("addr add 10.9.7.1/24 dev veth0")?;
+                ip("link set veth0 up")
+            })?;
+            receiver.inside(|| {
+                let _ = set_sysctl("net.ipv4.tcp_ecn", "1");
+                ip("addr add 10.9.7.2/24 dev veth1")?;
+                ip("link set veth1 up")
+            })?;
+            Ok(Pair { sender, receiver })
+        }
+    }
+}
