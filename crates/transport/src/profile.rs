@@ -269,6 +269,13 @@ profile! {
     /// Minshall's variant of `nagle`, used by Linux: it waits only while another partial segment is in
     /// flight. Needs SACK.
     minshall: bool,
+    /// Segmentation offload (TSO, GSO): the largest number of bytes that leave the host at once, as segments back to back; 0: each segment
+    /// by itself. The number is what the pacing rate sends in `gso_time`, at least two segments; new data waits while the window has room
+    /// for less, unless that is a third of the window or waiting would take long (Linux's `tcp_tso_autosize`, `tcp_tso_should_defer`).
+    /// `prague` has 250 us and at least one segment. Needs SACK and RACK to wait.
+    gso_max_size: Bytes,
+    /// How long the pacing rate takes for what leaves at once: `sk_pacing_shift` of Linux is 1/1024 s, before 4.0 half a millisecond.
+    gso_time: Duration,
     /// When to acknowledge.
     delayed_ack: DelayedAck,
     /// Number of acknowledgements at the start of a connection that are not delayed.
@@ -412,6 +419,15 @@ mod tests {
             assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile, "{name}");
         }
         assert_eq!(Profile::named("bsd43"), None);
+    }
+
+    /// BSD of that time had no segmentation offload, and simulators and standards have none.
+    #[test]
+    fn segments_leave_together_under_linux_alone() {
+        for name in NAMES {
+            let offloads = Profile::named(name).unwrap().gso_max_size > Bytes::ZERO;
+            assert_eq!(offloads, name.starts_with("linux-"), "{name}");
+        }
     }
 
     #[test]

@@ -89,3 +89,23 @@ fn a_link_of_cells_carries_less_and_each_link_may_have_its_own_framing() {
     let other = throughput("linklayer = \"atm\"\nreverse = { rate = \"10mbit\", linklayer = \"ethernet\" }");
     assert!((other / plain - 1500.0 / 1696.0).abs() < 0.01, "{other} of {plain}");
 }
+
+/// The hosts of the DCN study ran FreeBSD, whose segments left one by one: what Linux's senders do changes nothing there.
+#[test]
+fn no_host_of_the_dcn_study_has_segmentation_offload() {
+    let ids: Vec<String> =
+        aqmkit_experiment::catalogue().into_iter().map(|e| e.id).filter(|id| id.starts_with("dcn/")).collect();
+    assert!(ids.len() >= 3, "{ids:?}");
+    let mut looked_at = 0;
+    for id in ids {
+        let experiment = Experiment::load(&id, &Overrides::default()).unwrap_or_else(|e| panic!("{id}: {e}"));
+        for spec in experiment.plan() {
+            // A load has no users before it is calibrated.
+            let Ok(scenario) = spec.scenario() else { continue };
+            let offloads = scenario.groups.iter().filter(|g| g.profile.gso_max_size.0 > 0);
+            assert_eq!(offloads.count(), 0, "{id}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 0, "no experiment has a number of users of its own");
+}

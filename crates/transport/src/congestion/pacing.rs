@@ -14,13 +14,28 @@ pub struct Pacer {
     next: Instant,
     /// Whether a segment waits for its time.
     holding: bool,
+    /// The time of which super-packets hold the data, in microseconds; 0 where the profile says it.
+    burst_us: u16,
 }
 
 impl Pacer {
     /// No limit until there is a rate.
     #[must_use]
     pub const fn new() -> Self {
-        Pacer { rate: BitRate::from_bps(0), next: Instant::ZERO, holding: false }
+        Pacer { rate: BitRate::from_bps(0), next: Instant::ZERO, holding: false, burst_us: 0 }
+    }
+
+    /// The same with super-packets of what the rate sends in so many microseconds, at least one segment, where the profile has
+    /// segmentation offload.
+    #[must_use]
+    pub const fn with_bursts(self, micros: u16) -> Self {
+        Pacer { burst_us: micros, ..self }
+    }
+
+    /// The time of which super-packets hold the data, where the control decides it.
+    #[must_use]
+    pub fn burst(&self) -> Option<Duration> {
+        (self.burst_us > 0).then(|| Duration::from_micros(self.burst_us.into()))
     }
 
     /// From now on this rate, in bytes per second.

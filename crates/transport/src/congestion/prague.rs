@@ -35,7 +35,9 @@
 //! 1. Not here: falling back on a bottleneck with classic ECN that it detects by delay (off in Linux too), and loss detection in
 //!    units of time, which is the endpoint's matter.
 //! 2. Linux counts segments; here the window is in bytes and a fraction of one.
-//! 3. The least window is two segments, as in Linux; rfc9331 section 4.3 asks for less on very short paths.
+//! 3. With segmentation offload (`gso_max_size` of the profile) what leaves at once is what the pacing rate sends in 250 us, at least one
+//!    segment, as in Linux (`prague_burst_usec`).
+//! 4. The least window is two segments, as in Linux; rfc9331 section 4.3 asks for less on very short paths.
 //!
 //! ## Evidence
 //!
@@ -87,6 +89,9 @@ impl Params {
     }
 }
 
+/// Super-packets hold what the pacing rate sends in this many microseconds (`prague_burst_usec` in linux).
+const BURST_US: u16 = 250;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Prague {
     window: Window,
@@ -112,7 +117,7 @@ impl Prague {
             rounds: 0,
             updated: Instant::ZERO,
             reduced: Instant::ZERO,
-            pacer: Pacer::new(),
+            pacer: Pacer::new().with_bursts(BURST_US),
         }
     }
 

@@ -53,6 +53,8 @@ impl Profile {
             ecn_packets: EcnPackets::Data,
             nagle: true,
             minshall: false,
+            gso_max_size: Bytes::ZERO,
+            gso_time: Duration::from_micros(977),
             delayed_ack: DelayedAck::After(Duration::from_millis(40)),
             quick_acks: 0,
             timer: Timer::Exact,

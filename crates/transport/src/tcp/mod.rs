@@ -10,6 +10,7 @@
 //! | `acks.rs` | acknowledgements: new, duplicate, partial, marked; the retransmission timer |
 //! | `sack.rs`, `outstanding.rs` | recovery with SACK (RFC 6675), and its scoreboard |
 //! | `rack.rs`, `sent.rs` | losses found by time and the tail loss probe (RFC 8985), and the record of what is in flight |
+//! | `offload.rs` | segmentation offload: how many segments leave at once |
 //! | `prr.rs` | proportional rate reduction |
 //! | `cwr.rs` | the reduction over a round trip after a mark |
 //! | `usage.rs` | congestion window validation |
@@ -29,6 +30,7 @@ mod clock;
 mod cwr;
 mod ecn;
 mod handshake;
+mod offload;
 mod outstanding;
 mod prr;
 mod rack;
@@ -190,13 +192,15 @@ struct Call<'a, 'o> {
     sample: Duration,
     /// The one-way delay that it has measured, or [`Call::NO_SAMPLE`].
     one_way: Duration,
+    /// Whether new data waits for room in the congestion window for more segments at once.
+    deferred: bool,
 }
 
 impl<'a, 'o> Call<'a, 'o> {
     const NO_SAMPLE: Duration = Duration::MAX;
 
     fn new(p: &'a Profile, now: Instant, out: &'a mut Output<'o>) -> Self {
-        Call { p, now, out, sample: Self::NO_SAMPLE, one_way: Self::NO_SAMPLE }
+        Call { p, now, out, sample: Self::NO_SAMPLE, one_way: Self::NO_SAMPLE, deferred: false }
     }
 
     fn sample(&self) -> Option<Duration> {

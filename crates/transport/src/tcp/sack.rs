@@ -14,7 +14,11 @@ use crate::segment::Segment;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// Something that was never sent.
-    New(Cut),
+    New {
+        cut: Cut,
+        /// Up to where the windows have room.
+        edge: u64,
+    },
     /// Something that is (or may be) lost.
     Again(Range),
     /// The end of what is in flight, once in a recovery.
@@ -218,12 +222,19 @@ impl Tcp {
     /// RFC 6675 section 5 steps 3 and C.
     #[inline(never)]
     pub(super) fn output_by_pipe(&mut self, idle: bool, call: &mut Call<'_, '_>) {
+        // What is left of the segments that go at once.
+        let mut left = 0;
         while let Some(next) = self.next_seg(idle, call.p) {
-            if self.is_held(call) {
-                return;
+            if left == 0 {
+                left = self.burst(call.p);
+                let waits = matches!(next, Next::New { edge, .. } if self.defers(edge, left, call));
+                if self.is_held(call) || waits {
+                    return;
+                }
             }
+            left -= 1;
             match next {
-                Next::New(cut) => self.send_new(cut, call),
+                Next::New { cut, .. } => self.send_new(cut, call),
                 Next::Again(range) => {
                     let end = self.send_again(range, call);
                     self.outstanding.get_or_insert_default().high_rxt = end;
@@ -281,7 +292,7 @@ impl Tcp {
             self.skip_sacked();
         }
         let edge = (self.una + u64::from(self.peer_window)).min(self.nxt + room);
-        self.next_cut(p, edge, idle).map(Next::New)
+        self.next_cut(p, edge, idle).map(|cut| Next::New { cut, edge })
     }
 
     /// `NextSeg` of RFC 6675 section 4, rules 1 to 4 in their order.
@@ -296,7 +307,7 @@ impl Tcp {
         }
         let edge = (self.una + u64::from(self.peer_window)).min(self.nxt + room);
         if let Some(cut) = self.next_cut(p, edge, idle) {
-            return Some(Next::New(cut));
+            return Some(Next::New { cut, edge });
         }
         if let Some(hole) = o.hole(from, o.sacked.top(), mss) {
             return Some(Next::Again(hole));

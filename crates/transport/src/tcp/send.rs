@@ -40,8 +40,8 @@ impl Tcp {
             } else {
                 self.output_by_window(idle, call);
             }
-            if call.p.cwnd_validation && self.nxt != before {
-                self.note_usage(call.p);
+            if call.p.cwnd_validation && (self.nxt != before || call.deferred) {
+                self.note_usage(call.p, call.deferred);
             }
             if self.outstanding.is_some() {
                 self.note_app_limited(call.p);
@@ -55,10 +55,16 @@ impl Tcp {
 
     fn output_by_window(&mut self, idle: bool, call: &mut Call<'_, '_>) {
         let window = (self.control.cwnd() + self.limited_window(call.p)).min(u64::from(self.peer_window));
+        // What is left of the segments that go at once.
+        let mut left = 0;
         while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
-            if self.is_held(call) {
-                break;
+            if left == 0 {
+                left = self.burst(call.p);
+                if self.is_held(call) || self.defers(self.una + window, left, call) {
+                    break;
+                }
             }
+            left -= 1;
             self.send(cut, call);
         }
     }

@@ -142,6 +142,11 @@ impl Sent {
         self.in_flight
     }
 
+    /// When the first segment that is not acknowledged was sent last.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.entries.front().map(|entry| entry.sent)
+    }
+
     /// How many segments are SACKed.
     pub(super) fn sacked(&self) -> usize {
         self.sacked

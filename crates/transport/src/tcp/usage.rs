@@ -16,11 +16,11 @@ pub(super) struct Usage {
 }
 
 impl Tcp {
-    /// Something new was sent.
+    /// Something new was sent, or waits for room in the congestion window for more segments at once.
     #[inline(never)]
-    pub(super) fn note_usage(&mut self, p: &Profile) {
+    pub(super) fn note_usage(&mut self, p: &Profile, deferred: bool) {
         let (una, nxt, flight) = (self.una, self.nxt, self.flight());
-        let full = self.in_network(p) + p.mss.0 > self.control.cwnd();
+        let full = deferred || self.in_network(p) + p.mss.0 > self.control.cwnd();
         let Some(o) = self.outstanding.as_deref_mut() else { return };
         let past = una >= o.usage.end;
         if past || full || (!o.usage.full && flight > o.usage.most) {

@@ -201,3 +201,62 @@ fn the_peer_s_data_does_not_settle_a_timeout() {
     }
     assert_eq!((pair.ends[A].stats().timeouts, pair.ends[A].undone()), (1, 1));
 }
+
+/// How many new segments left at each instant from `from` on.
+fn bursts(pair: &Pair, from: Instant) -> Vec<usize> {
+    let data: Vec<Instant> =
+        pair.sent.iter().filter(|s| s.from == A && s.seg.len > 0 && s.at >= from).map(|s| s.at).collect();
+    data.chunk_by(|a, b| a == b).map(<[Instant]>::len).collect()
+}
+
+/// An endless transfer with a window of so many segments that does not grow, over a path of 20 ms with an acknowledgement for each segment.
+fn steady(profile: Profile, window: u32) -> Vec<usize> {
+    let profile = Profile {
+        initial_window: window,
+        cwnd_limit: Bytes(1000 * u64::from(window)),
+        delayed_ack: aqmkit_transport::profile::DelayedAck::None,
+        ..profile
+    };
+    let mut pair = Pair::connected(&profile, 20);
+    // The acknowledgements of the first window come one by one, and so does everything after them.
+    let (mut n, every) = (0, Duration::from_millis(20) / u64::from(window));
+    pair.script = Box::new(move |from, seg| {
+        if from == A || seg.ack < 1000 || n == u64::from(window) {
+            return Fate::Pass;
+        }
+        n += 1;
+        Fate::Late(every * n)
+    });
+    pair.write(A, u64::MAX);
+    pair.run_until(ms(400));
+    bursts(&pair, ms(300))
+}
+
+/// Linux's `tcp_tso_autosize`: 100 segments of 1000 bytes in 20 ms, times 1.2, are 6 MB/s, of which 1/1024 s holds five segments. Without
+/// offload each acknowledgement lets one segment go. Seen to fail where the sender does not wait (one segment at a time), and where a window
+/// that waits does not count as used.
+#[test]
+fn segments_leave_together_as_the_pacing_rate_has_it() {
+    let one_by_one = steady(Profile { gso_max_size: Bytes::ZERO, ..linux() }, 100);
+    assert!(one_by_one.iter().all(|n| *n == 1), "{one_by_one:?}");
+    let together = steady(linux(), 100);
+    let mean = together.iter().sum::<usize>() as f64 / together.len() as f64;
+    assert!((4.0..6.5).contains(&mean), "{mean}: {together:?}");
+    // 20 segments in 20 ms: what a millisecond holds is one, and the least is two; but nothing waits for longer than a millisecond.
+    let slow = steady(linux(), 20);
+    assert!(slow.iter().all(|n| *n <= 2), "{slow:?}");
+}
+
+/// A control that paces sends what 1/1024 s holds at once, and then waits as long as that takes.
+#[test]
+fn a_paced_sender_sends_bursts() {
+    let of = |gso_max_size| {
+        let mut pair = Pair::connected(&Profile { congestion: Kind::Bbr, gso_max_size, ..linux() }, 20);
+        pair.write(A, 3_000_000);
+        pair.run_until(ms(200));
+        bursts(&pair, ms(60))
+    };
+    let (single, bursts) = (of(Bytes::ZERO), of(Bytes(65_536)));
+    assert!(single.iter().all(|n| *n == 1), "{single:?}");
+    assert!(bursts.iter().filter(|n| **n >= 2).count() * 10 >= bursts.len() * 9, "{bursts:?}");
+}

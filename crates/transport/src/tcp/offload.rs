@@ -1,0 +1,81 @@
+//! Segmentation offload: a sender hands over several segments at once, which leave its host back to back.
+//!
+//! Linux cuts its stream into super-packets (TSO, GSO) of what the pacing rate sends in about a millisecond, at least two segments and at
+//! most 64 KiB (`tcp_tso_autosize` in `net/ipv4/tcp_output.c`), and waits for further acknowledgements while the window has room for less
+//! than a whole one (`tcp_tso_should_defer`). A control that does not pace has a pacing rate too: the window in a round trip, times 2 in
+//! slow start and 1.2 afterwards (`tcp_update_pacing_rate` in `net/ipv4/tcp_input.c`); it sets the size alone.
+
+use aqmkit_base::{BitRate, Duration};
+
+use super::clock::Clock;
+use super::{Call, Recovery, Sent, Tcp};
+use crate::congestion::Pacer;
+use crate::profile::{IdleSince, Profile};
+
+/// A super-packet has at least this many segments (Linux's `tcp_min_tso_segs`), unless the control asks for another time.
+const LEAST: u64 = 2;
+
+/// Pacing rates without a pacer, as multiples of the window in a round trip (Linux's `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
+const SLOW_START_GAIN: f64 = 2.0;
+const AVOIDANCE_GAIN: f64 = 1.2;
+
+/// A sender uses a part of its window that is at least this share, however small (Linux's `tcp_tso_win_divisor`).
+const WINDOW_SHARE: u64 = 3;
+
+/// A sender that has sent nothing for this long does not wait for more (`tcp_tso_should_defer`).
+const RECENT: Duration = Duration::from_millis(1);
+
+/// Nor one that expects the next acknowledgement later than this, or than half a round trip (Linux 6.19 and the kernels of before that have
+/// its correction; half a round trip alone in others).
+const NEAR: Duration = Duration::from_millis(1);
+
+impl Tcp {
+    /// How many segments go at once.
+    pub(super) fn burst(&self, p: &Profile) -> u64 {
+        if p.gso_max_size.0 == 0 {
+            return 1;
+        }
+        let of_control = self.control.pacer().and_then(Pacer::burst);
+        let (time, least) = of_control.map_or((p.gso_time, LEAST), |time| (time, 1));
+        let bytes = self.pacing_rate(p).map_or(u64::MAX, |rate| (rate * time.as_secs_f64()) as u64);
+        (bytes.min(p.gso_max_size.0) / p.mss.0).max(least)
+    }
+
+    /// In bytes per second; none before there is a round trip.
+    fn pacing_rate(&self, p: &Profile) -> Option<f64> {
+        let paced = self.control.pacer().and_then(Pacer::rate).map(BitRate::bytes_per_sec);
+        paced.or_else(|| {
+            let rtt = self.rtt.smoothed(p).filter(|rtt| !rtt.is_zero())?;
+            let cwnd = self.control.cwnd();
+            let gain = if cwnd < self.control.ssthresh() / 2 { SLOW_START_GAIN } else { AVOIDANCE_GAIN };
+            Some(gain * cwnd.max(self.in_network(p)) as f64 / rtt.as_secs_f64())
+        })
+    }
+
+    /// Whether new data waits for room for a whole super-packet of `burst` segments; now there is room up to `edge`.
+    pub(super) fn defers(&self, edge: u64, burst: u64, call: &mut Call<'_, '_>) -> bool {
+        let waits = self.waits_for_room(edge, burst, call);
+        call.deferred |= waits && edge < self.una + u64::from(self.peer_window);
+        waits
+    }
+
+    fn waits_for_room(&self, edge: u64, burst: u64, call: &Call<'_, '_>) -> bool {
+        let p = call.p;
+        let room = edge.saturating_sub(self.nxt);
+        if burst <= 1 || self.recovery != Recovery::None || self.una == self.max || self.nxt < self.max {
+            return false;
+        }
+        let window = self.control.cwnd().min(u64::from(self.peer_window));
+        if room >= burst * p.mss.0 || self.end <= edge || room >= window / WINDOW_SHARE {
+            return false;
+        }
+        let silence = Clock::length(p, self.clock.number(p).saturating_sub(self.active));
+        if p.idle_since != IdleSince::Sent || silence > RECENT {
+            return false;
+        }
+        // Nor does one whose next acknowledgement is far away, so that acknowledgements keep clocking out segments.
+        let oldest = self.outstanding.as_deref().and_then(|o| o.sent.as_deref()).and_then(Sent::oldest);
+        let rtt = self.rtt.smoothed(p).unwrap_or_default();
+        oldest.is_some_and(|sent| sent + rtt <= call.now + (rtt / 2).min(NEAR))
+    }
+}
