@@ -159,6 +159,6 @@ fn ethtool<T>(interface: &str, value: &mut T) -> io::Result<()> {
     request.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
     // SAFETY: SIOCETHTOOL takes an `ifreq` that points at an ethtool command; both outlive the call, and the commands of
     // this file read and write the structures that they are given with.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -51,9 +51,11 @@ pub struct Granted {
 /// Makes the calling thread as punctual as the machine permits. What is refused is left out.
 #[must_use]
 pub fn be_punctual() -> Granted {
-    let parameter = libc::sched_param { sched_priority: PRIORITY };
+    // The kernel's `sched_param` is the priority alone. The call itself, as musl's function of this name does nothing.
+    let parameter: libc::c_int = PRIORITY;
     // SAFETY: the parameter outlives the call, and zero means the calling thread.
-    let realtime = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } == 0;
+    let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const parameter) };
+    let realtime = done == 0;
     Granted {
         realtime,
         locked: lock_memory(),
