@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
-use aqmkit_kernel_laws::disciplines::{ared, blue, dcn, erd, pi, red, rem, step};
+use aqmkit_kernel_laws::disciplines::{afd, ared, blue, dcn, erd, pi, red, rem, sred, step};
 use aqmkit_kernel_laws::law::{Law, Program};
 
 /// `name STATE CONFIG`.
@@ -19,4 +19,6 @@ fn main() {
     tell::<step::Step>("step");
     tell::<erd::Erd>("erd");
     tell::<dcn::Dcn>("dcn");
+    tell::<sred::Sred>("sred");
+    tell::<afd::Afd>("afd");
 }

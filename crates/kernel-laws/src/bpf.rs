@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "the callers are in C; each passes what its map holds")]
 
-use crate::disciplines::{ared, blue, dcn, erd, pi, red, rem, step};
+use crate::disciplines::{afd, ared, blue, dcn, erd, pi, red, rem, sred, step};
 use crate::fixed::Fixed;
 use crate::law::{GAUGES, Law, Program, Surroundings};
 use crate::verifier::reread_mut;
@@ -37,6 +37,8 @@ program!(blue, blue::Blue);
 program!(step, step::Step);
 program!(erd, erd::Erd);
 program!(dcn, dcn::Dcn);
+program!(sred, sred::Sred);
+program!(afd, afd::Afd);
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

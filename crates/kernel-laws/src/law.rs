@@ -1,7 +1,7 @@
 //! What is the same for all laws: what they are told of an arrival, their verdict, and the program around them.
 
 use crate::fixed::{Factor, Fixed};
-use crate::verifier::reread_mut;
+use crate::verifier::{masked, reread_mut};
 use crate::words::{Words, words};
 
 /// Random numbers for one arrival.
@@ -34,6 +34,42 @@ pub struct Arrival {
     pub class: u64,
     /// Random numbers.
     pub draws: [u32; DRAWS],
+}
+
+/// The random numbers of an arrival, one after the other.
+#[derive(Debug)]
+pub struct Draws<'a> {
+    all: &'a [u32; DRAWS],
+    next: u64,
+}
+
+impl<'a> Draws<'a> {
+    /// Those of an arrival.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(arrival: &'a Arrival) -> Self {
+        Draws { all: &arrival.draws, next: 0 }
+    }
+
+    /// The next one. A law must not take more than [`DRAWS`].
+    #[inline(always)]
+    pub fn take(&mut self) -> u32 {
+        let draw = self.all[masked::<DRAWS>(self.next)];
+        self.next += 1;
+        draw
+    }
+
+    /// True with this probability; takes no number where it is 0 or 1.
+    #[inline(always)]
+    pub fn chance(&mut self, p: Fixed) -> bool {
+        p > Fixed::ZERO && (p >= Fixed::ONE || p.exceeds(self.take()))
+    }
+
+    /// A whole number below `n`, which is at most 2^32.
+    #[inline(always)]
+    pub fn below(&mut self, n: u64) -> u64 {
+        (u64::from(self.take()) * n) >> 32
+    }
 }
 
 /// Why a packet was dropped or marked: the numbers of `aqmkit_aqm::Why`.

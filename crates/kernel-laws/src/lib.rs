@@ -17,5 +17,6 @@ pub mod disciplines;
 pub mod early;
 pub mod fixed;
 pub mod law;
+pub mod table;
 mod verifier;
 pub mod words;

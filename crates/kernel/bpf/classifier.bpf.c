@@ -61,6 +61,8 @@ struct state {
 
 struct statistics {
 	__u64 packets, bytes, passed, waiting_packets, waiting_bytes;
+	// The bytes that packets found waiting that were not dropped, summed over these packets.
+	__u64 found_bytes;
 	__u64 marked[REASONS], dropped[REASONS];
 	__s64 gauges[GAUGES];
 };
@@ -227,6 +229,8 @@ static __always_inline __u32 decide(struct state *s, const struct settings *in_f
 	count->waiting_packets = arrival->waiting_packets;
 	count->waiting_bytes = arrival->waiting_bytes;
 	reason = verdict >> 8;
+	if ((verdict & 255) != 2)
+		count->found_bytes += arrival->packets * arrival->waiting_bytes;
 	if (!verdict)
 		count->passed += arrival->packets;
 	else if (reason < REASONS && (verdict & 255) == 1)

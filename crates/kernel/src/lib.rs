@@ -16,7 +16,7 @@ use aqmkit_kernel_laws::disciplines as fixed;
 use aqmkit_kernel_laws::law::{Arrival, Law, Program, Surroundings};
 use aqmkit_kernel_laws::words::Words;
 
-pub use laws::{ared, blue, dcn, erd, pi, red, rem, step};
+pub use laws::{afd, ared, blue, dcn, erd, pi, red, rem, sred, step};
 
 /// A discipline as a BPF program before a stock queue discipline.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +62,8 @@ classifiers! {
     Rem = rem::Rem, "rem";
     Blue = blue::Blue, "blue";
     Step = step::Step, "step";
+    Sred = sred::Sred, "sred";
+    Afd = afd::Afd, "afd";
     Dcn = dcn::Dcn, "dcn";
 }
 

@@ -119,6 +119,8 @@ fn the_verified_programs_decide_as_the_laws() {
     hold!(Blue, blue, { "limit": 60, "d1": 0.02, "d2": 0.002, "freeze": "10ms" });
     hold!(Step, step, { "limit": 200, "threshold": 10 } { "limit": 200, "sojourn": "5ms" });
     hold!(Erd, erd, { "limit": 60 });
+    hold!(Sred, sred, { "limit": 100, "zombies": 50, "max_p": 0.5 });
+    hold!(Afd, afd, { "limit": 200, "q_target": 10, "buffer": 100 });
     hold!(Dcn, dcn, { "limit": 200 } { "limit": 200, "ecn": true, "q_ref": 5, "counting": "bytes" });
 }
 
@@ -158,6 +160,8 @@ fn carry(wanted: &Wanted) -> aqmkit_live::kernel::Statistics {
                 stop.store(true, std::sync::atomic::Ordering::Relaxed);
             });
             let counted = installed("veth0").and_then(|i| i.statistics()).map_err(std::io::Error::other)?;
+            let wait = counted.mean_wait(wanted.rate).unwrap().as_millis_f64();
+            assert!((0.1..150.0).contains(&wait), "{wait} ms");
             let slower = Wanted { rate: BitRate::from_mbps(5), ..wanted.clone() };
             let mut found = installed("veth0").map_err(std::io::Error::other)?;
             found.change(&slower).map_err(std::io::Error::other)?;
@@ -175,7 +179,7 @@ fn dcn_keeps_a_queue_short_in_the_kernel() {
     if cannot().is_some() {
         return;
     }
-    let spec = spec("dcn", &json!({ "q_ref": 10, "flows": 6 }));
+    let spec = spec("dcn", &json!({ "limit": 100, "q_ref": 10, "flows": 6 }));
     let counted = carry(&Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) });
     let unfair = counted.drops.get("unfair").copied().unwrap_or(0);
     assert!(unfair > 10, "{counted:?}");
@@ -187,7 +191,7 @@ fn red_marks_in_the_kernel() {
     if cannot().is_some() {
         return;
     }
-    let spec = spec("red", &json!({ "min": 5, "max": 20, "ecn": true, "harddrop": false, "weight": 0.02 }));
+    let spec = spec("red", &json!({ "limit": 100, "min": 5, "max": 20, "ecn": true, "weight": 0.02 }));
     let counted = carry(&Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) });
     let early: u64 = counted.marks.values().chain(counted.drops.values()).sum();
     assert!(early > 10 && counted.gauges["avg"] > 1.0, "{counted:?}");

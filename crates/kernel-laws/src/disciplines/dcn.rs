@@ -5,6 +5,7 @@
 
 use crate::fixed::{Factor, Fixed, ONE, quotient, remainder, repeated, spread};
 use crate::law::{Arrival, GAUGES, Law, Limit, Verdict, Why};
+use crate::table::{Entry, FlowTable};
 use crate::verifier::{masked, reread, reread_mut};
 use crate::words::words;
 
@@ -54,27 +55,14 @@ words! {
 pub const SB_SLOTS: usize = 16_384;
 /// The most high-bandwidth flows.
 pub const HB_LIMIT: usize = 4096;
-/// Places of a bucket of the table of high-bandwidth flows.
-const WAYS: usize = 8;
 /// Places of that table: twice as many as flows, so that a bucket seldom fills.
 const PLACES: usize = 2 * HB_LIMIT;
 /// Steps of the timers for which one arrival makes up; what is left waits for the next one.
 pub const STEPS: u32 = 32;
-/// In the place of a place: the flow's bucket is full.
-const NO_PLACE: u64 = u64::MAX;
 /// The salt of the scoreboard, as in `aqmkit_aqm`: the same flows meet in a slot.
 const SALT: u64 = 0x6463_6e5f_7362_0001;
 /// The salt of the other table.
 const HB_SALT: u64 = 0x6463_6e5f_6862_0001;
-
-/// A high-bandwidth flow.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
-    /// 0 where nobody has the place.
-    flow: u64,
-    count: Fixed,
-}
 
 /// A slot of the scoreboard.
 #[repr(C)]
@@ -110,9 +98,7 @@ pub struct Dcn {
     flows: u64,
     /// Where the soonest of their times stands in `due`; the others follow, for all have one period.
     first: u64,
-    /// Where in `hb` the flow of the last arrival is, or could be.
-    place: u64,
-    hb: [Entry; PLACES],
+    hb: FlowTable<PLACES>,
     due: [Due; HB_LIMIT],
     sb: [Slot; SB_SLOTS],
 }
@@ -154,7 +140,7 @@ impl Dcn {
     #[inline(always)]
     fn decrease(&mut self, config: &Config, at: u64) {
         let place = self.due[masked::<HB_LIMIT>(self.first)].place;
-        let entry = &mut self.hb[masked::<PLACES>(place)];
+        let entry = self.hb.at(place);
         entry.count = entry.count.minus(self.p_ref);
         self.first += 1;
         if entry.count < Fixed::ZERO {
@@ -185,27 +171,6 @@ impl Dcn {
         true
     }
 
-    /// Looks for a flow in the table: its place, or else a free one of its bucket, is then in `self.place`.
-    #[inline(always)]
-    fn find(&mut self, flow: u64) {
-        let bucket = masked::<PLACES>(spread(flow, HB_SALT) << WAYS.ilog2());
-        self.place = NO_PLACE;
-        let mut way = 0;
-        while way < WAYS {
-            let this = reread_mut(self);
-            let place = bucket + way;
-            let holder = this.hb[masked::<PLACES>(place as u64)].flow;
-            if holder == flow {
-                this.place = place as u64;
-                return;
-            }
-            if holder == 0 && this.place == NO_PLACE {
-                this.place = place as u64;
-            }
-            way += 1;
-        }
-    }
-
     /// The right half of Figure 3: is this flow becoming a high-bandwidth one?
     #[inline(always)]
     fn score(&mut self, config: &Config, arrival: &Arrival, added: Fixed) {
@@ -218,11 +183,11 @@ impl Dcn {
             Fixed::ZERO
         };
         *slot = Slot { flow: arrival.flow, count, last: arrival.now };
-        if count < config.threshold || self.flows >= config.hb_limit || self.place == NO_PLACE {
+        if count < config.threshold || self.flows >= config.hb_limit {
             return;
         }
-        let place = self.place;
-        self.hb[masked::<PLACES>(place)] = Entry { flow: arrival.flow, count };
+        let Some(place) = self.hb.place() else { return };
+        *self.hb.at(place) = Entry { flow: arrival.flow, count };
         let last = self.first + self.flows;
         self.due[masked::<HB_LIMIT>(last)] = Due { at: arrival.now + config.t_dec, place };
         self.flows += 1;
@@ -236,11 +201,11 @@ impl Dcn {
         } else {
             Fixed::whole(arrival.packets)
         };
-        let entry = &mut self.hb[masked::<PLACES>(self.place)];
-        if self.place != NO_PLACE && entry.flow == arrival.flow {
+        let p_ref = self.p_ref;
+        if let Some(entry) = self.hb.get(arrival.flow) {
             let with_this = entry.count.plus(added);
             // A draw is below 1 - p_ref / m where p_ref is below the part of m that the draw leaves.
-            let signalled = self.p_ref < with_this.part(ONE - u64::from(arrival.draws[0]));
+            let signalled = p_ref < with_this.part(ONE - u64::from(arrival.draws[0]));
             let verdict = if signalled { arrival.signal(config.ecn != 0, Why::Unfair) } else { Verdict::Pass };
             let forwarded = !full && !matches!(verdict, Verdict::Drop(_));
             if forwarded || config.count_dropped != 0 {
@@ -266,8 +231,7 @@ impl Law for Dcn {
         changed: 0,
         flows: 0,
         first: 0,
-        place: 0,
-        hb: [Entry { flow: 0, count: Fixed::ZERO }; PLACES],
+        hb: FlowTable::ZERO,
         due: [Due { at: 0, place: 0 }; HB_LIMIT],
         sb: [Slot { flow: 0, count: Fixed::ZERO, last: 0 }; SB_SLOTS],
     };
@@ -296,7 +260,7 @@ impl Law for Dcn {
                 break;
             }
         }
-        reread_mut(self).find(arrival.flow);
+        reread_mut(self).hb.find(arrival.flow, HB_SALT);
         reread_mut(self).decide(config, reread(arrival), full)
     }
 

@@ -1,5 +1,6 @@
 //! The laws, one file each.
 
+pub mod afd;
 pub mod ared;
 pub mod blue;
 pub mod dcn;
@@ -7,4 +8,5 @@ pub mod erd;
 pub mod pi;
 pub mod red;
 pub mod rem;
+pub mod sred;
 pub mod step;

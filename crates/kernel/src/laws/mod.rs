@@ -1,5 +1,6 @@
 //! The parameters of each discipline in fixed point, from its effective parameters.
 
+pub mod afd;
 pub mod ared;
 pub mod blue;
 pub mod dcn;
@@ -7,6 +8,7 @@ pub mod erd;
 pub mod pi;
 pub mod red;
 pub mod rem;
+pub mod sred;
 pub mod step;
 
 use aqmkit_aqm::ParamError;

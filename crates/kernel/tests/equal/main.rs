@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod afd;
 mod ared;
 mod blue;
 mod dcn;
@@ -10,6 +11,7 @@ mod erd;
 mod pi;
 mod red;
 mod rem;
+mod sred;
 mod step;
 mod trace;
 

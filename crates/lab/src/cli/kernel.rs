@@ -153,6 +153,8 @@ struct Told {
     device: String,
     discipline: &'static str,
     rate_bps: u64,
+    /// How long packets that were not dropped waited on average, in seconds.
+    mean_wait_s: Option<f64>,
     /// All parameters in force, with those that were derived.
     parameters: serde_json::Value,
     statistics: Statistics,
@@ -161,12 +163,14 @@ struct Told {
 fn told(found: &Installed) -> Result<Told, Failure> {
     let wanted = found.wanted()?;
     let effective = wanted.spec.effective(&wanted.link()).unwrap_or_else(|_| wanted.spec.clone());
+    let statistics = found.statistics()?;
     Ok(Told {
+        mean_wait_s: statistics.mean_wait(wanted.rate).map(aqmkit_base::Duration::as_secs_f64),
         device: found.device().to_owned(),
         discipline: wanted.spec.name(),
         rate_bps: wanted.rate.as_bps(),
         parameters: serde_json::to_value(&effective)?,
-        statistics: found.statistics()?,
+        statistics,
     })
 }
 
@@ -203,6 +207,10 @@ fn text(told: &Told) -> String {
         format!("  passed      {} packets", s.passed),
         format!("  marked      {}", reasons(&s.marks)),
         format!("  dropped     {}", reasons(&s.drops)),
+        format!(
+            "  mean wait   {}",
+            told.mean_wait_s.map_or_else(|| "no packet yet".to_owned(), |wait| format!("{:.2} ms", wait * 1e3))
+        ),
         format!("  waiting     {} packets, {} bytes, when the last packet came", s.waiting_packets, s.waiting_bytes),
         format!("  state       {}", gauges.join(" ")),
     ];

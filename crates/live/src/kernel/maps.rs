@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use aqmkit_aqm::Why;
+use aqmkit_base::{BitRate, Duration};
 use aya::Ebpf;
 use aya::maps::{Map, MapData};
 use aya::programs::loaded_programs;
@@ -15,7 +16,9 @@ use crate::bpf::{look_up, update};
 /// Bytes that a program holds for [`super::About`]: as in `crates/kernel/bpf/classifier.bpf.c`.
 pub(super) const ABOUT: usize = 4096;
 /// 64-bit words of its statistics: counters, marks and drops for each reason, gauges.
-const WORDS: usize = 5 + 2 * Why::COUNT + GAUGES;
+const WORDS: usize = FIRST_REASON + 2 * Why::COUNT + GAUGES;
+/// The first word of the marks.
+const FIRST_REASON: usize = 6;
 const GAUGES: usize = aqmkit_kernel::GAUGES;
 
 /// What a program has counted since it was installed, and how its law stands.
@@ -31,12 +34,31 @@ pub struct Statistics {
     pub waiting_packets: u64,
     /// Bytes that waited then.
     pub waiting_bytes: u64,
+    /// The bytes that packets found waiting which were not dropped, summed over these packets.
+    pub found_bytes: u64,
     /// Marks, by reason.
     pub marks: BTreeMap<&'static str, u64>,
     /// Drops, by reason.
     pub drops: BTreeMap<&'static str, u64>,
     /// The law's inner state: averages, probabilities, sizes of tables.
     pub gauges: BTreeMap<&'static str, f64>,
+}
+
+impl Statistics {
+    /// Packets that were dropped.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.drops.values().sum()
+    }
+
+    /// How long packets waited on average that were not dropped: what they found waiting, over the rate of the shaper. Nothing
+    /// before the first packet.
+    #[must_use]
+    pub fn mean_wait(&self, rate: BitRate) -> Option<Duration> {
+        let admitted = self.packets.saturating_sub(self.dropped());
+        let bytes = self.found_bytes as f64 / admitted as f64;
+        (admitted > 0).then(|| Duration::from_secs_f64(bytes / rate.bytes_per_sec()))
+    }
 }
 
 /// The maps of a program.
@@ -119,15 +141,16 @@ impl Maps {
             let all = Why::ALL.iter().enumerate().map(|(i, why)| (why.name(), word(from + i)));
             all.filter(|(_, n)| *n > 0).collect()
         };
-        let first_gauge = 5 + 2 * Why::COUNT;
+        let first_gauge = FIRST_REASON + 2 * Why::COUNT;
         Ok(Statistics {
             packets: word(0),
             bytes: word(1),
             passed: word(2),
             waiting_packets: word(3),
             waiting_bytes: word(4),
-            marks: by_reason(5),
-            drops: by_reason(5 + Why::COUNT),
+            found_bytes: word(5),
+            marks: by_reason(FIRST_REASON),
+            drops: by_reason(FIRST_REASON + Why::COUNT),
             gauges: gauges
                 .iter()
                 .enumerate()
