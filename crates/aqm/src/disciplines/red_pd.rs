@@ -93,7 +93,9 @@
 //!      waiting.
 //!    * `ns2_last_interval`. Text (6.2): rates and losses over "several congestion epochs", here from one increase to the next.
 //!      Code: those of the last interval.
-//! 6. Not options: ns-2 also wants 0.4 s between changes, an interval's drop rate above 0.1 % and a drop in
+//! 6. Not options: ns-2's quantum follows the smaller of the last interval's drop rate and the average, and doubles `P` alone (in Figure 22 that
+//!    gives the flows of 40 ms 1.01, 1.04 and 1.04 Mb/s at R = 90, 130 and 170 ms, where they get 1.03, 1.02 and 1.04 without it and 1.11,
+//!    1.16 and 1.20 in ns-2, all without the test). ns-2 also wants 0.4 s between changes, an interval's drop rate above 0.1 % and a drop in
 //!    the last interval; its count of `ns2_spacing` persists after a flow is no longer monitored. `noidle`
 //!    for all flows comes from ns-2.
 //! 7. The rules before Figure 8's are K out of M "loss events"; `"single"` counts packets, looks at the end of

@@ -63,6 +63,20 @@ pub fn spread(p_b: f64, count: f64) -> f64 {
     if room > p_b { p_b / room } else { 1.0 }
 }
 
+/// The probability of ns-2's `wait_`: no drop until `1/p_b` packets have come since the last one, then gaps that are uniform up to
+/// `2/p_b`. The mean gap is three times that of [`spread`].
+#[must_use]
+pub fn spread_after_wait(p_b: f64, count: f64) -> f64 {
+    let due = count * p_b;
+    if due < 1.0 {
+        0.0
+    } else if due < 2.0 {
+        (p_b / (2.0 - due)).min(1.0)
+    } else {
+        1.0
+    }
+}
+
 /// The early drop test of Figure 3.9. It always draws, so that the stream does not depend on rounding.
 pub fn drop_early(p_b: f64, count: f64, rng: &mut Rng) -> bool {
     rng.uniform() < spread(p_b, count)
@@ -74,15 +88,29 @@ pub struct DropMode {
     /// Packets that have arrived since the last drop.
     count: f64,
     in_early_drop: bool,
+    /// Whether no drop follows another at once: [`spread_after_wait`].
+    waits: bool,
 }
 
 impl Default for DropMode {
     fn default() -> Self {
-        DropMode { count: -1.0, in_early_drop: false }
+        DropMode { count: -1.0, in_early_drop: false, waits: false }
     }
 }
 
 impl DropMode {
+    /// The same, whose gaps between drops are those of ns-2's `wait_` or not.
+    #[must_use]
+    pub fn waiting(self, waits: bool) -> Self {
+        DropMode { waits, ..self }
+    }
+
+    /// Draws whether the early drop is due. It always draws, so that the stream does not depend on rounding.
+    fn drops_early(&self, p_b: f64, rng: &mut Rng) -> bool {
+        let spread = if self.waits { spread_after_wait } else { spread };
+        rng.uniform() < spread(p_b, self.count)
+    }
+
     /// Counts an arrival that comes to a full queue, and will be dropped.
     pub fn on_overflow(&mut self) {
         self.count = 0.0;
@@ -102,7 +130,7 @@ impl DropMode {
                 self.count = 1.0;
                 self.in_early_drop = true;
                 None
-            } else if drop_early(scale * ramp.base_probability(avg), self.count, rng) {
+            } else if self.drops_early(scale * ramp.base_probability(avg), rng) {
                 Some(Why::Early)
             } else {
                 None
@@ -129,6 +157,19 @@ mod tests {
         assert!(spread(0.1, 8.0) < 1.0);
         assert_eq!(spread(0.1, 9.0), 1.0);
         assert_eq!(spread(0.1, 50.0), 1.0);
+    }
+
+    /// From 10 to 19 packets at one tenth, each gap as likely: 14.5 in the mean, where it is 5 without waiting.
+    #[test]
+    fn a_drop_waits_for_its_time() {
+        assert_eq!([9.0, 20.0, 25.0].map(|count| spread_after_wait(0.1, count)), [0.0, 1.0, 1.0]);
+        let mut left = 1.0;
+        for count in 10..20 {
+            let dropped = left * spread_after_wait(0.1, f64::from(count));
+            assert!((dropped - 0.1).abs() < 1e-9, "{count}: {dropped}");
+            left -= dropped;
+        }
+        assert!(left.abs() < 1e-9);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub fn options() -> Vec<Spec> {
         spec("fifo", r#"{"limit": "20kb", "drop": "random"}"#),
         spec("erd", r#"{"limit": "20kb", "threshold": "10kb", "probability": 0.3, "ecn": true}"#),
         spec("red", r#"{"limit": 60, "gentle": true, "byte_mode": true, "ecn": true, "weight": 0.05}"#),
+        spec("red", r#"{"limit": 60, "weight": 0.05, "wait": true}"#),
         spec(
             "red",
             r#"{"limit": "60kb", "min": "5kb", "max": "15kb", "ecn": true, "harddrop": false, "weight": 0.05}"#,

@@ -16,6 +16,8 @@ enum DropType {
 }
 
 pub(crate) struct Red {
+    /// ns-2's `wait_` (`modify_p` of `queue/red.cc`).
+    wait: bool,
     w: f64,
     maxp: f64,
     pub(crate) th_max: f64,
@@ -58,7 +60,12 @@ impl Red {
     fn drop_early(&self, rng: &mut Rng) -> bool {
         let pb = self.maxp * (self.q_avg - self.th_min) / (self.th_max - self.th_min);
         let room = 1.0 - self.count as f64 * pb;
-        let pa = if room <= 0.0 { 1.0 } else { pb / room };
+        let pa = match (self.wait, room) {
+            (true, room) if room > 0.0 => 0.0,
+            (true, room) if room > -1.0 => pb / (1.0 + room),
+            (false, room) if room > 0.0 => pb / room,
+            _ => 1.0,
+        };
         rng.uniform() < pa
     }
 }
@@ -102,6 +109,7 @@ impl Oracle for Red {
 /// What drains an idle queue's average is 10 Mbit/s of 1000-byte packets.
 pub(crate) fn oracle(w: f64, th_min: f64, th_max: f64, q_limit: usize) -> Red {
     Red {
+        wait: false,
         w,
         maxp: 0.1,
         th_max,
@@ -136,4 +144,11 @@ fn red_is_figures_3_6_to_3_10_in_the_words_of_tc() {
     let oracle = || Red { drain_rate: 250.0, ..oracle(1.0 / 16.0, 5.0, 15.0, 60) };
     let stats = compare(&spec("red", params), &link(), 5, oracle);
     assert_seen(&stats, &[Why::Early, Why::Forced]);
+}
+
+#[test]
+fn red_that_waits_is_as_in_ns2() {
+    let params = r#"{"limit": 60, "min": 5, "max": 40, "weight": 0.0625, "wait": true}"#;
+    let waits = || Red { wait: true, ..oracle(1.0 / 16.0, 5.0, 40.0, 60) };
+    assert_seen(&compare(&spec("red", params), &link(), 6, waits), &[Why::Early, Why::Forced]);
 }

@@ -8,7 +8,7 @@ use aqmkit_base::Duration;
 use aqmkit_kernel_laws::disciplines;
 use aqmkit_kernel_laws::fixed::Fixed;
 
-use super::red::of_red;
+use super::red::{no_wait, of_red};
 use crate::number::{factor, fixed, inverse};
 
 /// ARED's parameters in fixed point; `params` are effective.
@@ -16,6 +16,7 @@ use crate::number::{factor, fixed, inverse};
 /// # Errors
 /// When one is too large for fixed point.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::ared::Config, ParamError> {
+    no_wait(params.wait)?;
     let (alpha, beta) = (params.alpha.unwrap_or_default(), params.beta.unwrap_or_default());
     let feng = params.variant == Variant::Feng;
     let adaptation = if feng {

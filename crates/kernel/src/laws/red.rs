@@ -15,8 +15,19 @@ use crate::number::{factor, fixed, inverse, limit, nanos};
 /// # Errors
 /// When one is too large for fixed point.
 pub fn config(params: &Params, link: &Link) -> Result<disciplines::red::Config, ParamError> {
+    no_wait(params.wait)?;
     let interval = if params.adaptive { params.interval } else { Duration::ZERO };
     of_red(&params.red(), &Adaptation { interval, ..Adaptation::default() }, link)
+}
+
+/// Refuses what the law in the kernel does not have.
+pub(crate) fn no_wait(wait: bool) -> Result<(), ParamError> {
+    match wait {
+        true => {
+            Err(ParamError::sentence("wait", "the law in the kernel does not wait between drops", "leave wait out"))
+        }
+        false => Ok(()),
+    }
 }
 
 /// The parameters of a RED with this adaptation.
