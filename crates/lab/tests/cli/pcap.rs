@@ -186,7 +186,9 @@ fn an_analyser_counts_what_is_reported() {
     // The simulated SYN does not have the space that its options take in the file.
     let opened = field(&format!("{from_servers} && tcp.flags.syn == 1"), "ip.len");
     let bytes: f64 = field(from_servers, "ip.len").iter().sum::<f64>() - 12.0 * opened.len() as f64;
-    assert_eq!((opened.len(), class("throughput_bps") * 20.0 / 8.0), (3, bytes));
+    // Of the packet that is being sent at the end the capture has all, and the results what has gone.
+    let unsent = bytes - class("throughput_bps") * 20.0 / 8.0;
+    assert!(opened.len() == 3 && (-1e-3..1500.0).contains(&unsent), "{} connections, {unsent} bytes", opened.len());
 
     let data = field(&format!("{from_servers} && tcp.len > 0"), "tcp.len");
     let repeated = field("tcp.analysis.retransmission || tcp.analysis.out_of_order", "tcp.len");
