@@ -139,21 +139,27 @@ struct headers {
 	__u16 source_port, destination_port;
 };
 
+// Bytes from the network header on, wherever that is: some devices have no link layer, and VLAN tags are of any number.
+static __always_inline long load(struct __sk_buff *skb, __u32 at, void *to, __u32 length)
+{
+	return bpf_skb_load_bytes_relative(skb, at, to, length, BPF_HDR_START_NET);
+}
+
 // Reads the flow and the ECN bits of an IP packet.
 static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, struct arrival *arrival, struct headers *h)
 {
-	__u32 at = skb->protocol == bpf_htons(0x8100) ? 18 : 14;
+	__u32 at = 0;
 	__u64 words[5] = {};
 	__u64 hash = 0;
 	__u32 ports = 0;
 	__u8 version;
 
-	if (bpf_skb_load_bytes(skb, at, &version, 1) < 0)
+	if (load(skb, at, &version, 1) < 0)
 		return;
 	if (version >> 4 == 4) {
 		__u32 ip[5];
 
-		if (bpf_skb_load_bytes(skb, at, ip, sizeof(ip)) < 0)
+		if (load(skb, at, ip, sizeof(ip)) < 0)
 			return;
 		h->ecn = (bpf_ntohl(ip[0]) >> 16) & 3;
 		h->protocol = (bpf_ntohl(ip[2]) >> 16) & 0xff;
@@ -162,12 +168,10 @@ static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, stru
 		// Only the first fragment has ports: no fragment's are used.
 		if (!(bpf_ntohl(ip[1]) & 0x3fff))
 			at += (version & 15) * 4;
-		else
-			at = 0;
 	} else if (version >> 4 == 6) {
 		__u64 ip[5];
 
-		if (bpf_skb_load_bytes(skb, at, ip, sizeof(ip)) < 0)
+		if (load(skb, at, ip, sizeof(ip)) < 0)
 			return;
 		h->ecn = (bpf_be64_to_cpu(ip[0]) >> 52) & 3;
 		h->protocol = (bpf_be64_to_cpu(ip[0]) >> 8) & 0xff;
@@ -181,7 +185,7 @@ static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, stru
 	}
 	h->known = 1;
 	if (at && (h->protocol == 6 || h->protocol == 17 || h->protocol == 132) &&
-	    bpf_skb_load_bytes(skb, at, &ports, sizeof(ports)) == 0) {
+	    load(skb, at, &ports, sizeof(ports)) == 0) {
 		h->source_port = bpf_ntohl(ports) >> 16;
 		h->destination_port = bpf_ntohl(ports);
 	}

@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test, which says what it skipped")]
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use aqmkit_aqm::registry::{Link, Parameters, Spec};
@@ -197,6 +197,32 @@ fn red_marks_in_the_kernel() {
     assert!(early > 10 && counted.gauges["avg"] > 1.0, "{counted:?}");
 }
 
+/// A TUN device has no link layer: the IP header is the first there is.
+#[test]
+fn flows_are_told_apart_without_a_link_layer() {
+    if cannot().is_some() {
+        return;
+    }
+    let spec = spec("dcn", &json!({}));
+    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) };
+    let namespace = aqmkit_live::netns::Netns::create().unwrap();
+    let counted = namespace.inside(|| {
+        let _device = aqmkit_live::tun::Tun::create("tun0")?;
+        pair::ip("addr add 10.9.8.1/24 dev tun0")?;
+        pair::ip("link set tun0 up")?;
+        install("tun0", &wanted).map_err(std::io::Error::other)?;
+        for _ in 0..3 {
+            let socket = UdpSocket::bind(("10.9.8.1", 0))?;
+            for _ in 0..6 {
+                // A dropped packet is told to a local sender.
+                let _ = socket.send_to(&[0; 100], ("10.9.8.2", 9));
+            }
+        }
+        installed("tun0").and_then(|i| i.statistics()).map_err(std::io::Error::other)
+    });
+    assert_eq!(counted.unwrap().gauges["flows"], 3.0);
+}
+
 /// Two namespaces with a pair of devices between them.
 mod pair {
     use std::io;
@@ -209,7 +235,7 @@ mod pair {
         pub(crate) receiver: Netns,
     }
 
-    fn ip(words: &str) -> io::Result<()> {
+    pub(super) fn ip(words: &str) -> io::Result<()> {
         let done = Command::new("ip").args(words.split(' ')).output()?;
         if done.status.success() {
             return Ok(());

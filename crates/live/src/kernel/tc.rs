@@ -34,8 +34,9 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    /// A shaper in whose queue the discipline's limit fits. Its burst is one packet, or what the link sends in 200
-    /// microseconds: less would need a timer for each packet of a fast link. The kernel cuts what is longer into packets.
+    /// A shaper in whose queue the discipline's limit fits. Its burst is three packets, or what the link sends in 200
+    /// microseconds: with less the rate of a slow link suffers from late timers, and a fast link needs too many of them. The kernel cuts
+    /// what is longer into packets.
     pub(super) fn new(rate: BitRate, mtu: u32, spec: &Spec, link: &Link) -> Shaper {
         let packet = mtu + FRAMING;
         let burst = (rate.bytes_per_sec() * 200e-6) as u32;
@@ -48,7 +49,7 @@ impl Shaper {
         };
         // A packet that arrives as many finds room even where the discipline counts it in other units.
         let limit = (bytes + 2.0 * 65_536.0).min(f64::from(u32::MAX)) as u32;
-        Shaper { rate, burst: burst.max(packet), limit }
+        Shaper { rate, burst: burst.max(3 * packet), limit }
     }
 
     /// `TCA_TBF_PARMS`, `TCA_TBF_RATE64` and `TCA_TBF_BURST`.
