@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=build.rs");
+    if env::var_os("CARGO_FEATURE_LIBRARY").is_none() {
+        return Ok(());
+    }
     let source = experiments()?;
     let Some(out) = env::var_os("OUT_DIR") else { return Ok(()) };
     let target = Path::new(&out).join("experiments");
@@ -11,7 +15,6 @@ fn main() -> io::Result<()> {
         fs::remove_dir_all(&target)?;
     }
     fs::create_dir_all(&target)?;
-    println!("cargo::rerun-if-changed=build.rs");
     if source.is_dir() {
         println!("cargo::rerun-if-changed={}", source.display());
         copy(&source, &target)?;

@@ -180,7 +180,7 @@ macro_rules! registry {
 
         /// Every discipline, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry::new($name, include_str!(concat!("disciplines/", stringify!($module), ".rs"))),)*
+            $(Entry::new($name, aqmkit_base::page!(include_str!(concat!("disciplines/", stringify!($module), ".rs")))),)*
         ];
 
         impl Parameters {

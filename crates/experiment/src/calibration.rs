@@ -77,6 +77,7 @@ impl Calibration {
             measured: load.link,
             groups: vec![alone],
             uncongested: false,
+            changes: Vec::new(),
         };
         let key = serde_json::to_string(&(load, &network)).unwrap_or_else(|_| format!("{load:?} {network:?}"));
         Ok(Calibration {
@@ -180,6 +181,13 @@ impl Experiment {
                 let with = group.with_amount(*amount).map_err(|e| Problem::new(e.to_string()))?;
                 if let Some((with, _)) = with {
                     *group = with;
+                }
+            }
+            for group in changed.changes.iter_mut().flat_map(|stage| &mut stage.groups) {
+                // A calibrated population stays the same for the whole run.
+                let start = changed.groups.iter().find(|g| g.name == group.name && group.load.is_some());
+                if let Some(start) = start {
+                    group.take_population(start);
                 }
             }
             *run = Arc::new(changed);

@@ -4,13 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use aqmkit_files::bounded::{self, Unread};
-use include_dir::{Dir, include_dir};
-
+use super::embedded;
 use super::problem::{Problem, suggest};
-
-/// The tree as it was when the program was built.
-static EMBEDDED: Dir<'_> = include_dir!("$OUT_DIR/experiments");
+use aqmkit_files::bounded::{self, Unread};
 
 /// The name of the directory.
 const TREE: &str = "experiments";
@@ -45,9 +41,7 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
             });
         }
     }
-    let mut files = Vec::new();
-    list_embedded(&EMBEDDED, &mut files);
-    for (path, text) in files {
+    for (path, text) in embedded::experiments() {
         let id = path.trim_end_matches(".toml").to_owned();
         found.entry(id.clone()).or_insert_with(|| describe(id, text, None));
     }
@@ -60,7 +54,7 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
 /// # Errors
 /// When one is there and cannot be read.
 pub fn library_files(name: &str, experiment: Option<&str>) -> Result<Vec<(PathBuf, String)>, Problem> {
-    let embedded = EMBEDDED.get_file(name).and_then(include_dir::File::contents_utf8);
+    let embedded = embedded_text(name);
     let mut found: Vec<_> = embedded.map(|text| (Path::new(TREE).join(name), text.to_owned())).into_iter().collect();
     let beside = experiment.map(|file| Path::new(file).parent().unwrap_or(Path::new("")).to_owned());
     let mut folders: Vec<PathBuf> = Vec::new();
@@ -97,7 +91,7 @@ pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
             Err(e) => return Err(e.into()),
         }
     }
-    match EMBEDDED.get_file(&file).and_then(include_dir::File::contents_utf8) {
+    match embedded_text(&file) {
         Some(text) => Ok((format!("{TREE}/{file}"), text.to_owned())),
         None => {
             let known = catalogue();
@@ -109,7 +103,7 @@ pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
 
 /// A file of the embedded tree, by the path that its experiment's name leads to.
 pub(super) fn embedded(path: &Path) -> Option<&'static [u8]> {
-    Some(EMBEDDED.get_file(path.strip_prefix(TREE).ok()?)?.contents())
+    embedded::file(path.strip_prefix(TREE).ok()?)
 }
 
 /// The id of an experiment by the name of its file: what follows `experiments/`, or the file's own name.
@@ -132,7 +126,7 @@ fn id_below(root: &Path, path: &Path) -> String {
     slashed(&path.strip_prefix(root).unwrap_or(path).with_extension(""))
 }
 
-fn slashed(path: &Path) -> String {
+pub(super) fn slashed(path: &Path) -> String {
     path.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
@@ -150,11 +144,9 @@ fn list(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn list_embedded<'a>(directory: &'a Dir<'a>, files: &mut Vec<(String, &'a str)>) {
-    for file in directory.files().filter(|f| f.path().extension().is_some_and(|e| e == "toml")) {
-        files.push((slashed(file.path()), file.contents_utf8().unwrap_or_default()));
-    }
-    directory.dirs().for_each(|d| list_embedded(d, files));
+/// The text of a file of the embedded tree, by its path below `experiments`.
+fn embedded_text(name: &str) -> Option<&'static str> {
+    embedded::file(Path::new(name)).and_then(|bytes| std::str::from_utf8(bytes).ok())
 }
 
 fn describe(id: String, text: &str, path: Option<PathBuf>) -> CatalogueEntry {

@@ -47,6 +47,9 @@ pub(super) struct Group {
     pub(super) routes: Vec<Route>,
     pub(super) clients: u32,
     pub(super) delays: Delays,
+    /// Whether it sends.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub(super) active: bool,
     /// What it is to offer, where its population is still to be found.
     pub(super) load: Option<Load>,
     /// What its data files hold.
@@ -101,6 +104,15 @@ impl Group {
         let became = knob.amount();
         let population = Arc::from(spec.prepare(&self.data)?);
         Ok(Some((Group { spec, population, load: None, ..self.clone() }, became)))
+    }
+}
+
+impl Group {
+    /// Takes over the population of `calibrated`, the same traffic.
+    pub(super) fn take_population(&mut self, calibrated: &Group) {
+        self.spec = calibrated.spec.clone();
+        self.population = Arc::clone(&calibrated.population);
+        self.load = calibrated.load.clone();
     }
 }
 
@@ -177,6 +189,7 @@ impl Source<'_> {
             routes,
             clients: network.clients,
             delays,
+            active: self.keys.active,
         })
     }
 

@@ -38,11 +38,17 @@ const KEYS: &[(&str, About)] = &[
     ("warmup", About::Run),
     ("interval", About::Run),
     ("windows", About::Run),
+    ("changes", About::Run),
     ("bottleneck", About::Run),
 ];
 
 fn about(key: &str) -> Option<About> {
     KEYS.iter().find(|(name, _)| *name == key).map(|(_, about)| *about)
+}
+
+/// Whether there is such a key.
+pub(super) fn is_known(key: &str) -> bool {
+    about(key).is_some()
 }
 
 /// Whether a key is about the file as a whole: it is changed before the sweep, others in each combination.

@@ -6,12 +6,14 @@
 //! | `read`, `shape`, `keys` | from values to types, with errors that point to the text; what each key is about |
 //! | `sweep`, `skip` | axes and combinations; those that are left out |
 //! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
+//! | `changes` | what changes during a run, and when |
 //! | `load` | populations that are found by simulation |
 //! | `without_scheme` | the same experiment for the null test |
 //! | `plan`, `scenario` | the runs, and the simulator's scenario of each |
+//! | `held`, `outline` | a run that is changed while it is simulated; what a run consists of |
 //! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
 //! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
-//! | `catalogue`, `files`, `recording` | where experiments and their data lie; captures that traffic is made of |
+//! | `catalogue`, `embedded`, `files`, `recording` | where experiments and their data lie; captures that traffic is made of |
 //! | `catalogues` | the disciplines, controls and traffic models that names may mean |
 //! | `problem` | what is wrong, where, and what would be right |
 
@@ -20,9 +22,12 @@
 mod calibration;
 mod catalogue;
 mod catalogues;
+mod changes;
 mod delays;
+mod digest;
 mod doubts;
 mod effort;
+mod embedded;
 pub mod engine;
 mod exchanges;
 mod expect;
@@ -30,12 +35,14 @@ mod expect_table;
 mod figure;
 mod files;
 mod group;
+mod held;
 mod keys;
 mod link;
 mod load;
 mod metric;
 mod network;
 mod order;
+mod outline;
 mod overview;
 mod patch;
 mod path;
@@ -68,11 +75,14 @@ use aqmkit_files::bounded;
 pub use calibration::{Calibration, Trial};
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
 pub use catalogues::Catalogues;
+pub use digest::digest;
 pub use doubts::out_of_reach;
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
+pub use held::{HeldRun, Made};
 pub use metric::{OVER, PLUS};
 pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
+pub use outline::{GroupOutline, LinkOutline, Outline};
 pub use plan::RunSpec;
 pub use problem::{Location, Problem};
 pub use recording::recorded_capture;
@@ -223,23 +233,25 @@ impl Experiment {
         let without = Without::of(&document)?;
         full.check_without(&without, &files)?;
         let scope = full.scope();
-        let mut expects = match document.get("expect") {
+        // What is claimed and drawn is for who has results; without the feature it is not looked at.
+        let claimed = |key: &str| if cfg!(feature = "claims") { document.get(key) } else { None };
+        let mut expects = match claimed("expect") {
             Some(list) => read_expects(list, &scope)?,
             None => Vec::new(),
         };
         let mut tables = Vec::new();
-        if let Some(list) = document.get("expect_table") {
+        if let Some(list) = claimed("expect_table") {
             for (table, cells) in read_tables(list, &scope)? {
                 tables.push(table);
                 expects.extend(cells);
             }
         }
-        let predictions = match document.get("predict") {
+        let predictions = match claimed("predict") {
             Some(list) => read_predictions(list, &scope)?,
             None => Vec::new(),
         };
-        let overview = document.get("overview").map(|node| read_overview(node, &scope)).transpose()?;
-        let figures = document.get("figure").map_or(Ok(Vec::new()), |list| read_figures(list, &scope))?;
+        let overview = claimed("overview").map(|node| read_overview(node, &scope)).transpose()?;
+        let figures = claimed("figure").map_or(Ok(Vec::new()), |list| read_figures(list, &scope))?;
         let quick = match document.get("quick") {
             Some(changes) => Some(Variant::of(&shortened(&document, changes)?, &[], &files)?),
             None => None,
@@ -327,6 +339,16 @@ struct Variant {
 }
 
 impl Variant {
+    /// The experiment at the scale and with the settings of the command line; with its scheme.
+    fn of_overrides(document: &Node, overrides: &Overrides, files: &Files) -> Result<Variant, Problem> {
+        let document = match (overrides.scale, document.get("quick")) {
+            (Scale::Quick, Some(changes)) => shortened(document, changes)?,
+            _ => document.clone(),
+        };
+        let settings = overrides.set.iter().map(|s| Patch::from_argument(s)).collect::<Result<Vec<_>, _>>()?;
+        Variant::of(&document, &settings, files)
+    }
+
     fn of(document: &Node, settings: &[Patch], files: &Files) -> Result<Variant, Problem> {
         let mut document = document.clone();
         let (early, late): (Vec<Patch>, Vec<Patch>) =

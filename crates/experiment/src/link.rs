@@ -1,8 +1,10 @@
 //! One link, and the checks of its numbers.
 
+use std::sync::Arc;
+
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Bytes, Duration, Framing};
-use aqmkit_sim::scenario::Wire;
+use aqmkit_sim::scenario::{self, Wire};
 use serde::{Serialize, Serializer};
 
 use super::problem::{Origin, Problem};
@@ -23,9 +25,27 @@ pub(super) struct Link {
     /// What happens to packets behind the queue.
     pub(super) wire: Wire,
     pub(super) report: bool,
+    /// The path of its table, where it has one.
+    #[serde(skip)]
+    pub(super) path: Option<String>,
 }
 
 impl Link {
+    /// The link as the simulator takes it.
+    pub(super) fn to_scenario(&self) -> scenario::Link {
+        scenario::Link {
+            name: self.name.clone(),
+            rate: self.rate.mean,
+            trace: self.rate.trace.as_ref().map(|t| Arc::clone(&t.trace)),
+            delay: self.delay,
+            framing: self.framing,
+            mean_packet: self.mean_packet,
+            aqm: self.aqm.clone(),
+            wire: self.wire,
+            report: self.report,
+        }
+    }
+
     /// The link as its discipline sees it.
     pub(super) fn at(&self, classes: &[String]) -> aqmkit_aqm::Link {
         aqmkit_aqm::Link { rate: self.rate.mean, mean_packet: self.mean_packet, classes: classes.to_vec() }
@@ -59,6 +79,7 @@ pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -
         aqm: plain()?,
         wire: Wire::default(),
         report,
+        path: None,
     })
 }
 

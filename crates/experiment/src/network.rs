@@ -131,6 +131,7 @@ impl Reader<'_> {
             },
             node,
         )?;
+        bottleneck.path = Some("topology".to_owned());
         let bottleneck = push(&mut links, bottleneck);
         let reverse = self.reverse(&rate)?.map(|link| push(&mut links, link));
         let dumbbell = Dumbbell { access, inbound, bottleneck, reverse, delay: topology.delay };
@@ -157,6 +158,7 @@ impl Reader<'_> {
             aqm,
             wire: Wire::default(),
             report: true,
+            path: None,
         }
     }
 
@@ -192,6 +194,7 @@ impl Reader<'_> {
         not_too_long(reverse.delay.unwrap_or_default()).map_err(|e| e.at(at(node, "delay")))?;
         let aqm = self.queue(node.get("aqm"), rate.mean, mean_packet)?;
         let mut link = self.link("reverse", rate, reverse.delay.unwrap_or(self.topology.delay), aqm);
+        link.path = Some("topology.reverse".to_owned());
         link.mean_packet = mean_packet;
         link.framing = self.framing((reverse.overhead, reverse.mpu, reverse.linklayer));
         link.wire = wire(
@@ -215,8 +218,9 @@ impl Reader<'_> {
             }
         }
         let mut links: Vec<Link> = Vec::new();
-        for node in list.elements() {
-            let link = self.listed_link(node)?;
+        for (index, node) in list.elements().iter().enumerate() {
+            let mut link = self.listed_link(node)?;
+            link.path = Some(format!("topology.links[{index}]"));
             if links.iter().any(|l| l.name == link.name) {
                 let problem = Problem::new(format!("two links have the name {:?}", link.name));
                 return Err(problem.right("give one of them another name").at(at(node, "name")));

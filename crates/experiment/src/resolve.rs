@@ -3,6 +3,7 @@
 use aqmkit_base::{Duration, Instant};
 use serde::Serialize;
 
+use super::changes::{Stage, stages};
 use super::files::Files;
 use super::group::{Context, Group, Source, read_sources};
 use super::link::Link;
@@ -27,6 +28,9 @@ pub(super) struct Resolved {
     /// Whether the links are made as fast as those of trials, so that nothing queues for long.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) uncongested: bool,
+    /// What is there after each of the changes during the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) changes: Vec<Stage>,
 }
 
 /// A part of the measured time.
@@ -57,9 +61,16 @@ pub(super) fn read_root(tree: &Node) -> Result<shape::Root, Problem> {
     Ok(root)
 }
 
-/// Resolves a combination. Nothing comes of an experiment without topology and traffic: its published
-/// values are worked values of equations.
+/// Resolves a combination, with the changes during its run.
 pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Problem> {
+    let Some(mut run) = resolve_start(tree, files)? else { return Ok(None) };
+    run.changes = stages(tree, &run, &|changed| resolve_start(changed, files))?;
+    Ok(Some(run))
+}
+
+/// Resolves a combination as it is at the start. Nothing comes of an experiment without topology and traffic: its published
+/// values are worked values of equations.
+fn resolve_start(tree: &Node, files: &Files) -> Result<Option<Resolved>, Problem> {
     let root = read_root(tree)?;
     let params = tree.get("params");
     params.map_or(Ok(()), |params| check_params(params, &files.catalogues.disciplines))?;
@@ -96,6 +107,7 @@ pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Pr
         measured: network.measured,
         groups,
         uncongested: network.uncongested,
+        changes: Vec::new(),
     }))
 }
 

@@ -1,13 +1,13 @@
 //! The simulator's scenario of a run.
 
-use std::sync::Arc;
-
-use aqmkit_base::{ClassId, Instant, Rng};
+use aqmkit_base::{ClassId, Duration, Instant, Rng};
+use aqmkit_sim::change::{Change, TimedChange};
 use aqmkit_sim::scenario::{self, Scenario};
 use aqmkit_traffic::Application;
 use aqmkit_traffic::model::UDP_HEADERS;
 
 use super::calibration::uncongested;
+use super::changes::Stage;
 use super::delays::Delays;
 use super::group::Group;
 use super::link::Link;
@@ -46,7 +46,7 @@ impl RunSpec {
             windows: run.windows.iter().map(window).collect(),
             interval: run.interval,
             max_exchanges: MAX_EXCHANGES,
-            changes: Vec::new(),
+            changes: changes(run, self.seed)?,
         };
         scenario.check().map_err(Problem::new)?;
         Ok(scenario)
@@ -54,18 +54,66 @@ impl RunSpec {
 }
 
 fn link(link: &Link, free: bool) -> Result<scenario::Link, Problem> {
-    let link = if free { uncongested(link)? } else { link.clone() };
-    Ok(scenario::Link {
-        name: link.name,
-        rate: link.rate.mean,
-        trace: link.rate.trace.as_ref().map(|t| Arc::clone(&t.trace)),
-        delay: link.delay,
-        framing: link.framing,
-        mean_packet: link.mean_packet,
-        aqm: link.aqm,
-        wire: link.wire,
-        report: link.report,
-    })
+    Ok(if free { uncongested(link)?.to_scenario() } else { link.to_scenario() })
+}
+
+/// What the simulator is told at each change.
+fn changes(run: &Resolved, seed: u64) -> Result<Vec<TimedChange>, Problem> {
+    let mut all = Vec::new();
+    let (mut links, mut groups) = (&run.links, &run.groups);
+    for stage in &run.changes {
+        let at = stage.at.instant(run.warmup);
+        let made = steps((links, groups), stage, run.uncongested, seed)?;
+        all.extend(made.into_iter().map(|change| TimedChange { at, change }));
+        (links, groups) = (&stage.links, &stage.groups);
+    }
+    Ok(all)
+}
+
+/// The changes that lead to a stage.
+pub(super) fn steps(
+    (links, groups): (&[Link], &[Group]),
+    stage: &Stage,
+    free: bool,
+    seed: u64,
+) -> Result<Vec<Change>, Problem> {
+    let mut steps = Vec::new();
+    for (i, (old, new)) in links.iter().zip(&stage.links).enumerate() {
+        let (before, to) = (link(old, free)?, link(new, free)?);
+        if before != to {
+            steps.push(Change::Link { link: i, to: Box::new(to) });
+        }
+    }
+    for (i, (old, new)) in groups.iter().zip(&stage.groups).enumerate() {
+        let paths = |g: &Group| g.routes.iter().map(|r| (Duration::ZERO, r.reverse_delay)).collect::<Vec<_>>();
+        if paths(old) != paths(new) || delays(&old.delays) != delays(&new.delays) {
+            steps.push(Change::Delays { group: i, routes: paths(new), delays: delays(&new.delays) });
+        }
+        steps.extend(of_traffic(i, old, new, seed));
+    }
+    Ok(steps)
+}
+
+/// Which applications of a traffic continue and which begin. With another number of them, the others continue; with any other
+/// parameter or transport, all begin anew.
+fn of_traffic(group: usize, old: &Group, new: &Group, seed: u64) -> Option<Change> {
+    let profile = (old.profile != new.profile).then(|| Box::new(new.profile.clone()));
+    let count = |g: &Group| if g.active { g.population.instances() } else { 0 };
+    if old.spec == new.spec && old.active == new.active && profile.is_none() {
+        return None;
+    }
+    let continues = old.active && profile.is_none() && is_same_but_for_number(old, new);
+    let keep = if continues { count(old).min(count(new)) } else { 0 };
+    let begin = (keep..count(new)).map(|i| application(new, i, seed)).collect();
+    Some(Change::Traffic { group, keep, begin, profile })
+}
+
+fn is_same_but_for_number(old: &Group, new: &Group) -> bool {
+    let (mut before, mut after) = (old.spec.clone(), new.spec.clone());
+    if let (Some((_, of_before)), Some((_, of_after))) = (before.count(), after.count()) {
+        *of_before = *of_after;
+    }
+    before == after
 }
 
 fn group(group: &Group, run: &Resolved, seed: u64) -> scenario::Group {
@@ -80,6 +128,7 @@ fn group(group: &Group, run: &Resolved, seed: u64) -> scenario::Group {
         routes: group.routes.iter().map(route).collect(),
         clients: group.clients,
         delays: delays(&group.delays),
+        active: group.active,
         datagram_overhead: UDP_HEADERS,
     }
 }

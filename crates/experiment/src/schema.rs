@@ -24,6 +24,7 @@ pub fn schema() -> Value {
             "windows",
             json!({"type": "object", "description": "Measurement windows: name = [from, to].", "additionalProperties": span()}),
         ),
+        ("changes", list(&change())),
         ("topology", topology()),
         ("transport", transport()),
         ("params", params()),
@@ -70,6 +71,19 @@ fn topology() -> Value {
         "A dumbbell (servers, access, inbound, bottleneck, clients), or listed links.",
         link_keys().into_iter().chain(own).map(named),
     )
+}
+
+/// One of `[[changes]]`.
+fn change() -> Value {
+    json!({
+        "type": "object",
+        "description": "What changes during a run: keys by path, such as topology.rate, params.red.max, traffic.bulk.flows, traffic.blast.active.",
+        "properties": {
+            "at": json!({"type": "string", "description": "The time t, such as 10s; -2s is in the warm-up.", "pattern": "^\\s*-?[0-9.]+([eE][-+]?[0-9]+)?\\s*([nNuUmM]?[sS]|[mM][iI][nN])\\s*$"}),
+            "name": text("Its name in paths. Default: none."),
+        },
+        "required": ["at"],
+    })
 }
 
 /// The keys that every link has.
@@ -161,6 +175,7 @@ fn traffic() -> Value {
         ),
         ("load", text("What it offers, such as 98%, in place of its population, which is calibrated.")),
         ("both_ways", yes("The load includes requests and acknowledgements on the reverse path.")),
+        ("active", yes("Whether it sends: [[changes]] can begin and end it. Default: true.")),
         ("transport", transport()),
     ];
     let properties: Map<String, Value> = common.into_iter().map(named).collect();

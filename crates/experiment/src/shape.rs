@@ -42,6 +42,7 @@ pub(super) struct Root {
     pub(super) plot: Vec<String>,
     #[serde(default)]
     pub(super) windows: BTreeMap<String, (Duration, Duration)>,
+    changes: Elsewhere,
     topology: Elsewhere,
     transport: Elsewhere,
     params: Elsewhere,
@@ -163,6 +164,8 @@ pub(super) struct Traffic {
     pub(super) load: Option<String>,
     #[serde(default)]
     pub(super) both_ways: bool,
+    #[serde(default = "yes")]
+    pub(super) active: bool,
     delays: Elsewhere,
     transport: Elsewhere,
 }
@@ -192,6 +195,7 @@ impl Traffic {
         "direction",
         "load",
         "both_ways",
+        "active",
         "delays",
         "transport",
     ];

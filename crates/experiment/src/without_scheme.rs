@@ -58,10 +58,18 @@ impl Without {
             Without::Changes(_) => Ok(()),
             // Nothing queues there, whatever the discipline.
             Without::DropTail if run.uncongested => Ok(()),
-            Without::DropTail => run.links.iter_mut().try_for_each(|link| {
-                link.aqm = drop_tail(link, tree)?;
+            Without::DropTail => {
+                for link in &mut run.links {
+                    link.aqm = drop_tail(link, tree)?;
+                }
+                // Parameters of the discipline that is not there change nothing.
+                for stage in &mut run.changes {
+                    for (link, start) in stage.links.iter_mut().zip(&run.links) {
+                        link.aqm = start.aqm.clone();
+                    }
+                }
                 Ok(())
-            }),
+            }
         }
     }
 }

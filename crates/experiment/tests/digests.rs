@@ -1,14 +1,18 @@
-//! What short runs of every discipline, transport and traffic model give, to the bit. Stored runs are reused by a later version of
-//! aqmkit as long as `engine::SIMULATOR` is the same; this test fails when results changed and the number did not.
+//! What short runs of every discipline, transport and traffic model, and random experiments with changes, give, to the bit. Stored
+//! runs are reused by a later version of aqmkit as long as `engine::SIMULATOR` is the same; this test fails when results changed and
+//! the number did not.
+//!
+//! `digests.json` has the texts of the experiments, and `digests.txt` their digests, for who runs the same experiments elsewhere: in
+//! the WebAssembly module.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use aqmkit_aqm::registry;
-use aqmkit_experiment::{Experiment, Overrides, engine};
-use aqmkit_sim::output::Engine;
-use aqmkit_sim::{Control, Output, run};
+use aqmkit_base::Rng;
+use aqmkit_experiment::{Experiment, Overrides, digest, engine};
+use aqmkit_sim::{Control, run};
 use aqmkit_transport::{congestion, profile, rate};
 
 /// Bulk transfers and datagrams over one link; [`WEB`] adds web pages.
@@ -50,22 +54,103 @@ fn experiments() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The digest of a run without what it cost.
-fn digest(mut output: Output) -> String {
-    output.engine = Engine { packets: output.engine.packets, events: output.engine.events, ..Engine::default() };
-    let text = serde_json::to_vec(&output).expect("results are plain data");
-    blake3::hash(&text).to_hex()[..16].to_owned()
+/// Traffic models that need no file, each with few users.
+const TRAFFIC: &[&str] = &[
+    "kind = \"bulk\"\nflows = 3\nstagger = \"500ms\"",
+    "kind = \"cbr\"\nrate = \"600kbit\"\nflows = 2\njitter = 0.3",
+    "kind = \"http-unc\"\nusers = 60",
+    "kind = \"http-mah\"\nusers = 20",
+    "kind = \"web\"\nsessions = 10",
+    "kind = \"short-flows\"\nsources = 5",
+    "kind = \"on-off\"\nflows = 3",
+    "kind = \"dash\"\nviewers = 1",
+    "kind = \"voip\"\ncalls = 2",
+    "kind = \"game\"\nplayers = 2",
+    "kind = \"call\"\ncalls = 1",
+    "kind = \"pages\"\nusers = 3",
+    "kind = \"mpeg\"\nflows = 1",
+    "kind = \"videoconf\"\nflows = 1",
+    "kind = \"ramp\"",
+];
+
+/// Each traffic model by itself.
+fn of_traffic() -> Vec<(String, String)> {
+    let one = |traffic: &&str| {
+        let kind = traffic.split('"').nth(1).unwrap_or_default();
+        let text = SMALL.replace("AQM", "aqm = \"pie\"").split("[[traffic]]").next().unwrap_or_default().to_owned();
+        (format!("{kind}-alone"), format!("{text}[[traffic]]\n{traffic}\n"))
+    };
+    TRAFFIC.iter().map(one).collect()
+}
+
+/// Experiments whose every part is drawn: discipline, transport, network, traffic, changes.
+fn random(number: usize) -> (String, String) {
+    let mut rng = Rng::stream(number as u64, "random experiments");
+    let mut pick = |n: usize| rng.below(n as u64) as usize;
+    let one_of = |list: &[&'static str], n: usize| list[n % list.len()];
+    let disciplines: Vec<&str> =
+        registry::ALL.iter().map(|d| d.name).filter(|name| !["cbt", "cbq"].contains(name)).collect();
+    let controls: Vec<&str> = congestion::ALL.iter().map(|c| c.name).collect();
+    let rates = ["1mbit", "3mbit", "8mbit", "700kbit"];
+    let delays = ["\"10ms\"", "{ uniform = [\"5ms\", \"90ms\"] }", "{ each = [\"3ms\", \"40ms\"] }", "\"100ms\""];
+    let wires = [
+        "",
+        "loss = 0.01",
+        "jitter = \"3ms\"",
+        "reorder = { chance = 0.02, delay = \"4ms\" }",
+        "mark = 0.02",
+        "overhead = \"18b\"",
+    ];
+    let mut text = format!("title = \"Random\"\nseed = {number}\nduration = \"2s\"\nwarmup = \"500ms\"\n[topology]\n");
+    let (rate, back) = (one_of(&rates, pick(4)), pick(2) == 0);
+    let _ = writeln!(text, "rate = \"{rate}\"\ndelay = \"{}ms\"\ndelays = {}", pick(9), one_of(&delays, pick(4)));
+    let _ = writeln!(text, "{}\naqm = \"{}\"", one_of(&wires, pick(6)), one_of(&disciplines, pick(1000)));
+    if back {
+        let _ = writeln!(text, "reverse = {{ rate = \"{}\", aqm = \"fifo\" }}", one_of(&rates, pick(4)));
+    }
+    let profile = one_of(&profile::NAMES, pick(100));
+    let _ = writeln!(
+        text,
+        "[transport]\nprofile = \"{profile}\"\ncongestion = \"{}\"\necn = {}",
+        one_of(&controls, pick(100)),
+        pick(2) == 0
+    );
+    let first = pick(TRAFFIC.len());
+    for traffic in [0, 1 + pick(TRAFFIC.len() - 1)].map(|more| TRAFFIC[(first + more) % TRAFFIC.len()]) {
+        let _ = writeln!(text, "[[traffic]]\n{traffic}");
+    }
+    let kind = TRAFFIC[first].split('"').nth(1).unwrap_or_default();
+    for change in 0..pick(4) {
+        let ms = 300 * (change + 1) + pick(300);
+        let _ = writeln!(text, "[[changes]]\nat = \"{ms}ms\"");
+        let _ = match pick(5) {
+            0 => writeln!(text, "topology.rate = \"{}\"", one_of(&rates, pick(4))),
+            1 => writeln!(text, "topology.delay = \"{}ms\"", pick(30)),
+            2 => writeln!(text, "topology.delays = {}", one_of(&delays, pick(4))),
+            3 => writeln!(text, "traffic.{kind}.active = {}", pick(2) == 0),
+            _ => writeln!(text, "transport.congestion = \"{}\"", one_of(&controls, pick(100))),
+        };
+    }
+    (format!("random-{number:03}"), text)
+}
+
+/// How many random experiments.
+const RANDOM: usize = 150;
+
+/// The experiments that need no file, by name.
+fn texts() -> BTreeMap<String, String> {
+    let named = experiments().into_iter().map(|(name, text)| (name.to_owned(), text));
+    named.chain(of_traffic()).chain((0..RANDOM).map(random)).collect()
 }
 
 fn digests() -> BTreeMap<String, String> {
     let short = Overrides { set: vec!["duration=3s".into(), "warmup=1s".into()], ..Overrides::default() };
     let traffic = Experiment::load("live/traffic", &short).unwrap_or_else(|e| panic!("{e}"));
-    let mut found = vec![("traffic", traffic)];
-    for (name, text) in experiments() {
-        found.push((
-            name,
-            Experiment::parse(name, &text, &Overrides::default()).unwrap_or_else(|e| panic!("{name}: {e}")),
-        ));
+    let mut found = vec![("traffic".to_owned(), traffic)];
+    for (name, text) in texts() {
+        let read = Experiment::parse(&name, &text, &Overrides::default());
+        let experiment = read.unwrap_or_else(|e| panic!("{name}: {e} {:?}\n{text}", e.location()));
+        found.push((name, experiment));
     }
     let mut all = BTreeMap::new();
     for (name, experiment) in found {
@@ -74,7 +159,7 @@ fn digests() -> BTreeMap<String, String> {
             let output = run(scenario, &mut |_| Control::Continue).unwrap_or_else(|e| panic!("{name}: {e}"));
             let labels: Vec<_> =
                 spec.labels.iter().filter(|(key, _)| *key != "seed").map(|(_, v)| v.as_str()).collect();
-            all.insert(format!("{name} {}", labels.join(" ")), digest(output));
+            all.insert(format!("{name} {}", labels.join(" ")), digest(&output));
         }
     }
     all
@@ -87,6 +172,13 @@ fn results_change_only_with_the_version_of_the_engine() {
     for (name, digest) in digests() {
         writeln!(text, "{name}: {digest}").expect("a string takes text");
     }
+    let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/digests.json");
+    let written = serde_json::to_string_pretty(&texts()).expect("texts are plain data") + "\n";
+    if std::env::var_os("UPDATE_DIGESTS").is_some() {
+        std::fs::write(&experiments, &written).expect("the tests' folder can be written to");
+    }
+    let same = std::fs::read_to_string(&experiments).unwrap_or_default() == written;
+    assert!(same, "digests.json is not up to date: UPDATE_DIGESTS=1 cargo test -p aqmkit-experiment --test digests");
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     if kept == text {
         return;

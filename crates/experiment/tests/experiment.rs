@@ -1,5 +1,7 @@
 //! Experiment files: what is read, what is planned, what is refused.
 
+#[path = "experiment/changes.rs"]
+mod changes;
 #[path = "experiment/curves.rs"]
 mod curves;
 #[path = "experiment/format.rs"]

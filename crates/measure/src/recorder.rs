@@ -159,6 +159,7 @@ impl Recorder {
             ended.open(window, now, counters.to_vec());
         }
         for window in ended.hosts.open_windows().to_vec() {
+            ended.plan.windows[window].to = now;
             ended.close(window, now, counters.to_vec());
         }
         let mut output = ended.output(now);

@@ -67,6 +67,7 @@ fn scenario(control: &str, seconds: u64) -> Scenario {
         clients: 1,
         delays: Delays::Each(vec![RTT]),
         datagram_overhead: 28,
+        active: true,
     };
     let end = Instant::ZERO + duration;
     Scenario {

@@ -83,6 +83,7 @@ fn scenario(users: u64) -> Scenario {
         clients: 1,
         delays: Delays::Uniform(Duration::from_millis(10), Duration::from_millis(290)),
         datagram_overhead: 28,
+        active: true,
     };
     let end = Instant::ZERO + duration;
     Scenario {

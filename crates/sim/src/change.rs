@@ -1,5 +1,6 @@
 //! Changes of a scenario while it runs.
 
+use aqmkit_aqm::ParamError;
 use aqmkit_base::{Duration, Instant};
 use aqmkit_traffic::Application;
 use aqmkit_transport::Profile;
@@ -56,7 +57,7 @@ impl Change {
         match self {
             Change::Link { link, to } => {
                 let Some(now) = links.get(*link) else { return Err(format!("there is no link {link}")) };
-                check_link(now, to)
+                is_possible(now, to)
             }
             Change::Delays { group, .. } | Change::Traffic { group, .. } if *group >= groups => {
                 Err(format!("there is no traffic {group}"))
@@ -74,7 +75,7 @@ impl Change {
     }
 }
 
-fn check_link(now: &Link, to: &Link) -> Result<(), String> {
+fn is_possible(now: &Link, to: &Link) -> Result<(), String> {
     let name = &now.name;
     if now.name != to.name || now.report != to.report || now.trace != to.trace {
         return Err(format!("the name, the trace and the report of link {name:?} cannot change"));
@@ -92,6 +93,14 @@ fn check_link(now: &Link, to: &Link) -> Result<(), String> {
         return Err(format!("the wire of link {name:?} has a probability outside 0 to 1"));
     }
     Ok(())
+}
+
+/// Checks whether the discipline of a link takes the parameters and the rate of its new settings while it runs.
+///
+/// # Errors
+/// When it cannot have them, or only in a new queue.
+pub fn check_link(from: &Link, to: &Link, classes: &[String]) -> Result<(), ParamError> {
+    crate::link::Link::check_change(from, to, classes)
 }
 
 /// Checks the timed changes of a scenario, in order.

@@ -113,6 +113,8 @@ pub struct Group {
     pub delays: Delays,
     /// Bytes that the headers add to each datagram.
     pub datagram_overhead: u32,
+    /// Whether its applications start; those of others only do by a change.
+    pub active: bool,
 }
 
 impl Group {

@@ -124,6 +124,17 @@ impl<'o> Simulation<'o> {
         self.apply(change)
     }
 
+    /// Puts other timed changes in the place of those that are still to come.
+    ///
+    /// # Errors
+    /// When one of them is about something that the scenario does not have.
+    pub fn set_changes(&mut self, changes: Vec<TimedChange>) -> Result<(), Error> {
+        let possible = changes.iter().try_for_each(|timed| timed.change.check(&self.links, self.groups));
+        possible.map_err(Error::Scenario)?;
+        self.changes = changes.into();
+        Ok(())
+    }
+
     fn apply(&mut self, change: Change) -> Result<(), Error> {
         if let Change::Link { link, to } = &change {
             let link = *link;

@@ -62,6 +62,15 @@ impl<'a, 'o> LinkView<'a, 'o> {
         });
     }
 
+    /// What has left it since the start, as a share of what it could have sent.
+    #[must_use]
+    pub fn utilisation(&self) -> f64 {
+        let capacity = self.world.capacity_bps(self.link);
+        let seconds = self.world.now().as_secs_f64();
+        let sent = self.passed.sent_bytes as f64 * 8.0;
+        if capacity > 0.0 && seconds > 0.0 { sent / (capacity * seconds) } else { 0.0 }
+    }
+
     pub(crate) fn new(world: &'a World<'o>, link: usize) -> Self {
         let it = &world.links()[link];
         LinkView {

@@ -20,6 +20,7 @@ trait Held: fmt::Debug + Send + Sync {
     fn files(&self) -> Vec<String>;
     fn format(&self) -> Format;
     fn knob(&mut self) -> Option<Knob<'_>>;
+    fn count(&mut self) -> Option<(&'static str, &mut usize)>;
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError>;
 }
 
@@ -62,6 +63,10 @@ impl<M: Model> Held for M {
 
     fn knob(&mut self) -> Option<Knob<'_>> {
         Model::knob(self)
+    }
+
+    fn count(&mut self) -> Option<(&'static str, &mut usize)> {
+        Model::count(self)
     }
 
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
@@ -128,6 +133,10 @@ impl Added {
 
     pub(crate) fn knob(&mut self) -> Option<Knob<'_>> {
         self.model.knob()
+    }
+
+    pub(crate) fn count(&mut self) -> Option<(&'static str, &mut usize)> {
+        self.model.count()
     }
 
     pub(crate) fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {

@@ -79,6 +79,10 @@ impl Model for Params {
         Ok(())
     }
 
+    fn count(&mut self) -> Option<(&'static str, &mut usize)> {
+        Some(("flows", &mut self.flows))
+    }
+
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         texts(data, 0)?;
         self.check()?;

@@ -119,6 +119,15 @@ pub trait Model:
         None
     }
 
+    /// The parameter that says how many applications there are, with its value. One with a higher number makes the same
+    /// applications and further ones.
+    fn count(&mut self) -> Option<(&'static str, &mut usize)> {
+        match self.knob() {
+            Some(Knob::Count(field, count)) => Some((field, count)),
+            _ => None,
+        }
+    }
+
     /// The checked parameters with what the files of [`Model::files`] hold, in that order.
     ///
     /// # Errors

@@ -204,6 +204,10 @@ impl Model for Params {
         self.frames.iter().cloned().collect()
     }
 
+    fn count(&mut self) -> Option<(&'static str, &mut usize)> {
+        Some(("flows", &mut self.flows))
+    }
+
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         let texts = texts(data, self.files().len())?;
         let movie = Arc::new(self.movie(texts.first().copied())?);

@@ -26,7 +26,7 @@ macro_rules! registry {
 
         /// Every traffic model, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry::new($name, include_str!(concat!(stringify!($module), ".rs"))),)*
+            $(Entry::new($name, aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs")))),)*
         ];
 
         impl Spec {
@@ -120,6 +120,14 @@ macro_rules! registry {
                 match self {
                     $(Spec::$variant(p) => p.knob(),)*
                     Spec::Added(a) => a.knob(),
+                }
+            }
+
+            /// The parameter that says how many applications there are, with its value: [`Model::count`].
+            pub fn count(&mut self) -> Option<(&'static str, &mut usize)> {
+                match self {
+                    $(Spec::$variant(p) => p.count(),)*
+                    Spec::Added(a) => a.count(),
                 }
             }
 

@@ -102,6 +102,10 @@ impl Model for Params {
         self.trace.iter().cloned().collect()
     }
 
+    fn count(&mut self) -> Option<(&'static str, &mut usize)> {
+        Some(("flows", &mut self.flows))
+    }
+
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError> {
         self.check()?;
         let texts = texts(data, self.files().len())?;

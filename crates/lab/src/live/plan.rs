@@ -49,6 +49,10 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
         return Err(NotLive::Unfit("it has no measured link".to_owned()));
     };
+    if !scenario.changes.is_empty() {
+        let text = "it has [[changes]], which are only simulated; change a live link with aqmkit ctl set";
+        return Err(NotLive::Unfit(text.to_owned()));
+    }
     let back = way_back(scenario)?;
     let down = Setup {
         trace: measured.trace.clone(),

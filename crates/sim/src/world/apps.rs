@@ -100,7 +100,7 @@ pub(super) fn of(scenario: &mut Scenario) -> Vec<App> {
     for (g, group) in scenario.groups.iter_mut().enumerate() {
         for (index, model) in group.apps.drain(..).enumerate() {
             let rng = Rng::stream(seed, &format!("traffic.{}.{index}", group.name));
-            apps.push(App::new(model, g as u16, index as u32, rng));
+            apps.push(App { stopped: !group.active, ..App::new(model, g as u16, index as u32, rng) });
         }
     }
     apps

@@ -36,6 +36,11 @@ impl<'o> World<'o> {
         self.meter.passed(link)
     }
 
+    /// What a link could have sent since the start, in bits per second.
+    pub(crate) fn capacity_bps(&self, link: usize) -> f64 {
+        self.meter.plan().links[link].capacity_bps(Instant::ZERO, self.now)
+    }
+
     pub(crate) fn link_view(&self, link: usize) -> LinkView<'_, 'o> {
         LinkView::new(self, link)
     }

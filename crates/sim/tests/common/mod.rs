@@ -83,6 +83,7 @@ pub fn group(name: &str, apps: Vec<Box<dyn Application>>, profile: Profile, rtt:
         clients: 1,
         delays: rtt,
         datagram_overhead: 28,
+        active: true,
     }
 }
 

@@ -293,7 +293,7 @@ macro_rules! controls {
 
         /// Every congestion control, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry::new($text, include_str!(concat!(stringify!($module), ".rs"))),)+
+            $(Entry::new($text, aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs")))),)+
         ];
 
         impl Kind {

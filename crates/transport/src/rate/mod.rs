@@ -159,7 +159,7 @@ macro_rules! transports {
 
         /// Every rate-based transport, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry::new($text, include_str!(concat!(stringify!($module), ".rs"))),)+
+            $(Entry::new($text, aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs")))),)+
         ];
 
         /// A sending half at work.

@@ -1,0 +1,14 @@
+//! The digest of a run's results.
+
+use aqmkit_measure::Output;
+use aqmkit_measure::output::Engine;
+
+/// The digest of what a run measured, without what the run cost: two runs with the same digest have the same results, to the bit,
+/// on whatever machine. Sixteen digits of the BLAKE3 hash of the output in JSON.
+#[must_use]
+pub fn digest(output: &Output) -> String {
+    let engine = Engine { packets: output.engine.packets, events: output.engine.events, ..Engine::default() };
+    let output = Output { engine, ..output.clone() };
+    let text = serde_json::to_vec(&output).unwrap_or_default();
+    blake3::hash(&text).to_hex()[..16].to_owned()
+}

@@ -1,0 +1,270 @@
+//! A run in the hands of a user: its settings are changed while it is simulated, and can be written down as `[[changes]]`.
+
+use std::sync::Arc;
+
+use aqmkit_base::Instant;
+use aqmkit_sim::change::{Change, TimedChange};
+
+use super::catalogues::Catalogues;
+use super::changes::{CHANGES, Moment};
+use super::files::Files;
+use super::outline::{Outline, outline};
+use super::plan::RunSpec;
+use super::problem::{Origin, Problem, Text};
+use super::resolve::{Resolved, resolve};
+use super::scenario::steps;
+use super::tree::{Entry, Node, Value};
+use super::{Experiment, Overrides, Variant};
+
+/// One run of an experiment, which can be changed while it is simulated.
+pub struct HeldRun {
+    files: Files,
+    /// The text of the experiment, where the run is the only one in it.
+    text: Option<String>,
+    /// The experiment with this run as the only one, and with the changes made by hand.
+    tree: Node,
+    /// The same as it was at first.
+    start: Node,
+    /// How the changes made by hand are written.
+    by_hand: Vec<(Moment, Vec<(String, String)>)>,
+    repeat: u32,
+    seed: u64,
+    spec: RunSpec,
+}
+
+/// What the simulation of a run is told of a change made by hand.
+pub struct Made {
+    /// What changes now.
+    pub now: Vec<Change>,
+    /// What changes later, in place of what was to change: `[[changes]]` of the experiment, on top of the change.
+    pub later: Vec<TimedChange>,
+}
+
+/// The keys of a file that are not about a single run.
+const OF_ALL: &[&str] = &["sweep", "quick", "null", "expect", "expect_table", "predict", "overview", "figure", "plot"];
+
+impl HeldRun {
+    /// Reads an experiment as [`Experiment::parse`] does, and takes the run at `index` of its plan in hand.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`]; also when there is no such run.
+    pub fn open(
+        file_name: &str,
+        text: &str,
+        overrides: &Overrides,
+        index: usize,
+    ) -> Result<(Experiment, HeldRun), Problem> {
+        let experiment = Experiment::parse(file_name, text, overrides)?;
+        let plan = experiment.plan();
+        let Some(spec) = plan.get(index).cloned() else {
+            let what = format!("the experiment has no run {index}");
+            return Err(Problem::new(what).right(format!("there are {}, counted from 0", plan.len())));
+        };
+        let files = Files::beside(file_name, &Catalogues::default());
+        let (combination, repeat) = (index / experiment.repeat as usize, index % experiment.repeat as usize + 1);
+        let document = Node::document(&Text::new(file_name, text))?;
+        let variant = Variant::of_overrides(&document, overrides, &files)?;
+        let tree = variant.combinations.get(combination).map(|c| c.tree.without(OF_ALL)).unwrap_or(document);
+        let sole = plan.len() == 1 && overrides.set.is_empty() && overrides.seed.is_none();
+        let run = HeldRun {
+            files,
+            text: sole.then(|| text.to_owned()),
+            start: tree.clone(),
+            tree,
+            by_hand: Vec::new(),
+            repeat: repeat as u32,
+            seed: experiment.seed,
+            spec,
+        };
+        Ok((experiment, run))
+    }
+
+    /// The run with all changes: simulated from its start, it gives what the one in hand gives.
+    #[must_use]
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
+    }
+
+    /// Whether anything changes during the run.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        !self.spec.resolved.changes.is_empty()
+    }
+
+    /// What the run consists of at an instant, after the changes up to then.
+    #[must_use]
+    pub fn outline_at(&self, now: Instant) -> Outline {
+        let mut run = Resolved::clone(&self.spec.resolved);
+        let at = Moment::of(now, run.warmup);
+        if let Some(stage) = run.changes.iter().rfind(|stage| stage.at <= at) {
+            (run.links, run.groups) = (stage.links.clone(), stage.groups.clone());
+        }
+        outline(&run)
+    }
+
+    /// Changes keys of the experiment by their paths at an instant: `("topology.rate", "\"5mbit\"")`. The values are written as
+    /// in TOML; what is not TOML is a text.
+    ///
+    /// # Errors
+    /// When a key cannot be changed during a run, or a value cannot be used; nothing has changed then.
+    pub fn set(&mut self, now: Instant, settings: &[(String, String)]) -> Result<Made, Problem> {
+        let at = Moment::of(now, self.spec.resolved.warmup);
+        let mut tree = self.tree.clone();
+        add_change(&mut tree, change(at, settings));
+        // Whoever changes something by hand has written no text: there is no line to show.
+        let resolved = resolve(&tree, &self.files).map_err(|e| e.without_place(""))?;
+        let Some(run) = resolved else { return Err(Problem::new("the experiment has no run")) };
+        let made = self.made(&run, at)?;
+        self.tree = tree;
+        self.by_hand.push((at, settings.to_vec()));
+        self.spec = self.named(run);
+        Ok(made)
+    }
+
+    /// What the last change at a moment leads to.
+    fn made(&self, run: &Resolved, at: Moment) -> Result<Made, Problem> {
+        let mut made = Made { now: Vec::new(), later: Vec::new() };
+        let place = run.changes.iter().rposition(|stage| stage.at <= at).unwrap_or(0);
+        for (i, stage) in run.changes.iter().enumerate().skip(place) {
+            let before = match i.checked_sub(1).map(|earlier| &run.changes[earlier]) {
+                Some(earlier) => (&earlier.links[..], &earlier.groups[..]),
+                None => (&run.links[..], &run.groups[..]),
+            };
+            let steps = steps(before, stage, run.uncongested, self.spec.seed)?;
+            if i == place {
+                made.now = steps;
+            } else {
+                let then = stage.at.instant(run.warmup);
+                made.later.extend(steps.into_iter().map(|change| TimedChange { at: then, change }));
+            }
+        }
+        Ok(made)
+    }
+
+    /// Takes back every change made by hand.
+    ///
+    /// # Errors
+    /// None that did not occur when the run was opened.
+    pub fn take_back(&mut self) -> Result<(), Problem> {
+        if let Some(run) = resolve(&self.start, &self.files)? {
+            self.tree = self.start.clone();
+            self.by_hand.clear();
+            self.spec = self.named(run);
+        }
+        Ok(())
+    }
+
+    fn named(&self, run: Resolved) -> RunSpec {
+        let mut labels = self.spec.labels.clone();
+        labels.retain(|key, _| !["repeat", "seed"].contains(&key.as_str()));
+        RunSpec::new(&labels, &Arc::new(run), self.seed, self.repeat)
+    }
+
+    /// The run as an experiment of its own, with the changes made by hand as `[[changes]]`. It ends at `end`, if one is given, and
+    /// otherwise when the run does.
+    #[must_use]
+    pub fn text(&self, end: Option<Instant>) -> String {
+        let end = end.map(|end| Moment::of(end, self.spec.resolved.warmup)).filter(|end| end.0 > 0);
+        let appended = self.text.as_ref().filter(|_| end.is_none()).map(|text| self.appended(text));
+        appended.filter(|text| self.is_the_same(text)).unwrap_or_else(|| self.generated(end))
+    }
+
+    /// The text of its author, with further changes at its end.
+    fn appended(&self, text: &str) -> String {
+        let mut text = text.trim_end().to_owned() + "\n";
+        for (at, settings) in &self.by_hand {
+            text.push_str(&format!("\n[[{CHANGES}]]\nat = \"{at}\"\n"));
+            for (path, value) in settings {
+                text.push_str(&format!("{} = {}\n", quoted(path), as_toml(value)));
+            }
+        }
+        text
+    }
+
+    /// Whether a text means this run.
+    fn is_the_same(&self, text: &str) -> bool {
+        let read = Experiment::parse("", text, &Overrides::default());
+        read.is_ok_and(|experiment| matches!(&experiment.plan()[..], [run] if run.hash == self.spec.hash))
+    }
+
+    fn generated(&self, end: Option<Moment>) -> String {
+        let mut table = match self.tree.plain() {
+            toml::Value::Table(table) => table,
+            _ => toml::Table::new(),
+        };
+        table.insert("seed".to_owned(), toml::Value::Integer(i64::try_from(self.seed).unwrap_or(i64::MAX)));
+        table.insert("repeat".to_owned(), toml::Value::Integer(self.repeat.into()));
+        if let Some(end) = end {
+            table.insert("duration".to_owned(), toml::Value::String(end.to_string()));
+            ended(&mut table, end);
+        }
+        toml::to_string_pretty(&table).unwrap_or_default()
+    }
+}
+
+/// Leaves out what comes after an earlier end.
+fn ended(table: &mut toml::Table, end: Moment) {
+    let time = |value: &toml::Value| value.as_str().and_then(Moment::parse);
+    if let Some(toml::Value::Table(windows)) = table.get_mut("windows") {
+        windows.retain(|_, span| span.as_array().and_then(|s| time(s.first()?)).is_some_and(|from| from < end));
+        for span in windows.iter_mut().filter_map(|(_, span)| span.as_array_mut()) {
+            if let Some(to) = span.get_mut(1).filter(|to| time(to).is_some_and(|to| to > end)) {
+                *to = toml::Value::String(end.to_string());
+            }
+        }
+    }
+    let before = |value: &toml::Value, key: &str| value.get(key).and_then(time).is_none_or(|at| at <= end);
+    if let Some(toml::Value::Array(changes)) = table.get_mut(CHANGES) {
+        changes.retain(|change| before(change, "at"));
+    }
+    if let Some(toml::Value::Array(traffic)) = table.get_mut("traffic") {
+        for one in traffic.iter_mut().filter_map(toml::Value::as_table_mut) {
+            if one.get("start").and_then(time).is_some_and(|start| start >= end) {
+                // It has not begun, and never does.
+                one.remove("start");
+                one.remove("stop");
+                one.insert("active".to_owned(), toml::Value::Boolean(false));
+            }
+        }
+    }
+}
+
+/// One of `[[changes]]` that was made by hand.
+fn change(at: Moment, settings: &[(String, String)]) -> Node {
+    let origin = Origin::new(&Text::new("a change by hand", ""), 0..0);
+    let entry = |key: &str, node: Node| Entry { key: key.to_owned(), at: origin.clone(), node };
+    let value = |written: &str| {
+        let text = Text::new("a change by hand", written);
+        Node::value(&text, 0).unwrap_or_else(|_| Node::string(&origin, written))
+    };
+    let settings = settings.iter().map(|(path, written)| entry(path, value(written)));
+    let at = entry("at", Node::string(&origin, &at.to_string()));
+    Node { at: origin.clone(), value: Value::Table(std::iter::once(at).chain(settings).collect()) }
+}
+
+/// Adds a change to the list of an experiment.
+fn add_change(tree: &mut Node, change: Node) {
+    let Value::Table(entries) = &mut tree.value else { return };
+    match entries.iter_mut().find(|entry| entry.key == CHANGES) {
+        Some(Entry { node: Node { value: Value::Array(list), .. }, .. }) => list.push(change),
+        _ => {
+            let (key, at) = (CHANGES.to_owned(), change.at.clone());
+            let node = Node { at: at.clone(), value: Value::Array(vec![change]) };
+            entries.push(Entry { key, at, node });
+        }
+    }
+}
+
+/// A path as a key of TOML.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c);
+    if path.chars().all(plain) { path.to_owned() } else { toml::Value::String(path.to_owned()).to_string() }
+}
+
+/// A value as TOML has it.
+fn as_toml(written: &str) -> String {
+    match Node::value(&Text::new("", written), 0) {
+        Ok(node) => node.plain().to_string(),
+        Err(_) => toml::Value::String(written.to_owned()).to_string(),
+    }
+}

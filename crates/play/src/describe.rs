@@ -1,0 +1,145 @@
+//! What a run consists of, in the words of the page.
+
+use std::collections::BTreeMap;
+
+use aqmkit_aqm::Packet;
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::units::{parse_amount, parse_duration};
+use aqmkit_base::{Amount, ClassId, Ecn, FlowKey, Instant};
+use aqmkit_experiment::{Experiment, GroupOutline, LinkOutline, Outline, RunSpec};
+use aqmkit_measure::Output;
+use serde_json::{Value, json};
+
+use crate::gauge;
+
+/// A run of a plan.
+pub(crate) fn run(index: usize, spec: &RunSpec, outline: &Outline) -> Value {
+    let labels: BTreeMap<&String, &String> = spec.labels.iter().filter(|(key, _)| *key != "seed").collect();
+    let sweep = labels.iter().filter(|(key, _)| **key != "repeat");
+    let name = sweep.map(|(_, label)| label.as_str()).collect::<Vec<_>>().join(" ");
+    json!({
+        "index": index,
+        "name": name,
+        "discipline": outline.links[outline.measured].aqm.name(),
+        "seed": spec.seed.to_string(),
+        "labels": labels,
+    })
+}
+
+/// The warnings of an experiment.
+pub(crate) fn warnings(experiment: &Experiment) -> Vec<String> {
+    experiment.doubts.iter().map(aqmkit_experiment::Problem::in_one_line).collect()
+}
+
+/// The parameters of a link's discipline with everything filled in.
+fn parameters(link: &LinkOutline) -> toml::Table {
+    let effective = link.aqm.effective(&link.seen).unwrap_or_else(|_| link.aqm.clone());
+    toml::Table::try_from(&effective).unwrap_or_default()
+}
+
+/// A queue that is shown.
+pub(crate) fn queue(link: &LinkOutline) -> Value {
+    let parameters = parameters(link);
+    json!({
+        "name": link.name,
+        "discipline": link.aqm.name(),
+        "rate": link.rate.as_bps(),
+        "varies": link.varies,
+        "delay": link.delay.as_secs_f64(),
+        "ecn": parameters.get("ecn").and_then(toml::Value::as_bool),
+        "thresholds": thresholds(link).keys().collect::<Vec<_>>(),
+        "parameters": parameters,
+        "gauges": gauges(&link.aqm, &link.seen),
+    })
+}
+
+/// A traffic.
+pub(crate) fn group(group: &GroupOutline) -> Value {
+    json!({
+        "name": group.name,
+        "kind": group.kind,
+        "class": group.class,
+        "transport": group.control,
+        "count": group.applications,
+        "counted": group.counted,
+        "rate": group.rate.filter(|_| group.control.is_none()).map(|rate| if group.active { rate.as_bps() } else { 0 }),
+        "responsive": group.control.is_some(),
+        "ecn": group.ecn,
+        "active": group.active,
+    })
+}
+
+/// The lengths of the queue, in packets or bytes, or the delays, in seconds, at which a discipline acts: parameters by name.
+pub(crate) fn thresholds(link: &LinkOutline) -> BTreeMap<String, f64> {
+    let parameters = parameters(link);
+    let length = |name: &&str| {
+        let value = parameters.get(*name)?;
+        let amount = value.as_str().and_then(|text| parse_amount(text).ok()).map(Amount::value);
+        Some(((*name).to_owned(), amount.or_else(|| number(value))?))
+    };
+    let delay = |name: &&str| {
+        let time = parse_duration(parameters.get(*name)?.as_str()?).ok()?;
+        Some(((*name).to_owned(), time.as_secs_f64()))
+    };
+    link.aqm.thresholds().iter().filter_map(length).chain(DELAYS.iter().filter_map(delay)).collect()
+}
+
+/// The parameters that are delays of the queue at which disciplines act.
+const DELAYS: &[&str] = &["target", "target_delay", "step_thresh", "l_thresh"];
+
+fn number(value: &toml::Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
+}
+
+/// What the queue may hold, in packets and in bytes; one of the two at most.
+pub(crate) fn limit(link: &LinkOutline) -> (Option<f64>, Option<f64>) {
+    let parameters = parameters(link);
+    let amount = match parameters.get("limit") {
+        Some(toml::Value::String(text)) => parse_amount(text).ok(),
+        Some(value) => number(value).map(Amount::Packets),
+        None => None,
+    };
+    match amount {
+        Some(Amount::Packets(packets)) => (Some(packets), None),
+        Some(Amount::Bytes(bytes)) => (None, Some(bytes as f64)),
+        None => (None, None),
+    }
+}
+
+/// A packet for queues that are never used.
+#[derive(Clone, Copy, Debug)]
+struct Nothing;
+
+impl Packet for Nothing {
+    fn len(&self) -> u32 {
+        0
+    }
+    fn flow(&self) -> FlowKey {
+        FlowKey(0)
+    }
+    fn class(&self) -> ClassId {
+        ClassId(0)
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    fn set_ce(&mut self) {}
+}
+
+/// The gauges of a discipline: its names, with their units and labels.
+pub(crate) fn gauges(spec: &Spec, link: &aqmkit_aqm::Link) -> Vec<Value> {
+    let mut gauges = Vec::new();
+    if let Ok(queue) = spec.build::<Nothing>(link, Instant::ZERO) {
+        queue.probe(&mut |name, _| {
+            let (unit, label) = gauge::words(name);
+            gauges.push(json!({"name": name, "unit": unit, "label": label}));
+        });
+    }
+    gauges
+}
+
+/// The metrics of an output.
+pub(crate) fn results(output: &Output) -> Vec<Value> {
+    let _ = output;
+    Vec::new()
+}

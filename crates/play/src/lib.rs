@@ -1,0 +1,102 @@
+//! The simulator in the hands of a page: experiments are opened, advanced, looked at and changed by requests in JSON.
+//!
+//! [`Player::call`] takes a request `{"do": NAME, ...}` and returns `{"ok": ...}`, or `{"error": {"message", "line", "column",
+//! "hint"}}`. The requests are the variants of [`request::Request`]. Compiled for `wasm32-unknown-unknown`, the crate imports
+//! nothing, so that a browser, Node and wasmtime run it alike; [`abi`] has its exports. Every size is bounded, and no input makes
+//! it panic.
+
+pub mod abi;
+mod catalogue;
+mod change;
+mod describe;
+mod gauge;
+mod limits;
+mod look;
+pub mod request;
+mod session;
+
+use std::collections::BTreeMap;
+
+use aqmkit_experiment::Problem;
+use miette::Diagnostic as _;
+use request::Request;
+use serde_json::{Value, json};
+use session::Session;
+
+/// The experiments that are open.
+#[derive(Default)]
+pub struct Player {
+    sessions: BTreeMap<u32, Session>,
+    last: u32,
+}
+
+impl Player {
+    /// Answers a request, both in JSON.
+    pub fn call(&mut self, request: &str) -> String {
+        let answer = match serde_json::from_str::<Request>(request) {
+            Ok(read) => self.answer(read),
+            Err(e) => Err(Problem::new(format!("this request cannot be read: {e}"))),
+        };
+        match answer {
+            Ok(ok) => format!("{{\"ok\":{ok}}}"),
+            Err(problem) => json!({"error": told(&problem)}).to_string(),
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Result<String, Problem> {
+        let answer: Value = match request {
+            Request::Catalogue {} => catalogue::catalogue(),
+            Request::Check { toml, set } => session::check(&toml, &set)?,
+            Request::Open { toml, run, set, seed } => {
+                if self.sessions.len() >= limits::SESSIONS {
+                    let problem = Problem::new(format!("{} experiments are open", limits::SESSIONS));
+                    return Err(problem.right("close one of them first"));
+                }
+                let session = Session::open(&toml, run, &set, seed)?;
+                self.last += 1;
+                let opened = session.describe(self.last);
+                self.sessions.insert(self.last, session);
+                opened
+            }
+            Request::Close { handle } => {
+                self.session(handle)?;
+                self.sessions.remove(&handle);
+                Value::Null
+            }
+            Request::Restart { handle, keep } => {
+                self.session(handle)?.restart(keep)?;
+                self.session(handle)?.describe(handle)
+            }
+            Request::Advance { handle, until, events } => self.session(handle)?.advance(until, events)?,
+            Request::Step { handle } => self.session(handle)?.step()?,
+            Request::Look { handle, packets, flows } => return self.session(handle)?.look(packets, flows),
+            Request::Change { handle, set } => self.session(handle)?.change(&set)?,
+            Request::Experiment { handle, end } => self.session(handle)?.experiment(end),
+            Request::Digest { handle } => self.session(handle)?.digest()?,
+            Request::Results { handle } => self.session(handle)?.results(),
+        };
+        Ok(answer.to_string())
+    }
+
+    fn session(&mut self, handle: u32) -> Result<&mut Session, Problem> {
+        let gone = || Problem::new(format!("no experiment is open under the handle {handle}")).right("open one first");
+        self.sessions.get_mut(&handle).ok_or_else(gone)
+    }
+
+    /// The records of packets since the last call, in the form of [`session::Session::records`]; none where nothing is open
+    /// under the handle.
+    pub fn records(&mut self, handle: u32) -> Vec<u8> {
+        self.sessions.get_mut(&handle).map(Session::records).unwrap_or_default()
+    }
+}
+
+/// A problem as an answer has it.
+fn told(problem: &Problem) -> Value {
+    let place = problem.location();
+    json!({
+        "message": problem.to_string(),
+        "hint": problem.help().map(|help| help.to_string()),
+        "line": place.as_ref().map(|p| p.line),
+        "column": place.as_ref().map(|p| p.column),
+    })
+}

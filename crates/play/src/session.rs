@@ -1,0 +1,300 @@
+//! One open run.
+
+use std::collections::BTreeMap;
+
+use aqmkit_base::Instant;
+use aqmkit_experiment::{Experiment, HeldRun, Outline, Overrides, Problem};
+use aqmkit_sim::log::{Happening, Log, Record};
+use aqmkit_sim::{Error, Output, Scenario, Simulation};
+use serde_json::{Map, Value, json};
+
+use crate::request::End;
+use crate::{change, describe, limits};
+
+/// What messages call an experiment that a page has.
+const FILE: &str = "experiment";
+
+/// A run and what the page has been told of it.
+pub(crate) struct Session {
+    experiment: Experiment,
+    run: HeldRun,
+    index: usize,
+    pub(crate) outline: Outline,
+    pub(crate) simulation: Simulation<'static>,
+    /// The links that are shown: those that results report.
+    pub(crate) shown: Vec<usize>,
+    /// Records so far that the page has been given.
+    told: u64,
+    /// Records that the page was not given, because too many came between two calls.
+    pub(crate) lost: u64,
+    /// By application: when its rate was measured last, what had been delivered then, and the rate.
+    pub(crate) rates: BTreeMap<u32, (f64, u64, f64)>,
+    /// The same by traffic.
+    pub(crate) group_rates: BTreeMap<usize, (f64, u64, f64)>,
+}
+
+/// Reads an experiment within the bounds of a page, and takes one of its runs in hand.
+fn read(toml: &str, set: &[String], seed: Option<u64>, run: usize) -> Result<(Experiment, HeldRun), Problem> {
+    if toml.len() > limits::TEXT {
+        let problem = Problem::new(format!("the experiment has {} bytes", toml.len()));
+        return Err(problem.right(format!("at most {} can be opened here", limits::TEXT)));
+    }
+    check_sweep(toml)?;
+    let overrides = Overrides { set: set.to_vec(), seed, ..Overrides::default() };
+    HeldRun::open(FILE, toml, &overrides, run)
+}
+
+/// Refuses a sweep of too many runs before they are made.
+fn check_sweep(toml: &str) -> Result<(), Problem> {
+    let Ok(table) = toml.parse::<toml::Table>() else { return Ok(()) };
+    let repeat = table.get("repeat").and_then(toml::Value::as_integer).unwrap_or(1).max(1) as u64;
+    let runs = table.get("sweep").map_or(1, combinations).saturating_mul(repeat);
+    if runs > limits::RUNS as u64 {
+        let problem = Problem::new(format!("the experiment has {runs} runs"));
+        return Err(problem.right(format!("at most {} can be opened here: sweep fewer values", limits::RUNS)));
+    }
+    Ok(())
+}
+
+/// How many combinations the lists of a table have.
+fn combinations(value: &toml::Value) -> u64 {
+    match value {
+        toml::Value::Array(values) => values.len().max(1) as u64,
+        toml::Value::Table(table) => {
+            table.iter().filter(|(key, _)| *key != "skip").fold(1, |n, (_, v)| n.saturating_mul(combinations(v)))
+        }
+        _ => 1,
+    }
+}
+
+/// Refuses a run that is too large for a page.
+fn check_size(outline: &Outline) -> Result<(), Problem> {
+    let at_most =
+        |what: String, most: String| Err(Problem::new(what).right(format!("at most {most} can be opened here")));
+    let seconds = outline.warmup.as_secs_f64() + outline.duration.as_secs_f64();
+    if seconds > limits::SECONDS {
+        return at_most(format!("the run lasts {seconds} s"), format!("{} s", limits::SECONDS));
+    }
+    if outline.links.len() > limits::LINKS {
+        return at_most(format!("the run has {} links", outline.links.len()), limits::LINKS.to_string());
+    }
+    let applications: usize = outline.groups.iter().map(|g| g.applications).sum();
+    if applications > limits::APPLICATIONS {
+        return at_most(format!("the run has {applications} flows and users"), limits::APPLICATIONS.to_string());
+    }
+    Ok(())
+}
+
+/// The answer to `check`.
+pub(crate) fn check(toml: &str, set: &[String]) -> Result<Value, Problem> {
+    let (experiment, _) = read(toml, set, None, 0)?;
+    let plan = experiment.plan();
+    let outline = plan[0].outline();
+    let runs = plan.iter().enumerate().map(|(index, spec)| describe::run(index, spec, &spec.outline()));
+    Ok(json!({
+        "title": experiment.title,
+        "about": experiment.about,
+        "duration": outline.duration.as_secs_f64(),
+        "warmup": outline.warmup.as_secs_f64(),
+        "runs": runs.collect::<Vec<_>>(),
+        "warnings": describe::warnings(&experiment),
+    }))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+fn problem(error: Error) -> Problem {
+    Problem::new(error.to_string())
+}
+
+impl Session {
+    pub(crate) fn open(toml: &str, run: usize, set: &[String], seed: Option<u64>) -> Result<Session, Problem> {
+        let (experiment, held) = read(toml, set, seed, run)?;
+        let outline = held.spec().outline();
+        check_size(&outline)?;
+        let shown: Vec<usize> = (0..outline.links.len()).filter(|&link| outline.links[link].report).collect();
+        let simulation = Session::begin(held.spec().scenario()?, &shown)?;
+        let (rates, group_rates) = Default::default();
+        let (run, index) = (held, run);
+        Ok(Session { experiment, run, index, outline, simulation, shown, told: 0, lost: 0, rates, group_rates })
+    }
+
+    fn begin(scenario: Scenario, shown: &[usize]) -> Result<Simulation<'static>, Problem> {
+        let mut simulation = Simulation::new(scenario).map_err(problem)?;
+        simulation.set_log(Some(Log::new(shown.iter().copied(), limits::RECORDS)));
+        Ok(simulation)
+    }
+
+    /// Back to the start. The changes made by hand are taken back, or made again at their times.
+    pub(crate) fn restart(&mut self, keep: bool) -> Result<(), Problem> {
+        if !keep {
+            self.run.take_back()?;
+        }
+        self.simulation = Session::begin(self.run.spec().scenario()?, &self.shown)?;
+        self.outline = self.run.spec().outline();
+        (self.told, self.lost) = (0, 0);
+        self.rates.clear();
+        self.group_rates.clear();
+        Ok(())
+    }
+
+    /// The answer to `open`.
+    pub(crate) fn describe(&self, handle: u32) -> Value {
+        json!({
+            "handle": handle,
+            "title": self.experiment.title,
+            "start": -self.outline.warmup.as_secs_f64(),
+            "end": self.outline.duration.as_secs_f64(),
+            "now": self.now(),
+            "run": describe::run(self.index, self.run.spec(), &self.outline),
+            "watched": self.shown.iter().position(|&link| link == self.outline.measured),
+            "queues": self.queues(),
+            "groups": self.groups(),
+            "warnings": describe::warnings(&self.experiment),
+        })
+    }
+
+    pub(crate) fn queues(&self) -> Value {
+        self.shown.iter().map(|&link| describe::queue(&self.outline.links[link])).collect()
+    }
+
+    pub(crate) fn groups(&self) -> Value {
+        self.outline.groups.iter().map(describe::group).collect()
+    }
+
+    /// The time on the axis of the experiment.
+    pub(crate) fn time(&self, at: Instant) -> f64 {
+        // From whole nanoseconds, so that a time that is given back means the same instant.
+        (i128::from(at.as_nanos()) - i128::from(self.outline.warmup.as_nanos())) as f64 / 1e9
+    }
+
+    pub(crate) fn now(&self) -> f64 {
+        self.time(self.simulation.now())
+    }
+
+    pub(crate) fn finished(&self) -> bool {
+        self.simulation.now() >= self.simulation.end()
+    }
+
+    fn instant(&self, t: f64) -> Instant {
+        let nanoseconds = (t * 1e9).round() + self.outline.warmup.as_nanos() as f64;
+        Instant::from_nanos(if nanoseconds.is_finite() { nanoseconds.max(0.0) as u64 } else { u64::MAX })
+    }
+
+    pub(crate) fn advance(&mut self, until: Option<f64>, events: Option<u64>) -> Result<Value, Problem> {
+        let until = until.map_or(self.simulation.end(), |t| self.instant(t));
+        let before = self.simulation.events();
+        let mut left = events.unwrap_or(u64::MAX);
+        loop {
+            let slice = left.min(limits::SLICE);
+            let there = self.simulation.advance_by(until, slice).map_err(problem)?;
+            self.check_memory()?;
+            left -= slice;
+            if there || left == 0 {
+                break;
+            }
+        }
+        if self.run.has_changes() {
+            self.outline = self.run.outline_at(self.simulation.now());
+        }
+        let made = self.simulation.events() - before;
+        Ok(json!({"now": self.now(), "finished": self.finished(), "events": made}))
+    }
+
+    fn check_memory(&self) -> Result<(), Problem> {
+        let waiting: u64 =
+            (0..self.simulation.links().len()).map(|link| self.simulation.link(link).backlog.packets).sum();
+        if waiting <= limits::WAITING {
+            return Ok(());
+        }
+        let problem = Problem::new(format!("{waiting} packets wait in the queues"));
+        Err(problem.right(format!("at most {} can be held here: lower the limit of the discipline", limits::WAITING)))
+    }
+
+    pub(crate) fn step(&mut self) -> Result<Value, Problem> {
+        let end = self.simulation.end();
+        let stepped = self.simulation.step(end).map_err(problem)?;
+        let latest = self.simulation.log().and_then(|log| log.records().last().copied());
+        let event = latest.filter(|_| stepped).map(|record| {
+            let kind = match record.what {
+                Happening::Arrival => "arrival",
+                Happening::Departure => "departure",
+                Happening::Drop => "drop",
+                Happening::Mark => "mark",
+            };
+            let queue = self.shown.iter().position(|&link| link == usize::from(record.link));
+            json!({
+                "kind": kind, "flow": record.app, "bytes": record.len, "queue": queue, "group": record.group,
+                "delay": record.waited.as_secs_f64(),
+            })
+        });
+        Ok(json!({"now": self.now(), "finished": self.finished(), "event": event}))
+    }
+
+    /// Changes something now, after everything else that happens at this instant.
+    pub(crate) fn change(&mut self, set: &Map<String, Value>) -> Result<Value, Problem> {
+        self.simulation.advance(self.simulation.now()).map_err(problem)?;
+        let now = self.simulation.now();
+        let settings = change::settings(set, &self.outline)?;
+        let made = self.run.set(now, &settings)?;
+        for change in made.now {
+            self.simulation.change(change).map_err(problem)?;
+        }
+        self.simulation.set_changes(made.later).map_err(problem)?;
+        self.outline = self.run.outline_at(now);
+        check_size(&self.outline)?;
+        Ok(json!({"now": self.now(), "queues": self.queues(), "groups": self.groups()}))
+    }
+
+    pub(crate) fn experiment(&self, end: Option<End>) -> Value {
+        json!({"toml": self.run.text(end.map(|End::Now| self.simulation.now()))})
+    }
+
+    /// The digest of the results. Before the end it is that of the experiment that ends now, which is simulated for it from the
+    /// start.
+    pub(crate) fn digest(&self) -> Result<Value, Problem> {
+        let output = if self.finished() { self.simulation.output_so_far() } else { self.ended_now()? };
+        let digest = aqmkit_experiment::digest(&output);
+        Ok(json!({"digest": digest, "now": self.now(), "finished": self.finished()}))
+    }
+
+    /// The results of the experiment that ends now.
+    fn ended_now(&self) -> Result<Output, Problem> {
+        let text = self.run.text(Some(self.simulation.now()));
+        let experiment = Experiment::parse(FILE, &text, &Overrides::default())?;
+        let last = experiment.plan().pop().ok_or_else(|| Problem::new("the experiment has no run"))?;
+        let mut simulation = Simulation::new(last.scenario()?).map_err(problem)?;
+        simulation.advance(simulation.end()).map_err(problem)?;
+        Ok(simulation.output())
+    }
+
+    pub(crate) fn results(&self) -> Value {
+        json!({"columns": describe::results(&self.simulation.output_so_far())})
+    }
+
+    /// The records since the last call, 24 bytes each, little-endian: the time (f64), the flow (u32), the bytes (u32), how long
+    /// the packet has waited in seconds (f32), what happened (u8: 0 arrival, 1 departure, 2 drop, 3 mark), the queue (u8), the
+    /// traffic (u16).
+    pub(crate) fn records(&mut self) -> Vec<u8> {
+        let Some(log) = self.simulation.log() else { return Vec::new() };
+        let seen = log.seen();
+        let records = log.take();
+        self.lost += seen - self.told - records.len() as u64;
+        self.told = seen;
+        let mut bytes = Vec::with_capacity(24 * records.len());
+        for record in &records {
+            self.write(record, &mut bytes);
+        }
+        bytes
+    }
+
+    fn write(&self, record: &Record, bytes: &mut Vec<u8>) {
+        let queue = self.shown.iter().position(|&link| link == usize::from(record.link)).unwrap_or(255);
+        bytes.extend(self.time(record.at).to_le_bytes());
+        bytes.extend(record.app.to_le_bytes());
+        bytes.extend(record.len.to_le_bytes());
+        bytes.extend((record.waited.as_secs_f64() as f32).to_le_bytes());
+        bytes.push(record.what as u8);
+        bytes.push(u8::try_from(queue).unwrap_or(255));
+        bytes.extend(record.group.to_le_bytes());
+    }
+}
