@@ -1,0 +1,3 @@
+import type { Lesson } from "./lesson";
+
+export const LESSONS: readonly Lesson[] = [];

@@ -1,0 +1,38 @@
+import "uplot/dist/uPlot.min.css";
+import "./style.css";
+import { effect } from "@preact/signals";
+import { render } from "preact";
+import { App } from "./app";
+import { LESSONS } from "./lessons";
+import * as player from "./player";
+import { FIRST } from "./scenario";
+import { embedded } from "./simulator/embedded";
+import * as source from "./source";
+
+/** Opens what the address asks for, or the first link. */
+async function start(): Promise<void> {
+  const asked = await source.openAddress(location.hash, LESSONS);
+  const problem = player.problem.value;
+  if (!asked && (await source.openScenario(FIRST))) player.problem.value = problem;
+  player.playing.value = asked ? source.lesson.value === null : !matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+async function main(): Promise<void> {
+  const host = document.getElementById("app");
+  if (!host) return;
+  render(<App />, host);
+  player.begin();
+  try {
+    await player.load(await embedded());
+    await start();
+  } catch (e) {
+    player.complain(e);
+  }
+  addEventListener("hashchange", () => source.openAddress(location.hash, LESSONS));
+  // For measurements and tests: how far the page is.
+  effect(() => {
+    document.documentElement.dataset["ready"] = String(player.columns.value.length);
+  });
+}
+
+main();

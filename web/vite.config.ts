@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import type { OutputAsset, OutputChunk } from "rolldown";
+import { defineConfig, type Plugin } from "vite";
+
+/** The simulator module; make play builds it. */
+const MODULE =
+  process.env["AQMKIT_WASM"] ?? "../target/wasm32-unknown-unknown/play/aqmkit_play.wasm";
+
+function sha256(text: string): string {
+  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+}
+
+function policy(script: string, style: string): string {
+  return [
+    "default-src 'none'",
+    `script-src ${sha256(script)} 'wasm-unsafe-eval'`,
+    `style-src ${sha256(style)}`,
+    "worker-src blob:",
+    "img-src data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+}
+
+/** The module for a data block of the page. */
+function simulator(): string {
+  if (!existsSync(MODULE)) throw new Error(`${MODULE} is missing: make play builds it, or set AQMKIT_WASM`);
+  const packed = gzipSync(readFileSync(MODULE), { level: 9 }).toString("base64url");
+  return `<script id="simulator" type="application/gzip">${packed}</script>`;
+}
+
+/** Makes one file of the page, with a policy that allows this script and this style only. */
+function oneFile(): Plugin {
+  return {
+    name: "one-file",
+    enforce: "post",
+    apply: "build",
+    generateBundle(_, bundle) {
+      const files = Object.values(bundle);
+      const page = files.find((f): f is OutputAsset => f.fileName === "index.html");
+      const script = files.find((f): f is OutputChunk => f.type === "chunk" && f.isEntry);
+      const style = files.find((f): f is OutputAsset => f.fileName.endsWith(".css"));
+      if (!page || !script || !style) throw new Error("the bundle has no page, script or style");
+      const code = script.code.trim().replace(/<\/(script)/gi, "<\\/$1");
+      const css = String(style.source).trim();
+      const html = String(page.source)
+        .replace(/<script type="module"[^>]*><\/script>/, "")
+        .replace(/<link rel="stylesheet"[^>]*>/, "")
+        .replace(
+          '<meta charset="utf-8" />',
+          () =>
+            `<meta charset="utf-8" />\n    <meta http-equiv="Content-Security-Policy" content="${policy(code, css)}" />`,
+        )
+        .replace("</head>", () => `<style>${css}</style>\n  </head>`)
+        .replace("</body>", () => `${simulator()}\n    <script type="module">${code}</script>\n  </body>`);
+      for (const file of files) delete bundle[file.fileName];
+      this.emitFile({ type: "asset", fileName: "play.html", source: html });
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [oneFile()],
+  build: {
+    target: "es2022",
+    modulePreload: false,
+    assetsInlineLimit: Number.MAX_SAFE_INTEGER,
+    reportCompressedSize: false,
+  },
+  worker: { format: "iife" },
+  test: { include: ["tests/unit/**/*.test.ts"], environment: "node" },
+} as Parameters<typeof defineConfig>[0]);
