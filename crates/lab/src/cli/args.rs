@@ -55,6 +55,8 @@ pub enum Command {
     Compare(Box<Compare>),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
+    /// Open a running link in the browser, to see its queue and to change it
+    Play(files::Play),
     /// Write an experiment to start from
     Init(files::Init),
     /// Check an experiment without running it

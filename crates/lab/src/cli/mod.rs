@@ -32,6 +32,7 @@ mod page;
 mod parameters;
 pub mod perform;
 mod places;
+pub mod play;
 mod progress;
 mod queue;
 mod replay;
@@ -127,6 +128,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Describe(args) => describe::describe(args),
         Command::Compare(args) => compare::compare(args, talk),
         Command::Run(args) => run::run(args, talk),
+        Command::Play(args) => play::play(args, talk),
         Command::Init(args) => check::init(args),
         Command::Check(args) => check::check(args),
         Command::Diff(args) => diff::diff(args),

@@ -17,6 +17,7 @@ mod help;
 mod link;
 mod null_test;
 mod pcap;
+mod play;
 mod replay;
 mod setup;
 mod wrong;

@@ -19,6 +19,30 @@ pub struct Init {
     pub file: PathBuf,
 }
 
+/// `play`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aqmkit play
+  aqmkit play cbt/blast
+  aqmkit play mine.toml --no-open
+  aqmkit play --save play.html        # the page as a file, which needs no server
+
+The page has the simulator inside and sends nothing anywhere. It is served to this machine only. What is simulated in it is
+what `aqmkit run` simulates, to the bit: the page shows the digest, and saves what was done as an experiment.")]
+pub struct Play {
+    /// An id such as cbt/blast, or a file, to open (default: a link to set up by hand)
+    pub experiment: Option<String>,
+    /// Do not start a browser
+    #[arg(long)]
+    pub no_open: bool,
+    /// Port of the address 127.0.0.1 (default: any that is free)
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+    /// Write the page to a file instead of serving it
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+}
+
 /// `check`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

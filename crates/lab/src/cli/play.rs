@@ -1,0 +1,53 @@
+//! `play`: a running link in the browser, from a page that has the simulator inside.
+
+mod server;
+
+use aqmkit_experiment::{Experiment, Overrides, find};
+use aqmkit_files::put;
+
+use super::args::files::Play;
+use super::fail::{Failure, wrong};
+use super::progress::Talk;
+use super::say;
+use server::Site;
+
+/// The page: one file with the script, the style and the simulator. `make play` builds it from `web/` and `crates/play`.
+pub const PAGE: &str = include_str!("../../assets/play.html");
+
+/// What the page looks for at its address: the experiment that was given.
+const FRAGMENT: &str = "#file";
+
+/// `aqmkit play`.
+///
+/// # Errors
+/// When the experiment is wrong, the page cannot be written, or no port can be had.
+pub(super) fn play(args: &Play, talk: Talk) -> Result<(), Failure> {
+    let experiment = args.experiment.as_deref().map(read).transpose()?;
+    if let Some(file) = &args.save {
+        if experiment.is_some() {
+            return wrong(
+                "--save writes the page without an experiment",
+                "leave out the experiment, or open it in the page and save a link",
+            );
+        }
+        return put(file, PAGE).map_err(|e| Failure::unwritten(&e, "free some room", "choose a writable directory"));
+    }
+    let fragment = if experiment.is_some() { FRAGMENT } else { "" };
+    let site = Site::open(args.port, PAGE, experiment)
+        .map_err(|e| Failure::Environment(format!("cannot listen on 127.0.0.1:{}: {e}", args.port)))?;
+    let address = format!("http://127.0.0.1:{}/{fragment}", site.port());
+    say::print(&address)?;
+    if !args.no_open && open::that_detached(&address).is_err() {
+        say::tell("No browser could be started: open the address above.");
+    }
+    if talk != Talk::Quiet {
+        say::tell("Serving the page to this machine only; Ctrl-C ends it.");
+    }
+    Err(Failure::Environment(format!("cannot accept connections: {}", site.serve())))
+}
+
+/// The text of an experiment, once the whole of it has been checked here, where messages show the line.
+fn read(name_or_path: &str) -> Result<String, Failure> {
+    Experiment::load(name_or_path, &Overrides::default())?;
+    Ok(find(name_or_path)?.1)
+}
