@@ -5,8 +5,7 @@ import type { OutputAsset, OutputChunk } from "rolldown";
 import { defineConfig, type Plugin } from "vite";
 
 /** The simulator module; make play builds it. */
-const MODULE =
-  process.env["AQMKIT_WASM"] ?? "../target/wasm32-unknown-unknown/play/aqmkit_play.wasm";
+const MODULE = process.env.AQMKIT_WASM ?? "../target/wasm32-unknown-unknown/play/aqmkit_play.wasm";
 
 function sha256(text: string): string {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
@@ -71,5 +70,5 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   worker: { format: "iife" },
-  test: { include: ["tests/unit/**/*.test.ts"], environment: "node" },
+  test: { include: ["tests/**/*.test.ts"], environment: "node", testTimeout: 20_000 },
 } as Parameters<typeof defineConfig>[0]);

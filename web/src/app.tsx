@@ -52,7 +52,8 @@ export function App() {
 }
 
 function Header({ onShow }: { onShow: (window: Window) => void }) {
-  const title = source.file.value?.checked.title || (source.byHand() ? "" : player.columns.value[0]?.opened.title);
+  const title =
+    source.file.value?.checked.title || (source.byHand() ? "" : player.columns.value[0]?.opened.title);
   return (
     <header class="top">
       <h1>
@@ -137,19 +138,20 @@ function Help() {
   return (
     <div class="prose">
       <p>
-        Every block is a packet, in the colour of its flow. Packets come in at the left and wait; the one at the right end
-        leaves next, over the wire. The line below counts the packets that wait. Dashed lines are lengths at which the
-        discipline acts; a line with an arrow is the average that it holds against them.
+        Every block is a packet, in the colour of its flow. Packets come in at the left and wait; the one at
+        the right end leaves next, over the wire. The line below counts the packets that wait. Dashed lines
+        are lengths at which the discipline acts; a line with an arrow is the average that it holds against
+        them.
       </p>
       <p>
-        A packet that falls with a cross is dropped: at the tail when it arrives, or at the head when it should leave. A
-        diamond that rises is a mark; a marked packet has a notch. Orange-red packets are of a sender that does not slow
-        down.
+        A packet that falls with a cross is dropped: at the tail when it arrives, or at the head when it
+        should leave. A diamond that rises is a mark; a marked packet has a notch. Orange-red packets are of a
+        sender that does not slow down.
       </p>
       <p>
-        The simulator is the one of the command <code>aqmkit</code>, with real transports, packet by packet. It runs in this
-        page; nothing is sent anywhere. A change of a slider takes effect in the running simulation; where it says “starts
-        anew”, the run begins again.
+        The simulator is the one of the command <code>aqmkit</code>, with real transports, packet by packet.
+        It runs in this page; nothing is sent anywhere. A change of a slider takes effect in the running
+        simulation; where it says “starts anew”, the run begins again.
       </p>
       <dl class="keys">
         <dt>Space</dt>

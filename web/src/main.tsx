@@ -14,7 +14,9 @@ async function start(): Promise<void> {
   const asked = await source.openAddress(location.hash, LESSONS);
   const problem = player.problem.value;
   if (!asked && (await source.openScenario(FIRST))) player.problem.value = problem;
-  player.playing.value = asked ? source.lesson.value === null : !matchMedia("(prefers-reduced-motion: reduce)").matches;
+  player.playing.value = asked
+    ? source.lesson.value === null
+    : !matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 async function main(): Promise<void> {
@@ -31,7 +33,7 @@ async function main(): Promise<void> {
   addEventListener("hashchange", () => source.openAddress(location.hash, LESSONS));
   // For measurements and tests: how far the page is.
   effect(() => {
-    document.documentElement.dataset["ready"] = String(player.columns.value.length);
+    document.documentElement.dataset.ready = String(player.columns.value.length);
   });
 }
 

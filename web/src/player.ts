@@ -73,7 +73,7 @@ function width(column: { opened: Opened } | null): number {
 
 let module: WebAssembly.Module | null = null;
 let next = 0;
-let idle: Remote[] = [];
+const idle: Remote[] = [];
 
 /** Gives the player its simulator, and reads what it has. */
 export async function load(compiled: WebAssembly.Module): Promise<void> {

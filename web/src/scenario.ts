@@ -107,7 +107,8 @@ const DURATION = "10min";
 export function tomlValue(value: Value): string {
   if (value === null) return '""';
   if (typeof value === "string") return JSON.stringify(value);
-  if (typeof value === "number") return Number.isInteger(value) ? value.toString() : value.toString().replace(/e\+?/, "e");
+  if (typeof value === "number")
+    return Number.isInteger(value) ? value.toString() : value.toString().replace(/e\+?/, "e");
   if (typeof value === "boolean") return value ? "true" : "false";
   if (Array.isArray(value)) return `[${value.map(tomlValue).join(", ")}]`;
   const entries = Object.entries(value).map(([key, of]) => `${tomlKey(key)} = ${tomlValue(of)}`);
@@ -136,9 +137,8 @@ export function experiment(scenario: Scenario, index: number, disciplines: reado
     `rate  = "${rateText(scenario.rate)}"`,
     `delay = "${timeText(scenario.delay)}"`,
     `aqm   = ${tomlValue(aqm(column, scenario.ecn, known))}`,
-    "",
-    "[transport]",
-    `ecn = ${scenario.ecn}`,
+    // Left out, a congestion control that needs ECN has it.
+    ...(scenario.ecn ? ["", "[transport]", "ecn = true"] : []),
   ];
   for (const group of scenario.groups) lines.push("", ...traffic(group));
   lines.push(

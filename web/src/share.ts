@@ -10,12 +10,21 @@ export interface Shared {
   /** Simulated seconds per second. */
   speed: number | null;
   lesson: string | null;
+  /** Whether the server that gave the page has an experiment beside it. */
+  beside: boolean;
   /** Simulated up to here before it is shown, s. */
   at: number | null;
 }
 
-async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream, most: number): Promise<Uint8Array> {
-  const reader = new Blob([bytes]).stream().pipeThrough(stream as TransformStream).getReader();
+async function through(
+  bytes: Uint8Array<ArrayBuffer>,
+  stream: GenericTransformStream,
+  most: number,
+): Promise<Uint8Array> {
+  const reader = new Blob([bytes])
+    .stream()
+    .pipeThrough(stream as TransformStream)
+    .getReader();
   const parts: Uint8Array[] = [];
   let size = 0;
   for (;;) {
@@ -39,7 +48,8 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformS
 
 export function toBase64Url(bytes: Uint8Array): string {
   let text = "";
-  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  for (let at = 0; at < bytes.length; at += 0x8000)
+    text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
   return btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 }
 
@@ -68,7 +78,11 @@ export async function unpack(packed: string): Promise<string> {
 }
 
 /** The fragment of a link to these experiments. */
-export async function fragment(experiments: string[], speed: number | null, at: number | null): Promise<string> {
+export async function fragment(
+  experiments: string[],
+  speed: number | null,
+  at: number | null,
+): Promise<string> {
   const parts = await Promise.all(experiments.map(async (text) => `e=${await pack(text)}`));
   if (speed !== null) parts.push(`speed=${speed}`);
   if (at !== null) parts.push(`at=${at}`);
@@ -87,13 +101,17 @@ export async function read(hash: string): Promise<Shared | null> {
   const asked = new URLSearchParams(hash.replace(/^#/, ""));
   const packed = asked.getAll("e");
   const lesson = asked.get("lesson");
-  if (packed.length === 0 && lesson === null) return null;
+  const beside = asked.has("file");
+  if (packed.length === 0 && lesson === null && !beside) return null;
   if (packed.length > MOST_COLUMNS)
-    throw new Error(`This link has ${packed.length} experiments; at most ${MOST_COLUMNS} can run side by side.`);
+    throw new Error(
+      `This link has ${packed.length} experiments; at most ${MOST_COLUMNS} can run side by side.`,
+    );
   return {
     experiments: await Promise.all(packed.map(unpack)),
     speed: positive(asked.get("speed"), 1000),
     lesson,
+    beside,
     at: positive(asked.get("at"), 3600),
   };
 }

@@ -1,7 +1,7 @@
 /** Where the runs come from: set up by hand, an experiment file, or a lesson; and what hands do to them. */
 import { signal } from "@preact/signals";
-import type { Lesson } from "./lessons/lesson";
 import { measuresOf } from "./lessons/claim";
+import type { Lesson } from "./lessons/lesson";
 import * as player from "./player";
 import { type ColumnSetup, experiment, FIRST, type Scenario } from "./scenario";
 import { fragment, LONGEST, MOST_COLUMNS, read } from "./share";
@@ -89,6 +89,13 @@ export async function openLesson(next: Lesson): Promise<boolean> {
   return opened;
 }
 
+/** The experiment that `aqmkit play` serves with the page. */
+async function besidePage(): Promise<string> {
+  const answer = await fetch("experiment.toml").catch(() => null);
+  if (!answer?.ok) throw new Error("The experiment is no longer there: start aqmkit play again.");
+  return answer.text();
+}
+
 /** What an address asks for. False if it asks for nothing or for something wrong. */
 export async function openAddress(hash: string, lessons: readonly Lesson[]): Promise<boolean> {
   try {
@@ -99,7 +106,8 @@ export async function openAddress(hash: string, lessons: readonly Lesson[]): Pro
       if (!found) throw new Error(`There is no lesson "${shared.lesson.slice(0, 40)}".`);
       return await openLesson(found);
     }
-    const opened = await openSeveral(shared.experiments);
+    const texts = shared.beside ? [await besidePage()] : shared.experiments;
+    const opened = await openSeveral(texts);
     if (opened && shared.speed !== null) player.speed.value = shared.speed;
     if (opened && shared.at !== null) await player.forward(shared.at);
     return opened;
@@ -127,11 +135,13 @@ export async function restart(): Promise<void> {
 
 /** A change that runs take while they go on; where there are none by hand, the scenario follows. */
 export async function setRate(rate: number): Promise<void> {
-  if ((await player.change({ rate: rateText(rate) })) && byHand()) scenario.value = { ...scenario.value, rate };
+  if ((await player.change({ rate: rateText(rate) })) && byHand())
+    scenario.value = { ...scenario.value, rate };
 }
 
 export async function setDelay(delay: number): Promise<void> {
-  if ((await player.change({ delay: timeText(delay) })) && byHand()) scenario.value = { ...scenario.value, delay };
+  if ((await player.change({ delay: timeText(delay) })) && byHand())
+    scenario.value = { ...scenario.value, delay };
 }
 
 export async function setCount(group: string, count: number): Promise<void> {

@@ -36,7 +36,8 @@ export function quantity(text: string, dimension: Dimension): number | null {
   const found = /^\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)\s*$/i.exec(text);
   if (!found) return null;
   const unit = UNITS[dimension][(found[2] ?? "").toLowerCase()];
-  return unit === undefined ? null : Number(found[1]) * unit;
+  const value = Number(found[1]);
+  return unit === undefined || !Number.isFinite(value) ? null : value * unit;
 }
 
 /** At most `digits` significant digits, without trailing zeros and without an exponent. */
@@ -51,19 +52,30 @@ export function short(value: number, digits = 3): string {
 const PLAIN = new Intl.NumberFormat("en", { maximumSignificantDigits: 6, useGrouping: false });
 
 function written(value: number, units: [string, number][]): string {
-  const [name, unit] = units.find(([, size]) => Math.abs(value) >= size * 0.9999) ?? units[units.length - 1] ?? ["", 1];
+  const [name, unit] = units.find(([, size]) => Math.abs(value) >= size * 0.9999) ??
+    units[units.length - 1] ?? ["", 1];
   return `${PLAIN.format(value / unit)}${name}`;
 }
 
 /** As experiment files write it: `0.015` is "15ms". */
 export function timeText(seconds: number): string {
   if (seconds === 0) return "0s";
-  return written(seconds, [["s", 1], ["ms", 1e-3], ["us", 1e-6], ["ns", 1e-9]]);
+  return written(seconds, [
+    ["s", 1],
+    ["ms", 1e-3],
+    ["us", 1e-6],
+    ["ns", 1e-9],
+  ]);
 }
 
 /** As experiment files write it: `1e7` is "10mbit". */
 export function rateText(bits: number): string {
-  return written(Math.round(bits), [["gbit", 1e9], ["mbit", 1e6], ["kbit", 1e3], ["bit", 1]]);
+  return written(Math.round(bits), [
+    ["gbit", 1e9],
+    ["mbit", 1e6],
+    ["kbit", 1e3],
+    ["bit", 1],
+  ]);
 }
 
 /** As experiment files write it, in bytes. */

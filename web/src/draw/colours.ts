@@ -45,7 +45,9 @@ function shade(colour: string, step: number): string {
   // Flows of one group differ a little in lightness.
   const amount = [0, 0.22, -0.18, 0.38, -0.32][step % 5] ?? 0;
   const parts = [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
-  const mixed = parts.map((part) => Math.round(amount >= 0 ? part + (255 - part) * amount : part * (1 + amount)));
+  const mixed = parts.map((part) =>
+    Math.round(amount >= 0 ? part + (255 - part) * amount : part * (1 + amount)),
+  );
   return `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
 

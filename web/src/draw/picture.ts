@@ -99,7 +99,13 @@ export class Picture {
     for (const h of frame.happenings) {
       if (h.kind !== DEPARTURE) continue;
       const takes = rate > 0 ? (h.bytes * 8) / rate : 0;
-      this.wire.push({ time: h.time, flow: h.flow, group: h.group, takes, marked: marks.has(`${h.flow}/${h.time}`) });
+      this.wire.push({
+        time: h.time,
+        flow: h.flow,
+        group: h.group,
+        takes,
+        marked: marks.has(`${h.flow}/${h.time}`),
+      });
     }
     if (this.wire.length > 1500) this.wire.splice(0, this.wire.length - 1500);
     if (this.incidents.length > SHOWN_INCIDENTS)
@@ -111,7 +117,14 @@ export class Picture {
     this.incidents = [];
   }
 
-  draw(context: CanvasRenderingContext2D, width: number, height: number, frame: Frame, speed: number, runs: boolean): void {
+  draw(
+    context: CanvasRenderingContext2D,
+    width: number,
+    height: number,
+    frame: Frame,
+    speed: number,
+    runs: boolean,
+  ): void {
     const queue = frame.look.queues[this.opened.watched];
     context.clearRect(0, 0, width, height);
     if (!queue) return;
@@ -148,12 +161,18 @@ export class Picture {
   private lengths(queue: QueueLook): { name: string; at: number; moving: boolean }[] {
     const info = this.opened.queues[this.opened.watched];
     const found: { name: string; at: number; moving: boolean }[] = [];
-    for (const [name, value] of Object.entries(queue.thresholds)) found.push({ name, at: value, moving: false });
+    for (const [name, value] of Object.entries(queue.thresholds))
+      found.push({ name, at: value, moving: false });
     for (const [name, value] of Object.entries(info?.parameters ?? {})) {
-      if (!/^(target|target_delay|step)$/.test(name) || typeof value !== "string" || name in queue.thresholds) continue;
+      if (!/^(target|target_delay|step)$/.test(name) || typeof value !== "string" || name in queue.thresholds)
+        continue;
       const seconds = quantity(value, "time");
       if (seconds === null || queue.rate === null) continue;
-      found.push({ name: `${name} ${value}`, at: (seconds * queue.rate) / 8 / this.meanBytes(queue), moving: false });
+      found.push({
+        name: `${name} ${value}`,
+        at: (seconds * queue.rate) / 8 / this.meanBytes(queue),
+        moving: false,
+      });
     }
     for (const gauge of info?.gauges ?? []) {
       const value = queue.gauges[gauge.name];
@@ -204,7 +223,13 @@ export class Picture {
     context.fillText("link", l.width - 6, l.top + l.tall / 2 + 16);
   }
 
-  private drawLanes(context: CanvasRenderingContext2D, l: Layout, queue: QueueLook, speed: number, runs: boolean): void {
+  private drawLanes(
+    context: CanvasRenderingContext2D,
+    l: Layout,
+    queue: QueueLook,
+    speed: number,
+    runs: boolean,
+  ): void {
     const lanes = queue.lanes.filter((lane) => lane.packets.length > 0 || queue.lanes.length <= 3);
     if (lanes.length <= 1) {
       if (lanes[0]) this.drawLane(context, l, lanes[0], l.top + 3, l.tall - 6, speed, runs);
@@ -252,7 +277,13 @@ export class Picture {
   }
 
   /** A mark on a packet: a light notch at its top. */
-  private drawNotch(context: CanvasRenderingContext2D, x: number, y: number, wide: number, tall: number): void {
+  private drawNotch(
+    context: CanvasRenderingContext2D,
+    x: number,
+    y: number,
+    wide: number,
+    tall: number,
+  ): void {
     context.fillStyle = this.theme.surface;
     const size = Math.max(1.5, Math.min(wide * 0.6, tall * 0.4, 8));
     context.beginPath();
@@ -337,7 +368,9 @@ export class Picture {
     this.incidents = this.incidents.filter((i) => !runs || at - i.seen < FALL);
     const tail = Math.max(l.left, this.x(l, Math.min(queue.packets, this.shown)));
     for (const incident of this.incidents) {
-      const part = runs ? Math.min(1, (at - incident.seen) / FALL) : Math.min(0.45, (at - incident.seen) / FALL);
+      const part = runs
+        ? Math.min(1, (at - incident.seen) / FALL)
+        : Math.min(0.45, (at - incident.seen) / FALL);
       const within = incident.delay > 1e-9;
       const x = (within ? l.right - 8 : Math.max(l.left + 4, tail - 8)) + (incident.jitter - 0.5) * 44;
       context.globalAlpha = 1 - part * part;

@@ -3,7 +3,12 @@
 const STEPS = [20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_240, 102_400, 1_048_576];
 
 /** Packets that the picture has room for: it grows at once, and shrinks when a quarter would do. */
-export function capacity(before: number, packets: number, thresholds: readonly number[], limit: number | null): number {
+export function capacity(
+  before: number,
+  packets: number,
+  thresholds: readonly number[],
+  limit: number | null,
+): number {
   // A threshold far beyond the queue's limit says nothing.
   const seen = thresholds.filter((t) => Number.isFinite(t) && t <= (limit ?? Number.POSITIVE_INFINITY));
   const wanted = Math.max(packets, ...seen.map((t) => t * 1.1), 1);

@@ -45,7 +45,8 @@ export class Series {
       this.departed += 1;
       this.delaySum += event.delay;
       this.delayMax = Math.max(this.delayMax, event.delay);
-      if (event.group < this.bytes.length) this.bytes[event.group] = (this.bytes[event.group] ?? 0) + event.bytes;
+      if (event.group < this.bytes.length)
+        this.bytes[event.group] = (this.bytes[event.group] ?? 0) + event.bytes;
     } else if (event.kind === DROP) this.drops += 1;
     else if (event.kind === MARK) this.marks += 1;
   }

@@ -52,7 +52,10 @@ async function obey(command: Command): Promise<unknown> {
   }
 }
 
-function advance(of: Session, { until, budget, width }: { until: number; budget: number; width: number }): Frame {
+function advance(
+  of: Session,
+  { until, budget, width }: { until: number; budget: number; width: number },
+): Frame {
   const begun = performance.now();
   of.setWidth(width);
   of.advance(until, budget);

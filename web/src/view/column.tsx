@@ -1,8 +1,8 @@
 /** One run: its picture, its numbers, its plots and its flows. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Picture } from "../draw/picture";
-import * as player from "../player";
 import type { Column } from "../player";
+import * as player from "../player";
 import type { FlowLook, Gauge, QueueLook } from "../simulator/contract";
 import * as source from "../source";
 import { short, showRate, showShare, showSize, showTime } from "../units";
@@ -91,7 +91,12 @@ function ColumnHeader({ column, index }: { column: Column; index: number }) {
       />
       <p class="small summary">{summary}</p>
       {player.columns.value.length > 1 ? (
-        <button type="button" class="plain" aria-label={`Remove ${discipline}`} onClick={() => source.removeColumn(index)}>
+        <button
+          type="button"
+          class="plain"
+          aria-label={`Remove ${discipline}`}
+          onClick={() => source.removeColumn(index)}
+        >
           ×
         </button>
       ) : null}
@@ -108,7 +113,11 @@ function Numbers({ queue, gauges }: { queue: QueueLook; gauges: Gauge[] }) {
     ["link used", showShare(counters.utilisation)],
     ["dropped", `${counters.dropped.toLocaleString("en")} (${showShare(counters.dropped / arrived)})`],
   ];
-  if (counters.marked > 0) items.push(["marked", `${counters.marked.toLocaleString("en")} (${showShare(counters.marked / arrived)})`]);
+  if (counters.marked > 0)
+    items.push([
+      "marked",
+      `${counters.marked.toLocaleString("en")} (${showShare(counters.marked / arrived)})`,
+    ]);
   for (const gauge of gauges.slice(0, 4)) {
     const value = queue.gauges[gauge.name];
     if (value !== undefined) items.push([gauge.label || gauge.name, gaugeText(gauge, value)]);
@@ -163,7 +172,8 @@ function Plots({ column, picture }: { column: Column; picture: Picture }) {
   const info = column.opened.queues[column.opened.watched];
   const [chosen, choose] = useState<string | null>(null);
   const gauges = info?.gauges ?? [];
-  const gauge = gauges.find((g) => g.name === chosen) ?? gauges.find((g) => /prob|^p/.test(g.name)) ?? gauges[0];
+  const gauge =
+    gauges.find((g) => g.name === chosen) ?? gauges.find((g) => /prob|^p/.test(g.name)) ?? gauges[0];
   const shared = { theme, turn: player.tick.value, height: 92 };
 
   const delay = (): PlotData => {
@@ -191,7 +201,10 @@ function Plots({ column, picture }: { column: Column; picture: Picture }) {
       to,
       top: highest((c) => visible(c).points.map((p) => Math.max(...p.rates, 0) / 1e6)),
       lines: groups.map((g, i) => ({ label: g.name, colour: picture.palette.group(i) })),
-      values: [points.map((p) => p.time), ...groups.map((_, i) => points.map((p) => (p.rates[i] ?? 0) / 1e6))],
+      values: [
+        points.map((p) => p.time),
+        ...groups.map((_, i) => points.map((p) => (p.rates[i] ?? 0) / 1e6)),
+      ],
     };
   };
   const gauged = (): PlotData => {

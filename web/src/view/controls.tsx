@@ -27,6 +27,7 @@ export function Controls() {
 }
 
 function LinkControls() {
+  player.tick.value;
   const column = player.columns.value[0];
   const queue = column?.opened.queues[column.opened.watched];
   if (!queue) return null;
@@ -68,6 +69,7 @@ function LinkControls() {
 }
 
 function TrafficControls() {
+  player.tick.value;
   const column = player.columns.value[0];
   if (!column) return null;
   const { groups } = column.opened;
@@ -136,7 +138,12 @@ function GroupKind({ setup }: { setup: GroupSetup }) {
         />
       ) : null}
       {source.scenario.value.groups.length > 1 ? (
-        <button type="button" class="plain" aria-label={`Remove ${setup.name}`} onClick={() => regroup(setup.name, null)}>
+        <button
+          type="button"
+          class="plain"
+          aria-label={`Remove ${setup.name}`}
+          onClick={() => regroup(setup.name, null)}
+        >
           Remove
         </button>
       ) : null}
@@ -176,6 +183,7 @@ function BlastControls({ group }: { group: Group }) {
   const column = player.columns.value[0];
   const link = column?.opened.queues[column.opened.watched]?.rate ?? 1e7;
   const sending = (group.rate ?? 0) >= 1000;
+  player.tick.value;
   const [kept, keep] = useState(sending ? (group.rate ?? link) : link * 1.2);
   return (
     <div class="group">
@@ -202,6 +210,7 @@ function BlastControls({ group }: { group: Group }) {
 }
 
 function DisciplineControls({ index }: { index: number }) {
+  player.tick.value;
   const [all, showAll] = useState(false);
   const column = player.columns.value[index];
   const queue = column?.opened.queues[column.opened.watched];
@@ -230,4 +239,3 @@ function DisciplineControls({ index }: { index: number }) {
     </section>
   );
 }
-

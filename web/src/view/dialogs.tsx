@@ -6,7 +6,12 @@ import { LONGEST, MOST_COLUMNS } from "../share";
 import type { Checked, Digest } from "../simulator/contract";
 import * as source from "../source";
 
-export function Dialog(p: { title: string; open: boolean; onClose: () => void; children: ComponentChildren }) {
+export function Dialog(p: {
+  title: string;
+  open: boolean;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const element = dialog.current;
@@ -58,7 +63,10 @@ export function OpenDialog({ open, onClose }: { open: boolean; onClose: () => vo
     <Dialog title="Open an experiment" open={open} onClose={onClose}>
       <label class="stacked">
         From the library
-        <select value="" onChange={(e) => offer(library.find((x) => x.id === e.currentTarget.value)?.toml ?? "")}>
+        <select
+          value=""
+          onChange={(e) => offer(library.find((x) => x.id === e.currentTarget.value)?.toml ?? "")}
+        >
           <option value="">Choose…</option>
           {library.map((x) => (
             <option key={x.id} value={x.id}>
@@ -111,10 +119,17 @@ function RunChoice({ checked, onChoose }: { checked: Checked; onChoose: (runs: n
   return (
     <fieldset class="runs">
       <legend>
-        This experiment has {checked.runs.length.toLocaleString("en")} runs. Show up to {MOST_COLUMNS} of them.
+        This experiment has {checked.runs.length.toLocaleString("en")} runs. Show up to {MOST_COLUMNS} of
+        them.
       </legend>
       {checked.runs.length > 12 ? (
-        <input type="search" aria-label="Find a run" placeholder="Find a run" value={sought} onInput={(e) => seek(e.currentTarget.value)} />
+        <input
+          type="search"
+          aria-label="Find a run"
+          placeholder="Find a run"
+          value={sought}
+          onInput={(e) => seek(e.currentTarget.value)}
+        />
       ) : null}
       <ul>
         {found.map((run) => (
@@ -125,7 +140,9 @@ function RunChoice({ checked, onChoose }: { checked: Checked; onChoose: (runs: n
                 checked={chosen.includes(run.index)}
                 disabled={!chosen.includes(run.index) && chosen.length >= MOST_COLUMNS}
                 onChange={(e) =>
-                  setChosen(e.currentTarget.checked ? [...chosen, run.index] : chosen.filter((i) => i !== run.index))
+                  setChosen(
+                    e.currentTarget.checked ? [...chosen, run.index] : chosen.filter((i) => i !== run.index),
+                  )
                 }
               />{" "}
               {run.name}
@@ -196,12 +213,22 @@ export function ShareDialog({ open, onClose }: { open: boolean; onClose: () => v
           <button
             type="button"
             class="main"
-            onClick={() => navigator.clipboard?.writeText(taken.link).then(() => setCopied(true), () => undefined)}
+            onClick={() =>
+              navigator.clipboard?.writeText(taken.link).then(
+                () => setCopied(true),
+                () => undefined,
+              )
+            }
           >
             {copied ? "Copied" : "Copy the link"}
           </button>
           {player.columns.value.map((column, i) => (
-            <Taking key={column.id} column={column} toml={taken.experiments[i] ?? ""} digest={taken.digests[i]} />
+            <Taking
+              key={column.id}
+              column={column}
+              toml={taken.experiments[i] ?? ""}
+              digest={taken.digests[i]}
+            />
           ))}
         </>
       ) : null}
@@ -209,7 +236,15 @@ export function ShareDialog({ open, onClose }: { open: boolean; onClose: () => v
   );
 }
 
-function Taking({ column, toml, digest }: { column: player.Column; toml: string; digest: Digest | undefined }) {
+function Taking({
+  column,
+  toml,
+  digest,
+}: {
+  column: player.Column;
+  toml: string;
+  digest: Digest | undefined;
+}) {
   const discipline = column.opened.queues[column.opened.watched]?.discipline ?? "run";
   const name = `${discipline}.toml`;
   return (
@@ -219,15 +254,15 @@ function Taking({ column, toml, digest }: { column: player.Column; toml: string;
         Digest at {digest ? `${digest.now.toFixed(6)} s` : ""}: <code>{digest?.digest ?? ""}</code>
       </p>
       <p class="small">
-        <code>aqmkit run {name}</code> repeats what was simulated so far, with every change that was made by hand, and
-        prints the same digest.
+        <code>aqmkit run {name}</code> repeats what was simulated so far, with every change that was made by
+        hand, and prints the same digest.
       </p>
       <button type="button" onClick={() => save(name, toml)}>
         Save as experiment
       </button>
       <details>
         <summary>Show it</summary>
-        <pre tabIndex={0}>{toml}</pre>
+        <textarea readOnly rows={14} aria-label={`Experiment of ${discipline}`} value={toml} />
       </details>
     </section>
   );

@@ -28,7 +28,13 @@ export function position(value: number, min: number, max: number, logarithmic: b
 }
 
 /** The value at a place of the slider, to three digits. */
-export function valueAt(place: number, min: number, max: number, logarithmic: boolean, whole: boolean): number {
+export function valueAt(
+  place: number,
+  min: number,
+  max: number,
+  logarithmic: boolean,
+  whole: boolean,
+): number {
   const part = place / STEPS;
   const exact = logarithmic && min > 0 ? min * (max / min) ** part : min + (max - min) * part;
   if (place >= STEPS) return max;
@@ -112,10 +118,16 @@ export function NumberField(p: Properties) {
 }
 
 /** A yes or no. */
-export function Toggle(p: { label: string; value: boolean; help?: string; note?: string; onChange: (value: boolean) => void }) {
+export function Toggle(p: {
+  label: string;
+  value: boolean;
+  help?: string;
+  note?: string;
+  onChange: (value: boolean) => void;
+}) {
   return (
     <label class="toggle" title={p.help}>
-      <input type="checkbox" role="switch" checked={p.value} onChange={(e) => p.onChange(e.currentTarget.checked)} />
+      <input type="checkbox" checked={p.value} onChange={(e) => p.onChange(e.currentTarget.checked)} />
       <span>
         {p.label}
         {p.note ? <span class="note">{p.note}</span> : null}

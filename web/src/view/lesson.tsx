@@ -1,5 +1,5 @@
 /** The list of lessons, and the text of one beside the live picture. */
-import { Fragment, type ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { LESSONS } from "../lessons";
 import { type Claim, holds, measuresOf } from "../lessons/claim";
 import type { Attempt, Lesson } from "../lessons/lesson";
@@ -98,7 +98,11 @@ function ClaimLine({ claim, claims }: { claim: Claim; claims: Claim[] }) {
   const complete = own?.complete === true && (!claim.times || other?.complete === true);
   const met = complete && holds(claim, own.value, other?.value ?? null);
   const state = complete ? (met ? "met" : "unmet") : "open";
-  const words = { met: "so it is in this run", unmet: "not so after what was changed", open: "not measured yet" };
+  const words = {
+    met: "so it is in this run",
+    unmet: "not so after what was changed",
+    open: "not measured yet",
+  };
   return (
     <div class={`claim ${state}`}>
       <p>{inline(claim.says)}</p>

@@ -24,11 +24,14 @@ function plain(text: string): number | null {
 
 /** Writes numbers of a range of magnitudes as a file can have them. */
 function written(value: number): string {
-  return value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(3).replace(/\.?0+e/, "e") : short(value, 4).replace(/,/g, "");
+  return value !== 0 && Math.abs(value) < 1e-3
+    ? value.toExponential(3).replace(/\.?0+e/, "e")
+    : short(value, 4).replace(/,/g, "");
 }
 
 function asQuantity(value: Value, dimension: Dimension): Reading | null {
-  const number = typeof value === "string" ? quantity(value, dimension) : typeof value === "number" ? value : null;
+  const number =
+    typeof value === "string" ? quantity(value, dimension) : typeof value === "number" ? value : null;
   if (number === null) return null;
   return {
     number,
@@ -51,7 +54,8 @@ export function reading(kind: Parameter["kind"], value: Value): Reading | null {
 export function range(value: number, min: number | null, max: number | null): [number, number] {
   const lowest = min ?? 0;
   if (value <= 0) return [lowest, max !== null && max <= 1e4 ? max : Math.max(1, lowest * 2)];
-  if (max !== null && min !== null && max / Math.max(min, max / 1e3) <= 1e3 && max <= 1000 * value) return [min, max];
+  if (max !== null && min !== null && max / Math.max(min, max / 1e3) <= 1e3 && max <= 1000 * value)
+    return [min, max];
   const from = Math.max(lowest, value / 20);
   const to = Math.min(max ?? Number.POSITIVE_INFINITY, value * 20);
   return [from, Math.max(to, from)];
@@ -62,7 +66,15 @@ export function ParameterField({ parameter: p, value, onChange }: Properties) {
   const note = p.live ? undefined : "starts anew";
   const help = p.help;
   if (p.kind === "bool" || typeof value === "boolean")
-    return <Toggle label={p.name} value={value === true} help={help} {...(note ? { note } : {})} onChange={onChange} />;
+    return (
+      <Toggle
+        label={p.name}
+        value={value === true}
+        help={help}
+        {...(note ? { note } : {})}
+        onChange={onChange}
+      />
+    );
   if (p.kind === "choice" && p.choices)
     return (
       <Choice
@@ -73,8 +85,7 @@ export function ParameterField({ parameter: p, value, onChange }: Properties) {
       />
     );
   const read = reading(p.kind, value);
-  if (!read)
-    return <TextValue parameter={p} value={value} onChange={onChange} />;
+  if (!read) return <TextValue parameter={p} value={value} onChange={onChange} />;
   const around = reading(p.kind, p.default)?.number ?? read.number;
   const [usualFrom, usualTo] = range(around > 0 ? around : read.number, p.min, p.max);
   const from = Math.min(usualFrom, read.number);

@@ -26,7 +26,8 @@ function faster(factor: number): void {
 
 /** Keys: space, the arrow to the right, 0, and - and + for the speed. */
 function onKey(e: KeyboardEvent): void {
-  if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector("dialog[open]")) return;
+  if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector("dialog[open]"))
+    return;
   if (e.key === " ") toggle();
   else if (e.key === "ArrowRight") player.step();
   else if (e.key === "0" || e.key === "Home") source.restart();
@@ -43,12 +44,17 @@ export function Playback() {
   }, []);
   const { speed, playing, finished, achieved, now } = player;
   return (
-    <div class="playback" role="toolbar" aria-label="Playback">
+    <section class="playback" aria-label="Playback">
       <button type="button" class="main" onClick={toggle} disabled={finished.value} aria-keyshortcuts="Space">
         <Icon name={playing.value ? "pause" : "play"} />
         {playing.value ? "Pause" : "Play"}
       </button>
-      <button type="button" onClick={() => player.step()} disabled={finished.value} aria-keyshortcuts="ArrowRight">
+      <button
+        type="button"
+        onClick={() => player.step()}
+        disabled={finished.value}
+        aria-keyshortcuts="ArrowRight"
+      >
         <Icon name="step" />
         One packet
       </button>
@@ -79,7 +85,7 @@ export function Playback() {
         ) : null}
       </output>
       <Happened />
-    </div>
+    </section>
   );
 }
 

@@ -41,7 +41,14 @@ function axes(theme: Theme): uPlot.Axis[] {
     ticks: { show: false },
   };
   return [
-    { ...shared, size: 22, gap: 2, space: 70, grid: { show: false }, values: (_, at) => at.map((t) => `${+t.toFixed(6)} s`) },
+    {
+      ...shared,
+      size: 22,
+      gap: 2,
+      space: 70,
+      grid: { show: false },
+      values: (_, at) => at.map((t) => `${+t.toFixed(6)} s`),
+    },
     { ...shared, size: 44, gap: 4, space: 22 },
   ];
 }

@@ -1,0 +1,197 @@
+import { readFileSync, statSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { LESSONS } from "../../src/lessons";
+import { toBase64Url } from "../../src/share";
+import { ADDRESS, clock, FILE, pause, reaches, violations, withBrowser } from "./browser";
+
+const { open } = withBrowser();
+
+async function packed(text: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  return `#e=${toBase64Url(new Uint8Array(await new Response(stream).arrayBuffer()))}`;
+}
+
+const LINK = `title = "x"
+duration = "60s"
+[topology]
+rate = "10mbit"
+aqm = "red"
+[[traffic]]
+kind = "bulk"
+flows = 4
+`;
+
+describe("the file", () => {
+  it("is one, and small", () => {
+    const text = readFileSync(FILE);
+    expect(statSync(FILE).size).toBeLessThan(1_000_000);
+    expect(gzipSync(text).length).toBeLessThan(500_000);
+    expect(text.toString()).not.toMatch(/(src|href)="(https?:)?\/\//);
+  });
+
+  it("moves within a second or so of being opened, and keeps to its policy", async () => {
+    const begun = performance.now();
+    const { page, errors } = await open();
+    await reaches(page, 0.001);
+    expect(performance.now() - begun).toBeLessThan(5000);
+    expect(errors).toEqual([]);
+    const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
+    expect(policy).toMatch(
+      /^default-src 'none'; script-src 'sha256-[^']+' 'wasm-unsafe-eval'; style-src 'sha256-/,
+    );
+    // What is put into the page by a stranger does not run.
+    const ran = await page.evaluate(async () => {
+      const script = document.createElement("script");
+      script.textContent = "window.ran = true";
+      document.body.append(script);
+      const image = document.createElement("div");
+      image.innerHTML = '<img src="x" onerror="window.ran = true">';
+      document.body.append(image);
+      await new Promise((done) => setTimeout(done, 100));
+      return (window as unknown as { ran?: boolean }).ran ?? false;
+    });
+    expect(ran).toBe(false);
+    await page.context().close();
+  });
+});
+
+describe("lessons", () => {
+  it("show that every claim is so, in the page as well", { timeout: 120_000 }, async () => {
+    const { page, errors } = await open();
+    for (const lesson of LESSONS) {
+      await page.goto(`${ADDRESS}#lesson=${lesson.id}`);
+      await page.getByRole("heading", { name: lesson.title }).waitFor();
+      await page.getByRole("button", { name: /^Simulate to/ }).click();
+      const met = page.locator(".claim.met");
+      await expect.poll(() => met.count(), { timeout: 30_000 }).toBe(lesson.claims.length);
+    }
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it("are chosen from a list, followed by the next, and left for the controls", async () => {
+    const { page } = await open();
+    await page.getByRole("button", { name: "Lessons" }).click();
+    const [first, second] = LESSONS;
+    await page.getByRole("button", { name: first?.title ?? "" }).click();
+    await page.getByRole("heading", { name: first?.title ?? "" }).waitFor();
+    await page.getByRole("button", { name: "Give the left queue 1000 places" }).click();
+    await page.getByRole("button", { name: "Controls" }).click();
+    await expect.poll(() => page.getByLabel("limit, exact value").first().inputValue()).toBe("1000");
+    await page.getByRole("button", { name: "Lesson", exact: true }).click();
+    await page.getByRole("button", { name: "Next lesson" }).click();
+    await page.getByRole("heading", { name: second?.title ?? "" }).waitFor();
+    await page.context().close();
+  });
+});
+
+describe("everybody can use it", () => {
+  for (const [name, options] of [
+    ["on a desk", {}],
+    ["in the dark", { colorScheme: "dark" }],
+    ["on a telephone", { viewport: { width: 390, height: 800 }, hasTouch: true }],
+  ] as const)
+    it(name, { timeout: 30_000 }, async () => {
+      const { page } = await open("", options);
+      await reaches(page, 0.01);
+      await pause(page);
+      const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+      expect(await fits()).toBe(true);
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Lessons" }).click();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole("button", { name: LESSONS[0]?.title ?? "" }).click();
+      await page.getByRole("heading", { name: LESSONS[0]?.title ?? "" }).waitFor();
+      expect(await fits()).toBe(true);
+      expect(await violations(page)).toEqual([]);
+      for (const dialog of ["Open…", "Link and save", "Help"]) {
+        await page.getByRole("button", { name: dialog }).click();
+        await page.locator("dialog[open]").waitFor();
+        expect(await violations(page), dialog).toEqual([]);
+        await page.keyboard.press("Escape");
+      }
+      await page.context().close();
+    });
+
+  it("by keyboard alone", async () => {
+    const { page } = await open();
+    await reaches(page, 0.01);
+    await page.keyboard.press("Space");
+    const at = await clock(page);
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".happened").waitFor();
+    expect(await clock(page)).toBeGreaterThanOrEqual(at);
+    await page.keyboard.press("+");
+    await page.keyboard.press("Home");
+    await expect.poll(() => clock(page)).toBe(0);
+    // Every control is reached by the tabulator.
+    const controls = await page
+      .locator("button:visible:not(:disabled), select:visible, input:visible")
+      .count();
+    const reached = new Set<string>();
+    for (let i = 0; i < controls + 5; i++) {
+      await page.keyboard.press("Tab");
+      const where = await page.evaluate(() => {
+        const all = [...document.querySelectorAll("button, select, input")];
+        return String(all.indexOf(document.activeElement as Element));
+      });
+      if (where !== "-1") reached.add(where);
+    }
+    expect(reached.size).toBe(controls);
+    await page.getByRole("button", { name: "Lessons" }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator("dialog[open]").waitFor();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.locator("dialog[open]").count()).toBe(0);
+    await page.context().close();
+  });
+});
+
+describe("hostile links", () => {
+  const wrong: Record<string, string | Uint8Array<ArrayBuffer>> = {
+    "a billion flows": LINK.replace("flows = 4", "flows = 1000000000"),
+    "a million flows": LINK.replace("flows = 4", "flows = 1000000"),
+    "a huge duration": LINK.replace("60s", "1e300s"),
+    "a huge rate": LINK.replace("10mbit", "1e308tbit"),
+    "endless repeats": `repeat = 4000000000\n${LINK}`,
+    "deep brackets": `x = ${"[".repeat(100_000)}`,
+    "no experiment": "\u0000\u0001",
+    "a bomb": new Uint8Array(50_000_000),
+  };
+  for (const [name, text] of Object.entries(wrong))
+    it(`with ${name} get a message, and the page goes on`, async () => {
+      const { page } = await open(await packed(text));
+      const problem = page.locator(".problem");
+      await problem.waitFor();
+      expect((await problem.innerText()).length).toBeGreaterThan(15);
+      await reaches(page, 0.002);
+      await page.context().close();
+    });
+
+  it("with script in a title show it as text", async () => {
+    const title = "<script>window.ran = true</script><img src=x onerror='window.ran = true'>";
+    const { page, errors } = await open(await packed(LINK.replace('"x"', JSON.stringify(title))));
+    await expect.poll(() => page.locator(".top .title").innerText()).toBe(title);
+    expect(await page.evaluate(() => (window as unknown as { ran?: boolean }).ran ?? false)).toBe(false);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it("with a large run stop when one wants", async () => {
+    const large = LINK.replace("10mbit", "10gbit").replace("flows = 4", "flows = 1000");
+    const { page } = await open(`${await packed(large)}&speed=1000`);
+    await page.waitForTimeout(500);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Play" }).waitFor({ timeout: 2000 });
+    await page.context().close();
+  });
+
+  it("that are damaged or ask for nothing known say so", async () => {
+    for (const hash of ["#e=%%%", "#e=AAAA", "#lesson=nothing"]) {
+      const { page } = await open(hash);
+      await page.locator(".problem").waitFor();
+      await page.context().close();
+    }
+  });
+});

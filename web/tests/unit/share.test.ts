@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { fragment, fromBase64Url, LONGEST, pack, read, toBase64Url, unpack } from "../../src/share";
+
+describe("a link", () => {
+  it("carries experiments, the speed and the instant", async () => {
+    const texts = ['title = "häufig"\n', "b".repeat(5000)];
+    const asked = await read(await fragment(texts, 0.5, 12.25));
+    expect(asked).toEqual({ experiments: texts, speed: 0.5, at: 12.25, lesson: null, beside: false });
+  });
+
+  it("asks for nothing when it is empty", async () => {
+    expect(await read("")).toBeNull();
+    expect(await read("#x=1")).toBeNull();
+  });
+
+  it("has bounds", async () => {
+    const bomb = await pack("a".repeat(LONGEST));
+    expect(await unpack(bomb)).toHaveLength(LONGEST);
+    await expect(unpack("A".repeat(2 * LONGEST + 1))).rejects.toThrow("longer than");
+    const many = `#${Array(4).fill(`e=${bomb}`).join("&")}`;
+    await expect(read(many)).rejects.toThrow("at most 3");
+    const asked = await read(`#e=${bomb}&speed=1e300&at=-5`);
+    expect([asked?.speed, asked?.at]).toEqual([1000, null]);
+  });
+
+  it("does not inflate without end", async () => {
+    const stream = new Blob([new Uint8Array(8 * LONGEST)])
+      .stream()
+      .pipeThrough(new CompressionStream("deflate-raw"));
+    const packed = toBase64Url(new Uint8Array(await new Response(stream).arrayBuffer()));
+    await expect(unpack(packed)).rejects.toThrow("is longer than 256 KiB");
+  });
+
+  it("says when it is damaged", async () => {
+    const whole = await pack("title = 1".repeat(50));
+    for (const wrong of [whole.slice(0, -8), "%%%", "AAAA", whole.replace(/.{6}$/, "!!")])
+      await expect(unpack(wrong), wrong).rejects.toThrow("damaged");
+  });
+
+  it("turns bytes into text and back", () => {
+    const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
+    expect(fromBase64Url(toBase64Url(bytes))).toEqual(bytes);
+    expect(toBase64Url(bytes)).toMatch(/^[\w-]+$/);
+  });
+});
