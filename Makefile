@@ -1,4 +1,4 @@
-# demo: the main job. test: every test. The rest is for those who change the code; pages writes docs/disciplines/ anew, numbers the
+# demo: the main job. play: a running link in the browser. test: every test. The rest is for those who change the code; pages writes docs/disciplines/ anew, numbers the
 # verdicts at quick scale and what documents quote of them. mutants changes the source in one place at a time, in a copy, and counts
 # which changes the tests notice: make mutants ARGS="--crate aqm --sample 100".
 CARGO  ?= cargo
@@ -6,12 +6,34 @@ PYTHON ?= python3
 VENV   := target/venv
 IN_VENV := . $(VENV)/bin/activate &&
 
-.PHONY: fuzz notebooks demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers mutants mutants-test python-requirements
+.PHONY: play web test-web fuzz notebooks demo test test-rust test-python lint lint-rust lint-python bench docs pages numbers mutants mutants-test python-requirements
 
 demo:
 	@echo "Building aqmkit; its Rust dependencies come from the crates registry."
 	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
 	./target/release/aqmkit run cbt/blast
+
+# Opens the page in a browser, from a build of what is here.
+play: web
+	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
+	./target/release/aqmkit play
+
+# The page with the simulator inside, which the command embeds. WASM_CARGO is a cargo that can compile for WebAssembly.
+WASM       := wasm32-unknown-unknown
+MODULE     := target/$(WASM)/wasm/aqmkit_play.wasm
+WASM_CARGO ?= $(CARGO)
+
+web:
+	@echo "Building the page of aqmkit play; its packages come from the npm registry, the target $(WASM) from rustup."
+	@command -v npm >/dev/null || { echo "make web needs Node 20.19 or newer, with npm" >&2; exit 1; }
+	@if command -v rustup >/dev/null && [ "$(WASM_CARGO)" = "$(CARGO)" ]; then rustup target add $(WASM); fi
+	$(WASM_CARGO) build --profile wasm --locked -p aqmkit-play --target $(WASM)
+	cd web && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund; } && AQMKIT_WASM=../$(MODULE) npm run --silent build
+	cp web/dist/play.html crates/lab/assets/play.html
+
+# The page in a real browser; needs Node and Chromium, and skips without them.
+test-web:
+	.ci/web
 
 test: test-rust test-python
 

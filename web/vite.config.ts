@@ -5,7 +5,7 @@ import type { OutputAsset, OutputChunk } from "rolldown";
 import { defineConfig, type Plugin } from "vite";
 
 /** The simulator module; make play builds it. */
-const MODULE = process.env.AQMKIT_WASM ?? "../target/wasm32-unknown-unknown/play/aqmkit_play.wasm";
+const MODULE = process.env.AQMKIT_WASM ?? "../target/wasm32-unknown-unknown/wasm/aqmkit_play.wasm";
 
 function sha256(text: string): string {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;

@@ -14,9 +14,9 @@ async function start(): Promise<void> {
   const asked = await source.openAddress(location.hash, LESSONS);
   const problem = player.problem.value;
   if (!asked && (await source.openScenario(FIRST))) player.problem.value = problem;
-  player.playing.value = asked
-    ? source.lesson.value === null
-    : !matchMedia("(prefers-reduced-motion: reduce)").matches;
+  // A file that was opened stands still until its reader starts it.
+  player.playing.value =
+    !(asked && source.file.value) && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 async function main(): Promise<void> {

@@ -1,5 +1,6 @@
 /** The runs side by side, kept at the same simulated time. */
 import { batch, computed, signal } from "@preact/signals";
+import { Rates } from "./rates";
 import type { Catalogue, ChangeSet, Checked, Digest, Fault, Opened, Stepped } from "./simulator/contract";
 import { Refusal } from "./simulator/module";
 import { Remote } from "./simulator/remote";
@@ -16,6 +17,8 @@ const SHOWN = 24;
 /** Intervals of a plot, and intervals kept. */
 const INTERVALS = 240;
 const KEPT = 1200;
+/** A flow's rate looks back this far, simulated s. */
+const RATE_SPAN = 1;
 /** Numbers beside the picture change this often, ms. */
 const READABLE = 120;
 
@@ -27,6 +30,7 @@ export interface Column {
   /** The newest state; the picture reads it at every frame of the screen. */
   frame: Frame;
   points: Point[];
+  rates: Rates;
   remote: Remote;
   digest: Digest | null;
 }
@@ -118,6 +122,7 @@ export async function open(setups: Setup[]): Promise<boolean> {
           opened: answer.opened,
           frame: answer.frame,
           points: [],
+          rates: new Rates(),
           remote: used,
           digest: null,
         });
@@ -153,6 +158,7 @@ let generation = 0;
 
 function take(column: Column, frame: Frame): void {
   column.frame = frame;
+  column.rates.see(frame.look, RATE_SPAN);
   column.points.push(...frame.points);
   if (column.points.length > KEPT) column.points.splice(0, column.points.length - KEPT);
   for (const watcher of watchers) watcher(column);

@@ -146,8 +146,9 @@ export function experiment(scenario: Scenario, index: number, disciplines: reado
     "[[traffic]]",
     'name  = "blast"',
     'kind  = "cbr"',
-    `flows = ${scenario.blast > 0 ? 1 : 0}`,
-    `rate  = "${rateText(scenario.blast > 0 ? scenario.blast : scenario.rate)}"`,
+    `rate  = "${rateText(scenario.blast > 0 ? scenario.blast : 1.2 * scenario.rate)}"`,
+    // A sender that is there from the start can be switched on at any time.
+    ...(scenario.blast > 0 ? [] : ["active = false"]),
   );
   return `${lines.join("\n")}\n`;
 }

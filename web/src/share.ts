@@ -1,4 +1,5 @@
-/** Experiments in the fragment of an address: `#e=…&e=…&speed=0.1`, each deflated and in base64url. */
+/** Experiments in the fragment of an address: `#e=…&e=…&speed=0.1`, each deflated and in base64url. Shorter ones name a lesson
+ * (`#lesson=red`) or disciplines (`#d=red,codel`). */
 
 /** An experiment larger than this is refused, whether it was pasted or came in a link. */
 export const LONGEST = 256 * 1024;
@@ -10,6 +11,8 @@ export interface Shared {
   /** Simulated seconds per second. */
   speed: number | null;
   lesson: string | null;
+  /** Disciplines to set up on the first link. */
+  disciplines: string[];
   /** Whether the server that gave the page has an experiment beside it. */
   beside: boolean;
   /** Simulated up to here before it is shown, s. */
@@ -102,7 +105,8 @@ export async function read(hash: string): Promise<Shared | null> {
   const packed = asked.getAll("e");
   const lesson = asked.get("lesson");
   const beside = asked.has("file");
-  if (packed.length === 0 && lesson === null && !beside) return null;
+  const disciplines = (asked.get("d") ?? "").split(",").filter(Boolean).slice(0, MOST_COLUMNS);
+  if (packed.length === 0 && lesson === null && !beside && disciplines.length === 0) return null;
   if (packed.length > MOST_COLUMNS)
     throw new Error(
       `This link has ${packed.length} experiments; at most ${MOST_COLUMNS} can run side by side.`,
@@ -112,6 +116,7 @@ export async function read(hash: string): Promise<Shared | null> {
     speed: positive(asked.get("speed"), 1000),
     lesson,
     beside,
+    disciplines,
     at: positive(asked.get("at"), 3600),
   };
 }

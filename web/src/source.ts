@@ -85,8 +85,17 @@ export async function openLesson(next: Lesson): Promise<boolean> {
     lesson.value = next;
     file.value = null;
     player.speed.value = next.speed;
+    player.playing.value = !matchMedia("(prefers-reduced-motion: reduce)").matches;
   }
   return opened;
+}
+
+/** The first link, with these disciplines beside each other. */
+async function openDisciplines(names: string[]): Promise<boolean> {
+  const known = new Set(player.catalogue.value?.disciplines.map((d) => d.name));
+  const unknown = names.find((name) => !known.has(name));
+  if (unknown !== undefined) throw new Error(`There is no discipline "${unknown.slice(0, 40)}".`);
+  return openScenario({ ...FIRST, columns: names.map((discipline) => ({ discipline, parameters: {} })) });
 }
 
 /** The experiment that `aqmkit play` serves with the page. */
@@ -106,6 +115,7 @@ export async function openAddress(hash: string, lessons: readonly Lesson[]): Pro
       if (!found) throw new Error(`There is no lesson "${shared.lesson.slice(0, 40)}".`);
       return await openLesson(found);
     }
+    if (shared.disciplines.length > 0) return await openDisciplines(shared.disciplines);
     const texts = shared.beside ? [await besidePage()] : shared.experiments;
     const opened = await openSeveral(texts);
     if (opened && shared.speed !== null) player.speed.value = shared.speed;

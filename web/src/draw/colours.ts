@@ -53,8 +53,9 @@ function shade(colour: string, step: number): string {
 
 /** Gives each flow its colour: its own while there are few, else a shade of its group's. */
 export class Colours {
-  private readonly order = new Map<number, number>();
-  private readonly cache = new Map<string, string>();
+  /** The place of a flow among those of its group, in the order in which they were seen. */
+  private readonly places = new Map<number, number>();
+  private readonly counts = new Map<number, number>();
 
   constructor(
     readonly dark: boolean,
@@ -62,33 +63,29 @@ export class Colours {
     private readonly few: boolean,
   ) {}
 
-  group(group: number): string {
-    if (this.responsive[group] === false) return this.dark ? UNRESPONSIVE.dark : UNRESPONSIVE.light;
-    return this.place(Math.max(0, group));
+  /** Whether a group is shown as one that does not respond, among others that do. */
+  private stands(group: number): boolean {
+    return this.responsive[group] === false && this.responsive.includes(true);
   }
 
-  private place(at: number): string {
+  group(group: number): string {
+    if (this.stands(group)) return this.dark ? UNRESPONSIVE.dark : UNRESPONSIVE.light;
+    return this.own(Math.max(0, group));
+  }
+
+  private own(place: number): string {
     const palette = this.dark ? DARK : LIGHT;
-    return palette[at % palette.length] ?? "#888888";
+    return palette[place % palette.length] ?? "#888888";
   }
 
   flow(flow: number, group: number): string {
-    const key = `${flow}/${group}`;
-    const known = this.cache.get(key);
-    if (known) return known;
-    const colour = this.choose(flow, group);
-    if (this.cache.size > 4000) this.cache.clear();
-    this.cache.set(key, colour);
-    return colour;
-  }
-
-  private choose(flow: number, group: number): string {
-    if (!this.few || this.responsive[group] === false) return shade(this.group(group), flow);
-    let place = this.order.get(flow);
+    let place = this.places.get(flow);
     if (place === undefined) {
-      place = this.order.size;
-      this.order.set(flow, place);
+      if (this.places.size > 50_000) this.places.clear();
+      place = this.counts.get(group) ?? 0;
+      this.counts.set(group, place + 1);
+      this.places.set(flow, place);
     }
-    return this.place(place);
+    return this.few && !this.stands(group) ? this.own(place) : shade(this.group(group), place);
   }
 }

@@ -2,7 +2,7 @@
  * The picture of one queue: packets come in at the left, wait with the head at the right, and leave over the wire.
  * Distances along the queue are packets, so lengths (thresholds, averages) are drawn into it at their place.
  */
-import type { Lane, Opened, QueueLook } from "../simulator/contract";
+import type { Lane, Opened, QueueLook, Value } from "../simulator/contract";
 import { DEPARTURE, DROP, MARK } from "../simulator/log";
 import type { Frame, Happening } from "../simulator/session";
 import { quantity } from "../units";
@@ -27,6 +27,8 @@ interface Incident extends Happening {
   jitter: number;
 }
 
+/** Parameters that are delays which a discipline aims at. */
+const DELAYS = ["target", "target_delay", "step"];
 /** How long a drop falls and a mark rises, ms. */
 const FALL = 900;
 /** How long an arriving packet takes to its place, ms. */
@@ -34,7 +36,7 @@ const ENTER = 140;
 /** Pixels per second of the wall clock that packets move on the wire at most. */
 const FASTEST_MOVE = 700;
 /** Drops and marks that can be told apart at the same time. */
-const SHOWN_INCIDENTS = 60;
+const SHOWN_INCIDENTS = 40;
 /** Up to so many flows have a colour each. */
 const FLOWS_OF_OWN_COLOUR = 7;
 
@@ -54,6 +56,8 @@ export class Picture {
   private incidents: Incident[] = [];
   private shown = 40;
   private last = Number.NEGATIVE_INFINITY;
+  /** Transmission time of a packet of 1500 bytes, s. */
+  private takes = 1e-3;
   private colours: Colours;
   private few = true;
 
@@ -83,13 +87,15 @@ export class Picture {
   take(opened: Opened, frame: Frame): void {
     if (frame.now < this.last) this.clear();
     this.last = frame.now;
-    const few = frame.look.flows_total <= FLOWS_OF_OWN_COLOUR;
+    const few =
+      frame.look.flows_total <= FLOWS_OF_OWN_COLOUR && opened.groups.filter((g) => g.responsive).length === 1;
     if (opened !== this.opened || few !== this.few) {
       this.opened = opened;
       this.few = few;
       this.colours = this.newColours();
     }
     const rate = frame.look.queues[opened.watched]?.rate ?? 0;
+    if (rate > 0) this.takes = 12_000 / rate;
     const marks = new Set<string>();
     for (const h of frame.happenings) {
       if (h.kind === MARK) marks.add(`${h.flow}/${h.time}`);
@@ -161,18 +167,10 @@ export class Picture {
   private lengths(queue: QueueLook): { name: string; at: number; moving: boolean }[] {
     const info = this.opened.queues[this.opened.watched];
     const found: { name: string; at: number; moving: boolean }[] = [];
-    for (const [name, value] of Object.entries(queue.thresholds))
-      found.push({ name, at: value, moving: false });
-    for (const [name, value] of Object.entries(info?.parameters ?? {})) {
-      if (!/^(target|target_delay|step)$/.test(name) || typeof value !== "string" || name in queue.thresholds)
-        continue;
-      const seconds = quantity(value, "time");
-      if (seconds === null || queue.rate === null) continue;
-      found.push({
-        name: `${name} ${value}`,
-        at: (seconds * queue.rate) / 8 / this.meanBytes(queue),
-        moving: false,
-      });
+    const named = new Set([...Object.keys(queue.thresholds), ...DELAYS]);
+    for (const name of named) {
+      const at = this.asLength(queue, info?.parameters[name], queue.thresholds[name]);
+      if (at !== null) found.push({ name, at, moving: false });
     }
     for (const gauge of info?.gauges ?? []) {
       const value = queue.gauges[gauge.name];
@@ -180,6 +178,18 @@ export class Picture {
       found.push({ name: gauge.name, at: value, moving: true });
     }
     return found;
+  }
+
+  /** A length in packets: of a parameter that is a time, bytes, or packets as they are. */
+  private asLength(queue: QueueLook, parameter: Value | undefined, known: number | undefined): number | null {
+    if (typeof parameter === "string") {
+      const seconds = quantity(parameter, "time");
+      if (seconds !== null)
+        return queue.rate === null ? null : (seconds * queue.rate) / 8 / this.meanBytes(queue);
+      const bytes = quantity(parameter, "size");
+      if (bytes !== null) return bytes / this.meanBytes(queue);
+    }
+    return known ?? null;
   }
 
   private x(layout: Layout, packets: number): number {
@@ -263,12 +273,13 @@ export class Picture {
     const cell = ((l.right - l.left) / this.shown) * high;
     const deep = tall / high;
     const gap = cell > 5 ? 1 : cell > 2.5 ? 0.5 : 0;
+    // A packet that has just come is on its way to its place, for no longer than a few others take to leave.
+    const entry = Math.min((ENTER / 1000) * speed, 4 * this.takes);
     lane.packets.forEach(([flow, , ecn, age], i) => {
       const place = l.right - (Math.floor(i / high) + 1) * cell;
       if (place < l.left - cell) return;
       const y = top + (i % high) * deep;
-      // A packet that has just come is still on its way to its place.
-      const entered = runs && speed < 0.5 ? Math.min(1, (age / speed) * (1000 / ENTER)) : 1;
+      const entered = runs && speed < 0.5 ? Math.min(1, age / entry) : 1;
       const x = l.left - cell + (place - l.left + cell) * easeOut(entered);
       context.fillStyle = this.colours.flow(flow, this.groupOf(flow));
       context.fillRect(x, y, Math.max(1, cell - gap), Math.max(1, deep - (deep > 4 ? 1 : 0)));
@@ -344,10 +355,8 @@ export class Picture {
   }
 
   private drawWire(context: CanvasRenderingContext2D, l: Layout, frame: Frame, speed: number): void {
-    const queue = frame.look.queues[this.opened.watched];
-    const takes = queue?.rate ? 12_000 / queue.rate : 1e-3;
     const cell = Math.max(6, (l.right - l.left) / this.shown);
-    const move = Math.min(cell / takes, FASTEST_MOVE / speed);
+    const move = Math.min(cell / this.takes, FASTEST_MOVE / speed);
     const from = l.right + 4;
     const y = l.top + l.tall / 2 - 9;
     this.wire = this.wire.filter((p) => (frame.now - p.time - p.takes) * move < l.wire);

@@ -79,7 +79,8 @@ function usePicture(column: Column) {
 function ColumnHeader({ column, index }: { column: Column; index: number }) {
   const disciplines = player.catalogue.value?.disciplines ?? [];
   const discipline = column.opened.queues[column.opened.watched]?.discipline ?? "";
-  const summary = disciplines.find((d) => d.name === discipline)?.summary ?? "";
+  const label = source.lesson.value?.runs[index]?.label;
+  const summary = label ?? disciplines.find((d) => d.name === discipline)?.summary ?? "";
   return (
     <header class="column-header">
       <Choice
@@ -118,7 +119,7 @@ function Numbers({ queue, gauges }: { queue: QueueLook; gauges: Gauge[] }) {
       "marked",
       `${counters.marked.toLocaleString("en")} (${showShare(counters.marked / arrived)})`,
     ]);
-  for (const gauge of gauges.slice(0, 4)) {
+  for (const gauge of gauges.slice(0, player.columns.value.length > 1 ? 2 : 3)) {
     const value = queue.gauges[gauge.name];
     if (value !== undefined) items.push([gauge.label || gauge.name, gaugeText(gauge, value)]);
   }
@@ -316,7 +317,7 @@ function FlowRow(p: { flow: FlowLook; widest: number; column: Column; picture: P
           </>
         )}
       </td>
-      <td>{showRate(flow.rate)}</td>
+      <td>{showRate(p.column.rates.of(flow.id, p.column.frame.now, flow.delivered))}</td>
       <td>{showTime(flow.rtt)}</td>
     </tr>
   );

@@ -43,8 +43,8 @@ function axes(theme: Theme): uPlot.Axis[] {
   return [
     {
       ...shared,
-      size: 22,
-      gap: 2,
+      size: 28,
+      gap: 8,
       space: 70,
       grid: { show: false },
       values: (_, at) => at.map((t) => `${+t.toFixed(6)} s`),

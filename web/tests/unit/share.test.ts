@@ -5,7 +5,18 @@ describe("a link", () => {
   it("carries experiments, the speed and the instant", async () => {
     const texts = ['title = "häufig"\n', "b".repeat(5000)];
     const asked = await read(await fragment(texts, 0.5, 12.25));
-    expect(asked).toEqual({ experiments: texts, speed: 0.5, at: 12.25, lesson: null, beside: false });
+    expect(asked).toEqual({
+      experiments: texts,
+      speed: 0.5,
+      at: 12.25,
+      lesson: null,
+      beside: false,
+      disciplines: [],
+    });
+  });
+
+  it("names disciplines", async () => {
+    expect((await read("#d=red,codel,,pie,fifo"))?.disciplines).toEqual(["red", "codel", "pie"]);
   });
 
   it("asks for nothing when it is empty", async () => {
