@@ -9,11 +9,18 @@ import { FIRST } from "./scenario";
 import { embedded } from "./simulator/embedded";
 import * as source from "./source";
 
+/** Where the first link is first seen, simulated s. */
+const SEEN_FROM = 2;
+
 /** Opens what the address asks for, or the first link. */
 async function start(): Promise<void> {
   const asked = await source.openAddress(location.hash, LESSONS);
   const problem = player.problem.value;
-  if (!asked && (await source.openScenario(FIRST))) player.problem.value = problem;
+  if (!asked && (await source.openScenario(FIRST))) {
+    // The first thing to be seen is a queue at work.
+    await player.forward(SEEN_FROM);
+    player.problem.value = problem;
+  }
   // A file that was opened stands still until its reader starts it.
   player.playing.value =
     !(asked && source.file.value) && !matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -34,6 +41,7 @@ async function main(): Promise<void> {
   // For measurements and tests: how far the page is.
   effect(() => {
     document.documentElement.dataset.ready = String(player.columns.value.length);
+    document.documentElement.dataset.changes = String(player.changes.value);
   });
 }
 

@@ -43,6 +43,8 @@ export const speed = signal(0.05);
 export const now = signal(0);
 /** Counts the changes of `columns`' contents, for what reads numbers from them. */
 export const tick = signal(0);
+/** Counts the changes by hand that runs have taken. */
+export const changes = signal(0);
 export const problem = signal<Fault | null>(null);
 /** What the last single step did. */
 export const stepped = signal<Stepped["event"] | null>(null);
@@ -225,6 +227,7 @@ export async function change(set: ChangeSet, only: Column | null = null): Promis
     }
   }
   if (good) problem.value = null;
+  changes.value += 1;
   tick.value += 1;
   return good;
 }

@@ -20,7 +20,7 @@ export interface TrafficKind {
 export const TRAFFIC: readonly TrafficKind[] = [
   {
     kind: "bulk",
-    label: "Downloads without end",
+    label: "Downloads",
     counted: "downloads",
     count: "flows",
     most: 500,

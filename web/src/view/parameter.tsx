@@ -44,8 +44,11 @@ function asQuantity(value: Value, dimension: Dimension): Reading | null {
 /** The way to move this value by a slider; null if it has to be typed. */
 export function reading(kind: Parameter["kind"], value: Value): Reading | null {
   if (kind === "time" || kind === "rate" || kind === "size") return asQuantity(value, kind);
-  // A length of the queue is packets, or bytes with a unit.
-  if (kind === "queue" && typeof value === "string") return asQuantity(value, "size");
+  // A length of the queue is packets, as a number or as "60p", or bytes with a unit.
+  if (kind === "queue" && typeof value === "string") {
+    const packets = /^(\d+)p$/.exec(value);
+    return packets ? reading(kind, Number(packets[1])) : asQuantity(value, "size");
+  }
   if (typeof value !== "number") return null;
   return { number: value, show: written, read: plain, write: (v) => v };
 }

@@ -66,7 +66,7 @@ describe("hands on the link", () => {
     const { page, errors } = await open();
     await reaches(page, 0.05);
     const before = await clock(page);
-    for (const label of ["Rate", "Delay, one way", "Downloads without end"]) {
+    for (const label of ["Rate", "Delay, one way", "Downloads"]) {
       const slider = page.getByRole("slider", { name: label, exact: true });
       const was = await slider.getAttribute("aria-valuetext");
       await slide(page, label, 0.4);

@@ -66,6 +66,7 @@ describe("sliders", () => {
     expect(reading("time", "15ms")?.number).toBeCloseTo(0.015, 12);
     expect(reading("time", "15ms")?.write(0.02)).toBe("20ms");
     expect(reading("queue", 60)?.write(61)).toBe(61);
+    expect(reading("queue", "240p")?.number).toBe(240);
     expect(reading("queue", "90kb")?.number).toBe(92_160);
     expect(reading("text", "none")).toBeNull();
   });
