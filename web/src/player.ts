@@ -19,6 +19,8 @@ const INTERVALS = 240;
 const KEPT = 1200;
 /** A flow's rate looks back this far, simulated s. */
 const RATE_SPAN = 1;
+/** For bringing runs to an instant, ms. */
+const PATIENCE = 20_000;
 /** Numbers beside the picture change this often, ms. */
 const READABLE = 120;
 
@@ -109,8 +111,31 @@ export async function check(toml: string, set: string[] = []): Promise<Checked> 
   }
 }
 
+/** While commands are under way no frame begins, so that each falls on the same instant of all runs. */
+let held = 0;
+let lastCommand: Promise<unknown> = Promise.resolve();
+
+/** Carries commands out one after another, between frames. */
+function inTurn<T>(command: () => Promise<T>): Promise<T> {
+  held += 1;
+  const result = lastCommand.then(async () => {
+    await computing;
+    return command();
+  });
+  lastCommand = result
+    .catch(() => undefined)
+    .then(() => {
+      held -= 1;
+    });
+  return result;
+}
+
 /** Opens these runs in the place of those there are; if one is refused, those stay. */
-export async function open(setups: Setup[]): Promise<boolean> {
+export function open(setups: Setup[]): Promise<boolean> {
+  return inTurn(() => openNow(setups));
+}
+
+async function openNow(setups: Setup[]): Promise<boolean> {
   const opened: Column[] = [];
   working.value = "Opening…";
   try {
@@ -181,21 +206,25 @@ async function toEach(of: (column: Column) => Promise<void>): Promise<void> {
 let computing: Promise<void> = Promise.resolve();
 
 /** Back to the start of all runs, with everything that was changed on the way undone. */
-export async function restart(): Promise<void> {
-  await computing;
+export function restart(): Promise<void> {
   stepped.value = null;
-  await toEach(async (column) => {
-    const frame = await column.remote.restart();
-    column.points = [];
-    column.digest = null;
-    take(column, frame);
-  });
+  return inTurn(() =>
+    toEach(async (column) => {
+      const frame = await column.remote.restart();
+      column.points = [];
+      column.digest = null;
+      take(column, frame);
+    }),
+  );
 }
 
 /** Lets one thing happen: at the first column, and the others follow to the same instant. */
-export async function step(): Promise<void> {
+export function step(): Promise<void> {
   playing.value = false;
-  await computing;
+  return inTurn(stepNow);
+}
+
+async function stepNow(): Promise<void> {
   const first = columns.value[0];
   if (!first || first.frame.finished) return;
   try {
@@ -212,8 +241,11 @@ export async function step(): Promise<void> {
 }
 
 /** Changes a running simulation: one column, or all. */
-export async function change(set: ChangeSet, only: Column | null = null): Promise<boolean> {
-  await computing;
+export function change(set: ChangeSet, only: Column | null = null): Promise<boolean> {
+  return inTurn(() => changeNow(set, only));
+}
+
+async function changeNow(set: ChangeSet, only: Column | null): Promise<boolean> {
   let good = true;
   for (const column of columns.value) {
     if (only && column !== only) continue;
@@ -235,20 +267,17 @@ export async function change(set: ChangeSet, only: Column | null = null): Promis
 /** Simulates all runs up to an instant, without showing what is between. */
 export async function forward(until: number): Promise<void> {
   working.value = "Simulating…";
-  const wanted = playing.value;
-  playing.value = false;
-  await computing;
-  await toEach(async (column) => {
-    const begun = performance.now();
-    let reached = column.frame.now;
-    while (reached < until && !column.frame.finished && performance.now() - begun < 20_000) {
-      const frame = await column.remote.advance(until, 100, width(column));
-      reached = frame.now;
-      take(column, frame);
-    }
-  });
-  working.value = null;
-  playing.value = wanted;
+  try {
+    await inTurn(() => toEach((column) => forwardOne(column, until)));
+  } finally {
+    working.value = null;
+  }
+}
+
+async function forwardOne(column: Column, until: number): Promise<void> {
+  const begun = performance.now();
+  while (column.frame.now < until && !column.frame.finished && performance.now() - begun < PATIENCE)
+    take(column, await column.remote.advance(until, 100, width(column)));
 }
 
 async function advance(until: number): Promise<void> {
@@ -289,7 +318,7 @@ let busy = false;
 function onFrame(at: number): void {
   requestAnimationFrame(onFrame);
   const elapsed = Math.min(0.1, (at - lastFrame) / 1000);
-  if (!playing.value || busy || columns.value.length === 0) {
+  if (!playing.value || busy || held > 0 || columns.value.length === 0) {
     if (!busy) lastFrame = at;
     return;
   }
@@ -315,12 +344,10 @@ export function begin(): void {
   requestAnimationFrame(onFrame);
 }
 
-export async function experiments(end?: "now"): Promise<string[]> {
-  await computing;
-  return Promise.all(columns.value.map((c) => c.remote.experiment(end)));
+export function experiments(end?: "now"): Promise<string[]> {
+  return inTurn(() => Promise.all(columns.value.map((c) => c.remote.experiment(end))));
 }
 
-export async function digests(): Promise<Digest[]> {
-  await computing;
-  return Promise.all(columns.value.map((c) => c.remote.digest()));
+export function digests(): Promise<Digest[]> {
+  return inTurn(() => Promise.all(columns.value.map((c) => c.remote.digest())));
 }

@@ -202,7 +202,7 @@ function BlastControls({ group }: { group: Group }) {
         read={(text) => quantity(text.replace(/\/s$/i, ""), "rate")}
         onChange={(rate) => {
           keep(rate);
-          if (sending) source.setBlast(group.name, rate);
+          return sending ? source.setBlast(group.name, rate) : undefined;
         }}
       />
     </div>

@@ -17,7 +17,8 @@ interface Properties {
   read: (text: string) => number | null;
   help?: string;
   note?: string;
-  onChange: (value: number) => void;
+  /** Done when the simulator has taken the value. */
+  onChange: (value: number) => unknown;
 }
 
 /** Where a value lies on the slider. */
@@ -48,21 +49,33 @@ export function NumberField(p: Properties) {
   const [typed, setTyped] = useState<string | null>(null);
   const [wrong, setWrong] = useState(false);
   const [held, setHeld] = useState<number | null>(null);
-  const sent = useRef(0);
+  const wanted = useRef<number | null>(null);
+  const sending = useRef(false);
   // The value that is shown follows the hand at once, and the simulator as soon as it has answered.
-  useEffect(() => setHeld(null), [p.value]);
+  useEffect(() => {
+    if (!sending.current) setHeld(null);
+  }, [p.value]);
   const value = held ?? p.value;
   const scale = p.logarithmic ?? false;
+
+  /** Sends the newest value, one at a time: what lies between is left out when the simulator is slower. */
+  async function send() {
+    if (sending.current) return;
+    sending.current = true;
+    while (wanted.current !== null) {
+      const next = wanted.current;
+      wanted.current = null;
+      await p.onChange(next);
+    }
+    sending.current = false;
+    setHeld(null);
+  }
 
   function slide(place: number) {
     const next = valueAt(place, p.min, p.max, scale, p.whole ?? false);
     setHeld(next);
-    sent.current += 1;
-    const turn = sent.current;
-    // One change for each frame of the screen is enough.
-    requestAnimationFrame(() => {
-      if (turn === sent.current) p.onChange(next);
-    });
+    wanted.current = next;
+    send();
   }
 
   function enter(text: string) {

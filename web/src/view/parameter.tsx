@@ -6,7 +6,7 @@ interface Properties {
   parameter: Parameter;
   /** As the simulator has it now. */
   value: Value;
-  onChange: (value: Value) => void;
+  onChange: (value: Value) => unknown;
 }
 
 /** How a value of a parameter is read and written as a number. */
