@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import type { OutputAsset, OutputChunk } from "rolldown";
 import { defineConfig, type Plugin } from "vite";
@@ -24,11 +24,33 @@ function policy(script: string, style: string): string {
   ].join("; ");
 }
 
-/** The module for a data block of the page. */
+/** The experiments of the project. */
+const EXPERIMENTS = "../experiments";
+
+/** A data block of the page. */
+function block(id: string, content: Uint8Array | string): string {
+  return `<script id="${id}" type="application/gzip">${gzipSync(content, { level: 9 }).toString("base64url")}</script>`;
+}
+
 function simulator(): string {
-  if (!existsSync(MODULE)) throw new Error(`${MODULE} is missing: make play builds it, or set AQMKIT_WASM`);
-  const packed = gzipSync(readFileSync(MODULE), { level: 9 }).toString("base64url");
-  return `<script id="simulator" type="application/gzip">${packed}</script>`;
+  if (!existsSync(MODULE)) throw new Error(`${MODULE} is missing: make web builds it, or set AQMKIT_WASM`);
+  return block("simulator", readFileSync(MODULE));
+}
+
+/** The experiments that need no other file, by id. Captures and traces are beside an experiment and not in the page. */
+function library(): string {
+  const found = readdirSync(EXPERIMENTS, { recursive: true, encoding: "utf8" })
+    .map((name) => name.replaceAll("\\", "/"))
+    .filter((name) => name.endsWith(".toml"))
+    .sort();
+  const experiments = found.flatMap((name) => {
+    const toml = readFileSync(`${EXPERIMENTS}/${name}`, "utf8");
+    const needsFile = /^\s*(file|trace|vectors|table)\s*=\s*"|\btrace\s*=\s*"/m.test(toml);
+    const sends = /^\[\[traffic\]\]/m.test(toml);
+    const title = /^title\s*=\s*"(.*)"/m.exec(toml)?.[1] ?? name;
+    return needsFile || !sends ? [] : [{ id: name.slice(0, -5), title, toml }];
+  });
+  return block("library", JSON.stringify(experiments));
 }
 
 /** Makes one file of the page, with a policy that allows this script and this style only. */
@@ -54,7 +76,10 @@ function oneFile(): Plugin {
             `<meta charset="utf-8" />\n    <meta http-equiv="Content-Security-Policy" content="${policy(code, css)}" />`,
         )
         .replace("</head>", () => `<style>${css}</style>\n  </head>`)
-        .replace("</body>", () => `${simulator()}\n    <script type="module">${code}</script>\n  </body>`);
+        .replace(
+          "</body>",
+          () => `${simulator()}\n    ${library()}\n    <script type="module">${code}</script>\n  </body>`,
+        );
       for (const file of files) delete bundle[file.fileName];
       this.emitFile({ type: "asset", fileName: "play.html", source: html });
     },

@@ -10,7 +10,7 @@ import { embedded } from "./simulator/embedded";
 import * as source from "./source";
 
 /** Where the first link is first seen, simulated s. */
-const SEEN_FROM = 2;
+const SEEN_FROM = 5;
 
 /** Opens what the address asks for, or the first link. */
 async function start(): Promise<void> {

@@ -1,5 +1,5 @@
 /** The runs side by side, kept at the same simulated time. */
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { Rates } from "./rates";
 import type { Catalogue, ChangeSet, Checked, Digest, Fault, Opened, Stepped } from "./simulator/contract";
 import { Refusal } from "./simulator/module";
@@ -76,7 +76,7 @@ export function shownSpan(): number {
 /** The length of a plot's interval: not shorter than a few packets take. */
 function width(column: { opened: Opened } | null): number {
   const rate = column?.opened.queues[column.opened.watched]?.rate ?? 1e7;
-  return Math.max(shownSpan() / INTERVALS, (4 * 12_000) / Math.max(rate, 1000));
+  return Math.max(shownSpan() / INTERVALS, (16 * 12_000) / Math.max(rate, 1000));
 }
 
 let module: WebAssembly.Module | null = null;
@@ -341,6 +341,16 @@ function onFrame(at: number): void {
 
 /** Starts the clock of the page. */
 export function begin(): void {
+  // What is read beside the picture is up to date when it stands still.
+  effect(() => {
+    if (playing.value) return;
+    computing.then(() =>
+      batch(() => {
+        if (columns.peek().length > 0) now.value = Math.min(...columns.peek().map((c) => c.frame.now));
+        tick.value = tick.peek() + 1;
+      }),
+    );
+  });
   requestAnimationFrame(onFrame);
 }
 

@@ -53,6 +53,7 @@ export interface Named {
   title: string;
 }
 
+/** An experiment of the project, which the page carries. */
 export interface LibraryExperiment {
   id: string;
   title: string;
@@ -67,7 +68,6 @@ export interface Catalogue {
   controls: Named[];
   profiles: Named[];
   traffic: (Named & { fields: Parameter[] })[];
-  experiments: LibraryExperiment[];
 }
 
 export interface PlannedRun {

@@ -1,13 +1,23 @@
 import { fromBase64Url } from "../share";
+import type { LibraryExperiment } from "./contract";
 
-/** The module that is inside the page: compressed with gzip, in base64. */
-export async function embedded(): Promise<WebAssembly.Module> {
-  const text = document.getElementById("simulator")?.textContent?.trim();
-  if (!text) throw new Error("This page was built without its simulator.");
+/** What a data block of the page holds: compressed with gzip, in base64. */
+function unpacked(id: string): Response {
+  const text = document.getElementById(id)?.textContent?.trim();
+  if (!text) throw new Error(`This page was built without its ${id}.`);
   if (typeof DecompressionStream === "undefined" || typeof WebAssembly === "undefined")
     throw new Error(
       "This browser is too old to run the simulator: it needs WebAssembly and DecompressionStream.",
     );
-  const stream = new Blob([fromBase64Url(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return WebAssembly.compile(await new Response(stream).arrayBuffer());
+  return new Response(new Blob([fromBase64Url(text)]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+/** The simulator module that is inside the page. */
+export async function embedded(): Promise<WebAssembly.Module> {
+  return WebAssembly.compile(await unpacked("simulator").arrayBuffer());
+}
+
+/** The experiments that are inside the page: those of the project that need no other file. */
+export async function library(): Promise<LibraryExperiment[]> {
+  return (await unpacked("library").json()) as LibraryExperiment[];
 }

@@ -160,6 +160,14 @@ function highest(value: (column: Column) => Iterable<number | null>): number {
   return roundUp(high * 1.05);
 }
 
+/** The fastest link of those beside each other with some room above, Mbit/s. */
+function mostRate(): number {
+  const rates = player.columns.value.map(
+    (c) => c.opened.queues[c.opened.watched]?.rate ?? Number.POSITIVE_INFINITY,
+  );
+  return (1.15 * Math.max(...rates)) / 1e6;
+}
+
 function visible(column: Column): { points: Column["points"]; from: number; to: number } {
   const span = player.shownSpan();
   const to = Math.max(column.frame.now, column.opened.start + span);
@@ -200,7 +208,10 @@ function Plots({ column, picture }: { column: Column; picture: Picture }) {
     return {
       from,
       to,
-      top: highest((c) => visible(c).points.map((p) => Math.max(...p.rates, 0) / 1e6)),
+      top: Math.min(
+        mostRate(),
+        highest((c) => visible(c).points.map((p) => Math.max(...p.rates, 0) / 1e6)),
+      ),
       lines: groups.map((g, i) => ({ label: g.name, colour: picture.palette.group(i) })),
       values: [
         points.map((p) => p.time),

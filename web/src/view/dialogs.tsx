@@ -3,7 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as player from "../player";
 import { LONGEST, MOST_COLUMNS } from "../share";
-import type { Checked, Digest } from "../simulator/contract";
+import type { Checked, Digest, LibraryExperiment } from "../simulator/contract";
+import { library } from "../simulator/embedded";
 import * as source from "../source";
 
 export function Dialog(p: {
@@ -40,7 +41,10 @@ export async function readFile(file: File): Promise<string> {
 export function OpenDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   const [text, setText] = useState(source.file.value?.text ?? "");
   const [checked, setChecked] = useState<Checked | null>(null);
-  const library = player.catalogue.value?.experiments ?? [];
+  const [experiments, setExperiments] = useState<LibraryExperiment[]>([]);
+  useEffect(() => {
+    if (open && experiments.length === 0) library().then(setExperiments, player.complain);
+  }, [open, experiments]);
 
   async function offer(toml: string) {
     setText(toml);
@@ -65,10 +69,10 @@ export function OpenDialog({ open, onClose }: { open: boolean; onClose: () => vo
         From the library
         <select
           value=""
-          onChange={(e) => offer(library.find((x) => x.id === e.currentTarget.value)?.toml ?? "")}
+          onChange={(e) => offer(experiments.find((x) => x.id === e.currentTarget.value)?.toml ?? "")}
         >
           <option value="">Choose…</option>
-          {library.map((x) => (
+          {experiments.map((x) => (
             <option key={x.id} value={x.id}>
               {x.id}: {x.title}
             </option>

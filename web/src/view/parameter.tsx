@@ -46,7 +46,7 @@ export function reading(kind: Parameter["kind"], value: Value): Reading | null {
   if (kind === "time" || kind === "rate" || kind === "size") return asQuantity(value, kind);
   // A length of the queue is packets, as a number or as "60p", or bytes with a unit.
   if (kind === "queue" && typeof value === "string") {
-    const packets = /^(\d+)p$/.exec(value);
+    const packets = /^([\d.]+)p$/.exec(value);
     return packets ? reading(kind, Number(packets[1])) : asQuantity(value, "size");
   }
   if (typeof value !== "number") return null;

@@ -168,7 +168,7 @@ describe("experiments", () => {
     const text = page.getByLabel("Or paste it");
     await text.fill(SWEEP.replace("flows = 3", "flows = 3\nflosw = 2"));
     await page.getByRole("button", { name: "Open", exact: true }).click();
-    await expect.poll(() => page.locator("dialog .problem").innerText()).toMatch(/^Line 13: .*flosw/);
+    await expect.poll(() => page.locator("dialog .problem").innerText()).toMatch(/^Line 12: .*flosw/);
     await text.fill(SWEEP);
     await page.getByRole("button", { name: "Open", exact: true }).click();
     await page.getByLabel(/codel/).check();
