@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import type { OutputAsset, OutputChunk } from "rolldown";
 import { defineConfig, type Plugin } from "vite";
+import { instantiate } from "./src/simulator/module";
 
 /** The simulator module; make play builds it. */
 const MODULE = process.env.AQMKIT_WASM ?? "../target/wasm32-unknown-unknown/wasm/aqmkit_play.wasm";
@@ -37,6 +38,13 @@ function simulator(): string {
   return block("simulator", readFileSync(MODULE));
 }
 
+/** What the module says of itself: version, simulator and hash of its catalogue. A test of crates/play compares it with the code. */
+async function stamp(): Promise<string> {
+  const module = await instantiate(await WebAssembly.compile(readFileSync(MODULE)));
+  const { version, simulator, digest } = module.call("catalogue", {});
+  return `<meta name="aqmkit" content="${version} ${simulator} ${digest}" />`;
+}
+
 /** The experiments that need no other file, by id. Captures and traces are beside an experiment and not in the page. */
 function library(): string {
   const found = readdirSync(EXPERIMENTS, { recursive: true, encoding: "utf8" })
@@ -59,7 +67,7 @@ function oneFile(): Plugin {
     name: "one-file",
     enforce: "post",
     apply: "build",
-    generateBundle(_, bundle) {
+    async generateBundle(_, bundle) {
       const files = Object.values(bundle);
       const page = files.find((f): f is OutputAsset => f.fileName === "index.html");
       const script = files.find((f): f is OutputChunk => f.type === "chunk" && f.isEntry);
@@ -67,6 +75,7 @@ function oneFile(): Plugin {
       if (!page || !script || !style) throw new Error("the bundle has no page, script or style");
       const code = script.code.trim().replace(/<\/(script)/gi, "<\\/$1");
       const css = String(style.source).trim();
+      const made = await stamp();
       const html = String(page.source)
         .replace(/<script type="module"[^>]*><\/script>/, "")
         .replace(/<link rel="stylesheet"[^>]*>/, "")
@@ -75,7 +84,7 @@ function oneFile(): Plugin {
           () =>
             `<meta charset="utf-8" />\n    <meta http-equiv="Content-Security-Policy" content="${policy(code, css)}" />`,
         )
-        .replace("</head>", () => `<style>${css}</style>\n  </head>`)
+        .replace("</head>", () => `${made}\n    <style>${css}</style>\n  </head>`)
         .replace(
           "</body>",
           () => `${simulator()}\n    ${library()}\n    <script type="module">${code}</script>\n  </body>`,

@@ -240,21 +240,24 @@ async function stepNow(): Promise<void> {
   }
 }
 
-/** Changes a running simulation: one column, or all. */
-export function change(set: ChangeSet, only: Column | null = null): Promise<boolean> {
-  return inTurn(() => changeNow(set, only));
+/**
+ * Changes a running simulation: one column, by its index, or all. A refusal is shown, unless the caller has another way and asks for
+ * quiet.
+ */
+export function change(set: ChangeSet, only: number | null = null, quiet = false): Promise<boolean> {
+  return inTurn(() => changeNow(set, only, quiet));
 }
 
-async function changeNow(set: ChangeSet, only: Column | null): Promise<boolean> {
+async function changeNow(set: ChangeSet, only: number | null, quiet: boolean): Promise<boolean> {
   let good = true;
-  for (const column of columns.value) {
-    if (only && column !== only) continue;
+  for (const [index, column] of columns.value.entries()) {
+    if (only !== null && index !== only) continue;
     try {
       const answer = await column.remote.change(set);
       column.opened = answer.opened;
       take(column, answer.frame);
     } catch (e) {
-      complain(e);
+      if (!quiet) complain(e);
       good = false;
     }
   }

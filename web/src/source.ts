@@ -34,12 +34,14 @@ function setups(of: Scenario): Setup[] {
 
 /** Starts the link that was set up by hand from the beginning. */
 export async function openScenario(next: Scenario): Promise<boolean> {
+  // What is set next builds on this, even before the runs are open.
+  const before = scenario.value;
+  scenario.value = next;
   const opened = await player.open(setups(next));
   if (opened) {
-    scenario.value = next;
     file.value = null;
     lesson.value = null;
-  }
+  } else if (scenario.value === next) scenario.value = before;
   return opened;
 }
 
@@ -168,12 +170,10 @@ export async function setBlast(group: string, rate: number): Promise<void> {
 
 /** A parameter of a column's discipline; one that cannot change in a run starts it anew. */
 export async function setParameter(column: number, name: string, value: Value, live: boolean): Promise<void> {
-  const shown = player.columns.value[column];
-  if (!shown) return;
-  const next = byHand() ? withParameter(scenario.value, column, name, value) : null;
-  if (live) {
-    if ((await player.change({ parameters: { [name]: value } }, shown)) && next) scenario.value = next;
-  } else if (next) await openScenario(next);
+  const hand = byHand();
+  if (await player.change({ parameters: { [name]: value } }, column, !live && hand)) {
+    if (hand) scenario.value = withParameter(scenario.value, column, name, value);
+  } else if (!live && hand) await openScenario(withParameter(scenario.value, column, name, value));
 }
 
 function withParameter(of: Scenario, column: number, name: string, value: Value): Scenario {

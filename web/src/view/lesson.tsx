@@ -67,10 +67,9 @@ export function LessonText({ lesson }: { lesson: Lesson }) {
 }
 
 function Try({ attempt }: { attempt: Attempt }) {
-  const only = attempt.of === undefined ? null : (player.columns.value[attempt.of] ?? null);
   return (
     <p>
-      <button type="button" class="try" onClick={() => player.change(attempt.set, only)}>
+      <button type="button" class="try" onClick={() => player.change(attempt.set, attempt.of ?? null)}>
         {attempt.label}
       </button>
     </p>

@@ -66,7 +66,9 @@ export function range(value: number, min: number | null, max: number | null): [n
 
 /** A field for a parameter of a discipline, by its kind. */
 export function ParameterField({ parameter: p, value, onChange }: Properties) {
-  const note = p.live ? undefined : "starts anew";
+  // Whether a switch or a choice needs a new queue is known only once it was tried.
+  const measured = p.min !== null || p.max !== null;
+  const note = p.live || !measured ? undefined : "starts anew";
   const help = p.help;
   if (p.kind === "bool" || typeof value === "boolean")
     return (

@@ -175,7 +175,8 @@ mod tests {
 
     #[test]
     fn the_policy_is_the_one_in_the_page() {
-        let page = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-a='\" />";
+        let page =
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-a='\" />";
         assert_eq!(policy_of(page), "default-src 'none'; script-src 'sha256-a='");
         assert_eq!(policy_of("<html>"), "default-src 'none'");
     }
