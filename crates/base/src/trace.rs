@@ -15,13 +15,16 @@
 
 use std::sync::Arc;
 
-use crate::{BitRate, Bytes, Instant};
+use crate::{BitRate, Bytes, Duration, Instant};
 
 /// What one opportunity delivers at most.
 pub const OPPORTUNITY: Bytes = Bytes(1500);
 
 /// The longest trace, in milliseconds: about 49 days.
 const MAX_MILLIS: u64 = u32::MAX as u64;
+
+/// The most packets of a trace that is made of steps.
+pub const MAX_OPPORTUNITIES: usize = 10_000_000;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
@@ -73,6 +76,36 @@ impl Trace {
             return Err(error(millis.len().max(1), what, "its last line is its duration in milliseconds"));
         }
         Ok(Trace { millis })
+    }
+
+    /// The trace of a link that has each of these rates for a time, in turn: each millisecond the packets that its rate carries, rounded
+    /// down, with the rest kept for the next. The times are whole milliseconds.
+    ///
+    /// # Errors
+    /// What is wrong: a time that is not whole milliseconds or zero, or more than [`MAX_OPPORTUNITIES`] packets in a repetition.
+    pub fn of_steps(steps: &[(BitRate, Duration)]) -> Result<Self, &'static str> {
+        let mut millis = Vec::new();
+        let (mut now, mut bytes) = (0_u64, 0.0);
+        for (rate, time) in steps {
+            if time.is_zero() || time.as_nanos() % NANOS_PER_MILLI != 0 {
+                return Err("each time must be whole milliseconds, and at least one");
+            }
+            for _ in 0..time.as_nanos() / NANOS_PER_MILLI {
+                now += 1;
+                bytes += rate.as_bps() as f64 / 8000.0;
+                let packets = (bytes / OPPORTUNITY.as_f64()) as usize;
+                bytes -= packets as f64 * OPPORTUNITY.as_f64();
+                if now > MAX_MILLIS || millis.len() + packets > MAX_OPPORTUNITIES {
+                    return Err("all steps together must carry at most ten million packets");
+                }
+                millis.extend(std::iter::repeat_n(now as u32, packets));
+            }
+        }
+        // The last number is the length of the trace.
+        if millis.last().is_none_or(|last| u64::from(*last) < now) {
+            millis.push(now as u32);
+        }
+        if now == 0 { Err("it needs at least one step") } else { Ok(Trace { millis }) }
     }
 
     /// The rate of a whole repetition.
@@ -221,6 +254,23 @@ mod tests {
         for n in 0..40 {
             assert!(trace.opportunities_by(trace.time(n)) > n);
             assert!(trace.time(trace.opportunities_by(trace.time(n))) > trace.time(n));
+        }
+    }
+
+    #[test]
+    fn steps_carry_what_their_rates_say() {
+        let of = |steps: &[(u64, u64)]| {
+            let steps: Vec<_> =
+                steps.iter().map(|(mbps, ms)| (BitRate::from_mbps(*mbps), Duration::from_millis(*ms))).collect();
+            Trace::of_steps(&steps)
+        };
+        // 12 Mbit/s are one packet in a millisecond, 30 two and a half.
+        assert_eq!(of(&[(12, 2), (30, 2)]).unwrap().millis, [1, 2, 3, 3, 4, 4, 4]);
+        assert_eq!(of(&[(6, 3)]).unwrap().millis, [2, 3], "the last one says how long it lasts");
+        let long = of(&[(100, 20_000), (10, 20_000)]).unwrap();
+        assert!((long.mean_rate().as_bps() as f64 / 55e6 - 1.0).abs() < 1e-4);
+        for refused in [&[][..], &[(1, 0)], &[(1_000_000, 1_000_000)]] {
+            assert!(of(refused).is_err(), "{refused:?}");
         }
     }
 

@@ -1,7 +1,10 @@
-//! The rate of a link: a number, or a trace of delivery opportunities.
+//! The rate of a link: a number, a trace of delivery opportunities, or steps.
+
+use std::sync::Arc;
 
 use aqmkit_base::read::Value;
-use aqmkit_base::{BitRate, ParamError};
+use aqmkit_base::trace::Trace;
+use aqmkit_base::{BitRate, Duration, ParamError};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::files::Files;
@@ -15,20 +18,40 @@ pub(super) enum Rate {
     Fixed(BitRate),
     /// `{ trace = "file" }`
     Trace(String),
+    /// `{ steps = [{ rate = "100mbit", time = "20s" }, …] }`
+    Steps(Vec<Step>),
+}
+
+/// A rate for a time.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Step {
+    rate: BitRate,
+    time: Duration,
 }
 
 /// `{ trace = "file" }`
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct OfFile {
     trace: String,
+}
+
+/// `{ steps = […] }`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfSteps {
+    steps: Vec<Step>,
 }
 
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        let rate = match value {
-            Value::Table(_) => value.read().map(|table: Table| Rate::Trace(table.trace)),
+        let rate = match &value {
+            Value::Table(keys) if keys.iter().any(|(key, _)| key == "steps") => {
+                value.read().map(|table: OfSteps| Rate::Steps(table.steps))
+            }
+            Value::Table(_) => value.read().map(|table: OfFile| Rate::Trace(table.trace)),
             _ => value.read().map(Rate::Fixed),
         };
         rate.map_err(ParamError::raise)
@@ -46,12 +69,19 @@ pub(super) struct LinkRate {
 impl Rate {
     /// The rate, with its trace read from the directory of the experiment.
     pub(super) fn resolve(&self, files: &Files) -> Result<LinkRate, Problem> {
-        match self {
-            Rate::Fixed(mean) => Ok(LinkRate { mean: *mean, trace: None }),
-            Rate::Trace(name) => {
-                let varying = files.trace(name)?;
-                Ok(LinkRate { mean: varying.trace.mean_rate(), trace: Some(varying) })
-            }
-        }
+        let varying = match self {
+            Rate::Fixed(mean) => return Ok(LinkRate { mean: *mean, trace: None }),
+            Rate::Trace(name) => files.trace(name)?,
+            Rate::Steps(steps) => of_steps(steps)?,
+        };
+        Ok(LinkRate { mean: varying.trace.mean_rate(), trace: Some(varying) })
     }
+}
+
+/// The steps as a trace, which their text identifies in the hash of a run.
+fn of_steps(steps: &[Step]) -> Result<Varying, Problem> {
+    let list: Vec<_> = steps.iter().map(|step| (step.rate, step.time)).collect();
+    let trace = Trace::of_steps(&list).map_err(|why| Problem::new("these steps are no rate").right(why))?;
+    let text: String = steps.iter().map(|step| format!("{} {}\n", step.rate, step.time)).collect();
+    Ok(Varying { hash: blake3::hash(text.as_bytes()).to_string(), trace: Arc::new(trace) })
 }

@@ -91,7 +91,7 @@ fn link_keys() -> Vec<(&'static str, Value)> {
     vec![
         (
             "rate",
-            json!({"description": "10mbit; or a table with the file of a mahimahi trace.", "anyOf": [rate(""), {"type": "object"}]}),
+            json!({"description": "10mbit; or a table with the file of a mahimahi trace, or with steps.", "anyOf": [rate(""), {"type": "object"}]}),
         ),
         ("delay", time("Propagation delay, each way. Default: 0.")),
         ("mean_packet", size("Typical packet size, for disciplines that need one. Default: 1000b.")),

@@ -2,6 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`card`] | a report card: disciplines judged section by section |
 //! | `shape` | [`Results`] and its parts, as `results.json` has them |
 //! | `standing` | what a claim rests on, and so what its verdict is worth |
 //! | `skill`, [`statistics`] | how well the cells of published tables agree; means and correlations |
@@ -10,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod card;
 mod metrics;
 mod ruler;
 mod shape;

@@ -168,6 +168,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     ("a formula with a metric", "metric = \"goodput_bps\"", "metric = \"goodput_bps\"\nformula = \"cbt-threshold\""),
     ("an unknown form of a rate", "rate = \"10mbit\"", "rate = { tracce = \"a.down\" }"),
+    ("steps without a time", "rate = \"10mbit\"", "rate = { steps = [{ rate = \"1mbit\", time = \"0s\" }] }"),
     ("a trace that is not there", "rate = \"10mbit\"", "rate = { trace = \"a.down\" }"),
     ("a loss above one", "delay = \"1ms\"", "delay = \"1ms\"\nloss = 1.5"),
     ("a loss that is no number", "delay = \"1ms\"", "delay = \"1ms\"\nloss = \"1%\""),

@@ -1,5 +1,6 @@
 //! The command-line arguments and their help.
 
+pub mod characterize;
 pub mod compare;
 pub mod files;
 pub mod kernel;
@@ -12,6 +13,7 @@ use aqmkit_base::units::{parse_duration, parse_rate};
 use aqmkit_base::{BitRate, Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use characterize::Characterize;
 pub use compare::Compare;
 
 /// Active queue management: simulate, compare, reproduce.
@@ -53,6 +55,8 @@ pub enum Command {
     Describe(Describe),
     /// Compare disciplines on one link with chosen traffic
     Compare(Box<Compare>),
+    /// Characterise disciplines as RFC 7928 asks, section by section: a report card
+    Characterize(Characterize),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
     /// Open a running link in the browser, to see its queue and to change it

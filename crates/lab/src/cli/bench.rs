@@ -197,7 +197,7 @@ fn with_classes(name: &str) -> Result<Spec, String> {
 
 /// Nanoseconds per packet with a queue that is neither empty nor full: packets of so many flows come in bursts
 /// of 16 at 98 % of the link's rate. An error for a discipline that cannot be built without being told more.
-fn speed(name: &str, packets: u64, flows: u64) -> Result<f64, String> {
+pub(super) fn speed(name: &str, packets: u64, flows: u64) -> Result<f64, String> {
     let link = Link { classes: vec!["a".to_owned(), "b".to_owned()], ..Link::new(BitRate::from_mbps(1000)) };
     let mut queue = with_classes(name)?.build::<Frame>(&link, Instant::ZERO).map_err(|e| e.to_string())?;
     let (mut rng, mut sink, mut now) = (Rng::stream(1, "bench"), Discard, Instant::ZERO);

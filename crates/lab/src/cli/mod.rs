@@ -5,6 +5,7 @@ mod bench;
 #[cfg(live)]
 mod bridge;
 mod calibrate;
+pub mod characterize;
 mod check;
 pub mod compare;
 mod config;
@@ -127,6 +128,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::List(args) => list::list(args),
         Command::Describe(args) => describe::describe(args),
         Command::Compare(args) => compare::compare(args, talk),
+        Command::Characterize(args) => characterize::characterize(args, talk),
         Command::Run(args) => run::run(args, talk),
         Command::Play(args) => play::play(args, talk),
         Command::Init(args) => check::init(args),

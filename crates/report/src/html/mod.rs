@@ -1,5 +1,6 @@
 //! One page that holds everything about an experiment and needs no network.
 
+mod card;
 mod claims;
 mod figure;
 mod glance;
@@ -14,6 +15,7 @@ use std::io::Write;
 use std::path::Path;
 
 use aqmkit_files::{ExportError, write_atomically};
+use aqmkit_results::card::Card;
 use aqmkit_results::{Results, RunData};
 use base64::Engine as _;
 use minijinja::syntax::SyntaxConfig;
@@ -50,6 +52,31 @@ pub fn write_html(path: &Path, input: &ReportInput<'_>) -> Result<(), ExportErro
     write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
 }
 
+/// Writes a report card to `path`, whole or not at all.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_card(path: &Path, card: &Card) -> Result<(), ExportError> {
+    let page = fill_card(card, &plotly_js()).map_err(|error| ExportError::new(path, std::io::Error::other(error)))?;
+    write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
+}
+
+/// A report card without the plotting library, to be looked at by people and tests.
+///
+/// # Errors
+/// When a template cannot be filled, which is a mistake in it.
+pub fn card_skeleton(card: &Card) -> Result<String, minijinja::Error> {
+    fill_card(card, "")
+}
+
+fn fill_card(card: &Card, plotly: &str) -> Result<String, minijinja::Error> {
+    templates()?.get_template("card.html")?.render(context! {
+        page => Value::from(Serde(card::page(card))),
+        own_style => Value::from_safe_string(include_str!("templates/card.css").to_owned()),
+        ..surroundings(plotly)
+    })
+}
+
 /// The page as text, with its scripts.
 fn render(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
     fill(input, &plotly_js())
@@ -77,18 +104,23 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
     templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     templates.add_template("page.html", include_str!("templates/page.html"))?;
     templates.add_template("parts.html", include_str!("templates/parts.html"))?;
+    templates.add_template("card.html", include_str!("templates/card.html"))?;
     templates.add_template("notebook.html", include_str!("templates/notebook.html"))?;
     Ok(templates)
 }
 
 fn fill(input: &ReportInput<'_>, plotly: &str) -> Result<String, minijinja::Error> {
     let page = Value::from(Serde(page::page(input)));
-    templates()?.get_template("page.html")?.render(context! {
-        page,
+    templates()?.get_template("page.html")?.render(context! { page, ..surroundings(plotly) })
+}
+
+/// The style and the scripts of every page.
+fn surroundings(plotly: &str) -> Value {
+    context! {
         style => Value::from_safe_string(include_str!("templates/style.css").to_owned()),
         script => Value::from_safe_string(include_str!("templates/script.js").to_owned()),
         plotly => Value::from_safe_string(plotly.to_owned()),
-    })
+    }
 }
 
 /// The plotting library (assets/README.md), compressed.

@@ -1,10 +1,12 @@
 //! Tables for a terminal.
 
+mod card;
 mod scoreboard;
 mod screen;
 mod summary;
 mod verdicts;
 
+pub use card::card;
 pub use scoreboard::scoreboard;
 pub use screen::{Screen, drawn, head, number};
 pub use summary::summary;

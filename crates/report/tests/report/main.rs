@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, and so may what helps it")]
 
+mod card;
 mod html;
 mod overview;
 mod synthetic;

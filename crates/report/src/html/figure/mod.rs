@@ -1,5 +1,6 @@
 //! The plots of the page.
 
+mod card;
 mod curves;
 mod laws;
 mod operating;
@@ -11,6 +12,7 @@ mod responses;
 mod series;
 mod sweep;
 
+pub(super) use card::card;
 pub(super) use curves::curves;
 pub(super) use laws::laws;
 pub(super) use operating::operating;

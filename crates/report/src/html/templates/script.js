@@ -3,7 +3,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const settings = { responsive: true, displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
-  const PRINTED = 680; // pixels across a sheet of A4 or letter, within its margins
+  const PRINTED = document.body.classList.contains("card") ? 320 : 680; // pixels across a sheet of A4 or letter, within its margins; a card has two columns
   const font = getComputedStyle(document.body).fontFamily;
 
   // The colours of text and axes come from the page, so that a plot suits it by day and by night.

@@ -1,0 +1,215 @@
+//! The report card from the directories of finished experiments.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use aqmkit_results::Results;
+use aqmkit_results::card::{Card, Cell, Line, Lines, Picture, Row, Rule, Section, Verdict};
+use aqmkit_runs::store::{Runs, Store, StoreError};
+
+use crate::contestant::Contestant;
+use crate::evidence::Evidence;
+use crate::parameters;
+use crate::pictures::Drawing;
+use crate::sections::{self, ELSEWHERE, SECTIONS, Source};
+
+/// What a card is made of.
+#[derive(Debug)]
+pub struct Finished {
+    /// By the name of the experiment.
+    experiments: BTreeMap<String, (Results, Runs)>,
+    /// Nanoseconds that each discipline takes for a packet, by its label; without those that were not measured.
+    costs: BTreeMap<String, f64>,
+}
+
+impl Finished {
+    /// Reads the experiments of these names from their directories below `dir`.
+    ///
+    /// # Errors
+    /// When one is missing or does not read.
+    pub fn read(dir: &Path, names: &[String], costs: BTreeMap<String, f64>) -> Result<Finished, StoreError> {
+        let one = |name: &String| {
+            let store = Store::existing(&dir.join(name))?;
+            Ok((name.clone(), (store.results()?.results, store.load_list()?)))
+        };
+        Ok(Finished { experiments: names.iter().map(one).collect::<Result<_, StoreError>>()?, costs })
+    }
+}
+
+/// The card of these disciplines, of which the first `subjects` are characterised.
+#[must_use]
+pub fn card(contestants: &[Contestant], subjects: usize, finished: &Finished) -> Card {
+    let disciplines: Vec<String> = contestants.iter().map(|c| c.label().to_owned()).collect();
+    let first = |count: usize| disciplines.iter().take(count).cloned().collect::<Vec<_>>().join(", ");
+    let title = if subjects > 4 { format!("{subjects} disciplines") } else { first(subjects) };
+    Card {
+        title,
+        source: "RFC 7928".to_owned(),
+        about: "Characterization Guidelines for Active Queue Management, section by section. The RFC sets no bounds: the rules are those of aqmkit, and each \
+                stands beside its number. A section is *good* where all of its rules hold, *mixed* where some do, *poor* where none does."
+            .to_owned(),
+        sections: SECTIONS.iter().map(|section| judged(section, contestants, subjects, finished)).collect(),
+        elsewhere: ELSEWHERE.iter().map(|(section, answer)| ((*section).to_owned(), (*answer).to_owned())).collect(),
+        facts: facts(finished),
+        disciplines,
+        subjects,
+    }
+}
+
+fn facts(finished: &Finished) -> Vec<(String, String)> {
+    let results = || finished.experiments.values().map(|(results, _)| results);
+    let outputs = || finished.experiments.values().flat_map(|(_, runs)| &runs.found).map(|(_, output)| output);
+    let (runs, cpu) = (outputs().count(), outputs().map(|output| output.engine.cpu_s).sum::<f64>());
+    let of_first = |what: fn(&Results) -> &String| results().next().map(what).cloned().unwrap_or_default();
+    [
+        ("aqmkit", of_first(|r| &r.version)),
+        ("scale", of_first(|r| &r.scale)),
+        ("experiments", finished.experiments.len().to_string()),
+        ("runs", runs.to_string()),
+        ("CPU time", format!("{cpu:.0} s")),
+        ("link", "10 Mbit/s, 100 ms, 83 packets of buffer where a section asks for nothing else".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// A section with the verdict on each discipline.
+fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usize, finished: &Finished) -> Section {
+    let rules: Vec<Rule> = section
+        .rules
+        .iter()
+        .map(|rule| Rule {
+            words: rule.words.to_owned(),
+            bound: rule.bound.words(rule.unit),
+            unit: rule.unit.to_owned(),
+        })
+        .collect();
+    let (rows, picture) = match section.source {
+        Source::Experiment(name) => of_experiment(section, name, contestants, finished),
+        Source::Parameters => of_parameters(section, contestants, subjects, finished),
+        Source::Cost => of_cost(section, contestants, finished),
+    };
+    let experiment = match section.source {
+        Source::Experiment(name) => Some(name),
+        _ => None,
+    };
+    let setting =
+        experiment.and_then(|name| finished.experiments.get(name)).map(|(results, _)| results.about.trim().to_owned());
+    Section {
+        number: section.number.to_owned(),
+        title: section.title.to_owned(),
+        asks: section.asks.to_owned(),
+        setting: setting.unwrap_or_default(),
+        experiment: experiment.map(|name| format!("rfc7928/{name}")),
+        rules,
+        rows,
+        picture,
+    }
+}
+
+/// The row of a discipline with these numbers, of which `fifo` has others.
+fn row(section: &sections::Section, values: &[Option<f64>], fifo: &[Option<f64>], missing: &str) -> Row {
+    let cell = |(i, rule): (usize, &sections::Rule)| {
+        let value = values.get(i).copied().flatten().filter(|value| value.is_finite());
+        let of_fifo = fifo.get(i).copied().flatten();
+        Cell { value, holds: value.and_then(|value| rule.bound.holds(value, of_fifo)) }
+    };
+    let cells: Vec<Cell> = section.rules.iter().enumerate().map(cell).collect();
+    let verdict = Verdict::of(&cells);
+    let note = if verdict == Verdict::NotApplicable { missing.to_owned() } else { String::new() };
+    Row { verdict, cells, note }
+}
+
+fn of_experiment(
+    section: &sections::Section,
+    name: &str,
+    contestants: &[Contestant],
+    finished: &Finished,
+) -> (Vec<Row>, Option<Picture>) {
+    let Some((results, runs)) = finished.experiments.get(name) else { return (Vec::new(), None) };
+    let evidence = Evidence::new(results, runs.data());
+    let values = |aqm: &str| section.rules.iter().map(|rule| (rule.of)(&evidence, aqm)).collect::<Vec<_>>();
+    let fifo = values("fifo");
+    let of = |contestant: &Contestant| match (section.not_for)(&evidence, contestant.label()) {
+        Some(why) => row(section, &[], &fifo, why),
+        None => row(section, &values(contestant.label()), &fifo, "nothing could be measured"),
+    };
+    let disciplines: Vec<String> = contestants.iter().map(|c| c.label().to_owned()).collect();
+    let axes: Vec<_> = results.axes.iter().map(|axis| (axis.name.clone(), axis.labels.clone())).collect();
+    (contestants.iter().map(of).collect(), section.picture.picture(&evidence, &disciplines, &axes))
+}
+
+fn of_parameters(
+    section: &sections::Section,
+    contestants: &[Contestant],
+    subjects: usize,
+    finished: &Finished,
+) -> (Vec<Row>, Option<Picture>) {
+    let of = |contestant: &Contestant| {
+        let Some((results, runs)) = finished.experiments.get(&parameters::name_of(contestant)) else {
+            let why = if contestant.spec().is_some() {
+                "it has no parameters but the limit"
+            } else {
+                "its parameters are those of its class"
+            };
+            return row(section, &[], &[], why);
+        };
+        let evidence = Evidence::new(results, runs.data());
+        let values = match section.number {
+            "8.3" => vec![
+                parameters::least_use(contestant, &evidence).map(|used| 100.0 * used),
+                parameters::largest_change(contestant, &evidence),
+            ],
+            _ => vec![parameters::that_matter(contestant, &evidence)],
+        };
+        row(section, &values, &[], "nothing could be measured")
+    };
+    let rows = contestants.iter().map(of).collect();
+    // The parameters of several disciplines do not share an axis.
+    let only = contestants.first().filter(|_| subjects == 1 && matches!(section.picture, Drawing::Parameters));
+    (rows, only.and_then(|contestant| knobs(contestant, finished)))
+}
+
+/// The delay with each parameter halved and doubled.
+fn knobs(contestant: &Contestant, finished: &Finished) -> Option<Picture> {
+    let (results, runs) = finished.experiments.get(&parameters::name_of(contestant))?;
+    let changes = parameters::delays(contestant, &Evidence::new(results, runs.data()));
+    let line = |which: usize, name: &str| {
+        let points = changes.iter().enumerate().filter_map(|(i, change)| Some((i as f64, change.ratios[which]?)));
+        Line { discipline: 0, name: name.to_owned(), points: points.collect() }
+    };
+    Some(Picture::Bars(Lines {
+        x: "parameter".to_owned(),
+        y: "queue delay / that with defaults".to_owned(),
+        logarithmic: true,
+        ticks: changes.iter().map(|change| change.parameter.clone()).collect(),
+        lines: vec![line(0, "halved"), line(1, "doubled")],
+    }))
+}
+
+fn of_cost(
+    section: &sections::Section,
+    contestants: &[Contestant],
+    finished: &Finished,
+) -> (Vec<Row>, Option<Picture>) {
+    let cost = |contestant: &Contestant| finished.costs.get(contestant.label()).copied();
+    let why = |contestant: &Contestant| match contestant.spec() {
+        Some(_) => "it was not measured",
+        None => "what its calls cost is the cost of Python",
+    };
+    let rows = contestants.iter().map(|c| row(section, &[cost(c)], &[], why(c))).collect();
+    let measured = contestants.iter().enumerate().filter_map(|(i, c)| Some((i, cost(c)?)));
+    let lines =
+        measured.map(|(discipline, ns)| Line { discipline, name: String::new(), points: vec![(0.0, ns)] }).collect();
+    let y = "CPU time of a packet, ns".to_owned();
+    (
+        rows,
+        Some(Picture::Bars(Lines {
+            x: String::new(),
+            y,
+            logarithmic: false,
+            ticks: vec!["1000 flows".to_owned()],
+            lines,
+        })),
+    )
+}

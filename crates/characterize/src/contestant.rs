@@ -1,0 +1,93 @@
+//! A discipline of a card.
+
+use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_base::{BitRate, ParamError};
+use toml::{Table, Value};
+
+/// The rate of the link that most experiments of a card have.
+pub const RATE: BitRate = BitRate::from_mbps(10);
+
+/// The disciplines that every card compares with: drop-tail, and the default of many Linux distributions.
+pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
+
+/// A discipline that is characterised, or that others are compared with.
+#[derive(Clone, Debug)]
+pub struct Contestant {
+    label: String,
+    /// As in the sweep of an experiment, with `name` and `label`.
+    entry: Table,
+    /// The discipline of the catalogue; none for one that is defined elsewhere, such as in Python.
+    spec: Option<Spec>,
+}
+
+impl Contestant {
+    /// A discipline of the catalogue with these parameters, under the name `label`.
+    ///
+    /// # Errors
+    /// When a parameter is wrong, or one is missing.
+    pub fn new(label: &str, name: &str, parameters: &Table) -> Result<Contestant, ParamError> {
+        let json = serde_json::to_value(parameters).unwrap_or_default();
+        let spec = Spec::read(name, json).map_err(|e| ParamError::new(name, "", e.to_string()))?;
+        spec.effective(&Link::new(RATE))?;
+        let mut entry = parameters.clone();
+        entry.insert("name".to_owned(), Value::String(name.to_owned()));
+        entry.insert("label".to_owned(), Value::String(label.to_owned()));
+        Ok(Contestant { label: label.to_owned(), entry, spec: Some(spec) })
+    }
+
+    /// A discipline of the catalogue with its defaults.
+    ///
+    /// # Errors
+    /// When it needs parameters.
+    pub fn named(name: &str) -> Result<Contestant, ParamError> {
+        Contestant::new(name, name, &Table::new())
+    }
+
+    /// A discipline that its user defined: its entry in the sweep of an experiment, with the key `label`.
+    #[must_use]
+    pub fn custom(entry: Table) -> Contestant {
+        let label = entry.get("label").and_then(Value::as_str).unwrap_or("custom").to_owned();
+        Contestant { label, entry, spec: None }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// The discipline of the catalogue.
+    #[must_use]
+    pub fn spec(&self) -> Option<&Spec> {
+        self.spec.as_ref()
+    }
+
+    /// Its entry in the sweep of an experiment whose queues may hold `limit`. It marks where it can; its own parameters take precedence.
+    #[must_use]
+    pub fn entry(&self, limit: &Value) -> Table {
+        let mut entry = self.entry.clone();
+        let Some(spec) = &self.spec else { return entry };
+        for (parameter, value) in [("limit", limit.clone()), ("ecn", Value::Boolean(true))] {
+            let mut with = Table::new();
+            with.insert(parameter.to_owned(), value.clone());
+            let takes = serde_json::to_value(&with).is_ok_and(|table| Spec::read(spec.name(), table).is_ok());
+            if takes && !entry.contains_key(parameter) {
+                entry.insert(parameter.to_owned(), value);
+            }
+        }
+        entry
+    }
+}
+
+/// The disciplines of a card: those that are characterised, each once, then those that they are compared with.
+///
+/// # Errors
+/// Never, as the references need no parameters.
+pub fn with_references(mut subjects: Vec<Contestant>) -> Result<Vec<Contestant>, ParamError> {
+    for name in REFERENCES {
+        if !subjects.iter().any(|c| c.label == name) {
+            subjects.push(Contestant::named(name)?);
+        }
+    }
+    Ok(subjects)
+}

@@ -1,0 +1,59 @@
+//! What the runs of an experiment measured, by discipline and labels.
+
+use std::collections::BTreeMap;
+
+use aqmkit_results::{Entry, Results, RunData, flatten};
+
+/// Where in an experiment a number is: labels of its axes, and the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// Axis and label.
+    pub(crate) labels: &'a [(&'a str, &'a str)],
+    /// The window.
+    pub(crate) window: &'a str,
+}
+
+/// The only combination of an experiment, over all of its time.
+pub(crate) const ALL: Place<'static> = Place { labels: &[], window: "all" };
+
+/// One combination over all of its time.
+pub(crate) const fn at<'a>(labels: &'a [(&'a str, &'a str)]) -> Place<'a> {
+    Place { labels, ..ALL }
+}
+
+/// One window.
+pub(crate) const fn during(window: &str) -> Place<'_> {
+    Place { labels: &[], window }
+}
+
+/// The numbers of an experiment.
+pub(crate) struct Evidence<'a> {
+    numbers: Vec<(&'a Entry, BTreeMap<String, f64>)>,
+    data: Vec<RunData<'a>>,
+}
+
+impl<'a> Evidence<'a> {
+    pub(crate) fn new(results: &'a Results, data: Vec<RunData<'a>>) -> Self {
+        Evidence { numbers: results.runs.iter().map(|entry| (entry, flatten(entry))).collect(), data }
+    }
+
+    /// A number of a discipline in the mean over the repeats; nothing where no run has it.
+    pub(crate) fn mean(&self, aqm: &str, place: Place<'_>, path: &str) -> Option<f64> {
+        let here = |entry: &Entry| {
+            let has = |key: &str, label: &str| entry.labels.get(key).is_some_and(|found| found == label);
+            has("aqm", aqm) && has("window", place.window) && place.labels.iter().all(|(key, label)| has(key, label))
+        };
+        let values = self.numbers.iter().filter(|(entry, _)| here(entry));
+        let values: Vec<f64> = values.filter_map(|(_, numbers)| numbers.get(path).copied()).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// The runs of a discipline with these labels.
+    pub(crate) fn runs(&self, aqm: &str, labels: &[(&str, &str)]) -> impl Iterator<Item = &RunData<'a>> {
+        let of = move |run: &&RunData<'a>| {
+            let has = |key: &str, label: &str| run.labels.get(key).is_some_and(|found| found == label);
+            has("aqm", aqm) && labels.iter().all(|(key, label)| has(key, label))
+        };
+        self.data.iter().filter(of)
+    }
+}

@@ -1,0 +1,82 @@
+//! The experiments of a card, with its disciplines in them.
+
+use aqmkit_experiment::{Experiment, Overrides, Problem, find};
+use toml::{Table, Value};
+
+use crate::contestant::Contestant;
+use crate::parameters;
+use crate::sections::{SECTIONS, Source};
+
+/// The study that the experiments belong to.
+const STUDY: &str = "rfc7928";
+
+/// An experiment of a card.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The directory for its results, below that of the card: its name below the study.
+    pub name: String,
+    /// The number of the section that it is for; the first of several.
+    pub number: &'static str,
+    /// Its id, such as `rfc7928/mix`.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Planned {
+    /// The experiment.
+    ///
+    /// # Errors
+    /// When a discipline cannot be run on the link of the experiment.
+    pub fn experiment(&self, overrides: &Overrides) -> Result<Experiment, Problem> {
+        Experiment::parse(&format!("experiments/{}.toml", self.id), &self.text, overrides)
+    }
+}
+
+/// The experiments of a card with these disciplines, in the order of its sections.
+///
+/// # Errors
+/// When an experiment of the study is not there or does not read.
+pub fn experiments(contestants: &[Contestant]) -> Result<Vec<Planned>, Problem> {
+    let mut all: Vec<Planned> = Vec::new();
+    for section in SECTIONS {
+        match section.source {
+            Source::Experiment(name) if !all.iter().any(|planned| planned.name == name) => {
+                let id = format!("{STUDY}/{name}");
+                let (_, text) = find(&id)?;
+                let text = with_disciplines(&read(&id, &text)?, contestants).to_string();
+                all.push(Planned { name: name.to_owned(), number: section.number, id, text });
+            }
+            Source::Parameters if !all.iter().any(|planned| planned.name.starts_with(parameters::NAME)) => {
+                let id = format!("{STUDY}/{}", parameters::BASE);
+                let (_, text) = find(&id)?;
+                let base = read(&id, &text)?;
+                all.extend(contestants.iter().filter_map(|c| parameters::experiment(c, &base, section.number)));
+            }
+            _ => {}
+        }
+    }
+    Ok(all)
+}
+
+fn read(id: &str, text: &str) -> Result<Table, Problem> {
+    text.parse().map_err(|e: toml::de::Error| Problem::new(format!("{id} does not read: {}", e.message())))
+}
+
+/// What the queues of an experiment may hold: the limit of the first discipline of its sweep.
+pub(crate) fn limit(file: &Table) -> Value {
+    let first = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array()?.first()?.get("limit"));
+    // As packets, which disciplines that count bytes take as well.
+    first.map_or(Value::String("1000p".to_owned()), |limit| Value::String(format!("{limit}p")))
+}
+
+/// The experiment with these disciplines in place of those of its sweep.
+fn with_disciplines(file: &Table, contestants: &[Contestant]) -> Table {
+    let limit = limit(file);
+    let list = contestants.iter().map(|c| Value::Table(c.entry(&limit))).collect();
+    let mut file = file.clone();
+    if let Some(Value::Table(sweep)) = file.get_mut("sweep") {
+        sweep.insert("aqm".to_owned(), Value::Array(list));
+    }
+    file
+}

@@ -1,0 +1,79 @@
+//! Tests of the sections, the changes of parameters and the bounds.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+use aqmkit_experiment::{Overrides, Scale};
+use toml::{Table, Value};
+
+use crate::contestant::{Contestant, with_references};
+use crate::parameters::changes;
+use crate::plan::experiments;
+use crate::sections::{Bound, SECTIONS};
+
+#[test]
+fn sections_are_in_the_order_of_the_rfc_and_have_rules() {
+    let number = |text: &str| -> Vec<u32> { text.split('.').map(|part| part.parse().unwrap()).collect() };
+    for pair in SECTIONS.windows(2) {
+        assert!(number(pair[0].number) < number(pair[1].number), "{} before {}", pair[0].number, pair[1].number);
+    }
+    for section in SECTIONS {
+        assert!(!section.rules.is_empty() && section.asks.ends_with(['?', '.']), "{section:?}");
+    }
+}
+
+/// Each experiment reads with the disciplines of a card, at both scales, and all disciplines have its buffer and mark where they can.
+#[test]
+fn the_disciplines_of_a_card_take_the_place_of_those_of_the_files() {
+    let subjects = vec![Contestant::named("red").unwrap(), Contestant::named("dualpi2").unwrap()];
+    let contestants = with_references(subjects).unwrap();
+    let plan = experiments(&contestants).unwrap();
+    assert_eq!(plan.iter().filter(|planned| planned.name.starts_with("parameters-")).count(), 3, "fifo has none");
+    for planned in &plan {
+        for scale in [Scale::Quick, Scale::Full] {
+            let overrides = Overrides { scale, ..Overrides::default() };
+            let experiment = planned.experiment(&overrides).unwrap_or_else(|e| panic!("{}: {e}", planned.id));
+            let axis = experiment.axes.iter().find(|axis| axis.name == "aqm").unwrap();
+            if !planned.name.starts_with("parameters-") {
+                assert_eq!(axis.labels, ["red", "dualpi2", "fifo", "fq-codel"], "{}", planned.id);
+            }
+            assert!(experiment.source.starts_with("RFC 7928 section"), "{}", planned.id);
+        }
+    }
+    let own = Contestant::new("red:limit=40", "red", &"limit = 40".parse().unwrap()).unwrap();
+    let entry = own.entry(&Value::String("83p".to_owned()));
+    assert_eq!((entry["limit"].as_integer(), entry["ecn"].as_bool()), (Some(40), Some(true)), "its own limit stays");
+}
+
+#[test]
+fn numbers_are_halved_and_doubled_with_their_units() {
+    let of = |name: &str| -> Vec<String> {
+        let all = changes(&Contestant::named(name).unwrap());
+        all.iter().map(|(parameter, what, value)| format!("{parameter} {what} {value}")).collect()
+    };
+    let pie = of("pie");
+    assert!(pie.contains(&"target halved \"7.5ms\"".to_owned()), "{pie:?}");
+    assert!(pie.contains(&"target doubled \"30ms\"".to_owned()), "{pie:?}");
+    assert!(pie.iter().all(|change| !change.starts_with("limit")), "{pie:?}");
+    assert!(of("fifo").is_empty());
+    let mine: Table = "name = 'custom'\nid = '0a'\nlabel = 'Mine'".parse().unwrap();
+    assert!(changes(&Contestant::custom(mine)).is_empty(), "its parameters are not known");
+}
+
+#[test]
+fn bounds_are_inclusive_and_say_what_they_are() {
+    let cases = [
+        (Bound::AtLeast(90.0), 90.0, None, Some(true)),
+        (Bound::AtLeast(90.0), 89.9, None, Some(false)),
+        (Bound::AtMost(1.25), 1.25, None, Some(true)),
+        (Bound::OfFifo(0.5), 40.0, Some(80.0), Some(true)),
+        (Bound::OfFifo(0.5), 41.0, Some(80.0), Some(false)),
+        (Bound::OfFifo(0.5), 41.0, None, None),
+        (Bound::AtLeastOfFifo(0.8), 80.0, Some(100.0), Some(true)),
+    ];
+    for (bound, value, fifo, wanted) in cases {
+        assert_eq!(bound.holds(value, fifo), wanted, "{bound:?} {value}");
+    }
+    assert_eq!(Bound::AtMost(10.0).words("ms"), "at most 10 ms");
+    assert_eq!(Bound::OfFifo(0.5).words("ms"), "at most half of fifo's");
+    assert_eq!(Bound::AtLeastOfFifo(0.8).words("%"), "at least 0.8 times fifo's");
+}

@@ -1,0 +1,139 @@
+//! A report card as a page.
+
+use aqmkit_results::card::{Card, Cell, Section, Verdict};
+use serde::Serialize;
+
+use super::figure::{Figure, Swatch, card as figure, swatches};
+use super::markdown;
+use crate::format::significant;
+
+/// The page.
+#[derive(Debug, Serialize)]
+pub(super) struct Page {
+    title: String,
+    source: String,
+    /// HTML.
+    about: String,
+    /// What the card comes to, a sentence for each discipline that it compares.
+    summary: Vec<(String, String)>,
+    swatches: Vec<Swatch>,
+    subjects: usize,
+    sections: Vec<Tile>,
+    elsewhere: Vec<(String, String)>,
+    facts: Vec<(String, String)>,
+}
+
+/// A section.
+#[derive(Debug, Serialize)]
+struct Tile {
+    id: String,
+    number: String,
+    title: String,
+    asks: String,
+    setting: String,
+    experiment: Option<String>,
+    /// The verdict on the one discipline that is characterised; none where there are several.
+    verdict: Option<Mark>,
+    heads: Vec<Head>,
+    rows: Vec<Line>,
+    picture: Option<Figure>,
+}
+
+/// A rule, as the head of a column.
+#[derive(Debug, Serialize)]
+struct Head {
+    words: String,
+    bound: String,
+}
+
+/// A discipline in a section.
+#[derive(Debug, Serialize)]
+struct Line {
+    mark: Mark,
+    cells: Vec<(String, &'static str)>,
+    note: String,
+}
+
+/// A verdict as a sign.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Mark {
+    class: &'static str,
+    sign: &'static str,
+    words: &'static str,
+}
+
+impl Mark {
+    fn of(verdict: Verdict) -> Mark {
+        let (class, sign) = match verdict {
+            Verdict::Good => ("good", "✓"),
+            Verdict::Mixed => ("mixed", "~"),
+            Verdict::Poor => ("poor", "✗"),
+            Verdict::NotApplicable => ("none", "–"),
+        };
+        Mark { class, sign, words: verdict.words() }
+    }
+}
+
+pub(super) fn page(card: &Card) -> Page {
+    let swatches = swatches(&card.disciplines);
+    Page {
+        title: card.title.clone(),
+        source: card.source.clone(),
+        about: markdown::to_html(&card.about),
+        summary: summary(card),
+        sections: card.sections.iter().map(|section| tile(section, card, &swatches)).collect(),
+        subjects: card.subjects,
+        swatches,
+        elsewhere: card.elsewhere.clone(),
+        facts: card.facts.clone(),
+    }
+}
+
+/// How many sections of each verdict a discipline has.
+fn summary(card: &Card) -> Vec<(String, String)> {
+    let of = |(i, name): (usize, &String)| {
+        let verdicts: Vec<Verdict> =
+            card.sections.iter().filter_map(|section| section.rows.get(i)).map(|row| row.verdict).collect();
+        let count = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+        let judged = verdicts.len() - count(Verdict::NotApplicable);
+        let [good, mixed, poor] = [Verdict::Good, Verdict::Mixed, Verdict::Poor].map(count);
+        (name.clone(), format!("good in {good} of {judged} sections, mixed in {mixed}, poor in {poor}"))
+    };
+    card.disciplines.iter().enumerate().map(of).collect()
+}
+
+fn tile(section: &Section, card: &Card, swatches: &[Swatch]) -> Tile {
+    let head = |rule: &aqmkit_results::card::Rule| Head {
+        words: if rule.unit.is_empty() { rule.words.clone() } else { format!("{}, {}", rule.words, rule.unit) },
+        bound: rule.bound.clone(),
+    };
+    let lines = section.rows.iter().map(|row| Line {
+        mark: Mark::of(row.verdict),
+        cells: row.cells.iter().map(cell).collect(),
+        note: row.note.clone(),
+    });
+    let alone = section.rows.first().filter(|_| card.subjects == 1);
+    Tile {
+        id: format!("s{}", section.number.replace('.', "-")),
+        number: section.number.clone(),
+        title: section.title.clone(),
+        asks: section.asks.clone(),
+        setting: section.setting.clone(),
+        experiment: section.experiment.clone(),
+        verdict: alone.map(|row| Mark::of(row.verdict)),
+        heads: section.rules.iter().map(head).collect(),
+        rows: lines.collect(),
+        picture: section.picture.as_ref().and_then(|picture| figure(picture, swatches, &section.title)),
+    }
+}
+
+/// A number, and the class that says whether it is within its bound.
+fn cell(cell: &Cell) -> (String, &'static str) {
+    let text = cell.value.map_or("–".to_owned(), |value| significant(value, 3));
+    let class = match cell.holds {
+        Some(true) => "holds",
+        Some(false) => "fails",
+        None => "",
+    };
+    (text, class)
+}
