@@ -74,6 +74,8 @@ export interface PlannedRun {
   index: number;
   name: string;
   discipline: string;
+  /** What distinguishes it, by axis. */
+  labels: Record<string, string>;
 }
 
 export interface Checked {
