@@ -415,7 +415,7 @@ pub struct Link {
     /// Also write the summary as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Read options from the table [link] of this file; those of the command line count before them
+    /// Read options from the link table of this file; those of the command line count before them
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Only clean up after killed links and bridges

@@ -173,7 +173,7 @@ pub struct Bridge {
     /// Its name for aqmkit ctl
     #[arg(long, default_value = "bridge")]
     pub name: String,
-    /// Read options from the table [bridge] of this file; those of the command line count before them
+    /// Read options from the bridge table of this file; those of the command line count before them
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Print the summary as JSON
