@@ -7,7 +7,6 @@ use aqmkit_aqm::registry::Spec;
 use aqmkit_base::units::{parse_amount, parse_duration};
 use aqmkit_base::{Amount, ClassId, Ecn, FlowKey, Instant};
 use aqmkit_experiment::{Experiment, GroupOutline, LinkOutline, Outline, RunSpec};
-use aqmkit_measure::Output;
 use serde_json::{Value, json};
 
 use crate::gauge;
@@ -136,10 +135,4 @@ pub(crate) fn gauges(spec: &Spec, link: &aqmkit_aqm::Link) -> Vec<Value> {
         });
     }
     gauges
-}
-
-/// The metrics of an output.
-pub(crate) fn results(output: &Output) -> Vec<Value> {
-    let _ = output;
-    Vec::new()
 }

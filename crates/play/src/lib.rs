@@ -73,7 +73,6 @@ impl Player {
             Request::Change { handle, set } => self.session(handle)?.change(&set)?,
             Request::Experiment { handle, end } => self.session(handle)?.experiment(end),
             Request::Digest { handle } => self.session(handle)?.digest()?,
-            Request::Results { handle } => self.session(handle)?.results(),
         };
         Ok(answer.to_string())
     }

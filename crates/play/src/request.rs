@@ -91,11 +91,6 @@ pub enum Request {
         /// Which.
         handle: u32,
     },
-    /// The metrics so far.
-    Results {
-        /// Which.
-        handle: u32,
-    },
 }
 
 /// When an experiment that is written down ends.

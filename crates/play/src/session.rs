@@ -267,10 +267,6 @@ impl Session {
         Ok(simulation.output())
     }
 
-    pub(crate) fn results(&self) -> Value {
-        json!({"columns": describe::results(&self.simulation.output_so_far())})
-    }
-
     /// The records since the last call, 24 bytes each, little-endian: the time (f64), the flow (u32), the bytes (u32), how long
     /// the packet has waited in seconds (f32), what happened (u8: 0 arrival, 1 departure, 2 drop, 3 mark), the queue (u8), the
     /// traffic (u16).

@@ -227,7 +227,6 @@ export interface Requests {
   change: [{ handle: number; set: ChangeSet }, Changed];
   experiment: [{ handle: number; end?: "now" }, { toml: string }];
   digest: [{ handle: number }, Digest];
-  results: [{ handle: number }, { columns: { name: string; unit: string; value: number | null }[] }];
 }
 
 /** What is wrong, and what would be right. */
