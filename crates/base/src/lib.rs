@@ -15,7 +15,7 @@
 //! | [`framing`] | [`Framing`]: how many bytes a link sends for a packet |
 //! | [`rng`] | the one random generator, a stream for each named object |
 //! | [`dist`] | distributions, as inverse transforms with the same bits on every machine |
-//! | [`page`] | reference pages: a name, and the doc comment that opens a file |
+//! | [`mod@page`] | reference pages: a name, and the doc comment that opens a file |
 //! | [`near`] | "did you mean …?" |
 //! | [`read`] | reading tables of parameters, with errors that have a path |
 //! | [`param`] | [`ParamError`]: a parameter that cannot be used, and what would be right |

@@ -75,7 +75,8 @@ pub enum Request {
     Change {
         /// Which.
         handle: u32,
-        /// What: see [`crate::session`].
+        /// What: `parameters` (a table) and `ecn` of the measured link's discipline, `rate` and `delay` of the link, `count` and
+        /// `blast` (a table with a number or a rate for each traffic), or paths as in `[[changes]]` of an experiment file.
         set: Map<String, Value>,
     },
     /// The experiment with the changes made so far.

@@ -267,9 +267,7 @@ impl Session {
         Ok(simulation.output())
     }
 
-    /// The records since the last call, 24 bytes each, little-endian: the time (f64), the flow (u32), the bytes (u32), how long
-    /// the packet has waited in seconds (f32), what happened (u8: 0 arrival, 1 departure, 2 drop, 3 mark), the queue (u8), the
-    /// traffic (u16).
+    /// The records since the last call, in the form that [`crate::Player::records`] describes.
     pub(crate) fn records(&mut self) -> Vec<u8> {
         let Some(log) = self.simulation.log() else { return Vec::new() };
         let seen = log.seen();

@@ -23,12 +23,18 @@ pub struct Kernel {
 /// What `kernel` does.
 #[derive(Debug, Subcommand)]
 pub enum KernelCommand {
-    /// Install a discipline: DISCIPLINE dev IF rate RATE [NAME=VALUE…] [ecn]
+    /// Install a discipline on an interface.
+    #[command(about = "Install a discipline: DISCIPLINE dev IF rate RATE [NAME=VALUE…] [ecn]")]
     Install {
         /// Discipline, as in aqmkit list disciplines
         discipline: String,
-        /// dev IF rate RATE [NAME=VALUE…] [ecn]
-        #[arg(value_name = "WORDS", required = true, allow_hyphen_values = true)]
+        /// The interface, the rate and the parameters.
+        #[arg(
+            value_name = "WORDS",
+            required = true,
+            allow_hyphen_values = true,
+            help = "dev IF rate RATE [NAME=VALUE…] [ecn]"
+        )]
         words: Vec<String>,
         /// Print JSON
         #[arg(long)]
@@ -43,10 +49,16 @@ pub enum KernelCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Change parameters or the rate while packets flow: dev IF [rate RATE] [NAME=VALUE…] [ecn]
+    /// Change parameters or the rate while packets flow.
+    #[command(about = "Change parameters or the rate while packets flow: dev IF [rate RATE] [NAME=VALUE…] [ecn]")]
     Set {
-        /// dev IF [rate RATE] [NAME=VALUE…] [ecn]
-        #[arg(value_name = "WORDS", required = true, allow_hyphen_values = true)]
+        /// The interface and what changes.
+        #[arg(
+            value_name = "WORDS",
+            required = true,
+            allow_hyphen_values = true,
+            help = "dev IF [rate RATE] [NAME=VALUE…] [ecn]"
+        )]
         words: Vec<String>,
     },
     /// Remove the discipline and its shaper: dev IF
