@@ -9,7 +9,7 @@ use aqmkit_report::terminal::{Screen, summary, verdicts};
 use aqmkit_report::{ReportInput, write_html};
 use aqmkit_results::{Axis, Results, RunData};
 use aqmkit_runs::export;
-use aqmkit_runs::run::{How, Outcome, Work};
+use aqmkit_runs::run::{Done, How, Outcome, Work};
 use aqmkit_runs::store::{Parameters, Store, Stored, damage};
 use aqmkit_sim::Scenario;
 use aqmkit_study::run_all;
@@ -30,6 +30,8 @@ pub fn jobs(asked: Option<u16>) -> usize {
 pub struct Performed {
     /// Its results.
     pub results: Results,
+    /// Its runs that have ended, in the order of the plan.
+    pub done: Vec<Done>,
     /// Runs that failed, in words.
     pub failed: Vec<String>,
 }
@@ -74,7 +76,7 @@ pub fn perform_plan<W: Work>(
     if outcome.cancelled {
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
-    Ok(Performed { results, failed: outcome.failed })
+    Ok(Performed { results, done: outcome.done, failed: outcome.failed })
 }
 
 /// Prints the warnings about an experiment. The embedded experiments are not warned about.

@@ -7,7 +7,7 @@ use std::path::Path;
 use aqmkit_experiment::{Experiment, Overrides};
 use aqmkit_files::full;
 use aqmkit_runs::capture::{CaptureError, capture};
-use aqmkit_runs::run::name;
+use aqmkit_runs::run::{Done, name};
 use aqmkit_sim::{Control, Progress};
 
 use super::args;
@@ -41,7 +41,20 @@ pub(super) fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
     }
     let dir = directory(args.how.out.as_deref(), &exp.id);
     let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
+    if !args.how.json && (args.digests || performed.done.len() == 1) {
+        show(&performed, &dir, false)?;
+        return digests(&performed.done);
+    }
     show(&performed, &dir, args.how.json)
+}
+
+/// Prints the digest of each run.
+fn digests(done: &[Done]) -> Result<(), Failure> {
+    for run in done {
+        let labels = if done.len() == 1 { String::new() } else { format!("  {}", name(&run.labels)) };
+        say::print(&format!("Digest: {}{labels}", aqmkit_experiment::digest(&run.output)))?;
+    }
+    Ok(())
 }
 
 /// Refuses to write packets over the experiment.

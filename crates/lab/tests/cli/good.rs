@@ -1,3 +1,4 @@
+use aqmkit_experiment::{Experiment, Overrides, RunSpec};
 use serde_json::Value;
 
 use super::{Desk, TINY};
@@ -24,6 +25,28 @@ fn run_leaves_everything_and_says_where() {
     let json = results(&desk.read("results/tiny/results.json"));
     assert_eq!(json["runs"].as_array().unwrap().len(), 4);
     assert_eq!(json["planned"], 4);
+}
+
+/// The digests that a command printed.
+fn digests(text: &str) -> Vec<String> {
+    let of = |line: &str| Some(line.strip_prefix("Digest: ")?.split_whitespace().next()?.to_owned());
+    text.lines().filter_map(of).collect()
+}
+
+#[test]
+fn a_run_has_the_digest_that_the_library_computes() {
+    let desk = Desk::new();
+    let experiment = Experiment::load(&desk.path().join("tiny.toml").to_string_lossy(), &Overrides::default()).unwrap();
+    let simulate = |spec: RunSpec| aqmkit_sim::run(spec.scenario().unwrap(), |_| aqmkit_sim::Control::Continue).unwrap();
+    let computed: Vec<String> = experiment.plan().into_iter().map(|s| aqmkit_experiment::digest(&simulate(s))).collect();
+
+    assert_eq!(digests(&desk.run("run tiny.toml --digests").good()), computed);
+    assert_eq!(digests(&desk.run("run tiny.toml --digests").good()), computed, "read from the store");
+    assert_eq!(digests(&desk.run("run tiny.toml").good()), [""; 0], "four runs: only on request");
+    let one = desk.run("run tiny.toml --set aqm=red --repeat 1 --out one").good();
+    assert_eq!(digests(&one).len(), 1, "{one}");
+    assert!(computed.contains(&digests(&one)[0]), "{one} {computed:?}");
+    desk.run("run tiny.toml --digests --json").wrong(&["--digests", "--json"]);
 }
 
 #[test]
