@@ -44,7 +44,7 @@ fn without_the_right_the_environment_is_to_blame() {
     let program = assert_cmd::cargo::cargo_bin("aqmkit");
     let desk = Desk::new();
     let copy = desk.path().join("aqmkit");
-    std::fs::copy(program, &copy).unwrap();
+    super::copy(&program, &copy);
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(desk.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::set_permissions(&copy, all).unwrap();
@@ -96,7 +96,7 @@ fn nothing_to_control_is_said() {
 fn a_directory_that_may_not_be_read_is_told() {
     let desk = Desk::new();
     let copy = desk.path().join("aqmkit");
-    std::fs::copy(assert_cmd::cargo::cargo_bin("aqmkit"), &copy).unwrap();
+    super::copy(&assert_cmd::cargo::cargo_bin("aqmkit"), &copy);
     for path in [desk.path(), &copy] {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }

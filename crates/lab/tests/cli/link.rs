@@ -246,7 +246,7 @@ fn a_link_needs_no_root() {
     }
     let desk = Desk::new();
     let copy = desk.path().join("aqmkit");
-    std::fs::copy(assert_cmd::cargo::cargo_bin("aqmkit"), &copy).unwrap();
+    super::copy(&assert_cmd::cargo::cargo_bin("aqmkit"), &copy);
     for path in [desk.path(), &copy] {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     }

@@ -44,6 +44,13 @@ flows = 3
 stagger = "100ms"
 "#;
 
+/// Copies a program that is then started. `cp` does it: were the copy open for writing in this process, a process that another test
+/// forks at that moment would hold it open too, and the kernel refuses to start a file that is open for writing.
+fn copy(program: &Path, to: &Path) {
+    let status = std::process::Command::new("cp").arg(program).arg(to).status().unwrap();
+    assert!(status.success(), "cp: {status}");
+}
+
 /// A directory with the experiment `tiny`, which the command runs in.
 struct Desk(tempfile::TempDir);
 
