@@ -37,8 +37,10 @@ fn digests(text: &str) -> Vec<String> {
 fn a_run_has_the_digest_that_the_library_computes() {
     let desk = Desk::new();
     let experiment = Experiment::load(&desk.path().join("tiny.toml").to_string_lossy(), &Overrides::default()).unwrap();
-    let simulate = |spec: RunSpec| aqmkit_sim::run(spec.scenario().unwrap(), |_| aqmkit_sim::Control::Continue).unwrap();
-    let computed: Vec<String> = experiment.plan().into_iter().map(|s| aqmkit_experiment::digest(&simulate(s))).collect();
+    let simulate =
+        |spec: RunSpec| aqmkit_sim::run(spec.scenario().unwrap(), &mut |_| aqmkit_sim::Control::Continue).unwrap();
+    let computed: Vec<String> =
+        experiment.plan().into_iter().map(|s| aqmkit_experiment::digest(&simulate(s))).collect();
 
     assert_eq!(digests(&desk.run("run tiny.toml --digests").good()), computed);
     assert_eq!(digests(&desk.run("run tiny.toml --digests").good()), computed, "read from the store");
