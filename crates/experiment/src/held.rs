@@ -1,5 +1,6 @@
 //! A run in the hands of a user: its settings are changed while it is simulated, and can be written down as `[[changes]]`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aqmkit_base::Instant;
@@ -60,23 +61,28 @@ impl HeldRun {
             let what = format!("the experiment has no run {index}");
             return Err(Problem::new(what).right(format!("there are {}, counted from 0", plan.len())));
         };
-        let files = Files::beside(file_name, &Catalogues::default());
+        let variant = experiment.variant()?;
+        let run = HeldRun::of(&experiment, &variant, index, spec);
+        Ok((experiment, run))
+    }
+
+    /// The run at `index` of the plan.
+    fn of(experiment: &Experiment, variant: &Variant, index: usize, spec: RunSpec) -> HeldRun {
         let (combination, repeat) = (index / experiment.repeat as usize, index % experiment.repeat as usize + 1);
-        let document = Node::document(&Text::new(file_name, text))?;
-        let variant = Variant::of_overrides(&document, overrides, &files)?;
-        let tree = variant.combinations.get(combination).map(|c| c.tree.without(OF_ALL)).unwrap_or(document);
-        let sole = plan.len() == 1 && overrides.set.is_empty() && overrides.seed.is_none();
-        let run = HeldRun {
-            files,
-            text: sole.then(|| text.to_owned()),
+        let tree = variant.combinations.get(combination).map_or(&variant.document, |c| &c.tree).without(OF_ALL);
+        let (text, overrides) = &*experiment.origin;
+        let runs = experiment.runs.len() * experiment.repeat as usize;
+        let sole = runs == 1 && overrides.set.is_empty() && overrides.seed.is_none();
+        HeldRun {
+            files: Files::beside(&experiment.file, &Catalogues::default()),
+            text: sole.then(|| text.clone()),
             start: tree.clone(),
             tree,
             by_hand: Vec::new(),
             repeat: repeat as u32,
             seed: experiment.seed,
             spec,
-        };
-        Ok((experiment, run))
+        }
     }
 
     /// The run with all changes: simulated from its start, it gives what the one in hand gives.
@@ -199,6 +205,36 @@ impl HeldRun {
             ended(&mut table, end);
         }
         toml::to_string_pretty(&table).unwrap_or_default()
+    }
+}
+
+/// A run as an experiment of its own.
+pub struct Single {
+    /// Its labels in the experiment that it is taken from.
+    pub labels: BTreeMap<String, String>,
+    /// The text of the experiment that consists of it.
+    pub text: String,
+}
+
+impl Experiment {
+    /// The first run of each combination as an experiment of its own.
+    ///
+    /// # Errors
+    /// When the experiment uses something that only the program that read it has.
+    pub fn first_runs(&self) -> Result<Vec<Single>, Problem> {
+        let variant = self.variant()?;
+        let plan = self.plan().into_iter().enumerate().step_by(self.repeat as usize);
+        let single = |(i, spec): (usize, RunSpec)| Single {
+            labels: spec.labels.clone(),
+            text: HeldRun::of(self, &variant, i, spec).text(None),
+        };
+        Ok(plan.map(single).collect())
+    }
+
+    fn variant(&self) -> Result<Variant, Problem> {
+        let (text, overrides) = &*self.origin;
+        let document = Node::document(&Text::new(&self.file, text))?;
+        Variant::of_overrides(&document, overrides, &Files::beside(&self.file, &Catalogues::default()))
     }
 }
 

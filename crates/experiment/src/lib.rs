@@ -79,7 +79,7 @@ pub use digest::digest;
 pub use doubts::out_of_reach;
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
-pub use held::{HeldRun, Made};
+pub use held::{HeldRun, Made, Single};
 pub use metric::{OVER, PLUS};
 pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use outline::{GroupOutline, LinkOutline, Outline};
@@ -180,6 +180,8 @@ pub struct Experiment {
     pub scale: Scale,
     /// Warnings: what is allowed, but is probably a mistake.
     pub doubts: Vec<Problem>,
+    /// The text that it was read from, and what changed it.
+    origin: Arc<(String, Overrides)>,
     runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
 }
 
@@ -269,7 +271,9 @@ impl Experiment {
         }
         check_plot(&variant, &scope)?;
         let experiment = variant.experiment(catalogue::id_of(file_name), overrides)?;
-        Ok(Experiment { file: file_name.to_owned(), expects, tables, predictions, overview, figures, ..experiment })
+        let origin = Arc::new((text.to_owned(), overrides.clone()));
+        let file = file_name.to_owned();
+        Ok(Experiment { file, expects, tables, predictions, overview, figures, origin, ..experiment })
     }
 
     /// Every combination and repeat; the repeats of a combination follow each other.
@@ -463,6 +467,7 @@ impl Variant {
             repeat,
             seed: overrides.seed.unwrap_or(self.root.seed),
             scale: overrides.scale,
+            origin: Arc::default(),
             doubts: doubts(self.combinations.iter().map(|c| &c.tree), self.runs.iter().map(|(_, run)| &**run)),
             runs: self.runs,
         })

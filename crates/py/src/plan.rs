@@ -14,7 +14,7 @@ use aqmkit_lab::cli::library;
 use aqmkit_lab::cli::perform::{jobs as all_cores, parameters, write};
 use aqmkit_runs::calibrate::{Failed, calibrated};
 use aqmkit_runs::run::{self, Done, How, Stop, Work};
-use aqmkit_runs::store::{Kept, Store};
+use aqmkit_runs::store::{Kept, Players, Store};
 use aqmkit_sim::{Control as Next, Error, Output, Progress};
 use aqmkit_study::run_all;
 use pyo3::exceptions::PyIndexError;
@@ -96,7 +96,7 @@ impl Plan {
         let plan: Vec<Job<'_>> = experiment.plan().into_iter().map(|spec| Job { spec, customs, control }).collect();
         let (mut results, outcome) = run_all(&experiment, &plan, &[], &published, how)?;
         null_test.mark(&experiment.id, &mut results.expectations);
-        write(&store, &results, &outcome, &parameters(&experiment))?;
+        write(&store, &results, &outcome, &parameters(&experiment), &Players::new())?;
         if outcome.cancelled {
             return Err(Failure::Stopped(format!(
                 "Stopped. {} of {} runs are done and kept in {}; the same call resumes.",

@@ -53,6 +53,9 @@ pub enum Kept {
     Broken(String),
 }
 
+/// For the first run of each combination, by its labels: the fragment of the address that opens it in the page of `aqmkit play`.
+pub type Players = Vec<(BTreeMap<String, String>, String)>;
+
 /// The parameters of each label of the compared axis, as name and value.
 pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
 
@@ -184,6 +187,25 @@ impl Store {
     pub fn parameters(&self) -> Result<Parameters, StoreError> {
         match self.read_json("parameters.json", &bounded::NOTES) {
             Err(StoreError::Unreadable(e)) if e.is_missing() => Ok(Parameters::default()),
+            other => other,
+        }
+    }
+
+    /// Keeps the addresses of runs in the page of `aqmkit play`, so that a report can be built again without the experiment.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save_players(&self, players: &Players) -> io::Result<()> {
+        self.replace(&self.dir.join("runs").join("players.json"), &serde_json::to_vec_pretty(players)?)
+    }
+
+    /// The stored addresses; empty if there are none.
+    ///
+    /// # Errors
+    /// When the file does not read.
+    pub fn players(&self) -> Result<Players, StoreError> {
+        match self.read_json("players.json", &bounded::NOTES) {
+            Err(StoreError::Unreadable(e)) if e.is_missing() => Ok(Players::default()),
             other => other,
         }
     }

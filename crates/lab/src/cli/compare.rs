@@ -19,7 +19,7 @@ pub use experiment::written_out;
 
 use super::args;
 use super::fail::Failure;
-use super::perform::{directory, jobs, perform, show};
+use super::perform::{directory, jobs, perform_with_page, show};
 use super::progress::Talk;
 use super::say;
 use experiment::experiment;
@@ -39,7 +39,7 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
         }
         put(file, &text)?;
     }
-    let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
+    let performed = perform_with_page(&exp, &dir, jobs(args.how.jobs), talk)?;
     put(&dir.join("experiment.toml"), &text)?;
     if let Some(warning) = idle(&performed.results) {
         say::tell(&format!("warning: {warning}"));

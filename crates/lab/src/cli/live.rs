@@ -7,6 +7,7 @@ use aqmkit_live::capabilities::may_make_links;
 use aqmkit_report::format::significant;
 use aqmkit_report::terminal::{Screen, drawn, head, number};
 use aqmkit_results::{Agreement, Axis};
+use aqmkit_runs::store::Players;
 use aqmkit_study::agree::AXIS;
 use comfy_table::CellAlignment;
 use serde_json::json;
@@ -76,7 +77,7 @@ fn perform(exp: &Experiment, dir: &Path, talk: Talk) -> Result<Performed, Failur
     }
     let axis = Axis { name: AXIS.to_owned(), labels: vec!["simulated".to_owned(), "live".to_owned()] };
     // One at a time, for live runs would compete for the processor.
-    perform_plan(exp, |exp| plan(exp, talk), &[axis], dir, 1, talk)
+    perform_plan(exp, |exp| plan(exp, talk), &[axis], &Players::new(), dir, 1, talk)
 }
 
 /// Every run of an experiment in the simulator, then every one on a live link.

@@ -10,12 +10,13 @@ use aqmkit_report::{ReportInput, write_html};
 use aqmkit_results::{Axis, Results, RunData};
 use aqmkit_runs::export;
 use aqmkit_runs::run::{Done, How, Outcome, Work};
-use aqmkit_runs::store::{Parameters, Store, Stored, damage};
+use aqmkit_runs::store::{Parameters, Players, Store, Stored, damage};
 use aqmkit_sim::Scenario;
 use aqmkit_study::run_all;
 
 use super::fail::Failure;
 use super::library;
+use super::play::links::{links, page_beside};
 use super::progress::{Bar, Talk};
 use super::say;
 use super::settle::settle;
@@ -41,11 +42,24 @@ pub struct Performed {
 /// # Errors
 /// When its claims are wrong, the directory cannot be written to, or Ctrl-C was pressed.
 pub fn perform(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
-    perform_plan(exp, |exp| Ok(exp.plan()), &[], dir, jobs, talk)
+    perform_plan(exp, |exp| Ok(exp.plan()), &[], &Players::new(), dir, jobs, talk)
+}
+
+/// As [`perform`], with the page of `aqmkit play` beside the report, which has a link to it for the first run of each combination.
+///
+/// # Errors
+/// As [`perform`].
+pub fn perform_with_page(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) -> Result<Performed, Failure> {
+    let players = links(exp);
+    let performed = perform_plan(exp, |exp| Ok(exp.plan()), &[], &players, dir, jobs, talk)?;
+    if !players.is_empty() {
+        page_beside(dir)?;
+    }
+    Ok(performed)
 }
 
 /// Runs the plan that `plan` makes of an experiment, whose runs are swept over `axes` beyond the experiment's own, and writes its files
-/// into `dir`.
+/// into `dir`. The report links to `players`.
 ///
 /// # Errors
 /// As [`perform`], and those of `plan`.
@@ -53,6 +67,7 @@ pub fn perform_plan<W: Work>(
     exp: &Experiment,
     plan: impl FnOnce(&Experiment) -> Result<Vec<W>, Failure>,
     axes: &[Axis],
+    players: &Players,
     dir: &Path,
     jobs: usize,
     talk: Talk,
@@ -72,7 +87,7 @@ pub fn perform_plan<W: Work>(
     null_test.mark(&exp.id, &mut results.expectations);
     let parameters = parameters(exp);
     results.queues = queues(&parameters);
-    write(&store, &results, &outcome, &parameters)?;
+    write(&store, &results, &outcome, &parameters, players)?;
     if outcome.cancelled {
         return Err(Failure::Stopped(stopped(&outcome, results.planned, dir)));
     }
@@ -107,11 +122,18 @@ fn note_replaced(exp: &Experiment, store: &Store, talk: Talk) {
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn write(store: &Store, results: &Results, outcome: &Outcome, parameters: &Parameters) -> Result<(), Failure> {
+pub fn write(
+    store: &Store,
+    results: &Results,
+    outcome: &Outcome,
+    parameters: &Parameters,
+    players: &Players,
+) -> Result<(), Failure> {
     let data = outcome.data();
     store.save_parameters(parameters)?;
+    store.save_players(players)?;
     export::write(store.dir(), results, &data)?;
-    html(store.dir(), results, &data, parameters)
+    html(store.dir(), results, &data, parameters, players)
 }
 
 /// The parameters of the discipline of each label of `aqm`, with everything that was left open filled in.
@@ -157,8 +179,10 @@ pub(super) fn html(
     results: &Results,
     data: &[RunData<'_>],
     parameters: &Parameters,
+    players: &Players,
 ) -> Result<(), Failure> {
-    let input = ReportInput { parameters: parameters.clone(), ..ReportInput::new(results, data) };
+    let input =
+        ReportInput { parameters: parameters.clone(), players: players.clone(), ..ReportInput::new(results, data) };
     write_html(&dir.join("report.html"), &input)?;
     Ok(())
 }

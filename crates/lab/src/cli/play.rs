@@ -1,5 +1,6 @@
 //! `play`: a running link in the browser, from a page that has the simulator inside.
 
+pub(super) mod links;
 mod server;
 
 use aqmkit_experiment::{Experiment, Overrides, find};

@@ -23,6 +23,8 @@ pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
         ));
         Parameters::default()
     });
+    // Without them the report lacks only its links.
+    let players = store.players().unwrap_or_default();
     warnings.iter().for_each(|text| say::tell(&format!("warning: {text}")));
     let (results, data) = (&stored.results, runs.data());
     if data.len() + runs.broken.len() < results.planned && talk != Talk::Quiet {
@@ -32,7 +34,7 @@ pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
             results.planned
         ));
     }
-    let input = ReportInput { parameters, warnings, ..ReportInput::new(results, &data) };
+    let input = ReportInput { parameters, warnings, players, ..ReportInput::new(results, &data) };
     write_html(&args.dir.join("report.html"), &input)?;
     Ok(say::print(&format!("Report: {}", args.dir.join("report.html").display()))?)
 }

@@ -13,7 +13,7 @@ use aqmkit_sim::{Control, Progress};
 use super::args;
 use super::fail::{Failure, wrong};
 use super::live;
-use super::perform::{directory, jobs, perform, show};
+use super::perform::{directory, jobs, perform_with_page, show};
 use super::places::Place;
 use super::progress::Talk;
 use super::say;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
         write_pcap(&exp, file, talk)?;
     }
     let dir = directory(args.how.out.as_deref(), &exp.id);
-    let performed = perform(&exp, &dir, jobs(args.how.jobs), talk)?;
+    let performed = perform_with_page(&exp, &dir, jobs(args.how.jobs), talk)?;
     if !args.how.json && (args.digests || performed.done.len() == 1) {
         show(&performed, &dir, false)?;
         return digests(&performed.done);

@@ -33,13 +33,15 @@ pub struct ReportInput<'a> {
     pub parameters: BTreeMap<String, Vec<(String, String)>>,
     /// What the reader should know before anything else, such as that a file was damaged.
     pub warnings: Vec<String>,
+    /// Runs that the page of `aqmkit play`, `play.html` beside the report, can open: their labels, and the fragment of the address.
+    pub players: Vec<(BTreeMap<String, String>, String)>,
 }
 
 impl<'a> ReportInput<'a> {
     /// A page without parameters.
     #[must_use]
     pub fn new(results: &'a Results, runs: &'a [RunData<'a>]) -> Self {
-        ReportInput { results, runs, parameters: BTreeMap::new(), warnings: Vec::new() }
+        ReportInput { results, runs, parameters: BTreeMap::new(), warnings: Vec::new(), players: Vec::new() }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Everything the templates show.
 
+use std::collections::BTreeMap;
+
 use aqmkit_results::{Agreement, Entry, Results};
 use serde::Serialize;
 
@@ -75,6 +77,8 @@ pub(super) struct Page {
     curves_first: bool,
     disciplines: Vec<Discipline>,
     extent: Extent,
+    /// Runs to open in the player: the combination, and the address.
+    players: Vec<(String, String)>,
 }
 
 /// One quantity, simulated and live.
@@ -164,7 +168,19 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         disciplines: disciplines(input, &grid, &swatches),
         extent: extent(&grid),
         swatches,
+        players: players(input),
     }
+}
+
+/// The runs that can be opened in the player, by their combination.
+fn players(input: &ReportInput<'_>) -> Vec<(String, String)> {
+    let of_run = |axis: &str| axis == "repeat" || axis == "seed";
+    let one = |(labels, fragment): &(BTreeMap<String, String>, String)| {
+        let place: Vec<String> =
+            labels.iter().filter(|(axis, _)| !of_run(axis)).map(|(axis, label)| format!("{axis} {label}")).collect();
+        (place.join(", "), format!("play.html#{fragment}"))
+    };
+    input.players.iter().map(one).collect()
 }
 
 /// Whether the experiment names series to plot or predicts some.
