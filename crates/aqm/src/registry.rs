@@ -338,6 +338,7 @@ registry! {
     Codel = codel, "codel";
     FqCodel = fq_codel, "fq-codel", flows;
     Pie = pie, "pie";
+    DocsisPie = docsis_pie, "docsis-pie";
     FqPie = fq_pie, "fq-pie", flows;
     Pi2 = pi2, "pi2";
     Step = step, "step";

@@ -83,13 +83,16 @@ fn of_traffic() -> Vec<(String, String)> {
     TRAFFIC.iter().map(one).collect()
 }
 
+/// Disciplines that came after the random experiments had been drawn: with them in the list, all would be others.
+const LATER: [&str; 5] = ["docsis-pie", "gred", "hhf", "cobalt", "cake"];
+
 /// Experiments whose every part is drawn: discipline, transport, network, traffic, changes.
 fn random(number: usize) -> (String, String) {
     let mut rng = Rng::stream(number as u64, "random experiments");
     let mut pick = |n: usize| rng.below(n as u64) as usize;
     let one_of = |list: &[&'static str], n: usize| list[n % list.len()];
-    let disciplines: Vec<&str> =
-        registry::ALL.iter().map(|d| d.name).filter(|name| !["cbt", "cbq"].contains(name)).collect();
+    let left_out = |name: &&str| ["cbt", "cbq"].contains(name) || LATER.contains(name);
+    let disciplines: Vec<&str> = registry::ALL.iter().map(|d| d.name).filter(|name| !left_out(name)).collect();
     let controls: Vec<&str> = congestion::ALL.iter().map(|c| c.name).collect();
     let rates = ["1mbit", "3mbit", "8mbit", "700kbit"];
     let delays = ["\"10ms\"", "{ uniform = [\"5ms\", \"90ms\"] }", "{ each = [\"3ms\", \"40ms\"] }", "\"100ms\""];

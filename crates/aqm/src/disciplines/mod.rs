@@ -10,6 +10,7 @@ pub mod codel;
 pub mod csfq;
 pub mod curvy_red;
 pub mod dcn;
+pub mod docsis_pie;
 pub mod drr;
 pub mod dualpi2;
 pub mod dualq;

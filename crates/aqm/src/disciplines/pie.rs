@@ -93,7 +93,7 @@ use serde::{Deserialize, Serialize};
 use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
 use crate::law::dq_rate::DqRate;
-use crate::law::pi::{PiController, auto_tune};
+use crate::law::pi::{PROB_HIGH, PROB_LOW, PiController, auto_tune};
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, SHORTEST_PERIOD, at_least, in_range, in_unit, positive_time, usable_limit};
@@ -238,7 +238,7 @@ impl Pie {
             self.accu_prob = 0.0;
         }
         self.accu_prob += p;
-        self.accu_prob >= 0.85 && (self.accu_prob >= 8.5 || rng.uniform() < p)
+        self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.uniform() < p)
     }
 
     /// `calculate_drop_prob` of the RFC.

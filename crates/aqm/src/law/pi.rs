@@ -29,6 +29,12 @@ impl PiController {
     }
 }
 
+/// What an accumulated probability has to reach before a packet is dropped by chance (RFC 8033 section 5.4).
+pub const PROB_LOW: f64 = 0.85;
+
+/// The accumulated probability from which on the next packet is dropped for certain.
+pub const PROB_HIGH: f64 = 8.5;
+
 /// PIE's scale of a step by the probability it starts from: the gains of a linear controller are too
 /// large where the probability is small. A factor of four for each decade.
 #[must_use]
@@ -42,6 +48,17 @@ pub fn auto_tune(p: f64) -> f64 {
         (0.1, 1.0 / 2.0),
     ];
     TABLE.iter().find(|(below, _)| p < *below).map_or(1.0, |(_, scale)| *scale)
+}
+
+/// [`auto_tune`] continued to probabilities above one, which belong to packets longer than the shortest (RFC 8034 section 4.4).
+#[must_use]
+pub fn auto_tune_in_bytes(p: f64) -> f64 {
+    match p {
+        _ if p < 0.1 => auto_tune(p),
+        _ if p < 1.0 => 2.0,
+        _ if p < 10.0 => 8.0,
+        _ => 32.0,
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +81,13 @@ mod tests {
     fn the_table_is_rfc_8033s() {
         let scales = [0.0, 0.000_001, 0.000_01, 0.000_1, 0.001, 0.01, 0.1, 1.0].map(|p| 1.0 / auto_tune(p));
         assert_eq!(scales, [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn above_a_tenth_rfc_8034_goes_on() {
+        assert_eq!(
+            [0.01, 0.1, 0.99, 1.0, 9.9, 10.0, 13.6].map(auto_tune_in_bytes),
+            [0.5, 2.0, 2.0, 8.0, 8.0, 32.0, 32.0]
+        );
     }
 }

@@ -173,6 +173,15 @@ pub fn options() -> Vec<Spec> {
             r#"{"limit": 60, "derandomize": false, "cap": false, "decay": "low", "active_from": 20, "beta": 2,
                 "dq_rate_estimator": true, "dq_threshold": "5kb"}"#,
         ),
+        spec(
+            "docsis-pie",
+            r#"{"limit": 60, "target": "2ms", "alpha": 3, "beta": 9, "max_burst": "5ms", "burst_reset": "20ms"}"#,
+        ),
+        spec(
+            "docsis-pie",
+            r#"{"limit": "60kb", "msr": "5mbit", "peak_rate": "20mbit", "traffic_burst": "9kb", "target": "1ms", "tupdate": "3ms",
+                "alpha": 5, "beta": 9, "max_burst": "0s", "latency_high": "6ms", "latency_low": "1ms", "avpkt": "700b", "min_pktsize": "40b"}"#,
+        ),
         spec("fq-pie", r#"{"limit": 60, "flows": 4, "ecn": true, "alpha": 2, "max_burst": "0ms", "target": "3ms"}"#),
         spec("fq-pie", r#"{"limit": "60kb", "dq_rate_estimator": true, "dq_threshold": "3kb", "tupdate": "4ms"}"#),
         spec("pi2", r#"{"limit": 60, "target": "3ms", "tupdate": "4ms", "alpha": 5, "beta": 20}"#),

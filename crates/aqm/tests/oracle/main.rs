@@ -18,6 +18,7 @@ mod codel;
 mod csfq;
 mod curvy_red;
 mod dcn;
+mod docsis_pie;
 mod drr;
 mod dualpi2;
 mod dualpi2_linux;
