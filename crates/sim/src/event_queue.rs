@@ -119,15 +119,29 @@ fn digit(place: u64, level: usize) -> usize {
 
 impl<E: Copy + Ord> EventQueue<E> {
     /// Inserts an event. A time before the last removed event counts as that event's time.
+    #[inline]
     pub fn put(&mut self, at: Instant, what: E) {
         let at = at.as_nanos();
         if at >= self.hand_ends {
-            self.put_later(at, what);
             self.waiting += 1;
-        } else if self.hand.len() <= CROWD && self.between.is_empty() {
-            // Search from the end: most insertions here are transmissions that end soon.
-            let sooner = self.hand.iter().rev().take_while(|e| e.at <= at).count();
-            self.hand.insert(self.hand.len() - sooner, Entry { at, what });
+            self.put_later(at, what);
+        } else {
+            self.put_at_hand(at, what);
+        }
+    }
+
+    /// Inserts an event among those at hand.
+    #[inline(never)]
+    fn put_at_hand(&mut self, at: u64, what: E) {
+        if self.hand.len() <= CROWD && self.between.is_empty() {
+            // From the end: most insertions here are transmissions that end soon, before which few events happen.
+            let mut place = self.hand.len();
+            self.hand.push(Entry { at, what });
+            while place > 0 && self.hand[place - 1].at <= at {
+                self.hand[place] = self.hand[place - 1];
+                place -= 1;
+            }
+            self.hand[place] = Entry { at, what };
         } else {
             self.put_between(at, what);
         }
@@ -141,7 +155,6 @@ impl<E: Copy + Ord> EventQueue<E> {
     }
 
     /// Inserts an event into its list.
-    #[inline(always)]
     fn put_later(&mut self, at: u64, what: E) {
         let place = at >> SPAN_BITS;
         let highest = ((place ^ self.place) | 1).ilog2();

@@ -209,7 +209,13 @@ impl Options {
 
     /// Bytes of the options in the header, padded to whole words.
     #[must_use]
+    #[inline]
     pub fn wire_len(&self) -> u64 {
+        if self.0.is_none() { 0 } else { self.listed_len() }
+    }
+
+    #[inline(never)]
+    fn listed_len(&self) -> u64 {
         Self::sack_len_of(self.block_count()) + self.ecn().map_or(0, EcnCounters::wire_len)
     }
 

@@ -348,7 +348,6 @@ impl Tcp {
 
     /// When to call [`Tcp::on_deadline`], if ever.
     #[must_use]
-    #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let held = self.control.pacer().and_then(Pacer::held_until).map_or(Alarm::OFF, Alarm::at);
         self.alarm.first(self.receiver.alarm()).first(held).time()

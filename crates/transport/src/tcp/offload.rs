@@ -31,10 +31,13 @@ const NEAR: Duration = Duration::from_millis(1);
 
 impl Tcp {
     /// How many segments go at once.
+    #[inline]
     pub(super) fn burst(&self, p: &Profile) -> u64 {
-        if p.gso_max_size.0 == 0 {
-            return 1;
-        }
+        if p.gso_max_size.0 == 0 { 1 } else { self.super_packet(p) }
+    }
+
+    #[inline(never)]
+    fn super_packet(&self, p: &Profile) -> u64 {
         let of_control = self.control.pacer().and_then(Pacer::burst);
         let (time, least) = of_control.map_or((p.gso_time, LEAST), |time| (time, 1));
         let bytes = self.pacing_rate(p).map_or(u64::MAX, |rate| (rate * time.as_secs_f64()) as u64);

@@ -54,13 +54,17 @@ impl Tcp {
     }
 
     fn output_by_window(&mut self, idle: bool, call: &mut Call<'_, '_>) {
+        // An end that only receives needs no window.
+        if self.nxt >= self.end && !self.closing {
+            return;
+        }
         let window = (self.control.cwnd() + self.limited_window(call.p)).min(u64::from(self.peer_window));
         // What is left of the segments that go at once.
         let mut left = 0;
         while let Some(cut) = self.next_cut(call.p, self.una + window, idle) {
             if left == 0 {
                 left = self.burst(call.p);
-                if self.is_held(call) || self.defers(self.una + window, left, call) {
+                if self.is_held(call) || (left > 1 && self.defers(self.una + window, left, call)) {
                     break;
                 }
             }
