@@ -232,10 +232,13 @@ impl Propagation {
     }
 
     /// Arrival time of a packet whose last bit is sent at `sent`.
+    #[inline]
     pub fn arrival(&mut self, sent: Instant) -> Instant {
-        if self.perfect {
-            return (sent + self.delay).max(self.latest);
-        }
+        if self.perfect { (sent + self.delay).max(self.latest) } else { self.impaired_arrival(sent) }
+    }
+
+    #[inline(never)]
+    fn impaired_arrival(&mut self, sent: Instant) -> Instant {
         let mut arrival = (sent + self.delay).max(self.latest);
         if !self.wire.jitter.is_zero() {
             arrival = sent + self.delay + self.wire.jitter.mul_f64(self.shake.uniform());
@@ -262,11 +265,13 @@ impl Propagation {
     }
 
     /// Whether the next packet is lost.
+    #[inline]
     pub fn loses(&mut self) -> bool {
         !self.perfect && self.losses.next()
     }
 
     /// Whether the next packet that can carry a mark gets one.
+    #[inline]
     pub fn marks(&mut self) -> bool {
         !self.perfect && self.marks.next()
     }

@@ -30,7 +30,8 @@ pub struct LinkRecorder {
     /// The windows that have begun and not ended.
     open: Vec<usize>,
     /// The packet sent last, and how it is sent.
-    sending: Option<(Seen, Transmission)>,
+    sent: Option<Seen>,
+    transmission: Transmission,
     interval: Option<Mark>,
     /// When the first interval began.
     series_from: Instant,
@@ -71,10 +72,20 @@ struct WindowMeter {
     opened: Mark,
     queue: QueueMark,
     closed: Option<(Mark, Length)>,
-    delay: Times,
+    /// Sojourn times of the packets that left, by class; those of no class that is measured.
     class_delays: Vec<Times>,
+    other_delay: Times,
     /// Drops and marks of the packets that arrived in it: of the link, then of each class.
     fates: Vec<Fates>,
+}
+
+impl WindowMeter {
+    /// The sojourn times of all packets that left.
+    fn delay(&self) -> Times {
+        let mut all = self.other_delay.clone();
+        self.class_delays.iter().for_each(|of_class| all.add(of_class));
+        all
+    }
 }
 
 /// What passed a link in one window.
@@ -116,8 +127,8 @@ impl LinkRecorder {
             opened: Mark::default(),
             queue: QueueMark::default(),
             closed: None,
-            delay: Times::new(),
             class_delays: vec![Times::new(); classes],
+            other_delay: Times::new(),
             fates: vec![Fates::default(); 1 + classes],
         };
         LinkRecorder {
@@ -172,19 +183,15 @@ impl LinkRecorder {
         self.classes.get_mut(packet.class.index()).into_iter().for_each(count);
         for &window in &self.open {
             let window = &mut self.windows[window];
-            window.delay.record(waited);
-            if let Some(times) = window.class_delays.get_mut(packet.class.index()) {
-                times.record(waited);
-            }
+            window.class_delays.get_mut(packet.class.index()).unwrap_or(&mut window.other_delay).record(waited);
         }
-        self.sending = Some((packet, transmission));
+        self.sent = Some(packet);
+        self.transmission = transmission;
     }
 
     /// The rate of the link has changed: the rest of the packet in transmission goes until `until`.
     pub fn continued(&mut self, now: Instant, until: Instant) {
-        if let Some((_, transmission)) = &mut self.sending {
-            *transmission = transmission.continued(now, until);
-        }
+        self.transmission = self.transmission.continued(now, until);
     }
 
     /// A packet that arrived at `arrived` has been dropped by the queue.
@@ -254,7 +261,8 @@ impl LinkRecorder {
     }
 
     fn mark(&mut self, now: Instant) -> Mark {
-        let unsent = self.sending.as_ref().map(|(packet, t)| (packet.class, f64::from(packet.len) * t.unsent(now)));
+        let unsent_of = |packet: Seen| (packet.class, f64::from(packet.len) * self.transmission.unsent(now));
+        let unsent = self.sent.map(unsent_of);
         Mark {
             when: now,
             traffic: self.traffic,
@@ -367,7 +375,7 @@ impl LinkRecorder {
             to: closed.when,
             total: of_window(closed.traffic.since(&opened.traffic), meter.fates.first()),
             passed_bytes: closed.passed_since(opened),
-            delay: meter.delay.clone(),
+            delay: meter.delay(),
             classes: classes.enumerate().map(class).collect(),
             length,
         }

@@ -34,18 +34,28 @@ impl QueueTime {
         self.length = length as usize;
     }
 
+    #[inline]
     fn settle(&mut self, now: Instant) {
         let ns = now.since(self.since).as_nanos();
         if ns == 0 {
             return;
         }
         self.area += self.length as u128 * u128::from(ns);
+        self.since = now;
+        match self.at.get_mut(self.length) {
+            Some(at) => *at += ns,
+            None => self.settle_longest(ns),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_longest(&mut self, ns: u64) {
         let slot = self.length.min(LONGEST);
         if slot >= self.at.len() {
             self.at.resize(slot + 1, 0);
         }
         self.at[slot] += ns;
-        self.since = now;
     }
 
     /// The time integral so far, in packet-nanoseconds.

@@ -15,8 +15,15 @@ pub enum Transmission {
         /// The share of the packet that goes in this time.
         share: f64,
     },
-    /// In the opportunities of a trace.
-    Trace(Carriage),
+    /// In the opportunities of a trace. Boxed, because a transmission is copied more often than links follow traces.
+    Trace(Box<Carriage>),
+}
+
+impl Default for Transmission {
+    /// Of no packet: it ends at the beginning.
+    fn default() -> Self {
+        Transmission::even(Instant::ZERO, Instant::ZERO)
+    }
 }
 
 impl Transmission {

@@ -242,7 +242,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
                 let size = self.framing.sent(packet.len());
                 let transmission = match &mut self.trace {
                     None => Transmission::even(now, now + self.rate.transmit(size, &mut self.carry)),
-                    Some(trace) => Transmission::Trace(trace.send(size.0, now)),
+                    Some(trace) => Transmission::Trace(Box::new(trace.send(size.0, now))),
                 };
                 let free = transmission.until();
                 self.meter.departed(&packet, now.since(arrived), transmission, now);

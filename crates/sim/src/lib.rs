@@ -14,6 +14,7 @@ mod link;
 pub mod log;
 pub mod observe;
 mod packet;
+pub mod profile;
 pub mod scenario;
 mod simulation;
 pub mod view;

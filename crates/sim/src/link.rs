@@ -35,26 +35,6 @@ impl Sink<Queued> for Fates {
     }
 }
 
-/// A packet in transmission.
-#[derive(Clone, Debug)]
-pub(crate) struct Departure {
-    pub(crate) packet: Queued,
-    pub(crate) transmission: Transmission,
-    /// When its last bit arrives.
-    pub(crate) arrives: Instant,
-}
-
-/// The next step of the transmitter.
-#[derive(Clone, Debug)]
-pub(crate) enum Next {
-    /// It sends this.
-    Sends(Departure),
-    /// Nothing is waiting.
-    Idle,
-    /// The queue holds its packets back until then.
-    Waits(Instant),
-}
-
 /// A link with its queue.
 pub(crate) struct Link {
     rate: BitRate,
@@ -183,28 +163,34 @@ impl Link {
         self.qdisc.enqueue(packet, &mut cx);
     }
 
-    /// Dequeues the next packet and starts its transmission.
-    pub(crate) fn transmit(&mut self, now: Instant) -> Next {
+    /// Dequeues the next packet, for [`Link::transmit`].
+    #[inline]
+    pub(crate) fn dequeue(&mut self, now: Instant) -> Dequeued<Queued> {
         let resumed = self.busy_until.take().is_some();
         if let Some(at) = self.trace.as_mut().and_then(|trace| trace.wait(now, !resumed)) {
             self.busy_until = Some(at);
-            return Next::Waits(at);
+            return Dequeued::NotBefore(at);
         }
         let mut cx = Cx { now, rng: &mut self.rng, sink: &mut self.fates };
-        match self.qdisc.dequeue(&mut cx) {
-            Dequeued::Packet(packet) => {
-                let size = self.framing.sent(packet.len);
-                let transmission = match &mut self.trace {
-                    None => Transmission::even(now, now + self.rate.transmit(size, &mut self.carry)),
-                    Some(trace) => Transmission::Trace(trace.send(size.0, now)),
-                };
-                let free = transmission.until();
-                self.busy_until = Some(free);
-                Next::Sends(Departure { packet, transmission, arrives: self.wire.arrival(free) })
-            }
-            Dequeued::Empty => Next::Idle,
-            Dequeued::NotBefore(at) => Next::Waits(at),
-        }
+        self.qdisc.dequeue(&mut cx)
+    }
+
+    /// Starts the transmission of a packet of this length.
+    #[inline]
+    pub(crate) fn transmit(&mut self, len: u32, now: Instant) -> Transmission {
+        let size = self.framing.sent(len);
+        let transmission = match &mut self.trace {
+            None => Transmission::even(now, now + self.rate.transmit(size, &mut self.carry)),
+            Some(trace) => Transmission::Trace(Box::new(trace.send(size.0, now))),
+        };
+        self.busy_until = Some(transmission.until());
+        transmission
+    }
+
+    /// When the last bit of the packet in transmission arrives, which is sent at `free`.
+    #[inline]
+    pub(crate) fn arrival(&mut self, free: Instant) -> Instant {
+        self.wire.arrival(free)
     }
 
     /// Whether the wire loses the packet in transmission.
@@ -215,6 +201,12 @@ impl Link {
     /// Whether the wire marks the packet in transmission, which is ECN-capable.
     pub(crate) fn marks(&mut self) -> bool {
         self.wire.marks()
+    }
+
+    /// Whether a packet was dropped or marked since [`Link::next_fate`] was called last.
+    #[inline]
+    pub(crate) fn has_fates(&self) -> bool {
+        !self.fates.0.is_empty()
     }
 
     /// The next packet that was dropped or marked since the last call.

@@ -3,7 +3,7 @@
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
 use aqmkit_measure::Seen;
-use aqmkit_transport::{Segment, rate};
+use aqmkit_transport::{Options, Segment, rate};
 
 /// What a packet carries.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ pub(crate) struct Flight {
     pub(crate) flow: FlowKey,
     /// Length with headers.
     pub(crate) len: u32,
+    /// Bytes of data that it carries, headers excluded.
+    pub(crate) payload: u32,
     /// Its path, as an index into the world's list.
     pub(crate) path: u32,
     /// Number of links of the path entered so far.
@@ -78,6 +80,7 @@ impl Flight {
         queued: Instant::ZERO,
         flow: FlowKey(0),
         len: 0,
+        payload: 0,
         path: 0,
         hop: 0,
         class: ClassId(0),
@@ -86,19 +89,10 @@ impl Flight {
         app: 0,
     };
 
-    /// Bytes of data that it carries, headers excluded.
-    pub(crate) fn payload(&self) -> u32 {
-        match &self.body {
-            Body::Segment { segment, .. } => segment.len,
-            Body::Rate { packet, .. } => packet.len,
-            Body::Datagram { len, .. } => *len,
-        }
-    }
-
     /// What the measurements of links need to know of it.
     #[inline]
     pub(crate) fn seen(&self) -> Seen {
-        Seen { class: self.class, len: self.len, payload: self.payload() }
+        Seen { class: self.class, len: self.len, payload: self.payload }
     }
 }
 
@@ -161,10 +155,13 @@ impl Arena {
         (id, &mut self.slots[id as usize])
     }
 
-    pub(crate) fn remove(&mut self, id: u32) -> Flight {
+    /// Frees the slot of a packet that was delivered, dropped or lost. What is in it stays until the next packet takes the slot:
+    /// only the memory that it has elsewhere is given back.
+    pub(crate) fn release(&mut self, id: u32) {
+        if let Body::Segment { segment, .. } = &mut self.slots[id as usize].body {
+            segment.options = Options::default();
+        }
         self.free.push(id);
-        let slot = &mut self.slots[id as usize];
-        Flight { body: std::mem::replace(&mut slot.body, Body::NOTHING), ..*slot }
     }
 
     pub(crate) fn get(&self, id: u32) -> &Flight {

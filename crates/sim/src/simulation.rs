@@ -9,6 +9,7 @@ use aqmkit_measure::Output;
 use crate::change::{Change, TimedChange};
 use crate::log::Log;
 use crate::observe::Observer;
+use crate::profile::{Probe, Profile, Stopwatch};
 use crate::scenario::{Link, Scenario};
 use crate::view::{FlowView, LinkView};
 use crate::world::World;
@@ -86,17 +87,35 @@ impl<'o> Simulation<'o> {
     /// # Errors
     /// As [`Simulation::advance`].
     pub fn advance_by(&mut self, until: Instant, events: u64) -> Result<bool, Error> {
+        self.advance_watched(until, events, &mut ())
+    }
+
+    /// As [`Simulation::advance`], and adds to a profile where the time goes. `clock` says how many nanoseconds have passed since
+    /// some moment; it is called twice for each event, and what a call takes is part of what it measures.
+    ///
+    /// # Errors
+    /// As [`Simulation::advance`].
+    pub fn advance_profiled(
+        &mut self,
+        until: Instant,
+        profile: &mut Profile,
+        clock: &mut dyn FnMut() -> u64,
+    ) -> Result<(), Error> {
+        self.advance_watched(until, u64::MAX, &mut Stopwatch::new(profile, clock)).map(|_| ())
+    }
+
+    fn advance_watched(&mut self, until: Instant, events: u64, probe: &mut impl Probe) -> Result<bool, Error> {
         let until = until.min(self.end);
         let stop = self.world.events().saturating_add(events);
         while let Some(at) = self.changes.front().map(|timed| timed.at).filter(|at| *at <= until) {
-            if !self.world.run_until(at.max(self.now()), stop) {
+            if !self.world.run_until(at.max(self.now()), stop, probe) {
                 return Ok(false);
             }
             if let Some(timed) = self.changes.pop_front() {
                 self.apply(timed.change)?;
             }
         }
-        Ok(until < self.now() || self.world.run_until(until, stop))
+        Ok(until < self.now() || self.world.run_until(until, stop, probe))
     }
 
     /// Advances to the next event at a link that the log watches, or to `until`. Returns whether there was one.

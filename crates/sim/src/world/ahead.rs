@@ -28,9 +28,16 @@ pub(super) struct Ahead {
 
 impl World<'_> {
     /// With many connections, loads the next events if there are none, and prefetches their state.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look_ahead(&mut self) {
-        if self.conns.len() >= MANY && self.event_queue.turn(TOGETHER) {
+        if self.conns.len() >= MANY {
+            self.look_ahead_of_many();
+        }
+    }
+
+    #[inline(never)]
+    fn look_ahead_of_many(&mut self) {
+        if self.event_queue.turn(TOGETHER) {
             let mut ahead = std::mem::take(&mut self.ahead);
             self.fetch_first(&mut ahead);
             self.fetch_connections(&mut ahead);
@@ -77,7 +84,7 @@ impl World<'_> {
             };
             let connection = &self.conns[conn as usize];
             connection.fetch(to);
-            if flight.payload() > 0 {
+            if flight.payload > 0 {
                 connection.fetch_requests();
             }
             match to {

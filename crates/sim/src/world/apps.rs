@@ -1,6 +1,6 @@
 //! Applications: delivery of events and execution of their actions.
 
-use aqmkit_base::{Ecn, FlowKey, Instant, Rng};
+use aqmkit_base::{ClassId, Ecn, FlowKey, Instant, Rng};
 use aqmkit_measure::{Ended, GroupInfo};
 use aqmkit_traffic::{self as traffic, Action, Application, Arrival, Cx, Exchange};
 
@@ -156,6 +156,7 @@ impl World<'_> {
             queued: self.now,
             flow: FlowKey(DATAGRAM_FLOW | if to == Side::Server { REPLY_FLOW } else { 0 } | u64::from(app)),
             len: len + group.datagram_overhead,
+            payload: len,
             path: group.paths[it.index as usize % group.paths.len()][to as usize],
             hop: 0,
             label: 0.0,
@@ -168,16 +169,11 @@ impl World<'_> {
     }
 
     /// A datagram has reached its receiver.
-    pub(super) fn deliver_datagram(&mut self, flight: &Flight, app: u32, to: Side, (tag, len): (u64, u32)) {
-        let to = match to {
-            Side::Server => traffic::Side::Server,
-            Side::Client => {
-                self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
-                self.meter.delivered(app, flight.class.index(), u64::from(len));
-                traffic::Side::Client
-            }
-        };
-        let arrival = Arrival { to, tag, len, sent: flight.sent };
+    pub(super) fn deliver_datagram(&mut self, app: u32, class: ClassId, arrival: Arrival) {
+        if arrival.to == traffic::Side::Client {
+            self.meter.arrived(class.index(), self.now.since(arrival.sent));
+            self.meter.delivered(app, class.index(), u64::from(arrival.len));
+        }
         self.with_model(app, |model, cx| model.on_arrival(arrival, cx));
     }
 

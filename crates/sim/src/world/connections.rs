@@ -93,6 +93,26 @@ impl Connection {
     }
 }
 
+/// What is counted of an end of a connection: in total, or by one call.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    /// Bytes from server to client that are known to have arrived.
+    delivered: u64,
+    timeouts: u32,
+}
+
+impl Progress {
+    #[inline(always)]
+    fn of(end: &End, side: Side) -> Self {
+        Progress { delivered: end.known_delivered(side), timeouts: end.timeouts() }
+    }
+
+    #[inline(always)]
+    fn since(self, before: Progress) -> Self {
+        Progress { delivered: self.delivered - before.delivered, timeouts: self.timeouts - before.timeouts }
+    }
+}
+
 impl World<'_> {
     pub(super) fn open_connection(&mut self, app: u32, local: traffic::Conn, server: u32) {
         let (group_index, index) = (self.apps[app as usize].group, self.apps[app as usize].index);
@@ -211,24 +231,31 @@ impl World<'_> {
         // An event below may call an endpoint in the middle of this call: it finds its own.
         let mut out = self.spare_outputs.pop().unwrap_or_default();
         let connection = &mut self.conns[conn as usize];
-        let generation = connection.generation;
         let group = &self.groups[usize::from(connection.group)];
         let end = &mut connection.ends[side as usize];
-        let (known, timeouts) = (end.known_delivered(side), end.timeouts());
+        let before = Progress::of(end, side);
         call(end, &group.profile, self.now, &mut out);
-        let delivered = end.known_delivered(side) - known;
-        if delivered > 0 {
-            self.meter.delivered(connection.app, group.class.index(), delivered);
+        let progress = Progress::of(end, side).since(before);
+        self.follow_up(conn, side, progress, out);
+    }
+
+    /// Counts what a call of one end of a connection has brought, sends its packets and passes on its events.
+    fn follow_up(&mut self, conn: u32, side: Side, progress: Progress, mut out: Box<Outputs>) {
+        let connection = &self.conns[conn as usize];
+        let (app, generation) = (connection.app, connection.generation);
+        if progress.delivered > 0 {
+            let class = self.groups[usize::from(connection.group)].class;
+            self.meter.delivered(app, class.index(), progress.delivered);
         }
-        if side == Side::Server {
-            self.meter.sent(connection.app).timeouts += end.timeouts() - timeouts;
+        if progress.timeouts > 0 && side == Side::Server {
+            self.meter.sent(app).timeouts += progress.timeouts;
         }
         for segment in &mut out.segments {
             self.send_segment(conn, side, segment);
         }
         out.segments.clear();
-        for packet in out.packets.drain(..) {
-            self.send_packet(conn, side, packet);
+        if !out.packets.is_empty() {
+            self.send_packets(conn, side, &mut out.packets);
         }
         self.arm(conn, side);
         for event in out.events.drain(..) {
@@ -249,12 +276,18 @@ impl World<'_> {
             sent.retransmissions += u32::from(segment.retransmission);
         }
         let len = profile.wire_len(segment).0 as u32;
-        let ecn = segment.ecn;
         let (generation, to) = (c.generation, from.other());
-        self.launch(conn, from, len, ecn, |body| {
+        self.launch(conn, from, (len, segment.len), segment.ecn, |body| {
             let segment = Segment { options: std::mem::take(&mut segment.options), ..*segment };
             *body = Body::Segment { conn, generation, to, segment };
         });
+    }
+
+    #[inline(never)]
+    fn send_packets(&mut self, conn: u32, from: Side, packets: &mut Vec<Packet>) {
+        for packet in packets.drain(..) {
+            self.send_packet(conn, from, packet);
+        }
     }
 
     fn send_packet(&mut self, conn: u32, from: Side, packet: Packet) {
@@ -264,14 +297,14 @@ impl World<'_> {
             self.meter.sent(c.app).packets += 1;
         }
         let (generation, to) = (c.generation, from.other());
-        let (len, ecn) = (header.0 as u32 + packet.len, packet.ecn);
-        self.launch(conn, from, len, ecn, |body| *body = Body::Rate { conn, generation, to, packet });
+        let (lens, ecn) = ((header.0 as u32 + packet.len, packet.len), packet.ecn);
+        self.launch(conn, from, lens, ecn, |body| *body = Body::Rate { conn, generation, to, packet });
     }
 
-    /// Sends a packet of a connection. Its body is written in place: copying memory that was just written
-    /// in smaller units stalls the processor.
+    /// Sends a packet of a connection, of this length with headers and without. Its body is written in place: copying memory that
+    /// was just written in smaller units stalls the processor.
     #[inline(always)]
-    fn launch(&mut self, conn: u32, from: Side, len: u32, ecn: Ecn, load: impl FnOnce(&mut Body)) {
+    fn launch(&mut self, conn: u32, from: Side, lens: (u32, u32), ecn: Ecn, load: impl FnOnce(&mut Body)) {
         let c = &self.conns[conn as usize];
         let (id, flight) = self.arena.claim();
         load(&mut flight.body);
@@ -280,11 +313,13 @@ impl World<'_> {
         flight.path = c.path + u32::from(from == Side::Client);
         (flight.hop, flight.label) = (0, 0.0);
         (flight.class, flight.app) = (self.groups[usize::from(c.group)].class, c.app);
-        (flight.len, flight.ecn) = (len, ecn);
+        (flight.len, flight.payload) = lens;
+        flight.ecn = ecn;
         self.send(id);
     }
 
     /// The delay from the end of the last link to the receiver.
+    #[inline]
     pub(super) fn end_delay(&self, flight: &Flight) -> Duration {
         let delay = self.paths[flight.path as usize].delay;
         match flight.body {
@@ -300,36 +335,62 @@ impl World<'_> {
 
     /// A packet has come to its end.
     pub(super) fn deliver(&mut self, id: u32) {
-        let mut flight = self.arena.remove(id);
-        if let Body::Segment { segment, .. } = &mut flight.body {
-            segment.ecn = flight.ecn;
-        }
-        match flight.body {
+        let flight = self.arena.get(id);
+        match &flight.body {
+            Body::Segment { conn, generation, to, .. } => {
+                let (conn, generation, to) = (*conn, *generation, *to);
+                self.deliver_segment(id, conn, generation, to);
+            }
             Body::Datagram { app, generation, to, tag, len } => {
+                let (app, generation, class) = (*app, *generation, flight.class);
+                let to = if *to == Side::Server { traffic::Side::Server } else { traffic::Side::Client };
+                let arrival = traffic::Arrival { to, tag: *tag, len: *len, sent: flight.sent };
+                self.arena.release(id);
                 if self.apps[app as usize].generation == generation {
-                    self.deliver_datagram(&flight, app, to, (tag, len));
+                    self.deliver_datagram(app, class, arrival);
                 }
             }
-            Body::Segment { conn, generation, to, ref segment } => {
-                if self.conns[conn as usize].generation != generation {
-                    return;
-                }
-                if segment.len > 0 && to == Side::Client {
-                    self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
-                }
-                self.with_end(conn, to, |end, profile, now, out| end.on_segment(profile, segment, now, out));
-            }
-            Body::Rate { conn, generation, to, mut packet } => {
-                if self.conns[conn as usize].generation != generation {
-                    return;
-                }
-                packet.ecn = flight.ecn;
-                if matches!(packet.content, Content::Data(_)) {
-                    self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
-                }
-                self.with_end(conn, to, |end, profile, now, out| end.on_packet(profile, &packet, now, out));
-            }
+            Body::Rate { .. } => self.deliver_packet(id),
         }
+    }
+
+    /// A segment has come to its end of a connection. The endpoint reads it where it is: copying it would take longer than most
+    /// endpoints take to process it.
+    fn deliver_segment(&mut self, id: u32, conn: u32, generation: u16, to: Side) {
+        let connection = &mut self.conns[conn as usize];
+        let flight = self.arena.get_mut(id);
+        let Body::Segment { segment, .. } = &mut flight.body else { return };
+        if connection.generation != generation {
+            return self.arena.release(id);
+        }
+        segment.ecn = flight.ecn;
+        if segment.len > 0 && to == Side::Client {
+            self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
+        }
+        let mut out = self.spare_outputs.pop().unwrap_or_default();
+        let profile = &self.groups[usize::from(connection.group)].profile;
+        let end = &mut connection.ends[to as usize];
+        let before = Progress::of(end, to);
+        end.on_segment(profile, segment, self.now, &mut out);
+        let progress = Progress::of(end, to).since(before);
+        // The answer, if there is one, takes the same place in the arena, which is in the caches.
+        self.arena.release(id);
+        self.follow_up(conn, to, progress, out);
+    }
+
+    /// A packet of a rate-based transport has come to its end of a connection.
+    fn deliver_packet(&mut self, id: u32) {
+        let flight = self.arena.get(id).clone();
+        self.arena.release(id);
+        let Body::Rate { conn, generation, to, mut packet } = flight.body else { return };
+        if self.conns[conn as usize].generation != generation {
+            return;
+        }
+        packet.ecn = flight.ecn;
+        if matches!(packet.content, Content::Data(_)) {
+            self.meter.arrived(flight.class.index(), self.now.since(flight.sent));
+        }
+        self.with_end(conn, to, |end, profile, now, out| end.on_packet(profile, &packet, now, out));
     }
 
     /// Updates the deadline of an end.

@@ -15,8 +15,8 @@ mod look;
 use std::collections::{BTreeMap, VecDeque};
 
 use ahead::Ahead;
-use aqmkit_aqm::ParamError;
 use aqmkit_aqm::custom::Customs;
+use aqmkit_aqm::{Dequeued, ParamError};
 use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 use aqmkit_measure::output::Engine;
 use aqmkit_measure::{Output, Recorder};
@@ -24,10 +24,11 @@ use aqmkit_traffic as traffic;
 use aqmkit_transport::Profile;
 
 use crate::event_queue::EventQueue;
-use crate::link::{Fate, Link, Next, Sending};
+use crate::link::{Fate, Link, Sending};
 use crate::log::{Happening, Log};
 use crate::observe::{Observer, Place, Watch};
-use crate::packet::{Arena, Flight, Queued, Side};
+use crate::packet::{Arena, Body, Flight, Queued, Side};
+use crate::profile::{EventKind, Probe};
 use crate::scenario::{Delays, Scenario, WindowSpec};
 use apps::App;
 use connections::Connection;
@@ -199,7 +200,7 @@ impl<'o> World<'o> {
 
     /// Processes all events up to `end` and sets the time to `end`, unless there were `stop` events since the start before.
     /// Returns whether it came to `end`.
-    pub(crate) fn run_until(&mut self, end: Instant, stop: u64) -> bool {
+    pub(crate) fn run_until(&mut self, end: Instant, stop: u64, probe: &mut impl Probe) -> bool {
         while self.events < stop {
             self.look_ahead();
             let Some((at, event)) = self.event_queue.take_until(end) else {
@@ -212,12 +213,47 @@ impl<'o> World<'o> {
             if !self.cancelled.is_empty() && self.is_cancelled(at, event) {
                 continue;
             }
-            self.handle(event);
-            self.tell_news();
+            self.process(event, probe);
         }
         false
     }
 
+    #[inline(always)]
+    fn process<P: Probe>(&mut self, event: SimEvent, probe: &mut P) {
+        if P::WATCHES {
+            probe.found(self.kind_of(event));
+        }
+        self.handle(event);
+        self.tell_news();
+        probe.processed();
+    }
+
+    /// What happens in an event that is about to be processed.
+    fn kind_of(&self, event: SimEvent) -> EventKind {
+        match event {
+            SimEvent::Arrival { packet } => {
+                let flight = self.arena.get(packet);
+                let links = &self.paths[flight.path as usize].links;
+                match &flight.body {
+                    _ if usize::from(flight.hop) < links.len() => EventKind::AtLink,
+                    Body::Segment { segment, .. } if segment.len > 0 => EventKind::Data,
+                    Body::Segment { .. } => EventKind::Acknowledgement,
+                    Body::Datagram { .. } | Body::Rate { .. } => EventKind::Datagram,
+                }
+            }
+            SimEvent::LinkFree { .. } => EventKind::LinkFree,
+            SimEvent::Timer { .. } => EventKind::Timer,
+            SimEvent::RequestProcessed { .. } => EventKind::Request,
+            SimEvent::Wake { .. } => EventKind::Wake,
+            SimEvent::Start { .. }
+            | SimEvent::Stop { .. }
+            | SimEvent::Open { .. }
+            | SimEvent::Close { .. }
+            | SimEvent::Interval => EventKind::Measurement,
+        }
+    }
+
+    #[inline(always)]
     fn handle(&mut self, event: SimEvent) {
         match event {
             SimEvent::Arrival { packet } => self.forward(packet),
@@ -245,20 +281,27 @@ impl<'o> World<'o> {
         if let Some(watch) = &mut self.watch {
             watch.see(Place::Sender, sent, self.apps[sent.app as usize].index, self.now);
         }
-        if self.paths[sent.path as usize].links.is_empty() {
-            let delay = self.end_delay(sent);
-            self.event_queue.put(self.now + delay, SimEvent::Arrival { packet: id });
-        } else {
-            self.forward(id);
+        match self.paths[sent.path as usize].links.first() {
+            Some(&link) => self.enter(id, link as usize),
+            None => {
+                let delay = self.end_delay(sent);
+                self.event_queue.put(self.now + delay, SimEvent::Arrival { packet: id });
+            }
         }
     }
 
     /// A packet reaches the next link of its path, or its end.
     fn forward(&mut self, id: u32) {
+        let flight = self.arena.get(id);
+        match self.paths[flight.path as usize].links.get(usize::from(flight.hop)) {
+            Some(&link) => self.enter(id, link as usize),
+            None => self.deliver(id),
+        }
+    }
+
+    /// A packet reaches a link.
+    fn enter(&mut self, id: u32, link: usize) {
         let flight = self.arena.get_mut(id);
-        let Some(&link) = self.paths[flight.path as usize].links.get(usize::from(flight.hop)) else {
-            return self.deliver(id);
-        };
         flight.hop += 1;
         flight.queued = self.now;
         let mut handle = Queued {
@@ -269,7 +312,6 @@ impl<'o> World<'o> {
             class: flight.class,
             ecn: flight.ecn,
         };
-        let link = link as usize;
         self.meter.offered(link, flight.seen());
         if self.log.is_some() {
             self.record_of(link, Happening::Arrival, id);
@@ -307,55 +349,72 @@ impl<'o> World<'o> {
 
     /// Starts the next transmission if the transmitter is free.
     fn transmit(&mut self, link: usize) {
-        match self.links[link].transmit(self.now) {
-            Next::Sends(departure) => {
-                let id = departure.packet.id;
-                let flight = self.arena.get_mut(id);
-                flight.ecn = departure.packet.ecn;
-                flight.label = departure.packet.label;
-                let free = departure.transmission.until();
-                self.meter.departed(link, flight.seen(), self.now.since(flight.queued), departure.transmission);
-                if link == self.measured
-                    && let Some(watch) = &mut self.watch
-                {
-                    watch.see(Place::Measured, flight, self.apps[flight.app as usize].index, self.now);
-                }
-                if self.log.is_some() {
-                    self.record_of(link, Happening::Departure, id);
-                }
-                if departure.packet.ecn.is_capable() && self.links[link].marks() {
-                    self.arena.get_mut(id).ecn = Ecn::Ce;
-                }
-                self.event_queue.put(free, SimEvent::LinkFree { link: link as u32 });
-                if self.links[link].loses() {
-                    let lost = self.arena.remove(id);
-                    self.meter.lost(lost.app);
-                    self.links[link].sends(Sending { packet: None, free, arrives: departure.arrives });
-                    return self.account(link);
-                }
-                let sent = self.arena.get(id);
-                let last = usize::from(sent.hop) == self.paths[sent.path as usize].links.len();
-                let rest = if last { self.end_delay(sent) } else { Duration::ZERO };
-                let arrives = departure.arrives + rest;
-                self.links[link].sends(Sending { packet: Some(id), free, arrives });
-                self.event_queue.put(arrives, SimEvent::Arrival { packet: id });
-            }
-            Next::Idle => {}
-            Next::Waits(at) => self.event_queue.put(at, SimEvent::LinkFree { link: link as u32 }),
+        match self.links[link].dequeue(self.now) {
+            Dequeued::Packet(packet) => self.begin_transmission(link, &packet),
+            Dequeued::Empty => {}
+            Dequeued::NotBefore(at) => self.event_queue.put(at, SimEvent::LinkFree { link: link as u32 }),
         }
         self.account(link);
     }
 
-    /// Processes drops and marks of a queue.
+    /// Sends a packet that has left the queue.
+    #[inline(always)]
+    fn begin_transmission(&mut self, link: usize, packet: &Queued) {
+        let id = packet.id;
+        let state = &mut self.links[link];
+        let transmission = state.transmit(packet.len, self.now);
+        let free = transmission.until();
+        let arrives = state.arrival(free);
+        let flight = self.arena.get_mut(id);
+        (flight.ecn, flight.label) = (packet.ecn, packet.label);
+        self.meter.departed(link, flight.seen(), self.now.since(flight.queued), transmission);
+        if link == self.measured
+            && let Some(watch) = &mut self.watch
+        {
+            watch.see(Place::Measured, flight, self.apps[flight.app as usize].index, self.now);
+        }
+        if self.log.is_some() {
+            self.record_of(link, Happening::Departure, id);
+        }
+        if packet.ecn.is_capable() && self.links[link].marks() {
+            self.arena.get_mut(id).ecn = Ecn::Ce;
+        }
+        self.event_queue.put(free, SimEvent::LinkFree { link: link as u32 });
+        if self.links[link].loses() {
+            self.meter.lost(self.arena.get(id).app);
+            self.arena.release(id);
+            self.links[link].sends(Sending { packet: None, free, arrives });
+            return;
+        }
+        let sent = self.arena.get(id);
+        let last = usize::from(sent.hop) == self.paths[sent.path as usize].links.len();
+        let rest = if last { self.end_delay(sent) } else { Duration::ZERO };
+        let arrives = arrives + rest;
+        self.links[link].sends(Sending { packet: Some(id), free, arrives });
+        self.event_queue.put(arrives, SimEvent::Arrival { packet: id });
+    }
+
+    /// Processes drops and marks of a queue, and measures its length.
+    #[inline]
     fn account(&mut self, link: usize) {
+        let state = &self.links[link];
+        self.meter.queue(link, state.waiting(), self.now);
+        if state.has_fates() {
+            self.account_fates(link);
+        }
+    }
+
+    #[inline(never)]
+    fn account_fates(&mut self, link: usize) {
         while let Some(fate) = self.links[link].next_fate() {
             match fate {
                 Fate::Dropped(packet, why) => {
-                    let flight = self.arena.remove(packet.id);
+                    let flight = self.arena.get(packet.id);
                     self.meter.dropped(link, flight.app, flight.seen(), why, flight.queued);
                     if self.log.is_some() {
-                        self.record(link, Happening::Drop, &flight);
+                        self.record_of(link, Happening::Drop, packet.id);
                     }
+                    self.arena.release(packet.id);
                 }
                 Fate::Marked(packet, why) => {
                     let flight = self.arena.get(packet.id);
@@ -366,7 +425,6 @@ impl<'o> World<'o> {
                 }
             }
         }
-        self.meter.queue(link, self.links[link].waiting(), self.now);
     }
 
     /// An interval of the series ends.

@@ -1,0 +1,139 @@
+//! Where the time of a run goes, by kind of event.
+
+/// What happens in an event, as far as its cost depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A packet arrives at a link: it enters the queue, and is sent at once if the link is free.
+    AtLink,
+    /// Data of a connection arrives at its receiver, which acknowledges it.
+    Data,
+    /// Another segment of a connection arrives: an acknowledgement, which makes the sender send, a SYN or a FIN.
+    Acknowledgement,
+    /// A datagram, or a packet of a rate-based transport, arrives at its receiver.
+    Datagram,
+    /// A link becomes free, and sends the next packet of its queue.
+    LinkFree,
+    /// A connection's timer may have expired.
+    Timer,
+    /// A server has processed a request.
+    Request,
+    /// An application wakes up.
+    Wake,
+    /// A window or an interval of the measurements begins or ends, or a group of applications starts or stops.
+    Measurement,
+}
+
+impl EventKind {
+    /// Every kind, in the order of the profile.
+    pub const ALL: [EventKind; 9] = [
+        EventKind::AtLink,
+        EventKind::LinkFree,
+        EventKind::Data,
+        EventKind::Acknowledgement,
+        EventKind::Datagram,
+        EventKind::Timer,
+        EventKind::Request,
+        EventKind::Wake,
+        EventKind::Measurement,
+    ];
+
+    /// What happens, in a few words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            EventKind::AtLink => "packet arrives at a link",
+            EventKind::LinkFree => "link becomes free",
+            EventKind::Data => "data arrives at its receiver",
+            EventKind::Acknowledgement => "acknowledgement arrives",
+            EventKind::Datagram => "datagram arrives at its receiver",
+            EventKind::Timer => "timer of a connection",
+            EventKind::Request => "server has processed a request",
+            EventKind::Wake => "application wakes up",
+            EventKind::Measurement => "measurements, start and stop",
+        }
+    }
+}
+
+/// Events, and the time that they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// How many.
+    pub events: u64,
+    /// Nanoseconds altogether, by the clock of [`Simulation::advance_profiled`](crate::Simulation::advance_profiled).
+    pub ns: u64,
+}
+
+impl Spent {
+    fn add(&mut self, ns: u64) {
+        self.events += 1;
+        self.ns += ns;
+    }
+}
+
+/// Where the time of a run goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Finding the next event, and with many connections prefetching its state.
+    pub finding: Spent,
+    /// The events by their kind, in the order of [`EventKind::ALL`], each with everything that follows at the same moment.
+    pub kinds: [Spent; EventKind::ALL.len()],
+}
+
+/// Watches the loop over the events of a run.
+pub(crate) trait Probe {
+    /// Whether it needs to know the kinds of events.
+    const WATCHES: bool;
+
+    /// The next event was found.
+    fn found(&mut self, kind: EventKind);
+
+    /// The event that was found last was processed.
+    fn processed(&mut self);
+}
+
+/// Watches nothing, and costs nothing.
+impl Probe for () {
+    const WATCHES: bool = false;
+
+    #[inline(always)]
+    fn found(&mut self, _: EventKind) {}
+
+    #[inline(always)]
+    fn processed(&mut self) {}
+}
+
+/// Reads a clock before and after each event.
+pub(crate) struct Stopwatch<'p> {
+    profile: &'p mut Profile,
+    /// Nanoseconds since some moment.
+    clock: &'p mut dyn FnMut() -> u64,
+    since: u64,
+    kind: usize,
+}
+
+impl<'p> Stopwatch<'p> {
+    pub(crate) fn new(profile: &'p mut Profile, clock: &'p mut dyn FnMut() -> u64) -> Self {
+        let since = clock();
+        Stopwatch { profile, clock, since, kind: 0 }
+    }
+
+    fn lap(&mut self) -> u64 {
+        let now = (self.clock)();
+        now.saturating_sub(std::mem::replace(&mut self.since, now))
+    }
+}
+
+impl Probe for Stopwatch<'_> {
+    const WATCHES: bool = true;
+
+    fn found(&mut self, kind: EventKind) {
+        let ns = self.lap();
+        self.profile.finding.add(ns);
+        self.kind = EventKind::ALL.iter().position(|k| *k == kind).unwrap_or(0);
+    }
+
+    fn processed(&mut self) {
+        let ns = self.lap();
+        self.profile.kinds[self.kind].add(ns);
+    }
+}
