@@ -16,6 +16,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use characterize::Characterize;
 pub use compare::Compare;
 
+use super::bench::engine::Name as Scenario;
+
 /// Active queue management: simulate, compare, reproduce.
 #[derive(Debug, Parser)]
 #[command(name = "aqmkit", version, propagate_version = true, arg_required_else_help = true)]
@@ -311,7 +313,9 @@ pub struct Report {
 
 /// `bench`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  aqmkit bench\n  aqmkit bench --flows 1,1000,1000000\n  aqmkit bench --json")]
+#[command(
+    after_help = "Examples:\n  aqmkit bench\n  aqmkit bench --flows 1,1000,1000000\n  aqmkit bench --scenarios s1,s2,s3 --profile\n  aqmkit bench --json"
+)]
 pub struct Bench {
     /// Simulated time of the engine benchmark
     #[arg(long, default_value = "100s", value_parser = parse_duration, allow_hyphen_values = true)]
@@ -319,6 +323,12 @@ pub struct Bench {
     /// Packets through each discipline
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub packets: u64,
+    /// Scenarios of the engine benchmark
+    #[arg(long, value_name = "NAME,…", default_value = "s1", value_delimiter = ',')]
+    pub scenarios: Vec<Scenario>,
+    /// Print where the time of a packet goes in these scenarios, by kind of event, and measure nothing else
+    #[arg(long)]
+    pub profile: bool,
     /// Number of flows; several numbers give a table
     #[arg(long, value_name = "N,…", default_value = "1000", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
     pub flows: Vec<u64>,

@@ -1,54 +1,19 @@
 //! `bench`: how fast the engine and the disciplines are.
 
+pub(super) mod engine;
+
 use aqmkit_aqm::registry::{self, Entry, Link, Spec};
 use aqmkit_aqm::{Cx, Dequeued, Discard, Packet};
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
-use aqmkit_experiment::{Experiment, Overrides};
 use aqmkit_report::format::thousands;
 use aqmkit_runs::clock::cpu;
-use aqmkit_sim::Control;
 use serde::Serialize;
 
 use super::args;
 use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::say;
-
-/// Dumbbell S1: the scenario on which simulators are compared.
-const S1: &str = r#"
-title = "Dumbbell S1"
-
-[topology]
-rate = "100mbit"
-mean_packet = "1500b"
-
-[topology.aqm]
-name = "red"
-limit = 500
-min = 30
-max = 90
-weight = 0.001953125
-max_p = 0.1
-
-[transport]
-profile = "ns2"
-mss = "1460b"
-header = "40b"
-
-[[traffic]]
-kind = "bulk"
-flows = 50
-stagger = "1s"
-"#;
-
-#[derive(Clone, Debug, Serialize)]
-struct EngineSpeed {
-    scenario: &'static str,
-    packets: u64,
-    events: u64,
-    cpu_s: f64,
-    packets_per_cpu_s: f64,
-}
+use engine::Name as Scenario;
 
 #[derive(Clone, Debug, Serialize)]
 struct DisciplineSpeed {
@@ -85,19 +50,33 @@ pub(super) fn bench(args: &args::Bench, talk: Talk) -> Result<(), Failure> {
         }
     };
     tell("measuring the engine …");
-    let engine = engine(args.duration)?;
+    if args.profile {
+        let profiles: Result<Vec<_>, _> =
+            args.scenarios.iter().map(|scenario| engine::profile(*scenario, args.duration)).collect();
+        let profiles = profiles?;
+        let text = match args.json {
+            true => serde_json::to_string_pretty(&serde_json::json!({ "profiles": profiles }))?,
+            false => profiles.iter().map(engine::Profiled::table).collect::<Vec<_>>().join("\n"),
+        };
+        return Ok(say::print(&text)?);
+    }
+    let speeds_of = args.scenarios.iter().map(|scenario| engine::speed(*scenario, args.duration));
+    let engines: Vec<engine::Speed> = speeds_of.collect::<Result<_, _>>()?;
     tell("measuring the disciplines …");
     let each = |e| args.flows.iter().map(move |flows| DisciplineSpeed::of(e, args.packets, *flows));
     let speeds: Vec<_> = registry::ALL.iter().flat_map(each).collect();
     if args.json {
-        let all = serde_json::json!({ "engine": engine, "disciplines": speeds });
+        let all = serde_json::json!({ "engine": engines.first(), "engines": engines, "disciplines": speeds });
         return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
     }
-    let engine = format!(
-        "Engine, dumbbell S1: {:.0} packets per CPU second ({} packets in {:.2} s)\n",
-        engine.packets_per_cpu_s, engine.packets, engine.cpu_s
-    );
-    Ok(say::print(&format!("{engine}\n{}", table(&args.flows, &speeds)))?)
+    let line = |engine: &engine::Speed| {
+        format!(
+            "Engine, dumbbell {}: {:.0} packets per CPU second ({} packets in {:.2} s)\n",
+            engine.scenario, engine.packets_per_cpu_s, engine.packets, engine.cpu_s
+        )
+    };
+    let lines: String = engines.iter().map(line).collect();
+    Ok(say::print(&format!("{lines}\n{}", table(&args.flows, &speeds)))?)
 }
 
 /// A line for each discipline and a column for each number of flows.
@@ -116,39 +95,12 @@ fn table(flows: &[u64], speeds: &[DisciplineSpeed]) -> String {
     text + "\n"
 }
 
-/// Round trips from 20 to 300 ms, evenly.
-fn round_trips(flows: u64) -> String {
-    let each = (0..flows).map(|i| format!("\"{}us\"", 20_000 + 280_000 * i / (flows - 1)));
-    format!("delays = {{ each = [{}] }}", each.collect::<Vec<_>>().join(", "))
-}
-
-fn engine(duration: Duration) -> Result<EngineSpeed, Failure> {
-    let delays = S1.replace("mean_packet", &format!("{}\nmean_packet", round_trips(50)));
-    let text = format!("duration = \"{duration}\"\n{delays}");
-    let exp = Experiment::parse("bench", &text, &Overrides::default())?;
-    let Some(spec) = exp.plan().into_iter().next() else {
-        return Err(Failure::Environment("the scenario of the benchmark is empty".to_owned()));
-    };
-    let scenario = spec.scenario()?;
-    let before = cpu();
-    let output =
-        aqmkit_sim::run(scenario, &mut |_| Control::Continue).map_err(|e| Failure::Environment(e.to_string()))?;
-    let cpu_s = cpu().saturating_sub(before).as_secs_f64();
-    Ok(EngineSpeed {
-        scenario: "S1",
-        packets: output.engine.packets,
-        events: output.engine.events,
-        cpu_s,
-        packets_per_cpu_s: output.engine.packets as f64 / cpu_s,
-    })
-}
-
 /// The engine's speed on this thread, measured over so much of the scenario's time.
 ///
 /// # Errors
 /// When the scenario cannot be run.
 pub(super) fn packets_per_cpu_second(duration: Duration) -> Result<f64, Failure> {
-    Ok(engine(duration)?.packets_per_cpu_s)
+    Ok(engine::speed(Scenario::S1, duration)?.packets_per_cpu_s)
 }
 
 /// A packet of one of many flows.
@@ -222,13 +174,6 @@ pub(super) fn speed(name: &str, packets: u64, flows: u64) -> Result<f64, String>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn round_trips_reach_from_end_to_end() {
-        let text = round_trips(50);
-        assert!(text.contains("\"20000us\"") && text.contains("\"300000us\""));
-        assert_eq!(text.matches("us\"").count(), 50);
-    }
 
     #[test]
     fn disciplines_are_measured() {
