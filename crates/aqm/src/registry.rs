@@ -289,7 +289,7 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
     match canonical(name).as_str() {
         "erd" | "red" | "ared" | "pi" | "rem" | "blue" | "step" | "sred" | "afd" | "dcn" => Ok(()),
         "fifo" => Err("the kernel has it: tc qdisc add dev eth0 root tbf"),
-        "cbq" | "drr" | "sfq" | "fq" | "fq-codel" | "fq-pie" | "dualq" | "dualpi2" => {
+        "cbq" | "drr" | "sfq" | "fq" | "hhf" | "fq-codel" | "fq-pie" | "dualq" | "dualpi2" => {
             Err("it schedules several queues, and a classifier stands before one")
         }
         "choke" => Err("it drops packets that wait, and a classifier sees only those that arrive"),
@@ -327,6 +327,7 @@ registry! {
     FloydFall = floyd_fall, "floyd-fall", flows;
     Rio = rio, "rio";
     Wred = wred, "wred";
+    Gred = gred, "gred";
     RioPs = rio_ps, "rio-ps", flows;
     Dcn = dcn, "dcn", flows;
     Cbt = cbt, "cbt";
@@ -335,7 +336,9 @@ registry! {
     Sfq = sfq, "sfq", flows;
     Fq = fq, "fq", flows;
     Csfq = csfq, "csfq", flows;
+    Hhf = hhf, "hhf", flows;
     Codel = codel, "codel";
+    Cobalt = cobalt, "cobalt";
     FqCodel = fq_codel, "fq-codel", flows;
     Pie = pie, "pie";
     DocsisPie = docsis_pie, "docsis-pie";

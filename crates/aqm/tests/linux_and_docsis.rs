@@ -5,6 +5,7 @@
 
 mod common;
 
+use aqmkit_aqm::Why;
 use aqmkit_base::{Duration, Instant};
 use common::bench::{Bench, PASS};
 use common::{Pkt, cx, spec};
@@ -103,6 +104,159 @@ fn docsis_pies_probability_goes_above_one() {
     assert_eq!((without.gauge("p"), without.flow(1)), (0.0, PASS));
 }
 
+/// What a virtual queue finds: 0, 1, 2, 3 packets with a weight of a half. The second class is dropped only where the first one's
+/// average counts, and that only while the first one has packets.
+#[test]
+fn gred_adds_the_averages_of_more_important_classes() {
+    let params = |grio: bool| {
+        format!(
+            r#"{{"grio": {grio}, "classes": [{{"class": "tcp", "prio": 1, "min": 50, "max": 90, "weight": 0.5}},
+                {{"class": "*", "prio": 2, "min": 1, "max": 2, "weight": 0.5}}]}}"#
+        )
+    };
+    let less_important = Pkt { class: 1, ..Pkt::new(0, 2) };
+    for (grio, dropped) in [(false, PASS), (true, vec![Why::Forced])] {
+        let mut b = Bench::new(&spec("gred", &params(grio)));
+        (0..4).for_each(|_| assert_eq!(b.flow(1), PASS));
+        assert_eq!(b.gauge("avg.tcp"), 0.5 * (3.0 + 0.5 * (2.0 + 0.5 * 1.0)));
+        assert_eq!(b.offer(less_important), dropped, "grio {grio}");
+        b.take_all();
+        assert_eq!(b.offer(less_important), PASS, "the first class is idle");
+    }
+}
+
+/// Equal `prio` under `grio` is one average of the whole queue.
+#[test]
+fn gred_shares_one_average_among_equals() {
+    let equal = r#"{"grio": true, "classes": [{"class": "tcp", "weight": 0.5}, {"class": "*", "weight": 0.5}]}"#;
+    let mut b = Bench::new(&spec("gred", equal));
+    assert_eq!([b.flow(1), b.offer(Pkt { class: 1, ..Pkt::new(0, 2) }), b.flow(1)], [PASS; 3]);
+    assert_eq!((b.gauge("avg"), b.gauge("queue.tcp"), b.gauge("queue.*")), (0.5 * (2.0 + 0.5), 2.0, 1.0));
+}
+
+/// At a queue of 20 between 10 and 30 a tenth is dropped by the base probability of 0.1: each gap from 1 to 10 as often, 5.5 in the mean. The same
+/// queue without thresholds in its way drops nothing.
+#[test]
+fn greds_gaps_are_uniform() {
+    let gaps_with = |min: u32, max: u32| {
+        let classes = format!(r#"[{{"min": {min}, "max": {max}, "max_p": 0.2, "weight": 1}}]"#);
+        let mut b = Bench::new(&spec("gred", &format!(r#"{{"classes": {classes}}}"#)));
+        while b.queue.backlog().packets < 20 {
+            b.flow(1);
+        }
+        let (mut gaps, mut gap) = ([0; 20], 0);
+        for _ in 0..55_000 {
+            gap += 1;
+            if b.flow(1) == PASS {
+                b.take();
+            } else {
+                gaps[gap] += 1;
+                gap = 0;
+            }
+        }
+        gaps
+    };
+    let gaps = gaps_with(10, 30);
+    assert!(gaps[1..11].iter().all(|n| (900..1100).contains(n)) && gaps[11..].iter().all(|n| *n == 0), "{gaps:?}");
+    assert_eq!(gaps_with(100, 300), [0; 20]);
+}
+
+/// Of packets of 1000 bytes, the fourth is the first one above 3000. It stays a heavy hitter as long as it is heard of.
+#[test]
+fn hhf_admits_evicts_and_weighs() {
+    let params = r#"{"admit_bytes": "3000b", "quantum": "1000b", "hh_limit": 1}"#;
+    let mut b = Bench::new(&spec("hhf", params));
+    for (heavy, light) in [(0.0, 1.0), (0.0, 2.0), (0.0, 3.0), (1.0, 3.0)] {
+        assert_eq!(b.flow(1), PASS);
+        assert_eq!((b.gauge("queue.heavy"), b.gauge("queue.light")), (heavy, light));
+    }
+    (0..20).for_each(|_| assert_eq!(b.flow(1), PASS));
+    assert_eq!((b.gauge("heavy_hitters"), b.gauge("queue.heavy")), (1.0, 21.0));
+    // There is no room for a second one.
+    (0..39).for_each(|_| assert_eq!(b.flow(2), PASS));
+    assert_eq!((b.gauge("heavy_hitters"), b.gauge("queue.light")), (1.0, 42.0));
+    // Two light packets for one heavy.
+    (0..30).for_each(|_| assert!(b.take().is_some()));
+    assert_eq!((b.gauge("queue.heavy"), b.gauge("queue.light")), (11.0, 22.0));
+    b.take_all();
+    b.now = ms(900);
+    assert_eq!((b.flow(1), b.gauge("queue.heavy")), (PASS, 1.0), "heard of within a second");
+    b.now = ms(1901);
+    assert_eq!((b.flow(1), b.gauge("queue.light")), (PASS, 1.0), "forgotten");
+}
+
+/// Where it is over the limit the heavy queue loses its head, whoever came.
+#[test]
+fn hhf_drops_from_heavy_hitters_first() {
+    let mut b = Bench::new(&spec("hhf", r#"{"limit": 6, "admit_bytes": "3000b"}"#));
+    (0..6).for_each(|_| assert_eq!(b.flow(1), PASS));
+    assert_eq!(b.flow(2), [Why::Evicted]);
+    assert_eq!((b.gauge("queue.heavy"), b.gauge("queue.light")), (2.0, 4.0));
+    assert_eq!([b.flow(2), b.flow(2)], [[Why::Evicted]; 2]);
+    assert_eq!((b.flow(2), b.gauge("queue.light")), (vec![Why::Evicted], 6.0), "only the light queue is left");
+}
+
+/// A blast of twice the link's rate for four seconds and a packet of another flow every 20 ms: the most that packet waits, in ms, on a link that
+/// sends a packet each 0.8 ms.
+fn sparse_wait(name: &str, params: &str) -> f64 {
+    let mut b = Bench::new(&spec(name, params));
+    let (mut longest, mut came) = (0.0_f64, std::collections::BTreeMap::new());
+    for at in 0..10_000_u64 {
+        b.now = Instant::ZERO + Duration::from_micros(400 * at);
+        b.flow(1);
+        if at % 50 == 0 {
+            b.flow(2);
+            came.insert(b.offered(), b.now);
+        }
+        if at % 2 == 0
+            && let Some(since) = b.take().and_then(|id| came.remove(&id))
+        {
+            longest = longest.max(b.now.since(since).as_millis_f64());
+        }
+    }
+    longest
+}
+
+#[test]
+fn hhf_keeps_the_blast_away_from_others() {
+    let with = sparse_wait("hhf", r#"{"limit": 200, "admit_bytes": "20kb"}"#);
+    let without = sparse_wait("hhf", r#"{"limit": 200, "admit_bytes": "20kb", "hh_limit": 0}"#);
+    assert!(with < 10.0 && without > 60.0, "{with} ms with the filter, {without} ms where nobody is heavy");
+}
+
+/// The packets that wait on average in the last ten of twenty seconds of a blast at twice the link's rate.
+fn standing_queue(name: &str) -> f64 {
+    let mut b = Bench::new(&spec(name, r#"{"limit": 1000}"#));
+    let mut waiting = 0.0;
+    for at in 0..50_000_u64 {
+        b.now = Instant::ZERO + Duration::from_micros(400 * at);
+        b.flow(1);
+        if at % 2 == 0 {
+            b.take();
+        }
+        if at >= 25_000 {
+            waiting += b.queue.backlog().packets as f64 / 25_000.0;
+        }
+    }
+    waiting
+}
+
+/// CoDel's drops rise too slowly for a flow that does not listen; BLUE's probability comes to one half.
+#[test]
+fn cobalt_bounds_a_blast_that_codel_does_not() {
+    let (codel, cobalt) = (standing_queue("codel"), standing_queue("cobalt"));
+    assert!(cobalt < 0.5 * codel, "{cobalt} packets wait, with CoDel alone {codel}");
+}
+
+/// Overflow takes the oldest packet, and not the arriving one.
+#[test]
+fn cobalt_drops_from_the_head() {
+    let mut b = Bench::new(&spec("cobalt", r#"{"limit": 3}"#));
+    (0..3).for_each(|_| assert_eq!(b.flow(1), PASS));
+    assert_eq!((b.flow(1), b.gauge("p"), b.gauge("count")), (vec![Why::Evicted], 1.0 / 256.0, 1.0));
+    assert_eq!(b.take(), Some(2));
+}
+
 /// The error of building the discipline.
 fn refusal(name: &str, json: &str) -> String {
     spec(name, json).build::<Pkt>(&common::link(), Instant::ZERO).err().expect("it must be refused").to_string()
@@ -118,4 +272,11 @@ fn wrong_parameters_are_told_what_would_be_right() {
     says("docsis-pie", r#"{"min_pktsize": "2000b"}"#, &["min_pktsize", "mean"]);
     says("docsis-pie", r#"{"latency_high": "1ms"}"#, &["latency_high", "latency_low, 5ms"]);
     says("docsis-pie", r#"{"alpha": 20}"#, &["alpha = 20", "RFC 8034"]);
+    says("gred", r#"{"classes": [{"min": 30, "max": 20}]}"#, &["classes[0].min = 30", "max = 20"]);
+    says("gred", r#"{"classes": [{"prio": 0}]}"#, &["classes[0].prio = 0", "from 1 to 255"]);
+    says("gred", r#"{"classes": [{"limit": "9kb"}]}"#, &["classes[0].limit = 9216b", "number of packets"]);
+    says("hhf", r#"{"quantum": "64b"}"#, &["quantum = 64", "256"]);
+    says("hhf", r#"{"hh_limit": 4096}"#, &["hh_limit = 4096", "2048"]);
+    says("cobalt", r#"{"target": "0ms"}"#, &["target = 0", "above zero"]);
+    says("cobalt", r#"{"p_inc": 2}"#, &["p_inc = 2"]);
 }

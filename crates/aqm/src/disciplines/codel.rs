@@ -81,6 +81,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aqm::{Aqm, Env, QueueView};
 use crate::discipline::{Discipline, discipline};
+use crate::law::control::control_law;
 use crate::link::Link;
 use crate::packet::PacketView;
 use crate::params::{ParamError, in_range, positive_time, usable_limit};
@@ -228,7 +229,7 @@ impl Codel {
 
     /// `control_law` of the RFC.
     fn drop_after(&mut self, from: Instant, interval: Duration) {
-        self.drop_next = from + interval.mul_f64(1.0 / f64::from(self.count).sqrt());
+        self.drop_next = control_law(from, interval, self.count);
     }
 
     /// Enters the dropping state with its first drop.

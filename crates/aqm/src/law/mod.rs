@@ -1,6 +1,8 @@
 //! Mathematics that several disciplines share: no packets, no time of its own.
 
 pub mod adaptive;
+pub mod cobalt;
+pub mod control;
 pub mod curvy;
 pub mod dq_rate;
 pub mod early;

@@ -38,6 +38,11 @@ impl Bench {
         self.offer(Pkt::new(0, flow))
     }
 
+    /// The number of the packet that was offered last.
+    pub fn offered(&self) -> u64 {
+        self.next
+    }
+
     pub fn take(&mut self) -> Option<u64> {
         match self.queue.dequeue(&mut cx(self.now, &mut self.rng, &mut self.log)) {
             Dequeued::Packet(packet) => Some(packet.id),

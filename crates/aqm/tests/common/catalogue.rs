@@ -112,6 +112,16 @@ pub fn options() -> Vec<Spec> {
             r#"{"limit": 60, "burst": 20, "bandwidth": "3mbit", "classes": [{"class": "tcp", "min": 4}, {"max": 9}]}"#,
         ),
         spec("wred", r#"{"limit": "60kb", "weight": 0.2, "gentle": true, "classes": [{"max": "9kb"}]}"#),
+        spec(
+            "gred",
+            r#"{"limit": 60, "grio": true, "ecn": true, "classes": [{"class": "tcp", "prio": 1, "limit": 20, "weight": 0.2},
+                {"class": "other", "prio": 2, "min": 2, "max": 30, "max_p": 0.3, "weight": 0.1}]}"#,
+        ),
+        spec(
+            "gred",
+            r#"{"limit": "60kb", "grio": true, "ecn": true, "harddrop": true, "classes": [{"class": "tcp", "burst": 12, "bandwidth": "3mbit"},
+                {"max": "20kb", "weight": 0.2}]}"#,
+        ),
         spec("rio-ps", r#"{"limit": 60, "threshold": 3, "t_c": "7ms", "t_u": "2ms", "flows": 4, "weight": 0.2}"#),
         spec("rio-ps", r#"{"limit": "60kb", "slr": 0.5, "t_c": "0s", "weight": 0.2, "ecn": false}"#),
         spec(
@@ -162,6 +172,17 @@ pub fn options() -> Vec<Spec> {
             r#"{"role": "core", "limit": "60kb", "threshold": "0b", "k": "2ms", "k_alpha": "5ms", "k_c": "5ms"}"#,
         ),
         spec("csfq", r#"{"role": "edge", "limit": 60}"#),
+        spec(
+            "hhf",
+            r#"{"limit": 60, "quantum": "300b", "hh_limit": 3, "reset_timeout": "8ms", "admit_bytes": "4kb", "evict_timeout": "20ms",
+                "non_hh_weight": 5, "salt": 7}"#,
+        ),
+        spec("hhf", r#"{"limit": "60kb", "admit_bytes": "1kb", "reset_timeout": "100ms", "flow": "hosts"}"#),
+        spec(
+            "cobalt",
+            r#"{"limit": 60, "target": "1ms", "interval": "10ms", "mtu": "200b", "p_inc": 0.1, "p_dec": 0.02}"#,
+        ),
+        spec("cobalt", r#"{"limit": "60kb", "ecn": false, "target": "3ms", "interval": "5ms"}"#),
         spec("codel", r#"{"limit": 60, "ecn": true, "ce_threshold": "4ms", "target": "2ms", "interval": "20ms"}"#),
         spec("codel", r#"{"limit": 60, "ce_threshold": "1ms", "ce_threshold_selector": "0x1/0x3"}"#),
         spec("codel", r#"{"limit": "60kb", "reentry": "2012", "max_drops": 3, "target": "1ms", "interval": "9ms"}"#),

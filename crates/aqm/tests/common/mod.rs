@@ -90,6 +90,10 @@ pub fn spec(name: &str, json: &str) -> Spec {
 /// Which packets a discipline keeps in order: those of a flow, and of one codepoint where that chooses
 /// between queues.
 pub fn lane(spec: &Spec, packet: &Pkt) -> u64 {
+    if spec.name() == "hhf" {
+        // A flow that becomes a heavy hitter, or is one no longer, goes on in the other queue.
+        return packet.id;
+    }
     let by_codepoint = matches!(spec.name(), "dualq" | "dualpi2");
     4 * packet.flow + if by_codepoint { packet.ecn as u64 } else { 0 }
 }
