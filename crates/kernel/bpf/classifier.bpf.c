@@ -16,6 +16,9 @@
 #define SURROUNDINGS 4
 #define CE 3
 #define ABOUT 4096
+#define HEADERS 64
+// Beside the kind of flow in the fourth word of the surroundings: somebody reads `decisions`.
+#define WATCHED 256
 
 // What is used of the kernel's structures; their offsets are corrected for the running kernel when the program is loaded.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -103,6 +106,19 @@ struct {
 	__type(key, __u32);
 	__type(value, char[ABOUT]);
 } about SEC(".maps");
+
+// What was decided about each packet, for whoever measures the queue; nothing is written unless WATCHED is set.
+struct decision {
+	__u64 now;
+	__u32 bytes, packets, verdict, unused;
+	__s64 gauges[GAUGES];
+	// The packet from its network header on, as it was before it was marked; zeros behind its end.
+	__u8 headers[HEADERS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} decisions SEC(".maps");
 
 // Arrivals for a test, and then the verdict on each.
 struct event {
@@ -245,6 +261,27 @@ static __always_inline __u32 decide(struct state *s, const struct settings *in_f
 	return verdict;
 }
 
+// Writes down a decision. Where there is no room it is lost, which the reader notices when the packet comes out of the queue.
+static __always_inline void note(struct __sk_buff *skb, const struct arrival *arrival, __u32 verdict,
+				 const struct statistics *count)
+{
+	struct decision *d = bpf_ringbuf_reserve(&decisions, sizeof(*d), 0);
+
+	if (!d)
+		return;
+	d->now = arrival->now;
+	d->bytes = arrival->bytes;
+	d->packets = arrival->packets;
+	d->verdict = verdict;
+	d->unused = 0;
+	for (int i = 0; i < GAUGES; i++)
+		d->gauges[i] = count->gauges[i];
+	// A read beyond the end fails as a whole, and leaves zeros.
+	if (load(skb, 0, d->headers, HEADERS) < 0 && load(skb, 0, d->headers, 40) < 0 && load(skb, 0, d->headers, 28) < 0)
+		load(skb, 0, d->headers, 20);
+	bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
+}
+
 // Finds what both programs use.
 static __always_inline int look_up(struct state **s, struct settings **in_force, struct statistics **count)
 {
@@ -268,7 +305,7 @@ int classify(struct __sk_buff *skb)
 	struct state *s;
 	struct arrival arrival = {};
 	struct headers headers = {};
-	__u32 zero = 0;
+	__u32 zero = 0, verdict;
 
 	if (!look_up(&s, &in_force, &count) || !bpf_map_lookup_elem(&about, &zero))
 		return -1;
@@ -280,7 +317,10 @@ int classify(struct __sk_buff *skb)
 	read_queue(skb, &arrival);
 	for (int i = 0; i < DRAWS; i++)
 		arrival.draws[i] = bpf_get_prandom_u32();
-	switch (decide(s, in_force, count, &arrival) & 255) {
+	verdict = decide(s, in_force, count, &arrival);
+	if (in_force->around[3] & WATCHED)
+		note(skb, &arrival, verdict, count);
+	switch (verdict & 255) {
 	case 0:
 		break;
 	case 1:

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
     NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
@@ -108,6 +109,23 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(link), NLM_F_ACK).map(|_| ())
     }
 
+    /// Makes a pair of Ethernet devices (`veth`): what one of them sends, the other one receives. The second is in the namespace of the file
+    /// `other`.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or has no such devices.
+    pub fn add_pair(&mut self, names: [&str; 2], other: BorrowedFd<'_>) -> io::Result<()> {
+        let [mut here, mut there] = names.map(|name| {
+            let mut link = LinkMessage::default();
+            link.attributes.push(LinkAttribute::IfName(name.to_owned()));
+            link
+        });
+        there.attributes.push(LinkAttribute::NetNsFd(other.as_raw_fd()));
+        let peer = LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(there)));
+        here.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth), peer]));
+        self.ask(RouteNetlinkMessage::NewLink(here), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
+    }
+
     /// Gives an interface the address `local`, with `peer` at the other end.
     ///
     /// # Errors
@@ -127,6 +145,20 @@ impl Netlink {
     /// # Errors
     /// When the kernel refuses; `NotFound` where it does not have the congestion control.
     pub fn add_route(&mut self, index: u32, to: Destination, cc: Option<&str>) -> io::Result<()> {
+        self.add_route_by(index, to, None, cc)
+    }
+
+    /// The same, to a router at the other end of the interface where one is named.
+    ///
+    /// # Errors
+    /// As [`Netlink::add_route`].
+    pub fn add_route_by(
+        &mut self,
+        index: u32,
+        to: Destination,
+        router: Option<IpAddr>,
+        cc: Option<&str>,
+    ) -> io::Result<()> {
         let (family_of, prefix, attribute) = match to {
             Destination::Everything(AddressFamily::Inet6) => (AddressFamily::Inet6, 0, None),
             Destination::Everything(f) => (f, 0, None),
@@ -139,12 +171,16 @@ impl Netlink {
             destination_prefix_length: prefix,
             table: RouteHeader::RT_TABLE_MAIN,
             protocol: RouteProtocol::Static,
-            scope: if family_of == AddressFamily::Inet { RouteScope::Link } else { RouteScope::Universe },
+            scope: match (family_of, router) {
+                (AddressFamily::Inet, None) => RouteScope::Link,
+                _ => RouteScope::Universe,
+            },
             kind: RouteType::Unicast,
             ..RouteHeader::default()
         };
         message.attributes = vec![RouteAttribute::Oif(index)];
         message.attributes.extend(attribute);
+        message.attributes.extend(router.map(|address| RouteAttribute::Gateway(address.into())));
         if let Some(name) = cc {
             message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::CcAlgo(name.to_owned())]));
         }
@@ -153,22 +189,52 @@ impl Netlink {
 
     /// Sends a request and collects the answers to it.
     pub(crate) fn ask(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
+        let bytes = self.message(request, flags);
+        self.socket.send(&bytes, 0)?;
+        let mut answers = Vec::new();
+        while !self.receive(self.sequence, &mut answers)? {}
+        Ok(answers)
+    }
+
+    /// Asks for several changes at once. The kernel makes all of them within one system call, so that no signal ends the process between
+    /// two. One that fails does not keep it from the others.
+    ///
+    /// # Errors
+    /// That of the first change which failed.
+    pub(crate) fn change(&mut self, requests: Vec<(RouteNetlinkMessage, u16)>) -> io::Result<()> {
+        let first = self.sequence + 1;
+        let all: Vec<u8> = requests.into_iter().flat_map(|(r, flags)| self.message(r, flags | NLM_F_ACK)).collect();
+        self.socket.send(&all, 0)?;
+        let mut done = Ok(());
+        for sequence in first..=self.sequence {
+            let acknowledged = loop {
+                match self.receive(sequence, &mut Vec::new()) {
+                    Ok(false) => {}
+                    Ok(true) => break Ok(()),
+                    Err(e) => break Err(e),
+                }
+            };
+            done = done.and(acknowledged);
+        }
+        done
+    }
+
+    /// A request with the next number, as it is sent.
+    fn message(&mut self, request: RouteNetlinkMessage, flags: u16) -> Vec<u8> {
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | flags;
         header.sequence_number = self.sequence;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
         message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
+        let mut bytes = vec![0; message.buffer_len().next_multiple_of(4)];
         message.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
-        let mut answers = Vec::new();
-        while !self.receive(&mut answers)? {}
-        Ok(answers)
+        bytes
     }
 
-    /// Reads one datagram of the answer; true at its end.
-    fn receive(&self, answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
+    /// Reads one datagram of the answer to the request of this number; true at its end. The kernel answers each request in a datagram of its
+    /// own.
+    fn receive(&self, sequence: u32, answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
         let mut buffer = Vec::with_capacity(ANSWER);
         self.socket.recv(&mut buffer, 0)?;
         let mut rest = &buffer[..];
@@ -176,7 +242,7 @@ impl Netlink {
             let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(io::Error::other)?;
             let length = (message.header.length as usize).next_multiple_of(4);
             rest = rest.get(length..).unwrap_or_default();
-            if message.header.sequence_number != self.sequence {
+            if message.header.sequence_number != sequence {
                 continue;
             }
             match message.payload {

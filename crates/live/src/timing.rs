@@ -28,7 +28,13 @@ impl Clock {
     /// What it shows.
     #[must_use]
     pub fn now(&self) -> Instant {
-        Instant::from_nanos(monotonic().saturating_sub(self.origin))
+        self.at_monotonic(monotonic())
+    }
+
+    /// What it showed when the machine's monotonic clock stood at so many nanoseconds.
+    #[must_use]
+    pub(crate) fn at_monotonic(&self, nanoseconds: u64) -> Instant {
+        Instant::from_nanos(nanoseconds.saturating_sub(self.origin))
     }
 }
 

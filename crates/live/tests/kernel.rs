@@ -197,6 +197,71 @@ fn red_marks_in_the_kernel() {
     assert!(early > 10 && counted.gauges["avg"] > 1.0, "{counted:?}");
 }
 
+/// An installation that is killed after any of the messages that it sends to the kernel has put everything there, or nothing.
+#[test]
+fn a_killed_installation_leaves_nothing_behind() {
+    const NAME: &str = "a_killed_installation_leaves_nothing_behind";
+    let spec = spec("red", &json!({}));
+    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) };
+    if std::env::var_os(traced::CHILD).is_some() {
+        // This is the process that will be killed.
+        assert!(install("veth0", &wanted).is_ok());
+        return;
+    }
+    if cannot().is_some() {
+        return;
+    }
+    let pair = pair::Pair::new().unwrap();
+    let there = || {
+        pair.sender.inside(|| {
+            let shown = std::process::Command::new("tc").args(["qdisc", "show", "dev", "veth0"]).output()?;
+            let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+            let parts = [installed("veth0").is_ok(), shown.contains("tbf"), shown.contains("clsact")];
+            if parts[0] {
+                remove("veth0").map_err(std::io::Error::other)?;
+            }
+            Ok(parts)
+        })
+    };
+    let mut seen = Vec::new();
+    for messages in 1..100 {
+        let ended = traced::run_until(NAME, &pair.sender, messages).unwrap();
+        seen.push(there().unwrap());
+        if ended {
+            break;
+        }
+    }
+    assert!(seen.len() > 3, "{seen:?}");
+    assert_eq!((seen.first(), seen.last()), (Some(&[false; 3]), Some(&[true; 3])), "{seen:?}");
+    assert!(seen.iter().all(|parts| *parts == [false; 3] || *parts == [true; 3]), "{seen:?}");
+}
+
+/// What somebody has left of an installation is in nobody's way.
+#[test]
+fn a_shaper_without_its_program_is_taken_away() {
+    if cannot().is_some() {
+        return;
+    }
+    let spec = spec("red", &json!({}));
+    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) };
+    let pair = pair::Pair::new().unwrap();
+    let left = || {
+        pair::run("tc qdisc add dev veth0 root handle a7d0: tbf rate 1mbit burst 5000 limit 100000")?;
+        pair::run("tc qdisc add dev veth0 clsact")
+    };
+    let done = pair.sender.inside(|| {
+        left()?;
+        remove("veth0").map_err(std::io::Error::other)?;
+        let nothing = remove("veth0").unwrap_err().to_string();
+        left()?;
+        let rate = install("veth0", &wanted).and_then(|i| i.wanted()).map_err(std::io::Error::other)?.rate;
+        remove("veth0").map_err(std::io::Error::other)?;
+        Ok((nothing, rate))
+    });
+    let (nothing, rate) = done.unwrap();
+    assert!(nothing.contains("has no discipline") && rate == wanted.rate, "{nothing} {rate}");
+}
+
 /// A TUN device has no link layer: the IP header is the first there is.
 #[test]
 fn flows_are_told_apart_without_a_link_layer() {
@@ -236,11 +301,16 @@ mod pair {
     }
 
     pub(super) fn ip(words: &str) -> io::Result<()> {
-        let done = Command::new("ip").args(words.split(' ')).output()?;
+        run(&format!("ip {words}"))
+    }
+
+    pub(super) fn run(line: &str) -> io::Result<()> {
+        let mut words = line.split(' ');
+        let done = Command::new(words.next().unwrap_or_default()).args(words).output()?;
         if done.status.success() {
             return Ok(());
         }
-        Err(io::Error::other(format!("ip {words}: {}", String::from_utf8_lossy(&done.stderr))))
+        Err(io::Error::other(format!("{line}: {}", String::from_utf8_lossy(&done.stderr))))
     }
 
     impl Pair {
@@ -258,6 +328,99 @@ mod pair {
                 ip("link set veth1 up")
             })?;
             Ok(Pair { sender, receiver })
+        }
+    }
+}
+
+/// A test of this file in a process of its own, which is killed after so many messages to the kernel.
+mod traced {
+    #![allow(unsafe_code, reason = "a process is traced by system calls")]
+
+    use std::collections::BTreeSet;
+    use std::io;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use aqmkit_live::netns::Netns;
+
+    /// Set in that process.
+    pub(super) const CHILD: &str = "AQMKIT_TEST_CHILD";
+    /// `PTRACE_GET_SYSCALL_INFO`, and `ptrace_syscall_info` as far as it is used (`linux/ptrace.h`).
+    const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
+    const ENTRY: u8 = 1;
+
+    #[repr(C)]
+    #[derive(Default)]
+    struct Info {
+        op: u8,
+        unused: [u8; 3],
+        arch: u32,
+        pointers: [u64; 2],
+        number: u64,
+        arguments: [u64; 6],
+    }
+
+    fn checked(answer: libc::c_long) -> io::Result<()> {
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Waits until a thread of the process stops or ends; which, and its status.
+    fn wait(pid: libc::pid_t) -> io::Result<(libc::pid_t, libc::c_int)> {
+        let mut status = 0;
+        // SAFETY: the status outlives the call. The process has a group of its own.
+        let thread = unsafe { libc::waitpid(-pid, &raw mut status, libc::__WALL) };
+        checked(thread.into()).map(|()| (thread, status))
+    }
+
+    /// Runs the test inside a namespace and kills it after this many messages. True if it ended before.
+    pub(super) fn run_until(test: &str, namespace: &Netns, messages: usize) -> io::Result<bool> {
+        namespace.inside(|| {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["--exact", test]).env(CHILD, "1").stdout(Stdio::null()).process_group(0);
+            // SAFETY: the call is safe between fork and exec.
+            unsafe {
+                command.pre_exec(|| checked(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0)));
+            }
+            let mut child = command.spawn()?;
+            let ended = follow(child.id() as libc::pid_t, messages);
+            // It has ended in any case, and was waited for.
+            let _ = child.kill();
+            let _ = child.try_wait();
+            ended
+        })
+    }
+
+    fn follow(pid: libc::pid_t, messages: usize) -> io::Result<bool> {
+        const SYSCALL_STOP: libc::c_int = libc::SIGTRAP | 0x80;
+        wait(pid)?;
+        let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACECLONE;
+        // SAFETY: numbers only.
+        checked(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, pid, 0, options) })?;
+        let (mut sent, mut sending) = (0, BTreeSet::new());
+        let mut stopped = pid;
+        loop {
+            // SAFETY: numbers only. A thread that was killed cannot go on.
+            let _ = unsafe { libc::ptrace(libc::PTRACE_SYSCALL, stopped, 0, 0) };
+            let (thread, status) = wait(pid)?;
+            stopped = thread;
+            if thread == pid && !libc::WIFSTOPPED(status) {
+                return Ok(libc::WIFEXITED(status));
+            }
+            if !libc::WIFSTOPPED(status) || libc::WSTOPSIG(status) != SYSCALL_STOP {
+                continue;
+            }
+            let mut info = Info::default();
+            // SAFETY: the kernel writes at most as many bytes as is said into `info`, which outlives the call.
+            checked(unsafe { libc::ptrace(GET_SYSCALL_INFO, thread, size_of::<Info>(), &raw mut info) })?;
+            if info.op == ENTRY && info.number == libc::SYS_sendto as u64 {
+                sending.insert(thread);
+            } else if info.op != ENTRY && sending.remove(&thread) {
+                sent += 1;
+                if sent == messages {
+                    // SAFETY: numbers only.
+                    checked(unsafe { libc::kill(pid, libc::SIGKILL) }.into())?;
+                }
+            }
         }
     }
 }

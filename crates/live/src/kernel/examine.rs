@@ -58,7 +58,7 @@ pub fn lacking() -> Option<String> {
         n.inside(|| {
             let _device = Tun::create("aqmkit0")?;
             let index = crate::netlink::Netlink::open()?.interface("aqmkit0")?.index;
-            super::tc::Tc::open(index)?.add_clsact()
+            super::tc::Tc::open(index)?.try_clsact()
         })
     });
     tried.err().map(|e| e.to_string())
@@ -88,6 +88,6 @@ fn classifier() -> Result<(), String> {
 pub fn verifies(name: &str) -> Result<(), crate::LiveError> {
     let classifier = aqmkit_kernel::classifier(name)
         .map_err(|error| crate::LiveError::Parameter { direction: "kernel".to_owned(), error })?;
-    let mut loaded = program::load(classifier.object, None)?;
+    let mut loaded = program::load(classifier.object, program::Room::default())?;
     program::verified(&mut loaded, "classify").map(drop)
 }

@@ -68,9 +68,10 @@ pub(super) struct Maps {
     active: MapData,
     statistics: MapData,
     about: MapData,
+    decisions: Option<MapData>,
 }
 
-fn lacking(name: &str) -> io::Error {
+pub(super) fn lacking(name: &str) -> io::Error {
     io::Error::other(format!("the program has no map {name}"))
 }
 
@@ -86,7 +87,16 @@ impl Maps {
             active: take("active")?,
             statistics: take("statistics")?,
             about: take("about")?,
+            decisions: match loaded.take_map("decisions") {
+                Some(Map::RingBuf(data)) => Some(data),
+                _ => None,
+            },
         })
+    }
+
+    /// Takes out where the decisions are written.
+    pub(super) fn take_decisions(&mut self) -> io::Result<MapData> {
+        self.decisions.take().ok_or_else(|| lacking("decisions"))
     }
 
     /// Those of a program in the kernel.
@@ -106,6 +116,7 @@ impl Maps {
             active: take("active")?,
             statistics: take("statistics")?,
             about: take("about")?,
+            decisions: None,
         })
     }
 

@@ -6,9 +6,11 @@
 //!
 //! [`install`], [`installed`] and [`remove`] act in the network namespace of the calling thread.
 
+mod decisions;
 pub mod examine;
 mod maps;
 mod program;
+pub(crate) mod queue;
 pub mod replay;
 mod tc;
 
@@ -17,11 +19,14 @@ use std::io;
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_base::read::Value;
 use aqmkit_base::{BitRate, Bytes};
+use aqmkit_kernel::Classifier;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::decisions::Decisions;
 pub use self::maps::Statistics;
 use self::maps::{ABOUT, Maps};
-use self::tc::{Shaper, Tc};
+use self::program::Room;
+use self::tc::{Parts, Shaper, Tc};
 use crate::LiveError;
 use crate::capabilities::may_make_links;
 use crate::netlink::Netlink;
@@ -38,6 +43,9 @@ struct About {
     version: u64,
     /// Whether `clsact` was not there before.
     added_clsact: bool,
+    /// Whether somebody reads the decisions.
+    #[serde(default)]
+    watched: bool,
 }
 
 /// A discipline that an interface is to have, and the rate to which it is shaped.
@@ -58,12 +66,16 @@ impl Wanted {
         Link { mean_packet: self.mean_packet, ..Link::new(self.rate) }
     }
 
-    fn settings(&self, device: &str, version: u64) -> Result<Vec<u64>, LiveError> {
-        aqmkit_kernel::settings(&self.spec, &self.link(), version)
-            .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })
+    fn settings(&self, device: &str, version: u64, watched: bool) -> Result<Vec<u64>, LiveError> {
+        let mut words = aqmkit_kernel::settings(&self.spec, &self.link(), version)
+            .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
+        if watched {
+            words[FLOW_KIND] |= WATCHED;
+        }
+        Ok(words)
     }
 
-    fn about(&self, device: &str, version: u64, added_clsact: bool) -> Result<Vec<u8>, LiveError> {
+    fn about(&self, device: &str, version: u64, added_clsact: bool, watched: bool) -> Result<Vec<u8>, LiveError> {
         let about = About {
             discipline: self.spec.name().to_owned(),
             rate_bps: self.rate.as_bps(),
@@ -71,6 +83,7 @@ impl Wanted {
             parameters: serde_json::to_value(&self.spec).map_err(|e| failed(device)(e.into()))?,
             version,
             added_clsact,
+            watched,
         };
         let mut text = serde_json::to_vec(&about).map_err(|e| failed(device)(e.into()))?;
         if text.len() >= ABOUT {
@@ -80,6 +93,11 @@ impl Wanted {
         Ok(text)
     }
 }
+
+/// The word of the settings with the kind of flow, and its bit by which the program writes down its decisions: as in
+/// `crates/kernel/bpf/classifier.bpf.c`.
+const FLOW_KIND: usize = 3;
+const WATCHED: u64 = 256;
 
 /// What is installed on an interface.
 #[derive(Debug)]
@@ -116,8 +134,24 @@ fn index(device: &str) -> Result<(u32, u32), LiveError> {
 /// When the process may not, the interface is not free, a parameter cannot be used in the kernel, or the kernel refuses; nothing is then
 /// changed.
 pub fn install(device: &str, wanted: &Wanted) -> Result<Installed, LiveError> {
+    put(device, wanted, false)?;
+    find(device)?.ok_or_else(|| failed(device)(io::Error::other("it was removed by somebody else")))
+}
+
+/// The same, with every decision written down for the caller.
+///
+/// # Errors
+/// As [`install`].
+pub(crate) fn install_watched(device: &str, wanted: &Wanted) -> Result<Decisions, LiveError> {
+    let (classifier, mut maps) = put(device, wanted, true)?;
+    let map = maps.take_decisions().map_err(failed(device))?;
+    Decisions::of(map, classifier.gauges).map_err(failed(device))
+}
+
+/// Loads the program and puts it and the shaper before an interface; a kill of the process leaves all of it there, or nothing.
+fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classifier, Maps), LiveError> {
     allowed()?;
-    let settings = wanted.settings(device, 1)?;
+    let settings = wanted.settings(device, 1, watched)?;
     let (index, mtu) = index(device)?;
     let mut tc = Tc::open(index).map_err(failed(device))?;
     if tc.our_program().map_err(failed(device))?.is_some() {
@@ -126,36 +160,39 @@ pub fn install(device: &str, wanted: &Wanted) -> Result<Installed, LiveError> {
             format!("change it with aqmkit kernel set dev {device}, or remove it: aqmkit kernel remove dev {device}"),
         ));
     }
+    let classifier = aqmkit_kernel::classifier(wanted.spec.name())
+        .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
+    let room = Room { decisions: watched.then_some(DECISIONS), ..Room::default() };
+    let mut loaded = program::load(classifier.object, room)?;
+    let program = program::verified(&mut loaded, "classify")?;
+    let maps = Maps::of(&mut loaded).map_err(failed(device))?;
+    maps.write_settings(&settings).map_err(failed(device))?;
+    take_leftovers(&mut tc).map_err(failed(device))?;
     if let Some(kind) = tc.configured_root().map_err(failed(device))? {
         return Err(LiveError::lacks(
             format!("{device} has a queue discipline of its own: {kind}"),
             format!("remove it first: tc qdisc del dev {device} root"),
         ));
     }
-    let classifier = aqmkit_kernel::classifier(wanted.spec.name())
-        .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
-    let mut loaded = program::load(classifier.object, None)?;
-    let program = program::verified(&mut loaded, "classify")?;
-    let maps = Maps::of(&mut loaded).map_err(failed(device))?;
-    maps.write_settings(&settings).map_err(failed(device))?;
     let added_clsact = !tc.has_clsact().map_err(failed(device))?;
-    maps.write_about(&wanted.about(device, 1, added_clsact)?).map_err(failed(device))?;
+    maps.write_about(&wanted.about(device, 1, added_clsact, watched)?).map_err(failed(device))?;
     let shaper = Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link());
-    let put = tc.add_shaper(shaper).and_then(|()| {
-        if added_clsact {
-            tc.add_clsact()?;
-        }
-        tc.add_filter(&program)
-    });
-    if let Err(error) = put {
-        let _ = tc.remove_filter();
-        if added_clsact {
-            let _ = tc.remove_clsact();
-        }
-        let _ = tc.remove_shaper();
-        return Err(failed(device)(error));
+    tc.put(shaper, &program, added_clsact).map_err(failed(device))?;
+    Ok((classifier, maps))
+}
+
+/// Bytes of decisions that may wait for their reader: those of half a second at 100,000 packets a second.
+const DECISIONS: u32 = 1 << 23;
+
+/// Takes away a shaper of ours without its program, and a `clsact` without filters beside it: what is left where somebody removed the filter
+/// alone, or killed an installation while the kernel loaded a module. True if there was any.
+fn take_leftovers(tc: &mut Tc) -> io::Result<bool> {
+    if !tc.has_our_shaper()? {
+        return Ok(false);
     }
-    find(device)?.ok_or_else(|| failed(device)(io::Error::other("it was removed by somebody else")))
+    let clsact = tc.has_clsact()? && !tc.has_other_filters()?;
+    tc.take(Parts { filter: false, clsact, shaper: true })?;
+    Ok(true)
 }
 
 /// What is installed on an interface.
@@ -204,22 +241,15 @@ pub fn remove(device: &str) -> Result<(), LiveError> {
     let removing = || LiveError::while_doing(format!("removing from {device}"));
     let (index, _) = index(device)?;
     let mut tc = Tc::open(index).map_err(removing())?;
-    let found = find(device)?;
-    // A kill between two steps of an installation leaves the shaper without the filter.
-    let shaper = tc.has_our_shaper().map_err(removing())?;
-    if found.is_none() && !shaper {
-        return Err(LiveError::lacks(format!("{device} has no discipline of aqmkit"), "there is nothing to remove"));
-    }
-    if let Some(found) = found {
-        tc.remove_filter().map_err(removing())?;
-        if found.about.added_clsact && !tc.has_filters().map_err(removing())? {
-            tc.remove_clsact().map_err(removing())?;
+    let Some(found) = find(device)? else {
+        if take_leftovers(&mut tc).map_err(removing())? {
+            return Ok(());
         }
-    }
-    if shaper {
-        tc.remove_shaper().map_err(removing())?;
-    }
-    Ok(())
+        return Err(LiveError::lacks(format!("{device} has no discipline of aqmkit"), "there is nothing to remove"));
+    };
+    let clsact = found.about.added_clsact && !tc.has_other_filters().map_err(removing())?;
+    let shaper = tc.has_our_shaper().map_err(removing())?;
+    tc.take(Parts { filter: true, clsact, shaper }).map_err(removing())
 }
 
 impl Installed {
@@ -267,8 +297,9 @@ impl Installed {
                 format!("remove it first: aqmkit kernel remove dev {}", self.device),
             ));
         }
-        let settings = wanted.settings(&self.device, version)?;
-        let about = wanted.about(&self.device, version, self.about.added_clsact)?;
+        let watched = self.about.watched;
+        let settings = wanted.settings(&self.device, version, watched)?;
+        let about = wanted.about(&self.device, version, self.about.added_clsact, watched)?;
         let (index, mtu) = index(&self.device)?;
         let mut tc = Tc::open(index).map_err(changing())?;
         tc.change_shaper(Shaper::new(wanted.rate, mtu, &wanted.spec, &wanted.link())).map_err(changing())?;

@@ -7,11 +7,20 @@ use aya::{Btf, Ebpf, EbpfLoader};
 
 use crate::LiveError;
 
-/// The maps and instructions of an object, with the offsets of the running kernel; `events` is how many arrivals a replay holds.
+/// How large the maps are whose size depends on what a program is for; as small as possible where it is left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Room {
+    /// Arrivals that a replay holds.
+    pub(super) events: Option<u32>,
+    /// Bytes of decisions that wait for their reader, a power of two.
+    pub(super) decisions: Option<u32>,
+}
+
+/// The maps and instructions of an object, with the offsets of the running kernel.
 ///
 /// # Errors
 /// When the kernel has no type information, or does not let the process.
-pub(super) fn load(object: &[u8], events: Option<u32>) -> Result<Ebpf, LiveError> {
+pub(super) fn load(object: &[u8], room: Room) -> Result<Ebpf, LiveError> {
     let types = Btf::from_sys_fs().map_err(|e| {
         LiveError::lacks(
             format!("this kernel does not tell the layout of its structures: {e}"),
@@ -20,8 +29,10 @@ pub(super) fn load(object: &[u8], events: Option<u32>) -> Result<Ebpf, LiveError
     })?;
     let mut loader = EbpfLoader::new();
     loader.btf(Some(&types));
-    if let Some(events) = events {
-        loader.map_max_entries("events", events);
+    for (map, size) in [("events", room.events), ("decisions", room.decisions)] {
+        if let Some(size) = size {
+            loader.map_max_entries(map, size);
+        }
     }
     loader.load(object).map_err(|e| LiveError::lacks(format!("the program cannot be loaded: {}", chain(&e)), NEEDED))
 }

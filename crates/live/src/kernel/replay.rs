@@ -7,7 +7,7 @@ use aya::Ebpf;
 use aya::maps::{Map, MapData};
 
 use super::maps::Maps;
-use super::program;
+use super::program::{self, Room};
 use crate::LiveError;
 use crate::bpf::{look_up, test_run, update};
 
@@ -39,7 +39,7 @@ impl Replay {
     pub fn new(classifier: &Classifier, settings: &[u64], arrivals: u32) -> Result<Replay, LiveError> {
         super::allowed()?;
         let preparing = || LiveError::while_doing("preparing a replay in the kernel");
-        let mut loaded = program::load(classifier.object, Some(arrivals))?;
+        let mut loaded = program::load(classifier.object, Room { events: Some(arrivals), ..Room::default() })?;
         let program = program::verified(&mut loaded, "replay")?;
         let maps = Maps::of(&mut loaded).map_err(preparing())?;
         maps.write_settings(settings).map_err(preparing())?;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, BitRate};
-use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcBpfFlags, TcFilterBpfOption, TcHandle, TcHeader, TcMessage, TcOption};
 
@@ -109,10 +109,6 @@ impl Tc {
         TcMessage::from_parts(header, attributes)
     }
 
-    fn request(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        self.netlink.ask(request, NLM_F_ACK | flags).map(|_| ())
-    }
-
     fn queue_disciplines(&mut self) -> io::Result<Vec<TcMessage>> {
         let all = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::with_index(self.index));
         let answers = self.netlink.ask(all, NLM_F_DUMP)?;
@@ -150,9 +146,11 @@ impl Tc {
         Ok(self.filters(EGRESS)?.iter().find(named).and_then(number))
     }
 
-    /// Whether any filter is left at `clsact`.
-    pub(super) fn has_filters(&mut self) -> io::Result<bool> {
-        Ok(!self.filters(EGRESS)?.is_empty() || !self.filters(INGRESS)?.is_empty())
+    /// Whether `clsact` has filters beside ours.
+    pub(super) fn has_other_filters(&mut self) -> io::Result<bool> {
+        // All filters of a priority are announced by a message with the handle 0.
+        let ours = |m: &TcMessage| m.header.info == FILTER && m.header.handle.major == 0 && m.header.handle.minor <= 1;
+        Ok(!self.filters(EGRESS)?.iter().all(ours) || !self.filters(INGRESS)?.is_empty())
     }
 
     /// The root queue discipline that somebody has configured, if any: those of the kernel's own choice have no number.
@@ -177,32 +175,8 @@ impl Tc {
         RouteNetlinkMessage::NewQueueDiscipline(message)
     }
 
-    pub(super) fn add_shaper(&mut self, shaper: Shaper) -> io::Result<()> {
-        let added = self.request(self.shaper(shaper), NLM_F_CREATE | NLM_F_EXCL);
-        needs(added, "the kernel has no tbf (CONFIG_NET_SCH_TBF; modprobe sch_tbf)")
-    }
-
-    /// Changes the shaper; what waits in it stays.
-    pub(super) fn change_shaper(&mut self, shaper: Shaper) -> io::Result<()> {
-        self.request(self.shaper(shaper), 0)
-    }
-
-    pub(super) fn remove_shaper(&mut self) -> io::Result<()> {
-        let message = self.message(TcHandle::ROOT, SHAPER, "tbf");
-        self.request(RouteNetlinkMessage::DelQueueDiscipline(message), 0)
-    }
-
     fn clsact(&self) -> TcMessage {
         self.message(TcHandle { major: 0xffff, minor: 0xfff1 }, TcHandle { major: 0xffff, minor: 0 }, "clsact")
-    }
-
-    pub(super) fn add_clsact(&mut self) -> io::Result<()> {
-        let added = self.request(RouteNetlinkMessage::NewQueueDiscipline(self.clsact()), NLM_F_CREATE | NLM_F_EXCL);
-        needs(added, "the kernel has no clsact (CONFIG_NET_SCH_INGRESS; modprobe sch_ingress)")
-    }
-
-    pub(super) fn remove_clsact(&mut self) -> io::Result<()> {
-        self.request(RouteNetlinkMessage::DelQueueDiscipline(self.clsact()), 0)
     }
 
     fn filter(&self) -> TcMessage {
@@ -211,27 +185,60 @@ impl Tc {
         message
     }
 
-    pub(super) fn add_filter(&mut self, program: &OwnedFd) -> io::Result<()> {
-        let mut message = self.filter();
-        message.attributes.push(TcAttribute::Options(vec![
+    /// Puts the shaper and the program before the interface, with `clsact` where it is not there: all or, with an error, nothing.
+    pub(super) fn put(&mut self, shaper: Shaper, program: &OwnedFd, clsact: bool) -> io::Result<()> {
+        const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
+        let mut filter = self.filter();
+        filter.attributes.push(TcAttribute::Options(vec![
             TcOption::Bpf(TcFilterBpfOption::ProgFd(program.as_raw_fd() as u32)),
             TcOption::Bpf(TcFilterBpfOption::ProgName(NAME.to_owned())),
             TcOption::Bpf(TcFilterBpfOption::Flags(TcBpfFlags::DirectAction)),
         ]));
-        let added = self.request(RouteNetlinkMessage::NewTrafficFilter(message), NLM_F_CREATE | NLM_F_EXCL);
-        needs(added, "the kernel has no bpf filters (CONFIG_NET_CLS_BPF; modprobe cls_bpf)")
+        let mut parts = vec![(self.shaper(shaper), NEW)];
+        parts.extend(clsact.then(|| (RouteNetlinkMessage::NewQueueDiscipline(self.clsact()), NEW)));
+        parts.push((RouteNetlinkMessage::NewTrafficFilter(filter), NEW));
+        self.netlink.change(parts).map_err(|error| {
+            // What was there before is not ours, and what is not there cannot be removed.
+            let _ = self.take(Parts { filter: true, clsact, shaper: true });
+            match error.raw_os_error() {
+                Some(libc::ENOENT | libc::EOPNOTSUPP) => io::Error::new(io::ErrorKind::Unsupported, LACKING),
+                _ => error,
+            }
+        })
     }
 
-    pub(super) fn remove_filter(&mut self) -> io::Result<()> {
-        let filter = self.filter();
-        self.request(RouteNetlinkMessage::DelTrafficFilter(filter), 0)
+    /// Takes parts away.
+    pub(super) fn take(&mut self, parts: Parts) -> io::Result<()> {
+        let filter = parts.filter.then(|| RouteNetlinkMessage::DelTrafficFilter(self.filter()));
+        let clsact = parts.clsact.then(|| RouteNetlinkMessage::DelQueueDiscipline(self.clsact()));
+        let shaper = self.message(TcHandle::ROOT, SHAPER, "tbf");
+        let shaper = parts.shaper.then(|| RouteNetlinkMessage::DelQueueDiscipline(shaper));
+        self.netlink.change([filter, clsact, shaper].into_iter().flatten().map(|part| (part, 0)).collect())
+    }
+
+    /// Changes the shaper; what waits in it stays.
+    pub(super) fn change_shaper(&mut self, shaper: Shaper) -> io::Result<()> {
+        self.netlink.change(vec![(self.shaper(shaper), 0)])
+    }
+
+    /// Tries whether the kernel has `clsact`.
+    pub(super) fn try_clsact(&mut self) -> io::Result<()> {
+        let clsact = RouteNetlinkMessage::NewQueueDiscipline(self.clsact());
+        self.netlink.change(vec![(clsact, NLM_F_CREATE | NLM_F_EXCL)])
     }
 }
 
-/// Says what is missing where the kernel does not know a kind of queue discipline or filter.
-fn needs(done: io::Result<()>, what: &str) -> io::Result<()> {
-    done.map_err(|e| match e.raw_os_error() {
-        Some(libc::ENOENT | libc::EOPNOTSUPP) => io::Error::new(io::ErrorKind::Unsupported, what),
-        _ => e,
-    })
+/// Parts of what is put before an interface.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    /// The program.
+    pub(super) filter: bool,
+    /// The place of programs.
+    pub(super) clsact: bool,
+    /// The shaper.
+    pub(super) shaper: bool,
 }
+
+/// What a kernel lacks that does not know a queue discipline or filter.
+const LACKING: &str = "the kernel lacks tbf (CONFIG_NET_SCH_TBF; modprobe sch_tbf), clsact (CONFIG_NET_SCH_INGRESS; modprobe sch_ingress) or \
+                       bpf filters (CONFIG_NET_CLS_BPF; modprobe cls_bpf)";
