@@ -11,6 +11,7 @@ use aqmkit_base::{BitRate, Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
+use crate::kernel::queue::KernelQueue;
 use crate::port::{Counts, Port};
 use crate::timing::{Clock, Granted, wait};
 use aqmkit_measure::{DropLog, LinkRecorder, Passed, Plan, Times};
@@ -36,6 +37,47 @@ pub struct Direction<D = File> {
     pub device: D,
     /// The bottleneck.
     pub shaper: Shaper<Frame>,
+    /// The queue inside the kernel that the device's packets come out of, where the bottleneck is there: it is measured in place of the
+    /// shaper, which only delays.
+    pub(crate) kernel: Option<KernelQueue>,
+}
+
+impl<D> Direction<D> {
+    /// What is measured of the bottleneck.
+    pub(crate) fn meter(&self) -> &Meter {
+        self.kernel.as_ref().map_or_else(|| self.shaper.meter(), KernelQueue::meter)
+    }
+
+    /// The same, to add to it.
+    pub(crate) fn meter_mut(&mut self) -> &mut Meter {
+        match &mut self.kernel {
+            Some(queue) => queue.meter_mut(),
+            None => self.shaper.meter_mut(),
+        }
+    }
+
+    /// Has everything happen that is due up to `now`.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        self.shaper.advance(now);
+        if let Some(queue) = &mut self.kernel {
+            queue.advance(now);
+        }
+    }
+
+    /// What waits.
+    fn backlog(&self) -> Backlog {
+        self.kernel.as_ref().map_or_else(|| self.shaper.backlog(), KernelQueue::backlog)
+    }
+
+    /// The discipline's gauges.
+    fn gauges(&self) -> Vec<(String, f64)> {
+        if let Some(queue) = &self.kernel {
+            return queue.gauges().to_vec();
+        }
+        let mut gauges = Vec::new();
+        self.shaper.probe(&mut |name, value| gauges.push((name.to_owned(), value)));
+        gauges
+    }
 }
 
 /// What the machine did to the measurement.
@@ -87,6 +129,8 @@ pub struct Measured {
     pub trouble: Trouble,
     /// For each direction, the packets that its wire has lost, as it was asked to.
     pub lost: Vec<u64>,
+    /// Packets that came out of a queue inside the kernel without having been seen to go in.
+    pub unknown: u64,
     /// For each direction, what the device that its packets come from has counted.
     pub devices: Vec<Counts>,
     /// What of punctuality was granted.
@@ -190,8 +234,11 @@ impl<D: Port> Bottleneck<D> {
                 match direction.device.receive(&mut run.buffer) {
                     Ok(0) => break,
                     Ok(len) => {
-                        let frame = self.reader.read(&run.buffer[..len], direction.shaper.flow());
-                        direction.shaper.arrive(frame, self.clock.now());
+                        let packet = &run.buffer[..len];
+                        let frame = self.reader.read(packet, direction.shaper.flow());
+                        let now = self.clock.now();
+                        let at = direction.kernel.as_mut().map_or(now, |queue| queue.departed(packet, now));
+                        direction.shaper.arrive(frame, at);
                         came = true;
                     }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
@@ -257,30 +304,24 @@ impl<D: Port> Bottleneck<D> {
     fn end_interval(&mut self, now: Instant, gauges: &[Vec<(String, f64)>]) {
         let Some(plan) = &self.plan else { return };
         for (link, (direction, own)) in self.directions.iter_mut().zip(gauges).enumerate() {
-            direction.shaper.advance(now);
+            direction.advance(now);
             let reported = if link == plan.measured { own } else { &[][..] };
-            direction.shaper.meter_mut().recorder_mut().interval(now, plan, link, reported);
+            direction.meter_mut().recorder_mut().interval(now, plan, link, reported);
         }
     }
 
     fn look_at(&mut self, at: Instant, run: &Run) -> Look {
         let devices = self.directions.iter_mut().map(|d| d.device.counts()).collect();
-        let each = || self.directions.iter().map(|d| &d.shaper);
+        let each = || self.directions.iter();
         Look {
             at,
-            directions: each().map(|s| (s.meter().so_far(), s.backlog())).collect(),
-            classes: each().map(|s| s.meter().classes_so_far()).collect(),
-            gauges: each()
-                .map(|s| {
-                    let mut gauges = Vec::new();
-                    s.probe(&mut |name, value| gauges.push((name.to_owned(), value)));
-                    gauges
-                })
-                .collect(),
+            directions: each().map(|d| (d.meter().so_far(), d.backlog())).collect(),
+            classes: each().map(|d| d.meter().classes_so_far()).collect(),
+            gauges: each().map(Direction::gauges).collect(),
             latest: run.latest,
             late: run.handed_on,
             trouble: run.trouble,
-            lost: each().map(Shaper::lost).collect(),
+            lost: each().map(|d| d.shaper.lost()).collect(),
             devices,
         }
     }
@@ -289,11 +330,12 @@ impl<D: Port> Bottleneck<D> {
         let end = self.clock.now();
         let vanished = run.vanished.map(|side| self.directions[side].name.clone());
         let rates = self.directions.iter().map(|d| d.shaper.rates().to_vec()).collect();
-        self.directions.iter_mut().for_each(|d| d.shaper.advance(end));
+        self.directions.iter_mut().for_each(|d| d.advance(end));
+        let unknown = self.directions.iter().filter_map(|d| d.kernel.as_ref()).map(KernelQueue::unknown).sum();
         let devices = self.directions.iter_mut().map(|d| d.device.counts()).collect();
         let lost = self.directions.iter().map(|d| d.shaper.lost()).collect();
-        let drops = self.directions.iter_mut().map(|d| d.shaper.meter_mut().take_drops()).collect();
-        let meters = self.directions.iter_mut().map(|d| (d.name.clone(), d.shaper.meter_mut()));
+        let drops = self.directions.iter_mut().map(|d| d.meter_mut().take_drops()).collect();
+        let meters = self.directions.iter_mut().map(|d| (d.name.clone(), d.meter_mut()));
         let one = |(name, meter): (String, &mut Meter)| ((name, meter.windows(end)), meter.take_recorder(end));
         let (directions, recorders) = meters.map(one).unzip();
         Measured {
@@ -304,6 +346,7 @@ impl<D: Port> Bottleneck<D> {
             late: run.late,
             trouble: run.trouble,
             lost,
+            unknown,
             devices,
             granted: self.granted,
             vanished,
@@ -369,6 +412,10 @@ impl Measured {
                  one in {:.0} is acceptable",
                 1.0 / LOST_BEFORE
             ));
+        }
+        if loses_too_much(self.unknown, came) {
+            let many = self.unknown;
+            doubts.push(format!("{many} packets came out of the queue in the kernel that were not seen to go in"));
         }
         doubts.extend(self.vanished.iter().map(|name| format!("the input device of {name} was removed")));
         doubts

@@ -14,6 +14,8 @@
 //! the block, the next one beside that the upper half of the rest, and so on. So one route per family, to the block of
 //! the link, leads to all that stands behind it, however many links are in between.
 
+pub mod router;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -33,6 +35,7 @@ use crate::confinement::{Needs, confine};
 use crate::congestion;
 use crate::ctl::Control;
 use crate::error::LiveError;
+use crate::kernel::Decisions;
 use crate::nat::Nat;
 use crate::netlink::{Destination, Netlink};
 use crate::netns::{Netns, set_sysctl, sysctl, sysctl_path};
@@ -76,6 +79,9 @@ pub struct LinkSetup {
     /// Whether the client reaches what the namespace of the calling thread reaches: this is then the server's side, and translates
     /// addresses.
     pub outside: bool,
+    /// Whether the discipline of `down` runs inside the kernel, before a shaper of the kernel at the device of a router in front of the server's
+    /// side: this process only delays packets, and measures. The link then has IPv4 alone.
+    pub in_kernel: bool,
 }
 
 /// The addresses of the two ends.
@@ -155,6 +161,8 @@ pub struct Link {
     pub control: Arc<Control<File>>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<Option<Measured>>>,
+    /// The router in front of the server's side, where the discipline is inside the kernel.
+    router: Option<Side>,
     _nat: Option<Nat>,
 }
 
@@ -192,9 +200,16 @@ impl Link {
         // A namespace that is another link's goes on.
         let of_outer = if nested { None } else { outer.inside(orphans).ok() };
         let of_inner = inner.inside(orphans).ok();
-        let (down, mut server) = side(outer, "aqmkit%d", addresses.server, addresses.client, behind, setup)?;
+        let local = if setup.in_kernel { router::addresses(number) } else { addresses.server };
+        let (down, mut server) = side(outer, "aqmkit%d", local, addresses.client, behind, setup)?;
         let (up, mut client) = side(inner, "aqmkit0", addresses.client, addresses.server, Behind::Everything, setup)?;
         (server.orphans, client.orphans) = (of_outer, of_inner);
+        let (mut router, mut decisions) = (None, None);
+        if setup.in_kernel {
+            let made = router::put_before(&server, &addresses, number, setup)?;
+            router = Some(std::mem::replace(&mut server, made.sender));
+            decisions = Some(made.decisions);
+        }
         let clock = Clock::start();
         let look = Arc::new(Mutex::new(Look::default()));
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| cannot("cannot make an eventfd")(e.into()))?);
@@ -205,7 +220,7 @@ impl Link {
         let work = {
             let (setup, look, stop) = (setup.clone(), Arc::clone(&look), Arc::clone(&stop));
             move |started: &Sender<_>| {
-                bottleneck(&setup, [down, up], clock, look, requests).map(|b| {
+                bottleneck(&setup, [down, up], decisions, clock, look, requests).map(|b| {
                     // Who waits for the news has not gone away.
                     let _ = started.send(Ok(()));
                     b.run(&*stop)
@@ -213,7 +228,19 @@ impl Link {
             }
         };
         let thread = start(work)?;
-        Ok(Link { server, client, addresses, nested, clock, look, control, stop, thread: Some(thread), _nat: nat })
+        Ok(Link {
+            server,
+            client,
+            addresses,
+            nested,
+            clock,
+            look,
+            control,
+            stop,
+            thread: Some(thread),
+            router,
+            _nat: nat,
+        })
     }
 
     /// The address at which the commands of the client's side find servers: that of the outermost link where links
@@ -243,8 +270,8 @@ impl Link {
         self.control.ask(move |directions, _| {
             for direction in directions {
                 // What leaves by then leaves before.
-                direction.shaper.advance(at);
-                act(direction.shaper.meter_mut(), at);
+                direction.advance(at);
+                act(direction.meter_mut(), at);
             }
         });
     }
@@ -260,7 +287,7 @@ impl Link {
     /// # Errors
     /// When the thread panicked.
     pub fn close(mut self) -> Result<(Measured, u64), LiveError> {
-        let before = self.server.dropped_before() + self.client.dropped_before();
+        let before = self.dropped_before();
         let measured = self.end();
         let measured = measured.ok_or_else(|| cannot("the link failed")(io::Error::other("its thread panicked")))?;
         Ok((measured, before))
@@ -276,7 +303,8 @@ impl Link {
 
     /// Packets that the kernel dropped in front of the two devices so far.
     pub fn dropped_before(&mut self) -> u64 {
-        self.server.dropped_before() + self.client.dropped_before()
+        let sides = [Some(&mut self.server), Some(&mut self.client), self.router.as_mut()];
+        sides.into_iter().flatten().map(Side::dropped_before).sum()
     }
 }
 
@@ -288,6 +316,9 @@ impl Drop for Link {
 
 fn check(setup: &LinkSetup) -> Result<(), LiveError> {
     setup.cc.as_deref().map_or(Ok(()), congestion::provide)?;
+    if setup.in_kernel {
+        router::wanted(&setup.down)?;
+    }
     for direction in [&setup.down, &setup.up] {
         bounds::check(direction).map_err(|error| LiveError::Parameter { direction: direction.name.clone(), error })?;
     }
@@ -504,30 +535,42 @@ pub(crate) fn start(
 fn bottleneck(
     setup: &LinkSetup,
     [down, up]: [Tun; 2],
+    decisions: Option<Decisions>,
     clock: Clock,
     look: Arc<Mutex<Look>>,
     requests: Receiver<Request<File>>,
 ) -> Result<Bottleneck, LiveError> {
-    let directions = [direction(&setup.down, down, setup)?, direction(&setup.up, up, setup)?];
+    let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
+    let directions = match decisions {
+        None => [direction(&setup.down, down, setup)?, direction(&setup.up, up, setup)?],
+        Some(decisions) => {
+            let queue = router::queue(setup, decisions, reader.clone(), clock);
+            let down = Direction { kernel: Some(queue), ..direction(&router::delay_only(&setup.down), down, setup)? };
+            [down, direction(&setup.up, up, setup)?]
+        }
+    };
     let granted = be_punctual();
     // Packets can come from anywhere; the thread that reads them may do nothing but that.
     keep_none();
     // A kernel without this has the thread as it is.
     let _ = confine(Needs::Nothing);
-    let reader = Reader { encapsulation: Encapsulation::Ip, classes: setup.classes.clone(), salt: setup.down.seed };
     let requests = Some(requests);
     Ok(Bottleneck { directions, requests, reader, clock, look, plan: setup.plan.clone(), granted })
 }
 
 fn direction(setup: &Setup, tun: Tun, link: &LinkSetup) -> Result<Direction, LiveError> {
+    let setup = Setup { classes: link.classes.names().to_vec(), ..setup.clone() };
+    let shaper = Shaper::<Frame>::new(&setup, meter(link), Instant::ZERO)
+        .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
+    Ok(Direction { name: setup.name, device: tun.into_file(), shaper, kernel: None })
+}
+
+/// What measures a direction of the link.
+fn meter(link: &LinkSetup) -> Meter {
     let classes = link.classes.names();
     let planned = |p: &Plan| Meter::new(&p.windows, classes.len()).listing_drops();
     let unplanned = || if link.on_demand { Meter::on_demand(classes) } else { Meter::whole(classes) };
-    let meter = link.plan.as_ref().map_or_else(unplanned, planned);
-    let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
-    let shaper = Shaper::<Frame>::new(&setup, meter, Instant::ZERO)
-        .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
-    Ok(Direction { name: setup.name, device: tun.into_file(), shaper })
+    link.plan.as_ref().map_or_else(unplanned, planned)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! the process ends, whatever ends it.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
@@ -99,6 +99,12 @@ impl Netns {
     /// When there are no more file descriptors.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Netns { fd: self.fd.try_clone()?, cookie: self.cookie })
+    }
+}
+
+impl AsFd for Netns {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -72,19 +72,27 @@ pub struct Overview {
     pub note: String,
 }
 
-/// One quantity of one combination, simulated and live.
+/// One quantity of one combination, simulated and with real packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     /// The combination, and the window where there are several.
     pub place: String,
     /// The quantity, with its unit.
     pub what: String,
+    /// Where the real packets were: `live` for a live link of aqmkit, `kernel` for a classifier inside the kernel.
+    #[serde(default = "live")]
+    pub on: String,
     /// Simulated, in the mean over the repeats.
     pub simulated: f64,
-    /// Live, in the mean over the repeats that the machine could keep up with.
+    /// With real packets, in the mean over the repeats that the machine could keep up with.
     pub live: f64,
     /// How far apart they may be.
     pub within: f64,
+}
+
+/// Results that were stored before there were others have live links alone.
+fn live() -> String {
+    "live".to_owned()
 }
 
 impl Agreement {

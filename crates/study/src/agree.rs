@@ -1,4 +1,4 @@
-//! Whether live runs and simulated ones agree.
+//! Whether live runs, those inside the kernel among them, and simulated ones agree.
 //!
 //! They never do exactly: the kernel's TCP is not the simulator's, and its hosts take time. What is asked is that both
 //! lead to the same conclusions: utilisation within 3 points; mean queueing delay within 20 % or 1 ms, whichever is
@@ -10,6 +10,8 @@ use aqmkit_results::{Agreement, Entry, Results};
 
 /// The axis that distinguishes simulated and live runs.
 pub const AXIS: &str = "on";
+/// The label of simulated runs on it. Every other label is that of runs with real packets, which are held against them.
+pub const SIMULATED: &str = "simulated";
 /// Points of utilisation.
 const UTILIZATION: f64 = 3.0;
 /// Share of the larger delay, and milliseconds.
@@ -23,12 +25,21 @@ pub fn agreements(results: &Results) -> Vec<Agreement> {
     if !results.axes.iter().any(|a| a.name == AXIS) {
         return Vec::new();
     }
-    let mut places: BTreeMap<String, [Vec<&Entry>; 2]> = BTreeMap::new();
+    let mut places: BTreeMap<String, BTreeMap<&str, Vec<&Entry>>> = BTreeMap::new();
     for entry in &results.runs {
-        let side = usize::from(entry.labels.get(AXIS).is_some_and(|l| l == "live"));
-        places.entry(place(results, entry)).or_default()[side].push(entry);
+        let on = entry.labels.get(AXIS).map_or(SIMULATED, String::as_str);
+        places.entry(place(results, entry)).or_default().entry(on).or_default().push(entry);
     }
-    places.into_iter().flat_map(|(place, [simulated, live])| compare(&place, &simulated, &live)).collect()
+    let mut found = Vec::new();
+    for (place, mut by_label) in places {
+        let simulated = by_label.remove(SIMULATED).unwrap_or_default();
+        // In the order of the axis: live, then inside the kernel.
+        let labels = results.axes.iter().filter(|a| a.name == AXIS).flat_map(|a| &a.labels);
+        for (on, real) in labels.filter_map(|label| by_label.remove_entry(label.as_str())) {
+            found.extend(compare(&place, on, &simulated, &real));
+        }
+    }
+    found
 }
 
 fn place(results: &Results, entry: &Entry) -> String {
@@ -37,12 +48,13 @@ fn place(results: &Results, entry: &Entry) -> String {
     labels.join(" ")
 }
 
-fn compare(place: &str, simulated: &[&Entry], live: &[&Entry]) -> Vec<Agreement> {
+fn compare(place: &str, on: &str, simulated: &[&Entry], live: &[&Entry]) -> Vec<Agreement> {
     let both = |what: &str, of: &dyn Fn(&Entry) -> Option<f64>, within: &dyn Fn(f64) -> f64| {
         let (a, b) = (mean(simulated, of)?, mean(live, of)?);
         Some(Agreement {
             place: place.to_owned(),
             what: what.to_owned(),
+            on: on.to_owned(),
             simulated: a,
             live: b,
             within: within(a.max(b)),
@@ -92,8 +104,11 @@ mod tests {
     fn each_quantity_has_its_own_tolerance() {
         let holds = |a: (f64, f64), b: (f64, f64)| {
             let runs = vec![entry("simulated", a.0, a.1), entry("live", b.0, b.1)];
-            let axis = |name: &str| Axis { name: name.to_owned(), labels: Vec::new() };
-            let axes = vec![axis("aqm"), axis(AXIS)];
+            let axis = |name: &str, labels: &[&str]| Axis {
+                name: name.to_owned(),
+                labels: labels.iter().map(|&label| label.to_owned()).collect(),
+            };
+            let axes = vec![axis("aqm", &["red"]), axis(AXIS, &[SIMULATED, "live"])];
             let list = agreements(&Results { runs, axes, ..Results::default() });
             list[..2].iter().map(Agreement::holds).collect::<Vec<_>>()
         };
@@ -101,5 +116,16 @@ mod tests {
         assert_eq!(holds((0.97, 20.0), (0.93, 15.0)), [false, false]);
         assert_eq!(holds((0.97, 1.2), (0.97, 0.3)), [true, true]);
         assert_eq!(holds((0.97, 1.2), (0.97, 0.1)), [true, false]);
+    }
+
+    #[test]
+    fn the_kernel_is_compared_as_a_live_link_is() {
+        let runs = vec![entry("kernel", 0.9, 9.0), entry("simulated", 0.97, 10.0), entry("live", 0.96, 13.0)];
+        let labels = [SIMULATED, "live", "kernel"].map(str::to_owned).to_vec();
+        let axes = vec![Axis { name: AXIS.to_owned(), labels }];
+        let list = agreements(&Results { runs, axes, ..Results::default() });
+        let delays = list.iter().filter(|a| a.what == "mean delay, ms");
+        let delays: Vec<_> = delays.map(|a| (a.on.as_str(), a.simulated, a.live, a.holds())).collect();
+        assert_eq!(delays, [("live", 10.0, 13.0, false), ("kernel", 10.0, 9.0, true)]);
     }
 }

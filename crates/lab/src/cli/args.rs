@@ -168,6 +168,7 @@ pub struct How {
   aqmkit run my.toml --set topology.rate=20mbit --repeat 3
   aqmkit run cbt/blast --scale quick --json
   aqmkit run live/agree --live
+  aqmkit run live/kernel --live --kernel
   aqmkit run cbt/blast --scale quick --set aqm=red --pcap red.pcap
 
 Finished runs are kept: after an interruption the same command resumes.")]
@@ -180,9 +181,9 @@ pub struct Run {
     /// Full (as published) or quick (shortened)
     #[arg(long, default_value = "full")]
     pub scale: Scale,
-    /// Also run it on a live link with the kernel's TCP, in real time, and compare
-    #[arg(long)]
-    pub live: bool,
+    /// Where to run it besides
+    #[command(flatten)]
+    pub real: Real,
     /// Also write a capture of the first run at the measured link (select a run with --set aqm=red)
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
@@ -193,6 +194,25 @@ pub struct Run {
     /// How to run
     #[command(flatten)]
     pub how: How,
+}
+
+/// Runs with real packets beside the simulated ones.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Real {
+    /// Also run it on a live link with the kernel's TCP, in real time, and compare
+    #[arg(long)]
+    pub live: bool,
+    /// Also run it with the discipline inside the kernel, in real time, and compare
+    #[arg(long)]
+    pub kernel: bool,
+}
+
+impl Real {
+    /// Whether any are asked for.
+    #[must_use]
+    pub fn any(self) -> bool {
+        self.live || self.kernel
+    }
 }
 
 /// Full (as published) or quick (shortened).
@@ -249,18 +269,19 @@ pub struct Calibrate {
   aqmkit reproduce cbt/blast --scale quick
   aqmkit reproduce dualq                 a study
   aqmkit reproduce --null                the null test: claims that are also met without the scheme
-  aqmkit reproduce --live                the experiments of live/, simulated and over the kernel's TCP (root)")]
+  aqmkit reproduce --live                the experiments of live/, simulated and over the kernel's TCP (root)
+  aqmkit reproduce --kernel              live/kernel, simulated and with each discipline inside the kernel (root)")]
 pub struct Reproduce {
     /// Experiments or studies (default: all, at quick scale)
     pub ids: Vec<String>,
-    /// Also run them on a live link and compare (default: the experiments of live/)
-    #[arg(long)]
-    pub live: bool,
+    /// Where to run them besides (default: the experiments of live/)
+    #[command(flatten)]
+    pub real: Real,
     /// The null test, at quick scale: judge every measured claim with its scheme replaced by drop-tail or switched off
-    #[arg(long, conflicts_with_all = ["live", "scale"])]
+    #[arg(long, conflicts_with_all = ["live", "kernel", "scale"])]
     pub null: bool,
     /// Store the verdicts (with --null, its outcomes) in this directory of experiments
-    #[arg(long, value_name = "DIR", conflicts_with = "live")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["live", "kernel"])]
     pub record: Option<PathBuf>,
     /// With --null: fail if an outcome differs from the stored one
     #[arg(long, requires = "null", conflicts_with = "record")]

@@ -1,9 +1,10 @@
-//! `run --live` and `reproduce --live`: experiments in the simulator and on a live link, side by side.
+//! `run` and `reproduce` with `--live`, `--kernel` or both: experiments in the simulator and with real packets, side by side.
 
 use std::path::Path;
 
 use aqmkit_experiment::Experiment;
 use aqmkit_live::capabilities::may_make_links;
+use aqmkit_live::kernel::examine;
 use aqmkit_report::format::significant;
 use aqmkit_report::terminal::{Screen, drawn, head, number};
 use aqmkit_results::{Agreement, Axis};
@@ -17,16 +18,34 @@ use super::fail::{Failure, wrong};
 use super::perform::{Performed, directory, failures, perform_plan, show};
 use super::progress::Talk;
 use super::say;
-use crate::live::plan::NotLive;
+use crate::live::plan::{NotLive, On};
 use crate::live::run::{Placed, real_time};
 
-/// Runs every combination in the simulator and on a live link.
+impl args::Real {
+    /// Where the runs with real packets take place.
+    fn places(self) -> Vec<On> {
+        [(self.live, On::Live), (self.kernel, On::Kernel)]
+            .into_iter()
+            .filter(|(asked, _)| *asked)
+            .map(|(_, on)| on)
+            .collect()
+    }
+}
+
+/// The directory of an experiment's results with real packets, beside that of the simulated ones.
+fn beside(id: &str, real: &[On]) -> String {
+    let labels = real.iter().map(|on| on.label());
+    std::iter::once(id).chain(labels).collect::<Vec<_>>().join("-")
+}
+
+/// Runs every combination in the simulator and with real packets.
 ///
 /// # Errors
 /// When the machine lacks something, the experiment does not suit a live link, or the two do not agree.
 pub(super) fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), Failure> {
-    let dir = directory(args.how.out.as_deref(), &format!("{}-live", exp.id));
-    let performed = perform(exp, &dir, talk)?;
+    let real = args.real.places();
+    let dir = directory(args.how.out.as_deref(), &beside(&exp.id, &real));
+    let performed = perform(exp, &real, &dir, talk)?;
     // A run that failed is told of at the end; what the others say is shown all the same.
     let shown = show(&performed, &dir, args.how.json);
     let list = &performed.results.agreements;
@@ -43,8 +62,9 @@ pub(super) fn run(exp: &Experiment, args: &args::Run, talk: Talk) -> Result<(), 
 /// As [`run`].
 pub(super) fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     let (mut results, mut failed) = (Vec::new(), Vec::new());
+    let real = args.real.places();
     for exp in experiments {
-        let performed = perform(exp, &args.out.join(format!("{}-live", exp.id)), talk)?;
+        let performed = perform(exp, &real, &args.out.join(beside(&exp.id, &real)), talk)?;
         if !args.json {
             let title = say::bold(&format!("{}: {}", performed.results.experiment, performed.results.title));
             say::print(&format!("{title}\n{}", table(&performed.results.agreements)))?;
@@ -69,32 +89,41 @@ fn verdict(list: &[Agreement]) -> Result<(), Failure> {
     if list.iter().all(Agreement::holds) { Ok(()) } else { Err(Failure::Missed) }
 }
 
-/// Every combination in the simulator and on a live link.
-fn perform(exp: &Experiment, dir: &Path, talk: Talk) -> Result<Performed, Failure> {
+/// Every combination in the simulator and with real packets.
+fn perform(exp: &Experiment, real: &[On], dir: &Path, talk: Talk) -> Result<Performed, Failure> {
     if !may_make_links() {
         let text = "no permission to create network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN)\n  run it as root";
         return Err(Failure::Environment(text.to_owned()));
     }
-    let axis = Axis { name: AXIS.to_owned(), labels: vec!["simulated".to_owned(), "live".to_owned()] };
+    if real.contains(&On::Kernel)
+        && let Some(lacking) = examine::lacking()
+    {
+        return Err(Failure::Environment(format!("{lacking}\n  aqmkit doctor says what the kernel can do")));
+    }
+    let places: Vec<On> = std::iter::once(On::Simulated).chain(real.iter().copied()).collect();
+    let labels = places.iter().map(|on| on.label().to_owned()).collect();
+    let axis = Axis { name: AXIS.to_owned(), labels };
     // One at a time, for live runs would compete for the processor.
-    perform_plan(exp, |exp| plan(exp, talk), &[axis], &Players::new(), dir, 1, talk)
+    perform_plan(exp, |exp| plan(exp, &places, talk), &[axis], &Players::new(), dir, 1, talk)
 }
 
-/// Every run of an experiment in the simulator, then every one on a live link.
-fn plan(exp: &Experiment, talk: Talk) -> Result<Vec<Placed>, Failure> {
-    let placed = |live| exp.plan().into_iter().map(move |spec| Placed::new(spec, live));
-    let plan: Vec<Placed> = placed(false).chain(placed(true)).collect();
+/// Every run of an experiment in the first place, then every one in the next.
+fn plan(exp: &Experiment, places: &[On], talk: Talk) -> Result<Vec<Placed>, Failure> {
+    let plan: Vec<Placed> =
+        places.iter().flat_map(|on| exp.plan().into_iter().map(|spec| Placed::new(spec, *on))).collect();
     for run in &plan {
+        let (how, without) = match run.on() {
+            On::Kernel => ("inside the kernel", "run it without --kernel"),
+            _ => ("live", "run it without --live"),
+        };
         match run.check() {
             Ok(()) => {}
             Err(NotLive::Lacks(text)) => return Err(Failure::Environment(text)),
-            Err(NotLive::Unfit(text)) => {
-                return wrong(format!("{} cannot be run live: {text}", exp.id), "run it without --live");
-            }
+            Err(NotLive::Unfit(text)) => return wrong(format!("{} cannot be run {how}: {text}", exp.id), without),
         }
     }
     if talk != Talk::Quiet {
-        say::tell(&format!("live runs take real time: {:.0} s in total", real_time(&plan).as_secs_f64()));
+        say::tell(&format!("runs with real packets take real time: {:.0} s in total", real_time(&plan).as_secs_f64()));
     }
     Ok(plan)
 }
@@ -102,13 +131,13 @@ fn plan(exp: &Experiment, talk: Talk) -> Result<Vec<Placed>, Failure> {
 fn table(list: &[Agreement]) -> String {
     let mut lines = Screen::of_stdout().table();
     let left = ["combination", "quantity"].map(|h| head(h, CellAlignment::Left));
-    let right = ["simulated", "live", "may differ by", "agrees"].map(|h| head(h, CellAlignment::Right));
+    let right = ["simulated", "real", "where", "may differ by", "agrees"].map(|h| head(h, CellAlignment::Right));
     lines.set_header(left.into_iter().chain(right));
     for a in list {
         let text = [&a.place, &a.what].map(comfy_table::Cell::new);
-        let numbers = [a.simulated, a.live, a.within].map(|v| number(significant(v, 3)));
+        let [simulated, real, within] = [a.simulated, a.live, a.within].map(|v| number(significant(v, 3)));
         let agrees = number(if a.holds() { "yes" } else { "no" });
-        lines.add_row(text.into_iter().chain(numbers).chain([agrees]));
+        lines.add_row(text.into_iter().chain([simulated, real, number(&a.on), within, agrees]));
     }
     drawn(lines)
 }

@@ -15,7 +15,7 @@ pub fn absent() -> Failure {
     Failure::Environment(format!("live links and bridges need Linux\n  {right}"))
 }
 
-/// `run --live`.
+/// `run --live` and `run --kernel`.
 ///
 /// # Errors
 /// Always.
@@ -23,7 +23,7 @@ pub fn run(_exp: &Experiment, _args: &args::Run, _talk: Talk) -> Result<(), Fail
     Err(absent())
 }
 
-/// `reproduce --live`.
+/// `reproduce --live` and `reproduce --kernel`.
 ///
 /// # Errors
 /// Always.

@@ -20,6 +20,8 @@ use super::say;
 
 /// Where the experiments are that `--live` is for.
 const LIVE: &str = "live/";
+/// The one whose disciplines all run inside the kernel, for `--kernel`.
+const KERNEL: &str = "live/kernel";
 
 /// What takes less than this is not announced.
 const WORTH_SAYING_S: f64 = 30.0;
@@ -35,10 +37,12 @@ pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failur
     if all.is_empty() && args.ids.is_empty() {
         return wrong("no experiments found", "give a file, or set AQMKIT_EXPERIMENTS to a directory of experiments");
     }
-    let ids = match (args.ids.is_empty(), args.live) {
+    let live = args.real.any();
+    let ids = match (args.ids.is_empty(), args.real) {
         (false, _) => named(&args.ids, &all),
-        (true, true) => all.into_iter().filter(|id| id.starts_with(LIVE)).collect(),
-        (true, false) => all,
+        (true, args::Real { kernel: true, .. }) => vec![KERNEL.to_owned()],
+        (true, args::Real { live: true, .. }) => all.into_iter().filter(|id| id.starts_with(LIVE)).collect(),
+        (true, _) => all,
     };
     let record = args.record.as_deref().map(library::Directory::open).transpose()?;
     let shortened = if args.ids.is_empty() || args.null { Scale::Quick } else { Scale::Full };
@@ -46,11 +50,11 @@ pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failur
     // All are read before any is run, so that errors are reported at once.
     let overrides = Overrides { scale, ..Overrides::default() };
     let mut experiments = ids.iter().map(|id| Experiment::load(id, &overrides)).collect::<Result<Vec<_>, _>>()?;
-    if args.ids.is_empty() && !args.live {
+    if args.ids.is_empty() && !live {
         // Everything is what claims published values.
         experiments.retain(|experiment| !experiment.expects.is_empty());
     }
-    if args.live {
+    if live {
         return live::reproduce(&experiments, args, talk);
     }
     if args.null {

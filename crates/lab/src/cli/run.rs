@@ -32,7 +32,7 @@ pub(super) fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
         ..Overrides::default()
     };
     let exp = Experiment::load(&args.experiment, &overrides)?;
-    if args.live {
+    if args.real.any() {
         return live::run(&exp, args, talk);
     }
     if let Some(file) = &args.pcap {

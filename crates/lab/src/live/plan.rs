@@ -3,12 +3,13 @@
 use aqmkit_aqm::registry::Spec;
 use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_live::congestion;
-use aqmkit_live::link::LinkSetup;
+use aqmkit_live::link::{LinkSetup, router};
 use aqmkit_measure::{LinkInfo, Plan, WindowSpec};
 use aqmkit_packets::shaper::Setup;
 use aqmkit_packets::wire::{Classes, Named};
 use aqmkit_sim::Scenario;
 use aqmkit_sim::scenario::{Delays, Group};
+use aqmkit_study::agree;
 use aqmkit_transport::Profile;
 
 /// From the link's start to the scenario's: time for everything to be in place.
@@ -19,6 +20,29 @@ const FIRST_PORT: u16 = 5001;
 
 /// The rate of a reverse path for which the experiment has no link.
 const FREE: BitRate = BitRate::from_mbps(10_000);
+
+/// Where the runs of an experiment take place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    /// In the simulator.
+    Simulated,
+    /// On a live link, whose queue is in this process.
+    Live,
+    /// On a live link, whose queue is inside the kernel.
+    Kernel,
+}
+
+impl On {
+    /// Its label in results.
+    #[must_use]
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            On::Simulated => agree::SIMULATED,
+            On::Live => "live",
+            On::Kernel => "kernel",
+        }
+    }
+}
 
 /// Why a scenario cannot be run on a live link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +65,11 @@ pub(crate) fn on_the_clock(at: Instant) -> Instant {
     at + START
 }
 
-/// The link that a scenario asks for.
+/// The link that a scenario asks for, with the queue in this process or inside the kernel.
 ///
 /// # Errors
 /// When a live link cannot do what it asks for, or the kernel lacks a congestion control.
-pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
+pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
     let Some(measured) = scenario.links.get(scenario.measured) else {
         return Err(NotLive::Unfit("it has no measured link".to_owned()));
     };
@@ -62,6 +86,9 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
         seed: scenario.seed,
         ..Setup::new(&measured.name, measured.rate, measured.delay, measured.aqm.clone())
     };
+    if on == On::Kernel {
+        router::wanted(&down).map_err(|e| NotLive::Unfit(e.to_string()))?;
+    }
     let plan = measures(scenario, &back.name);
     Ok(LinkSetup {
         down,
@@ -73,6 +100,7 @@ pub(crate) fn setup(scenario: &Scenario) -> Result<LinkSetup, NotLive> {
         cc: scenario.groups.first().map(|g| control(&g.profile)).transpose()?,
         mtu: 1500,
         outside: false,
+        in_kernel: on == On::Kernel,
     })
 }
 

@@ -16,7 +16,7 @@ use aqmkit_sim::{Control, Output, Progress, Scenario};
 use aqmkit_study::agree::AXIS;
 
 use super::hosts::{Hosts, Recorded};
-use super::plan::{self, NotLive};
+use super::plan::{self, NotLive, On};
 
 /// A run of an experiment, in the simulator or on a live link.
 #[derive(Clone, Debug)]
@@ -24,17 +24,26 @@ pub(crate) struct Placed {
     spec: RunSpec,
     labels: BTreeMap<String, String>,
     hash: String,
-    live: bool,
+    on: On,
 }
 
 impl Placed {
     /// The run in the simulator, or on a live link. It has a label more than the run itself.
     #[must_use]
-    pub(crate) fn new(spec: RunSpec, live: bool) -> Self {
+    pub(crate) fn new(spec: RunSpec, on: On) -> Self {
         let mut labels = spec.labels.clone();
-        labels.insert(AXIS.to_owned(), if live { "live" } else { "simulated" }.to_owned());
-        let hash = if live { format!("{}-live-{}", spec.hash, super::VERSION) } else { spec.hash.clone() };
-        Placed { spec, labels, hash, live }
+        labels.insert(AXIS.to_owned(), on.label().to_owned());
+        let hash = match on {
+            On::Simulated => spec.hash.clone(),
+            _ => format!("{}-{}-{}", spec.hash, on.label(), super::VERSION),
+        };
+        Placed { spec, labels, hash, on }
+    }
+
+    /// Where it takes place.
+    #[must_use]
+    pub(crate) fn on(&self) -> On {
+        self.on
     }
 
     /// Whether it can be done here: what a live link and this machine do not do is told before anything is run.
@@ -46,7 +55,7 @@ impl Placed {
         for group in &scenario.groups {
             plan::control(&group.profile)?;
         }
-        plan::setup(&scenario).map(|_| ())
+        plan::setup(&scenario, self.on).map(|_| ())
     }
 }
 
@@ -60,17 +69,17 @@ impl Work for Placed {
     }
 
     fn run(&self, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop> {
-        if !self.live {
+        if self.on == On::Simulated {
             return self.spec.run(on_progress);
         }
         let scenario = self.spec.scenario().map_err(|e| Stop::Failed(e.to_string()))?;
-        run(scenario, on_progress)
+        run(scenario, self.on, on_progress)
     }
 }
 
 /// Runs a scenario on a live link.
-fn run(mut scenario: Scenario, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop> {
-    let setup = plan::setup(&scenario).map_err(|e| match e {
+fn run(mut scenario: Scenario, on: On, on_progress: &mut dyn FnMut(Progress) -> Control) -> Result<Output, Stop> {
+    let setup = plan::setup(&scenario, on).map_err(|e| match e {
         NotLive::Lacks(text) | NotLive::Unfit(text) => Stop::Failed(text),
     })?;
     let failed = |e: &dyn std::fmt::Display| Stop::Failed(e.to_string());
@@ -126,6 +135,6 @@ fn live(hosts: Hosts, link: &Link, on_progress: &mut dyn FnMut(Progress) -> Cont
 /// How long a plan takes: real time cannot be hurried.
 #[must_use]
 pub(crate) fn real_time(plan: &[Placed]) -> Duration {
-    let live = plan.iter().filter(|p| p.live).filter_map(|p| p.spec.scenario().ok());
+    let live = plan.iter().filter(|p| p.on != On::Simulated).filter_map(|p| p.spec.scenario().ok());
     live.map(|s| s.duration + plan::START).sum()
 }

@@ -181,6 +181,57 @@ fn a_live_run_agrees_with_the_simulated_one() {
     assert_eq!(on, ["simulated", "live"]);
 }
 
+/// The short form of `aqmkit run live/kernel --kernel`: each packet is followed through the queue inside the kernel.
+#[test]
+fn a_run_inside_the_kernel_is_measured_as_a_live_one() {
+    let _alone = ALONE.lock();
+    if !ready() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let experiment = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/live/kernel.toml");
+    let one = ["--set", "aqm=red", "--set", "duration=5s", "--set", "warmup=2s", "--out", out];
+    let output = aqmkit(&["-q", "run", experiment, "--kernel", "--scale", "quick"]).args(one).output().unwrap();
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    if told.contains("could not keep up") || output.status.code() == Some(3) {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}\n{told}");
+    let results: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("results.json")).unwrap()).unwrap();
+    let list = results["agreements"].as_array().unwrap();
+    assert_eq!(list.len(), 4, "{list:?}");
+    assert!(list.iter().all(|a| a["on"] == "kernel"), "{list:?}");
+    let differ = |a: f64, b: f64| (0.4..2.5).contains(&(a / b));
+    let close = |a: &serde_json::Value| differ(a["simulated"].as_f64().unwrap(), a["live"].as_f64().unwrap());
+    assert!(list.iter().all(close), "{list:?}");
+    let runs = results["runs"].as_array().unwrap();
+    let on: Vec<&str> = runs.iter().filter_map(|r| r["labels"]["on"].as_str()).collect();
+    assert_eq!(on, ["simulated", "kernel"]);
+    let link = |i: usize| runs[i]["links"].as_object().unwrap().values().next().unwrap();
+    let lost = [0, 1].map(|i| link(i)["drop_rate"].as_f64().unwrap());
+    assert!(lost[1] > 0.001 && differ(lost[0], lost[1]), "{lost:?}");
+    let by_reason = link(1)["drops"].as_object().unwrap();
+    assert!(by_reason.get("early").and_then(serde_json::Value::as_u64) > Some(5), "{by_reason:?}");
+}
+
+#[test]
+fn what_does_not_run_inside_the_kernel_is_refused_with_the_reason() {
+    if !ready() {
+        return;
+    }
+    let agree = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/live/agree.toml");
+    let output = run(&["-q", "run", agree, "--kernel", "--scale", "quick"]);
+    let told = text(&output.stderr);
+    if output.status.code() == Some(3) {
+        return eprintln!("skipped: {told}");
+    }
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("cannot be run inside the kernel") && told.contains("does not run in the kernel"), "{told}");
+}
+
 #[test]
 fn what_a_live_link_cannot_do_is_refused_with_the_reason() {
     if !ready() {

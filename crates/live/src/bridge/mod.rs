@@ -178,7 +178,7 @@ fn direction(
         .and_then(|()| Shaper::<Frame>::new(&setup, Meter::whole(classes), Instant::ZERO))
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
     let device = Interface::open_noting(&bridge.interfaces[side], bridge.io, clock, note)?;
-    Ok(Direction { name: setup.name, device, shaper })
+    Ok(Direction { name: setup.name, device, shaper, kernel: None })
 }
 
 fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {

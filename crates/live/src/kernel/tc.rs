@@ -195,7 +195,9 @@ impl Tc {
             TcOption::Bpf(TcFilterBpfOption::Flags(TcBpfFlags::DirectAction)),
         ]));
         let mut parts = vec![(self.shaper(shaper), NEW)];
-        parts.extend(clsact.then(|| (RouteNetlinkMessage::NewQueueDiscipline(self.clsact()), NEW)));
+        if clsact {
+            parts.push((RouteNetlinkMessage::NewQueueDiscipline(self.clsact()), NEW));
+        }
         parts.push((RouteNetlinkMessage::NewTrafficFilter(filter), NEW));
         self.netlink.change(parts).map_err(|error| {
             // What was there before is not ours, and what is not there cannot be removed.
@@ -212,7 +214,7 @@ impl Tc {
         let filter = parts.filter.then(|| RouteNetlinkMessage::DelTrafficFilter(self.filter()));
         let clsact = parts.clsact.then(|| RouteNetlinkMessage::DelQueueDiscipline(self.clsact()));
         let shaper = self.message(TcHandle::ROOT, SHAPER, "tbf");
-        let shaper = parts.shaper.then(|| RouteNetlinkMessage::DelQueueDiscipline(shaper));
+        let shaper = parts.shaper.then_some(RouteNetlinkMessage::DelQueueDiscipline(shaper));
         self.netlink.change([filter, clsact, shaper].into_iter().flatten().map(|part| (part, 0)).collect())
     }
 

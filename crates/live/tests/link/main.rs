@@ -45,6 +45,7 @@ fn setup(rate: BitRate, delay: Duration, aqm: &str) -> LinkSetup {
         cc: None,
         mtu: 1500,
         outside: false,
+        in_kernel: false,
     }
 }
 

@@ -86,6 +86,7 @@ pub(super) struct Page {
 struct SideBySide {
     place: String,
     what: String,
+    on: String,
     simulated: String,
     live: String,
     within: String,
@@ -95,7 +96,15 @@ struct SideBySide {
 impl SideBySide {
     fn of(a: &Agreement) -> Self {
         let [simulated, live, within] = [a.simulated, a.live, a.within].map(|v| significant(v, 3));
-        SideBySide { place: a.place.clone(), what: a.what.clone(), simulated, live, within, holds: a.holds() }
+        SideBySide {
+            place: a.place.clone(),
+            what: a.what.clone(),
+            on: a.on.clone(),
+            simulated,
+            live,
+            within,
+            holds: a.holds(),
+        }
     }
 }
 

@@ -61,6 +61,7 @@ fn simulated_and_live_stand_side_by_side() {
     let row = |what: &str, live: f64| Agreement {
         place: "codel".into(),
         what: what.into(),
+        on: "live".into(),
         simulated: 10.0,
         live,
         within: 2.0,

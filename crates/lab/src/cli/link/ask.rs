@@ -51,6 +51,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
         cc: args.cc.clone(),
         mtu: args.mtu,
         outside: args.nat,
+        in_kernel: false,
     })
 }
 

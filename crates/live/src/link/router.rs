@@ -1,0 +1,121 @@
+//! A link whose discipline is inside the kernel: a router stands in front of the server's side, and its device has the classifier and the
+//! shaper.
+//!
+//! ```text
+//!   client namespace            this process           router's namespace             server namespace
+//!   198.18.N.2  aqmkit0  ── up, with its queue ──▶  aqmkitM  198.18.N.3  server ──▶  aqmkit0  198.18.N.1
+//!                        ◀── delay alone ──  aqmkitM  ◀ tbf ◀ classifier ◀ server  ◀──
+//! ```
+//!
+//! Without the router the server's TCP would learn at once of each drop, and hand over packets joined. Between the two stands a pair of
+//! Ethernet devices without offloads, so that single packets come to the router, as from a network.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+
+use aqmkit_aqm::ParamError;
+use aqmkit_aqm::registry::Spec;
+use aqmkit_base::{BitRate, Framing};
+use aqmkit_packets::frame::Reader;
+use aqmkit_packets::shaper::Setup;
+
+use super::{Addresses, Behind, LinkSetup, Side, addresses_of, await_address, cannot, meter, no_namespace, prepare};
+use crate::error::LiveError;
+use crate::kernel::queue::KernelQueue;
+use crate::kernel::{Decisions, Wanted, install_watched};
+use crate::netlink::Netlink;
+use crate::netns::{Netns, sysctl_path};
+use crate::offload::{OFFLOADS, switch};
+use crate::timing::Clock;
+
+/// The last part of the router's addresses.
+const ROUTER: u8 = 3;
+/// The rate of what only delays.
+const FREE: BitRate = BitRate::from_mbps(10_000);
+/// The device of the server's side, and the router's at the other end of it.
+const PAIR: [&str; 2] = ["aqmkit0", "server"];
+
+/// The addresses of the router of link `number`, the same at both of its devices.
+pub(super) fn addresses(number: u8) -> [IpAddr; 2] {
+    addresses_of(number, ROUTER)
+}
+
+/// The classifier and the rate that a direction asks for.
+///
+/// # Errors
+/// When the discipline or a parameter cannot be used inside the kernel, or the direction has what the kernel's shaper does not do.
+pub fn wanted(down: &Setup) -> Result<Wanted, LiveError> {
+    let refuse = |field: &str, what: &str| {
+        let error = ParamError::sentence(field, what, "leave it out, or use a live link without the kernel");
+        Err(LiveError::Parameter { direction: down.name.clone(), error })
+    };
+    if down.trace.is_some() {
+        return refuse("trace", "a shaper of the kernel has one rate and follows no trace");
+    }
+    if down.framing != Framing::default() {
+        return refuse("framing", "a queue in the kernel counts IP packets without framing");
+    }
+    let wanted = Wanted { spec: down.aqm.clone(), rate: down.rate, mean_packet: down.mean_packet };
+    match aqmkit_kernel::settings(&wanted.spec, &wanted.link(), 1) {
+        Ok(_) => Ok(wanted),
+        Err(error) => Err(LiveError::Parameter { direction: down.name.clone(), error }),
+    }
+}
+
+/// The direction as this process sees it behind the kernel's queue: its delay and its wire, and no queue.
+pub(super) fn delay_only(down: &Setup) -> Setup {
+    let aqm = Spec::named("fifo").unwrap_or_else(|| down.aqm.clone());
+    Setup { rate: FREE, aqm, ..down.clone() }
+}
+
+/// The queue inside the kernel, as it is measured here.
+pub(super) fn queue(link: &LinkSetup, decisions: Decisions, reader: Reader, clock: Clock) -> KernelQueue {
+    KernelQueue::new(decisions, reader, link.down.aqm.flow(), clock, link.down.rate, meter(link))
+}
+
+/// The server's side behind a router, and the decisions of the classifier there.
+pub(super) struct Put {
+    pub(super) sender: Side,
+    pub(super) decisions: Decisions,
+}
+
+/// Makes a namespace for the server's side, joins it to what was the server's side and is the router now, and installs the classifier at the
+/// router's device.
+pub(super) fn put_before(router: &Side, link: &Addresses, number: u8, setup: &LinkSetup) -> Result<Put, LiveError> {
+    let wanted = wanted(&setup.down)?;
+    let namespace = Netns::create().map_err(no_namespace)?;
+    namespace.inside(|| prepare(setup.ecn)).map_err(cannot("cannot prepare the server's namespace"))?;
+    let (server, own) = (link.server[0], addresses(number)[0]);
+    let joined = namespace.inside(|| {
+        let mut servers = Netlink::open()?;
+        servers.add_pair(PAIR, router.namespace.as_fd())?;
+        let index = end_of_pair(&mut servers, PAIR[0], setup.mtu)?;
+        servers.add_address(index, server, own)?;
+        let everything = Behind::Everything.destination(server);
+        servers.add_route_by(index, everything, Some(own), setup.cc.as_deref())?;
+        await_address(server);
+        Ok(servers)
+    });
+    let netlink = joined.map_err(cannot("cannot join the server's side to the router"))?;
+    let route = || {
+        let mut routers = Netlink::open()?;
+        let index = end_of_pair(&mut routers, PAIR[1], setup.mtu)?;
+        routers.add_address(index, own, server)
+    };
+    router.namespace.inside(route).map_err(cannot("cannot set up the router"))?;
+    let installed = router.namespace.inside(|| Ok(install_watched(&router.device, &wanted)));
+    let decisions = installed.map_err(cannot("cannot enter the router's namespace"))??;
+    let orphans = || File::options().write(true).open(sysctl_path("net.ipv4.tcp_orphan_retries"));
+    let orphans = namespace.inside(orphans).ok();
+    Ok(Put { sender: Side { namespace, device: PAIR[0].to_owned(), netlink, orphans }, decisions })
+}
+
+/// Lets one device of the pair carry single packets; its number.
+fn end_of_pair(netlink: &mut Netlink, name: &str, mtu: u32) -> std::io::Result<u32> {
+    // A device that does not have one of them does not join packets by it.
+    OFFLOADS.iter().for_each(|offload| drop(switch(name, offload, false)));
+    let index = netlink.interface(name)?.index;
+    netlink.set_up(index, Some(mtu), None)?;
+    Ok(index)
+}
