@@ -36,7 +36,7 @@ class Results:
     def _table(self, name: str) -> pa.Table:
         file = self.dir / _FILES.get(name, "")
         if not self._outcome.done and name in _FILES and file.is_file():
-            return read_table(file, "the command that made it writes it anew")
+            return read_table(file, "repeat the command that made it to write it again")
         return pa.table(self._outcome.table(name))
 
     @cached_property

@@ -58,7 +58,7 @@ def _read_manifest(file: Path) -> dict[str, Any]:
         # Looked at before the rest is read: a file of zeros is no text.
         head = opened.read(1 << 16)
         if b"\0" in head:
-            raise ExperimentError(f"{file}: it holds a byte of zero, so it is no text", right)
+            raise ExperimentError(f"{file}: it contains a zero byte, so it is not text", right)
         try:
             found = json.loads(head + opened.read())
         except (ValueError, RecursionError) as error:
@@ -285,7 +285,7 @@ def _failure(future: Future[None]) -> list[str]:
         raise
     except Exception as error:  # Whatever a cluster says of a lost worker.
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return [f"{error}; make room on that disk: finished runs are kept, and the same call goes on from there"]
+            return [f"{error}; free space on that disk and repeat the call: finished runs are stored, and it continues from there"]
         return [f"{type(error).__name__}: {error}"]
     return []
 

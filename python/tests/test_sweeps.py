@@ -207,4 +207,4 @@ def test_a_damaged_table_is_named_with_what_mends_it(tmp_path: Path) -> None:
 def test_a_full_disk_says_what_to_do() -> None:
     future: Future[None] = Future()
     future.set_exception(OSError(errno.ENOSPC, "No space left on device"))
-    assert "make room on that disk" in _failure(future)[0]
+    assert "free space on that disk" in _failure(future)[0]

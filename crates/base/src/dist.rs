@@ -16,8 +16,8 @@ pub fn pareto(rng: &mut Rng, scale: f64, shape: f64) -> f64 {
     scale * libm::pow(rng.uniform_open(), -1.0 / shape)
 }
 
-/// A draw from the standard normal distribution (Box and Muller 1958; the second value is thrown away,
-/// so that one draw always takes two numbers of the stream).
+/// A draw from the standard normal distribution (Box and Muller 1958; the second value is discarded, so that each draw
+/// takes two numbers of the stream).
 pub fn normal(rng: &mut Rng) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(rng.uniform_open()));
     radius * libm::cos(std::f64::consts::TAU * rng.uniform())

@@ -6,20 +6,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Ecn {
-    /// `00`: the transport does not understand ECN; it may only be dropped.
+    /// `00`: the transport does not support ECN; the packet can be dropped, but not marked.
     #[default]
     NotEct = 0b00,
-    /// `01`: ECN-capable, and since RFC 9331 the mark of an L4S flow.
+    /// `01`: ECN-capable; since RFC 9331 it identifies L4S traffic.
     Ect1 = 0b01,
     /// `10`: ECN-capable.
     Ect0 = 0b10,
-    /// `11`: a router has seen congestion.
+    /// `11`: congestion experienced.
     Ce = 0b11,
 }
 
 impl Ecn {
-    /// Whether a router may mark the packet instead of dropping it. A packet that carries CE already
-    /// may be marked again: nothing changes.
+    /// Whether a router may mark the packet instead of dropping it. Marking a packet that has CE already changes nothing.
     #[must_use]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)

@@ -18,7 +18,8 @@ pub enum FlowKind {
 }
 
 impl FlowKind {
-    /// What of a source and a destination such a flow has in common. Of a connection both; its ports and protocol come on top.
+    /// The addresses that packets of such a flow have in common. Those of a connection also have ports and protocol in
+    /// common.
     #[must_use]
     pub fn ends<T>(self, source: T, destination: T) -> (Option<T>, Option<T>) {
         match self {
@@ -29,34 +30,32 @@ impl FlowKind {
     }
 }
 
-/// The identity of a flow of some [`FlowKind`]: one direction of one transport connection, where nothing else is asked for.
+/// The identity of a flow of some [`FlowKind`]; by default, of one direction of a transport connection.
 ///
-/// On a live link it is a 64-bit hash of what the kind names, in the simulator a number. Two flows with one key are
-/// one flow to every discipline.
+/// On a live link it is a 64-bit hash of the header fields of the kind, in the simulator a number. Disciplines treat
+/// two flows with the same key as one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(pub u64);
 
 impl FlowKey {
-    /// The key spread over 64 bits, salted: for hashing flows to buckets.
+    /// A salted hash of the key over 64 bits, for hash tables of flows.
     ///
-    /// The salt is only exclusive-ored with the key, which keeps the work of one packet small: with salts that
-    /// differ in few bits, keys that differ in few bits change places. Where salts are counted, take them
-    /// from [`salt`].
+    /// The salt is only combined with the key by exclusive or, which is fast; salts that differ in few bits therefore
+    /// only permute the hashes of keys that differ in the same bits. Take numbered salts from [`salt`].
     #[must_use]
     pub const fn hash(self, salt: u64) -> u64 {
         finalise((self.0 ^ salt).wrapping_add(0x9e37_79b9_7f4a_7c15))
     }
 }
 
-/// The salt of this number for [`FlowKey::hash`]: those of any two numbers have nothing to do with each other.
-/// That of 0 is 0.
+/// The salt with this number for [`FlowKey::hash`]. Salts of different numbers are unrelated. Number 0 has salt 0.
 #[must_use]
 pub const fn salt(number: u64) -> u64 {
     finalise(number)
 }
 
-/// The finaliser of `SplitMix64` (Stafford's variant 13 of `MurmurHash3`'s): every bit of the input changes about half
-/// of those of the output.
+/// The finaliser of `SplitMix64` (Stafford's variant 13 of that of `MurmurHash3`): every bit of the input changes about
+/// half of the output bits.
 const fn finalise(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! What a link sends for a packet beside the packet itself: headers of the link layer, padding and cells, in the terms of `tc-stab(8)`.
+//! Framing: the bytes that a link sends in addition to a packet (link-layer headers, padding and cells), as in `tc-stab(8)`.
 
 use std::fmt;
 
@@ -6,21 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
-/// Splits packets into what the link layer sends.
+/// How the link layer divides packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkLayer {
-    /// Frames as long as their packets.
+    /// Frames of the same length as the packets.
     #[default]
     Ethernet,
     /// Cells of ATM (ADSL): 48 bytes of payload in 53, the last one padded (ITU-T I.361).
     Atm,
-    /// Packet transfer mode (VDSL): one more byte for every 64, begun or whole (64b/65b encoding, IEEE 802.3 clause 61.3.3).
+    /// Packet transfer mode (VDSL): one additional byte for every 64 bytes or part of them (64b/65b encoding, IEEE
+    /// 802.3 clause 61.3.3).
     Ptm,
 }
 
 impl LinkLayer {
-    /// All, by the names that commands and experiments use.
+    /// All link layers, by the names that commands and experiments use.
     pub const ALL: [(&'static str, LinkLayer); 3] =
         [("ethernet", LinkLayer::Ethernet), ("atm", LinkLayer::Atm), ("ptm", LinkLayer::Ptm)];
 }
@@ -35,16 +36,18 @@ impl fmt::Display for Overhead {
     }
 }
 
-/// How many bytes a link sends for a packet: the packet and `overhead`, at least `mpu`, split by `linklayer`. The order is that of
-/// `tc-stab(8)` and of `cake_calc_overhead` in Linux's `sch_cake.c`. The default adds nothing.
+/// The number of bytes that a link sends for a packet: the packet plus `overhead`, at least `mpu`, divided by
+/// `linklayer`. The order is that of `tc-stab(8)` and of `cake_calc_overhead` in Linux's `sch_cake.c`. The default adds
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Framing {
-    /// Bytes added to each packet; negative where the link sends less than the IP packet and what the host counts with it.
+    /// Bytes added to each packet; negative if the link sends less than the IP packet with the headers that the host
+    /// counts.
     pub overhead: i32,
-    /// The shortest packet that is sent, in bytes: shorter ones are padded.
+    /// The size in bytes to which shorter packets are padded.
     #[serde(skip_serializing_if = "is_default")]
     pub mpu: u32,
-    /// What the link layer makes of the sum.
+    /// How the link layer divides the sum.
     #[serde(skip_serializing_if = "is_default")]
     pub linklayer: LinkLayer,
 }
@@ -54,13 +57,13 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Framing {
-    /// So many bytes more for each packet.
+    /// Framing that adds this many bytes to each packet.
     #[must_use]
     pub const fn bytes(overhead: i32) -> Self {
         Framing { overhead, mpu: 0, linklayer: LinkLayer::Ethernet }
     }
 
-    /// What the link sends for a packet of `len` bytes: at least one byte.
+    /// The number of bytes that the link sends for a packet of `len` bytes; at least one.
     #[must_use]
     #[inline]
     pub fn sent(self, len: u32) -> Bytes {

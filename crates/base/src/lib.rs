@@ -1,25 +1,24 @@
 //! The shared types of aqmkit.
 //!
-//! Every quantity that has a dimension is a type here: an [`Instant`] is not a [`Duration`], [`Bytes`]
-//! are not packets, a [`BitRate`] is not a number. Only products with a meaning exist, so a gain "per
-//! second" cannot be fed milliseconds. Everything is plain data: nothing here reads a clock, owns global
-//! randomness, or does I/O.
+//! Every quantity that has a dimension is a type here: an [`Instant`] is not a [`Duration`], [`Bytes`] are not packets,
+//! a [`BitRate`] is not a number. Only meaningful products are defined, so a gain per second cannot be multiplied by
+//! milliseconds. All types are plain data: nothing here reads a clock, has a global random generator, or does I/O.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`time`] | [`Instant`], [`Duration`]: integer nanoseconds |
 //! | [`size`] | [`Bytes`], and [`Amount`]: a queue length in packets or in bytes |
-//! | [`rate`] | [`BitRate`], and how long it takes to send so many bytes |
+//! | [`rate`] | [`BitRate`], and transmission times |
 //! | [`ecn`] | the two ECN bits of the IP header |
-//! | [`flow`] | [`FlowKey`], [`FlowKind`], [`ClassId`]: who a packet belongs to |
-//! | [`framing`] | [`Framing`]: how many bytes a link sends for a packet |
-//! | [`rng`] | the one random generator, a stream for each named object |
-//! | [`dist`] | distributions, as inverse transforms with the same bits on every machine |
+//! | [`flow`] | [`FlowKey`], [`FlowKind`], [`ClassId`]: the flow and the class of a packet |
+//! | [`framing`] | [`Framing`]: the bytes that a link sends for a packet |
+//! | [`rng`] | the random generator, with a stream for each named object |
+//! | [`dist`] | distributions by inverse transform, bit-identical on every machine |
 //! | [`mod@page`] | reference pages: a name, and the doc comment that opens a file |
 //! | [`near`] | "did you mean …?" |
 //! | [`read`] | reading tables of parameters, with errors that have a path |
-//! | [`param`] | [`ParamError`]: a parameter that cannot be used, and what would be right |
-//! | [`wire`] | propagation, and losses, marks, jitter and reordering on the way |
+//! | [`param`] | [`ParamError`]: an invalid parameter, and what would be valid |
+//! | [`wire`] | propagation, losses, marks, jitter and reordering |
 //! | [`units`] | reading and writing quantities as `tc` does: `10mbit`, `30ms`, `1500b` |
 
 #![forbid(unsafe_code)]

@@ -1,8 +1,9 @@
-//! "Did you mean …?" for names that nobody knows.
+//! "Did you mean …?" for unknown names.
 
-/// The candidate that is closest to `written`, regardless of case, if one is close. A candidate is close if it has at most
-/// one wrong, missing, additional or transposed character, and one more for every three characters written, and if at
-/// least one character is right; or if one of the two names begins with the other, which has at least three characters.
+/// The candidate that is closest to `written`, regardless of case, if one is close. A candidate is close if it differs
+/// by at most one wrong, missing, additional or transposed character, plus one for every three characters of `written`,
+/// and if at least one character is right; or if one of the two names is a prefix of the other and has at least three
+/// characters.
 pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase();
     let length = written.chars().count();
@@ -10,9 +11,9 @@ pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>)
         let lower = candidate.to_lowercase();
         let other = lower.chars().count();
         let distance = strsim::osa_distance(&written, &lower);
-        // A name of three letters with two wrong ones is another name.
+        // With two wrong characters, a name of three letters is a different name.
         let allowed = (length / 3 + 1).min(other.saturating_sub(1) / 2 + 1);
-        // Of names of one letter, each is one substitution away from every other.
+        // Any two names of one letter differ by one substitution.
         let similar = distance <= allowed && distance < length.max(other);
         let begins = length >= 3 && lower.starts_with(&written) || other >= 3 && written.starts_with(&lower);
         (similar || begins).then_some((!similar, distance, candidate))
@@ -20,7 +21,7 @@ pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>)
     candidates.into_iter().filter_map(rank).min().map(|(.., name)| name)
 }
 
-/// The help for a name that nobody knows: the closest one, and all of them.
+/// The help for an unknown name: the closest known name, and all known names.
 pub fn suggest<'a>(got: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if known.is_empty() {

@@ -1,22 +1,22 @@
-//! Reference pages: the doc comment that opens a file.
+//! Reference pages: the doc comment at the head of a source file.
 
 /// Something with a name and a reference page.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The name in experiment files and on the command line.
     pub name: &'static str,
-    /// The doc comment that opens its file, as it is written there.
+    /// The doc comment at the head of its file, as written there.
     comment: &'static str,
 }
 
 impl Entry {
-    /// An entry with this name and the doc comment that opens its file: see [`page!`](crate::page!).
+    /// An entry with this name and the doc comment at the head of its file: see [`page!`](crate::page!).
     #[must_use]
     pub const fn new(name: &'static str, comment: &'static str) -> Self {
         Entry { name, comment }
     }
 
-    /// The reference page in Markdown: the doc comment that opens the file.
+    /// The reference page in Markdown: the doc comment at the head of the file.
     #[must_use]
     pub fn page(&self) -> String {
         let doc = self.comment.lines().take_while(|l| l.starts_with("//!"));
@@ -26,7 +26,7 @@ impl Entry {
         page
     }
 
-    /// What it is in one line: the title of its page after the name.
+    /// A one-line description: the title of its page after the name.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         let title = self.comment.lines().next().unwrap_or("");
@@ -34,8 +34,8 @@ impl Entry {
     }
 }
 
-/// The doc comment that opens a source file: `page!(include_str!("red.rs"))`. The rest of the file does not become part of the
-/// program.
+/// The doc comment at the head of a source file: `page!(include_str!("red.rs"))`. The rest of the file does not become
+/// part of the program.
 #[macro_export]
 macro_rules! page {
     ($source:expr) => {{
@@ -48,7 +48,7 @@ macro_rules! page {
     }};
 }
 
-/// Bytes of the lines with `//!` at the beginning of a source file.
+/// The length in bytes of the `//!` lines at the head of a source file.
 #[must_use]
 pub const fn comment_len(source: &str) -> usize {
     let bytes = source.as_bytes();
@@ -85,7 +85,7 @@ mod tests {
         let entry = Entry::new("page", crate::page!(include_str!("page.rs")));
         assert_eq!(
             (entry.comment.lines().count(), entry.page().as_str()),
-            (1, "Reference pages: the doc comment that opens a file.")
+            (1, "Reference pages: the doc comment at the head of a source file.")
         );
         assert_eq!(
             Entry::new("red", crate::page!("//! # RED: random\n//!\n//! Text.\nuse x;")).page(),

@@ -11,27 +11,27 @@ use crate::units;
 /// Names of keys or values.
 type Names = &'static [&'static str];
 
-/// What is wrong with a parameter.
+/// The kind of error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The value was read, but cannot be used.
+    /// The value was read, but is not valid.
     Value,
-    /// The value cannot be read: `got` and `want` are in words.
+    /// The value has the wrong type; `got` and `want` describe the types.
     Type,
-    /// The value cannot be read; `got` says why, in a sentence.
+    /// The value cannot be read; `got` is a sentence with the reason.
     Sentence,
     /// There is no such key.
     Key {
-        /// The keys that are known.
+        /// The known keys.
         known: Names,
-        /// Keys that are known beside those, which another reader takes.
+        /// Further known keys, which another reader takes.
         also: Names,
     },
-    /// There is no such value; these are known.
+    /// There is no such value; the known ones are listed.
     Choice(Names),
-    /// This key is needed and missing.
+    /// This required key is missing.
     Missing(&'static str),
-    /// Two names of this parameter are given.
+    /// Two names of this parameter were given.
     Twice(&'static str),
 }
 
@@ -46,20 +46,20 @@ pub struct ParamError {
     pub want: String,
     /// The paper or RFC that requires it; empty if it is plain arithmetic.
     pub source_text: &'static str,
-    /// What is wrong with it.
+    /// The kind of error.
     pub fault: Fault,
 }
 
-/// An error in the words of a user: what is wrong, and what would be right.
+/// A message for users: the error, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// What is wrong.
+pub struct Explanation {
+    /// The error.
     pub what: String,
     /// What would be right; may be empty.
     pub right: String,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
         if self.right.is_empty() { Ok(()) } else { write!(f, ": {}", self.right) }
@@ -70,7 +70,7 @@ impl fmt::Display for ParamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fault {
             Fault::Value => write!(f, "{} = {} is not valid: {}", self.field, self.got, self.right()),
-            _ => self.told("a parameter", "").fmt(f),
+            _ => self.explain("a parameter", "").fmt(f),
         }
     }
 }
@@ -96,14 +96,14 @@ impl ParamError {
         ParamError::new(format!("{file} line {line}"), format!("{short:?}"), want)
     }
 
-    /// An error in a sentence: what is wrong, and what would be right.
+    /// An error given as a sentence, with the sentence that says what would be right.
     #[must_use]
     pub fn sentence(field: impl Into<String>, what: impl Into<String>, right: impl Into<String>) -> Self {
         ParamError { field: field.into(), ..ParamError::reading(Fault::Sentence, what, right) }
     }
 
-    /// The same error with the value as it is written in `table`, the table that the field is in: `5kb`, where the error
-    /// has `5120b`. It stays as it is if the table does not have the field, or if the error shows another value.
+    /// The same error with the value as written in `table`, the table of the field: `5kb`, where the error has `5120b`.
+    /// Unchanged if the table does not have the field, or if the error shows another value.
     #[must_use]
     pub fn as_written(mut self, table: &Value) -> Self {
         let written = (self.fault == Fault::Value).then(|| table.at(&self.field)).flatten().and_then(Value::as_written);
@@ -128,7 +128,7 @@ impl ParamError {
         self
     }
 
-    /// The same error with the field below a key, which is quoted if a path could not hold it otherwise.
+    /// The same error with the field below a key, which is quoted if necessary.
     #[must_use]
     pub(crate) fn within_key(self, key: &str) -> Self {
         if key.contains(['.', '[']) { self.within(&format!("\"{key}\"")) } else { self.within(key) }
@@ -140,7 +140,7 @@ impl ParamError {
         self.within(&format!("[{index}]"))
     }
 
-    /// The same error with another key among those that are known, where the key that is wrong is not inside another.
+    /// The same error with further known keys, if the unknown key is not inside another one.
     #[must_use]
     pub fn also_known(mut self, keys: &'static [&'static str]) -> Self {
         if let (Fault::Key { also, .. }, true) = (&mut self.fault, self.field == self.got) {
@@ -149,7 +149,7 @@ impl ParamError {
         self
     }
 
-    /// The same error about the whole of a value that is read by another reader.
+    /// The same error, raised for a whole value that another reader reads.
     pub fn raise<E: Error>(self) -> E {
         match self.fault {
             Fault::Type => E::invalid_type(Unexpected::Other(&self.got), &self.want.as_str()),
@@ -158,11 +158,11 @@ impl ParamError {
             Fault::Missing(field) => E::missing_field(field),
             Fault::Twice(field) => E::duplicate_field(field),
             Fault::Value => E::custom(self),
-            Fault::Sentence => E::custom(Told { what: self.got, right: self.want }),
+            Fault::Sentence => E::custom(Explanation { what: self.got, right: self.want }),
         }
     }
 
-    /// The same error about another field, which is the one that was given.
+    /// The same error about another name of the field: the one that the user gave.
     #[must_use]
     pub fn about(mut self, field: &str, got: impl fmt::Display) -> Self {
         (self.field, self.got) = (field.to_owned(), got.to_string());
@@ -178,10 +178,10 @@ impl ParamError {
         }
     }
 
-    /// The error in the words of a user. `noun` is what a key of the table is (`a parameter of red`), `owner` whose
-    /// parameters these are (`red`); it may be empty.
+    /// The message for users. `noun` names a key of the table (`a parameter of red`), `owner` the owner of the
+    /// parameters (`red`); it may be empty.
     #[must_use]
-    pub fn told(&self, noun: &str, owner: &str) -> Told {
+    pub fn explain(&self, noun: &str, owner: &str) -> Explanation {
         let subject = self.subject(owner);
         let near = |known: Names, also: Names| suggest(&self.got, known.iter().chain(also).copied());
         let (what, right) = match &self.fault {
@@ -197,13 +197,13 @@ impl ParamError {
             Fault::Missing(key) => (format!("{key} is missing"), format!("write {key} = …")),
             Fault::Twice(key) => (format!("{key} is given twice, under two names"), "remove one of them".to_owned()),
         };
-        Told { what, right }
+        Explanation { what, right }
     }
 
-    /// The error in the words of a user, about a parameter of `name`, which is a discipline or a traffic model.
+    /// The message for users, about a parameter of `name`, a discipline or a traffic model.
     #[must_use]
-    pub fn of(&self, name: &str) -> Told {
-        self.told(&format!("a parameter of {name}"), name)
+    pub fn of(&self, name: &str) -> Explanation {
+        self.explain(&format!("a parameter of {name}"), name)
     }
 
     fn subject(&self, owner: &str) -> String {
@@ -222,15 +222,15 @@ impl ParamError {
         }
     }
 
-    /// An error of reading, about the value itself.
+    /// An error of reading a value.
     fn reading(fault: Fault, got: impl Into<String>, want: impl Into<String>) -> Self {
         ParamError { field: String::new(), got: got.into(), want: want.into(), source_text: "", fault }
     }
 }
 
-/// What a deserialiser reports, with its parts.
+/// The errors that a deserialiser reports.
 impl Error for ParamError {
-    /// The quantities of this crate say `"5" is not a time: write …`.
+    /// Messages of the quantities of this crate: `"5" is not a time: write …`.
     fn custom<T: fmt::Display>(message: T) -> Self {
         let message = message.to_string();
         match message.split_once(": ") {
@@ -270,7 +270,7 @@ impl Error for ParamError {
     }
 }
 
-/// Whether a quantity that is written as `text` is shown as `shown` once it has been read.
+/// Whether a quantity written as `text` is shown as `shown` after reading.
 fn is_same_quantity(text: &str, shown: &str) -> bool {
     let same = |quantity: Option<String>| quantity.as_deref() == Some(shown);
     same(units::parse_amount(text).ok().map(|amount| amount.to_string()))
@@ -278,7 +278,7 @@ fn is_same_quantity(text: &str, shown: &str) -> bool {
         || same(units::parse_rate(text).ok().map(|rate| rate.to_string()))
 }
 
-/// A value in the words of a file.
+/// A value as written in a file.
 fn plain_value(got: &Unexpected<'_>) -> String {
     match got {
         Unexpected::Seq => "a list".to_owned(),
@@ -288,7 +288,7 @@ fn plain_value(got: &Unexpected<'_>) -> String {
     }
 }
 
-/// What is right in place of a whole number that is too large for its type.
+/// The valid range of a whole number that is too large for its type.
 fn in_type(got: &Unexpected<'_>, want: &str) -> Option<String> {
     let too_large = match got {
         Unexpected::Signed(value) => *value >= 0,
@@ -304,7 +304,7 @@ fn in_type(got: &Unexpected<'_>, want: &str) -> Option<String> {
     too_large.then(|| format!("a whole number from 0 to {most}"))
 }
 
-/// A type in the words of a file.
+/// A type, as described to users.
 fn plain_type(want: &str) -> &str {
     match want {
         "u64" | "u32" | "u16" | "u8" | "usize" => "a whole number that is not negative",
@@ -319,7 +319,7 @@ fn plain_type(want: &str) -> &str {
     }
 }
 
-/// Refuses a value outside `low..=high`, NaN included. `low` is `f64::MIN_POSITIVE` if it must be above 0; `high` is
+/// Checks that a value is in `low..=high` and not NaN. `low` is `f64::MIN_POSITIVE` if it must be above 0; `high` is
 /// infinite if there is no upper bound.
 ///
 /// # Errors
@@ -338,7 +338,7 @@ pub fn in_range(field: &str, value: f64, low: f64, high: f64) -> Result<(), Para
     Err(ParamError::new(field, value, want))
 }
 
-/// Refuses a value for which `valid` is false.
+/// Checks that `valid` is true; `want` describes the valid values.
 ///
 /// # Errors
 /// If it is false; `want` says what the value must be.

@@ -1,4 +1,4 @@
-//! Rates in bits per second, and the time it takes to send.
+//! Rates in bits per second, and transmission times.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ impl BitRate {
         BitRate(mbps * 1_000_000)
     }
 
-    /// A rate of so many bytes per second, rounded to the nearest bit.
+    /// A rate of `rate` bytes per second, rounded to the nearest bit.
     #[must_use]
     pub fn from_bytes_per_sec(rate: f64) -> Self {
         BitRate((rate * 8.0 + 0.5) as u64)
@@ -41,10 +41,10 @@ impl BitRate {
         self.0 as f64 / 8.0
     }
 
-    /// How long it takes to send `size` at this rate, rounded up to a nanosecond; for ever at rate zero.
+    /// The transmission time of `size` at this rate, rounded up to a nanosecond; infinite at rate zero.
     ///
-    /// A transmitter that sends back to back must use [`BitRate::transmit`], which carries the part of a
-    /// nanosecond that is left over, or its rate drifts.
+    /// A transmitter that sends back to back must use [`BitRate::transmit`], which keeps the remainder below a
+    /// nanosecond; otherwise its rate drifts.
     #[must_use]
     pub fn time_to_send(self, size: Bytes) -> Duration {
         if self.0 == 0 {
@@ -54,14 +54,14 @@ impl BitRate {
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// How long it takes to send `size`, with the remainder of the last division in `carry`
-    /// (in units of 1/rate nanoseconds, below the rate). Over many packets no time is lost or gained.
+    /// The transmission time of `size`, with the remainder of the last division in `carry` (in units of 1/rate
+    /// nanoseconds, below the rate). Rounding errors do not accumulate.
     #[must_use]
     pub fn transmit(self, size: Bytes, carry: &mut u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // Sizes below 2^31 bytes fit a u64 product; nearly every packet takes this way.
+        // The product fits 64 bits for sizes below 2^31 bytes, hence for nearly every packet.
         if size.0 < (1 << 31) {
             let total = size.0 * 8_000_000_000 + *carry;
             *carry = total % self.0;
@@ -73,7 +73,7 @@ impl BitRate {
         Duration::from_nanos(u64::try_from(total / rate).unwrap_or(u64::MAX))
     }
 
-    /// How many bytes this rate sends in `time`, rounded down.
+    /// The number of bytes sent in `time` at this rate, rounded down.
     #[must_use]
     pub fn bytes_in(self, time: Duration) -> Bytes {
         let bits = u128::from(self.0) * u128::from(time.as_nanos()) / NANOS_PER_SEC;

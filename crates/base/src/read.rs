@@ -1,5 +1,5 @@
-//! Reading tables of parameters: a [`Value`] of any data format, and a deserialiser whose errors are [`ParamError`]s with
-//! the path to the value, not texts.
+//! Reads tables of parameters: a [`Value`] of any data format, and a deserialiser whose errors are [`ParamError`]s with
+//! the path of the value.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 use crate::ParamError;
 
-/// A value of a table of parameters, as TOML and JSON have it.
+/// A value in a table of parameters, as in TOML and JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// None, as JSON's null.
+    /// No value, like JSON's null.
     Nothing,
     /// True or false.
     Bool(bool),
     /// A whole number.
     Integer(i64),
-    /// A whole number above those of [`Value::Integer`].
+    /// A whole number too large for [`Value::Integer`].
     Large(u64),
     /// A number.
     Number(f64),
@@ -31,14 +31,14 @@ pub enum Value {
 }
 
 impl Value {
-    /// Takes a key out of a table.
+    /// Removes a key from a table and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let Value::Table(entries) = self else { return None };
         let place = entries.iter().position(|(name, _)| name == key)?;
         Some(entries.remove(place).1)
     }
 
-    /// The value at a path of keys and of indices from 0, as `classes[2].share`.
+    /// The value at a path of keys and of indices from 0, such as `classes[2].share`.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<&Value> {
         if path.is_empty() {
@@ -54,7 +54,7 @@ impl Value {
         entries.iter().find(|(name, _)| name == key)?.1.at(rest)
     }
 
-    /// A number or a text as it is written; nothing for other values.
+    /// A number or a string as written; `None` for other values.
     #[must_use]
     pub fn as_written(&self) -> Option<String> {
         match self {
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// Makes a [`Value`] of what any data format holds.
+/// Converts a value of any data format to a [`Value`].
 struct Any;
 
 impl<'de> Visitor<'de> for Any {
@@ -218,7 +218,7 @@ impl Value {
     }
 }
 
-/// Lets `visitor` read a list, all of it.
+/// Lets `visitor` read a list, and checks that it reads all elements.
 fn whole_list<'de, V: Visitor<'de>>(values: &[Value], visitor: V) -> Result<V::Value, ParamError> {
     let mut elements = Elements { values, next: 0 };
     let read = visitor.visit_seq(&mut elements)?;
@@ -228,7 +228,7 @@ fn whole_list<'de, V: Visitor<'de>>(values: &[Value], visitor: V) -> Result<V::V
     Err(ParamError::invalid_length(values.len(), &format!("a list of {}", elements.next).as_str()))
 }
 
-/// The elements of a list; the path of an error gets the index.
+/// The elements of a list; the path of an error includes the index.
 struct Elements<'a> {
     values: &'a [Value],
     next: usize,
@@ -248,7 +248,7 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_> {
     }
 }
 
-/// The entries of a table; the path of an error gets the key.
+/// The entries of a table; the path of an error includes the key.
 struct Entries<'a> {
     rest: std::slice::Iter<'a, (String, Value)>,
     current: Option<&'a (String, Value)>,
@@ -314,7 +314,7 @@ mod tests {
 
     fn read(json: &str) -> Result<Params, String> {
         let value: Value = serde_json::from_str(json).unwrap();
-        value.read().map_err(|e: ParamError| e.told("a parameter of x", "x").to_string())
+        value.read().map_err(|e: ParamError| e.explain("a parameter of x", "x").to_string())
     }
 
     #[test]

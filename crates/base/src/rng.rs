@@ -1,8 +1,8 @@
-//! The random generator: one pinned algorithm, a stream for each named object.
+//! The random generator: one fixed algorithm, with a stream for each named object.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna 2018), whose outputs are fixed for ever, so that a
-//! seed means the same run in every version. A stream's state is derived from the run's seed and the
-//! object's name: adding an object to a run shifts nobody else's numbers.
+//! The generator is xoshiro256++ (Blackman and Vigna 2018), whose output will not change, so that a seed has the same
+//! random numbers in every version. A stream's state is derived from the run's seed and the object's name: adding an
+//! object to a run does not change the numbers of others.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -28,18 +28,17 @@ impl Rng {
         (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// A number uniform on (0, 1]: safe to take the logarithm of.
+    /// A number uniform on (0, 1], whose logarithm is finite.
     pub fn uniform_open(&mut self) -> f64 {
         1.0 - self.uniform()
     }
 
-    /// True with probability `p` (never for `p <= 0`, always for `p >= 1`). Draws nothing in either
-    /// of those cases.
+    /// True with probability `p` (never for `p <= 0`, always for `p >= 1`, in both cases without drawing a number).
     pub fn chance(&mut self, p: f64) -> bool {
         p > 0.0 && (p >= 1.0 || self.uniform() < p)
     }
 
-    /// A whole number uniform on `0..n`, without bias worth the name (multiply-shift); 0 for `n = 0`.
+    /// A whole number uniform on `0..n`, with negligible bias (multiply-shift); 0 for `n = 0`.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }

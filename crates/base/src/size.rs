@@ -1,4 +1,4 @@
-//! Sizes: [`Bytes`], and [`Amount`], a length of queue in packets or in bytes.
+//! Sizes: [`Bytes`], and [`Amount`], a queue length in packets or in bytes.
 
 use std::fmt;
 use std::iter::Sum;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// None.
+    /// Zero bytes.
     pub const ZERO: Bytes = Bytes(0);
 
     /// The number as a float, for averages.
@@ -59,10 +59,10 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A length of queue: so many packets (`60`, `"60p"`; fractions allowed, since averages are
-/// fractional) or so many bytes (`"90kb"`).
+/// A queue length: a number of packets (`60`, `"60p"`; fractions are allowed, since averages are fractional) or of
+/// bytes (`"90kb"`).
 ///
-/// The unit decides how a discipline counts: a RED whose thresholds are in bytes averages bytes.
+/// The unit determines what a discipline counts: RED with thresholds in bytes averages the queue length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Amount {
     /// A number of packets.
@@ -72,7 +72,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// Which unit the amount is in.
+    /// The unit of the amount.
     #[must_use]
     pub const fn unit(self) -> Counting {
         match self {
@@ -100,11 +100,11 @@ impl fmt::Display for Amount {
     }
 }
 
-/// What a queue length counts.
+/// The unit of a queue length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Counting {
-    /// Packets, whatever their size.
+    /// Packets, of any size.
     #[default]
     Packets,
     /// Bytes.

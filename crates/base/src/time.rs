@@ -1,25 +1,24 @@
-//! Time as integer nanoseconds: points ([`Instant`]) and lengths ([`Duration`]).
+//! Time as integer nanoseconds: points in time ([`Instant`]) and durations ([`Duration`]).
 //!
-//! The origin of an `Instant` is whatever its owner says: the start of a run in the simulator, the start
-//! of the process on a live link. Integers keep a run exact for 584 years and make its order of events
-//! the same on every machine.
+//! The origin of an `Instant` is the start of the run in the simulator, and the start of the process on a live link.
+//! Integers are exact for runs of up to 584 years, and make the order of events the same on every machine.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A point in time, in nanoseconds since its owner's origin.
+/// A point in time, in nanoseconds since the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
-/// A length of time in nanoseconds; never negative.
+/// A duration in nanoseconds; never negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(u64);
 
 impl Instant {
     /// The origin.
     pub const ZERO: Instant = Instant(0);
-    /// Later than anything that happens.
+    /// Later than all events.
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
     /// The instant `ns` nanoseconds after the origin.
@@ -40,7 +39,7 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `earlier` to `self`, or zero where `earlier` is the later one.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -48,7 +47,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// The empty duration.
     pub const ZERO: Duration = Duration(0);
     /// Longer than any run.
     pub const MAX: Duration = Duration(u64::MAX);
@@ -80,7 +79,7 @@ impl Duration {
     /// A length of `s` seconds, rounded to the nearest nanosecond; negative and NaN become zero.
     #[must_use]
     pub fn from_secs_f64(s: f64) -> Self {
-        // `as` saturates, and sends NaN and negatives to zero.
+        // `as` saturates, and converts NaN and negative numbers to zero.
         Duration((s * 1e9 + 0.5) as u64)
     }
 
@@ -114,13 +113,13 @@ impl Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 
-    /// `self` times a number that is not negative, rounded to the nearest nanosecond.
+    /// `self` times a non-negative number, rounded to the nearest nanosecond.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Duration {
         Duration((self.0 as f64 * factor + 0.5) as u64)
     }
 
-    /// How many whole times `period` fits into `self`; zero for a zero period.
+    /// The number of whole periods in `self`; zero for a zero period.
     #[must_use]
     pub const fn whole(self, period: Duration) -> u64 {
         match self.0.checked_div(period.0) {
@@ -165,7 +164,7 @@ impl AddAssign for Duration {
 
 impl Sub for Duration {
     type Output = Duration;
-    /// Saturates at zero: lengths are never negative.
+    /// Saturates at zero, since durations are never negative.
     fn sub(self, d: Duration) -> Duration {
         self.saturating_sub(d)
     }

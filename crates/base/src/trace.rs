@@ -1,12 +1,12 @@
 //! A link whose rate varies, as a trace of delivery opportunities in mahimahi's format.
 //!
-//! Each line is a whole number of milliseconds since the start, in order: at that moment the link can deliver up to
-//! [`OPPORTUNITY`] bytes. Several lines of one number are several opportunities at once. After the last line the
-//! trace begins again: the number of the last line is its length.
+//! Each line is a whole number of milliseconds since the start, in order: at that time the link can deliver up to
+//! [`OPPORTUNITY`] bytes. Lines with the same number are opportunities at the same time. After the last line the trace
+//! repeats: the last number is its duration.
 //!
-//! Delivery is accurate to the byte (`LinkQueue::rationalize` of mahimahi): an opportunity carries several small packets, or a
-//! part of a large one, which leaves when the last of its bytes has gone. What an opportunity could carry
-//! beyond the end of the queue is lost. A packet that comes at the very moment of an opportunity is too late for it.
+//! Delivery is accurate to the byte (`LinkQueue::rationalize` of mahimahi): an opportunity carries several small
+//! packets, or a part of a large one, which leaves when the last of its bytes has gone. Capacity that an opportunity
+//! has beyond the end of the queue is lost. A packet that arrives exactly at an opportunity is too late for it.
 //!
 //! Mahimahi counts 1504 bytes, because its packets carry four bytes of a TUN header; here, packets are as long as on the wire.
 //!
@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use crate::{BitRate, Bytes, Duration, Instant};
 
-/// What one opportunity delivers at most.
+/// The largest number of bytes that one opportunity delivers.
 pub const OPPORTUNITY: Bytes = Bytes(1500);
 
 /// The longest trace, in milliseconds: about 49 days.
 const MAX_MILLIS: u64 = u32::MAX as u64;
 
-/// The most packets of a trace that is made of steps.
+/// The largest number of packets in a trace made of steps.
 pub const MAX_OPPORTUNITIES: usize = 10_000_000;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -36,7 +36,7 @@ pub struct TraceError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub what: String,
     /// What would be right.
     pub right: &'static str,
@@ -45,7 +45,8 @@ pub struct TraceError {
 /// Delivery opportunities that repeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// When they are, in milliseconds from the start of a repetition, ascending. The last is how long a repetition lasts.
+    /// The times of the opportunities, in milliseconds from the start of a repetition, ascending. The last one is the
+    /// duration of a repetition.
     millis: Vec<u32>,
 }
 
@@ -53,7 +54,7 @@ impl Trace {
     /// Reads a trace; errors call it `file`.
     ///
     /// # Errors
-    /// When a line is not a number or less than the one before it, or the whole lasts no time.
+    /// When a line is not a number or is less than the one before it, or the duration is zero.
     pub fn parse(file: &str, text: &str) -> Result<Self, TraceError> {
         let error = |line, what, right| TraceError { file: file.to_owned(), line, what, right };
         let mut millis: Vec<u32> = Vec::new();
@@ -78,8 +79,8 @@ impl Trace {
         Ok(Trace { millis })
     }
 
-    /// The trace of a link that has each of these rates for a time, in turn: each millisecond the packets that its rate carries, rounded
-    /// down, with the rest kept for the next. The times are whole milliseconds.
+    /// The trace of a link that has each of these rates for its duration, in turn: each millisecond carries the packets
+    /// that the rate allows, rounded down, and the remainder is added to the next. Durations are whole milliseconds.
     ///
     /// # Errors
     /// What is wrong: a time that is not whole milliseconds or zero, or more than [`MAX_OPPORTUNITIES`] packets in a repetition.
@@ -101,27 +102,28 @@ impl Trace {
                 millis.extend(std::iter::repeat_n(now as u32, packets));
             }
         }
-        // The last number is the length of the trace.
+        // The last number is the duration of the trace.
         if millis.last().is_none_or(|last| u64::from(*last) < now) {
             millis.push(now as u32);
         }
         if now == 0 { Err("it needs at least one step") } else { Ok(Trace { millis }) }
     }
 
-    /// The rate of a whole repetition.
+    /// The mean rate of a repetition.
     #[must_use]
     pub fn mean_rate(&self) -> BitRate {
         let bytes = self.millis.len() as f64 * OPPORTUNITY.as_f64();
         BitRate::from_bytes_per_sec(bytes * 1000.0 / f64::from(self.last()))
     }
 
-    /// What the link could deliver from the start of the run until before `now`, in bytes: an opportunity at `now` is not included.
+    /// The number of bytes that the link could deliver from the start of the run until before `now`: an opportunity at
+    /// `now` is not included.
     #[must_use]
     pub fn deliverable_before(&self, now: Instant) -> u64 {
         self.opportunities_before(now) * OPPORTUNITY.0
     }
 
-    /// How many opportunities there are before `now`.
+    /// The number of opportunities before `now`.
     fn opportunities_before(&self, now: Instant) -> u64 {
         match now.as_nanos().checked_sub(1) {
             Some(ns) => self.opportunities_by(Instant::from_nanos(ns)),
@@ -129,7 +131,7 @@ impl Trace {
         }
     }
 
-    /// How many opportunities there are until `now`, that moment included.
+    /// The number of opportunities up to and including `now`.
     fn opportunities_by(&self, now: Instant) -> u64 {
         let ms = now.as_nanos() / NANOS_PER_MILLI;
         let (whole, rest) = (ms / u64::from(self.last()), ms % u64::from(self.last()));
@@ -137,7 +139,7 @@ impl Trace {
         whole * self.millis.len() as u64 + within
     }
 
-    /// When opportunity `n`, from 0, is.
+    /// The time of opportunity `n`, counted from 0.
     fn time(&self, n: u64) -> Instant {
         let len = self.millis.len() as u64;
         let within = self.millis.get((n % len) as usize).copied().unwrap_or_default();
@@ -146,7 +148,7 @@ impl Trace {
     }
 
     fn last(&self) -> u32 {
-        // `parse` refuses a trace that lasts no time.
+        // `parse` refuses a trace with a duration of zero.
         self.millis.last().copied().unwrap_or(1)
     }
 }
@@ -155,21 +157,21 @@ impl Trace {
 #[derive(Clone, Debug)]
 pub struct Opportunities {
     trace: Arc<Trace>,
-    /// The next opportunity that has not been used or missed.
+    /// The next opportunity that was neither used nor missed.
     next: u64,
-    /// What is left of the one before it.
+    /// The remaining bytes of the opportunity before it.
     left: u64,
 }
 
 impl Opportunities {
-    /// A transmitter that has not sent anything yet.
+    /// A transmitter that has not sent anything.
     #[must_use]
     pub fn new(trace: Arc<Trace>) -> Self {
         Opportunities { trace, next: 0, left: 0 }
     }
 
-    /// When the transmitter can send, if that is not now. `idle`: it has not been waiting for this moment, and
-    /// what there was until now is missed.
+    /// The time at which the transmitter can send, unless it can send now. `idle`: the transmitter was idle, so earlier
+    /// opportunities were missed.
     pub fn wait(&mut self, now: Instant, idle: bool) -> Option<Instant> {
         if idle {
             self.left = 0;
@@ -186,7 +188,7 @@ impl Opportunities {
         None
     }
 
-    /// Begins to send a packet of `size` bytes now.
+    /// Starts sending a packet of `size` bytes now.
     pub fn send(&mut self, size: u64, now: Instant) -> Carriage {
         let (mut rest, mut until) = (size, now);
         while rest > self.left {
@@ -205,28 +207,28 @@ impl Opportunities {
     }
 }
 
-/// The opportunities that carry one packet.
+/// The opportunities that carry a packet.
 #[derive(Clone, Debug)]
 pub struct Carriage {
-    /// When the last byte of the packet goes.
+    /// The time at which the last byte of the packet is sent.
     pub until: Instant,
     trace: Arc<Trace>,
     /// Bytes of the packet, with framing.
     size: u64,
     /// The opportunity that carries its last byte.
     last: u64,
-    /// How many of its bytes that one carries.
+    /// The number of bytes that this opportunity carries.
     last_bytes: u64,
 }
 
 impl Carriage {
-    /// The share of the packet that has not gone before `now`; `now` is after the beginning of the transmission.
+    /// The share of the packet that is not sent before `now`, which is after the start of the transmission.
     #[must_use]
     pub fn unsent(&self, now: Instant) -> f64 {
         if now > self.until || self.size == 0 {
             return 0.0;
         }
-        // All opportunities between the first and the last carry nothing else.
+        // The opportunities between the first and the last carry only this packet.
         let whole = self.last.saturating_sub(self.trace.opportunities_before(now));
         let bytes = (whole * OPPORTUNITY.0 + self.last_bytes).min(self.size);
         bytes as f64 / self.size as f64

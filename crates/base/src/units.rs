@@ -7,8 +7,8 @@
 //! | size | `b`, `kb mb gb` (powers of 1024, as in `tc`), `kib mib gib` (the same), `bit kbit mbit` | `1500b`, `16kb` |
 //! | queue length | a bare number or `p` for packets, or a size | `60`, `"60p"`, `"90kb"` |
 //!
-//! A bare number is refused for a time, a rate or a size: there is no telling what it means. So is what nobody can mean:
-//! more than 1000000000s, 1000tbit or 1048576gb.
+//! A time, a rate or a size without a unit is an error, because its meaning is unknown. Values above 1000000000s,
+//! 1000tbit or 1048576gb are errors too.
 
 use std::fmt;
 
@@ -18,13 +18,13 @@ use serde::{Serialize, Serializer};
 use crate::framing::Overhead;
 use crate::{Amount, BitRate, Bytes, Duration};
 
-/// An error in the text of a quantity.
+/// An error in a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{got:?} is not a {what}: {hint}")]
 pub struct UnitError {
     /// The text.
     pub got: String,
-    /// What it should have been: `time`, `rate`, `size` or `queue length`.
+    /// The expected kind: `time`, `rate`, `size` or `queue length`.
     pub what: &'static str,
     /// What would be right.
     pub hint: String,
@@ -32,7 +32,8 @@ pub struct UnitError {
 
 type Unit = (&'static str, f64);
 
-/// What quantities are at most, in their base units and in words. More is a slip of the hand, and sums of what is less fit 64 bits.
+/// The largest quantities, in base units and in words. Larger ones are taken for mistakes; sums of valid ones fit 64
+/// bits.
 type Most = (f64, &'static str);
 
 const MOST_TIME: Most = (1e18, "1000000000s");
@@ -85,12 +86,12 @@ fn parse(text: &str, what: &'static str, units: &[Unit], most: Most, example: &s
         return Err(error(format!("a {what} cannot be negative")));
     }
     if value * scale > most.0 {
-        return Err(error(format!("the most is {}", most.1)));
+        return Err(error(format!("the maximum is {}", most.1)));
     }
     Ok(value * scale)
 }
 
-/// A kind of quantity that has units of several sizes.
+/// A kind of quantity with units of different sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `10mbit`
@@ -102,10 +103,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind; `mbit` is a unit of rates before it is one of sizes.
+    /// Every kind; `mbit` is first a unit of rates, then one of sizes.
     pub const ALL: [Kind; 3] = [Kind::Rate, Kind::Time, Kind::Size];
 
-    /// How many base units (bits per second, nanoseconds, bytes) one of `unit` is; absent if it is no unit of this kind.
+    /// The number of base units (bits per second, nanoseconds, bytes) in one `unit`; `None` if it is not a unit of this
+    /// kind.
     #[must_use]
     pub fn scale(self, unit: &str) -> Option<f64> {
         let units = match self {
@@ -117,7 +119,7 @@ impl Kind {
     }
 }
 
-/// Splits a text that begins with a number into that and what follows, whatever it is: `98%`, `20ms`, `4 flows`, `0.01`.
+/// Splits a text that begins with a number into the number and the rest: `98%`, `20ms`, `4 flows`, `0.01`.
 #[must_use]
 pub fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
@@ -152,8 +154,8 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
     parse(text, "rate", RATE, MOST_RATE, "\"10mbit\"").map(|bps| BitRate::from_bps((bps + 0.5) as u64))
 }
 
-/// What to warn of when somebody writes a rate as `10 Mbps`: it is read as in `tc`, as bytes per second, where many write it for bits. `None` for
-/// every other unit, `kibps` and `bps` included, which nobody writes for bits by accident.
+/// A warning about rates written as `10 Mbps`: it is read as bytes per second, as in `tc`, while many mean bits. `None`
+/// for all other units, including `kibps` and `bps`, which are not used for bits.
 #[must_use]
 pub fn doubtful_rate(text: &str) -> Option<String> {
     let (value, unit) = split(text)?;
@@ -175,10 +177,10 @@ pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
     parse(text, "size", SIZE, MOST_SIZE, "\"1500b\"").map(|b| Bytes((b + 0.5) as u64))
 }
 
-/// Reads what a link adds to each packet, such as `38b`; `-4b` where it sends less than the packet.
+/// Reads the overhead of a link per packet, such as `38b`; `-4b` if it sends less than the packet.
 ///
 /// # Errors
-/// As [`parse_duration`], and beyond 64 KiB; but a negative size is right.
+/// As [`parse_duration`], but a negative size is valid; also beyond 64 KiB.
 pub fn parse_overhead(text: &str) -> Result<Overhead, UnitError> {
     let (negative, size) = match text.trim().strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -188,14 +190,14 @@ pub fn parse_overhead(text: &str) -> Result<Overhead, UnitError> {
     let bytes = parse_bytes(size).map_err(|e| error(&e.hint))?.0;
     match i32::try_from(bytes) {
         Ok(whole @ ..=65_536) => Ok(Overhead(if negative { -whole } else { whole })),
-        _ => Err(error("the most is 64kb")),
+        _ => Err(error("the maximum is 64kb")),
     }
 }
 
 /// Reads a queue length: `60`, `60p` or `90kb`.
 ///
 /// # Errors
-/// As [`parse_duration`], but a bare number is right.
+/// As [`parse_duration`], but a number without a unit is valid.
 pub fn parse_amount(text: &str) -> Result<Amount, UnitError> {
     let trimmed = text.trim();
     let packets = trimmed.strip_suffix(['p', 'P']).unwrap_or(trimmed);
@@ -216,7 +218,7 @@ fn check_packets(n: f64) -> Result<f64, UnitError> {
     Err(UnitError { got: n.to_string(), what: "queue length", hint })
 }
 
-/// The largest unit in which `value` is a short number; `units` in rising order.
+/// `value` in the largest unit in which it is a short number; `units` ascend.
 fn format(value: f64, units: &[Unit]) -> String {
     let best = units.iter().rev().find(|(_, scale)| {
         let n = value / scale;
@@ -226,13 +228,13 @@ fn format(value: f64, units: &[Unit]) -> String {
     format!("{}{name}", value / scale)
 }
 
-/// A rate as the shortest text that reads back as the same rate.
+/// The shortest text that reads as the same rate.
 #[must_use]
 pub fn format_rate(rate: BitRate) -> String {
     format(rate.as_bps() as f64, &RATE[..5])
 }
 
-/// A time as the shortest text that reads back as the same time.
+/// The shortest text that reads as the same time.
 #[must_use]
 pub fn format_duration(time: Duration) -> String {
     format(time.as_nanos() as f64, &TIME[..4])
@@ -244,7 +246,7 @@ impl fmt::Display for Duration {
     }
 }
 
-/// Gives a quantity the text form of this module in every data format, and its `FromStr`.
+/// Implements the text form of a quantity for every data format, and its `FromStr`.
 macro_rules! as_text {
     ($type:ty, $parse:path, $what:literal, $example:literal) => {
         impl std::str::FromStr for $type {
@@ -324,7 +326,7 @@ mod tests {
         );
         assert!(text(parse_duration("soon")).contains("write a number and a unit"));
         assert!(text(parse_duration("-3ms")).contains("negative"));
-        assert_eq!(text(parse_duration("1e20s")), "\"1e20s\" is not a time: the most is 1000000000s");
+        assert_eq!(text(parse_duration("1e20s")), "\"1e20s\" is not a time: the maximum is 1000000000s");
         assert!(
             parse_duration(MOST_TIME.1).is_ok() && parse_rate(MOST_RATE.1).is_ok() && parse_bytes(MOST_SIZE.1).is_ok()
         );
@@ -340,7 +342,7 @@ mod tests {
         assert_eq!(parse_overhead("-4b"), Ok(Overhead(-4)));
         assert_eq!(parse_overhead("-4b").unwrap().to_string(), "-4b");
         let text = |text: &str| parse_overhead(text).unwrap_err().to_string();
-        assert_eq!(text("65kb"), "\"65kb\" is not a framing overhead: the most is 64kb");
+        assert_eq!(text("65kb"), "\"65kb\" is not a framing overhead: the maximum is 64kb");
         assert!(text("--4b").contains("not a framing overhead"), "{}", text("--4b"));
         assert!(text("38").contains("needs a unit"), "{}", text("38"));
     }

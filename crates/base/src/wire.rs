@@ -1,5 +1,4 @@
-//! The wire between a link's transmitter and its other end: propagation, and impairments as in Linux's netem. The simulator and live links have
-//! the same.
+//! The wire of a link: propagation, and impairments as in Linux's netem. The simulator and live links share this code.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -9,22 +8,22 @@ use serde::Serialize;
 use crate::units::{parse_duration, split};
 use crate::{Duration, Instant, Rng};
 
-/// Impairments by a link's wire after transmission, in the terms of Linux's netem. The default has none.
+/// Impairments of a link's wire, after transmission, with the terms of Linux's netem. The default has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Wire {
-    /// Which packets are lost.
+    /// Losses.
     pub loss: Loss,
-    /// Which ECN-capable packets are marked.
+    /// Marks of ECN-capable packets.
     #[serde(skip_serializing_if = "is_none")]
     pub mark: Loss,
-    /// Maximum of the additional uniform delay per packet; order is kept.
+    /// The largest additional delay, which is uniform for each packet; order is kept.
     pub jitter: Duration,
-    /// Which packets others overtake.
+    /// Reordering.
     pub reorder: Option<Reorder>,
 }
 
 impl Wire {
-    /// Whether every probability is one.
+    /// Whether every probability is from 0 to 1.
     #[must_use]
     pub fn is_possible(&self) -> bool {
         let held = self.reorder.map_or(0.0, |r| r.chance);
@@ -43,28 +42,28 @@ fn is_none(hits: &Loss) -> bool {
     *hits == Loss::default()
 }
 
-/// Packets that are lost, or marked, on the wire.
+/// Which packets are lost, or marked, on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Loss {
-    /// Each with this chance.
+    /// Each packet with this probability.
     Random(f64),
     /// Of every `n` packets the last `burst`.
     Every {
-        /// How many packets; at least one.
+        /// The length of the cycle in packets; at least one.
         n: u64,
-        /// How many of them in a row.
+        /// The number of packets at the end of each cycle.
         burst: u64,
     },
-    /// In bursts: a chain of two states, in each of which packets are lost with another chance (Gilbert 1960, Elliott
+    /// The Gilbert-Elliott model: a Markov chain of two states with different loss probabilities (Gilbert 1960, Elliott
     /// 1963; `loss gemodel p r 1-h 1-k` of netem).
     GilbertElliott {
         /// Probability per packet of a change from the good to the bad state.
         p: f64,
         /// Probability per packet of the change back. Bursts last 1/r packets on average.
         r: f64,
-        /// The chance of a loss in the bad state (netem's 1-h).
+        /// The loss probability in the bad state (netem's 1-h).
         bad: f64,
-        /// The chance of a loss in the good state (netem's 1-k).
+        /// The loss probability in the good state (netem's 1-k).
         good: f64,
     },
 }
@@ -75,16 +74,16 @@ impl Default for Loss {
     }
 }
 
-/// Packets delayed so that others overtake them.
+/// Delays some packets, so that later ones overtake them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reorder {
-    /// The chance that a packet is held back.
+    /// The probability that a packet is delayed.
     pub chance: f64,
-    /// How long.
+    /// The additional delay.
     pub delay: Duration,
 }
 
-/// Why a text is no loss or no reordering.
+/// An error in the text of losses or reordering.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{got:?} is not {what}: {hint}")]
 pub struct WireError {
@@ -102,15 +101,15 @@ fn share(text: &str) -> Result<f64, String> {
     };
     match number {
         Some(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        Some(_) => Err(format!("{text:?} has to lie between 0 and 100%")),
-        None => Err(format!("{text:?} has to be a share such as 1%")),
+        Some(_) => Err(format!("{text:?} must be between 0 and 100%")),
+        None => Err(format!("{text:?} must be a percentage such as 1%")),
     }
 }
 
 impl FromStr for Loss {
     type Err = WireError;
 
-    /// `1%`; `every=100,burst=2`; `p=1%,r=25%,bad=100%,good=0`, in which `bad` and `good` may be left out.
+    /// `1%`; `every=100,burst=2`; `p=1%,r=25%,bad=100%,good=0`, where `bad` and `good` are optional.
     fn from_str(text: &str) -> Result<Self, WireError> {
         let error = |hint: String| WireError { got: text.to_owned(), what: "a loss", hint };
         if !text.contains('=') {
@@ -129,11 +128,11 @@ impl FromStr for Loss {
         let loss = match (take("every"), take("p"), take("r")) {
             (Some(every), None, None) => {
                 let number = |digits: &str| {
-                    digits.parse::<u64>().map_err(|_| error(format!("{digits:?} has to be a whole number")))
+                    digits.parse::<u64>().map_err(|_| error(format!("{digits:?} must be a whole number")))
                 };
                 let (n, burst) = (number(every)?, take("burst").map_or(Ok(1), number)?);
                 if burst == 0 || burst >= n {
-                    return Err(error("burst has to be above 0 and below every".to_owned()));
+                    return Err(error("burst must be above 0 and below every".to_owned()));
                 }
                 Loss::Every { n, burst }
             }
@@ -145,7 +144,7 @@ impl FromStr for Loss {
             _ => return Err(error("write 1%, every=100,burst=2 or p=1%,r=25%".to_owned())),
         };
         match given.keys().next() {
-            Some(key) => Err(error(format!("{key:?} does not belong there"))),
+            Some(key) => Err(error(format!("{key:?} is not a valid key here"))),
             None => Ok(loss),
         }
     }
@@ -154,11 +153,11 @@ impl FromStr for Loss {
 impl FromStr for Reorder {
     type Err = WireError;
 
-    /// `1%,5ms`: the share of packets that is held back, and how long.
+    /// `1%,5ms`: the share of delayed packets, and their additional delay.
     fn from_str(text: &str) -> Result<Self, WireError> {
         let error = |hint: String| WireError { got: text.to_owned(), what: "a reordering", hint };
         let Some((chance, delay)) = text.split_once(',') else {
-            return Err(error("write a share and a time, such as 1%,5ms".to_owned()));
+            return Err(error("write a percentage and a time, such as 1%,5ms".to_owned()));
         };
         let delay = parse_duration(delay).map_err(|e| error(e.to_string()))?;
         if delay.is_zero() {
@@ -173,22 +172,22 @@ impl FromStr for Reorder {
 pub struct Propagation {
     delay: Duration,
     wire: Wire,
-    /// Whether it only delays packets, the usual case.
+    /// Whether it only delays packets, which is the usual case.
     perfect: bool,
     losses: Hits,
     marks: Hits,
-    /// The latest arrival so far of a packet that was not reordered.
+    /// The latest arrival of a packet that was not reordered.
     latest: Instant,
     shake: Rng,
 }
 
-/// Which packets are hit.
+/// Decides which packets are lost or marked.
 #[derive(Clone, Debug)]
 struct Hits {
     by: Loss,
-    /// Whether they come in a burst now.
+    /// The state of the Gilbert-Elliott model.
     bad: bool,
-    /// Packets since the last round began, where they come at even distances.
+    /// Packets since the start of the cycle, if losses are evenly spaced.
     since: u64,
     noise: Rng,
 }
@@ -198,7 +197,7 @@ impl Hits {
         Hits { by, bad: false, since: 0, noise }
     }
 
-    /// Whether the next packet is.
+    /// Whether the next packet is lost or marked.
     fn next(&mut self) -> bool {
         match self.by {
             Loss::Random(share) => self.noise.chance(share),
@@ -217,7 +216,7 @@ impl Hits {
 }
 
 impl Propagation {
-    /// The wire of the link of this name, which has random streams of its own.
+    /// The wire of the link with this name, which has its own random streams.
     #[must_use]
     pub fn new(link: &str, delay: Duration, wire: Wire, seed: u64) -> Self {
         Propagation {
@@ -251,7 +250,8 @@ impl Propagation {
         }
     }
 
-    /// Other settings from now on. `last` is when the last bit of the latest packet is sent: none overtakes it.
+    /// Changes the settings. `last` is the time at which the last bit of the latest packet is sent; packets sent later
+    /// do not overtake it.
     pub fn change(&mut self, delay: Duration, wire: Wire, last: Instant) {
         if delay < self.delay {
             self.latest = self.latest.max(last + self.delay);
@@ -270,7 +270,7 @@ impl Propagation {
         !self.perfect && self.losses.next()
     }
 
-    /// Whether the next packet that can carry a mark gets one.
+    /// Whether the next ECN-capable packet is marked.
     #[inline]
     pub fn marks(&mut self) -> bool {
         !self.perfect && self.marks.next()
@@ -328,15 +328,15 @@ mod tests {
         assert_eq!("p=1%,r=0.25,bad=100%,good=0".parse(), Ok(bursts));
         assert_eq!("1%,5ms".parse(), Ok(Reorder { chance: 0.01, delay: Duration::from_millis(5) }));
         let why = |text: &str| text.parse::<Loss>().unwrap_err().to_string();
-        assert_eq!(why("1.5"), "\"1.5\" is not a loss: \"1.5\" has to lie between 0 and 100%");
+        assert_eq!(why("1.5"), "\"1.5\" is not a loss: \"1.5\" must be between 0 and 100%");
         for (text, says) in [
             ("-1%", "between 0 and 100%"),
-            ("often", "a share such as 1%"),
+            ("often", "a percentage such as 1%"),
             ("every=2,burst=2", "below every"),
             ("every=many", "whole number"),
             ("p=1%", "write 1%"),
             ("p=1%,r=2", "between 0 and 100%"),
-            ("every=5,q=3", "\"q\" does not belong there"),
+            ("every=5,q=3", "\"q\" is not a valid key here"),
             ("every=5,every=6", "given twice"),
             ("every=5,burst", "lacks its value"),
         ] {

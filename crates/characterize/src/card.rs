@@ -13,12 +13,12 @@ use crate::parameters;
 use crate::pictures::Drawing;
 use crate::sections::{self, ELSEWHERE, SECTIONS, Source};
 
-/// What a card is made of.
+/// The finished experiments of a card.
 #[derive(Debug)]
 pub struct Finished {
-    /// By the name of the experiment.
+    /// Results and runs by the name of the experiment.
     experiments: BTreeMap<String, (Results, Runs)>,
-    /// Nanoseconds that each discipline takes for a packet, by its label; without those that were not measured.
+    /// Nanoseconds per packet of each discipline, by label; disciplines that were not measured are missing.
     costs: BTreeMap<String, f64>,
 }
 
@@ -26,7 +26,7 @@ impl Finished {
     /// Reads the experiments of these names from their directories below `dir`.
     ///
     /// # Errors
-    /// When one is missing or does not read.
+    /// When one is missing or cannot be read.
     pub fn read(dir: &Path, names: &[String], costs: BTreeMap<String, f64>) -> Result<Finished, StoreError> {
         let one = |name: &String| {
             let store = Store::existing(&dir.join(name))?;
@@ -36,7 +36,7 @@ impl Finished {
     }
 }
 
-/// The card of these disciplines, of which the first `subjects` are characterised.
+/// The card of these disciplines; the first `subjects` are under study.
 #[must_use]
 pub fn card(contestants: &[Contestant], subjects: usize, finished: &Finished) -> Card {
     let disciplines: Vec<String> = contestants.iter().map(|c| c.label().to_owned()).collect();
@@ -67,13 +67,13 @@ fn facts(finished: &Finished) -> Vec<(String, String)> {
         ("experiments", finished.experiments.len().to_string()),
         ("runs", runs.to_string()),
         ("CPU time", format!("{cpu:.0} s")),
-        ("link", "10 Mbit/s, 100 ms, 83 packets of buffer where a section asks for nothing else".to_owned()),
+        ("link", "10 Mbit/s, 100 ms and a buffer of 83 packets, unless a section says otherwise".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()
 }
 
-/// A section with the verdict on each discipline.
+/// Judges a section for each discipline.
 fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usize, finished: &Finished) -> Section {
     let rules: Vec<Rule> = section
         .rules
@@ -107,7 +107,7 @@ fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usi
     }
 }
 
-/// The row of a discipline with these numbers, of which `fifo` has others.
+/// The row of a discipline with these values; `fifo` has the values of drop-tail.
 fn row(section: &sections::Section, values: &[Option<f64>], fifo: &[Option<f64>], missing: &str) -> Row {
     let cell = |(i, rule): (usize, &sections::Rule)| {
         let value = values.get(i).copied().flatten().filter(|value| value.is_finite());
@@ -148,7 +148,7 @@ fn of_parameters(
     let of = |contestant: &Contestant| {
         let Some((results, runs)) = finished.experiments.get(&parameters::name_of(contestant)) else {
             let why = if contestant.spec().is_some() {
-                "it has no parameters but the limit"
+                "it has no parameters except the limit"
             } else {
                 "its parameters are those of its class"
             };
@@ -165,12 +165,12 @@ fn of_parameters(
         row(section, &values, &[], "nothing could be measured")
     };
     let rows = contestants.iter().map(of).collect();
-    // The parameters of several disciplines do not share an axis.
+    // Parameters of several disciplines cannot share an axis.
     let only = contestants.first().filter(|_| subjects == 1 && matches!(section.picture, Drawing::Parameters));
     (rows, only.and_then(|contestant| knobs(contestant, finished)))
 }
 
-/// The delay with each parameter halved and doubled.
+/// A picture of the delay with each parameter halved and doubled.
 fn knobs(contestant: &Contestant, finished: &Finished) -> Option<Picture> {
     let (results, runs) = finished.experiments.get(&parameters::name_of(contestant))?;
     let changes = parameters::delays(contestant, &Evidence::new(results, runs.data()));
@@ -195,7 +195,7 @@ fn of_cost(
     let cost = |contestant: &Contestant| finished.costs.get(contestant.label()).copied();
     let why = |contestant: &Contestant| match contestant.spec() {
         Some(_) => "it was not measured",
-        None => "what its calls cost is the cost of Python",
+        None => "its cost is that of calling Python",
     };
     let rows = contestants.iter().map(|c| row(section, &[cost(c)], &[], why(c))).collect();
     let measured = contestants.iter().enumerate().filter_map(|(i, c)| Some((i, cost(c)?)));

@@ -4,19 +4,19 @@ use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_base::{BitRate, ParamError};
 use toml::{Table, Value};
 
-/// The rate of the link that most experiments of a card have.
+/// The link rate of most experiments of a card.
 pub const RATE: BitRate = BitRate::from_mbps(10);
 
-/// The disciplines that every card compares with: drop-tail, and the default of many Linux distributions.
+/// The reference disciplines of every card: drop-tail, and the default of many Linux distributions.
 pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
 
-/// A discipline that is characterised, or that others are compared with.
+/// A discipline of a card: under study, or a reference.
 #[derive(Clone, Debug)]
 pub struct Contestant {
     label: String,
-    /// As in the sweep of an experiment, with `name` and `label`.
+    /// Its entry in the sweep of an experiment, with `name` and `label`.
     entry: Table,
-    /// The discipline of the catalogue; none for one that is defined elsewhere, such as in Python.
+    /// The discipline of the catalogue; `None` for a discipline that is defined elsewhere, such as in Python.
     spec: Option<Spec>,
 }
 
@@ -43,14 +43,14 @@ impl Contestant {
         Contestant::new(name, name, &Table::new())
     }
 
-    /// A discipline that its user defined: its entry in the sweep of an experiment, with the key `label`.
+    /// A user-defined discipline, by its entry in the sweep of an experiment, with the key `label`.
     #[must_use]
     pub fn custom(entry: Table) -> Contestant {
         let label = entry.get("label").and_then(Value::as_str).unwrap_or("custom").to_owned();
         Contestant { label, entry, spec: None }
     }
 
-    /// What it is called.
+    /// Its label.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
@@ -62,7 +62,8 @@ impl Contestant {
         self.spec.as_ref()
     }
 
-    /// Its entry in the sweep of an experiment whose queues may hold `limit`. It marks where it can; its own parameters take precedence.
+    /// Its entry in the sweep of an experiment with queues of `limit`. It marks if it can; its own parameters take
+    /// precedence.
     #[must_use]
     pub fn entry(&self, limit: &Value) -> Table {
         let mut entry = self.entry.clone();
@@ -79,7 +80,7 @@ impl Contestant {
     }
 }
 
-/// The disciplines of a card: those that are characterised, each once, then those that they are compared with.
+/// The disciplines of a card: those under study, each once, then the references.
 ///
 /// # Errors
 /// Never, as the references need no parameters.

@@ -1,10 +1,10 @@
-//! What the runs of an experiment measured, by discipline and labels.
+//! The measured values of an experiment, by discipline and labels.
 
 use std::collections::BTreeMap;
 
 use aqmkit_results::{Entry, Results, RunData, flatten};
 
-/// Where in an experiment a number is: labels of its axes, and the window.
+/// The labels and the window of a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     /// Axis and label.
@@ -13,15 +13,15 @@ pub(crate) struct Place<'a> {
     pub(crate) window: &'a str,
 }
 
-/// The only combination of an experiment, over all of its time.
+/// The only combination of an experiment, over the whole measured time.
 pub(crate) const ALL: Place<'static> = Place { labels: &[], window: "all" };
 
-/// One combination over all of its time.
+/// A combination, over the whole measured time.
 pub(crate) const fn at<'a>(labels: &'a [(&'a str, &'a str)]) -> Place<'a> {
     Place { labels, ..ALL }
 }
 
-/// One window.
+/// A window of the only combination.
 pub(crate) const fn during(window: &str) -> Place<'_> {
     Place { labels: &[], window }
 }
@@ -37,7 +37,7 @@ impl<'a> Evidence<'a> {
         Evidence { numbers: results.runs.iter().map(|entry| (entry, flatten(entry))).collect(), data }
     }
 
-    /// A number of a discipline in the mean over the repeats; nothing where no run has it.
+    /// The mean of a number over the repeats of a discipline; `None` if no run has it.
     pub(crate) fn mean(&self, aqm: &str, place: Place<'_>, path: &str) -> Option<f64> {
         let here = |entry: &Entry| {
             let has = |key: &str, label: &str| entry.labels.get(key).is_some_and(|found| found == label);

@@ -7,16 +7,16 @@ use crate::contestant::{Contestant, RATE};
 use crate::evidence::{ALL, Evidence};
 use crate::plan::{Planned, limit};
 
-/// The experiment that is run with each change.
+/// The experiment that is repeated with each change.
 pub(crate) const BASE: &str = "parameters";
-/// How the directories of these experiments begin.
+/// The prefix of the directories of these experiments.
 pub(crate) const NAME: &str = "parameters-";
-/// The label of the discipline without a change.
+/// The label of the discipline with its defaults.
 const DEFAULT: &str = "default";
-/// The factors of a parameter, and what they are called.
+/// The factors applied to a parameter, with their names.
 const FACTORS: [(f64, &str); 2] = [(0.5, "halved"), (2.0, "doubled")];
-/// Parameters that are no knobs of the control law: what the queue may hold, which RFC 7928 treats by itself (section 3.2), and the number of
-/// places of hash tables.
+/// Parameters that are not varied: the limit of the queue, which RFC 7928 treats separately (section 3.2), and the
+/// sizes of hash tables.
 const NO_KNOBS: [&str; 5] = ["limit", "flows", "buckets", "divisor", "hash_seed"];
 
 /// The directory of a discipline's experiment.
@@ -25,7 +25,7 @@ pub(crate) fn name_of(contestant: &Contestant) -> String {
     format!("{NAME}{}", contestant.label().chars().map(plain).collect::<String>())
 }
 
-/// The changes of a discipline's parameters that it accepts: the parameter, what happened to it, the value.
+/// The changed parameters that a discipline accepts: name, kind of change, value.
 pub(crate) fn changes(contestant: &Contestant) -> Vec<(String, &'static str, Value)> {
     let Some(spec) = contestant.spec() else { return Vec::new() };
     let Ok(effective) = spec.effective(&Link::new(RATE)) else { return Vec::new() };
@@ -42,7 +42,7 @@ pub(crate) fn changes(contestant: &Contestant) -> Vec<(String, &'static str, Val
     all
 }
 
-/// Whether a discipline runs with this parameter.
+/// Whether a discipline accepts this value of a parameter.
 fn accepts(spec: &Spec, entry: &Table, parameter: &str, value: &Value) -> bool {
     let mut table = entry.clone();
     table.remove("name");
@@ -52,7 +52,7 @@ fn accepts(spec: &Spec, entry: &Table, parameter: &str, value: &Value) -> bool {
     read.is_some_and(|changed| changed.effective(&Link::new(RATE)).is_ok())
 }
 
-/// A number, with its unit where it has one, times a factor; nothing for what is no number, or zero.
+/// A number, possibly with a unit, times a factor; `None` for zero and for other values.
 fn scaled(value: &Value, factor: f64) -> Option<Value> {
     match value {
         Value::Integer(number) if *number > 0 => {
@@ -68,7 +68,7 @@ fn scaled(value: &Value, factor: f64) -> Option<Value> {
     }
 }
 
-/// The experiment with each change of a discipline's parameters; none where it has no knobs.
+/// The experiment with each change of a discipline's parameters; `None` if it has none to vary.
 pub(crate) fn experiment(contestant: &Contestant, base: &Table, number: &'static str) -> Option<Planned> {
     let limit = limit(base);
     let mut entries = vec![labelled(contestant.entry(&limit), DEFAULT)];
@@ -95,15 +95,16 @@ fn labelled(mut entry: Table, label: &str) -> Table {
     entry
 }
 
-/// How a quantity changes with one parameter.
+/// The effect of one parameter on a quantity.
 pub(crate) struct Change {
     /// The parameter.
     pub(crate) parameter: String,
-    /// The quantity with it halved and doubled, over that with the default; nothing where it could not be run.
+    /// The quantity with the parameter halved and doubled, divided by that with the default; `None` if it could not be
+    /// run.
     pub(crate) ratios: [Option<f64>; 2],
 }
 
-/// How the mean queue delay changes with each parameter.
+/// The effect of each parameter on the mean queue delay.
 pub(crate) fn delays(contestant: &Contestant, evidence: &Evidence<'_>) -> Vec<Change> {
     const PATH: &str = "links.bottleneck.queue_delay_ms.mean";
     let Some(before) = evidence.mean(DEFAULT, ALL, PATH).filter(|delay| *delay > 0.0) else { return Vec::new() };
@@ -120,21 +121,21 @@ pub(crate) fn delays(contestant: &Contestant, evidence: &Evidence<'_>) -> Vec<Ch
     all
 }
 
-/// The least use of the link with any change of a parameter.
+/// The lowest utilisation with any changed parameter.
 pub(crate) fn least_use(contestant: &Contestant, evidence: &Evidence<'_>) -> Option<f64> {
     let labels = changes(contestant).into_iter().map(|(parameter, what, _)| format!("{parameter} {what}"));
     let uses = labels.filter_map(|label| evidence.mean(&label, ALL, "links.bottleneck.utilization"));
     uses.fold(None, |least: Option<f64>, used| Some(least.map_or(used, |least| least.min(used))))
 }
 
-/// The largest factor by which the mean queue delay rises or falls with any change of a parameter.
+/// The largest factor by which the mean queue delay rises or falls with any changed parameter.
 pub(crate) fn largest_change(contestant: &Contestant, evidence: &Evidence<'_>) -> Option<f64> {
     let ratios = delays(contestant, evidence).into_iter().flat_map(|change| change.ratios).flatten();
     let factors = ratios.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.max(1.0 / ratio));
     factors.fold(None, |most: Option<f64>, factor| Some(most.map_or(factor, |most| most.max(factor))))
 }
 
-/// How many parameters change the mean queue delay by more than a quarter.
+/// The number of parameters that change the mean queue delay by more than a quarter.
 pub(crate) fn that_matter(contestant: &Contestant, evidence: &Evidence<'_>) -> Option<f64> {
     const MATTERS: f64 = 1.25;
     let all = delays(contestant, evidence);

@@ -1,32 +1,32 @@
-//! What a section looks like.
+//! The pictures of sections.
 
 use aqmkit_results::card::{Cloud, Line, Lines, Picture};
 
 use crate::evidence::{Evidence, Place};
 use crate::sections::{Quantity, ROUND_TRIPS, rtt_advantage};
 
-/// How a section is drawn.
+/// The kind of picture of a section.
 pub(crate) enum Drawing {
     /// Goodput against the delay at a link, second by second: an ellipse for each label of an axis.
     Plane { link: &'static str, axis: Option<(&'static str, &'static [&'static str])> },
     /// A number over the labels of an axis.
     Over { axis: &'static str, x: &'static str, y: &'static str, logarithmic: bool, of: &'static str },
-    /// Some numbers side by side.
+    /// Several quantities side by side.
     Values { y: &'static str, logarithmic: bool, of: &'static [(&'static str, Quantity)] },
-    /// A column of the time series, of the first repeat.
+    /// A column of the time series of the first repeat.
     Time { column: &'static str, y: &'static str, labels: &'static [(&'static str, &'static str)] },
-    /// The goodput of the second flow over that of the first, over its round trip.
+    /// The ratio of the second flow's goodput to the first's, over its round-trip time.
     RoundTrips,
     /// The delay with each parameter halved and doubled.
     Parameters,
-    /// The cost of a packet.
+    /// The CPU time per packet.
     Cost,
-    /// Nothing.
+    /// No picture.
     None,
 }
 
 impl Drawing {
-    /// The picture of an experiment; nothing for what is drawn from something else.
+    /// The picture of an experiment; `None` if the picture is not made from its results.
     pub(crate) fn picture(
         &self,
         evidence: &Evidence<'_>,
@@ -85,7 +85,7 @@ impl Drawing {
     }
 }
 
-/// A line for each discipline that has a point.
+/// A line for each discipline that has points.
 fn lines(disciplines: &[String], points: impl Fn(&str) -> Vec<(f64, f64)>) -> Vec<Line> {
     let of = |(discipline, aqm): (usize, &String)| Line { discipline, name: String::new(), points: points(aqm) };
     disciplines.iter().enumerate().map(of).filter(|line| !line.points.is_empty()).collect()
@@ -110,7 +110,7 @@ fn clouds(
     };
     let mut all = Vec::new();
     for labels in &combinations {
-        // The name tells combinations apart.
+        // The name distinguishes combinations.
         let name =
             labels.first().filter(|_| combinations.len() > 1).map_or(String::new(), |(_, label)| (*label).to_owned());
         for (discipline, aqm) in disciplines.iter().enumerate() {
@@ -124,7 +124,7 @@ fn clouds(
     all
 }
 
-/// The queue delay at a link and the goodput of all classes, in each interval that has both.
+/// The queue delay at a link and the goodput of all classes, for each interval that has both.
 fn seconds(output: &aqmkit_measure::output::Output, link: &str) -> Vec<(f64, f64)> {
     let columns = &output.series.columns;
     let Some(delays) = columns.get(&format!("links.{link}.queue_delay_ms.mean")) else { return Vec::new() };

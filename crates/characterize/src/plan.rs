@@ -13,9 +13,9 @@ const STUDY: &str = "rfc7928";
 /// An experiment of a card.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The directory for its results, below that of the card: its name below the study.
+    /// The directory of its results below that of the card: its name within the study.
     pub name: String,
-    /// The number of the section that it is for; the first of several.
+    /// The number of its section; of several sections, the first.
     pub number: &'static str,
     /// Its id, such as `rfc7928/mix`.
     pub id: String,
@@ -36,7 +36,7 @@ impl Planned {
 /// The experiments of a card with these disciplines, in the order of its sections.
 ///
 /// # Errors
-/// When an experiment of the study is not there or does not read.
+/// When an experiment of the study is missing or cannot be read.
 pub fn experiments(contestants: &[Contestant]) -> Result<Vec<Planned>, Problem> {
     let mut all: Vec<Planned> = Vec::new();
     for section in SECTIONS {
@@ -63,14 +63,14 @@ fn read(id: &str, text: &str) -> Result<Table, Problem> {
     text.parse().map_err(|e: toml::de::Error| Problem::new(format!("{id} does not read: {}", e.message())))
 }
 
-/// What the queues of an experiment may hold: the limit of the first discipline of its sweep.
+/// The queue limit of an experiment: that of the first discipline of its sweep.
 pub(crate) fn limit(file: &Table) -> Value {
     let first = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array()?.first()?.get("limit"));
-    // As packets, which disciplines that count bytes take as well.
+    // In packets; disciplines that count bytes accept this too.
     first.map_or(Value::String("1000p".to_owned()), |limit| Value::String(format!("{limit}p")))
 }
 
-/// The experiment with these disciplines in place of those of its sweep.
+/// The experiment with these disciplines in place of those in its sweep.
 fn with_disciplines(file: &Table, contestants: &[Contestant]) -> Table {
     let limit = limit(file);
     let list = contestants.iter().map(|c| Value::Table(c.entry(&limit))).collect();

@@ -1,4 +1,4 @@
-//! The one list of sections of a card. A line here buys a question, an experiment, rules and a picture.
+//! The list of sections of a card: for each its question, experiment, rules and picture.
 
 use crate::evidence::{ALL, Evidence, Place, at, during};
 use crate::pictures::Drawing;
@@ -6,32 +6,32 @@ use crate::pictures::Drawing;
 /// A number of a discipline.
 pub(crate) type Quantity = fn(&Evidence<'_>, &str) -> Option<f64>;
 
-/// Where a section's numbers come from.
+/// The source of a section's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// An experiment of the study, by its name.
     Experiment(&'static str),
-    /// An experiment of each discipline with its parameters halved and doubled.
+    /// An experiment of each discipline, with its parameters halved and doubled.
     Parameters,
     /// The benchmark of the disciplines.
     Cost,
 }
 
-/// What a number must be.
+/// The bound of a rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
     /// At least this.
     AtLeast(f64),
     /// At most this.
     AtMost(f64),
-    /// At most so many times that of `fifo`.
+    /// At most this multiple of drop-tail's value.
     OfFifo(f64),
-    /// At least so many times that of `fifo`.
+    /// At least this multiple of drop-tail's value.
     AtLeastOfFifo(f64),
 }
 
 impl Bound {
-    /// In words.
+    /// The bound in words.
     pub(crate) fn words(self, unit: &str) -> String {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         match self {
@@ -44,7 +44,7 @@ impl Bound {
         }
     }
 
-    /// Whether a number is within it; nothing where it depends on that of `fifo` and there is none.
+    /// Whether a value is within the bound; `None` if the bound needs drop-tail's value and there is none.
     pub(crate) fn holds(self, value: f64, fifo: Option<f64>) -> Option<bool> {
         match self {
             Bound::AtLeast(least) => Some(value >= least),
@@ -55,15 +55,15 @@ impl Bound {
     }
 }
 
-/// A rule.
+/// A rule: a quantity and its bound.
 pub(crate) struct Rule {
-    /// The number in words.
+    /// The quantity in words.
     pub(crate) words: &'static str,
     /// Its unit.
     pub(crate) unit: &'static str,
-    /// What it must be.
+    /// Its bound.
     pub(crate) bound: Bound,
-    /// The number.
+    /// Computes the quantity.
     pub(crate) of: Quantity,
 }
 
@@ -79,11 +79,11 @@ pub struct Section {
     pub title: &'static str,
     /// The question.
     pub asks: &'static str,
-    /// Where its numbers come from.
+    /// The source of its values.
     pub source: Source,
     pub(crate) rules: &'static [Rule],
     pub(crate) picture: Drawing,
-    /// Why it is not applicable to a discipline, if so.
+    /// The reason why it does not apply to a discipline, if it does not.
     pub(crate) not_for: fn(&Evidence<'_>, &str) -> Option<&'static str>,
 }
 
@@ -93,14 +93,14 @@ impl std::fmt::Debug for Section {
     }
 }
 
-/// The least share of the link that one `NewReno` transfer uses over a queue of no length, in percent: the mean of a sawtooth between half of the
-/// capacity and all of it.
+/// The least utilisation, in percent, of one `NewReno` transfer over a queue without buffer: the mean of a sawtooth
+/// between half of the capacity and all of it.
 const OF_NEWRENO: f64 = 75.0;
-/// The same of CUBIC, between 0.7 of the capacity and all of it.
+/// The same for CUBIC, whose sawtooth starts at 0.7 of the capacity.
 const OF_CUBIC: f64 = 85.0;
-/// What many transfers use of a link whose queue is not too short, in percent.
+/// The utilisation, in percent, that many transfers reach if the queue is not too short.
 const OF_MANY: f64 = 90.0;
-/// What the mean opinion score of a call has to be: "satisfied" or better (ITU-T G.107, annex B, R of 80).
+/// The mean opinion score that a call should reach: "satisfied" or better (ITU-T G.107, annex B, R of 80).
 const SATISFIED: f64 = 4.0;
 /// The transmission time of a packet of 84 bytes, with preamble and gap, at 10 Gbit/s, in nanoseconds.
 const SMALLEST_AT_TEN_GIGABIT: f64 = 67.2;
@@ -113,13 +113,13 @@ fn delay(e: &Evidence<'_>, aqm: &str, place: Place<'_>) -> Option<f64> {
     e.mean(aqm, place, "links.bottleneck.queue_delay_ms.mean")
 }
 
-/// The larger of a ratio and its inverse.
+/// A ratio or its inverse, whichever is larger.
 fn apart(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     let ratio = one.zip(other).filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| one / other)?;
     Some(ratio.max(1.0 / ratio))
 }
 
-/// The largest and the least of some numbers; nothing where one is missing.
+/// The largest and the smallest of several numbers; `None` if one is missing.
 fn extremes(values: impl IntoIterator<Item = Option<f64>>) -> Option<(f64, f64)> {
     let all: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
     let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -144,7 +144,7 @@ fn needs_drops(e: &Evidence<'_>, aqm: &str) -> Option<&'static str> {
 
 /// The phases of varying congestion.
 const PHASES: [&str; 5] = ["mild", "medium", "heavy", "medium-again", "mild-again"];
-/// The round trips of the second flow, with their labels, in milliseconds.
+/// The round-trip times of the second flow, with their labels, in milliseconds.
 pub(crate) const ROUND_TRIPS: [(&str, f64); 7] = [
     ("5ms", 5.0),
     ("15ms", 15.0),
@@ -154,10 +154,10 @@ pub(crate) const ROUND_TRIPS: [(&str, f64); 7] = [
     ("400ms", 400.0),
     ("560ms", 560.0),
 ];
-/// The round trip of the first flow, in milliseconds.
+/// The round-trip time of the first flow, in milliseconds.
 const FIRST_RTT: f64 = 100.0;
 
-/// The goodput of the second flow over that of the first.
+/// The ratio of the second flow's goodput to the first's.
 pub(crate) fn rtt_advantage(e: &Evidence<'_>, aqm: &str, rtt: &str) -> Option<f64> {
     let labels = [("rtt", rtt)];
     let place = Place { labels: &labels, window: "all" };
@@ -165,7 +165,7 @@ pub(crate) fn rtt_advantage(e: &Evidence<'_>, aqm: &str, rtt: &str) -> Option<f6
     goodput("second").zip(goodput("first")).filter(|(_, first)| *first > 0.0).map(|(second, first)| second / first)
 }
 
-/// How many times further apart the two goodputs are than the two round trips, at most.
+/// The largest factor by which the ratio of the goodputs exceeds that of the round-trip times.
 fn rtt_unfairness(e: &Evidence<'_>, aqm: &str) -> Option<f64> {
     let of = |(label, rtt): (&str, f64)| {
         let ratio = rtt_advantage(e, aqm, label)?;
@@ -182,7 +182,7 @@ fn rtt_use(e: &Evidence<'_>, aqm: &str) -> Option<f64> {
     extremes(ROUND_TRIPS.map(of)).map(|(_, least)| least)
 }
 
-/// The rules of a level of congestion.
+/// The rules of the sections on levels of congestion.
 macro_rules! congestion {
     ($level:literal) => {
         &[
@@ -575,14 +575,14 @@ pub const SECTIONS: &[Section] = &[
     },
 ];
 
-/// The goodput of a class beside unresponsive datagrams, in Mbit/s.
+/// The goodput of a class that competes with unresponsive datagrams, in Mbit/s.
 fn mbps(e: &Evidence<'_>, aqm: &str, mix: &str, class: &str) -> Option<f64> {
     let labels = [("mix", mix)];
     let place = Place { labels: &labels, window: "all" };
     Some(e.mean(aqm, place, &format!("classes.{class}.goodput_bps"))? / 1e6)
 }
 
-/// Sections of the RFC that no experiment answers by itself.
+/// Sections of the RFC without an experiment of their own.
 pub(crate) const ELSEWHERE: &[(&str, &str)] = &[
     ("2.1 Flow completion time", "sections 5.1.2, 7 and 9.1: transfers of 100 kB and web pages"),
     ("2.2 Flow startup time", "the time of a web page of section 7 includes the handshake of each connection"),

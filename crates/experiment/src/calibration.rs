@@ -1,8 +1,8 @@
 //! The runs that find the population which offers a load.
 //!
-//! As the papers did it (le04 4.2, parris01 A.3.4.1): the load of a population is what it would put on the link on average if
-//! nothing were congested. So a trial runs the traffic alone, over the same network with ten times the rates and
-//! plain queues, with the same round trips.
+//! As in the papers (le04 4.2, parris01 A.3.4.1), the load of a population is the average rate at which it would send
+//! over the link if no link were congested. A trial therefore runs the traffic alone, over the same network with ten
+//! times the link rates, drop-tail queues and the same round-trip times.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use super::queue::plain;
 use super::rate::LinkRate;
 use super::resolve::{Resolved, Window};
 
-/// The longest time over which a trial is measured: it bounds the cost where runs take hours.
+/// The longest measurement of a trial; it bounds the cost of calibrating experiments that last hours.
 const LONGEST: Duration = Duration::from_secs(20 * 60);
 /// The seed of all trials: a population does not depend on the seed of the runs that use it.
 const SEED: u64 = 1;
-/// The amount of the first trial at most: small enough that few links of trials are congested by it.
+/// The largest amount of the first trial: small enough to congest few of the links of trials.
 const FIRST: f64 = 100.0;
 
-/// A traffic on a network, and the load that its population is to offer.
+/// A traffic whose population is to be calibrated, so that it offers a given load.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// The traffic's name.
     pub traffic: String,
-    /// The load as it is written.
+    /// The load as written in the experiment file.
     pub load: String,
     /// The load in bits per second.
     pub bps: u64,
-    /// The parameter whose value the load decides.
+    /// The parameter that is calibrated, such as the number of users.
     pub parameter: &'static str,
-    /// The amount to begin with.
+    /// The amount of the first trial.
     pub first: f64,
-    /// The link back whose load counts too.
+    /// The link of the reverse path whose load counts too (`both_ways`).
     back: Option<usize>,
     /// The network of the trials, with the traffic alone.
     pub(super) network: Arc<Resolved>,
@@ -52,11 +52,11 @@ pub struct Calibration {
 pub struct Trial {
     /// The run.
     pub run: RunSpec,
-    /// The amount of which the load is measured.
+    /// The amount whose load the trial measures.
     pub amount: f64,
-    /// The value of the parameter that it stands for.
+    /// The value of the parameter at this amount.
     pub value: f64,
-    /// The names of the links on which the load is measured: it is the sum.
+    /// The links on which the load is measured; their loads are added.
     pub links: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl Calibration {
         })
     }
 
-    /// A trial with an amount, or as near to it as it can be; nothing where there can be no such population.
+    /// A trial with this amount, or with the nearest amount that the model allows; `None` if it allows none near it.
     ///
     /// # Errors
     /// When the model cannot be prepared.
@@ -111,12 +111,13 @@ impl Calibration {
     }
 }
 
-/// A link of a trial: it is uncongested, and reported.
+/// A link of a trial: uncongested, and included in the results.
 fn reported(link: &Link) -> Result<Link, Problem> {
     Ok(Link { report: true, ..uncongested(link)? })
 }
 
-/// A link on which nothing queues for long: where a trace varies the rate, its mean stands for it.
+/// The same link without congestion: faster, with a drop-tail queue, and with its mean rate where the rate follows a
+/// trace.
 pub(super) fn uncongested(link: &Link) -> Result<Link, Problem> {
     let mean = BitRate::from_bps(link.rate.mean.as_bps().saturating_mul(FASTER));
     let rate = LinkRate { mean, trace: None };
@@ -124,7 +125,7 @@ pub(super) fn uncongested(link: &Link) -> Result<Link, Problem> {
 }
 
 impl Experiment {
-    /// The populations that are to be found before it can be run, each once.
+    /// The calibrations that the experiment needs before it can run, each listed once.
     ///
     /// # Errors
     /// When the network of the trials cannot be made.
@@ -142,7 +143,7 @@ impl Experiment {
         Ok(all)
     }
 
-    /// The runs that a population is for, as the labels of its combinations, by axis; of an axis that makes no difference, none.
+    /// The runs that use a calibration, as labels by axis. An axis is left out if all of its labels use it.
     ///
     /// # Errors
     /// When the network of the trials cannot be made.
@@ -166,7 +167,7 @@ impl Experiment {
         Ok(there)
     }
 
-    /// The experiment with the populations that were found, as amounts.
+    /// The experiment with the calibrated amounts in place of loads.
     ///
     /// # Errors
     /// When a model cannot be prepared.

@@ -16,16 +16,16 @@ const TREE: &str = "experiments";
 pub struct CatalogueEntry {
     /// Its path below the directory without `.toml`: `cbt/blast`.
     pub id: String,
-    /// Its title; what is wrong with it where it does not read.
+    /// Its title, or the error if its file cannot be read.
     pub title: String,
     /// What it reproduces.
     pub source: String,
-    /// Its file; absent for the copy in the program.
+    /// Its file; `None` for the copy in the program.
     pub path: Option<PathBuf>,
 }
 
-/// Every experiment, by id. One that is found in several places is listed once, as [`super::Experiment::load`]
-/// would find it.
+/// Every experiment, by id. An experiment found in several directories is listed once, with the file that
+/// [`super::Experiment::load`] would read.
 #[must_use]
 pub fn catalogue() -> Vec<CatalogueEntry> {
     let mut found: BTreeMap<String, CatalogueEntry> = BTreeMap::new();
@@ -48,8 +48,8 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
     found.into_values().collect()
 }
 
-/// Files of this name, such as `published.csv`, with what they hold: the program's, those of the directories of experiments, and the one
-/// beside the file of an experiment. The nearest comes last.
+/// All files of this name, such as `published.csv`, with their contents: the program's own copy, those in the
+/// directories of experiments, and the one beside the experiment file. The nearest one comes last.
 ///
 /// # Errors
 /// When one is there and cannot be read.
@@ -73,7 +73,7 @@ pub fn library_files(name: &str, experiment: Option<&str>) -> Result<Vec<(PathBu
     Ok(found)
 }
 
-/// The name under which an experiment is found, by its id or the path of its file, and its text.
+/// The name of an experiment's file, found by id or path, and its text.
 ///
 /// # Errors
 /// When there is none.
@@ -101,12 +101,12 @@ pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     }
 }
 
-/// A file of the embedded tree, by the path that its experiment's name leads to.
+/// An embedded file, by its path below `experiments/`.
 pub(super) fn embedded(path: &Path) -> Option<&'static [u8]> {
     embedded::file(path.strip_prefix(TREE).ok()?)
 }
 
-/// The id of an experiment by the name of its file: what follows `experiments/`, or the file's own name.
+/// The id of an experiment, from the path of its file: the part after `experiments/`, or the name of the file.
 pub(super) fn id_of(file_name: &str) -> String {
     let path = Path::new(file_name).with_extension("");
     let parts: Vec<_> = path.components().collect();
@@ -130,7 +130,7 @@ pub(super) fn slashed(path: &Path) -> String {
     path.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// The experiment files below a directory; what cannot be read is passed over.
+/// Adds the experiment files below a directory to `files`; directories that cannot be read are skipped.
 fn list(directory: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -144,7 +144,7 @@ fn list(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text of a file of the embedded tree, by its path below `experiments`.
+/// The text of an embedded file, by its path below `experiments`.
 fn embedded_text(name: &str) -> Option<&'static str> {
     embedded::file(Path::new(name)).and_then(|bytes| std::str::from_utf8(bytes).ok())
 }
@@ -159,7 +159,7 @@ fn describe(id: String, text: &str, path: Option<PathBuf>) -> CatalogueEntry {
     CatalogueEntry { title: field("title"), source: field("source"), id, path }
 }
 
-/// An experiment whose file is there and is not read.
+/// The entry of an experiment whose file cannot be read.
 fn unreadable(id: String, error: &Unread, path: PathBuf) -> CatalogueEntry {
     CatalogueEntry { title: format!("does not read: {error}"), source: String::new(), id, path: Some(path) }
 }

@@ -1,8 +1,8 @@
 //! `[[changes]]`: what changes during a run, and when.
 //!
-//! A change sets keys by their paths, as `[quick]`, sweeps and `--set` do. It is made in the tree of the combination, which is then
-//! resolved again as a whole, so a changed value is checked as any other. What differs afterwards decides what the simulator is
-//! told; what it cannot do during a run is refused at the place of the key.
+//! A change sets keys by their paths, as `[quick]`, sweeps and `--set` do. It is applied to the tree of the
+//! combination, which is then resolved again, so that changed values are checked like all others. The differences
+//! become changes of the simulation; a difference that the simulator cannot apply during a run is an error at the key.
 
 use std::fmt;
 
@@ -21,16 +21,16 @@ use super::tree::{Node, Value};
 /// The key of the file.
 pub(super) const CHANGES: &str = "changes";
 
-/// The tables of which a run can be changed. The short forms of paths begin otherwise.
+/// The tables that a run can change. Abbreviated paths begin with other names.
 const ROOTS: &[&str] = &["topology", "params", "traffic", "transport"];
 
-/// More changes than this are a slip of the hand.
+/// A longer list is taken for a mistake.
 const MAX_CHANGES: usize = 10_000;
 
-/// Keys whose value is one thing even when it is a table.
+/// Keys whose value is replaced as a whole, even when it is a table.
 const WHOLE: &[&str] = &["delays", "loss", "mark", "reorder", "rate"];
 
-/// A time on the axis of t; before 0 lies the warm-up.
+/// A time relative to the end of the warm-up, in nanoseconds; negative during the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment(pub(super) i64);
 
@@ -76,7 +76,7 @@ impl Serialize for Moment {
     }
 }
 
-/// The links and the traffic from a moment on.
+/// The links and the traffic from a time on.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Stage {
     pub(super) at: Moment,
@@ -90,7 +90,7 @@ struct Written {
     patches: Vec<Patch>,
 }
 
-/// The stages of a run: what is there after each change. `resolve` resolves a tree without `[[changes]]`.
+/// The stages of a run: its links and traffic after each change. `resolve` resolves a tree without `[[changes]]`.
 pub(super) fn stages(
     tree: &Node,
     run: &Resolved,
@@ -109,7 +109,7 @@ pub(super) fn stages(
     Ok(stages)
 }
 
-/// The changes in the order of their times; of one time, in that of the file.
+/// The changes by time; changes at the same time keep their order in the file.
 fn read(list: &Node, run: &Resolved) -> Result<Vec<Written>, Problem> {
     let help = "write [[changes]] for each, with at = \"10s\" and what changes, for example topology.rate = \"5mbit\"";
     if list.is_table() || !matches!(list.value, Value::Array(_)) || list.elements().iter().any(|n| !n.is_table()) {
@@ -172,7 +172,7 @@ fn not_changeable(patch: &Patch) -> Problem {
     Problem::new(format!("{root} cannot be changed during a run")).right(help).at(&patch.at)
 }
 
-/// The patches of single keys in a table: `topology.aqm.max = 60` in TOML is a table in a table.
+/// The changes of single keys in a table: `topology.aqm.max = 60` in TOML is a table inside a table.
 fn single(path: Path, at: &Origin, node: &Node, patches: &mut Vec<Patch>) {
     let key = path.0.last().map_or("", String::as_str);
     let whole = !node.is_table() || WHOLE.contains(&key) || (key == "aqm" && node.get("name").is_some());
@@ -185,7 +185,7 @@ fn single(path: Path, at: &Origin, node: &Node, patches: &mut Vec<Patch>) {
     }
 }
 
-/// Why a change cannot be made, and which of its keys is the reason: the first whose path contains this.
+/// A change that cannot be made, with the name of the key at fault: the first key whose path contains it.
 struct Refused {
     why: Problem,
     about: &'static str,
@@ -206,7 +206,7 @@ impl Refused {
     }
 }
 
-/// Refuses what cannot change while a run is in progress.
+/// Refuses changes that cannot be made while a run is in progress.
 fn check(links: &[Link], groups: &[Group], after: &Resolved, classes: &[String]) -> Result<(), Refused> {
     let names = |list: &[Link]| list.iter().map(|l| l.name.clone()).collect::<Vec<_>>();
     if names(links) != names(&after.links) {

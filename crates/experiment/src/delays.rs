@@ -41,7 +41,7 @@ const PARRIS_TABLE_A1: [[u64; 6]; 5] = [
     [40, 5, 96, 15, 49, 110],
 ];
 
-/// Reads a value of `delays` for so many servers and clients.
+/// Reads a value of `delays` for this number of servers and clients.
 pub(super) fn read_delays(node: &Node, servers: u32, clients: u32) -> Result<Delays, Problem> {
     let delays = match node.as_str() {
         Some(text) => named(node, text)?,
@@ -52,7 +52,7 @@ pub(super) fn read_delays(node: &Node, servers: u32, clients: u32) -> Result<Del
     Ok(delays)
 }
 
-/// Reads a table with one key, which is a kind of delays.
+/// Reads a table whose only key names the kind of delays.
 fn kind(node: &Node) -> Result<Delays, Problem> {
     let known = |key: &str| KINDS.contains(&key);
     match node.entries() {

@@ -1,4 +1,4 @@
-//! How much there is to do in a run: about how many packets its links carry.
+//! An estimate of the cost of a run: the number of packets that its links carry.
 
 use aqmkit_base::BitRate;
 
@@ -7,8 +7,8 @@ use super::plan::RunSpec;
 use super::resolve::Resolved;
 
 impl Resolved {
-    /// About how many packets its links carry, where traffic fills those that are reported. The others, such as those of the
-    /// hosts, do not count, and neither do the links that only acknowledgements cross.
+    /// Estimates the number of packets on the reported links, assuming that traffic fills them. Other links, such as
+    /// those of the hosts, do not count, nor do links that only acknowledgements cross.
     fn packets(&self) -> f64 {
         let carries = |link: usize| self.groups.iter().any(|g| g.routes.iter().any(|r| r.forward.contains(&link)));
         let full = (0..self.links.len()).filter(|l| self.links[*l].report && carries(*l));
@@ -22,7 +22,7 @@ impl Resolved {
 }
 
 impl RunSpec {
-    /// About how many packets its links carry: what its cost is in proportion to.
+    /// Estimates the number of packets that the run's links carry; the cost of the run is proportional to it.
     #[must_use]
     pub fn packets(&self) -> f64 {
         self.resolved.packets()
@@ -30,7 +30,7 @@ impl RunSpec {
 }
 
 impl Calibration {
-    /// The same of a trial.
+    /// Estimates the number of packets that the measured link carries in the trial.
     #[must_use]
     pub fn packets(&self) -> f64 {
         self.network.packets_at(self.network.measured, BitRate::from_bps(self.bps))

@@ -1,4 +1,4 @@
-//! `exchanges` in `[[expect]]`: which of a traffic's exchanges a claim is about, by size and by time.
+//! `exchanges` in `[[expect]]`: the exchanges of a traffic that a claim selects, by size and response time.
 
 use aqmkit_base::{Bytes, Duration};
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::problem::Problem;
 use super::read::{Keys, read};
 use super::tree::Node;
 
-/// Exchanges by size and by time, each from the first (included) to the second (not included).
+/// Ranges of sizes and response times; the first value is included, the second is not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchanges {
     /// In bytes.
@@ -24,16 +24,16 @@ struct Shape {
     time: Option<(Duration, Duration)>,
 }
 
-/// What a claim can measure of exchanges.
+/// What a claim measures of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// How many.
+    /// The number of exchanges.
     Count,
-    /// How many of those with such a size take such a time.
+    /// The share of the exchanges of such a size that have such a response time.
     Share,
     /// The mean time.
     Mean,
-    /// The time that this percentage does not exceed.
+    /// A percentile of the response time.
     Percentile(f64),
 }
 

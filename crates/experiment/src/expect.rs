@@ -14,52 +14,53 @@ use super::scope::{Scope, any_of, no_label, one_of};
 use super::shape;
 use super::tree::Node;
 
-/// A published value that the experiment claims, and where to look for it.
+/// A claim: a published value, and how to compute the measured value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
     /// The row of `published.csv`.
     pub id: String,
-    /// The labels that a run must have, by axis: any of these.
+    /// The labels that a run must have, by axis; any one of the list.
     pub selector: BTreeMap<String, Vec<String>>,
-    /// The window; always there unless a formula is, or an ordering along windows.
+    /// The window; `None` only for formulas and for orderings along windows.
     pub window: Option<String>,
-    /// The class that `metric` is a field of.
+    /// The class whose field `metric` is.
     pub class: Option<String>,
-    /// The traffic that `metric` is a field of.
+    /// The traffic whose field `metric` is.
     pub app: Option<String>,
-    /// The link that `metric` is a field of.
+    /// The link whose field `metric` is.
     pub link: Option<String>,
-    /// The quantity; always there unless a formula is.
+    /// The metric; `None` only for formulas.
     pub metric: Option<String>,
-    /// The statistic of the one-second values to take in the window's value's stead.
+    /// If given, this statistic of the one-second values replaces the window's value.
     pub seconds: Option<Statistic>,
-    /// The exchanges of the traffic that `metric` is about.
+    /// The exchanges of the traffic that are counted.
     pub exchanges: Option<Exchanges>,
-    /// What is taken of the distribution of response times that `metric` names.
+    /// How the distribution of response times named by `metric` is reduced to a number.
     pub responses: Option<Response>,
-    /// The labels that the run which it is compared with has in place of its own, by axis.
+    /// The labels of the run to compare with, by axis, where they differ from the run's own.
     pub against: BTreeMap<String, String>,
     /// The axis whose labels `order` names.
     pub along: String,
     /// The ordering to hold.
     pub order: Option<OrderChain>,
-    /// The bound that each selected combination must keep.
+    /// The bound that every selected combination must satisfy.
     pub every: Option<Bound>,
     /// The equation to compute.
     pub formula: Option<String>,
-    /// What it is computed of.
+    /// The arguments of the equation.
     pub args: toml::Table,
-    /// Why it misses, where that is known.
+    /// The cause of a miss, where it is known.
     pub note: String,
     /// Where its value comes from.
     pub basis: Basis,
-    /// Why the cells that `where` leaves are averaged before they are judged: the paper does so. Without it each is judged.
+    /// If given, the cells selected by `where` are averaged before they are judged, and this says why, for example
+    /// because the paper averages them.
     pub average: Option<String>,
-    /// Why the bound in `every` or `order` is not the paper's but ours.
+    /// If given, the bound in `every` or `order` is not from the paper, and this says where it comes from.
     pub ours: Option<String>,
 }
 
-/// What `along` is for an ordering of windows.
+/// The value of `along` for an ordering of windows.
 const WINDOW: &str = "window";
 
 /// Reads the list of claims.
@@ -130,7 +131,7 @@ impl Reader<'_> {
         text.map(|t| parse(t).map_err(|e| e.at(self.at(key)))).transpose()
     }
 
-    /// A computed value is recognised by its formula; for a measured value, the file notes if it was set or fitted.
+    /// A formula makes a claim a calculation; a measured claim is marked in the file if its value was set or fitted.
     fn basis(&self, given: Option<&str>, computed: bool) -> Result<Basis, Problem> {
         match given {
             None if computed => Ok(Basis::Calculation),
@@ -142,7 +143,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A reason that the file has to give in words.
+    /// Checks a reason that the file gives in words.
     fn reason(&self, key: &str, given: Option<String>) -> Result<Option<String>, Problem> {
         let empty = given.as_ref().is_some_and(|why| why.trim().is_empty());
         let help = match key {
@@ -154,7 +155,7 @@ impl Reader<'_> {
         if empty { Err(Problem::new(format!("{key} is empty")).right(help).at(self.at(key))) } else { Ok(given) }
     }
 
-    /// A claim is computed or measured, and then one number or an ordering.
+    /// Checks the keys of a claim: it is either computed or measured, and either one number or an ordering.
     fn check_kind(&self, keys: &shape::Expect) -> Result<(), Problem> {
         let given = |key: &str| self.node.get(key).is_some();
         if keys.formula.is_some() {
@@ -213,7 +214,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what a run is compared with: other labels on some axes.
+    /// Reads `against`, the labels of the run to compare with.
     fn compare(&self, expect: &mut Expect) -> Result<(), Problem> {
         let needed = expect.responses.is_some_and(Response::compares);
         let Some(table) = self.node.get("against") else {
@@ -234,7 +235,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Without a window in `where`, the only one is meant; an ordering along windows is about several.
+    /// Selects the only window where `where` names none, unless the claim is an ordering along windows.
     fn check_window(&self, expect: &mut Expect) -> Result<(), Problem> {
         if expect.along == WINDOW {
             let problem = Problem::new("where has a window, but the order is along windows");
@@ -277,7 +278,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A measure of exchanges, which only apps have.
+    /// Checks a claim about exchanges, which only apps have.
     fn check_exchanges(&self, expect: &Expect, metric: &str) -> Result<(), Problem> {
         if expect.app.is_none() || expect.seconds.is_some() {
             let problem = Problem::new("exchanges belong to an app and have no time series");
@@ -297,7 +298,7 @@ impl Reader<'_> {
         Quantity::parse(metric).map(|_| ()).ok_or_else(unknown)
     }
 
-    /// What is taken of a distribution is taken of one kind of exchanges.
+    /// Checks a claim about response times, which selects one kind of exchanges.
     fn check_responses(&self, expect: &Expect, below: &[&str], metric: &str) -> Result<(), Problem> {
         let of_app = matches!(below, ["apps", _]) || metric.starts_with("apps.");
         if !of_app || is_composed(expect) || expect.seconds.is_some() || !metric.contains("response_time_ms.") {
@@ -305,11 +306,11 @@ impl Reader<'_> {
             let help = "write where = { app = … } and metric = \"response_time_ms.KIND\"";
             return Err(problem.right(help).at(self.at("metric")));
         }
-        // A distribution has a mean where there is one.
+        // Means exist wherever distributions do.
         check_metric(below, &format!("{metric}.mean"), &self.scope.names).map_err(|e| e.at(self.at("metric")))
     }
 
-    /// A gauge of a discipline is in the series only, so that it takes a statistic.
+    /// Checks a claim about a gauge of a discipline. Gauges are only in the time series, so a statistic is required.
     fn check_gauge(&self, expect: &Expect, gauge: &str) -> Result<(), Problem> {
         if expect.seconds.is_none() {
             let problem = Problem::new(format!("aqm.{gauge} is a gauge, which exists only in the time series"));

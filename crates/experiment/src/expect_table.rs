@@ -1,7 +1,7 @@
 //! `[[expect_table]]`: a claim for every cell of a published table.
 //!
-//! A table is an `[[expect]]` whose `id` has names in braces. Each name is an axis, or a key changed by the
-//! values of one axis, and takes all its values; or it is listed in `cells`. Each cell gives one claim.
+//! A table is an `[[expect]]` whose `id` has names in braces. Each name is an axis of the sweep, or a key that one axis
+//! changes, and takes all values of that axis; or `cells` lists its values. Each cell is one claim.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) fn read_tables(list: &Node, scope: &Scope) -> Result<Vec<(Table, Vec<
     list.elements().iter().map(|node| read_table(node, scope)).collect()
 }
 
-/// One cell: what the names in braces stand for, and how its claim differs from the table's.
+/// One cell: the values of the names in braces, and the changes to the table's claim.
 struct Cell {
     values: BTreeMap<String, String>,
     key: &'static str,
@@ -61,7 +61,7 @@ fn read_table(node: &Node, scope: &Scope) -> Result<(Table, Vec<Expect>), Proble
     Ok((table, expects))
 }
 
-/// Puts a value in a key's place.
+/// Sets a key of a table.
 fn set(table: &mut Node, key: &str, node: Node) {
     let Value::Table(entries) = &mut table.value else { return };
     match entries.iter_mut().find(|e| e.key == key) {
@@ -73,7 +73,7 @@ fn set(table: &mut Node, key: &str, node: Node) {
 /// An id with names in braces.
 struct Pattern {
     at: super::problem::Origin,
-    /// What stands before each name, and after the last.
+    /// The texts between the names: before each name, and after the last.
     texts: Vec<String>,
     names: Vec<String>,
 }
@@ -97,7 +97,7 @@ impl Pattern {
         if pattern.names.is_empty() { Err(wrong("id has no name in braces")) } else { Ok(pattern) }
     }
 
-    /// The id as written.
+    /// The id with its names in braces.
     fn text(&self) -> String {
         self.with(|name| format!("{{{name}}}"))
     }
@@ -112,7 +112,7 @@ impl Pattern {
         self.texts.iter().zip(names).map(|(text, name)| format!("{text}{name}")).collect()
     }
 
-    /// The row is the first name's value, the column those of the others.
+    /// The position of a cell: its row is the value of the first name, its column the values of the others.
     fn place(&self, values: &BTreeMap<String, String>, id: &str) -> TableCell {
         let mut parts: Vec<String> = self.names.iter().filter_map(|n| values.get(n).cloned()).collect();
         let row = if parts.len() > 1 { parts.remove(0) } else { String::new() };
@@ -120,7 +120,7 @@ impl Pattern {
     }
 }
 
-/// The cells of a list of values; a name that is not in braces is an argument of the formula.
+/// The cells in `cells`; a name that is not in braces is an argument of the formula.
 fn listed(list: &Node, pattern: &Pattern) -> Result<Vec<Cell>, Problem> {
     let help = || format!("write cells = [{{ {} = …, … }}, …]", pattern.names.join(" = …, "));
     let wrong = |what: String, node: &Node| Problem::new(what).right(help()).at(&node.at);
@@ -140,7 +140,7 @@ fn listed(list: &Node, pattern: &Pattern) -> Result<Vec<Cell>, Problem> {
     list.elements().iter().map(cell).collect()
 }
 
-/// The cells that the axes of the sweep make: one for each combination of those that the names stand for.
+/// The cells made by the axes of the sweep: one for each combination of the named axes.
 fn swept(node: &Node, pattern: &Pattern, scope: &Scope) -> Result<Vec<Cell>, Problem> {
     let mut axes: Vec<usize> = Vec::new();
     let mut sources: Vec<(String, usize)> = Vec::new();
@@ -173,7 +173,7 @@ fn swept(node: &Node, pattern: &Pattern, scope: &Scope) -> Result<Vec<Cell>, Pro
     Ok(picked.into_iter().map(cell).collect())
 }
 
-/// The axis that a name means: its own name, or that of a key that each of its values changes.
+/// The axis that a name in braces stands for: an axis of that name, or one whose values all change that key.
 fn source(name: &str, scope: &Scope) -> Result<usize, Problem> {
     if let Some(axis) = scope.axes.iter().position(|(axis, _)| axis == name) {
         return Ok(axis);
@@ -197,7 +197,7 @@ fn source(name: &str, scope: &Scope) -> Result<usize, Problem> {
     }
 }
 
-/// The values of an axis that `where` leaves.
+/// The values of an axis that `where` selects.
 fn places(node: &Node, axis: usize, scope: &Scope) -> Result<Vec<usize>, Problem> {
     let (name, labels) = &scope.axes[axis];
     let chosen = node.get("where").and_then(|w| w.entries().iter().find(|e| e.key == *name));
@@ -206,7 +206,7 @@ fn places(node: &Node, axis: usize, scope: &Scope) -> Result<Vec<usize>, Problem
     Ok((0..labels.len()).filter(left).collect())
 }
 
-/// What a name stands for at one value of its axis.
+/// The value of a name at one value of its axis.
 fn value(name: &str, axis: usize, place: usize, scope: &Scope) -> String {
     let (own, labels) = &scope.axes[axis];
     let key = scope.settings[axis][place].get(name).filter(|_| own != name);

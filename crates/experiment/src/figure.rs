@@ -1,4 +1,4 @@
-//! `[[figure]]`: the figures of a paper, as its reader knows them, at the head of the report's plots.
+//! `[[figure]]`: figures of a paper, drawn in the same way before the other plots of the report.
 
 use aqmkit_base::units::split;
 use aqmkit_formulas::unit::{Dimension, Quantity, of_field};
@@ -33,7 +33,9 @@ fn figure(node: &Node, scope: &Scope) -> Result<Figure, Problem> {
 /// Refuses keys of the other kinds of figures.
 fn refuse(node: &Node, keys: &[&str], help: &str) -> Result<(), Problem> {
     let found = node.entries().iter().find(|e| keys.contains(&e.key.as_str()));
-    found.map_or(Ok(()), |e| Err(Problem::new(format!("{} does not go with this kind", e.key)).right(help).at(&e.at)))
+    found.map_or(Ok(()), |e| {
+        Err(Problem::new(format!("{} does not belong to this kind of figure", e.key)).right(help).at(&e.at))
+    })
 }
 
 fn needed<'a>(value: Option<&'a String>, key: &str, example: &str, node: &Node) -> Result<&'a str, Problem> {
@@ -64,7 +66,7 @@ fn responses(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Figure,
     })
 }
 
-/// A quantity along an axis, and its laws.
+/// Reads a metric plotted along an axis, and its theoretical laws.
 fn curve(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Curve, Problem> {
     refuse(node, &["app", "response", "upto"], "a curve needs metric and along")?;
     let at = |key: &str| &node.get(key).unwrap_or(node).at;
@@ -84,7 +86,7 @@ fn curve(keys: &shape::Figure, node: &Node, scope: &Scope) -> Result<Curve, Prob
     Ok(Curve { metric: metric.to_owned(), along: along.to_owned(), laws })
 }
 
-/// Whether an axis is one of numbers that have one unit, or units of one kind.
+/// Checks that the labels of an axis are numbers of one dimension.
 fn on_a_line(along: &str, labels: &[String]) -> Result<(), Problem> {
     if Ruler::of(labels).is_some() {
         return Ok(());
@@ -100,7 +102,7 @@ fn on_a_line(along: &str, labels: &[String]) -> Result<(), Problem> {
     Err(problem.right("a curve needs an axis of plain numbers, or of only rates, times or sizes"))
 }
 
-/// The value of a formula at each label, which is its argument.
+/// Computes a formula at each label, which is its argument.
 fn read_law(law: &shape::Law, metric: &str, labels: &[String]) -> Result<Law, Problem> {
     let point = |label: &String| {
         let number = label.parse().map(toml::Value::Float);

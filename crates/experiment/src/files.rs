@@ -17,8 +17,7 @@ use super::problem::Problem;
 use super::recording::recorded_capture;
 use super::varying::{Varying, parse_trace};
 
-/// What lies outside of the experiment file: the catalogues of names, and data files with what was read of them. The
-/// combinations of a sweep share it.
+/// The catalogues of names, and the contents of data files, which all combinations of a sweep share.
 pub(super) struct Files {
     pub(super) catalogues: Catalogues,
     beside: PathBuf,
@@ -35,7 +34,7 @@ impl Files {
         Files { catalogues: catalogues.clone(), beside, data, populations, traces }
     }
 
-    /// The text of a file with at most this size.
+    /// The text of a file, if it is within the bounds of its kind.
     fn read(&self, name: &str, bound: &Bound) -> Result<String, Problem> {
         let path = self.beside.join(name);
         let called = path.display().to_string();
@@ -57,7 +56,7 @@ impl Files {
         }
     }
 
-    /// A data file of a traffic, read once for all combinations, and the hash of what it holds.
+    /// A data file of a traffic, read once for all combinations, and the hash of its contents.
     pub(super) fn data(&self, name: &str, spec: &Spec) -> Result<(Data, String), Problem> {
         if let Some(data) = self.data.borrow().get(name) {
             return Ok(data.clone());
@@ -88,7 +87,7 @@ impl Files {
         Ok(trace)
     }
 
-    /// The model that these parameters make, once for all combinations.
+    /// The population that a model makes with these parameters, prepared once for all combinations.
     pub(super) fn population(&self, spec: &Spec, data: &[Data]) -> Result<Arc<dyn Population>, ParamError> {
         if let Some((_, made)) = self.populations.borrow().iter().find(|(s, _)| s == spec) {
             return Ok(Arc::clone(made));

@@ -19,7 +19,7 @@ use super::shape;
 use super::transport::{Profile, read_profile};
 use super::tree::Node;
 
-/// One traffic of the file: its table, and its keys that every kind has.
+/// One `[[traffic]]` table, with the keys that all kinds share.
 #[derive(Debug)]
 pub(super) struct Source<'a> {
     pub(super) name: String,
@@ -28,21 +28,21 @@ pub(super) struct Source<'a> {
     keys: shape::Traffic,
 }
 
-/// A traffic as the simulator wants it, but for its applications.
+/// A traffic as the simulator takes it, without its applications.
 #[derive(Clone, Serialize)]
 pub(super) struct Group {
     pub(super) name: String,
     pub(super) class: u8,
     #[serde(serialize_with = "with_kind")]
     pub(super) spec: Spec,
-    /// Hashes of the data files it reads.
+    /// Hashes of its data files.
     files: Vec<String>,
     #[serde(skip)]
     pub(super) population: Arc<dyn Population>,
     pub(super) profile: Profile,
-    /// On the axis of t; absent: from the start of the warm-up.
+    /// Relative to the end of the warm-up; `None`: from the start of the warm-up.
     pub(super) start: Option<Duration>,
-    /// On the axis of t; absent: at the end.
+    /// Relative to the end of the warm-up; `None`: at the end of the run.
     pub(super) stop: Option<Duration>,
     pub(super) routes: Vec<Route>,
     pub(super) clients: u32,
@@ -50,9 +50,9 @@ pub(super) struct Group {
     /// Whether it sends.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub(super) active: bool,
-    /// What it is to offer, where its population is still to be found.
+    /// The load to offer, if its population has to be calibrated.
     pub(super) load: Option<Load>,
-    /// What its data files hold.
+    /// The contents of its data files.
     #[serde(skip)]
     data: Arc<[Data]>,
 }
@@ -61,7 +61,7 @@ pub(super) struct Group {
 struct Model {
     spec: Spec,
     population: Arc<dyn Population>,
-    /// Hashes of the data files it reads.
+    /// Hashes of its data files.
     files: Vec<String>,
     data: Arc<[Data]>,
 }
@@ -74,12 +74,12 @@ fn with_kind<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Group {
-    /// Whether it opens connections; other traffic sends datagrams of its own.
+    /// Whether it opens connections; other traffic sends datagrams.
     pub(super) fn uses_transport(&self) -> bool {
         self.population.mean_payload().is_none() && self.population.instances() > 0
     }
 
-    /// The kinds of exchanges that its applications make; nothing where it has none of them.
+    /// The kinds of exchanges that its applications make; `None` if its model does not declare them.
     pub(super) fn exchange_kinds(&self) -> Option<&'static [&'static str]> {
         let some = self.population.instances() > 0;
         some.then(|| self.population.make(0, &mut Rng::stream(0, "kinds")).exchange_kinds())
@@ -93,8 +93,8 @@ impl fmt::Debug for Group {
 }
 
 impl Group {
-    /// The same traffic with another amount of what its load is proportional to; nothing where it cannot be so much or so
-    /// little. Says which amount it became.
+    /// The same traffic with another amount, and the amount as rounded by the model; `None` if the model does not allow
+    /// this amount.
     pub(super) fn with_amount(&self, amount: f64) -> Result<Option<(Group, f64)>, ParamError> {
         let mut spec = self.spec.clone();
         let Some(mut knob) = spec.knob() else { return Ok(None) };
@@ -108,7 +108,7 @@ impl Group {
 }
 
 impl Group {
-    /// Takes over the population of `calibrated`, the same traffic.
+    /// Takes the population of `calibrated`, the same traffic after calibration.
     pub(super) fn take_population(&mut self, calibrated: &Group) {
         self.spec = calibrated.spec.clone();
         self.population = Arc::clone(&calibrated.population);
@@ -116,7 +116,7 @@ impl Group {
     }
 }
 
-/// Reads the list of traffic, as far as it is the same for all kinds.
+/// Reads the keys that all kinds of traffic share.
 pub(super) fn read_sources<'a>(list: &'a Node, models: &Catalogue) -> Result<Vec<Source<'a>>, Problem> {
     let mut sources: Vec<Source<'a>> = Vec::new();
     if list.is_table() || list.elements().iter().any(|n| !n.is_table()) {
@@ -146,7 +146,7 @@ fn known_kind(kind: &str, node: &Node, models: &Catalogue) -> Result<(), Problem
     if models.has(kind) { Ok(()) } else { Err(unknown()) }
 }
 
-/// What is needed to read a traffic in addition to its table.
+/// The rest of the file, as far as reading a traffic needs it.
 pub(super) struct Context<'a> {
     pub(super) topology: &'a Node,
     pub(super) transport: Option<&'a Node>,
@@ -156,7 +156,7 @@ pub(super) struct Context<'a> {
 }
 
 impl Source<'_> {
-    /// Resolves the traffic, and adds the links that are its own to the network.
+    /// Resolves the traffic, and adds its own links to the network.
     pub(super) fn resolve(&self, context: &Context<'_>, network: &mut Network) -> Result<Group, Problem> {
         let class = self.class_index(context)?;
         let Model { spec, population, files, data } = self.model(context)?;
@@ -193,14 +193,15 @@ impl Source<'_> {
         })
     }
 
-    /// Checks a traffic that takes no part, as far as that can be done without one.
+    /// Checks a traffic that no class or `use` selects, as far as possible without a network.
     pub(super) fn check(&self, context: &Context<'_>) -> Result<(), Problem> {
         let model = self.model(context)?;
         self.check_times(context.duration)?;
         self.profile(context, &*model.population).map(|_| ())
     }
 
-    /// Its transport, which must be able to carry what it sends.
+    /// The transport of the traffic; a transport that does not retransmit is refused for traffic that needs reliable
+    /// delivery.
     fn profile(&self, context: &Context<'_>, population: &dyn Population) -> Result<Profile, Problem> {
         let own = self.node.get("transport");
         let profile = read_profile(context.transport, own, &context.files.catalogues.controls)?;

@@ -1,13 +1,13 @@
-//! The keys of a file, and what each is about.
+//! The keys of an experiment file, and what each applies to.
 
-/// What a key is about.
+/// What a key applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum About {
     /// The experiment as a whole.
     Whole,
-    /// What is claimed of its results and how they are shown; a quick run claims and shows the same.
+    /// The claims about the results, and how results are shown; a quick run has the same ones.
     Results,
-    /// Each run: it may be swept.
+    /// Single runs; these keys can be swept.
     Run,
 }
 
@@ -51,12 +51,13 @@ pub(super) fn is_known(key: &str) -> bool {
     about(key).is_some()
 }
 
-/// Whether a key is about the file as a whole: it is changed before the sweep, others in each combination.
+/// Whether a key applies to the file as a whole. These keys are changed before the sweep, all others in each
+/// combination.
 pub(super) fn is_of_the_file(key: &str) -> bool {
     about(key).is_some_and(|about| about != About::Run)
 }
 
-/// Whether a key is the same in a quick run.
+/// Whether a key has the same value in a quick run.
 pub(super) fn is_of_the_results(key: &str) -> bool {
     about(key) == Some(About::Results)
 }
@@ -80,7 +81,7 @@ mod tests {
     fn the_table_has_the_keys_that_are_read() {
         let told = toml::from_str::<Root>("nonsense = 1").unwrap_err().to_string();
         let mut read: Vec<&str> = told.split("expected one of").nth(1).unwrap().split('`').skip(1).step_by(2).collect();
-        // Paths that are short for others, which are not read by themselves.
+        // Abbreviated paths, which are expanded elsewhere.
         read.extend(["aqm", "bottleneck"]);
         let mut listed: Vec<&str> = KEYS.iter().map(|(name, _)| *name).collect();
         read.sort_unstable();

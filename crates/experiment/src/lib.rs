@@ -2,19 +2,19 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `tree`, `path`, `patch` | the file as values that know where they were written, and how they are changed |
-//! | `read`, `shape`, `keys` | from values to types, with errors that point to the text; what each key is about |
-//! | `sweep`, `skip` | axes and combinations; those that are left out |
+//! | `tree`, `path`, `patch` | the file as values with their places in the text, and changes of them |
+//! | `read`, `shape`, `keys` | from values to types, with errors that point to the text; what each key applies to |
+//! | `sweep`, `skip` | axes and combinations; combinations that are left out |
 //! | `resolve`, `network`, `link`, `rate`, `wire`, `group`, `queue`, `delays`, `transport` | one combination, each table of it |
 //! | `changes` | what changes during a run, and when |
-//! | `load` | populations that are found by simulation |
+//! | `load` | loads to offer, for which populations are calibrated by simulation |
 //! | `without_scheme` | the same experiment for the null test |
 //! | `plan`, `scenario` | the runs, and the simulator's scenario of each |
-//! | `held`, `outline` | a run that is changed while it is simulated; what a run consists of |
+//! | `editable`, `outline` | a run that is changed while it is simulated; its links and traffic |
 //! | `expect`, `expect_table`, `order`, `metric`, `exchanges`, `response` | the published values that are claimed |
-//! | `predict`, `figure`, `overview` | the lines that equations predict; the figures of the report; its matrix of small plots |
-//! | `catalogue`, `embedded`, `files`, `recording` | where experiments and their data lie; captures that traffic is made of |
-//! | `catalogues` | the disciplines, controls and traffic models that names may mean |
+//! | `predict`, `figure`, `overview` | predictions by equations; figures of the report; its matrix of small plots |
+//! | `catalogue`, `embedded`, `files`, `recording` | the places of experiments and their data; captures that are replayed as traffic |
+//! | `catalogues` | the disciplines, controls and traffic models that can be named |
 //! | `problem` | what is wrong, where, and what would be right |
 
 #![forbid(unsafe_code)]
@@ -25,7 +25,7 @@ mod catalogues;
 mod changes;
 mod delays;
 mod digest;
-mod doubts;
+mod editable;
 mod effort;
 mod embedded;
 pub mod engine;
@@ -35,7 +35,6 @@ mod expect_table;
 mod figure;
 mod files;
 mod group;
-mod held;
 mod keys;
 mod link;
 mod load;
@@ -64,6 +63,7 @@ mod sweep;
 mod transport;
 mod tree;
 mod varying;
+mod warnings;
 mod wire;
 mod without_scheme;
 
@@ -76,10 +76,9 @@ pub use calibration::{Calibration, Trial};
 pub use catalogue::{CatalogueEntry, catalogue, find, library_files};
 pub use catalogues::Catalogues;
 pub use digest::digest;
-pub use doubts::out_of_reach;
+pub use editable::{AppliedChange, EditableRun, Single};
 pub use exchanges::{Exchanges, Quantity};
 pub use expect::Expect;
-pub use held::{HeldRun, Made, Single};
 pub use metric::{OVER, PLUS};
 pub use order::{Bound, Compare, OrderChain, Relation, Statistic};
 pub use outline::{GroupOutline, LinkOutline, Outline};
@@ -89,8 +88,8 @@ pub use recording::recorded_capture;
 pub use resolve::Window;
 pub use response::Response;
 pub use schema::schema;
+pub use warnings::out_of_reach;
 
-use doubts::doubts;
 use expect::read_expects;
 use expect_table::read_tables;
 use figure::read_figures;
@@ -105,6 +104,7 @@ use scope::Scope;
 use skip::Skip;
 use sweep::{Axis, Combination, check_apart, combinations, narrow, read_axes};
 use tree::Node;
+use warnings::warnings;
 use without_scheme::Without;
 
 /// Whether an experiment is run as published or shortened.
@@ -128,7 +128,7 @@ impl Scale {
     }
 }
 
-/// What the command line changes in an experiment.
+/// Changes that the command line makes to an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// Settings `path=value`, such as `topology.aqm.limit=240`.
@@ -139,7 +139,7 @@ pub struct Overrides {
     pub repeat: Option<u32>,
     /// Shortened or as published.
     pub scale: Scale,
-    /// Without its scheme: as the null test runs it.
+    /// If set, the scheme under study is removed, as in the null test.
     pub without_scheme: bool,
 }
 
@@ -148,13 +148,13 @@ pub struct Overrides {
 pub struct Experiment {
     /// Its path below `experiments/` without `.toml`, or the name of its file.
     pub id: String,
-    /// Its file, as it was named or found; `experiments/…` for one of the program's.
+    /// The name of its file; `experiments/…` for the copy in the program.
     pub file: String,
     /// Its title.
     pub title: String,
     /// What it reproduces.
     pub source: String,
-    /// What the reader of its report should know, in Markdown.
+    /// An introduction for the report, in Markdown.
     pub about: String,
     /// Additional columns of the time series to plot.
     pub plot: Vec<String>,
@@ -162,25 +162,25 @@ pub struct Experiment {
     pub axes: Vec<aqmkit_results::Axis>,
     /// The published values it claims.
     pub expects: Vec<Expect>,
-    /// Which of them are the cells of published tables.
+    /// The claims that are cells of published tables.
     pub tables: Vec<aqmkit_results::Table>,
-    /// What equations predict for its time series.
+    /// Predictions by equations, drawn into the time series.
     pub predictions: Vec<aqmkit_results::Overlay>,
-    /// The matrix of small plots that its report has.
+    /// The matrix of small plots in the report.
     pub overview: Option<aqmkit_results::Overview>,
     /// The figures of its report.
     pub figures: Vec<aqmkit_results::Figure>,
-    /// The windows it reports; of all combinations, where they differ.
+    /// The windows it reports; the union over all combinations.
     pub windows: Vec<Window>,
-    /// How often each combination is run.
+    /// The number of runs of each combination.
     pub repeat: u32,
     /// The seed that the runs' seeds are derived from.
     pub seed: u64,
     /// Shortened or as published.
     pub scale: Scale,
-    /// Warnings: what is allowed, but is probably a mistake.
-    pub doubts: Vec<Problem>,
-    /// The text that it was read from, and what changed it.
+    /// Warnings: valid settings that are probably a mistake.
+    pub warnings: Vec<Problem>,
+    /// The text from which it was read, and the changes of the command line.
     origin: Arc<(String, Overrides)>,
     runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
 }
@@ -195,7 +195,7 @@ impl Experiment {
         Self::load_with(name_or_path, overrides, &Catalogues::default())
     }
 
-    /// As [`Experiment::load`], where names may also mean what a program has added.
+    /// As [`Experiment::load`], with the names of these catalogues.
     ///
     /// # Errors
     /// As [`Experiment::load`].
@@ -210,7 +210,7 @@ impl Experiment {
 
     /// Reads the text of an experiment; messages call it `file_name`.
     ///
-    /// The file is checked as published and with `[quick]`, whichever is asked for.
+    /// The file is checked as published and with `[quick]`, whichever is requested.
     ///
     /// # Errors
     /// The first thing that is wrong, with its place.
@@ -218,7 +218,7 @@ impl Experiment {
         Self::parse_with(file_name, text, overrides, &Catalogues::default())
     }
 
-    /// As [`Experiment::parse`], where names may also mean what a program has added.
+    /// As [`Experiment::parse`], with the names of these catalogues.
     ///
     /// # Errors
     /// As [`Experiment::parse`].
@@ -235,7 +235,7 @@ impl Experiment {
         let without = Without::of(&document)?;
         full.check_without(&without, &files)?;
         let scope = full.scope();
-        // What is claimed and drawn is for who has results; without the feature it is not looked at.
+        // Claims and figures concern results; without the feature they are not read.
         let claimed = |key: &str| if cfg!(feature = "claims") { document.get(key) } else { None };
         let mut expects = match claimed("expect") {
             Some(list) => read_expects(list, &scope)?,
@@ -296,7 +296,7 @@ impl Experiment {
     }
 }
 
-/// The most runs of an experiment; more are taken for a mistake.
+/// The largest number of runs; more are taken for a mistake.
 const MAX_RUNS: usize = 1_000_000;
 
 /// The document with the changes of `[quick]`.
@@ -317,7 +317,7 @@ fn shortened(document: &Node, changes: &Node) -> Result<Node, Problem> {
     Ok(tree)
 }
 
-/// Checks that the columns to plot can be there, in the experiment as it is run or as published.
+/// Checks that the columns to plot exist, in the experiment at the chosen scale or at the published one.
 fn check_plot(variant: &Variant, published: &Scope) -> Result<(), Problem> {
     let list = variant.document.get("plot");
     let own = variant.scope();
@@ -337,7 +337,7 @@ struct Variant {
     document: Node,
     root: shape::Root,
     axes: Vec<Axis>,
-    /// The tree of every combination, of which a run comes where there are topology and traffic.
+    /// The tree of every combination; a combination with topology and traffic makes a run.
     combinations: Vec<Combination>,
     runs: Vec<(BTreeMap<String, String>, Arc<Resolved>)>,
 }
@@ -394,7 +394,7 @@ impl Variant {
         Ok(())
     }
 
-    /// The same combinations, by the same labels, with the scheme taken away.
+    /// The same combinations with the scheme under study removed.
     fn without(mut self, without: &Without, files: &Files) -> Result<Variant, Problem> {
         for ((_, run), combination) in self.runs.iter_mut().zip(&mut self.combinations) {
             without.change(&mut combination.tree)?;
@@ -406,7 +406,7 @@ impl Variant {
         Ok(self)
     }
 
-    /// What claims may select from.
+    /// The names that claims may use.
     fn scope(&self) -> Scope {
         let mut scope = Scope::of_axes(&self.axes);
         let mut add = |list: fn(&mut Scope) -> &mut Vec<String>, name: &str| {
@@ -436,12 +436,12 @@ impl Variant {
         scope
     }
 
-    /// The experiment without what it claims and predicts.
+    /// The experiment, without its claims and predictions.
     fn experiment(self, id: String, overrides: &Overrides) -> Result<Experiment, Problem> {
         let repeat = overrides.repeat.unwrap_or(self.root.repeat);
         if repeat == 0 || self.runs.len().saturating_mul(repeat as usize) > MAX_RUNS {
             let problem = Problem::new(format!("{} combinations with {repeat} repeats each", self.runs.len()));
-            return Err(problem.right(format!("it must be from 1 to {MAX_RUNS} runs")));
+            return Err(problem.right(format!("an experiment must have 1 to {MAX_RUNS} runs")));
         }
         let mut windows: Vec<Window> = Vec::new();
         for window in self.runs.iter().flat_map(|(_, run)| &run.windows) {
@@ -468,13 +468,14 @@ impl Variant {
             seed: overrides.seed.unwrap_or(self.root.seed),
             scale: overrides.scale,
             origin: Arc::default(),
-            doubts: doubts(self.combinations.iter().map(|c| &c.tree), self.runs.iter().map(|(_, run)| &**run)),
+            warnings: warnings(self.combinations.iter().map(|c| &c.tree), self.runs.iter().map(|(_, run)| &**run)),
             runs: self.runs,
         })
     }
 }
 
-/// Adds in which combinations the problem is there: the axes on which it depends, with this one's labels.
+/// Adds to the problem the combinations that have it: the axes on which it depends, with the labels of this
+/// combination.
 fn locate(problem: Problem, combination: &Combination, all: &[Combination], files: &Files) -> Problem {
     let mut there: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut possible = there.clone();

@@ -11,7 +11,7 @@ use super::problem::{Origin, Problem};
 use super::queue::plain;
 use super::rate::LinkRate;
 
-/// A link as the simulator wants it.
+/// A link as the simulator takes it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Link {
     pub(super) name: String,
@@ -22,7 +22,7 @@ pub(super) struct Link {
     pub(super) mean_packet: Bytes,
     #[serde(serialize_with = "with_name")]
     pub(super) aqm: Spec,
-    /// What happens to packets behind the queue.
+    /// Delay, loss, marks, jitter and reordering behind the queue.
     pub(super) wire: Wire,
     pub(super) report: bool,
     /// The path of its table, where it has one.
@@ -46,13 +46,13 @@ impl Link {
         }
     }
 
-    /// The link as its discipline sees it.
+    /// The properties of the link that its discipline sees.
     pub(super) fn at(&self, classes: &[String]) -> aqmkit_aqm::Link {
         aqmkit_aqm::Link { rate: self.rate.mean, mean_packet: self.mean_packet, classes: classes.to_vec() }
     }
 }
 
-/// A discipline serialises without its name: here with it, and with the version of one that a program has added.
+/// Serialises a discipline with its name, and with its version if a program has added it.
 fn with_name<S: Serializer>(spec: &Spec, s: S) -> Result<S::Ok, S::Error> {
     match spec.version() {
         None => (spec.name(), spec).serialize(s),
@@ -83,7 +83,7 @@ pub(super) fn plain_link(name: &str, rate: BitRate, report: bool, at: &Origin) -
     })
 }
 
-/// A link of its own for each server.
+/// Adds an access link for each server.
 pub(super) fn access_links(
     links: &mut Vec<Link>,
     name: &str,
@@ -94,11 +94,11 @@ pub(super) fn access_links(
     (0..servers).map(|s| plain_link(&format!("{name}.{s}"), rate, false, at).map(|l| push(links, l))).collect()
 }
 
-/// The fastest link, and the longest there can be: beyond these is a slip of the hand.
+/// The fastest link and the longest delay; larger values are taken for a mistake.
 const FASTEST: BitRate = BitRate::from_mbps(10_000_000);
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Checks that a propagation delay is one.
+/// Checks that a propagation delay is plausible.
 pub(super) fn not_too_long(delay: Duration) -> Result<(), Problem> {
     if delay <= LONGEST {
         return Ok(());
@@ -106,7 +106,7 @@ pub(super) fn not_too_long(delay: Duration) -> Result<(), Problem> {
     Err(Problem::new(format!("{delay} is too long for a network delay")).right(format!("the longest is {LONGEST}")))
 }
 
-/// Checks that a link sends, and that its typical packet is one: disciplines take both for granted.
+/// Checks that the rate and the typical packet are above zero, as disciplines require.
 pub(super) fn above_zero(name: &str, rate: BitRate, mean_packet: Bytes, at: &Origin) -> Result<(), Problem> {
     if rate.as_bps() == 0 {
         return Err(Problem::new(format!("the rate of {name} is zero")).right("for example \"10mbit\"").at(at));

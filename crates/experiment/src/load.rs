@@ -1,4 +1,4 @@
-//! `load`: what a traffic is to offer, as it is written.
+//! `load`: the load that a traffic offers.
 
 use aqmkit_base::units::parse_rate;
 use aqmkit_traffic::registry::Spec;
@@ -8,17 +8,17 @@ use super::network::{Network, Route};
 use super::problem::Problem;
 use super::tree::{Node, Value};
 
-/// How much faster the links of a trial are, as the gigabit link of le04 compared with its link of 100 Mb/s.
+/// The factor by which the links of a trial are faster: le04 uses a gigabit link in place of its link of 100 Mb/s.
 pub(super) const FASTER: u64 = 10;
 
-/// What a traffic is to offer.
+/// The load that a traffic offers.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Load {
     pub(super) written: String,
     pub(super) bps: u64,
-    /// The link on which it is to be offered, by number.
+    /// The index of the link on which it is offered.
     pub(super) link: usize,
-    /// The link back whose load counts too.
+    /// The link of the reverse path whose load counts too (`both_ways`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) back: Option<usize>,
 }
@@ -56,7 +56,7 @@ pub(super) fn read_load(node: &Node, spec: &Spec, routes: &[Route], network: &Ne
     }
 }
 
-/// The link of the reverse path, where the load of both directions is meant: the slowest one.
+/// The slowest link of the reverse path, if `both_ways` asks for the load of both directions.
 fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize>, Problem> {
     if !node.get("both_ways").is_some_and(|n| matches!(n.value, Value::Scalar(toml::Value::Boolean(true)))) {
         return Ok(None);
@@ -69,7 +69,7 @@ fn back(node: &Node, routes: &[Route], network: &Network) -> Result<Option<usize
     })
 }
 
-/// The link on which a traffic's load is meant: the measured one, or the slowest on its path.
+/// The link to which a traffic's load refers: the measured one, or the slowest on its path.
 fn crossed(routes: &[Route], network: &Network) -> usize {
     let path = routes.first().map_or(&[][..], |r| &r.forward);
     if path.contains(&network.measured) {

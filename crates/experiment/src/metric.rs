@@ -1,4 +1,4 @@
-//! Which quantities a run reports: the names that `metric` may have.
+//! The metrics that a run reports: the values that `metric` can have.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use serde_json::{Value, json};
 use super::path::Path;
 use super::problem::{Problem, suggest};
 
-/// Stands for any key of a table whose keys are names.
+/// Matches any key of a table whose keys are names.
 const ANY: &str = "*";
 
-/// What there is to report about, by name.
+/// The links, classes and traffic that are reported, by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     pub(super) links: Vec<String>,
     pub(super) classes: Vec<String>,
     pub(super) apps: Vec<String>,
-    /// The kinds of exchanges of each app, as far as they are known.
+    /// The kinds of exchanges of each app, where its model declares them.
     pub(super) kinds: BTreeMap<String, Vec<String>>,
 }
 
-/// Stands between quantities that are added.
+/// Separates metrics that are added.
 pub const PLUS: &str = " + ";
 
-/// Stands between a quantity, or sum, and what it is divided by.
+/// Separates the dividend, a metric or a sum, from the divisor.
 pub const OVER: &str = " / ";
 
-/// Checks that `metric` is a number of every run, a sum of such, or one over another; `below` are the parts of the
-/// path that `where` gives.
+/// Checks that `metric` is a number that every run reports, or a sum or ratio of such numbers. `below` is the part of
+/// the path that `where` gives.
 pub(super) fn check_metric(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem> {
     if metric.matches(OVER).count() > 1 {
-        return Err(Problem::new("this divides twice").right("write a / b"));
+        return Err(Problem::new("a ratio has one division").right("write a / b"));
     }
     metric.split(OVER).flat_map(|side| side.split(PLUS)).try_for_each(|term| check_term(below, term, names))
 }
@@ -72,7 +72,7 @@ fn check_term(below: &[&str], metric: &str, names: &Names) -> Result<(), Problem
     }
 }
 
-/// Whether `part` may be a name below `above`; otherwise the names that may.
+/// Checks that `part` may follow `above` in a path; the error lists the names that may.
 fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>> {
     let known = match above {
         ["links"] => &names.links,
@@ -87,7 +87,7 @@ fn allowed(above: &[&str], part: &str, names: &Names) -> Result<(), Vec<String>>
     if known.iter().any(|n| n == part) { Ok(()) } else { Err(known.clone()) }
 }
 
-/// A window with every field that there can be.
+/// A window with every field that any run can have.
 fn sample() -> Value {
     let any = || Some(Summary::default());
     let drops = || BTreeMap::from([(ANY.to_owned(), 0)]);

@@ -1,4 +1,4 @@
-//! `[topology]`: links, and the routes of the traffic over them.
+//! `[topology]`: links, and the routes of traffic.
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{BitRate, Bytes, Duration, Framing, LinkLayer, Overhead};
@@ -23,7 +23,7 @@ const MAX_HOSTS: u32 = 100_000;
 pub(super) struct Route {
     pub(super) forward: Vec<usize>,
     pub(super) reverse: Vec<usize>,
-    /// Propagation on the reverse path that no link accounts for.
+    /// Propagation delay of the reverse path in addition to that of its links.
     pub(super) reverse_delay: Duration,
 }
 
@@ -37,14 +37,14 @@ pub(super) struct PathRequest<'a> {
     pub(super) keys: &'a shape::Traffic,
 }
 
-/// The links, and how they are joined.
+/// The links, and how they are connected.
 #[derive(Debug)]
 pub(super) struct Network {
     pub(super) links: Vec<Link>,
     pub(super) measured: usize,
     pub(super) servers: u32,
     pub(super) clients: u32,
-    /// Whether its runs are over links on which nothing queues for long.
+    /// Whether all links are made so fast that none is congested (`uncongested`).
     pub(super) uncongested: bool,
     joined: Joined,
 }
@@ -64,7 +64,6 @@ struct Dumbbell {
     delay: Duration,
 }
 
-/// What is needed to read a link in addition to its table.
 /// The keys `overhead`, `mpu` and `linklayer` of a link.
 type Framed = (Option<Overhead>, Option<Bytes>, Option<LinkLayer>);
 
@@ -143,7 +142,7 @@ impl Reader<'_> {
         Network { links, measured, servers, clients, uncongested, joined }
     }
 
-    /// The rate that is written in `node`.
+    /// Resolves the rate written in `node`.
     fn rate(&self, rate: &Rate, node: &Node) -> Result<LinkRate, Problem> {
         rate.resolve(self.files).map_err(|e| e.at(at(node, "rate")))
     }
@@ -162,7 +161,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a link sends beside its packets: by its own keys, and by those of the topology where it has none.
+    /// The framing of a link: its own keys, or those of the topology where it has none.
     fn framing(&self, (overhead, mpu, linklayer): Framed) -> Framing {
         let all = self.topology;
         let mpu = mpu.or(all.mpu).unwrap_or_default();
@@ -362,7 +361,7 @@ impl Network {
 }
 
 impl Dumbbell {
-    /// The routes of a traffic whose servers are on the side of the clients: its data crosses the link back, and its
+    /// The routes of a traffic whose servers are beside the clients: its data crosses the reverse link, its
     /// acknowledgements the bottleneck.
     fn back(&self, request: PathRequest<'_>, access: &[usize], servers: u32) -> Result<Vec<Route>, Problem> {
         let Some(back) = self.reverse else {
@@ -387,7 +386,7 @@ fn no_link(name: &str, known: Vec<&str>) -> Problem {
     Problem::new(format!("there is no link {name:?}")).right(suggest(name, known))
 }
 
-/// Where the value of `key` is written, or the table.
+/// The place of the value of `key`, or of the table if it has no such key.
 fn at<'a>(node: &'a Node, key: &str) -> &'a super::problem::Origin {
     &node.get(key).unwrap_or(node).at
 }

@@ -1,4 +1,4 @@
-//! The small languages of `[[expect]]`: orderings, bounds, statistics of seconds.
+//! The notations of `[[expect]]`: orderings, bounds, and statistics of one-second values.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub enum Relation {
     About,
 }
 
-/// Joins labels that stand together.
+/// Joins labels of equal rank.
 const AND: &str = "&";
 
 const RELATIONS: &[(&str, Relation)] = &[
@@ -31,7 +31,7 @@ const RELATIONS: &[(&str, Relation)] = &[
 ];
 
 impl Relation {
-    /// Whether `left` stands so to `right`.
+    /// Whether the relation holds between `left` and `right`.
     #[must_use]
     pub fn holds(self, left: f64, right: f64) -> bool {
         match self {
@@ -117,16 +117,16 @@ pub enum Compare {
     Below,
 }
 
-/// The longer signs first, so that `>=` is not read as `>`.
+/// Longer signs come first, so that `>=` is not read as `>`.
 const COMPARES: &[(&str, Compare)] =
     &[(">=", Compare::AtLeast), ("<=", Compare::AtMost), (">", Compare::Above), ("<", Compare::Below)];
 
 /// A bound: `>= 25`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// On which side.
+    /// The comparison.
     pub compare: Compare,
-    /// Of which number.
+    /// The number to compare with.
     pub value: f64,
 }
 
@@ -145,7 +145,7 @@ impl Bound {
         }
     }
 
-    /// Whether a value keeps it.
+    /// Whether a value satisfies it.
     #[must_use]
     pub fn holds(self, value: f64) -> bool {
         match self.compare {
@@ -177,9 +177,9 @@ pub enum Statistic {
     Variation,
     /// A percentile, from 0 to 100.
     Percentile(f64),
-    /// The share of the values that keep a bound.
+    /// The share of the values that satisfy a bound.
     Share(Bound),
-    /// The time from the window's start to the end of the first interval whose value keeps a bound.
+    /// The time from the window's start to the end of the first interval whose value satisfies a bound.
     Until(Bound),
 }
 

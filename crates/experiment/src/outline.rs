@@ -1,4 +1,4 @@
-//! What a run consists of, for programs that show or change it.
+//! An outline of a run, its links and traffic, for programs that show or change it.
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{BitRate, Duration};
@@ -6,7 +6,7 @@ use aqmkit_base::{BitRate, Duration};
 use super::plan::RunSpec;
 use super::resolve::Resolved;
 
-/// A run in short.
+/// The links and the traffic of a run.
 #[derive(Clone, Debug)]
 pub struct Outline {
     /// The time before t = 0, which is not measured.
@@ -26,19 +26,19 @@ pub struct Outline {
 pub struct LinkOutline {
     /// Its name.
     pub name: String,
-    /// The path of its table in the experiment, such as `topology` or `topology.links.b`; absent where it has none.
+    /// The path of its table in the experiment, such as `topology` or `topology.links.b`; `None` if it has none.
     pub path: Option<String>,
-    /// Its rate; of a trace, the mean rate.
+    /// Its rate; if it follows a trace, the mean rate.
     pub rate: BitRate,
     /// Whether its rate follows a trace.
     pub varies: bool,
     /// Its propagation delay.
     pub delay: Duration,
-    /// Its discipline, as it is written.
+    /// Its discipline, with the parameters as written.
     pub aqm: Spec,
-    /// What its discipline knows of it.
+    /// The properties of the link that its discipline sees.
     pub seen: registry::Link,
-    /// Whether results report it.
+    /// Whether it is in the results.
     pub report: bool,
 }
 
@@ -51,13 +51,13 @@ pub struct GroupOutline {
     pub kind: &'static str,
     /// The name of its class.
     pub class: String,
-    /// Its congestion control; nothing for traffic that sends datagrams of its own.
+    /// Its congestion control; `None` for traffic that sends datagrams.
     pub control: Option<&'static str>,
     /// Whether its connections use ECN.
     pub ecn: bool,
-    /// How many applications it has.
+    /// The number of its applications.
     pub applications: usize,
-    /// The parameter that says how many applications it has, where there is one.
+    /// The parameter that sets the number of applications, if there is one.
     pub counted: Option<&'static str>,
     /// Its parameter `rate`, where it has one.
     pub rate: Option<BitRate>,
@@ -66,14 +66,14 @@ pub struct GroupOutline {
 }
 
 impl RunSpec {
-    /// What the run consists of at its start.
+    /// The links and the traffic at the start of the run.
     #[must_use]
     pub fn outline(&self) -> Outline {
         outline(&self.resolved)
     }
 }
 
-/// What a resolved run consists of.
+/// The links and the traffic of a resolved run.
 pub(super) fn outline(run: &Resolved) -> Outline {
     let link = |link: &super::link::Link| LinkOutline {
         name: link.name.clone(),

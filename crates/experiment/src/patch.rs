@@ -1,4 +1,4 @@
-//! Changing an experiment by path: what `[quick]`, sweeps and `--set` do.
+//! Changing an experiment by path: as `[quick]`, sweeps and `--set` do.
 
 use super::path::Path;
 use super::problem::{Origin, Problem, Text, suggest};
@@ -13,7 +13,7 @@ pub(super) struct Patch {
     pub(super) node: Node,
 }
 
-/// Keys whose value is one thing even when it is a table: it is replaced, never merged into.
+/// Keys whose value is replaced as a whole, even when it is a table.
 const WHOLE: &[&str] = &["aqm", "delays"];
 
 impl Patch {
@@ -32,7 +32,7 @@ impl Patch {
         Ok(Patch { path: path.normal(), at, node })
     }
 
-    /// The patches that a table of paths and values asks for.
+    /// The patches in a table of paths and values.
     pub(super) fn from_table(table: &Node, skip: &[&str]) -> Result<Vec<Patch>, Problem> {
         let entries = table.entries().iter().filter(|e| !skip.contains(&e.key.as_str()));
         entries
@@ -43,15 +43,15 @@ impl Patch {
             .collect()
     }
 
-    /// The keys that it replaces, by the one path that each has in `tree`: elements of lists by their numbers. A table
-    /// that is merged into another replaces what its own keys name.
+    /// The keys that the patch replaces, as paths in `tree` with elements of lists by number. A table that is merged
+    /// into another one replaces only the keys that it has.
     pub(super) fn keys(&self, tree: &Node) -> Vec<Path> {
         let mut found = Vec::new();
         leaves(&self.path, &self.node, &mut found);
         found.into_iter().map(|path| numbered(&path, tree)).collect()
     }
 
-    /// Puts the value where the path leads, making tables on the way.
+    /// Puts the value at the path, creating missing tables.
     pub(super) fn apply(&self, tree: &mut Node) -> Result<(), Problem> {
         self.descend(tree, &self.path.0)
     }
@@ -100,7 +100,7 @@ impl Patch {
     }
 }
 
-/// The paths of what is not merged.
+/// The paths of values that are replaced, not merged.
 fn leaves(path: &Path, node: &Node, found: &mut Vec<Path>) {
     let whole = path.0.last().is_some_and(|key| WHOLE.contains(&key.as_str()));
     if whole || !node.is_table() {
@@ -128,7 +128,7 @@ fn numbered(path: &Path, tree: &Node) -> Path {
     Path(known.iter().cloned().chain(rest).collect())
 }
 
-/// A discipline that is only named becomes a table, so that it can have parameters.
+/// Turns a discipline given by name into a table, so that it can have parameters.
 fn name_to_table(node: &mut Node) {
     if node.as_str().is_some() {
         let at = node.at.clone();
@@ -137,7 +137,7 @@ fn name_to_table(node: &mut Node) {
     }
 }
 
-/// Replaces the value of an entry, or merges a table into a table.
+/// Replaces the value of an entry; a table is merged into a table.
 fn put(entry: &mut Entry, node: &Node, at: &Origin) {
     if entry.node.is_table() && node.is_table() && !WHOLE.contains(&entry.key.as_str()) {
         merge(&mut entry.node, node);

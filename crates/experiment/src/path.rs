@@ -24,7 +24,7 @@ impl Path {
         }
     }
 
-    /// The path with the short forms written out: `aqm` is `topology.aqm`, `bottleneck` is `topology`.
+    /// The full path of an abbreviated one: `aqm` is `topology.aqm`, `bottleneck` is `topology`.
     pub(super) fn normal(mut self) -> Path {
         match self.0.first().map(String::as_str) {
             Some("aqm") => self.0.insert(0, "topology".to_owned()),
@@ -47,7 +47,7 @@ impl Path {
     }
 }
 
-/// The first part of a path that is not empty, and what follows it.
+/// Splits a path that is not empty into its first part and the rest.
 fn next_part(text: &str) -> Option<(String, &str)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let (part, after) = quoted.split_once('"')?;

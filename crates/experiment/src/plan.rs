@@ -12,14 +12,14 @@ use aqmkit_base::rng::derive_seed;
 use super::resolve::Resolved;
 use crate::engine;
 
-/// One run: what to simulate, and what to call it.
+/// One run: what to simulate, and its labels.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
-    /// The value of each axis by its label, or `aqm` without any; and `repeat`, from 1, and `seed`.
+    /// The label of each axis, or the discipline as `aqm` without a sweep; also `repeat`, counted from 1, and `seed`.
     pub labels: BTreeMap<String, String>,
     /// The run's seed.
     pub seed: u64,
-    /// A hash of everything that decides the run's output, the version and the code of aqmkit included.
+    /// A hash of everything that determines the run's output, including the version of the engine.
     pub hash: String,
     pub(super) resolved: Arc<Resolved>,
 }
@@ -46,7 +46,7 @@ fn run_seed(seed: u64, repeat: u32) -> u64 {
 
 fn hash(resolved: &Resolved, seed: u64) -> String {
     let content = serde_json::to_vec(&(engine::SIMULATOR, seed, resolved));
-    // Nothing in a resolved run fails to serialise; its text form would serve as well.
+    // Serialisation cannot fail here; if it did, the debug text would serve as well.
     let content = content.unwrap_or_else(|_| format!("{seed} {resolved:?}").into_bytes());
     blake3::hash(&content).to_string()
 }

@@ -1,4 +1,4 @@
-//! `[[predict]]`: the lines that equations predict for the plots of time series.
+//! `[[predict]]`: curves predicted by equations, drawn into the plots of time series.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ fn value(keys: &shape::Predict, point: &Node) -> Result<f64, Problem> {
         .right(format!("choose a formula that gives {wanted}, or another quantity")))
 }
 
-/// Puts `over` in the place of `under`; of two tables, key by key.
+/// Merges `over` into `under`, key by key; other values are replaced.
 fn merge(under: &mut toml::Value, over: toml::Value) {
     match (under, over) {
         (toml::Value::Table(under), toml::Value::Table(over)) => {
@@ -88,7 +88,7 @@ fn unknown(name: &str) -> Problem {
     Problem::new(format!("there is no formula {name:?}")).right(help)
 }
 
-/// The labels that a run must have for the line to be drawn with it, or in a figure.
+/// The labels of the runs beside which a line or figure is drawn.
 pub(super) fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Vec<String>>, Problem> {
     let Some(table) = node.get("where") else { return Ok(BTreeMap::new()) };
     if !table.is_table() {
@@ -101,8 +101,8 @@ pub(super) fn selector(node: &Node, scope: &Scope) -> Result<BTreeMap<String, Ve
     table.entries().iter().map(one).collect()
 }
 
-/// Checks that the time series can have a column that is to be plotted; `.mean` may be left out. Which gauges a discipline has,
-/// and for which reasons it drops, shows when it runs.
+/// Checks that the time series have a column to plot; `.mean` may be omitted. Gauges and reasons for drops are only
+/// known after a run.
 pub(super) fn check_plotted(column: &str, names: &Names) -> Result<(), Problem> {
     let below = |part: &str, owners: &[String], field: &str| {
         owners
@@ -118,7 +118,7 @@ pub(super) fn check_plotted(column: &str, names: &Names) -> Result<(), Problem> 
 /// Checks that the time series have this column.
 fn check_column(quantity: &str, names: &Names) -> Result<(), Problem> {
     let all = [("classes.", &names.classes), ("links.", &names.links), ("apps.", &names.apps)];
-    // Which gauges there are, and which reasons for drops, shows when a run is done.
+    // Gauges and reasons for drops are known only after a run.
     let fixed = |m: &&Metric| m.in_series && m.path.matches('*').count() == 1;
     let of = |(part, owners): (&str, &Vec<String>)| -> Vec<String> {
         let metrics = || METRICS.iter().filter(fixed).filter(|m| m.path.starts_with(part));

@@ -1,15 +1,15 @@
-//! What is wrong with an experiment, where, and what would be right.
+//! Errors of experiment files: what is wrong, where, and what would be right.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) use aqmkit_base::near::{closest, suggest};
-use aqmkit_base::param::Told;
+use aqmkit_base::param::Explanation;
 use aqmkit_files::bounded::Unread;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
-/// A text that values were read from: an experiment file, or an argument of the command line.
+/// A source of values: the text of an experiment file, or an argument of the command line.
 #[derive(Debug)]
 pub(super) struct Text(NamedSource<String>);
 
@@ -31,13 +31,13 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// A place in `text`; a span that does not lie on its characters becomes its beginning.
+    /// A place in `text`; a span that is not on character boundaries becomes its start.
     pub(super) fn new(text: &Arc<Text>, span: Range<usize>) -> Self {
         let valid = text.content().get(span.clone()).is_some();
         Origin { text: Arc::clone(text), span: if valid { span } else { 0..0 } }
     }
 
-    /// The part on the first line.
+    /// The part of the place on its first line.
     fn first_line(&self) -> Origin {
         let shown = self.text.content().get(self.span.clone()).unwrap_or("");
         let end = self.span.start + shown.find(['\n', '\r']).unwrap_or(shown.len());
@@ -45,7 +45,7 @@ impl Origin {
     }
 }
 
-/// What is wrong, where, and what would be right.
+/// An error: what is wrong, where, and what would be right. Rendered by `miette`, it shows the line in the file.
 ///
 /// Rendered by `miette`, it shows the line that is wrong.
 #[derive(Clone, Debug)]
@@ -89,13 +89,13 @@ impl Problem {
         self
     }
 
-    /// What is wrong, and what would be right, without the place.
+    /// The error and its hint in one line, without the place.
     #[must_use]
     pub fn in_one_line(&self) -> String {
         std::iter::once(&self.0.what).chain(&self.0.right).cloned().collect::<Vec<_>>().join("; ")
     }
 
-    /// The problem without its place, for users who did not write the text; `before` is put before the message.
+    /// The error without its place, for users who did not write the text; `before` precedes the message.
     #[must_use]
     pub fn without_place(mut self, before: &str) -> Self {
         self.0.what.insert_str(0, before);
@@ -123,11 +123,11 @@ impl Problem {
     }
 }
 
-/// Lines of more bytes are not shown, because they would hide the message.
+/// Longer lines are not shown, because they would hide the message.
 const WIDEST: usize = 1000;
 
 impl Origin {
-    /// Whether its line and the lines before and after it can be shown.
+    /// Whether the line and its neighbours are short enough to be shown.
     fn is_narrow(&self) -> bool {
         let text = self.text.content();
         let (before, after) = (text.get(..self.span.start).unwrap_or(""), text.get(self.span.end..).unwrap_or(""));
@@ -153,10 +153,10 @@ impl From<Unread> for Problem {
     }
 }
 
-impl From<Told> for Problem {
-    fn from(told: Told) -> Self {
-        let problem = Problem::new(told.what);
-        if told.right.is_empty() { problem } else { problem.right(told.right) }
+impl From<Explanation> for Problem {
+    fn from(explanation: Explanation) -> Self {
+        let problem = Problem::new(explanation.what);
+        if explanation.right.is_empty() { problem } else { problem.right(explanation.right) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A discipline in an experiment: a name, or a table with its parameters, over those of `[params]`.
+//! A discipline in an experiment: a name, or a table whose parameters take precedence over those of `[params]`.
 
 use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::custom;
@@ -10,7 +10,7 @@ use super::problem::{Problem, suggest};
 use super::read::refused;
 use super::tree::Node;
 
-/// How long the queues are that are not under study.
+/// The limit, in packets, of queues that are not under study.
 const PLAIN_LIMIT: i64 = 1000;
 
 /// Reads a value of `aqm` for a link; `params` is the table `[params]`.
@@ -56,7 +56,8 @@ pub(super) fn plain() -> Result<Spec, Problem> {
     Spec::read("fifo", table).map_err(|e| Problem::new(format!("cannot create a FIFO: {}", e.message())))
 }
 
-/// Drop-tail in a discipline's place: with the file's parameters of `fifo`, or else with the discipline's own `limit`.
+/// The drop-tail queue that replaces a discipline: it has the file's parameters of `fifo`, or else the discipline's own
+/// `limit`.
 pub(super) fn read_drop_tail(params: Option<&Node>, instead_of: &Spec) -> Result<Spec, Problem> {
     let mut spec = match params.and_then(|p| p.get("fifo")) {
         Some(table) => toml::Table::try_from(&read_params("fifo", table, &Catalogue::default())?),

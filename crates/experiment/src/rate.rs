@@ -22,7 +22,7 @@ pub(super) enum Rate {
     Steps(Vec<Step>),
 }
 
-/// A rate for a time.
+/// A rate and its duration.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
@@ -58,10 +58,10 @@ impl<'de> Deserialize<'de> for Rate {
     }
 }
 
-/// A rate as the simulator wants it.
+/// A rate as the simulator takes it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct LinkRate {
-    /// The rate, or a trace's mean rate: the rate that disciplines assume.
+    /// The rate, or the mean rate of a trace, which disciplines assume.
     pub(super) mean: BitRate,
     pub(super) trace: Option<Varying>,
 }
@@ -78,10 +78,10 @@ impl Rate {
     }
 }
 
-/// The steps as a trace, which their text identifies in the hash of a run.
+/// The steps as a trace; their text identifies it in the hash of a run.
 fn of_steps(steps: &[Step]) -> Result<Varying, Problem> {
     let list: Vec<_> = steps.iter().map(|step| (step.rate, step.time)).collect();
-    let trace = Trace::of_steps(&list).map_err(|why| Problem::new("these steps are no rate").right(why))?;
+    let trace = Trace::of_steps(&list).map_err(|why| Problem::new("these steps do not make a rate").right(why))?;
     let text: String = steps.iter().map(|step| format!("{} {}\n", step.rate, step.time)).collect();
     Ok(Varying { hash: blake3::hash(text.as_bytes()).to_string(), trace: Arc::new(trace) })
 }

@@ -8,12 +8,12 @@ use super::path::Path;
 use super::problem::{Origin, Problem};
 use super::tree::Node;
 
-/// What messages call the keys of a table, and the keys that it has in addition to those of its type.
+/// How messages name the keys of a table, and the keys that it has in addition to those of its type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys<'a> {
     /// `a key of [topology]`, `a parameter of red`.
     pub(super) noun: &'a str,
-    /// Keys that the type does not have but the table does.
+    /// Keys of the table that its type does not have.
     pub(super) also: &'static [&'static str],
 }
 
@@ -36,11 +36,11 @@ pub(super) fn read_by<T>(
 ) -> Result<T, Problem> {
     reader(node.tree()).map_err(|error| {
         let error = error.also_known(keys.also);
-        Problem::from(error.told(keys.noun, "")).at(place(node, &error))
+        Problem::from(error.explain(keys.noun, "")).at(place(node, &error))
     })
 }
 
-/// An error about a parameter of `name`, at its place in the table, or at `else_at` if the table does not give the parameter.
+/// An error about a parameter of `name`: at its place in the table, or at `else_at` if the table does not have it.
 pub(super) fn refused(name: &str, table: &Node, else_at: &Origin, error: &ParamError) -> Problem {
     let at = place(table, error);
     let at = if std::ptr::eq(at, &table.at) { else_at } else { at };

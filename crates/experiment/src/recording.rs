@@ -1,4 +1,4 @@
-//! Captures that traffic is made of.
+//! Captures that are replayed as traffic.
 
 use std::io::Read;
 
@@ -9,13 +9,13 @@ use super::problem::Problem;
 #[cfg(feature = "captures")]
 pub use read::recorded_capture;
 
-/// Without the feature `captures` no capture is read.
+/// Refuses captures in a program without the feature `captures`.
 ///
 /// # Errors
 /// Always.
 #[cfg(not(feature = "captures"))]
 pub fn recorded_capture(name: &str, _file: impl Read + Send) -> Result<(Recording, String), Problem> {
-    Err(Problem::new(format!("{name} is a capture, and this program reads none"))
+    Err(Problem::new(format!("{name} is a capture, which this program cannot read"))
         .right("run the experiment with the command aqmkit"))
 }
 
@@ -30,7 +30,7 @@ mod read {
 
     use super::{Problem, Read, Recording};
 
-    /// Reads a capture that traffic is made of, which messages call `name`, and the hash of its file.
+    /// Reads a capture to be replayed as traffic, which messages call `name`, and hashes its file.
     ///
     /// # Errors
     /// When the file is not a capture, is damaged, or holds more than a recording may.
@@ -61,7 +61,7 @@ mod read {
         Ok(recorder.packet(flow, ends, len, view.ecn)?)
     }
 
-    /// Why a capture cannot be sent again.
+    /// Why a capture cannot be replayed.
     #[derive(Debug, thiserror::Error)]
     enum Refused {
         #[error(transparent)]
@@ -82,7 +82,7 @@ mod read {
         }
     }
 
-    /// Hashes what is read.
+    /// Hashes the bytes that are read.
     struct Hashed<R> {
         file: R,
         hash: blake3::Hasher,

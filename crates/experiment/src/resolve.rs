@@ -14,7 +14,7 @@ use super::read::{Keys, read};
 use super::shape;
 use super::tree::Node;
 
-/// What decides a run's output, but for its seed.
+/// Everything that determines a run's output, except its seed.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Resolved {
     pub(super) duration: Duration,
@@ -25,10 +25,10 @@ pub(super) struct Resolved {
     pub(super) links: Vec<Link>,
     pub(super) measured: usize,
     pub(super) groups: Vec<Group>,
-    /// Whether the links are made as fast as those of trials, so that nothing queues for long.
+    /// Whether the links are as fast as those of trials, so that none is congested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) uncongested: bool,
-    /// What is there after each of the changes during the run.
+    /// The links and traffic after each change during the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<Stage>,
 }
@@ -38,13 +38,13 @@ pub(super) struct Resolved {
 pub struct Window {
     /// Its name.
     pub name: String,
-    /// Where it starts, from t = 0.
+    /// Its start, from t = 0.
     pub from: Duration,
-    /// Where it ends.
+    /// Its end, from t = 0.
     pub to: Duration,
 }
 
-/// More values than this in a series are a slip of the hand.
+/// A longer series is taken for a mistake.
 const MAX_INTERVALS: u64 = 1_000_000;
 
 /// A packet carries its class in a byte.
@@ -68,8 +68,8 @@ pub(super) fn resolve(tree: &Node, files: &Files) -> Result<Option<Resolved>, Pr
     Ok(Some(run))
 }
 
-/// Resolves a combination as it is at the start. Nothing comes of an experiment without topology and traffic: its published
-/// values are worked values of equations.
+/// Resolves a combination at its start. `None` for an experiment without topology and traffic, whose claims are all
+/// calculations.
 fn resolve_start(tree: &Node, files: &Files) -> Result<Option<Resolved>, Problem> {
     let root = read_root(tree)?;
     let params = tree.get("params");
@@ -92,7 +92,7 @@ fn resolve_start(tree: &Node, files: &Files) -> Result<Option<Resolved>, Problem
     let classes = class_names(&root, &used, tree)?;
     let mut network = read_network(topology, params, &classes, files)?;
     let context = Context { topology, transport: tree.get("transport"), classes: &classes, duration, files };
-    // What is not in use is read too: a mistake there is a mistake.
+    // Tables that no run uses are read too, so that mistakes there are found.
     for source in all.iter().filter(|s| !used.iter().any(|u| u.name == s.name)) {
         source.check(&context)?;
     }
@@ -133,7 +133,7 @@ fn check_times(root: &shape::Root, tree: &Node) -> Result<Duration, Problem> {
     Ok(duration)
 }
 
-/// The traffic that takes part, in the order of `use`.
+/// The traffic in use, in the order of `use`.
 fn in_use<'a>(all: &'a [Source<'a>], names: Option<&[String]>, tree: &Node) -> Result<Vec<&'a Source<'a>>, Problem> {
     let used: Vec<&Source<'_>> = match names {
         None => all.iter().collect(),
@@ -184,7 +184,7 @@ fn class_names(root: &shape::Root, used: &[&Source<'_>], tree: &Node) -> Result<
     Ok(classes)
 }
 
-/// The windows by their beginnings; one over the whole time where none is given.
+/// The windows by their starts; without any, one window over the whole measured time.
 fn windows(root: &shape::Root, duration: Duration, tree: &Node) -> Result<Vec<Window>, Problem> {
     if root.windows.is_empty() {
         return Ok(vec![Window { name: "all".to_owned(), from: Duration::ZERO, to: duration }]);
@@ -207,7 +207,7 @@ fn windows(root: &shape::Root, duration: Duration, tree: &Node) -> Result<Vec<Wi
 }
 
 impl Resolved {
-    /// When the run is t seconds after the warm-up.
+    /// The instant of the run at time t, which counts from the end of the warm-up.
     pub(super) fn instant(&self, t: Duration) -> Instant {
         Instant::ZERO + self.warmup + t
     }

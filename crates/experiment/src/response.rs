@@ -1,4 +1,4 @@
-//! What a claim takes of a distribution of response times.
+//! Statistics of distributions of response times, as claims name them.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use aqmkit_base::units::parse_duration;
 
 use super::problem::Problem;
 
-/// A number taken of the response times of one run, or of two.
+/// A statistic of the response times of one run, or of two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Response {
     /// `share<=500ms`: the share of the responses that take no longer.
     Within(Duration),
     /// `share>5s`: the share of the responses that take longer.
     Beyond(Duration),
-    /// `p90`: the time within which this percentage of the responses is there.
+    /// `p90`: the percentile.
     Percentile(f64),
-    /// `mean<=2s`: the mean where what takes longer counts as this: the area above the plotted curve.
+    /// `mean<=2s`: the mean, with longer times counted as this one; it is the area above the plotted curve.
     Mean(Duration),
-    /// `gain<=2s`: how many times as long the mean of the other run is, where what takes longer counts as this.
+    /// `gain<=2s`: the mean of the other run divided by that of this run, with longer times counted as this one.
     Gain(Duration),
-    /// `peak>=2500ms`: where small responses that take at least so long first bunch.
+    /// `peak>=2500ms`: the first peak of the times of small responses, from this time on.
     Peak(Duration),
-    /// `crossover`: the time from which on more responses of the other run are there.
+    /// `crossover`: the time from which on the other run has more finished responses.
     Crossover,
     /// `alike`: the share of the fastest responses up to which both runs differ by no more than 20 %.
     Alike,
 }
 
 impl Response {
-    /// Reads what is written as in the list above.
+    /// Reads one of the notations listed above.
     ///
     /// # Errors
     /// When nothing is written so.
@@ -53,13 +53,13 @@ impl Response {
         })
     }
 
-    /// Whether it takes two runs.
+    /// Whether it needs a second run.
     #[must_use]
     pub fn compares(self) -> bool {
         matches!(self, Response::Crossover | Response::Alike | Response::Gain(_))
     }
 
-    /// Whether it is a fraction or ratio; else it is a time.
+    /// Whether it is a fraction or ratio; otherwise it is a time.
     #[must_use]
     pub fn is_share(self) -> bool {
         matches!(self, Response::Within(_) | Response::Beyond(_) | Response::Alike | Response::Gain(_))

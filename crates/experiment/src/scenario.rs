@@ -16,7 +16,8 @@ use super::plan::RunSpec;
 use super::problem::Problem;
 use super::resolve::{Resolved, Window};
 
-/// Of more exchanges, only the counts by size and duration are kept: all runs of an experiment are in memory together.
+/// If a run has more exchanges, only their counts by size and duration are kept, because all runs of an experiment are
+/// in memory together.
 const MAX_EXCHANGES: usize = 50_000;
 
 impl RunSpec {
@@ -57,7 +58,7 @@ fn link(link: &Link, free: bool) -> Result<scenario::Link, Problem> {
     Ok(if free { uncongested(link)?.to_scenario() } else { link.to_scenario() })
 }
 
-/// What the simulator is told at each change.
+/// The changes of the simulation at each change of the experiment.
 fn changes(run: &Resolved, seed: u64) -> Result<Vec<TimedChange>, Problem> {
     let mut all = Vec::new();
     let (mut links, mut groups) = (&run.links, &run.groups);
@@ -70,7 +71,7 @@ fn changes(run: &Resolved, seed: u64) -> Result<Vec<TimedChange>, Problem> {
     Ok(all)
 }
 
-/// The changes that lead to a stage.
+/// The changes of the simulation from one stage to the next.
 pub(super) fn steps(
     (links, groups): (&[Link], &[Group]),
     stage: &Stage,
@@ -94,8 +95,8 @@ pub(super) fn steps(
     Ok(steps)
 }
 
-/// Which applications of a traffic continue and which begin. With another number of them, the others continue; with any other
-/// parameter or transport, all begin anew.
+/// The applications of a traffic that continue, and those that begin. If only their number changes, the remaining ones
+/// continue; if any other parameter or the transport changes, all are replaced.
 fn of_traffic(group: usize, old: &Group, new: &Group, seed: u64) -> Option<Change> {
     let profile = (old.profile != new.profile).then(|| Box::new(new.profile.clone()));
     let count = |g: &Group| if g.active { g.population.instances() } else { 0 };
@@ -133,7 +134,7 @@ fn group(group: &Group, run: &Resolved, seed: u64) -> scenario::Group {
     }
 }
 
-/// An application is made with a stream apart from the one it later draws from.
+/// An application is made with a random stream of its own, different from the one it draws from while it runs.
 fn application(group: &Group, index: usize, seed: u64) -> Box<dyn Application> {
     let mut rng = Rng::stream(seed, &format!("traffic.{}.{index}.make", group.name));
     group.population.make(index, &mut rng)

@@ -1,11 +1,11 @@
-//! A JSON Schema of experiment files, with which editors complete keys, show what they mean and check values while a file is written.
-//! Reading a file checks more (docs/experiment-format.md).
+//! A JSON Schema of experiment files, with which editors complete keys, show what they mean and check values while a
+//! file is edited. `aqmkit check` checks more (docs/experiment-format.md).
 
 use aqmkit_base::page::Entry;
 use aqmkit_transport::profile::NAMES;
 use serde_json::{Map, Value, json};
 
-/// The schema, in draft 7, which editors know.
+/// The schema, in draft 7, which editors support.
 #[must_use]
 pub fn schema() -> Value {
     let of_files = [
@@ -86,7 +86,7 @@ fn change() -> Value {
     })
 }
 
-/// The keys that every link has.
+/// The keys of every link.
 fn link_keys() -> Vec<(&'static str, Value)> {
     vec![
         (
@@ -202,7 +202,7 @@ fn expect() -> Value {
     })
 }
 
-/// The parameters on a reference page: the rows of its first table below "Parameters".
+/// The parameters on a reference page: the rows of the first table in the section "Parameters".
 fn parameters(entry: &Entry) -> Vec<(String, Value)> {
     let page = entry.page();
     let (_, below) = page.split_once("## Parameters").unwrap_or_default();
@@ -216,7 +216,7 @@ fn parameters(entry: &Entry) -> Vec<(String, Value)> {
         let default = if cell(default).is_empty() { String::new() } else { format!(" Default: {}.", cell(default)) };
         let unit = if cell(unit).is_empty() { String::new() } else { format!(" Unit: {}.", cell(unit)) };
         let about = format!("{}.{unit}{default}", cell(meaning));
-        // A second name, in brackets, is that of tc.
+        // A second name in parentheses is that of tc.
         let names = row.first().copied().unwrap_or_default().split('`').skip(1).step_by(2);
         all.extend(names.map(|name| (name.to_owned(), any(&about))));
     }
@@ -276,7 +276,7 @@ fn span() -> Value {
     json!({"type": "array", "items": time("A time t."), "minItems": 2, "maxItems": 2})
 }
 
-/// A number with one of these units, in any case.
+/// A number with one of these units, in upper or lower case.
 fn quantity(about: &str, units: &str) -> Value {
     json!({"type": "string", "description": about, "pattern": format!("^\\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\\s*({units})\\s*$|^none$")})
 }

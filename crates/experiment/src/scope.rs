@@ -1,4 +1,4 @@
-//! What claims, figures and `skip` select from: axes with their labels, windows, classes, traffic and links.
+//! The names that claims, figures and `skip` select by: axes with their labels, windows, classes, traffic and links.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use super::problem::{Problem, suggest};
 use super::sweep::{Axis, Choice};
 use super::tree::{Entry, Node, Value};
 
-/// What there is to select from.
+/// The names to select from.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     /// The labels of each axis.
     pub(super) axes: Vec<(String, Vec<String>)>,
-    /// For each axis and label, the last parts of the keys that it changes, with their values.
+    /// For each axis and label, the keys that it changes, by their last part, with their values.
     pub(super) settings: Vec<Vec<BTreeMap<String, String>>>,
     pub(super) windows: Vec<String>,
     pub(super) names: Names,
@@ -42,7 +42,7 @@ pub(super) fn no_label(axis: &str, label: &str, known: &[String]) -> Problem {
     Problem::new(format!("{axis} has no value {label:?}")).right(suggest(label, known.iter().map(String::as_str)))
 }
 
-/// The text of a label: a number is its own.
+/// The text of a label; a number is its own label.
 pub(super) fn label_text(node: &Node) -> Option<String> {
     match &node.value {
         Value::Scalar(toml::Value::String(s)) => Some(s.clone()),
@@ -51,7 +51,7 @@ pub(super) fn label_text(node: &Node) -> Option<String> {
     }
 }
 
-/// One label, known.
+/// Reads one known label.
 pub(super) fn one_of(entry: &Entry, known: &[String]) -> Result<String, Problem> {
     let bad = || {
         Problem::new(format!("{} is not a single name", entry.key)).right("give one name in quotes").at(&entry.node.at)
@@ -60,7 +60,7 @@ pub(super) fn one_of(entry: &Entry, known: &[String]) -> Result<String, Problem>
     if known.contains(&name) { Ok(name) } else { Err(no_label(&entry.key, &name, known).at(&entry.node.at)) }
 }
 
-/// One label or a list of them, all known.
+/// Reads one known label or a list of them.
 pub(super) fn any_of(entry: &Entry, known: &[String]) -> Result<Vec<String>, Problem> {
     let nodes = match &entry.node.value {
         Value::Array(nodes) if !nodes.is_empty() => nodes.as_slice(),

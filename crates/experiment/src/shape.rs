@@ -1,7 +1,7 @@
 //! The tables of an experiment file, as serde reads them.
 //!
-//! A key whose value has several forms is read by its own module from the same node; here it is only
-//! named, so that the list of known keys is complete.
+//! A key whose value has several forms is read by its own module from the same node; it is listed here so that the list
+//! of known keys is complete.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use super::rate::Rate;
 use super::wire::{Loss, Reorder};
 
-/// A value that is read elsewhere.
+/// A value that another module reads.
 type Elsewhere = Option<IgnoredAny>;
 
 /// The file.
@@ -177,12 +177,12 @@ pub(super) enum Direction {
     /// Over the bottleneck.
     #[default]
     Forward,
-    /// Over the link back.
+    /// Over the reverse link.
     Reverse,
 }
 
 impl Traffic {
-    /// The names of its fields: the rest of the table is the model's.
+    /// The keys that are not parameters of the model.
     pub(super) const KEYS: &[&str] = &[
         "kind",
         "name",

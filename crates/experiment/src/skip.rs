@@ -7,7 +7,7 @@ use super::scope::{Scope, any_of};
 use super::sweep::{Axis, SKIP};
 use super::tree::Node;
 
-/// Labels by axis, any of those listed: a combination that has them all is left out.
+/// Lists of labels by axis; a combination that matches every axis of an entry is left out.
 #[derive(Debug, Default)]
 pub(super) struct Skip(Vec<BTreeMap<String, Vec<String>>>);
 

@@ -11,9 +11,9 @@ use super::tree::{Entry, Node, Value};
 /// One axis.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
-    /// Its name: the path of a key, or a name of its own.
+    /// Its name: the path of a key, or a name chosen by the author.
     pub(super) name: String,
-    /// The key it changes, unless it is one of its own.
+    /// The key that it changes, if its name is the path of one.
     path: Option<Path>,
     pub(super) choices: Vec<Choice>,
 }
@@ -23,25 +23,25 @@ pub(super) struct Axis {
 pub(super) struct Choice {
     pub(super) label: String,
     patches: Vec<Patch>,
-    /// What it is called in tables, by name.
+    /// Names and values that tables show for it (`as`).
     called: BTreeMap<String, String>,
 }
 
 impl Choice {
-    /// The last parts of the keys that it changes, with their values; and what it is called.
+    /// The keys that it changes, by their last part, with their values; and the names of `as`.
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let named = |p: &Patch| Some((p.path.0.last()?.clone(), text_of(&p.node)));
         self.patches.iter().filter_map(named).chain(self.called.clone()).collect()
     }
 }
 
-/// The key of `[sweep]` that is no axis: combinations that are not run.
+/// The key of `[sweep]` that is not an axis: combinations that are not run.
 pub(super) const SKIP: &str = "skip";
 
 /// Names that have another meaning in labels, in addition to the keys of the file.
 const TAKEN: &[&str] = &["window", "class", "app", "link"];
 
-/// More combinations than this are a slip of the hand.
+/// More combinations are taken for a mistake.
 const MAX_COMBINATIONS: usize = 100_000;
 
 /// Reads `[sweep]`.
@@ -67,7 +67,7 @@ pub(super) fn check_apart(document: &Node, axes: &[Axis]) -> Result<(), Problem>
         let mut own: Vec<(&Axis, Path)> = Vec::new();
         for patch in axis.choices.iter().flat_map(|choice| &choice.patches) {
             for path in patch.keys(document) {
-                // A key below one that an axis before has changed is a change of that change.
+                // A key below one that an earlier axis has changed only refines that change.
                 if let Some((other, at)) = seen.iter().find(|(_, before)| before.0.starts_with(&path.0)) {
                     let what = format!("the axes {} and {} both change {at}", other.name, axis.name);
                     let help = "one of the two would have no effect; each axis must change different keys";
@@ -150,7 +150,7 @@ fn value_of_own(path: &Path, entry: &Entry, value: &Node) -> Result<Choice, Prob
     Ok(Choice { label: label_of(value)?, patches, called })
 }
 
-/// What a value is called in tables: `as = { gamma = 0.5 }`.
+/// The names and values that tables show for it: `as = { gamma = 0.5 }`.
 fn names_of(table: &Node) -> Result<BTreeMap<String, String>, Problem> {
     if !table.is_table() {
         return Err(Problem::new("as is not a table").right("write as = { gamma = 0.5 }").at(&table.at));
@@ -204,7 +204,8 @@ fn make_unique(path: &Path, values: &[Node], choices: &mut [Choice]) -> Result<(
     Ok(())
 }
 
-/// Lets an argument that names an axis choose its value, by label or afresh. What is left is for the runs.
+/// Selects the value of an axis that an argument names, by label or as a new value. Returns the other settings, which
+/// apply to each combination.
 pub(super) fn narrow(axes: &mut [Axis], settings: Vec<Patch>) -> Result<Vec<Patch>, Problem> {
     let mut rest = Vec::new();
     for setting in settings {
@@ -240,7 +241,7 @@ pub(super) struct Combination {
     pub(super) tree: Node,
 }
 
-/// Every combination; the last axis varies fastest. `settings` have the last word.
+/// Every combination; the last axis varies fastest. `settings` take precedence over the axes.
 pub(super) fn combinations(base: &Node, axes: &[Axis], settings: &[Patch]) -> Result<Vec<Combination>, Problem> {
     let mut all = vec![Combination { labels: BTreeMap::new(), tree: base.clone() }];
     for axis in axes {

@@ -1,7 +1,7 @@
-//! An experiment as a tree of values, each of which knows where it was written.
+//! An experiment as a tree of values, each with its place in the text.
 //!
-//! Places travel with the values: after a sweep or a `--set` has put one in another's stead, an error
-//! still points to the text that its author wrote.
+//! Places stay with their values: after a sweep or `--set` has replaced a value, an error still points to the text that
+//! the author wrote.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Node {
     pub(super) fn document(text: &Arc<Text>) -> Result<Node, Problem> {
         let read = DeTable::parse(text.content()).map_err(|e| syntax(text, &e, 0))?;
         let mut root = Reader { text, shift: 0 }.table(read.span(), read.get_ref())?;
-        // What is missing in the whole file is shown at its first key.
+        // An error about the file as a whole is shown at its first key.
         if let Some(first) = root.entries().first().map(|e| e.at.clone()) {
             root.at = first;
         }
@@ -77,14 +77,14 @@ impl Node {
         }
     }
 
-    /// The value without its places, as readers of parameters take it.
+    /// The value without its places, for readers of parameters.
     pub(super) fn tree(&self) -> Tree {
         match &self.value {
             Value::Scalar(toml::Value::String(text)) => Tree::Text(text.clone()),
             Value::Scalar(toml::Value::Integer(number)) => Tree::Integer(*number),
             Value::Scalar(toml::Value::Float(number)) => Tree::Number(*number),
             Value::Scalar(toml::Value::Boolean(value)) => Tree::Bool(*value),
-            // A date, which no key takes.
+            // Dates; no key takes one.
             Value::Scalar(other) => Tree::Text(other.to_string()),
             Value::Array(nodes) => Tree::List(nodes.iter().map(Node::tree).collect()),
             Value::Table(entries) => Tree::Table(entries.iter().map(|e| (e.key.clone(), e.node.tree())).collect()),
@@ -140,13 +140,13 @@ impl Node {
         Node { at: self.at.clone(), value: Value::Table(entries) }
     }
 
-    /// The index of the element that `part` means: its number, or its [`Node::name`].
+    /// The index of an element, given by its number or its [`Node::name`].
     pub(super) fn element(nodes: &[Node], part: &str) -> Option<usize> {
         let named = nodes.iter().position(|n| n.name() == Some(part));
         named.or_else(|| part.parse().ok().filter(|i| *i < nodes.len()))
     }
 
-    /// What an element of a list is called by: its `label`, `name` or `kind`, the first that it has.
+    /// The name of an element of a list: its `label`, `name` or `kind`, the first that it has.
     pub(super) fn name(&self) -> Option<&str> {
         ["label", "name", "kind"].iter().find_map(|key| self.get(key)).and_then(Node::as_str)
     }
@@ -166,7 +166,7 @@ impl Node {
         node
     }
 
-    /// Where the last key of a path is written.
+    /// The place of the last key of a path.
     pub(super) fn key_origin(&self, path: &Path) -> Option<&Origin> {
         let (key, parents) = path.0.split_last()?;
         let parent = self.nearest(&Path(parents.to_vec()));
@@ -183,7 +183,7 @@ fn syntax(text: &Arc<Text>, error: &toml::de::Error, shift: usize) -> Problem {
 /// Turns the parser's borrowed tree into nodes.
 struct Reader<'a> {
     text: &'a Arc<Text>,
-    /// The byte of the text at which the parser began.
+    /// The byte of the text at which the parser started.
     shift: usize,
 }
 

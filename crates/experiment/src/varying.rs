@@ -1,4 +1,4 @@
-//! A trace of delivery opportunities, as an experiment holds it.
+//! A trace of delivery opportunities, with its hash.
 
 use std::sync::Arc;
 

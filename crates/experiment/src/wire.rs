@@ -1,4 +1,4 @@
-//! What the wire of a link does to packets: `loss`, `mark`, `jitter`, `reorder`.
+//! Impairments of a link's wire: `loss`, `mark`, `jitter`, `reorder`.
 
 use aqmkit_base::read::Value;
 use aqmkit_base::{Duration, ParamError};
@@ -26,7 +26,7 @@ impl Default for Loss {
     }
 }
 
-/// Packets at an even distance.
+/// Evenly spaced packets.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Every {
@@ -39,7 +39,7 @@ fn one() -> u64 {
     1
 }
 
-/// The chain of Gilbert and Elliott.
+/// The Gilbert-Elliott model.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Bursts {
@@ -103,7 +103,7 @@ pub(super) fn wire(keys: &Keys, node: &Node) -> Result<scenario::Wire, Problem> 
     Ok(scenario::Wire { loss, mark, jitter, reorder })
 }
 
-/// The same share of packets, at even distances in place of by chance.
+/// The same share of packets, evenly spaced instead of random.
 fn evenly(hits: scenario::Loss) -> scenario::Loss {
     match hits {
         scenario::Loss::Random(share) if share > 0.0 => {
@@ -113,7 +113,7 @@ fn evenly(hits: scenario::Loss) -> scenario::Loss {
     }
 }
 
-/// Which packets are hit, by the value of `key`.
+/// The packets that are lost or marked, by the value of `key`.
 fn hits(value: Loss, node: &Node, key: &str) -> Result<scenario::Loss, Problem> {
     Ok(match value {
         Loss::Random(share) => scenario::Loss::Random(chance(share, node, &[key])?),
@@ -132,7 +132,7 @@ fn hits(value: Loss, node: &Node, key: &str) -> Result<scenario::Loss, Problem> 
     })
 }
 
-/// Checks a chance.
+/// Checks a probability.
 fn chance(value: f64, node: &Node, path: &[&str]) -> Result<f64, Problem> {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);

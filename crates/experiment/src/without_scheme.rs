@@ -17,11 +17,11 @@ use super::tree::Node;
 /// The table of a file with the changes that remove the scheme.
 pub(super) const NULL: &str = "null";
 
-/// How the scheme is taken away.
+/// How the scheme is removed.
 pub(super) enum Without {
-    /// By these changes, made after all others.
+    /// By these changes, applied after all others.
     Changes(Vec<Patch>),
-    /// By drop-tail in the place of every discipline.
+    /// By replacing every discipline with drop-tail.
     DropTail,
 }
 
@@ -52,17 +52,17 @@ impl Without {
         }
     }
 
-    /// Puts drop-tail in the place of the disciplines of a resolved combination.
+    /// Replaces the disciplines of a resolved combination by drop-tail.
     pub(super) fn replace(&self, run: &mut Resolved, tree: &Node) -> Result<(), Problem> {
         match self {
             Without::Changes(_) => Ok(()),
-            // Nothing queues there, whatever the discipline.
+            // These links are uncongested under any discipline.
             Without::DropTail if run.uncongested => Ok(()),
             Without::DropTail => {
                 for link in &mut run.links {
                     link.aqm = drop_tail(link, tree)?;
                 }
-                // Parameters of the discipline that is not there change nothing.
+                // The parameters of the removed discipline have no effect.
                 for stage in &mut run.changes {
                     for (link, start) in stage.links.iter_mut().zip(&run.links) {
                         link.aqm = start.aqm.clone();
@@ -74,7 +74,7 @@ impl Without {
     }
 }
 
-/// The drop-tail queue in the place of a link's discipline; one that is there stays as it is.
+/// The drop-tail queue that replaces a link's discipline; a drop-tail queue stays as it is.
 fn drop_tail(link: &Link, tree: &Node) -> Result<Spec, Problem> {
     if link.aqm.name() == "fifo" { Ok(link.aqm.clone()) } else { read_drop_tail(tree.get("params"), &link.aqm) }
 }

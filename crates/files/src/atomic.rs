@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Files that are replaced atomically.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,11 +8,11 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Cause, ExportError};
 
-/// Writes `path` through `fill`: into a new file beside it, which takes its place when all of it is on the disk. Some disks find
-/// out only then that there is no room.
+/// Writes `path` through `fill`: into a temporary file beside it, which is renamed when everything is on the disk. The
+/// data is synchronised first, because some disks report a lack of space only then.
 ///
 /// # Errors
-/// When `fill` fails or the file cannot be made; `path` is then as it was.
+/// When `fill` fails or the file cannot be created; `path` is then unchanged.
 pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Cause>,
@@ -31,7 +31,7 @@ fn try_write(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(),
     Ok(())
 }
 
-/// A new file beside `path`.
+/// A temporary file beside `path`.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
@@ -41,8 +41,8 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(dir)
 }
 
-/// A file that grows beside its place, and takes it at the end. What is there already and no ordinary file, such as
-/// a pipe, is written to as it is.
+/// A temporary file that is renamed when it is complete. A path that exists and is not an ordinary file, such as a
+/// pipe, is written to directly.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
@@ -56,7 +56,7 @@ enum Place {
 }
 
 impl Temporary {
-    /// A file that will be at `path`.
+    /// Creates the temporary file for `path`.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -70,7 +70,7 @@ impl Temporary {
         Ok(Temporary { path: path.to_owned(), file })
     }
 
-    /// The end: it is at its place now.
+    /// Renames the complete file to its path.
     ///
     /// # Errors
     /// When it cannot be put there.
@@ -85,7 +85,8 @@ impl Temporary {
     }
 }
 
-/// Puts `text` into a file, whole or not at all: one that does not fit on the disk leaves what was there. Where a link leads to the file, the link stays.
+/// Replaces a file by `text` atomically: if it does not fit on the disk, the old file remains. A symbolic link to the
+/// file remains a link.
 ///
 /// # Errors
 /// When it cannot be written.

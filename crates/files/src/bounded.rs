@@ -1,12 +1,13 @@
-//! Reading files that somebody else has written: never more of one than a file of its kind may have.
+//! Reads files of unknown origin, up to the bounds of their kind.
 //!
-//! Everything that the command or the Python package reads as text comes through here, except what the kernel writes. A file is looked at while it is
-//! read: one that is too large, has too long a line or too many, or is no text at all is refused with its line before memory is taken for the rest. So what a
-//! wrong file costs does not depend on its size.
+//! Every text that the command or the Python package reads is read here, except files of the kernel. A file is checked
+//! while it is read: if it is too large, has too many lines or one that is too long, or is not text, it is refused with
+//! the line number before memory is allocated for the rest. The cost of refusing a file therefore does not depend on
+//! its size.
 //!
-//! The bounds stand here once, and in `docs/experiment-format.md` for those who write files. They are far above what is of use, and low enough that a file
-//! within them does not take more memory than a machine has. Captures are read as a stream (`aqmkit_packets::replay`) and have no bound on their size; stored
-//! runs are in `aqmkit_runs::store`.
+//! The bounds are defined here and listed in `docs/experiment-format.md`. They are far above any useful size, and low
+//! enough that a file within them fits into the memory of a machine. Captures are read as a stream
+//! (`aqmkit_packets::replay`) and have no bound on their size; stored runs are in `aqmkit_runs::store`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,18 +20,18 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// What a file of one kind may have at most.
+/// The largest size of files of one kind.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// What such a file is called, with its article.
+    /// The kind of file, with its article.
     pub name: &'static str,
-    /// Its bytes.
+    /// The largest number of bytes.
     pub bytes: u64,
-    /// The bytes of a line, without its end.
+    /// The largest number of bytes in a line, without its end.
     pub line: u64,
-    /// Its lines.
+    /// The largest number of lines.
     pub lines: u64,
-    /// What such a file looks like, for who has named another one.
+    /// The format of such files, for users who named another kind of file.
     pub form: &'static str,
 }
 
@@ -106,7 +107,7 @@ pub const DISTRIBUTION: Bound = Bound {
     form: "each line has a value, its count and its cumulative probability",
 };
 
-/// `results.json`. Programs that write JSON may put all of it into one line.
+/// `results.json`. Programs that write JSON may put the whole file into one line.
 pub const RESULTS: Bound = Bound {
     name: "a results.json",
     bytes: GIB,
@@ -115,7 +116,7 @@ pub const RESULTS: Bound = Bound {
     form: "repeat the command that made it: it is written again from the stored runs",
 };
 
-/// The notes that stand beside stored runs.
+/// The lists stored with runs.
 pub const NOTES: Bound = Bound {
     name: "a list of stored runs",
     bytes: GIB,
@@ -124,7 +125,7 @@ pub const NOTES: Bound = Bound {
     form: "JSON written by aqmkit in runs/; repeat the command that made it",
 };
 
-/// A document whose numbers are written from the verdicts.
+/// A document into which numbers are written from the verdicts.
 pub const DOCUMENT: Bound =
     Bound { name: "a document", bytes: 16 * MIB, line: MIB, lines: 1_000_000, form: "a Markdown text" };
 
@@ -146,20 +147,20 @@ pub fn of_traffic(model: &str) -> &'static Bound {
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
-    /// The system does not give it.
+    /// The system cannot read it.
     #[error("{file} cannot be read: {error}")]
     System {
         /// The file.
         file: String,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// It is not what it should be.
+    /// Its content is wrong.
     #[error("{file}{}: {what}", line.map(|n| format!(" line {n}")).unwrap_or_default())]
     Refused {
         /// The file.
         file: String,
-        /// The line, from 1, where one is to blame.
+        /// The line, from 1, if the error is in one line.
         line: Option<u64>,
         /// What is wrong.
         what: String,
@@ -175,7 +176,7 @@ impl Unread {
         matches!(self, Unread::System { error, .. } if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What would be right, where the file is wrong.
+    /// What would be right, if the content is wrong.
     #[must_use]
     pub fn right(&self) -> Option<&str> {
         match self {
@@ -188,7 +189,7 @@ impl Unread {
 /// The text of a file.
 ///
 /// # Errors
-/// When it cannot be read, is larger than its kind may be, or is no text in UTF-8.
+/// When it cannot be read, exceeds a bound of its kind, or is not UTF-8 text.
 pub fn text(path: &Path, bound: &Bound) -> Result<String, Unread> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| Unread::System { file: name.clone(), error })?;
@@ -201,33 +202,33 @@ pub fn text(path: &Path, bound: &Bound) -> Result<String, Unread> {
 /// As [`text`].
 pub fn text_of_file(name: &str, file: File, bound: &Bound) -> Result<String, Unread> {
     let about = file.metadata().map_err(|error| Unread::System { file: name.to_owned(), error })?;
-    // A pipe or a device does not say how much is to come.
+    // The size of a pipe or a device is unknown.
     if about.is_file() && about.len() > bound.bytes {
-        return Err(Look::new(name, bound).too_large(about.len()));
+        return Err(Scan::new(name, bound).too_large(about.len()));
     }
     text_of(name, file, bound)
 }
 
-/// The text that comes from `input`, which messages call `name`.
+/// The text read from `input`, which messages call `name`.
 ///
 /// # Errors
 /// As [`text`].
 pub fn text_of(name: &str, mut input: impl Read, bound: &Bound) -> Result<String, Unread> {
     let system = |error| Unread::System { file: name.to_owned(), error };
-    let mut look = Look::new(name, bound);
+    let mut scan = Scan::new(name, bound);
     let mut text = Vec::new();
-    // So many bytes of it are known to be UTF-8.
+    // The number of bytes that are valid UTF-8.
     let mut valid = 0;
     loop {
         let begin = text.len();
         text.try_reserve(CHUNK).map_err(|_| system(io::ErrorKind::OutOfMemory.into()))?;
         let n = input.by_ref().take(CHUNK as u64).read_to_end(&mut text).map_err(system)?;
-        look.see(&text[begin..])?;
+        scan.scan(&text[begin..])?;
         match str::from_utf8(&text[valid..]) {
             Ok(_) => valid = text.len(),
-            // A character may go on in what comes next.
+            // A character may continue in the next chunk.
             Err(e) if e.error_len().is_none() && n > 0 => valid += e.valid_up_to(),
-            Err(e) => return Err(look.not_utf8(&text, valid + e.valid_up_to())),
+            Err(e) => return Err(scan.not_utf8(&text, valid + e.valid_up_to())),
         }
         if n == 0 {
             break;
@@ -239,55 +240,55 @@ pub fn text_of(name: &str, mut input: impl Read, bound: &Bound) -> Result<String
 /// A value from a file of JSON.
 ///
 /// # Errors
-/// As [`text`], or when it is other JSON than it should be.
+/// As [`text`], or when the JSON does not have the expected structure.
 pub fn json<T: DeserializeOwned>(path: &Path, bound: &Bound) -> Result<T, Unread> {
     let text = text(path, bound)?;
     serde_json::from_str(&text).map_err(|e| not_json(&path.display().to_string(), &e, bound))
 }
 
-/// Why the text of a file is not the JSON that it should be.
+/// The error for a file whose JSON does not have the expected structure.
 #[must_use]
 pub fn not_json(file: &str, error: &serde_json::Error, bound: &Bound) -> Unread {
     let line = u64::try_from(error.line()).ok().filter(|&n| n > 0);
     let told = error.to_string();
-    // The line is told once, before.
+    // The message already starts with the line.
     let why = told.rsplit_once(" at line ").map_or(told.as_str(), |(why, _)| why);
     let what = format!("{why}, at column {}", error.column());
     Unread::Refused { file: file.to_owned(), line, what, right: bound.form.to_owned() }
 }
 
-/// Refuses a text that was handed over and is larger than a file of its kind may be.
+/// Refuses a text in memory that exceeds a bound of its kind.
 ///
 /// # Errors
 /// When it is.
 pub fn check(name: &str, text: &str, bound: &Bound) -> Result<(), Unread> {
     if text.len() as u64 > bound.bytes {
-        return Err(Look::new(name, bound).too_large(text.len() as u64));
+        return Err(Scan::new(name, bound).too_large(text.len() as u64));
     }
-    Look::new(name, bound).see(text.as_bytes())
+    Scan::new(name, bound).scan(text.as_bytes())
 }
 
-/// What is read at a time.
+/// The number of bytes read at a time.
 const CHUNK: usize = 256 << 10;
 
-/// An eye on a file that is being read.
-struct Look<'a> {
+/// Checks a file while it is read.
+struct Scan<'a> {
     file: &'a str,
     bound: &'a Bound,
     bytes: u64,
-    /// Lines that have ended.
+    /// The number of complete lines.
     lines: u64,
-    /// Bytes of the line that has not.
+    /// The number of bytes of the incomplete line.
     line: u64,
 }
 
-impl<'a> Look<'a> {
+impl<'a> Scan<'a> {
     fn new(file: &'a str, bound: &'a Bound) -> Self {
-        Look { file, bound, bytes: 0, lines: 0, line: 0 }
+        Scan { file, bound, bytes: 0, lines: 0, line: 0 }
     }
 
-    /// Looks at what comes next.
-    fn see(&mut self, part: &[u8]) -> Result<(), Unread> {
+    /// Checks the next part.
+    fn scan(&mut self, part: &[u8]) -> Result<(), Unread> {
         self.bytes += part.len() as u64;
         if self.bytes > self.bound.bytes {
             return Err(self.too_large(self.bytes));
@@ -302,12 +303,12 @@ impl<'a> Look<'a> {
         self.line += (text.len() - begin) as u64;
         self.check_line(self.line > 0)?;
         if text.len() < part.len() {
-            return Err(self.refused("it holds a byte of zero, so it is no text".to_owned(), ""));
+            return Err(self.refused("it contains a zero byte, so it is not text".to_owned(), ""));
         }
         Ok(())
     }
 
-    /// Checks the line that is being read, if it is one.
+    /// Checks the bounds of the line that is being read; `is_one`: whether it is counted as a line.
     fn check_line(&self, is_one: bool) -> Result<(), Unread> {
         let Bound { name, line, lines, .. } = self.bound;
         if is_one && self.lines >= *lines {
@@ -327,7 +328,7 @@ impl<'a> Look<'a> {
 
     fn not_utf8(&self, text: &[u8], at: usize) -> Unread {
         let line = memchr_iter(b'\n', &text[..at]).count() as u64 + 1;
-        let what = format!("byte {at} of the file is no UTF-8");
+        let what = format!("byte {at} of the file is not UTF-8");
         let right = format!("save it as UTF-8; {}", self.bound.form);
         Unread::Refused { file: self.file.to_owned(), line: Some(line), what, right }
     }
@@ -339,7 +340,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Bytes in words: `64 MiB`, `1000 bytes`.
+/// A number of bytes with its unit: `64 MiB`, `1000 bytes`.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     match bytes {
@@ -350,7 +351,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Rounded up, so that what is above a bound never reads as the bound.
+/// Rounded up, so that a size above a bound is never shown as the bound.
 fn tenths(bytes: u64, unit: u64) -> f64 {
     (bytes as f64 / unit as f64 * 10.0).ceil() / 10.0
 }

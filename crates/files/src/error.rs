@@ -1,17 +1,17 @@
-//! What can go wrong when a file is written.
+//! Errors of writing a file.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use crate::full;
 
-/// A file that could not be written, and why.
+/// The error for a file that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {cause}", path.display())]
 pub struct ExportError {
     /// The file.
     pub path: PathBuf,
-    /// Why.
+    /// The cause.
     #[source]
     pub cause: Cause,
 }
@@ -20,18 +20,18 @@ pub struct ExportError {
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum Cause {
-    /// The disk or its rights.
+    /// An error of the file system.
     Io(#[from] std::io::Error),
-    /// The values do not go into JSON.
+    /// The values cannot be written as JSON.
     Json(#[from] serde_json::Error),
-    /// The values do not go into CSV.
+    /// The values cannot be written as CSV.
     Csv(#[from] csv::Error),
-    /// The columns do not make a table, or the table does not go into its file.
+    /// The columns do not form a table, or the table cannot be written.
     Table(Box<dyn Error + Send + Sync>),
 }
 
 impl Cause {
-    /// The error of a library of tables.
+    /// Wraps an error of a table library.
     pub fn table(error: impl Error + Send + Sync + 'static) -> Self {
         Cause::Table(Box::new(error))
     }
@@ -43,7 +43,7 @@ impl ExportError {
         ExportError { path: path.to_owned(), cause: cause.into() }
     }
 
-    /// Whether there is no room for it on the disk.
+    /// Whether the disk is full.
     #[must_use]
     pub fn is_for_want_of_room(&self) -> bool {
         match &self.cause {

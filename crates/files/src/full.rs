@@ -1,25 +1,26 @@
-//! A disk without room: what is told when a file does not fit.
+//! Full disks: messages for files that do not fit.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// What to do where a directory of results does not fit.
-pub const RESULTS: &str = "make room on that disk: finished runs are kept, and the same command goes on from there";
+/// Advice when results do not fit.
+pub const RESULTS: &str =
+    "free space on that disk and repeat the command: finished runs are stored, and it continues from there";
 
-/// What to do where nothing is known of what does not fit.
-pub const AGAIN: &str = "make room on that disk, and give the same command again";
+/// Advice when it is unknown which file does not fit.
+pub const AGAIN: &str = "free space on that disk and repeat the command";
 
-/// What to do where a single file does not fit.
-pub const FILE: &str = "make room on that disk, or name a file on another one";
+/// Advice when a single file does not fit.
+pub const FILE: &str = "free space on that disk, or name a file on another one";
 
-/// Whether a file could not be written because there is no room for it.
+/// Whether an error means that the disk is full.
 #[must_use]
 pub fn is(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
         || error.get_ref().is_some_and(|e| caused(e))
 }
 
-/// Whether that is the cause of an error, or the cause of its cause.
+/// Whether a full disk is the cause of an error, directly or indirectly.
 #[must_use]
 pub fn caused(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
@@ -32,7 +33,7 @@ pub fn caused(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Why a file could not be written, without the name that it has while it is in the making: tempfile adds that.
+/// The error message without the name of the temporary file, which tempfile adds.
 #[must_use]
 pub fn reason(error: &dyn std::fmt::Display) -> String {
     let text = error.to_string();

@@ -1,7 +1,7 @@
-//! Files that somebody else has written, and files that appear whole or not at all.
+//! Reading files of unknown origin, and replacing files atomically.
 //!
-//! [`bounded`] reads texts up to the bounds of their kind, [`write_atomically`], [`put`] and [`Temporary`] write, and [`full`] knows
-//! a disk without room.
+//! [`bounded`] reads texts up to the bounds of their kind, [`write_atomically`], [`put`] and [`Temporary`] write, and
+//! [`full`] recognises full disks.
 
 #![forbid(unsafe_code)]
 

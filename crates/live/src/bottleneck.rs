@@ -20,20 +20,20 @@ use aqmkit_packets::frame::{Frame, Reader};
 use aqmkit_packets::meter::{Counters, Meter};
 use aqmkit_packets::shaper::Shaper;
 
-/// Packets read from one device before the other gets its turn, and before what is due is sent.
+/// Packets read from one device before the other device's turn and before due packets are sent.
 const BATCH: usize = 16;
 
 /// Room for the longest IP packet.
 const LONGEST: usize = 65_536;
 
-/// How often a look from outside is renewed.
+/// The interval between published snapshots.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What the packets of one direction pass: the device they come from, and the bottleneck behind it.
+/// One direction: the device that its packets come from, and the bottleneck behind it.
 pub struct Direction<D = File> {
     /// Its name.
     pub name: String,
-    /// Where its packets come from. Those of the other direction go there.
+    /// The device that its packets come from; packets of the other direction leave there.
     pub device: D,
     /// The bottleneck.
     pub shaper: Shaper<Frame>,
@@ -80,70 +80,70 @@ impl<D> Direction<D> {
     }
 }
 
-/// What the machine did to the measurement.
+/// Errors of the machine during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// Packets that the device at the far end did not take.
+    /// Packets that the outgoing device refused.
     pub refused: u64,
     /// Reads that failed.
     pub failed_reads: u64,
 }
 
-/// A look at the bottleneck while it runs.
+/// A snapshot of a running bottleneck.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
-    /// When.
+    /// The time of the snapshot.
     pub at: Instant,
-    /// For each direction, what passed since the start, and what waits.
+    /// For each direction, the counters since the start, and the backlog.
     pub directions: Vec<(Counters, Backlog)>,
-    /// For each direction, what passed by class.
+    /// For each direction, the counters by class.
     pub classes: Vec<Vec<Counters>>,
     /// For each direction, the discipline's gauges.
     pub gauges: Vec<Vec<(String, f64)>>,
-    /// How late packets have been handed on, at most.
+    /// The largest lateness of a packet.
     pub latest: Duration,
-    /// How late all of them have been handed on.
+    /// The lateness of all packets.
     pub late: Buckets,
-    /// What went wrong so far.
+    /// Errors so far.
     pub trouble: Trouble,
-    /// For each direction, the packets that its wire has lost, as it was asked to.
+    /// For each direction, the packets that its configured wire has lost.
     pub lost: Vec<u64>,
-    /// For each direction, what the device that its packets come from has counted.
+    /// For each direction, the counters of the device that its packets come from.
     pub devices: Vec<Counts>,
 }
 
-/// What was measured from start to end.
+/// The results of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// For each direction its name and its windows.
     pub directions: Vec<(String, Vec<Passed>)>,
-    /// For each direction everything that was measured of it.
+    /// For each direction, its recorder.
     pub recorders: Vec<LinkRecorder>,
-    /// For each direction the rates it had, each with when it began.
+    /// For each direction, its rates, each with its start.
     pub rates: Vec<Vec<(Instant, BitRate)>>,
-    /// For each direction the packets it dropped by connection, where they were listed.
+    /// For each direction, the packets it dropped by connection, if they were listed.
     pub drops: Vec<DropLog>,
     /// Lateness of departures.
     pub late: Times,
-    /// What went wrong.
+    /// Errors.
     pub trouble: Trouble,
-    /// For each direction, the packets that its wire has lost, as it was asked to.
+    /// For each direction, the packets that its configured wire has lost.
     pub lost: Vec<u64>,
-    /// Packets that came out of a queue inside the kernel without having been seen to go in.
+    /// Packets that left a queue inside the kernel, but whose arrival was not observed.
     pub unknown: u64,
-    /// For each direction, what the device that its packets come from has counted.
+    /// For each direction, the counters of the device that its packets come from.
     pub devices: Vec<Counts>,
-    /// What of punctuality was granted.
+    /// The real-time properties that the machine granted.
     pub granted: Granted,
-    /// Set when a device went away before the end: its direction.
+    /// The direction whose device disappeared before the end, if one did.
     pub vanished: Option<String>,
-    /// When it ended.
+    /// The end of the measurement.
     pub end: Instant,
-    /// Processor time of the thread.
+    /// CPU time of the thread.
     pub cpu: Duration,
 }
 
-/// What is asked of a bottleneck while it runs: done by the thread that moves packets, between two packets.
+/// A request to a running bottleneck, executed by the thread that moves packets, between two packets.
 pub type Request<D> = Box<dyn FnOnce(&mut [Direction<D>; 2], Instant) + Send>;
 
 /// Two directions between two devices.
@@ -152,15 +152,15 @@ pub struct Bottleneck<D = File> {
     pub directions: [Direction<D>; 2],
     /// Requests to it, checked with each packet and at least ten times a second.
     pub requests: Option<Receiver<Request<D>>>,
-    /// How packets are read.
+    /// Settings for reading packets.
     pub reader: Reader,
     /// The clock of the whole measurement.
     pub clock: Clock,
-    /// Where looks from outside are left.
+    /// The place of published snapshots.
     pub look: Arc<Mutex<Look>>,
-    /// The plan of the measurement, whose links are the directions, for the time series; nothing where none is wanted.
+    /// The plan of the measurement, whose links are the directions, for the time series; `None` for none.
     pub plan: Option<Plan>,
-    /// What of punctuality was granted.
+    /// The real-time properties that the machine granted.
     pub granted: Granted,
 }
 
@@ -177,7 +177,7 @@ struct Run {
 }
 
 impl<D: Port> Bottleneck<D> {
-    /// Moves packets until `stop` can be read, or a device goes away.
+    /// Moves packets until `stop` becomes readable, or a device disappears.
     pub fn run(mut self, stop: impl AsFd) -> Measured {
         let mut run = Run {
             late: Times::default(),
@@ -196,7 +196,7 @@ impl<D: Port> Bottleneck<D> {
             if run.vanished.is_some() || (!came && self.sleep(&mut run, &stop)) {
                 break;
             }
-            // With no end to the packets the loop never sleeps; it must hear of the end all the same.
+            // If packets never end, the loop never sleeps; it must check for the end nevertheless.
             if came && run.next_look <= self.clock.now() && stopped(&stop) {
                 break;
             }
@@ -225,7 +225,7 @@ impl<D: Port> Bottleneck<D> {
         }
     }
 
-    /// Reads what has come. False when nothing has.
+    /// Reads packets that have arrived. False if there are none.
     fn admit(&mut self, run: &mut Run) -> bool {
         let mut came = false;
         for side in 0..2 {
@@ -257,7 +257,7 @@ impl<D: Port> Bottleneck<D> {
         came
     }
 
-    /// Waits for a packet or for the next thing to do. True when it is time to end.
+    /// Waits for a packet or for the next event. True when it is time to end.
     fn sleep(&mut self, run: &mut Run, stop: &impl AsFd) -> bool {
         let [a, b] = &self.directions;
         let next = [a.shaper.wakeup(), b.shaper.wakeup(), Some(run.next_sample), Some(run.next_look)];
@@ -280,7 +280,7 @@ impl<D: Port> Bottleneck<D> {
         ended
     }
 
-    /// Leaves a look for others, and ends an interval of the series, where it is time.
+    /// Publishes a snapshot, and ends an interval of the series, if it is time.
     fn show(&mut self, run: &mut Run) {
         let now = self.clock.now();
         for request in self.requests.iter().flat_map(Receiver::try_iter) {
@@ -366,20 +366,20 @@ fn stopped(stop: &impl AsFd) -> bool {
 /// measurement.
 const LOST_BEFORE: f64 = 1e-4;
 
-/// Packets that the kernel may drop besides: its own first ones for IPv6 are lost while a device comes up.
+/// Packets that the kernel may drop in addition: it loses its own first IPv6 packets while a device comes up.
 const LOST_AT_FIRST: u64 = 10;
 
-/// Whether the kernel dropped too much in front of the devices to trust what was measured behind them.
+/// Whether the kernel dropped too many packets before the devices to trust the measurement.
 #[must_use]
 pub fn loses_too_much(dropped_before: u64, came: u64) -> bool {
     dropped_before as f64 > LOST_AT_FIRST as f64 + LOST_BEFORE * came as f64
 }
 
-/// How late 99 of 100 packets may be handed on at most, for the numbers of a run to be worth showing: well below
-/// the delays that disciplines aim at, and above what a quiet virtual machine does.
+/// The largest acceptable 99th percentile of the lateness: well below the delays that disciplines aim at, and above
+/// that of a quiet virtual machine.
 pub const LATEST: Duration = Duration::from_millis(1);
 
-/// The rate that gives the same capacity as those that a link had from `from` to `to`, each with when it began.
+/// The mean of the rates of a link between `from` and `to`; each rate has its start.
 #[must_use]
 pub fn mean_rate(rates: &[(Instant, BitRate)], from: Instant, to: Instant) -> BitRate {
     let ends = rates.iter().skip(1).map(|(at, _)| *at).chain([to]);
@@ -388,15 +388,15 @@ pub fn mean_rate(rates: &[(Instant, BitRate)], from: Instant, to: Instant) -> Bi
     };
     let whole: u128 = rates.iter().zip(ends).map(capacity).sum();
     match to.since(from).as_nanos() {
-        // Of no time, it is the one at the start.
+        // For an empty period, the rate at its start.
         0 => rates.first().map(|(_, rate)| *rate).unwrap_or_default(),
         span => BitRate::from_bps(u64::try_from(whole / u128::from(span)).unwrap_or(u64::MAX)),
     }
 }
 
 impl Measured {
-    /// Why the numbers cannot be trusted; nothing where they can. `dropped_before` counts packets that the kernel
-    /// dropped in front of the devices besides those that the devices have counted themselves.
+    /// Why the results are invalid; empty if they are valid. `dropped_before` is the number of packets that the kernel
+    /// dropped before the devices, in addition to those that the devices count.
     #[must_use]
     pub fn doubts(&self, dropped_before: u64) -> Vec<String> {
         let dropped_before = dropped_before + self.devices.iter().map(|d| d.overrun).sum::<u64>();

@@ -1,23 +1,23 @@
-//! What a live bottleneck may be asked for: its packets take the memory and the time of this machine.
+//! The bounds of a live bottleneck, whose packets take memory and CPU time of this machine.
 
 use aqmkit_aqm::ParamError;
 use aqmkit_base::{Amount, BitRate};
 
 use aqmkit_packets::shaper::Setup;
 
-/// Faster than any interface: a nanosecond, the unit of time here, is 125 bytes.
+/// Faster than any interface: 125 bytes per nanosecond, the unit of time.
 pub const FASTEST: BitRate = BitRate::from_bps(1_000_000_000_000);
 
-/// The most packets that a queue may hold. Full ones take 1.5 GB.
+/// The largest number of packets in a queue; they take 1.5 GB.
 pub const MOST_PACKETS: f64 = 1e6;
 
-/// The most bytes that a queue may hold.
+/// The largest number of bytes in a queue.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// The most bytes that may be on the way between the two ends.
+/// The largest number of bytes in flight between the two ends.
 const MOST_IN_FLIGHT: u64 = 1 << 30;
 
-/// Refuses what no machine can hold or send.
+/// Checks that the settings are within the bounds.
 ///
 /// # Errors
 /// When the rate, the delay or the limit is beyond the bounds.
@@ -31,7 +31,7 @@ pub fn check(setup: &Setup) -> Result<(), ParamError> {
         return Err(ParamError::new("delay", setup.longest_delay(), format!("{many}, and they must be below 1 GiB")));
     }
     let limit = serde_json::to_value(&setup.aqm).ok().and_then(|mut table| table.get_mut("limit").map(std::mem::take));
-    // What cannot be read is refused elsewhere, and a discipline without a limit has bounds of its own.
+    // Parameters that cannot be read are reported elsewhere; a discipline without a limit has its own bounds.
     let limit = limit.and_then(|value| serde_json::from_value::<Amount>(value).ok());
     match limit {
         Some(limit @ Amount::Packets(packets)) if packets > MOST_PACKETS => {

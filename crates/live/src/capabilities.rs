@@ -2,23 +2,22 @@
 
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// What making a link needs.
+/// The capabilities needed to create a link.
 pub const NEEDED: [Capability; 2] = [Capability::CAP_SYS_ADMIN, Capability::CAP_NET_ADMIN];
 
-/// Whether the calling thread may make a link.
+/// Whether the calling thread may create a link.
 #[must_use]
 pub fn may_make_links() -> bool {
     NEEDED.iter().all(|c| caps::has_cap(None, CapSet::Effective, *c).unwrap_or(false))
 }
 
-/// Gives up every capability of the calling thread.
+/// Drops every capability of the calling thread.
 pub fn keep_none() {
     keep(&CapsHashSet::new());
 }
 
-/// Gives up every capability of the calling thread but those that packet sockets need: an interface may come back. Its
-/// ring is memory, which a process that locks all of its own may only have with the right to lock; and `AF_XDP` needs its program
-/// again.
+/// Drops every capability of the calling thread except those of packet sockets, which are needed when an interface
+/// returns. Locked ring memory needs the right to lock memory, and `AF_XDP` needs the right to load its program again.
 pub fn keep_only_packets() {
     use Capability::{CAP_BPF, CAP_IPC_LOCK, CAP_NET_ADMIN, CAP_NET_RAW};
     let needed = [CAP_NET_RAW, CAP_NET_ADMIN, CAP_IPC_LOCK, CAP_BPF];
@@ -26,7 +25,8 @@ pub fn keep_only_packets() {
     keep(&has.collect());
 }
 
-/// Gives up every capability of the calling thread but that of ending processes: a command may have changed its user.
+/// Drops every capability of the calling thread except that of ending processes, because a command may have changed its
+/// user.
 pub fn keep_only_kill() {
     let has = caps::has_cap(None, CapSet::Permitted, Capability::CAP_KILL).unwrap_or(false);
     keep(&CapsHashSet::from_iter(has.then_some(Capability::CAP_KILL)));
@@ -34,7 +34,7 @@ pub fn keep_only_kill() {
 
 fn keep(set: &CapsHashSet) {
     for kind in [CapSet::Effective, CapSet::Permitted] {
-        // A process may always have less; one that has nothing is left as it is.
+        // A process may always drop capabilities.
         let _ = caps::set(None, kind, set);
     }
 }

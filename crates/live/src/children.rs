@@ -1,4 +1,4 @@
-//! Commands inside a namespace, and their end.
+//! Starts and ends commands inside a namespace.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,13 +14,13 @@ use rustix::process::{
 use crate::netns::Netns;
 use crate::user::User;
 
-/// How long processes are given between being asked to end and being killed.
+/// The time between the request to end and the kill of a process.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether they have.
+/// The interval of checks whether processes have ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The processes that this one has started, and what they started in turn.
+/// The processes started by this one, and their descendants.
 #[derive(Debug)]
 pub struct Children {
     statuses: Vec<(Pid, WaitStatus)>,
@@ -28,7 +28,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// From now on processes whose parent has died become children of this one, so that none is lost.
+    /// Makes orphaned descendants children of this process, so that none is lost.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -37,12 +37,13 @@ impl Children {
         Ok(Children { statuses: Vec::new(), user: None })
     }
 
-    /// Commands are started as this user from now on; as the one of this process where there is none.
+    /// Sets the user of further commands; `None` for the user of this process.
     pub fn run_as(&mut self, user: Option<User>) {
         self.user = user;
     }
 
-    /// Starts a command inside a namespace, whose standard output goes to `output`. It is killed when the calling *thread* ends, whatever ends it.
+    /// Starts a command inside a namespace, with its standard output in `output`. It is killed when the calling
+    /// *thread* ends for any reason.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -65,7 +66,7 @@ impl Children {
         let before = move || {
             inside.enter()?;
             user.as_ref().map_or(Ok(()), User::become_it)?;
-            // Last: the kernel forgets it with a change of the user.
+            // This comes last, because a change of the user resets it.
             Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
         };
         // SAFETY: between fork and exec the closure makes system calls only and allocates nothing.
@@ -75,7 +76,7 @@ impl Children {
         pid.ok_or_else(|| io::Error::other("a process without a number"))
     }
 
-    /// Takes note of every child that has ended.
+    /// Records the exit status of every child that has ended.
     pub fn reap(&mut self) {
         while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
             self.statuses.push((pid, status));
@@ -91,7 +92,7 @@ impl Children {
         Some(code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1))
     }
 
-    /// Ends all that is left: asks, waits, kills.
+    /// Ends all remaining processes: requests, waits, kills.
     pub fn end(&mut self) {
         self.send(Signal::TERM);
         for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
@@ -101,8 +102,8 @@ impl Children {
             }
             std::thread::sleep(PAUSE);
         }
-        // Each round the orphans of the one before have become children. A process that cannot be killed (another
-        // user's, or stuck in the kernel) must not keep this one from ending.
+        // In each round, orphans of the previous one have become children. A process that cannot be killed (of another
+        // user, or stuck in the kernel) must not prevent this one from ending.
         for _ in 0..100 {
             self.send(Signal::KILL);
             std::thread::sleep(PAUSE);
@@ -115,13 +116,13 @@ impl Children {
 
     fn send(&self, signal: Signal) {
         for pid in descendants() {
-            // Gone already, or not ours to kill.
+            // It has ended already, or belongs to another user.
             let _ = kill_process(pid, signal);
         }
     }
 }
 
-/// All processes below this one, from `/proc`.
+/// All descendants of this process, from `/proc`.
 fn descendants() -> Vec<Pid> {
     let parents: Vec<(i32, i32)> = processes().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let mut found = vec![rustix::process::getpid().as_raw_nonzero().get()];
@@ -139,16 +140,16 @@ fn descendants() -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// The numbers of all processes.
+/// The ids of all processes.
 pub(crate) fn processes() -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The parent of a process; zombies have none, for they need no killing.
+/// The parent of a process; `None` for zombies, which need not be killed.
 fn parent(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything.
+    // The name in parentheses may contain any characters.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     let state = fields.next()?;

@@ -20,36 +20,36 @@ use crate::ctl::{is_safe, prepare};
 use crate::netns::Netns;
 use crate::offload::SwitchedOff;
 
-/// What is known of a link or a bridge from outside.
+/// The state of a link or a bridge, for other processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
     /// The process.
     pub pid: u32,
-    /// What it runs, in short.
+    /// A short description of its command.
     pub title: String,
-    /// Of a link, the cookies of the namespaces that it made.
+    /// For a link: the cookies of the namespaces that it created.
     pub cookies: Vec<u64>,
-    /// Where the namespaces can be entered while it runs: the server's, the client's.
+    /// The paths by which namespaces can be entered while it runs: the server's, the client's.
     pub paths: Vec<String>,
     /// The devices in them.
     pub devices: Vec<String>,
     /// The rates of the directions: down, up.
     pub rates_bps: Vec<u64>,
-    /// Of a bridge, what it has taken.
+    /// For a bridge: the interfaces it uses and the settings it changed.
     pub bridge: Option<Taken>,
 }
 
-/// What a bridge has taken.
+/// The interfaces that a bridge uses, and the settings it changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     /// Its name.
     pub name: String,
-    /// The cookie of the namespace of its interfaces; zero where the kernel gives none.
+    /// The cookie of the namespace of its interfaces; zero if the kernel has none.
     pub place: u64,
     /// Its interfaces.
     pub interfaces: Vec<String>,
-    /// What it has switched off at them.
+    /// The offloads that it disabled.
     pub off: Vec<SwitchedOff>,
 }
 
@@ -61,7 +61,7 @@ impl Record {
     }
 }
 
-/// A record that is held while a link or a bridge runs, and removed with this value.
+/// A record that is locked while a link or a bridge runs, and removed when this value is dropped.
 #[derive(Debug)]
 pub struct Held {
     path: PathBuf,
@@ -77,9 +77,10 @@ impl Held {
     pub fn new(directory: &Path, record: &Record) -> io::Result<Self> {
         prepare(directory)?;
         let path = directory.join(format!("{}.json", record.pid));
-        // Locked before it has a name, so that nobody takes it for one left behind.
+        // It is locked before it gets its name, so that it is not taken for that of a killed process.
         let draft = directory.join(format!("{}.draft", record.pid));
-        // A process of this number may have been killed here. What is at the place, a link above all, is not written through.
+        // A process with this id may have been killed here. A file or symbolic link at this path is replaced, not
+        // written through.
         let _ = std::fs::remove_file(&draft);
         let mut options = File::options();
         let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(&draft)?;
@@ -89,19 +90,19 @@ impl Held {
         Ok(Held { path, file })
     }
 
-    /// Writes another record in place of the one there is.
+    /// Replaces the record.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn update(&mut self, record: &Record) -> io::Result<()> {
         let text = serde_json::to_vec(record).map_err(io::Error::other)?;
-        // One call, in which a kill does not stop the kernel; what is behind the new text goes afterwards.
+        // A single call, which a kill does not interrupt; the rest of the old text is removed afterwards.
         self.file.rewind()?;
         self.file.write_all(&text)?;
         self.file.set_len(text.len() as u64)
     }
 
-    /// The file beside the record that holds the latest look at the link.
+    /// The file beside the record with the latest state of the link.
     #[must_use]
     pub fn look_path(&self) -> PathBuf {
         self.path.with_extension("look")
@@ -110,7 +111,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Whatever stays is removed by the next start.
+        // Remaining files are removed at the next start.
         let _ = std::fs::remove_file(self.look_path());
         let _ = std::fs::remove_file(&self.path);
     }
@@ -123,15 +124,15 @@ pub struct Found {
     pub record: Record,
     /// Its file.
     pub path: PathBuf,
-    /// Whether its process still runs.
+    /// Whether its process is still running.
     pub running: bool,
 }
 
-/// The longest record, in bytes: what is longer is none.
+/// The largest size of a record, in bytes; longer files are ignored.
 const LONGEST: u64 = 1 << 20;
 
-/// Every record in a directory. There are none in one that others can write to: who acts upon a record ends processes and changes
-/// interfaces.
+/// All records in a directory. A directory that others can write to is ignored, because records lead to killed
+/// processes and changed interfaces.
 #[must_use]
 pub fn records(directory: &Path) -> Vec<Found> {
     if is_safe(directory).is_err() {
@@ -148,14 +149,14 @@ fn found(path: PathBuf) -> io::Result<Found> {
     Ok(Found { record: serde_json::from_slice(&short(&file)?).unwrap_or_default(), path, running })
 }
 
-/// What a file holds, up to the longest record.
+/// The contents of a file, up to the largest size of a record.
 pub(crate) fn short(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The bridge that runs at one of these interfaces of the namespace `place`.
+/// The running bridge that uses one of these interfaces of the namespace `place`.
 #[must_use]
 pub fn bridge_at(directory: &Path, place: u64, interfaces: &[String]) -> Option<(String, Record)> {
     let running = records(directory).into_iter().filter(|f| f.running).map(|f| f.record);
@@ -165,7 +166,7 @@ pub fn bridge_at(directory: &Path, place: u64, interfaces: &[String]) -> Option<
     })
 }
 
-/// What those that were killed have left behind, a sentence for each.
+/// The remains of killed links and bridges, one sentence for each.
 #[must_use]
 pub fn leftovers(directory: &Path) -> Vec<String> {
     let left = |record: &Record| match &record.bridge {
@@ -182,20 +183,21 @@ pub fn leftovers(directory: &Path) -> Vec<String> {
     records(directory).iter().filter(|f| !f.running).map(|f| left(&f.record)).collect()
 }
 
-/// What was cleaned up.
+/// The result of a cleanup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// Records of links and bridges that were killed.
     pub records: usize,
-    /// How many of them are of bridges.
+    /// The number of records of bridges among them.
     pub bridges: usize,
     /// Processes that were left in the namespaces of links.
     pub processes: usize,
-    /// Offloads that bridges had left switched off.
+    /// Offloads that bridges had left disabled.
     pub offloads: usize,
 }
 
-/// Ends what links that were killed have left behind, and puts back what bridges have. Running ones are not touched.
+/// Ends remaining processes of killed links, and restores the settings that killed bridges changed. Running ones are
+/// not affected.
 #[must_use]
 pub fn clean(directory: &Path) -> Cleaned {
     let mut cleaned = Cleaned::default();
@@ -212,7 +214,7 @@ pub fn clean(directory: &Path) -> Cleaned {
     cleaned
 }
 
-/// Removes sockets that nobody listens at: whoever made them was killed.
+/// Removes sockets without a listener, whose processes were killed.
 fn remove_dead_sockets(directory: &Path) {
     if is_safe(directory).is_err() {
         return;
@@ -220,13 +222,13 @@ fn remove_dead_sockets(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.path());
     for socket in entries.filter(|path| path.extension().is_some_and(|e| e == "sock")) {
         if UnixStream::connect(&socket).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
-            // Somebody else may have removed it.
+            // Another process may have removed it.
             let _ = std::fs::remove_file(socket);
         }
     }
 }
 
-/// Switches on what a bridge has switched off. An interface or a namespace that is gone needs nothing.
+/// Enables the offloads that a bridge disabled. Interfaces and namespaces that are gone need nothing.
 fn switch_on_again(taken: &Taken) -> usize {
     if taken.off.is_empty() {
         return 0;
@@ -241,8 +243,8 @@ fn end_processes(cookies: &[u64]) -> usize {
     inside(cookies).into_iter().filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count()
 }
 
-/// Every process in one of these namespaces. A cookie is never given twice while the machine runs, so it cannot be another's
-/// namespace.
+/// Every process in one of these namespaces. The kernel does not reuse a cookie while the machine runs, so no other
+/// namespace matches.
 fn inside(cookies: &[u64]) -> Vec<Pid> {
     let own = Netns::current().map(|n| n.cookie()).unwrap_or_default();
     let is_inside = |pid: &i32| {

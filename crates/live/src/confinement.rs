@@ -1,18 +1,19 @@
-//! Rights that a thread gives up for good: what reads packets or requests from anyone must be of no use to who takes it over.
+//! Confinement of threads that read packets or requests from anyone, so that an attacker who takes one over gains nothing.
 //!
-//! `no_new_privs` keeps the thread from gaining rights by running a program (`Documentation/userspace-api/no_new_privs.rst`). A
-//! seccomp filter refuses system calls that such a thread never makes: running programs, loading code into the kernel, entering other
-//! namespaces, reading other processes. The filter only looks at the number of the call, so the kernel remembers its answer for each (since Linux
-//! 5.11) and permitted calls cost next to nothing.
+//! `no_new_privs` keeps the thread from gaining rights by running a program
+//! (`Documentation/userspace-api/no_new_privs.rst`). A seccomp filter refuses system calls that such a thread never
+//! makes: running programs, loading code into the kernel, entering other namespaces, reading other processes. The
+//! filter depends only on the number of the call, so the kernel caches its decision (since Linux 5.11), and permitted
+//! calls cost almost nothing.
 
 use std::io;
 
-/// What the calling thread may still have to do.
+/// The rights that the calling thread still needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing that is refused.
+    /// None.
     Nothing,
-    /// Loading a BPF program: an interface may come back, and `AF_XDP` needs its program again.
+    /// Loading a BPF program: if an interface returns, `AF_XDP` needs its program again.
     Bpf,
 }
 
@@ -54,7 +55,7 @@ const REFUSED: [libc::c_long; 34] = [
     libc::SYS_setresuid,
 ];
 
-/// The architecture as the filter is told of it (`linux/audit.h`); nothing where it is not known here.
+/// The architecture in the filter's data (`linux/audit.h`); `None` if it is unknown here.
 const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xc000_003e)
 } else if cfg!(target_arch = "aarch64") {
@@ -63,10 +64,11 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// Calls with this bit are those of another interface to the same kernel (x32).
+/// System calls with this bit use another interface of the same kernel (x32).
 const OTHER_INTERFACE: u32 = 0x4000_0000;
 
-/// Takes from the calling thread, and from those it starts, the possibility to gain rights, and system calls that it does not need.
+/// Permanently removes the calling thread's ability to gain rights, and system calls that it does not need; the same
+/// for threads that it starts.
 ///
 /// # Errors
 /// When the kernel has neither; the thread goes on as it was.
@@ -85,7 +87,7 @@ pub fn confine(needs: Needs) -> io::Result<()> {
 
 /// The filter, in the instructions of the classic BPF.
 fn filter(architecture: u32, needs: Needs) -> Vec<libc::sock_filter> {
-    /// Where `struct seccomp_data` has the number of the call, and the architecture.
+    /// The offsets of the number of the call and of the architecture in `struct seccomp_data`.
     const NUMBER: u32 = 0;
     const OF_ARCHITECTURE: u32 = 4;
     let load = |k| libc::sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k };
@@ -94,7 +96,7 @@ fn filter(architecture: u32, needs: Needs) -> Vec<libc::sock_filter> {
     let end = |k| libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k };
     let more = if needs == Needs::Bpf { None } else { Some(libc::SYS_bpf) };
     let refused: Vec<u32> = REFUSED.into_iter().chain(more).map(|number| number as u32).collect();
-    // Behind all comparisons comes the permission, and then the refusal.
+    // The permission follows all comparisons, then the refusal.
     let rest = refused.len() as u8;
     let mut program = vec![
         load(OF_ARCHITECTURE),

@@ -1,4 +1,4 @@
-//! Which congestion controls connections can use: the kernel's, and ours where it lacks one.
+//! The available congestion controls: those of the kernel, and those that can be added through BPF.
 
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
@@ -8,17 +8,18 @@ use crate::bpf::kernel_types::tells_types;
 use crate::bpf::tcp::{OURS, register};
 use crate::netns::sysctl;
 
-/// What this process has registered. It goes with the process, however that ends.
+/// The congestion controls that this process has registered; they are removed when it ends.
 static REGISTERED: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
-/// Those that the kernel has at the moment.
+/// The present congestion controls of the kernel.
 #[must_use]
 pub fn controls() -> Vec<String> {
     let text = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Those that the kernel lacks and that can be loaded through BPF, as far as its types tell: whether the process may is another thing.
+/// Congestion controls that the kernel lacks and that can be loaded through BPF, as far as its types show; permission
+/// is not checked.
 #[must_use]
 pub fn addable() -> Vec<&'static str> {
     let known = controls();
@@ -26,8 +27,8 @@ pub fn addable() -> Vec<&'static str> {
     OURS.into_iter().filter(|name| can && !known.iter().any(|k| k == name)).collect()
 }
 
-/// Makes sure that the kernel has a congestion control: its own, a module's or a BPF program's, which is one of ours where
-/// that is all there is. Ours stay for as long as the process lives.
+/// Ensures that a congestion control is available: built in, as a module, or registered here through BPF. The latter
+/// remains as long as the process.
 ///
 /// # Errors
 /// When there is none of this name, or ours cannot be loaded.

@@ -1,4 +1,4 @@
-//! What this machine can do on live traffic, and how running links fare.
+//! The support of this machine for live traffic, and the state of running links.
 
 use std::fs::File;
 use std::io;
@@ -21,28 +21,28 @@ use crate::tun::Tun;
 use aqmkit_measure::Times;
 use aqmkit_measure::output::Summary;
 
-/// How something stands.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// As it should be.
+    /// Good.
     Good,
-    /// It works, but worse than it could.
+    /// It works, but not as well as possible.
     Poor,
-    /// It is not there.
+    /// It is missing.
     Missing,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What.
+    /// What was checked.
     pub name: String,
-    /// How it stands.
+    /// The result.
     pub state: State,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What would help; empty where nothing is needed.
+    /// What would help; empty if nothing is needed.
     pub right: String,
 }
 
@@ -58,7 +58,7 @@ fn tried<T>(name: &str, result: io::Result<T>, good: impl Into<String>, right: &
     }
 }
 
-/// Looks at everything; it takes about a second, in which timers are measured.
+/// Performs all checks; it takes about a second, in which timers are measured.
 #[must_use]
 pub fn examine() -> Vec<Check> {
     let mut checks = vec![rights()];
@@ -113,7 +113,7 @@ fn congestion() -> Check {
     check("congestion control", state, found, "load modules, such as with modprobe tcp_cubic tcp_dctcp")
 }
 
-/// What TCP can do of ECN, tried in a namespace where it disturbs nobody.
+/// The ECN support of TCP, tested in a separate namespace.
 fn ecn(namespace: Option<&Netns>) -> Check {
     let now = sysctl("net.ipv4.tcp_ecn").unwrap_or_default();
     let can = |value: &str| namespace.is_some_and(|n| n.inside(|| set_sysctl("net.ipv4.tcp_ecn", value)).is_ok());
@@ -133,7 +133,7 @@ fn ecn(namespace: Option<&Netns>) -> Check {
     )
 }
 
-/// What the kernel can do for disciplines inside it.
+/// The support of the kernel for disciplines inside it.
 fn in_kernel() -> Vec<Check> {
     let one = |found: kernel::examine::Found| match found.what {
         Ok(what) => check(found.name, State::Good, what, ""),
@@ -177,7 +177,7 @@ fn punctuality() -> Vec<Check> {
     ]
 }
 
-/// How late a punctual thread wakes: one wish each 300 µs for a second.
+/// The lateness of a thread with real-time priority: one timer each 300 µs for a second.
 fn measure_timers() -> (Granted, Summary) {
     let granted = be_punctual();
     let clock = Clock::start();
@@ -191,7 +191,7 @@ fn measure_timers() -> (Granted, Summary) {
     (granted, late.summary().unwrap_or_default())
 }
 
-/// Interfaces that join packets before a bridge would see them.
+/// Interfaces that merge packets before a bridge could see them.
 fn offloads() -> Vec<Check> {
     let interfaces = Netlink::open().and_then(|mut n| n.interfaces()).unwrap_or_default();
     let real = interfaces.into_iter().filter(|i| i.name != "lo");
@@ -208,14 +208,14 @@ fn offloads() -> Vec<Check> {
     real.map(|i| one(i.name)).collect()
 }
 
-/// How a direction of a running link fared in the last second.
+/// The last second of one direction of a running link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PulseDirection {
     /// Bits per second that left.
     pub bps: f64,
-    /// Bits per second that came.
+    /// Bits per second that arrived.
     pub offered_bps: f64,
-    /// Packets that wait now.
+    /// Packets that wait.
     pub waiting_packets: u64,
     /// Packets dropped in that second.
     pub drops: u64,
@@ -223,19 +223,19 @@ pub struct PulseDirection {
     pub marks: u64,
 }
 
-/// How a running link fared in the last second.
+/// The last second of a running link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pulse {
-    /// Seconds since it began.
+    /// Seconds since its start.
     pub at_s: f64,
     /// Down, up.
     pub directions: Vec<PulseDirection>,
-    /// How late a packet was handed on at most, since the start.
+    /// The largest lateness of a packet since the start, in milliseconds.
     pub latest_ms: f64,
 }
 
 impl Pulse {
-    /// What happened between two looks.
+    /// The difference of two snapshots.
     #[must_use]
     pub fn between(before: &Look, now: &Look) -> Self {
         let seconds = now.at.since(before.at).as_secs_f64().max(1e-9);
@@ -258,19 +258,18 @@ impl Pulse {
     }
 }
 
-/// A running link, and what is to be said of it.
+/// A running link, and the findings about it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Patient {
     /// Its process.
     pub pid: u32,
-    /// What it runs.
+    /// A short description of its command.
     pub title: String,
-    /// Whether the queue that one looks at is the bottleneck, in a sentence for each direction; and what else is
-    /// wrong.
+    /// For each direction, whether its queue is the bottleneck; and other problems.
     pub findings: Vec<String>,
 }
 
-/// Every link that runs now.
+/// Every running link.
 #[must_use]
 pub fn patients(directory: &Path) -> Vec<Patient> {
     let running = records(directory).into_iter().filter(|f| f.running && f.record.bridge.is_none());
@@ -287,7 +286,7 @@ pub fn patients(directory: &Path) -> Vec<Patient> {
     running.map(one).collect()
 }
 
-/// A link that is less busy than this is no bottleneck.
+/// A link with a lower utilisation is not the bottleneck.
 const BUSY: f64 = 0.9;
 
 fn diagnose(record: &Record, pulse: &Pulse) -> Vec<String> {
@@ -315,7 +314,7 @@ fn judge(name: &str, d: &PulseDirection, rate: u64) -> String {
     }
 }
 
-/// Packets that the kernel drops in front of a device are lost to the discipline.
+/// Packets that the kernel drops before a device never reach the discipline.
 fn lost_before(record: &Record) -> Vec<String> {
     let dropped = |(path, device): (&String, &String)| {
         let interface = Netns::at(path).ok()?.inside(|| Netlink::open()?.interface(device)).ok()?;

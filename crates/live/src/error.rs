@@ -1,4 +1,4 @@
-//! What can go wrong on the live path.
+//! Errors of the live path.
 
 use std::io;
 
@@ -15,20 +15,20 @@ pub enum LiveError {
         /// What would help.
         right: String,
     },
-    /// A parameter cannot be used.
+    /// A parameter is invalid.
     #[error("{direction}: {error}")]
     Parameter {
-        /// Which direction it is of.
+        /// Its direction.
         direction: String,
-        /// What is wrong with it.
+        /// The error.
         error: ParamError,
     },
-    /// A system call failed where it should not.
+    /// A system call failed unexpectedly.
     #[error("{doing}: {error}")]
     System {
-        /// What was being done.
+        /// The attempted action.
         doing: String,
-        /// What the kernel said.
+        /// The error.
         error: io::Error,
     },
 }

@@ -6,13 +6,14 @@
 //!                        ◀──────────────  Shaper  ◀── down ──
 //! ```
 //!
-//! Nothing outside the namespaces it makes is changed: no sysctl, no route, no file but its record. Within a
-//! client namespace of another link the server's side is that namespace itself, which forwards: bottlenecks in a row.
+//! Nothing outside the namespaces that it creates is changed: no sysctl, no route, no file except its record. Inside
+//! the client namespace of another link, that namespace is the server's side and forwards packets, so that bottlenecks
+//! can be in series.
 //!
-//! `N` is 0 for the outermost link. A link within link `N` has a number of the block that belongs to `N`: as many
-//! numbers from `N` on as its lowest bit that is set says, all 256 for 0. The first link within it has the upper half of
-//! the block, the next one beside that the upper half of the rest, and so on. So one route per family, to the block of
-//! the link, leads to all that stands behind it, however many links are in between.
+//! `N` is 0 for the outermost link. A link inside link `N` has a number from the block of `N`, which starts at `N` and
+//! has the size of the lowest set bit of `N`, or 256 for 0. The first link inside has the upper half of the block, the
+//! next one the upper half of the rest, and so on. Therefore one route per address family, to the block of the link,
+//! leads to all links behind it.
 
 pub mod router;
 
@@ -52,32 +53,32 @@ pub const BASE: &str = "AQMKIT_BASE";
 /// The same for IPv6.
 pub const BASE6: &str = "AQMKIT_BASE6";
 
-/// Packets that may wait in front of a TUN device while this process is held up: 24 ms of full packets at
-/// 1 Gbit/s. They wait outside of the discipline, so it is no more than a stall needs.
+/// The largest number of packets that wait before a TUN device while this process is delayed: 24 ms of full packets at
+/// 1 Gbit/s. They wait outside of the discipline, so the number is as small as a stall permits.
 const DEVICE_QUEUE: u32 = 2000;
 
-/// What link to make.
+/// The settings of a link.
 #[derive(Clone, Debug)]
 pub struct LinkSetup {
     /// From the server to the client.
     pub down: Setup,
     /// From the client to the server.
     pub up: Setup,
-    /// Which class each packet is in.
+    /// The classification of packets.
     pub classes: Classes,
-    /// What to measure, in time since [`Link::clock`] began: the links of the plan are `down` and `up`. The whole time in one
-    /// window where this is left out.
+    /// The plan of the measurement, with times relative to the start of [`Link::clock`] and with the links `down` and
+    /// `up`. `None` for one window over the whole time.
     pub plan: Option<Plan>,
-    /// Whether, without a plan, only what passes from [`Link::begin`] to [`Link::finish`] is measured.
+    /// Whether, without a plan, only the time from [`Link::begin`] to [`Link::finish`] is measured.
     pub on_demand: bool,
-    /// Whether TCP negotiates ECN in both namespaces; as the kernel has it where this is left out.
+    /// Whether TCP negotiates ECN in both namespaces; `None` for the kernel's default.
     pub ecn: Option<bool>,
-    /// The congestion control of every connection in both namespaces; as the kernel has it where this is left out.
+    /// The congestion control of every connection in both namespaces; `None` for the kernel's default.
     pub cc: Option<String>,
     /// Largest packet.
     pub mtu: u32,
-    /// Whether the client reaches what the namespace of the calling thread reaches: this is then the server's side, and translates
-    /// addresses.
+    /// Whether the client reaches the networks of the calling thread's namespace, which is then the server's side and
+    /// translates addresses.
     pub outside: bool,
     /// Whether the discipline of `down` runs inside the kernel, before a shaper of the kernel at the device of a router in front of the server's
     /// side: this process only delays packets, and measures. The link then has IPv4 alone.
@@ -94,7 +95,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Those of link `n`.
+    /// The addresses of link `n`.
     #[must_use]
     pub fn of(n: u8) -> Self {
         Addresses { server: addresses_of(n, SERVER), client: addresses_of(n, CLIENT) }
@@ -105,8 +106,7 @@ impl Addresses {
 const SERVER: u8 = 1;
 const CLIENT: u8 = 2;
 
-/// The addresses of an end of link `n`: out of the block for benchmarks of RFC 2544, and a unique local prefix of RFC
-/// 4193.
+/// The addresses of an end of link `n`, from the block for benchmarks (RFC 2544) and a unique local prefix (RFC 4193).
 fn addresses_of(n: u8, host: u8) -> [IpAddr; 2] {
     let v4 = Ipv4Addr::new(198, 18, n, host);
     let v6 = Ipv6Addr::new(0xfd61, 0x716d, 0x6b69, n.into(), 0, 0, 0, host.into());
@@ -120,29 +120,30 @@ pub struct Side {
     pub namespace: Netns,
     /// Its device.
     pub device: String,
-    /// A conversation with the kernel about it, which goes on when capabilities are gone.
+    /// The netlink socket of its namespace, which remains usable without capabilities.
     netlink: Netlink,
-    /// The sysctl that says how often a connection without a program sends again, where the namespace was made for this link.
+    /// The sysctl with the number of retransmissions of orphaned connections, if the namespace was created for this
+    /// link.
     orphans: Option<File>,
 }
 
 impl Side {
-    /// Has connections that their programs have left end with their next timeout: at the end of the link nobody answers them. Otherwise they would take
-    /// two minutes, for which the namespace stays, and the congestion control that was loaded for them.
+    /// Makes orphaned connections end with their next timeout, because nobody answers them at the end of the link.
+    /// Otherwise they would keep the namespace, and the congestion control loaded for them, for two minutes.
     fn give_up_orphans(&mut self) {
         if let Some(file) = &mut self.orphans {
-            // Otherwise they end later.
+            // If this fails, they end later.
             let _ = file.write_all(b"1");
         }
     }
 
-    /// Packets that the kernel dropped in front of the device: lost, but not by the discipline.
+    /// Packets that the kernel dropped before the device, not the discipline.
     fn dropped_before(&mut self) -> u64 {
         self.netlink.interface(&self.device).map_or(0, |i| i.tx_dropped)
     }
 }
 
-/// A link that is up.
+/// A running link.
 #[derive(Debug)]
 pub struct Link {
     /// The server's side.
@@ -151,13 +152,13 @@ pub struct Link {
     pub client: Side,
     /// The addresses.
     pub addresses: Addresses,
-    /// Whether the server's side is the namespace that this process was started in.
+    /// Whether the server's side is the namespace in which this process was started.
     pub nested: bool,
     /// The clock of the measurement.
     pub clock: Clock,
-    /// A look at it, renewed ten times a second.
+    /// A snapshot, updated ten times a second.
     pub look: Arc<Mutex<Look>>,
-    /// What shows and changes it.
+    /// The handle that shows and changes it.
     pub control: Arc<Control<File>>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<Option<Measured>>>,
@@ -167,7 +168,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Makes the namespaces, the devices and the thread between them.
+    /// Creates the namespaces, the devices and the thread between them.
     ///
     /// # Errors
     /// When a parameter cannot be used, or the machine or the user's rights lack something.
@@ -175,7 +176,7 @@ impl Link {
         Link::placed(setup, setup.outside || std::env::var_os(BASE).is_some())
     }
 
-    /// The same within the calling thread's namespace, the client's of another link.
+    /// The same inside the calling thread's namespace, which is the client side of another link.
     ///
     /// # Errors
     /// As [`Link::open`].
@@ -197,7 +198,7 @@ impl Link {
         let addresses = Addresses::of(number);
         let behind = if nested { Behind::Block(number) } else { Behind::Everything };
         let orphans = || File::options().write(true).open(sysctl_path("net.ipv4.tcp_orphan_retries"));
-        // A namespace that is another link's goes on.
+        // The namespace of another link remains.
         let of_outer = if nested { None } else { outer.inside(orphans).ok() };
         let of_inner = inner.inside(orphans).ok();
         let local = if setup.in_kernel { router::addresses(number) } else { addresses.server };
@@ -221,7 +222,7 @@ impl Link {
             let (setup, look, stop) = (setup.clone(), Arc::clone(&look), Arc::clone(&stop));
             move |started: &Sender<_>| {
                 bottleneck(&setup, [down, up], decisions, clock, look, requests).map(|b| {
-                    // Who waits for the news has not gone away.
+                    // The receiver still waits for the result.
                     let _ = started.send(Ok(()));
                     b.run(&*stop)
                 })
@@ -243,8 +244,7 @@ impl Link {
         })
     }
 
-    /// The address at which the commands of the client's side find servers: that of the outermost link where links
-    /// stand in a row.
+    /// The address of servers for commands on the client's side: for links in series, that of the outermost link.
     #[must_use]
     pub fn base(&self) -> [String; 2] {
         let own = self.addresses.server.map(|a| a.to_string());
@@ -254,35 +254,36 @@ impl Link {
         [outermost(BASE, v4), outermost(BASE6, v6)]
     }
 
-    /// What is measured begins now.
+    /// Starts the measurement.
     pub fn begin(&self) {
         self.tell(Meter::begin);
     }
 
-    /// What is measured ends now.
+    /// Ends the measurement.
     pub fn finish(&self) {
         self.tell(Meter::end);
     }
 
-    /// Does something with the meters of both directions, at the time of the call.
+    /// Applies a function to the meters of both directions, at the time of the call.
     fn tell(&self, act: fn(&mut Meter, Instant)) {
         let at = self.clock.now();
         self.control.ask(move |directions, _| {
             for direction in directions {
-                // What leaves by then leaves before.
+                // Departures that are due by then come first.
                 direction.advance(at);
                 act(direction.meter_mut(), at);
             }
         });
     }
 
-    /// Whether it still runs. It ends by itself when a device is taken away.
+    /// Whether it is still running. It ends by itself when a device is removed.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.thread.as_ref().is_some_and(|t| !t.is_finished())
     }
 
-    /// Ends it and gives what was measured. The devices go with the thread, the namespaces with their last process.
+    /// Ends the link and returns the measurements. The devices are removed with the thread, the namespaces with their
+    /// last process.
     ///
     /// # Errors
     /// When the thread panicked.
@@ -301,7 +302,7 @@ impl Link {
         self.thread.take().and_then(|t| t.join().ok()).flatten()
     }
 
-    /// Packets that the kernel dropped in front of the two devices so far.
+    /// The number of packets that the kernel dropped before the two devices.
     pub fn dropped_before(&mut self) -> u64 {
         let sides = [Some(&mut self.server), Some(&mut self.client), self.router.as_mut()];
         sides.into_iter().flatten().map(Side::dropped_before).sum()
@@ -329,7 +330,7 @@ fn cannot(doing: &str) -> impl FnOnce(io::Error) -> LiveError {
     LiveError::while_doing(doing)
 }
 
-/// What to do without the rights to make links.
+/// Advice if the rights to create links are missing.
 pub(crate) const WITHOUT_ROOT: &str =
     "run it as root, for example with sudo; or without root in a user namespace: unshare -Urn aqmkit link …";
 
@@ -359,7 +360,7 @@ fn no_tun(error: io::Error) -> LiveError {
     }
 }
 
-/// Has the calling thread's namespace, which has to forward packets, translate the addresses of links.
+/// Enables the translation of the addresses of links in the calling thread's namespace, which must forward packets.
 fn way_outside() -> io::Result<Nat> {
     if sysctl("net.ipv4.ip_forward")? != "1" {
         return Err(io::ErrorKind::NetworkUnreachable.into());
@@ -384,19 +385,18 @@ fn no_way_outside(error: &io::Error) -> LiveError {
     }
 }
 
-/// Makes a fresh namespace ready, from within.
+/// Configures a new namespace, from inside.
 fn prepare(ecn: Option<bool>) -> io::Result<()> {
-    // No chatter of the kernel's own on the link: neither link-local addresses nor what follows from them. A kernel
-    // without IPv6 has none.
+    // Disables the kernel's own IPv6 traffic on the link, such as link-local addresses. A kernel without IPv6 has none.
     let _ = set_sysctl("net.ipv6.conf.default.addr_gen_mode", "1");
     Netlink::open()?.set_up(1, None, None)?;
-    // The client's side forwards for links within it.
+    // The client's side forwards packets for links inside it.
     set_sysctl("net.ipv4.ip_forward", "1")?;
     let _ = set_sysctl("net.ipv6.conf.all.forwarding", "1");
-    // What one connection learned of the path must not shape the next.
+    // Path metrics of earlier connections must not affect later ones.
     set_sysctl("net.ipv4.tcp_no_metrics_save", "1")?;
     if let Some(on) = ecn {
-        // 1 asks for it, and agrees when asked; 0 does neither.
+        // With 1 TCP requests and accepts ECN; with 0 it does neither.
         set_sysctl("net.ipv4.tcp_ecn", if on { "1" } else { "0" })?;
     }
     Ok(())
@@ -419,20 +419,20 @@ fn free_number() -> io::Result<u8> {
     })
 }
 
-/// The number of the next link within link `within`, where those with the numbers `taken` are already.
+/// The number of the next link inside link `within`, where the numbers in `taken` are in use.
 fn next_number(within: Option<u8>, taken: &[u8]) -> Option<u8> {
     let Some(outer) = within else { return (!taken.contains(&0)).then_some(0) };
-    // The largest half of its block that is free.
+    // The largest free half of its block.
     let halves = (0..outer.trailing_zeros()).rev().map(|bit| outer + (1 << bit));
     halves.into_iter().find(|number| !taken.contains(number))
 }
 
-/// What is to be reached through a device, beside the other end.
+/// The destinations reached through a device, besides the other end.
 #[derive(Clone, Copy, Debug)]
 enum Behind {
     /// Everything.
     Everything,
-    /// The links within the link of this number.
+    /// The links inside the link of this number.
     Block(u8),
 }
 
@@ -444,7 +444,7 @@ impl Behind {
             (Behind::Everything, IpAddr::V6(_)) => Destination::Everything(AddressFamily::Inet6),
             (Behind::Block(number), _) => {
                 let [v4, v6] = addresses_of(number, 0);
-                // A block has as many numbers as the lowest bit of the first one says.
+                // The size of a block is the lowest set bit of its first number.
                 let free = number.trailing_zeros() as u8;
                 if of.is_ipv4() { Destination::Network(v4, 24 - free) } else { Destination::Network(v6, 64 - free) }
             }
@@ -452,7 +452,7 @@ impl Behind {
     }
 }
 
-/// Makes the device of a side, with its addresses and routes.
+/// Creates the device of a side, with its addresses and routes.
 fn side(
     namespace: Netns,
     name: &str,
@@ -474,7 +474,7 @@ fn side(
                 netlink.add_route(index, behind.destination(own), setup.cc.as_deref())
             };
             match routes() {
-                // A kernel without IPv6 makes a link for IPv4.
+                // Without IPv6 in the kernel, the link is IPv4 only.
                 Err(_) if own.is_ipv6() => continue,
                 result => result?,
             }
@@ -486,8 +486,8 @@ fn side(
     Ok((tun, Side { namespace, device, netlink, orphans: None }))
 }
 
-/// Waits until the calling thread's namespace can use its new address: the kernel makes ones of IPv6 ready in the background, and on a
-/// busy machine not at once. Who connected meanwhile would do so from another address, and never hear an answer.
+/// Waits until the calling thread's namespace can use its new address: the kernel enables IPv6 addresses in the
+/// background. A connection opened earlier would use another source address and never get an answer.
 fn await_address(own: IpAddr) {
     const TRIES: u32 = 100;
     let round = || -> io::Result<()> {
@@ -497,7 +497,7 @@ fn await_address(own: IpAddr) {
         socket.recv(&mut [0]).map(|_| ())
     };
     for _ in 0..TRIES {
-        // A datagram to itself comes where the address is there and has its route.
+        // A datagram to itself arrives once the address and its route exist.
         if round().is_ok() {
             return;
         }
@@ -505,11 +505,11 @@ fn await_address(own: IpAddr) {
     }
 }
 
-/// Between two looks whether an address is ready.
+/// The interval of checks whether an address is ready.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// Starts the thread that moves packets, and waits until it does. A discipline is built where it runs, for it need not
-/// be one that can be moved between threads.
+/// Starts the thread that moves packets, and waits until it runs. Disciplines are built in that thread, because they
+/// need not be movable between threads.
 pub(crate) fn start(
     work: impl FnOnce(&Sender<Result<(), LiveError>>) -> Result<Measured, LiveError> + Send + 'static,
 ) -> Result<JoinHandle<Option<Measured>>, LiveError> {
@@ -517,7 +517,7 @@ pub(crate) fn start(
     let body = move || match work(&started) {
         Ok(measured) => Some(measured),
         Err(error) => {
-            // Who waits for the news has not gone away.
+            // The receiver still waits for the result.
             let _ = started.send(Err(error));
             None
         }
@@ -531,7 +531,7 @@ pub(crate) fn start(
     }
 }
 
-/// The two directions, on the thread that moves packets.
+/// The two directions, in the thread that moves packets.
 fn bottleneck(
     setup: &LinkSetup,
     [down, up]: [Tun; 2],
@@ -550,9 +550,9 @@ fn bottleneck(
         }
     };
     let granted = be_punctual();
-    // Packets can come from anywhere; the thread that reads them may do nothing but that.
+    // Packets come from anywhere, so the thread that reads them gets only the necessary rights.
     keep_none();
-    // A kernel without this has the thread as it is.
+    // Older kernels ignore this.
     let _ = confine(Needs::Nothing);
     let requests = Some(requests);
     Ok(Bottleneck { directions, requests, reader, clock, look, plan: setup.plan.clone(), granted })

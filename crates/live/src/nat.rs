@@ -1,8 +1,9 @@
-//! The way from a link to the outside: the addresses of links are replaced by those of this machine (masquerading), by a table of
-//! nftables.
+//! Access from a link to other networks: an nftables table replaces the addresses of links by those of this machine
+//! (masquerading).
 //!
-//! The table belongs to the netlink socket that made it (`NFT_TABLE_F_OWNER`, Linux 5.12): the kernel removes it with the socket,
-//! however the process ends, and no other program changes it meanwhile. Numbers are those of `linux/netfilter/nf_tables.h`.
+//! The table belongs to the netlink socket that created it (`NFT_TABLE_F_OWNER`, Linux 5.12): the kernel removes it
+//! with the socket when the process ends for any reason, and no other program can change it. Numbers are those of
+//! `linux/netfilter/nf_tables.h`.
 
 use std::io;
 
@@ -25,16 +26,16 @@ const APPEND: u16 = 0x800;
 const NESTED: u16 = 0x8000;
 const TABLE_OWNED: u32 = 2;
 const POST_ROUTING: u32 = 4;
-/// Where source addresses are translated, among what happens after routing.
+/// The priority of source translation in the post-routing hook.
 const SOURCE_TRANSLATION: u32 = 100;
 const NETWORK_HEADER: u32 = 1;
 const REGISTER: u32 = 1;
 const EQUAL: u32 = 0;
 
-/// The name of the chain, and, with the process behind it, of the table.
+/// The name of the chain; with the process id appended, that of the table.
 const NAME: &str = "aqmkit";
 
-/// A family of addresses, where its header has the source, and how the addresses of links begin.
+/// An address family, the offset of the source address in its header, and the prefix of the addresses of links.
 struct Family {
     number: u8,
     source: u32,
@@ -46,14 +47,14 @@ const FAMILIES: [Family; 2] = [
     Family { number: libc::AF_INET6 as u8, source: 8, links: &[0xfd, 0x61, 0x71, 0x6d, 0x6b, 0x69] },
 ];
 
-/// Addresses of links are translated while this value lives.
+/// Translates addresses of links until it is dropped.
 #[derive(Debug)]
 pub struct Nat {
     _socket: Socket,
 }
 
 impl Nat {
-    /// Has the network namespace of the calling thread translate the addresses of links.
+    /// Starts translating the addresses of links in the network namespace of the calling thread.
     ///
     /// # Errors
     /// When the kernel cannot, or the process may not (it needs `CAP_NET_ADMIN`).
@@ -63,7 +64,7 @@ impl Nat {
         socket.connect(&SocketAddr::new(0, 0))?;
         for family in FAMILIES {
             match transact(&socket, &family) {
-                // A kernel without IPv6 translates IPv4.
+                // Without IPv6 in the kernel, only IPv4 is translated.
                 Err(_) if family.number == libc::AF_INET6 as u8 => {}
                 result => result?,
             }
@@ -72,7 +73,7 @@ impl Nat {
     }
 }
 
-/// Makes the table of a family with its chain and its rule, all of them or none.
+/// Creates the table of a family with its chain and its rule, in one transaction.
 fn transact(socket: &Socket, family: &Family) -> io::Result<()> {
     let table = text(&format!("{NAME}-{}", std::process::id()));
     let chain = text(NAME);
@@ -116,13 +117,13 @@ fn transact(socket: &Socket, family: &Family) -> io::Result<()> {
     Ok(())
 }
 
-/// How many messages an answer acknowledges.
+/// The number of messages that an answer acknowledges.
 fn answers(mut answer: &[u8]) -> io::Result<usize> {
     const HEADER: usize = 16;
     let mut many = 0;
     while let Some((length, rest)) = answer.split_first_chunk::<4>() {
         let length = (u32::from_ne_bytes(*length) as usize).max(HEADER);
-        // The number of the error is first in every answer that has one.
+        // The error number is first in every answer that has one.
         let error = rest.get(HEADER - 4..).and_then(|b| b.first_chunk::<4>()).map_or(0, |b| i32::from_ne_bytes(*b));
         if error < 0 {
             return Err(io::Error::from_raw_os_error(-error));
@@ -138,7 +139,7 @@ fn message(kind: u16, flags: u16, family: u8, resource: u16, attributes: &[Vec<u
     let body = attributes.concat();
     let mut bytes = ((HEADERS + body.len()) as u32).to_ne_bytes().to_vec();
     bytes.extend([kind, flags].map(u16::to_ne_bytes).concat());
-    // The number of the message and of the sender: answers come in order, and to this socket.
+    // The sequence number and the sender: answers arrive in order at this socket.
     bytes.extend([0; 8]);
     bytes.extend([family, 0]);
     bytes.extend(resource.to_be_bytes());
@@ -162,7 +163,7 @@ fn word(value: u32) -> [u8; 4] {
     value.to_be_bytes()
 }
 
-/// A text as the kernel has it, with a zero at its end.
+/// A zero-terminated string.
 fn text(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
 }

@@ -16,10 +16,10 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-/// Room for one answer of the kernel: it sends no more than 32 KiB at a time.
+/// The buffer for an answer of the kernel, which has at most 32 KiB.
 const ANSWER: usize = 64 * 1024;
 
-/// What the kernel counts of one interface.
+/// The kernel's information about an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     /// Its number.
@@ -30,13 +30,13 @@ pub struct Interface {
     pub mtu: u32,
     /// Packets that it sent.
     pub tx_packets: u64,
-    /// Packets that the kernel would have sent on it, but dropped before they came to the device.
+    /// Packets that the kernel dropped before the device.
     pub tx_dropped: u64,
-    /// The discipline that the kernel itself runs in front of it.
+    /// The kernel's own queue discipline on it.
     pub qdisc: String,
 }
 
-/// A conversation with the kernel about one network namespace.
+/// A netlink socket of one network namespace.
 #[derive(Debug)]
 pub struct Netlink {
     socket: Socket,
@@ -44,7 +44,7 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Opens one in the network namespace of the calling thread.
+    /// Opens a socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// When the kernel gives no socket.
@@ -94,8 +94,7 @@ impl Netlink {
         Ok(own.collect())
     }
 
-    /// Lets an interface carry packets, of at most `mtu` bytes and with room for `queue` of them in front of
-    /// the device where those are given.
+    /// Sets an interface up, optionally with an MTU and the length of the device queue.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -109,7 +108,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(link), NLM_F_ACK).map(|_| ())
     }
 
-    /// Makes a pair of Ethernet devices (`veth`): what one of them sends, the other one receives. The second is in the namespace of the file
+    /// Adds a pair of connected Ethernet devices (`veth`). The second is in the namespace of the file
     /// `other`.
     ///
     /// # Errors
@@ -126,7 +125,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewLink(here), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
-    /// Gives an interface the address `local`, with `peer` at the other end.
+    /// Adds the address `local` to an interface, with `peer` at the other end.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -139,8 +138,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
     }
 
-    /// Routes a destination through an interface. Connections over the route
-    /// use the congestion control `cc` where one is named.
+    /// Adds a route through an interface. Connections over the route use the congestion control `cc`, if it is given.
     ///
     /// # Errors
     /// When the kernel refuses; `NotFound` where it does not have the congestion control.
@@ -187,7 +185,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE).map(|_| ())
     }
 
-    /// Sends a request and collects the answers to it.
+    /// Sends a request and collects the answers.
     pub(crate) fn ask(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
         let bytes = self.message(request, flags);
         self.socket.send(&bytes, 0)?;
@@ -257,14 +255,14 @@ impl Netlink {
     }
 }
 
-/// Where a route leads.
+/// The destination of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// To every address of a family.
     Everything(AddressFamily),
     /// To one address.
     Host(IpAddr),
-    /// To every address that begins with so many bits of this one.
+    /// All addresses that share the first bits with this one.
     Network(IpAddr, u8),
 }
 

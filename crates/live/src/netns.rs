@@ -1,5 +1,5 @@
-//! Network namespaces, held by a file descriptor alone: without a name in the file system nothing is left when
-//! the process ends, whatever ends it.
+//! Network namespaces held only by file descriptors: without a name in the file system, they disappear when the process
+//! ends for any reason.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 use crate::children::processes;
 
-/// A network namespace. It lives as long as this value, a process in it or a device's file does.
+/// A network namespace. It exists as long as this value, a process inside, or a file of one of its devices.
 #[derive(Debug)]
 pub struct Netns {
     fd: OwnedFd,
@@ -17,7 +17,7 @@ pub struct Netns {
 }
 
 impl Netns {
-    /// A new, empty one.
+    /// Creates a new, empty namespace.
     ///
     /// # Errors
     /// When the process may not make any (it needs `CAP_SYS_ADMIN`).
@@ -30,7 +30,7 @@ impl Netns {
         })
     }
 
-    /// That of the calling thread.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
     /// When `/proc` is not there.
@@ -38,7 +38,7 @@ impl Netns {
         Netns::at("/proc/thread-self/ns/net")
     }
 
-    /// The one that a file below `/proc/PID/ns` or `/run/netns` stands for.
+    /// The namespace of a file below `/proc/PID/ns` or `/run/netns`.
     ///
     /// # Errors
     /// When the file cannot be read or is no namespace that this process may enter.
@@ -52,7 +52,7 @@ impl Netns {
         Ok(Netns { fd, cookie })
     }
 
-    /// The one with this cookie, of those that processes are in or that have names.
+    /// The namespace with this cookie, among those that have processes or names.
     #[must_use]
     pub fn find(cookie: u64) -> Option<Self> {
         let named = std::fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|e| e.path());
@@ -62,13 +62,13 @@ impl Netns {
         own.chain(named).chain(held).filter_map(|path| Netns::at(&path).ok()).find(|n| n.cookie == cookie)
     }
 
-    /// A number that no other network namespace has had since the machine started.
+    /// A number that no other network namespace has had since the machine was started.
     #[must_use]
     pub const fn cookie(&self) -> u64 {
         self.cookie
     }
 
-    /// Does something inside, on a thread of its own; the caller stays where it is.
+    /// Executes a function inside, in a separate thread; the caller stays in its namespace.
     ///
     /// # Errors
     /// When the namespace cannot be entered, and those of `work`.
@@ -79,7 +79,7 @@ impl Netns {
         })
     }
 
-    /// Moves the calling thread inside, for good.
+    /// Moves the calling thread into the namespace, for good.
     ///
     /// # Errors
     /// When it may not (it needs `CAP_SYS_ADMIN`).
@@ -87,7 +87,7 @@ impl Netns {
         Ok(move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
-    /// A path by which other processes may enter while this one lives.
+    /// A path by which other processes can enter while this one runs.
     #[must_use]
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
@@ -115,7 +115,7 @@ fn on_own_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Re
     })
 }
 
-/// The cookie of the calling thread's network namespace, for which no right is needed.
+/// The cookie of the calling thread's network namespace; it needs no rights.
 ///
 /// # Errors
 /// When the kernel does not tell it: it does since Linux 5.14.

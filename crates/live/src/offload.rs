@@ -1,4 +1,5 @@
-//! Offloads of an interface that join packets: a discipline would then see one packet of 64 KiB in place of many. And its queues.
+//! Offloads of an interface that merge packets, so that a discipline would see one packet of 64 KiB instead of many;
+//! and the number of its queues.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -12,17 +13,17 @@ use crate::netlink::Netlink;
 /// An offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// As `ethtool -K` calls it.
+    /// Its name in `ethtool -K`.
     pub name: &'static str,
     way: Way,
 }
 
-/// How the kernel is asked of an offload (`linux/ethtool.h`).
+/// How the kernel reports and changes an offload (`linux/ethtool.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// By commands of its own: the one that asks, and the one that changes.
+    /// By separate commands to read and to change it.
     Own { ask: u32, set: u32 },
-    /// By a bit of the flags that several share.
+    /// By a bit of the common flags.
     Flag(u32),
 }
 
@@ -30,7 +31,7 @@ const GET_FLAGS: u32 = 0x25;
 const SET_FLAGS: u32 = 0x26;
 const GET_CHANNELS: u32 = 0x3c;
 
-/// Those that join packets.
+/// The offloads that merge packets.
 pub const OFFLOADS: [Offload; 4] = [
     Offload { name: "tso", way: Way::Own { ask: 0x1e, set: 0x1f } },
     Offload { name: "gso", way: Way::Own { ask: 0x23, set: 0x24 } },
@@ -38,7 +39,7 @@ pub const OFFLOADS: [Offload; 4] = [
     Offload { name: "lro", way: Way::Flag(1 << 15) },
 ];
 
-/// The one that takes VLAN tags out of frames that come.
+/// The offload that removes VLAN tags from received frames.
 pub const TAGS: Offload = Offload { name: "rxvlan", way: Way::Flag(1 << 8) };
 
 /// `struct ethtool_value`.
@@ -48,29 +49,29 @@ struct Value {
     data: u32,
 }
 
-/// An offload that was switched off at an interface.
+/// An offload that was disabled on an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchedOff {
     /// The interface.
     pub interface: String,
-    /// Its number: another interface may have the name later.
+    /// Its index, because another interface may get the name later.
     pub index: u32,
-    /// The offload, as `ethtool -K` calls it.
+    /// The name of the offload in `ethtool -K`.
     pub offload: String,
 }
 
-/// What is called with each offload before it is switched off: it writes down what has to be switched on again, should the process
-/// not get to that.
+/// A function that is called with each offload before it is disabled, to record what must be restored if the process is
+/// killed.
 #[derive(Clone)]
 pub struct WriteDown(Arc<dyn Fn(&SwitchedOff) + Send + Sync>);
 
 impl WriteDown {
-    /// A note by this function.
+    /// Calls this function.
     pub fn with(note: impl Fn(&SwitchedOff) + Send + Sync + 'static) -> Self {
         WriteDown(Arc::new(note))
     }
 
-    /// No note: nothing outlives the process then.
+    /// Records nothing.
     #[must_use]
     pub fn nowhere() -> Self {
         WriteDown::with(|_| ())
@@ -88,7 +89,7 @@ impl std::fmt::Debug for WriteDown {
 }
 
 impl SwitchedOff {
-    /// Switches it on again, in the calling thread's namespace.
+    /// Enables it again, in the calling thread's namespace.
     ///
     /// # Errors
     /// When the interface is not there any more, or the process may not.
@@ -102,7 +103,7 @@ impl SwitchedOff {
     }
 }
 
-/// Whether an interface of the calling thread's namespace does it.
+/// Whether an offload is enabled on an interface of the calling thread's namespace.
 ///
 /// # Errors
 /// When there is no such interface, or it does not say.
@@ -116,7 +117,7 @@ pub fn is_on(interface: &str, offload: &Offload) -> io::Result<bool> {
     Ok(value.data & bits != 0)
 }
 
-/// Switches it on or off.
+/// Enables or disables an offload.
 ///
 /// # Errors
 /// When there is no such interface, it cannot be changed, or the process may not (it needs `CAP_NET_ADMIN`).
@@ -133,19 +134,19 @@ pub fn switch(interface: &str, offload: &Offload, on: bool) -> io::Result<()> {
     ethtool(interface, &mut value)
 }
 
-/// How many queues an interface sorts what it receives into.
+/// The number of receive queues of an interface.
 ///
 /// # Errors
 /// When there is no such interface, or it does not say.
 pub fn receive_queues(interface: &str) -> io::Result<u32> {
-    // `struct ethtool_channels`: the most of rx, tx, other and combined ones, then how many there are of each.
+    // `struct ethtool_channels`: the maxima of rx, tx, other and combined channels, then the present numbers.
     let mut channels = [0_u32; 9];
     channels[0] = GET_CHANNELS;
     ethtool(interface, &mut channels)?;
     Ok(channels[5] + channels[8])
 }
 
-/// One of the commands above with its structure, which begins with the command's number.
+/// Executes one of the commands above with its structure, which begins with the number of the command.
 fn ethtool<T>(interface: &str, value: &mut T) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: zeros are a valid `ifreq`.

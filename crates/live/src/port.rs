@@ -1,4 +1,4 @@
-//! Devices as the loop of a bottleneck sees them: packets in, packets out.
+//! The interface of devices to the loop of a bottleneck: receive and send packets.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -6,20 +6,21 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use serde::{Deserialize, Serialize};
 
-/// What a device has counted of packets that never reached the bottleneck behind it.
+/// Counters of a device: packets that never reached the bottleneck behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Packets that the kernel dropped because this process was too slow to take them.
+    /// Packets that the kernel dropped because this process was too slow.
     pub overrun: u64,
-    /// Frames longer than the MTU: segments that a sender left to its network card for segmentation.
+    /// Frames longer than the MTU, which rely on segmentation offload of the sender.
     pub too_long: u64,
     /// How many times the interface disappeared.
     pub vanished: u64,
 }
 
-/// A device that packets come from and go to. It never blocks.
+/// A non-blocking device that receives and sends packets.
 pub trait Port {
-    /// Puts the next packet into the buffer; its length. Zero and [`io::ErrorKind::WouldBlock`] where there is none.
+    /// Reads the next packet into the buffer and returns its length. Zero and [`io::ErrorKind::WouldBlock`] if there is
+    /// none.
     ///
     /// # Errors
     /// When there is no packet, or the device fails.
@@ -31,18 +32,18 @@ pub trait Port {
     /// When the device does not take it.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
 
-    /// What becomes readable when a packet is there.
+    /// The descriptor that becomes readable when a packet arrives.
     fn poll_fd(&self) -> BorrowedFd<'_>;
 
-    /// Whether this error says that the device is gone for good.
+    /// Whether this error means that the device is gone for good.
     fn is_gone(&self, error: &io::Error) -> bool;
 
-    /// What it has counted so far; zeros where it counts nothing.
+    /// Its counters; zeros if it has none.
     fn counts(&mut self) -> Counts {
         Counts::default()
     }
 
-    /// Polling says that something is wrong. Whether the device is gone for good.
+    /// Called when polling reports an error. Returns whether the device is gone for good.
     fn look_after(&mut self) -> bool {
         true
     }

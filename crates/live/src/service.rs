@@ -1,4 +1,4 @@
-//! What a service manager such as systemd is told of a process that it has started (`sd_notify(3)`).
+//! Notifications to a service manager such as systemd (`sd_notify(3)`).
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// A service manager that wants to be told.
+/// A service manager that accepts notifications.
 #[derive(Debug)]
 pub struct Manager {
     socket: UnixDatagram,
@@ -15,7 +15,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The one that started this process; nothing where none did, or it does not want to be told.
+    /// The service manager of this process; `None` if there is none, or it does not accept notifications.
     ///
     /// # Errors
     /// When its socket cannot be used.
@@ -27,7 +27,7 @@ impl Manager {
         Manager::at(&place, patience).map(Some)
     }
 
-    /// The one that listens at a socket: a path, or an abstract name behind `@`.
+    /// The service manager that listens at a socket: a path, or an abstract name after `@`.
     fn at(place: &OsStr, patience: Option<Duration>) -> io::Result<Manager> {
         let address = match place.as_bytes().strip_prefix(b"@") {
             Some(name) => SocketAddr::from_abstract_name(name)?,
@@ -39,29 +39,30 @@ impl Manager {
         Ok(Manager { socket, patience })
     }
 
-    /// How often to tell that the process works: twice as often as the manager would wait. Nothing where it does not wait.
+    /// The interval of notifications that the process is alive: half of the manager's timeout. `None` without a
+    /// timeout.
     #[must_use]
     pub fn pulse(&self) -> Option<Duration> {
         self.patience.map(|patience| patience / 2)
     }
 
-    /// The service is ready.
+    /// Notifies that the service is ready.
     pub fn ready(&self) {
         self.tell("READY=1");
     }
 
-    /// It works.
+    /// Notifies that the service is alive.
     pub fn alive(&self) {
         self.tell("WATCHDOG=1");
     }
 
-    /// It is about to end.
+    /// Notifies that the service is stopping.
     pub fn stopping(&self) {
         self.tell("STOPPING=1");
     }
 
     fn tell(&self, state: &str) {
-        // A manager that does not listen is not told.
+        // Errors are ignored, since the manager may have stopped listening.
         let _ = self.socket.send(state.as_bytes());
     }
 }

@@ -1,9 +1,9 @@
-//! What the kernel counts of a TCP connection (`TCP_INFO`).
+//! The kernel's counters of a TCP connection (`TCP_INFO`).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// As much of `struct tcp_info` as is asked for; a kernel fills in what it has, and leaves the rest as it was.
+/// The requested size of `struct tcp_info`; older kernels fill in less.
 const SIZE: usize = 248;
 
 /// Offsets of fields in `struct tcp_info` of `linux/tcp.h`, which grows only at its end.
@@ -12,19 +12,19 @@ const DATA_SEGS_OUT: usize = 156;
 /// Since Linux 6.7.
 const TOTAL_RTO: usize = 240;
 
-/// What one end of a connection has sent so far.
+/// The counters of one end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments with data, those sent again among them.
+    /// Segments with data, including retransmissions.
     pub data_segments: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u32,
-    /// Retransmission timeouts; zero where the kernel does not count them (before 6.7).
+    /// Retransmission timeouts; zero if the kernel does not count them (before 6.7).
     pub timeouts: u32,
 }
 
 impl TcpInfo {
-    /// Asks the kernel about the connection of a socket.
+    /// Reads the counters of a socket's connection.
     ///
     /// # Errors
     /// When it is not a socket of TCP.
@@ -47,7 +47,7 @@ impl TcpInfo {
         })
     }
 
-    /// What was sent since `earlier`.
+    /// The increase since `earlier`.
     #[must_use]
     pub fn since(self, earlier: TcpInfo) -> TcpInfo {
         TcpInfo {

@@ -1,4 +1,4 @@
-//! The clock, and the right to be woken in time.
+//! The clock, and real-time properties of threads.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -9,10 +9,10 @@ use rustix::mm::MlockAllFlags;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The priority of the thread that moves packets: above everything ordinary, below the kernel's own threads (50).
+/// The priority of the thread that moves packets: above ordinary threads, below the kernel's own threads (50).
 const PRIORITY: libc::c_int = 40;
 
-/// The monotonic clock, counted from when the value was made.
+/// The monotonic clock, relative to its creation.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: u64,
@@ -25,7 +25,7 @@ impl Clock {
         Clock { origin: monotonic() }
     }
 
-    /// What it shows.
+    /// The present time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.at_monotonic(monotonic())
@@ -43,18 +43,18 @@ fn monotonic() -> u64 {
     (time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What of punctuality the machine has granted.
+/// The real-time properties that the machine granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Granted {
     /// `SCHED_FIFO`: ordinary processes cannot preempt the thread.
     pub realtime: bool,
-    /// No page of the process is ever swapped out.
+    /// No page of the process is swapped out.
     pub locked: bool,
     /// Timers fire within a nanosecond of slack, not 50 µs.
     pub sharp: bool,
 }
 
-/// Makes the calling thread as punctual as the machine permits. What is refused is left out.
+/// Gives the calling thread real-time properties, as far as the machine permits.
 #[must_use]
 pub fn be_punctual() -> Granted {
     // The kernel's `sched_param` is the priority alone. The call itself, as musl's function of this name does nothing.
@@ -69,9 +69,8 @@ pub fn be_punctual() -> Granted {
     }
 }
 
-/// Keeps the pages of the process in memory: those that it has, and those to come, once they are used, where no limit counts them. A stack
-/// of which a thread uses a few pages then costs no more. Under a limit an allocation would fail once the thread has dropped the
-/// capability to exceed it.
+/// Locks the pages of the process in memory, also future ones once they are used, if no limit applies. With a limit,
+/// allocations would fail after the thread has dropped the capability to exceed it.
 fn lock_memory() -> bool {
     let unlimited = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
     let now = rustix::mm::mlockall(MlockAllFlags::CURRENT).is_ok();

@@ -1,7 +1,7 @@
-//! TUN devices: the kernel's packets as reads and writes of a file.
+//! TUN devices: files whose reads and writes are packets.
 //!
-//! Without `IFF_VNET_HDR` the kernel cuts large segments and fills in checksums before a packet comes out of
-//! `read`, so every read is one IP packet of at most the MTU.
+//! Without `IFF_VNET_HDR` the kernel segments large packets and computes checksums before `read`, so every read returns
+//! one IP packet of at most the MTU.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl};
 /// The device file.
 pub const DEVICE: &str = "/dev/net/tun";
 
-/// A TUN device of the network namespace in which it was made. It goes when this value goes.
+/// A TUN device of the network namespace in which it was created. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Tun {
     file: OwnedFd,
@@ -21,7 +21,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device in the calling thread's network namespace. `%d` in `name` stands for the first free number.
+    /// Creates a device in the calling thread's network namespace. `%d` in `name` is replaced by the first free number.
     ///
     /// # Errors
     /// When there is no `/dev/net/tun`, the name is taken or too long, or the process may not (it needs
@@ -41,7 +41,7 @@ impl Tun {
         &self.name
     }
 
-    /// The device as a file, to poll, read and write: one packet each. The device goes when the file is closed.
+    /// The device as a file; each read or write is one packet. Closing the file removes the device.
     #[must_use]
     pub fn into_file(self) -> File {
         self.file.into()

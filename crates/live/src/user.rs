@@ -1,4 +1,4 @@
-//! The user that commands run as.
+//! The user of commands.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -15,14 +15,14 @@ pub struct User {
     groups: Vec<libc::gid_t>,
 }
 
-/// The longest entry of a user, in bytes.
+/// The largest entry of a user, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// More groups than a user may have on Linux.
+/// The largest number of groups of a user on Linux.
 const MOST_GROUPS: libc::c_int = 65_536;
 
 impl User {
-    /// The user of this name or number.
+    /// The user with this name or number.
     ///
     /// # Errors
     /// When there is none ([`io::ErrorKind::NotFound`]), or the users of this machine cannot be read.
@@ -57,7 +57,8 @@ impl User {
         })
     }
 
-    /// Makes the calling process one of this user, for good. It allocates nothing, so that it can be called between fork and exec.
+    /// Changes the user of the calling process, for good. It allocates nothing, so that it can be called between fork
+    /// and exec.
     ///
     /// # Errors
     /// When it may not (it needs `CAP_SETUID` and `CAP_SETGID`).

@@ -3,7 +3,7 @@
 use aqmkit_aqm::Why;
 use aqmkit_base::ClassId;
 
-/// What the counters of a link need to know of a packet.
+/// The properties of a packet that a link counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Its class.
@@ -14,7 +14,7 @@ pub struct Seen {
     pub payload: u32,
 }
 
-/// What passes a link, in total or of one class.
+/// Packets that pass a link, in total or of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Packets that arrived.
@@ -48,7 +48,7 @@ impl Traffic {
         self.marked.iter().sum()
     }
 
-    /// What has been added since `earlier`.
+    /// The increase since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Traffic) -> Traffic {
         Traffic {
@@ -64,19 +64,19 @@ impl Traffic {
     }
 }
 
-/// What reaches the receivers of one class.
+/// Data that reached the receivers of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Data in bytes, each byte once.
     pub bytes: u64,
-    /// Deliveries with a known time of sending: packets with data.
+    /// Packets with data whose time of sending is known.
     pub packets: u64,
     /// Sum of their times from sender to receiver, in nanoseconds.
     pub latency_ns: u64,
 }
 
 impl Received {
-    /// What has been added since `earlier`.
+    /// The increase since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Received) -> Received {
         Received {
@@ -92,13 +92,13 @@ impl Received {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(32))]
 pub struct Sent {
-    /// Bytes delivered to the receiver, each once.
+    /// Bytes delivered to the receiver, each byte once.
     pub delivered: u64,
     /// Data segments and datagrams.
     pub packets: u64,
     /// Connections opened.
     pub connections: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
@@ -107,7 +107,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// What has been added since `earlier`.
+    /// The increase since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Sent) -> Sent {
         Sent {

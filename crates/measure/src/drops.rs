@@ -1,13 +1,13 @@
-//! Which application lost which packet, where links and hosts are measured in different places.
+//! Assigns dropped packets to applications, if links and hosts are measured in different places.
 //!
-//! A link knows the connections of the packets that it drops, the hosts know whose connections they are. Both are joined when the run is
-//! over. A key of a connection may come back: its last owner before the drop counts.
+//! A link knows the connections of the packets that it drops; hosts know the applications of the connections. The two
+//! are joined after the run. The key of a connection may be reused: the drop belongs to its last owner before the drop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use aqmkit_base::{FlowKey, Instant};
 
-/// Drops that a link lists; with more, nobody knows whose they were.
+/// The largest number of drops that a link lists; with more, none can be assigned.
 const MOST: usize = 1 << 20;
 
 /// The packets that a link dropped, by connection.
@@ -17,17 +17,17 @@ pub struct DropLog {
     overflowed: bool,
 }
 
-/// Whose connections there were.
+/// The applications of connections.
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
-    /// By key: from when on it belonged to which application, in order.
+    /// By key: the applications that owned the connection, each with the start of its ownership, in order.
     of: BTreeMap<FlowKey, Vec<(Instant, u32)>>,
-    /// Applications with packets that have no such key.
+    /// Applications whose packets have no unique key.
     unknown: BTreeSet<u32>,
 }
 
 impl DropLog {
-    /// A packet of a connection has been dropped.
+    /// Records the drop of a packet of a connection.
     pub fn add(&mut self, connection: FlowKey, now: Instant) {
         if self.entries.len() < MOST {
             self.entries.push((connection, now));
@@ -38,17 +38,17 @@ impl DropLog {
 }
 
 impl Owners {
-    /// From `from` on a connection belongs to an application.
+    /// Records that a connection belongs to an application from `from` on.
     pub fn owns(&mut self, app: u32, connection: FlowKey, from: Instant) {
         self.of.entry(connection).or_default().push((from, app));
     }
 
-    /// An application has sent packets that cannot be told from those of others.
+    /// Records that packets of an application cannot be distinguished from those of others.
     pub fn cannot_tell(&mut self, app: u32) {
         self.unknown.insert(app);
     }
 
-    /// Packets lost by each of `apps` applications; nothing for those of which it is not known.
+    /// Packets lost by each of `apps` applications; `None` where this is unknown.
     #[must_use]
     pub fn drops(&self, apps: usize, logs: &[DropLog]) -> Vec<Option<u64>> {
         if logs.iter().any(|log| log.overflowed) {

@@ -1,5 +1,5 @@
-//! Drops and marks by the arrival of the packets: a packet that a discipline drops or marks at the head of the queue counts where it
-//! arrived, so that no window and no interval has more drops than arrivals.
+//! Drops and marks by the time of arrival. A packet that a discipline drops or marks at the head of the queue counts in
+//! the window and interval of its arrival, so that none has more drops than arrivals.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use aqmkit_base::Instant;
 
 use crate::series::Columns;
 
-/// What a queue did to a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
     Dropped(Why),
     Marked(Why),
 }
 
-/// Packets of those that arrived in one stretch of time, by what became of them.
+/// Drops and marks of the packets that arrived in one period of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fates {
     /// Packets dropped, by reason.
@@ -41,25 +41,25 @@ impl Fates {
     }
 }
 
-/// The intervals of the series that have ended, for the drops and marks that still come to their packets.
+/// The finished intervals of the series, whose packets may still be dropped or marked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ended {
-    /// Where each ended.
+    /// The ends of the intervals.
     ends: Vec<Instant>,
-    /// The packets that arrived in each: of the link, then of each class.
+    /// The packets that arrived in each interval: of the link, then of each class.
     arrived: Vec<u32>,
-    /// Packets dropped or marked after the interval of their arrival had ended, by interval and place in `arrived`.
+    /// Packets dropped or marked after the interval of their arrival, by interval and index in `arrived`.
     late: BTreeMap<(usize, usize, Fate), u32>,
 }
 
 impl Ended {
-    /// An interval has ended, with these arrivals: of the link, then of each class.
+    /// Ends an interval, with these arrivals: of the link, then of each class.
     pub(crate) fn push(&mut self, end: Instant, arrived: impl Iterator<Item = u64>) {
         self.ends.push(end);
         self.arrived.extend(arrived.map(|n| u32::try_from(n).unwrap_or(u32::MAX)));
     }
 
-    /// A packet of a class that arrived in one of these intervals is dropped or marked now.
+    /// Records the drop or mark of a packet of a class that arrived in a finished interval.
     pub(crate) fn late(&mut self, arrived: Instant, class: usize, fate: Fate) {
         let interval = self.ends.partition_point(|end| *end <= arrived);
         *self.late.entry((interval, 0, fate)).or_default() += 1;
@@ -68,13 +68,13 @@ impl Ended {
         }
     }
 
-    /// The link and the classes.
+    /// The number of columns of the link and the classes.
     fn width(&self) -> usize {
         self.arrived.len() / self.ends.len().max(1)
     }
 
-    /// Adds what came late to the columns. `paths` are those of the link and of the classes; `loss_pps` is what one drop in an
-    /// interval adds to the loss rate of a flow, by class.
+    /// Adds late drops and marks to the columns. `paths` are those of the link and of the classes; `loss_pps` is the
+    /// loss rate per flow that one drop in an interval contributes, by class.
     pub(crate) fn amend(&self, columns: &mut Columns, paths: &[String], loss_pps: &[f64]) {
         for ((interval, place, fate), n) in &self.late {
             let (Some(path), Some(arrived)) =
@@ -90,7 +90,7 @@ impl Ended {
                     columns.change(&format!("{path}.drop_rate"), *interval, share);
                     if let Some(one) = place.checked_sub(1).and_then(|class| loss_pps.get(class)) {
                         columns.change(&format!("{path}.loss_rate_pps"), *interval, |before| before + added * one);
-                        // A reason that had not occurred before then has no value there yet.
+                        // A reason that had not yet occurred has no value there.
                         let count = |before: f64| if before.is_nan() { added } else { before + added };
                         columns.change(&format!("{path}.drops.{}", why.name()), *interval, count);
                     }

@@ -1,4 +1,4 @@
-//! What the hosts see: what reaches the receivers, the applications' own counts, exchanges.
+//! Measurements at hosts: deliveries, counters of applications, exchanges.
 
 use aqmkit_base::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use crate::quality;
 use crate::series::Columns;
 use crate::times::Times;
 
-/// Measures applications. Whoever runs them reports each event here, in the order of their times.
+/// Measures applications. The simulator or the live hosts report each event here, in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct HostRecorder {
     origin: Instant,
     classes: Vec<Received>,
     apps: Vec<Sent>,
-    /// Exchanges that have ended, by group.
+    /// Finished exchanges, by group.
     completed: Vec<u64>,
     windows: Vec<WindowMeter>,
-    /// The windows that have begun and not ended.
+    /// Windows that have started but not ended.
     open: Vec<usize>,
     interval: Option<Snapshot>,
     series: Columns,
@@ -28,7 +28,7 @@ pub struct HostRecorder {
     max_exchanges: usize,
 }
 
-/// The counters of everything at one moment.
+/// The values of all counters at one time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) when: Instant,
@@ -40,12 +40,12 @@ pub(crate) struct Snapshot {
     pub(crate) counters: Vec<Vec<f64>>,
 }
 
-/// A window with what has been measured in it so far.
+/// A window with its measurements so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowMeter {
     pub(crate) opened: Snapshot,
     pub(crate) closed: Snapshot,
-    /// Counters of applications when it opened; after it closed, the difference.
+    /// Counters of applications at its start; after its end, the increase.
     pub(crate) apps: Vec<Sent>,
     /// By class.
     pub(crate) latencies: Vec<Times>,
@@ -53,21 +53,21 @@ pub(crate) struct WindowMeter {
     pub(crate) exchanges: Vec<Vec<(Times, Grid)>>,
 }
 
-/// An exchange that has ended.
+/// A finished exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct FinishedExchange {
     /// The group of its application.
     pub group: usize,
     /// Its kind, as an index into [`GroupInfo::exchange_kinds`].
     pub kind: usize,
-    /// When it was asked for.
+    /// The time of the request.
     pub started: Instant,
-    /// Bytes that came.
+    /// The number of bytes received.
     pub bytes: u64,
 }
 
 impl HostRecorder {
-    /// A recorder for the applications of a plan.
+    /// Creates a recorder for the applications of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let kinds = |g: &GroupInfo| vec![(Times::new(), Grid::default()); g.exchange_kinds.len()];
@@ -87,23 +87,23 @@ impl HostRecorder {
         }
     }
 
-    /// Another application, which has counted nothing so far.
+    /// Adds an application, with counters of zero.
     pub(crate) fn join(&mut self) -> usize {
         self.apps.push(Sent::default());
         self.apps.len() - 1
     }
 
-    /// Whether a window has begun.
+    /// Whether a window has started.
     pub(crate) fn has_begun(&self, window: usize) -> bool {
         !self.windows[window].opened.groups.is_empty()
     }
 
-    /// The windows that have begun and not ended.
+    /// The windows that have started but not ended.
     pub(crate) fn open_windows(&self) -> &[usize] {
         &self.open
     }
 
-    /// A packet with data has reached its receiver, after having been under way so long.
+    /// Records that a packet with data reached its receiver after `latency`.
     #[inline]
     pub fn arrived(&mut self, class: usize, latency: Duration) {
         self.classes[class].packets += 1;
@@ -113,7 +113,7 @@ impl HostRecorder {
         }
     }
 
-    /// `bytes` of new application data have arrived.
+    /// Records the delivery of `bytes` of new application data.
     #[inline]
     pub fn delivered(&mut self, app: u32, class: usize, bytes: u64) {
         self.classes[class].bytes += bytes;
@@ -127,14 +127,14 @@ impl HostRecorder {
         &self.apps[app as usize]
     }
 
-    /// An application's counters, to add to.
+    /// An application's counters, to be increased.
     #[inline]
     pub fn sent(&mut self, app: u32) -> &mut Sent {
         &mut self.apps[app as usize]
     }
 
-    /// An exchange has ended.
-    pub fn exchange(&mut self, plan: &Plan, ended: Ended, now: Instant) {
+    /// Records a finished exchange.
+    pub fn exchange(&mut self, plan: &Plan, ended: FinishedExchange, now: Instant) {
         if now < self.origin {
             return;
         }
@@ -161,7 +161,7 @@ impl HostRecorder {
         });
     }
 
-    /// The counters now. `counters` are the models' own, by group.
+    /// The present values of the counters. `counters` are those of the models, by group.
     fn snapshot(&self, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) -> Snapshot {
         let groups = plan.groups.iter().map(|g| {
             let mut sum = Sent::default();
@@ -177,17 +177,17 @@ impl HostRecorder {
         }
     }
 
-    /// A window begins. `counters` are the models' own, by group.
+    /// Starts a window. `counters` are those of the models, by group.
     pub fn open(&mut self, window: usize, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
         self.windows[window].opened = self.snapshot(now, plan, counters);
         self.windows[window].apps.clone_from(&self.apps);
         self.open.push(window);
     }
 
-    /// A window ends. `counters` are the models' own, by group.
+    /// Ends a window. `counters` are those of the models, by group.
     pub fn close(&mut self, window: usize, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
         self.windows[window].closed = self.snapshot(now, plan, counters);
-        // Those that joined after it opened had counted nothing by then.
+        // Applications that joined later had counters of zero at its start.
         self.windows[window].apps.resize(self.apps.len(), Sent::default());
         for (since, total) in self.windows[window].apps.iter_mut().zip(&self.apps) {
             *since = total.since(since);
@@ -195,7 +195,7 @@ impl HostRecorder {
         self.open.retain(|&w| w != window);
     }
 
-    /// An interval of the series ends; the first call marks where they begin. `counters` are the models' own, by group.
+    /// Ends an interval of the series; the first call starts the series. `counters` are those of the models, by group.
     pub fn interval(&mut self, now: Instant, plan: &Plan, counters: Vec<Vec<f64>>) {
         let this = self.snapshot(now, plan, counters);
         if let Some(last) = self.interval.take() {
@@ -253,7 +253,7 @@ impl HostRecorder {
         std::mem::take(&mut self.series)
     }
 
-    /// The list of exchanges, and how many did not fit into it.
+    /// Removes the list of exchanges; and the number of those that did not fit into it.
     pub(crate) fn take_exchanges(&mut self) -> (Vec<ExchangeRecord>, u64) {
         (std::mem::take(&mut self.exchanges), self.exchanges_dropped)
     }

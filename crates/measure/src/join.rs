@@ -1,4 +1,4 @@
-//! From what links and hosts recorded to the output of a run.
+//! Computes the output of a run from the records of links and hosts.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,15 @@ use crate::quality;
 use crate::series::Columns;
 use crate::times::Times;
 
-/// Points of a plotted distribution of delays.
+/// The number of points of a plotted distribution of delays.
 const DELAY_POINTS: u32 = 100;
 
-/// Points of a distribution of response times: shares of responses are read from them, to a tenth of a percent.
+/// The number of points of a distribution of response times, from which shares of responses are read to a tenth of a
+/// percent.
 const RESPONSE_POINTS: u32 = 1000;
 
-/// The output of a run that ends at `now`. `links` are in the order of the plan. Of the costs, only the packets are filled in.
+/// The output of a run that ends at `now`. `links` are in the order of the plan. Of the costs, only the number of
+/// packets is set.
 #[must_use]
 pub fn join(plan: &Plan, mut links: Vec<LinkRecorder>, mut hosts: HostRecorder, now: Instant) -> Output {
     let packets = links.get(plan.measured).map_or(0, |l| l.traffic().sent_packets);
@@ -51,7 +53,7 @@ pub fn join(plan: &Plan, mut links: Vec<LinkRecorder>, mut hosts: HostRecorder, 
     }
 }
 
-/// What passed each link in a window; nothing for links that are not reported.
+/// The traffic of each link in a window; empty for links that are not reported.
 fn passed(plan: &Plan, links: &mut [LinkRecorder], window: usize, now: Instant) -> Vec<Passed> {
     let of = |(info, link): (&crate::plan::LinkInfo, &mut LinkRecorder)| {
         if info.report { link.passed(window, now) } else { Passed::default() }
@@ -59,7 +61,7 @@ fn passed(plan: &Plan, links: &mut [LinkRecorder], window: usize, now: Instant) 
     plan.links.iter().zip(links).map(of).collect()
 }
 
-/// The numbers of a window.
+/// The results of a window.
 fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
     let seconds = hosts.closed.when.since(hosts.opened.when).as_secs_f64();
     let reported = plan.links.iter().zip(links).filter(|(info, _)| info.report);
@@ -134,7 +136,7 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
     let members: Vec<Sent> = group.members().filter_map(|app| w.apps.get(app).copied()).collect();
     let throughputs = throughputs(&members, seconds);
     AppStats {
-        // Those who finish what they ask for do not get equal throughputs from equal shares.
+        // Applications that finish their requests do not reach equal throughputs with equal shares of the link.
         jain: (throughputs.len() > 1 && completed == 0).then(|| jain(&throughputs)),
         population: group.population() as u64,
         completed,

@@ -1,8 +1,8 @@
 //! What a run measures, and the results computed from it.
 //!
-//! A simulation and a live run report the same events: what passes a link to a [`LinkRecorder`], what reaches the applications to a
-//! [`HostRecorder`]. [`join()`] computes the [`Output`] from both, so that a quantity has one definition wherever it was measured. A
-//! simulation has both in one place: the [`Recorder`].
+//! A simulation and a live run report the same events: those of a link to a [`LinkRecorder`], those of hosts and
+//! applications to a [`HostRecorder`]. [`join()`] computes the [`Output`] from both, so that each metric has one
+//! definition for simulated and live runs. A simulation has both in one place: the [`Recorder`].
 //!
 //! Nothing here does I/O or reads a clock: times are arguments.
 
@@ -29,7 +29,7 @@ mod transmission;
 pub use arithmetic::by_reason;
 pub use counters::{Received, Seen, Sent, Traffic};
 pub use drops::{DropLog, Owners};
-pub use hosts::{Ended, HostRecorder};
+pub use hosts::{FinishedExchange, HostRecorder};
 pub use join::join;
 pub use link::{LinkRecorder, Passed, PassedClass};
 pub use output::Output;

@@ -1,4 +1,4 @@
-//! What passes one link: counters in total and by class, the queue's length, windows and intervals.
+//! Measurements at one link: counters in total and by class, queue length, windows and intervals.
 
 use aqmkit_aqm::Why;
 use aqmkit_base::{ClassId, Duration, Instant};
@@ -13,12 +13,12 @@ use crate::series::Columns;
 use crate::times::Times;
 use crate::transmission::Transmission;
 
-/// Measures one link. Whoever moves the packets reports each event here, in the order of their times.
+/// Measures one link. The simulator or the live bottleneck reports each event here, in the order of time.
 ///
-/// Counters are monotonic; the difference between the edges of a window or an interval gives its values. A packet whose transmission
-/// spans an edge counts on each side with the part that goes there. Drops and marks count where the packet arrived, however late they
-/// come: those of a packet that is still waiting at the end of the run are not known.
-/// Distributions are recorded only while a window is open.
+/// Counters are monotonic; the difference between the edges of a window or an interval gives its values. A packet whose
+/// transmission spans an edge counts on each side with the part transmitted there. Drops and marks count in the window
+/// of the packet's arrival, even if they occur later; the fate of packets that still wait at the end of the run is
+/// unknown. Distributions are recorded only while a window is open.
 #[derive(Clone, Debug, Default)]
 pub struct LinkRecorder {
     on: bool,
@@ -27,33 +27,33 @@ pub struct LinkRecorder {
     /// By class; empty where classes are not measured.
     classes: Vec<Traffic>,
     windows: Vec<WindowMeter>,
-    /// The windows that have begun and not ended.
+    /// Windows that have started but not ended.
     open: Vec<usize>,
-    /// The packet sent last, and how it is sent.
+    /// The last transmitted packet, and its transmission.
     sent: Option<Seen>,
     transmission: Transmission,
     interval: Option<Mark>,
-    /// When the first interval began.
+    /// The start of the first interval.
     series_from: Instant,
-    /// Drops and marks of the packets that arrived in the present interval: of the link, then of each class.
+    /// Drops and marks of packets that arrived in the present interval: of the link, then of each class.
     fates: Vec<Fates>,
     ended: Ended,
     series: Columns,
 }
 
-/// The counters at one moment.
+/// The counters at one time.
 #[derive(Clone, Debug, Default)]
 struct Mark {
     when: Instant,
     traffic: Traffic,
     classes: Vec<Traffic>,
-    /// Bytes of the packet in transmission that have not gone, and its class.
+    /// The untransmitted bytes of the packet in transmission, and its class.
     unsent: (ClassId, f64),
     area: u128,
 }
 
 impl Mark {
-    /// Bytes that went between an earlier mark and this one.
+    /// Bytes transmitted between an earlier mark and this one.
     fn passed_since(&self, earlier: &Mark) -> f64 {
         (self.traffic.sent_bytes - earlier.traffic.sent_bytes) as f64 - (self.unsent.1 - earlier.unsent.1)
     }
@@ -66,7 +66,7 @@ impl Mark {
     }
 }
 
-/// A window with what has been measured in it so far.
+/// A window with its measurements so far.
 #[derive(Clone, Debug)]
 struct WindowMeter {
     opened: Mark,
@@ -88,19 +88,19 @@ impl WindowMeter {
     }
 }
 
-/// What passed a link in one window.
+/// The traffic of a link in one window.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
-    /// Its first moment; of a window that has not begun, the present.
+    /// Its start; if it has not started, the present time.
     pub from: Instant,
-    /// The first moment after it; of a window that has not ended, the present.
+    /// Its end; if it has not ended, the present time.
     pub to: Instant,
-    /// Everything that passed. Packets and bytes sent are those whose transmission began in the window; drops and marks are those of
-    /// packets that arrived in it.
+    /// All traffic. Packets and bytes sent are those whose transmission started in the window; drops and marks are
+    /// those of packets that arrived in it.
     pub total: Traffic,
-    /// Bytes that went in the window: of a packet in transmission at an edge, the part on this side.
+    /// Bytes transmitted in the window; of a packet in transmission at an edge, the part inside.
     pub passed_bytes: f64,
-    /// Sojourn time of the packets that left.
+    /// Sojourn times of the packets that left.
     pub delay: Times,
     /// The same by class; empty where classes are not measured.
     pub classes: Vec<PassedClass>,
@@ -108,19 +108,19 @@ pub struct Passed {
     pub length: Length,
 }
 
-/// What passed of one class in one window.
+/// The traffic of one class in one window.
 #[derive(Clone, Debug, Default)]
 pub struct PassedClass {
-    /// Everything that passed, as in [`Passed::total`].
+    /// All traffic, as in [`Passed::total`].
     pub total: Traffic,
-    /// Bytes that went in the window, as in [`Passed::passed_bytes`].
+    /// Bytes transmitted in the window, as in [`Passed::passed_bytes`].
     pub passed_bytes: f64,
-    /// Sojourn time of the packets that left.
+    /// Sojourn times of the packets that left.
     pub delay: Times,
 }
 
 impl LinkRecorder {
-    /// A recorder for a link with so many windows and classes.
+    /// Creates a recorder for a link with this number of windows and classes.
     #[must_use]
     pub fn new(windows: usize, classes: usize) -> Self {
         let empty = WindowMeter {
@@ -140,7 +140,7 @@ impl LinkRecorder {
         }
     }
 
-    /// One that measures nothing, for a link that is not reported.
+    /// A recorder that measures nothing, for a link that is not reported.
     #[must_use]
     pub fn off() -> Self {
         LinkRecorder::default()
@@ -153,7 +153,7 @@ impl LinkRecorder {
         if plan.links[link].report { LinkRecorder::new(plan.windows.len(), classes) } else { LinkRecorder::off() }
     }
 
-    /// A packet has arrived.
+    /// Records the arrival of a packet.
     #[inline]
     pub fn offered(&mut self, packet: Seen) {
         if !self.on {
@@ -168,7 +168,7 @@ impl LinkRecorder {
         self.classes.get_mut(packet.class.index()).into_iter().for_each(count);
     }
 
-    /// A packet has left the queue, after having waited so long, and is being sent.
+    /// Records that a packet left the queue after waiting, and its transmission.
     #[inline]
     pub fn departed(&mut self, packet: Seen, waited: Duration, transmission: Transmission) {
         if !self.on {
@@ -189,12 +189,12 @@ impl LinkRecorder {
         self.transmission = transmission;
     }
 
-    /// The rate of the link has changed: the rest of the packet in transmission goes until `until`.
+    /// Records a change of the link's rate: the rest of the packet in transmission takes until `until`.
     pub fn continued(&mut self, now: Instant, until: Instant) {
         self.transmission = self.transmission.continued(now, until);
     }
 
-    /// A packet that arrived at `arrived` has been dropped by the queue.
+    /// Records that the queue dropped a packet that arrived at `arrived`.
     #[inline]
     pub fn dropped(&mut self, packet: Seen, why: Why, arrived: Instant) {
         if !self.on {
@@ -207,7 +207,7 @@ impl LinkRecorder {
         self.fate(packet.class.index(), Fate::Dropped(why), arrived);
     }
 
-    /// A packet that arrived at `arrived` has been marked by the queue.
+    /// Records that the queue marked a packet that arrived at `arrived`.
     #[inline]
     pub fn marked(&mut self, packet: Seen, why: Why, arrived: Instant) {
         if !self.on {
@@ -220,7 +220,7 @@ impl LinkRecorder {
         self.fate(packet.class.index(), Fate::Marked(why), arrived);
     }
 
-    /// Counts a drop or a mark where the packet arrived.
+    /// Counts a drop or a mark at the time of the packet's arrival.
     fn fate(&mut self, class: usize, fate: Fate, arrived: Instant) {
         let count = |fates: &mut [Fates]| {
             fates[0].add(fate);
@@ -248,13 +248,13 @@ impl LinkRecorder {
         }
     }
 
-    /// Everything that has passed so far.
+    /// All traffic so far.
     #[must_use]
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
-    /// Everything that has passed so far, by class.
+    /// All traffic so far, by class.
     #[must_use]
     pub fn classes(&self) -> &[Traffic] {
         &self.classes
@@ -272,7 +272,7 @@ impl LinkRecorder {
         }
     }
 
-    /// A window begins.
+    /// Starts a window.
     pub fn open(&mut self, window: usize, now: Instant) {
         if self.on {
             self.windows[window].opened = self.mark(now);
@@ -281,7 +281,7 @@ impl LinkRecorder {
         }
     }
 
-    /// A window ends.
+    /// Ends a window.
     pub fn close(&mut self, window: usize, now: Instant) {
         if self.on {
             let mark = self.mark(now);
@@ -291,7 +291,7 @@ impl LinkRecorder {
         }
     }
 
-    /// An interval of the series ends; the first call marks where they begin. The columns have the names of the plan's link
+    /// Ends an interval of the series; the first call starts the series. The columns are named after the plan's link
     /// number `link`; `gauges` are those of the discipline.
     pub fn interval(&mut self, now: Instant, plan: &Plan, link: usize, gauges: &[(String, f64)]) {
         if !self.on || !plan.links[link].report {
@@ -328,7 +328,7 @@ impl LinkRecorder {
             let path = format!("classes.{name}");
             let passed = this.passed_of_class_since(last, class);
             self.traffic_columns(&path, &after.since(before), passed, of_class, seconds);
-            // Drops by each reason that there has been so far.
+            // Drops by each reason that occurred so far.
             for why in Why::ALL.iter().filter(|why| after.dropped[**why as usize] > 0) {
                 self.series.set(format!("{path}.drops.{}", why.name()), of_class.dropped[*why as usize] as f64);
             }
@@ -338,7 +338,7 @@ impl LinkRecorder {
     }
 
     fn traffic_columns(&mut self, path: &str, t: &Traffic, passed_bytes: f64, fates: &Fates, seconds: f64) {
-        // An interval without arrivals has no shares of them.
+        // Without arrivals, shares of arriving packets are undefined.
         let share = |part: u64| if t.offered_packets == 0 { f64::NAN } else { part as f64 / t.offered_packets as f64 };
         let mut set = |name: &str, value: f64| self.series.set(format!("{path}.{name}"), value);
         set("throughput_bps", bits_per_s(passed_bytes, seconds));
@@ -348,7 +348,7 @@ impl LinkRecorder {
         set("queue_delay_ms.mean", mean_ms(t.waited_ns, t.sent_packets));
     }
 
-    /// What has passed in a window. One that has not ended ends at `now`.
+    /// The traffic of a window; a window that has not ended ends at `now`.
     pub fn passed(&mut self, window: usize, now: Instant) -> Passed {
         let present = self.mark(now);
         let meter = &self.windows[window];
@@ -394,21 +394,21 @@ impl LinkRecorder {
     }
 }
 
-/// The share of the capacity that was used in a window. Transmissions begin and end at whole nanoseconds, so a full window may seem to
-/// hold a little more than its capacity.
+/// The utilisation in a window. Transmissions start and end at whole nanoseconds, so a full window may slightly exceed
+/// the capacity; this is corrected.
 fn used(share: f64, seconds: f64) -> f64 {
     let rounding = 2e-9 / seconds;
     if share <= 1.0 + rounding { share.min(1.0) } else { share }
 }
 
 impl Passed {
-    /// How long the window was.
+    /// The length of the window.
     #[must_use]
     pub fn span(&self) -> Duration {
         self.to.since(self.from)
     }
 
-    /// The numbers of the link. `capacity_bps` is what it could have sent, in bits per second.
+    /// The results of the link. `capacity_bps` is the mean rate of the link in the window, in bits per second.
     #[must_use]
     pub fn stats(&self, capacity_bps: f64) -> LinkStats {
         let (t, seconds) = (&self.total, self.span().as_secs_f64());
@@ -426,7 +426,7 @@ impl Passed {
         }
     }
 
-    /// The numbers of a class, as far as the link can tell: what reaches the receivers and what one flow loses is left at zero.
+    /// The results of a class that the link can measure; deliveries to receivers and losses per flow are left at zero.
     #[must_use]
     pub fn class_stats(&self, class: usize) -> ClassStats {
         let nothing = PassedClass::default();

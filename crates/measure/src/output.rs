@@ -1,7 +1,7 @@
-//! What a run measures.
+//! The output of a run.
 //!
 //! The names are those of `results.json`: rates are in bits per second, delays in milliseconds, shares are
-//! fractions of 1. A value that cannot be had (the delay of a class without packets) is absent.
+//! fractions of 1. Values that do not exist (such as the delay of a class without packets) are absent.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::responses::{Grid, Responses};
 
-/// Everything that one run measured.
+/// The results of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Output {
     /// One entry for each window, in the order of the scenario.
@@ -18,17 +18,18 @@ pub struct Output {
     pub series: Series,
     /// One row for each application.
     pub flows: Vec<FlowRecord>,
-    /// Finished exchanges, in order of their ends; none where there were more than the scenario lists, see
+    /// Finished exchanges, by the time of their end; empty if there were more than the scenario lists, see
     /// [`Output::exchanges_dropped`].
     pub exchanges: Vec<ExchangeRecord>,
-    /// How many exchanges are missing from the list because it would have been too long; [`Output::responses`] holds them all.
+    /// The number of exchanges that are missing because the list would have been too long; [`Output::responses`] counts
+    /// them all.
     pub exchanges_dropped: u64,
     /// Exchanges by size and duration, for each window, traffic and kind.
     #[serde(default)]
     pub responses: Vec<Responses>,
     /// Distributions for plots, by window.
     pub distributions: Vec<Distribution>,
-    /// What the run cost.
+    /// The cost of the run.
     pub engine: Engine,
 }
 
@@ -37,9 +38,9 @@ pub struct Output {
 pub struct Window {
     /// Its name.
     pub name: String,
-    /// Where it starts, in seconds of the run's time.
+    /// Its start, in seconds of the run's time.
     pub from_s: f64,
-    /// Where it ends.
+    /// Its end.
     pub to_s: f64,
     /// By name of link.
     pub links: BTreeMap<String, LinkStats>,
@@ -51,7 +52,7 @@ pub struct Window {
     pub apps: BTreeMap<String, AppStats>,
 }
 
-/// A distribution in short.
+/// A summary of a distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Arithmetic mean.
@@ -86,15 +87,15 @@ pub struct LinkStats {
     pub utilization: f64,
     /// Packets that left per second.
     pub packets_per_s: f64,
-    /// Of the packets that arrived, the share that the queue dropped, then or later in the run.
+    /// The share of the arriving packets that the queue dropped, then or later in the run.
     pub drop_rate: f64,
-    /// Of the packets that arrived, the share that the queue marked, then or later in the run.
+    /// The share of the arriving packets that the queue marked, then or later in the run.
     pub mark_rate: f64,
-    /// Of the packets that arrived, those dropped then or later, by reason.
+    /// Arriving packets that were dropped, then or later, by reason.
     pub drops: BTreeMap<String, u64>,
     /// Packets waiting, over time.
     pub queue_packets: Length,
-    /// Time in the queue of packets that left, without transmission.
+    /// Queueing delay of packets that left, without transmission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_delay_ms: Option<Summary>,
 }
@@ -108,20 +109,20 @@ pub struct ClassStats {
     pub goodput_bps: f64,
     /// Bits per second that arrived at the link.
     pub offered_bps: f64,
-    /// Of the packets that arrived, the share that the queue dropped, then or later in the run.
+    /// The share of the arriving packets that the queue dropped, then or later in the run.
     pub drop_rate: f64,
-    /// Of the packets that arrived, the share that the queue marked, then or later in the run.
+    /// The share of the arriving packets that the queue marked, then or later in the run.
     pub mark_rate: f64,
-    /// Of the packets that arrived, those dropped then or later, by each reason for which the link dropped any.
+    /// Arriving packets that were dropped, then or later, by each reason for which the link dropped any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub drops: BTreeMap<String, u64>,
-    /// Packets lost per second by one flow, in the mean over the class's flows.
+    /// Packets lost per second and flow, as mean over the class's flows.
     pub loss_rate_pps: f64,
     /// Mean size of an arriving packet in bytes, with headers.
     pub packet_bytes: f64,
-    /// Goodput over the data (without headers) that arrived at the link: what was not sent twice.
+    /// Goodput over the data (without headers) that arrived at the link: the share that was not retransmitted or lost.
     pub efficiency: f64,
-    /// Time in the queue of packets that left.
+    /// Queueing delay of packets that left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_delay_ms: Option<Summary>,
     /// Time from sender to receiver.
@@ -129,10 +130,10 @@ pub struct ClassStats {
     pub latency_ms: Option<Summary>,
 }
 
-/// The applications of one window side by side.
+/// The applications of one window compared with each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowStats {
-    /// How many sent data.
+    /// The number of applications that sent data.
     pub count: u64,
     /// Jain's fairness index of their throughputs; 1 when all are equal.
     pub jain: f64,
@@ -154,7 +155,7 @@ pub struct Range {
 /// One group of applications in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AppStats {
-    /// How many applications there are: users, sources, flows.
+    /// The number of applications: users, sources, flows.
     #[serde(default)]
     pub population: u64,
     /// Exchanges that ended, of every kind.
@@ -167,15 +168,15 @@ pub struct AppStats {
     /// Frames per second and flow that could be decoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub playable_frame_rate: Option<f64>,
-    /// How the applications serve their users, by name of the metric: see [`crate::quality`].
+    /// The quality that users experience, by metric: see [`crate::quality`].
     #[serde(flatten)]
     pub quality: BTreeMap<String, f64>,
     /// Every counter of the model, per second and flow.
     pub counters: BTreeMap<String, f64>,
     /// Connections opened.
     pub connections: u64,
-    /// Jain's fairness index of the throughputs of those that sent data; absent for fewer than two, and where exchanges ended, since
-    /// throughputs then differ by what was asked for.
+    /// Jain's fairness index of the throughputs of those that sent data; `None` for fewer than two, and if exchanges
+    /// ended, since throughputs then depend on the requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
     /// Retransmitted segments over data segments sent.
@@ -185,8 +186,8 @@ pub struct AppStats {
 }
 
 impl AppStats {
-    /// A model's counters per second and flow by their names, and for frames of one type (`i_frames`, `i_bytes`, `i_packets`)
-    /// what one frame has.
+    /// A model's counters per second and flow by name; for frames of one type (`i_frames`, `i_bytes`, `i_packets`) also
+    /// bytes and packets per frame.
     #[must_use]
     pub fn name_counters(names: &[&str], rates: &[f64]) -> BTreeMap<String, f64> {
         let mut all: BTreeMap<String, f64> =
@@ -210,7 +211,7 @@ impl AppStats {
 pub struct Series {
     /// Length of an interval in seconds. Value `i` covers `[i * interval, (i + 1) * interval)`.
     pub interval_s: f64,
-    /// Named by the path of the quantity in a window: `classes.tcp.throughput_bps`. NaN where there is no value.
+    /// By the path of the metric in a window: `classes.tcp.throughput_bps`. NaN for missing values.
     pub columns: BTreeMap<String, Vec<f64>>,
 }
 
@@ -219,7 +220,7 @@ pub struct Series {
 pub struct FlowRecord {
     /// Name of its traffic.
     pub traffic: String,
-    /// Its number there.
+    /// Its index in the traffic.
     pub index: u64,
     /// Its class.
     pub class: String,
@@ -229,11 +230,11 @@ pub struct FlowRecord {
     pub connections: u64,
     /// Data segments or datagrams sent.
     pub packets: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Packets lost at any link; absent where a live link cannot tell whose they were.
+    /// Packets lost at any link; `None` if a live link cannot assign drops to applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drops: Option<u64>,
 }
@@ -243,13 +244,13 @@ pub struct FlowRecord {
 pub struct ExchangeRecord {
     /// Name of its traffic.
     pub traffic: String,
-    /// What it was: `request`, `page`.
+    /// Its kind: `request`, `page`.
     pub kind: String,
-    /// When it was asked for, in seconds.
+    /// The time of the request, in seconds.
     pub started_s: f64,
-    /// How long it took, in milliseconds.
+    /// Its duration, in milliseconds.
     pub duration_ms: f64,
-    /// How many bytes came.
+    /// The number of bytes received.
     pub bytes: u64,
 }
 
@@ -260,15 +261,15 @@ pub struct Distribution {
     pub window: String,
     /// The quantity: `classes.tcp.queue_delay_ms`, `apps.web.response_time_ms.page`.
     pub quantity: String,
-    /// Points (value, share of samples at or below it), rising.
+    /// Points (value, share of samples at or below it), ascending.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Distribution {
-    /// The shares at which a cumulative distribution has its points, rising: `steps` over the body and about 100 over the last
-    /// hundredth.
+    /// The shares at which a cumulative distribution has its points, ascending: `steps` over the body and about 100
+    /// over the last hundredth.
     pub fn shares(steps: u32) -> impl Iterator<Item = f64> + Clone {
-        // Even steps in the middle, finer ones towards the tail.
+        // Even steps in the middle, finer steps in the tail.
         let body = (0..steps).map(move |i| 0.99 * f64::from(i) / f64::from(steps));
         let tail = (0..=100).map(|i| 1.0 - libm::exp10(-2.0 - f64::from(i) / 20.0));
         body.chain(tail)
@@ -278,7 +279,7 @@ impl Distribution {
     pub fn points(steps: u32, values: impl Iterator<Item = f64>, most: f64) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = values.zip(Distribution::shares(steps)).collect();
         points.push((most, 1.0));
-        // Of several shares at one value the largest is the share at or below it.
+        // Of several shares with the same value, the largest is the share at or below it.
         points.dedup_by(|later, kept| {
             later.0 == kept.0 && {
                 kept.1 = later.1;
@@ -289,7 +290,7 @@ impl Distribution {
     }
 }
 
-/// What a run cost. Everything but `packets` and `events` differs from run to run.
+/// The cost of a run. All fields except `packets` and `events` vary from run to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Engine {
     /// Packets that left the measured link.
@@ -298,7 +299,7 @@ pub struct Engine {
     pub events: u64,
     /// CPU seconds of the run's thread.
     pub cpu_s: f64,
-    /// Seconds by the clock on the wall.
+    /// Elapsed seconds.
     pub wall_s: f64,
     /// Largest resident size of the process so far, in bytes.
     pub peak_rss_bytes: u64,

@@ -1,4 +1,4 @@
-//! What is to be measured: names for everything that is counted by index, and the windows.
+//! The plan of a measurement: the names of everything that is counted by index, and the windows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aqmkit_base::trace::Trace;
 use aqmkit_base::{BitRate, Duration, Instant};
 
-/// What a run measures.
+/// The plan of a run's measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Time zero of the output.
@@ -32,9 +32,9 @@ pub struct Plan {
 pub struct WindowSpec {
     /// Its name.
     pub name: String,
-    /// Its first instant.
+    /// Its start.
     pub from: Instant,
-    /// The first instant after it.
+    /// Its end, which is not part of it.
     pub to: Instant,
 }
 
@@ -45,11 +45,11 @@ pub struct LinkInfo {
     pub name: String,
     /// Whether the results report it.
     pub report: bool,
-    /// Its rate; where there is a trace, its mean rate.
+    /// Its rate; with a trace, the mean rate.
     pub rate: BitRate,
     /// The trace of a varying rate.
     pub trace: Option<Arc<Trace>>,
-    /// The rates that it was changed to during the run, each with when it began.
+    /// The changes of its rate during the run, each with its time.
     pub changes: Vec<(Instant, BitRate)>,
 }
 
@@ -60,9 +60,9 @@ pub struct GroupInfo {
     pub name: String,
     /// Its class.
     pub class: usize,
-    /// The applications that it has from the start, in the numbering of all.
+    /// The applications that exist from the start, by index.
     pub apps: Range<usize>,
-    /// Those that joined it during the run.
+    /// The applications that joined during the run.
     pub joined: Vec<usize>,
     /// The kinds of exchanges that its model reports.
     pub exchange_kinds: &'static [&'static str],
@@ -71,7 +71,7 @@ pub struct GroupInfo {
 }
 
 impl Plan {
-    /// How many flows a class has.
+    /// The number of flows of a class.
     #[must_use]
     pub fn flows_of_class(&self, class: usize) -> usize {
         self.groups.iter().filter(|g| g.class == class).map(GroupInfo::population).sum()
@@ -79,7 +79,7 @@ impl Plan {
 }
 
 impl LinkInfo {
-    /// What the link could have sent from `from` until before `to`, in bits per second.
+    /// The mean rate of the link from `from` until before `to`, in bits per second.
     #[must_use]
     pub fn capacity_bps(&self, from: Instant, to: Instant) -> f64 {
         match &self.trace {
@@ -94,7 +94,7 @@ impl LinkInfo {
 }
 
 impl LinkInfo {
-    /// The mean over time of a rate that was changed, between two moments.
+    /// The mean over time of a rate that changed, between two instants.
     fn mean_rate_bps(&self, from: Instant, to: Instant) -> f64 {
         let (mut rate, mut since, mut sent) = (self.rate, from, 0.0);
         for &(at, next) in &self.changes {
@@ -109,18 +109,18 @@ impl LinkInfo {
 }
 
 impl GroupInfo {
-    /// How many applications it has had.
+    /// The number of applications so far.
     #[must_use]
     pub fn population(&self) -> usize {
         self.apps.len() + self.joined.len()
     }
 
-    /// The numbers of its applications, those that joined later last.
+    /// The indices of its applications; those that joined come last.
     pub fn members(&self) -> impl Iterator<Item = usize> {
         self.apps.clone().chain(self.joined.iter().copied())
     }
 
-    /// Complete and playable frames per second and flow, of these rates of the model's counters.
+    /// Complete and playable frames per second and flow, from the rates of the model's counters.
     #[must_use]
     pub fn frames(&self, rates: &[f64]) -> [Option<f64>; 2] {
         let find = |name| self.counters.iter().position(|c| *c == name).map(|i| rates[i]);

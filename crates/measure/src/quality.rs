@@ -1,16 +1,16 @@
-//! Results that are ratios of a model's counters: how an application serves its user.
+//! Metrics of the quality that users experience: ratios of a model's counters.
 
 use std::collections::BTreeMap;
 
-/// A result that is one sum of counters over another.
+/// A metric that is a sum of counters divided by another.
 struct Ratio {
     /// Its name in results.
     name: &'static str,
-    /// The counters above the line.
+    /// The counters of the numerator.
     of: &'static [&'static str],
-    /// The counters below the line.
+    /// The counters of the denominator.
     over: &'static [&'static str],
-    /// What the quotient is multiplied by.
+    /// The factor of the ratio.
     times: f64,
 }
 
@@ -18,7 +18,7 @@ const fn ratio(name: &'static str, of: &'static [&'static str], over: &'static [
     Ratio { name, of, over, times }
 }
 
-/// Every such result. A model has it if it has all the counters.
+/// All ratios. A model has a ratio if it has all its counters.
 const RATIOS: &[Ratio] = &[
     ratio("video_rate_bps", &["video_bits"], &["video_s"], 1.0),
     ratio("switches_per_min", &["switches"], &["video_s"], 60.0),
@@ -28,13 +28,13 @@ const RATIOS: &[Ratio] = &[
     ratio("stalls_per_min", &["stalls"], &["played_s", "stalled_s"], 60.0),
 ];
 
-/// The names of the results, in the order of the list.
+/// The names of the metrics, in the order of the list.
 pub fn names() -> impl Iterator<Item = &'static str> {
     RATIOS.iter().map(|ratio| ratio.name)
 }
 
-/// The results of a model whose counters have these names and rose so fast. A result whose denominator did not
-/// rise is [`f64::NAN`]; one whose counters the model lacks is missing.
+/// The metrics of a model with these counters and their rates. A metric whose denominator did not increase is
+/// [`f64::NAN`]; a metric whose counters the model lacks is missing.
 pub(crate) fn of<'a>(counters: &'a [&'a str], rates: &'a [f64]) -> impl Iterator<Item = (&'static str, f64)> + 'a {
     let sum = |names: &[&str]| {
         let rate = |name: &&str| counters.iter().position(|c| c == name).map(|i| rates[i]);
@@ -46,7 +46,7 @@ pub(crate) fn of<'a>(counters: &'a [&'a str], rates: &'a [f64]) -> impl Iterator
     })
 }
 
-/// [`of`], without the results that have no value.
+/// [`of`], without metrics that have no value.
 pub(crate) fn known(counters: &[&str], rates: &[f64]) -> BTreeMap<String, f64> {
     of(counters, rates).filter(|(_, value)| value.is_finite()).map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -4,10 +4,10 @@ use aqmkit_base::Instant;
 
 use crate::output::Length;
 
-/// Larger lengths count as this length in the distribution; the mean is exact.
+/// Longer queues count as this length in the distribution; the mean is exact.
 const LONGEST: usize = 1 << 16;
 
-/// How long a queue has had each length.
+/// The time that a queue had each length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueTime {
     length: usize,
@@ -18,7 +18,7 @@ pub(crate) struct QueueTime {
     at: Vec<u64>,
 }
 
-/// A [`QueueTime`] at one moment, for differences.
+/// The state of a [`QueueTime`] at one time, for differences.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueMark {
     when: Instant,
@@ -64,7 +64,7 @@ impl QueueTime {
         self.area
     }
 
-    /// The state now, for [`QueueTime::since`].
+    /// The present state, for [`QueueTime::since`].
     pub(crate) fn mark(&mut self, now: Instant) -> QueueMark {
         self.settle(now);
         QueueMark { when: now, area: self.area, at: self.at.clone() }

@@ -1,10 +1,10 @@
-//! All links and hosts of a run that happens in one place.
+//! The recorder of a simulated run: all links and hosts.
 
 use aqmkit_aqm::Why;
 use aqmkit_base::{BitRate, Duration, Instant};
 
 use crate::counters::{Seen, Sent, Traffic};
-use crate::hosts::{Ended, HostRecorder};
+use crate::hosts::{FinishedExchange, HostRecorder};
 use crate::join::join;
 use crate::link::LinkRecorder;
 use crate::output::Output;
@@ -30,62 +30,62 @@ impl Recorder {
         }
     }
 
-    /// What is measured.
+    /// The plan of the measurement.
     #[inline]
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Another application joins a group. Says its number.
+    /// Adds an application to a group; returns its index.
     pub fn join(&mut self, group: usize) -> usize {
         let app = self.hosts.join();
         self.plan.groups[group].joined.push(app);
         app
     }
 
-    /// A link has another rate from now on.
+    /// Records a new rate of a link.
     pub fn rate(&mut self, link: usize, rate: BitRate, now: Instant) {
         self.plan.links[link].changes.push((now, rate));
     }
 
-    /// What has passed a link so far; nothing where the results do not report it.
+    /// The traffic of a link so far; all zero if it is not reported.
     #[must_use]
     pub fn passed(&self, link: usize) -> &Traffic {
         self.links[link].traffic()
     }
 
-    /// A packet has arrived at a link.
+    /// Records the arrival of a packet at a link.
     #[inline]
     pub fn offered(&mut self, link: usize, packet: Seen) {
         self.links[link].offered(packet);
     }
 
-    /// A packet has left a link's queue, after having waited so long, and is being sent.
+    /// Records that a packet left a link's queue after waiting, and its transmission.
     #[inline]
     pub fn departed(&mut self, link: usize, packet: Seen, waited: Duration, transmission: Transmission) {
         self.links[link].departed(packet, waited, transmission);
     }
 
-    /// The rate of a link has changed: the rest of the packet in transmission goes until `until`.
+    /// Records a change of a link's rate: the rest of the packet in transmission takes until `until`.
     pub fn continued(&mut self, link: usize, now: Instant, until: Instant) {
         self.links[link].continued(now, until);
     }
 
-    /// A packet of an application that arrived at `arrived` has been dropped by a link's queue.
+    /// Records that a link's queue dropped a packet of an application that arrived at `arrived`.
     #[inline]
     pub fn dropped(&mut self, link: usize, app: u32, packet: Seen, why: Why, arrived: Instant) {
         self.lost(app);
         self.links[link].dropped(packet, why, arrived);
     }
 
-    /// A packet of an application has been lost on the wire.
+    /// Records the loss of an application's packet on the wire.
     #[inline]
     pub fn lost(&mut self, app: u32) {
         self.hosts.sent(app).drops += 1;
     }
 
-    /// A packet that arrived at `arrived` has been marked by a link's queue.
+    /// Records that a link's queue marked a packet that arrived at `arrived`.
     #[inline]
     pub fn marked(&mut self, link: usize, packet: Seen, why: Why, arrived: Instant) {
         self.links[link].marked(packet, why, arrived);
@@ -97,13 +97,13 @@ impl Recorder {
         self.links[link].queue(packets, now);
     }
 
-    /// A packet with data has reached its receiver, after having been under way so long.
+    /// Records that a packet with data reached its receiver after `latency`.
     #[inline]
     pub fn arrived(&mut self, class: usize, latency: Duration) {
         self.hosts.arrived(class, latency);
     }
 
-    /// `bytes` of new application data have arrived.
+    /// Records the delivery of `bytes` of new application data.
     #[inline]
     pub fn delivered(&mut self, app: u32, class: usize, bytes: u64) {
         self.hosts.delivered(app, class, bytes);
@@ -116,30 +116,30 @@ impl Recorder {
         self.hosts.app(app)
     }
 
-    /// An application's counters, to add to.
+    /// An application's counters, to be increased.
     #[inline]
     pub fn sent(&mut self, app: u32) -> &mut Sent {
         self.hosts.sent(app)
     }
 
-    /// An exchange has ended.
-    pub fn exchange(&mut self, ended: Ended, now: Instant) {
+    /// Records a finished exchange.
+    pub fn exchange(&mut self, ended: FinishedExchange, now: Instant) {
         self.hosts.exchange(&self.plan, ended, now);
     }
 
-    /// A window begins. `counters` are the models' own, by group.
+    /// Starts a window. `counters` are those of the models, by group.
     pub fn open(&mut self, window: usize, now: Instant, counters: Vec<Vec<f64>>) {
         self.links.iter_mut().for_each(|l| l.open(window, now));
         self.hosts.open(window, now, &self.plan, counters);
     }
 
-    /// A window ends. `counters` are the models' own, by group.
+    /// Ends a window. `counters` are those of the models, by group.
     pub fn close(&mut self, window: usize, now: Instant, counters: Vec<Vec<f64>>) {
         self.links.iter_mut().for_each(|l| l.close(window, now));
         self.hosts.close(window, now, &self.plan, counters);
     }
 
-    /// An interval of the series ends; the first call marks where they begin. `counters` are the models' own, by group;
+    /// Ends an interval of the series; the first call starts the series. `counters` are those of the models, by group;
     /// `gauges` those of the discipline at the measured link.
     pub fn interval(&mut self, now: Instant, counters: Vec<Vec<f64>>, gauges: &[(String, f64)]) {
         for (i, link) in self.links.iter_mut().enumerate() {
@@ -149,8 +149,8 @@ impl Recorder {
         self.hosts.interval(now, &self.plan, counters);
     }
 
-    /// The output so far, at `now`: a window that has not ended ends here, and one that has not begun is left out. `counters`
-    /// are the models' own, by group.
+    /// The output until `now`: a window that has not ended ends here, and one that has not started is left out.
+    /// `counters` are those of the models, by group.
     #[must_use]
     pub fn output_so_far(&self, now: Instant, counters: &[Vec<f64>]) -> Output {
         let mut ended = self.clone();
@@ -172,7 +172,7 @@ impl Recorder {
         output
     }
 
-    /// The output of a run that ends at `now`. Of the costs, only the packets are filled in.
+    /// The output of a run that ends at `now`. Of the costs, only the number of packets is set.
     #[must_use]
     pub fn output(self, now: Instant) -> Output {
         join(&self.plan, self.links, self.hosts, now)

@@ -5,15 +5,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Bins of the duration in a decade: each is 4.7 % wide.
+/// Bins per decade of durations: each is 4.7 % wide.
 const TIMES: f64 = 50.0;
-/// Bins of the size in a decade: each is 26 % wide.
+/// Bins per decade of sizes: each is 26 % wide.
 const SIZES: f64 = 10.0;
 /// Decades of the duration, from [`FIRST_MS`]: to 10 000 s.
 const TIME_DECADES: f64 = 8.0;
 /// Decades of the size, from a byte: to 100 GB.
 const SIZE_DECADES: f64 = 11.0;
-/// Where the first bin of durations starts, in milliseconds.
+/// The start of the first bin of durations, in milliseconds.
 const FIRST_MS: f64 = 0.1;
 
 const TIME_BINS: usize = (TIMES * TIME_DECADES) as usize;
@@ -26,25 +26,25 @@ pub struct Responses {
     pub window: String,
     /// Name of the traffic.
     pub traffic: String,
-    /// What they were: `request`, `page`.
+    /// Their kind: `request`, `page`.
     pub kind: String,
     /// The bin of the duration of each cell; see [`Responses::from_ms`].
     pub times: Vec<u16>,
     /// The bin of the size of each cell; see [`Responses::from_bytes`].
     pub sizes: Vec<u16>,
-    /// How many exchanges are in each cell; cells without any are left out.
+    /// The number of exchanges in each cell; empty cells are left out.
     pub counts: Vec<u64>,
 }
 
 impl Responses {
-    /// Where bin `bin` of the durations starts, in milliseconds. The first one also holds all that is shorter, the last one
-    /// all that is longer.
+    /// The start of bin `bin` of the durations, in milliseconds. The first bin also has shorter ones, the last one
+    /// longer ones.
     #[must_use]
     pub fn from_ms(bin: u16) -> f64 {
         FIRST_MS * libm::exp10(f64::from(bin) / TIMES)
     }
 
-    /// Where bin `bin` of the sizes starts, in bytes. The first one also holds what has no bytes.
+    /// The start of bin `bin` of the sizes, in bytes. The first bin also has exchanges without bytes.
     #[must_use]
     pub fn from_bytes(bin: u16) -> f64 {
         libm::exp10(f64::from(bin) / SIZES)
@@ -55,7 +55,7 @@ impl Responses {
         self.times.iter().zip(&self.sizes).zip(&self.counts).map(|((&t, &s), &n)| (t, s, n))
     }
 
-    /// How many exchanges there are.
+    /// The number of exchanges.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
@@ -67,7 +67,7 @@ impl Responses {
 pub struct Grid(Vec<u64>);
 
 impl Grid {
-    /// Counts one.
+    /// Counts an exchange.
     pub fn record(&mut self, duration_ms: f64, bytes: u64) {
         if self.0.is_empty() {
             self.0 = vec![0; TIME_BINS * SIZE_BINS];
@@ -77,7 +77,7 @@ impl Grid {
         self.0[time * SIZE_BINS + size] += 1;
     }
 
-    /// The cells with exchanges in them.
+    /// The cells that have exchanges.
     #[must_use]
     pub fn responses(&self, window: &str, traffic: &str, kind: &str) -> Responses {
         let mut found = Responses {
@@ -98,7 +98,7 @@ impl Grid {
 
 /// The bin of `x` among `bins`, `per_decade` of them from 1 on.
 fn bin(x: f64, per_decade: f64, bins: usize) -> usize {
-    // What is below 1, or not a number, has a negative or no logarithm: the cast makes it zero.
+    // Numbers below 1 and NaN have a negative logarithm or none; the cast turns them into zero.
     ((per_decade * libm::log10(x)) as usize).min(bins - 1)
 }
 

@@ -1,4 +1,4 @@
-//! The time series: one value of each quantity for each interval.
+//! The time series: one value of each metric for each interval.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ impl Columns {
     /// Sets a value of the current interval.
     pub(crate) fn set(&mut self, name: String, value: f64) {
         let column = self.columns.entry(name).or_default();
-        // A quantity that appears late has no earlier values.
+        // A column that appears late has no earlier values.
         column.resize(self.rows, f64::NAN);
         column.push(value);
     }
 
-    /// Changes the value of an interval that has ended; NaN where there was none.
+    /// Changes the value of a finished interval, which is NaN if it had none.
     pub(crate) fn change(&mut self, name: &str, row: usize, of: impl FnOnce(f64) -> f64) {
         if let Some(value) = self.columns.get_mut(name).and_then(|column| column.get_mut(row)) {
             *value = of(*value);
@@ -38,7 +38,7 @@ impl Columns {
         self.rows += 1;
     }
 
-    /// The columns of all parts side by side, each as long as the longest.
+    /// Joins the columns of all parts; each becomes as long as the longest.
     pub(crate) fn side_by_side(parts: impl Iterator<Item = Columns>, interval: Duration) -> Series {
         let (mut rows, mut columns) = (0, BTreeMap::new());
         for part in parts {

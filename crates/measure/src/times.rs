@@ -40,7 +40,7 @@ fn least(bin: usize) -> u64 {
 }
 
 impl Times {
-    /// No samples. It grows to the longest time it is given, and allocates nothing after that.
+    /// An empty distribution. It allocates memory only for times longer than all earlier ones.
     #[must_use]
     pub fn new() -> Self {
         Times::default()
@@ -81,13 +81,13 @@ impl Times {
         histogram
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.bins.iter().sum()
     }
 
-    /// In milliseconds; nothing without samples.
+    /// The summary in milliseconds; `None` without samples.
     #[must_use]
     pub fn summary(&self) -> Option<Summary> {
         let histogram = self.histogram();

@@ -1,18 +1,18 @@
-//! The packet that a link is sending: how much of it has gone at a moment.
+//! The transmission of a packet: the part that is transmitted at a given time.
 
 use aqmkit_base::Instant;
 use aqmkit_base::trace::Carriage;
 
-/// How a link sends one packet.
+/// The transmission of one packet.
 #[derive(Clone, Debug)]
 pub enum Transmission {
-    /// Evenly from one moment to another.
+    /// At a constant rate.
     Even {
-        /// When its first bit goes.
+        /// The transmission time of its first bit.
         from: Instant,
-        /// When its last bit has gone.
+        /// The end of its last bit.
         until: Instant,
-        /// The share of the packet that goes in this time.
+        /// The share of the packet that is transmitted in this period.
         share: f64,
     },
     /// In the opportunities of a trace. Boxed, because a transmission is copied more often than links follow traces.
@@ -27,13 +27,13 @@ impl Default for Transmission {
 }
 
 impl Transmission {
-    /// A whole packet, sent evenly.
+    /// A whole packet, transmitted at a constant rate.
     #[must_use]
     pub fn even(from: Instant, until: Instant) -> Self {
         Transmission::Even { from, until, share: 1.0 }
     }
 
-    /// When the last bit has gone.
+    /// The end of the last bit.
     #[must_use]
     pub fn until(&self) -> Instant {
         match self {
@@ -42,7 +42,7 @@ impl Transmission {
         }
     }
 
-    /// The share of the packet that has not gone before `now`.
+    /// The share of the packet that is not yet transmitted at `now`.
     #[must_use]
     pub fn unsent(&self, now: Instant) -> f64 {
         match self {
@@ -55,7 +55,7 @@ impl Transmission {
         }
     }
 
-    /// The rest of the packet goes evenly from `now` to `until`: the rate of the link has changed.
+    /// The transmission after a change of the link's rate: the rest of the packet takes from `now` to `until`.
     #[must_use]
     pub fn continued(&self, now: Instant, until: Instant) -> Self {
         Transmission::Even { from: now, until, share: self.unsent(now) }

@@ -9,7 +9,7 @@ use std::path::Path;
 use aqmkit_aqm::Why;
 use aqmkit_base::{BitRate, ClassId, Duration, Instant};
 use aqmkit_measure::metric::{Dimension, METRICS, Metric};
-use aqmkit_measure::{Ended, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, Transmission, WindowSpec};
+use aqmkit_measure::{FinishedExchange, GroupInfo, LinkInfo, Output, Plan, Recorder, Seen, Transmission, WindowSpec};
 use serde_json::Value;
 
 fn at(ms: u64) -> Instant {
@@ -75,7 +75,7 @@ fn output() -> Output {
         recorder.sent(2).packets += 1;
         recorder.arrived(0, Duration::from_millis(20));
         recorder.delivered(0, 0, 1448);
-        recorder.exchange(Ended { group: 0, kind: 0, started: at(ms), bytes: 1448 }, at(ms + 30));
+        recorder.exchange(FinishedExchange { group: 0, kind: 0, started: at(ms), bytes: 1448 }, at(ms + 30));
         recorder.interval(at(ms + 90), counters(ms as f64), &[("avg".to_owned(), 1.0)]);
     }
     recorder.close(0, at(200), counters(200.0));

@@ -1,21 +1,21 @@
-//! A distribution of times that only grows: two looks at it give what was between them.
+//! A distribution of times with monotonic counts; the difference of two copies is the distribution in between.
 
 use aqmkit_base::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Nanoseconds in the unit of the buckets.
+/// Nanoseconds per unit of the buckets.
 const UNIT: u64 = 1024;
-/// Each doubling is split into so many buckets, so that a value is known to one part in eight.
+/// The number of buckets per doubling, which gives a resolution of one eighth.
 const SPLIT: u32 = 8;
-/// As many as times up to 18 minutes need.
+/// The number of buckets for times up to 18 minutes.
 const BUCKETS: usize = 224;
 
-/// Counts of times, in buckets that grow with the time.
+/// Counts of times, in buckets whose width grows with the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buckets {
     counts: [u64; BUCKETS],
-    /// Nanoseconds.
+    /// In nanoseconds.
     sum: u64,
 }
 
@@ -49,7 +49,7 @@ impl Buckets {
         self.sum = self.sum.saturating_add(time.as_nanos());
     }
 
-    /// How many there are.
+    /// The number of times.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -61,14 +61,14 @@ impl Buckets {
         self.sum as f64 / 1e9
     }
 
-    /// What has been added since `earlier` was taken.
+    /// The increase since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Buckets) -> Buckets {
         let counts = std::array::from_fn(|i| self.counts[i].saturating_sub(earlier.counts[i]));
         Buckets { counts, sum: self.sum.saturating_sub(earlier.sum) }
     }
 
-    /// The time that this part of all is below, in milliseconds; nothing without times.
+    /// The quantile of this share, in milliseconds; `None` if there are no times.
     #[must_use]
     pub fn quantile_ms(&self, part: f64) -> Option<f64> {
         let all = self.count();
@@ -79,12 +79,12 @@ impl Buckets {
             here
         })?;
         let from = if holder == 0 { 0 } else { end(holder - 1) } as f64;
-        // Within a bucket they are taken as evenly spread.
+        // Within a bucket, times are assumed to be evenly spread.
         let within = rest / self.counts[holder] as f64;
         Some((from + (end(holder) as f64 - from) * within) / 1e6)
     }
 
-    /// For each doubling of the time from 65 µs to 68.7 s: the time in seconds, and how many were below it.
+    /// For each doubling of the time from 65 µs to 68.7 s: the time in seconds, and the number of shorter ones.
     pub fn doublings(&self) -> impl Iterator<Item = (f64, u64)> {
         (6_usize..=26).map(|log| {
             let below = (log - 2) * SPLIT as usize;
@@ -94,7 +94,7 @@ impl Buckets {
 }
 
 impl Serialize for Buckets {
-    /// The sum in nanoseconds, and the buckets that are not empty with their counts.
+    /// The sum in nanoseconds, and the non-empty buckets with their counts.
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let filled: Vec<_> = self.counts.iter().enumerate().filter(|(_, n)| **n > 0).collect();
         (self.sum, filled).serialize(s)

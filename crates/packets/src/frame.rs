@@ -1,4 +1,4 @@
-//! A packet of a live link or of a capture: its bytes, and what disciplines may know of them.
+//! A packet of a live link or of a capture: its bytes, and the properties that disciplines use.
 
 use aqmkit_aqm::Packet;
 use aqmkit_base::{ClassId, Ecn, FlowKey, FlowKind};
@@ -6,10 +6,10 @@ use aqmkit_base::{ClassId, Ecn, FlowKey, FlowKind};
 use crate::meter::Measured;
 use crate::wire::{Classes, Encapsulation, Network, View, mark_ce};
 
-/// A packet with its bytes, and `S` that is to be remembered of it besides.
+/// A packet with its bytes, and additional data `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame<S = ()> {
-    /// As many of its bytes as are wanted again.
+    /// As many of its bytes as are needed later.
     bytes: Vec<u8>,
     /// Its length on the wire.
     len: u32,
@@ -17,23 +17,23 @@ pub struct Frame<S = ()> {
     network: Option<Network>,
     class: ClassId,
     ecn: Ecn,
-    /// Its data in bytes, without the headers of network and transport.
+    /// Its payload in bytes, without network and transport headers.
     payload: u32,
-    /// What is remembered of it.
-    pub story: S,
+    /// Additional data.
+    pub passage: S,
 }
 
-/// What a packet is part of.
+/// The keys of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// What its queue takes for one flow.
+    /// The key of its flow, as defined by its discipline.
     pub flow: FlowKey,
-    /// Its connection.
+    /// The key of its connection.
     pub connection: FlowKey,
 }
 
 impl Keys {
-    /// Those of a packet for a queue with this kind of flows.
+    /// The keys of a packet for a discipline with this definition of a flow.
     #[must_use]
     pub fn of(view: &View, kind: FlowKind, salt: u64) -> Self {
         let connection = view.flow.key(salt);
@@ -42,20 +42,20 @@ impl Keys {
     }
 }
 
-/// How packets are read.
+/// The settings for reading packets.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// What they begin with.
+    /// The first header of packets.
     pub encapsulation: Encapsulation,
-    /// Which class each is in.
+    /// The rules that assign classes.
     pub classes: Classes,
-    /// What the keys of flows are mixed with.
+    /// The salt of the hashes of flows.
     pub salt: u64,
 }
 
 impl Reader {
-    /// Reads a packet for a queue that takes this for one flow; whatever the bytes are, there is one. It takes as much memory
-    /// as it has bytes.
+    /// Reads a packet for a discipline with this definition of a flow. Any bytes make a packet, which takes as much
+    /// memory as it has bytes.
     #[must_use]
     pub fn read(&self, bytes: &[u8], flow: FlowKind) -> Frame {
         let view = View::of(self.encapsulation, bytes);
@@ -65,17 +65,17 @@ impl Reader {
 }
 
 impl<S> Frame<S> {
-    /// A packet with these keys that `view` has been taken of, `len` bytes long on the wire.
-    pub fn new(view: &View, keys: Keys, class: ClassId, bytes: Vec<u8>, len: u32, story: S) -> Self {
-        Frame { bytes, len, keys, network: view.network, class, ecn: view.ecn, payload: view.payload, story }
+    /// A packet with these keys, read as `view`, with `len` bytes on the wire.
+    pub fn new(view: &View, keys: Keys, class: ClassId, bytes: Vec<u8>, len: u32, passage: S) -> Self {
+        Frame { bytes, len, keys, network: view.network, class, ecn: view.ecn, payload: view.payload, passage }
     }
 
-    /// Takes its bytes out, for their memory to be used again.
+    /// Removes its bytes, so that their memory can be reused.
     pub fn take_bytes(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// The packet as it goes on.
+    /// The bytes of the packet as sent.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -1,8 +1,8 @@
-//! Real packets without an operating system: what their headers say, the shaper that gives each its departure, and captures replayed in
-//! virtual time.
+//! Real packets without an operating system: their headers, the shaper that computes departures, and the replay of
+//! captures in virtual time.
 //!
-//! Nothing here makes a system call or reads a clock: time is an argument. The live path moves packets of the kernel through the same
-//! [`Shaper`] that [`replay`] sends those of a capture through, so that both treat a packet alike, and a capture can be replayed on any system.
+//! Nothing here makes a system call or reads a clock: time is an argument. The live path and [`replay`] use the same
+//! [`Shaper`], so that both treat packets in the same way, and captures can be replayed on any system.
 
 #![forbid(unsafe_code)]
 

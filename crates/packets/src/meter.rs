@@ -1,4 +1,4 @@
-//! What is measured of one direction of a bottleneck: feeds a [`LinkRecorder`] with packets and opens its windows on time.
+//! Measures one direction of a bottleneck: reports packets to a [`LinkRecorder`] and opens its windows on time.
 
 use aqmkit_aqm::{Backlog, Packet, Why};
 use aqmkit_base::{ClassId, Duration, FlowKey, Instant};
@@ -9,46 +9,46 @@ use crate::shaper::Watch;
 
 /// A packet that a [`Meter`] can count.
 pub trait Measured: Packet {
-    /// Its data in bytes, without the headers of network and transport.
+    /// Its payload in bytes, without network and transport headers.
     fn payload(&self) -> u32;
-    /// The connection that it is part of, whatever the discipline takes for one flow.
+    /// The key of its connection, whatever the discipline's definition of a flow.
     fn connection(&self) -> FlowKey;
 }
 
-/// Packets and bytes that passed so far, in total or of one class.
+/// Packets and bytes so far, in total or of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The counts.
     pub traffic: Traffic,
-    /// Sojourn time of the packets sent: cheaper to look at than a distribution, and less exact.
+    /// Sojourn times of the packets sent; less precise than a distribution, but cheaper to read.
     pub waited: Buckets,
 }
 
-/// An edge of a window.
+/// The start or the end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     at: Instant,
-    /// Windows that end do so before others begin.
+    /// Windows that end come before windows that start at the same time.
     opens: bool,
     window: usize,
 }
 
-/// Everything that is measured of one direction.
+/// The measurements of one direction.
 #[derive(Clone, Debug)]
 pub struct Meter {
     recorder: LinkRecorder,
     windows: usize,
-    /// Edges of windows that are still to come, the last one first.
+    /// Starts and ends of windows to come, the last one first.
     edges: Vec<Edge>,
     waited: Buckets,
     /// By class.
     waited_of: Vec<Buckets>,
-    /// Where drops are listed, if they are.
+    /// The list of drops, if they are listed.
     drops: Option<DropLog>,
 }
 
 impl Meter {
-    /// A meter with these windows and so many classes.
+    /// Creates a meter with these windows and number of classes.
     #[must_use]
     pub fn new(windows: &[WindowSpec], classes: usize) -> Self {
         let of = |(window, spec): (usize, &WindowSpec)| {
@@ -72,37 +72,37 @@ impl Meter {
         Meter { drops: Some(DropLog::default()), ..self }
     }
 
-    /// Takes out the list of drops.
+    /// Removes the list of drops.
     pub fn take_drops(&mut self) -> DropLog {
         self.drops.take().unwrap_or_default()
     }
 
-    /// A meter of the whole time.
+    /// A meter with one window over the whole time.
     #[must_use]
     pub fn whole(classes: &[String]) -> Self {
         let all = WindowSpec { name: "all".to_owned(), from: Instant::ZERO, to: Instant::FAR_FUTURE };
         Meter::new(&[all], classes.len())
     }
 
-    /// A meter with one window, which begins and ends when it is told to.
+    /// A meter with one window that starts and ends on request.
     #[must_use]
     pub fn on_demand(classes: &[String]) -> Self {
         Meter { windows: 1, recorder: LinkRecorder::new(1, classes.len()), ..Meter::new(&[], classes.len()) }
     }
 
-    /// The only window begins, at `now`.
+    /// Starts the only window.
     pub fn begin(&mut self, now: Instant) {
         self.edges = vec![Edge { at: now, opens: true, window: 0 }];
         self.advance(now);
     }
 
-    /// The only window ends, at `now`.
+    /// Ends the only window.
     pub fn end(&mut self, now: Instant) {
         self.edges = vec![Edge { at: now, opens: false, window: 0 }];
         self.advance(now);
     }
 
-    /// Opens and closes the windows that begin or end by `now`, each at its own time.
+    /// Starts and ends windows up to `now`, each at its own time.
     pub fn advance(&mut self, now: Instant) {
         while let Some(edge) = self.edges.pop_if(|edge| edge.at <= now) {
             match edge.opens {
@@ -112,31 +112,31 @@ impl Meter {
         }
     }
 
-    /// The windows as they stand at `now`; one that has not ended ends there.
+    /// The windows at `now`; a window that has not ended ends there.
     pub fn windows(&mut self, now: Instant) -> Vec<Passed> {
         self.advance(now);
         (0..self.windows).map(|window| self.recorder.passed(window, now)).collect()
     }
 
-    /// What has passed so far.
+    /// Counters so far.
     #[must_use]
     pub fn so_far(&self) -> Counters {
         Counters { traffic: *self.recorder.traffic(), waited: self.waited }
     }
 
-    /// What has passed so far by class.
+    /// Counters so far, by class.
     #[must_use]
     pub fn classes_so_far(&self) -> Vec<Counters> {
         let classes = self.recorder.classes().iter().zip(&self.waited_of);
         classes.map(|(traffic, waited)| Counters { traffic: *traffic, waited: *waited }).collect()
     }
 
-    /// What measures the link.
+    /// The recorder of the link.
     pub fn recorder_mut(&mut self) -> &mut LinkRecorder {
         &mut self.recorder
     }
 
-    /// Takes out what was measured until `now`.
+    /// Removes the recorder, with its measurements until `now`.
     pub fn take_recorder(&mut self, now: Instant) -> LinkRecorder {
         self.advance(now);
         std::mem::take(&mut self.recorder)
@@ -150,7 +150,7 @@ impl Meter {
     }
 }
 
-/// What counters need to know of a packet.
+/// The properties of a packet that counters need.
 fn seen<P: Measured>(packet: &P) -> Seen {
     Seen { class: packet.class(), len: packet.len(), payload: packet.payload() }
 }

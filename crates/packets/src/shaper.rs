@@ -1,9 +1,9 @@
 //! One direction of a live bottleneck: a discipline, a transmitter and a delay line. Pure: the time is an argument.
 //!
-//! The transmitter is ideal. Each departure is computed for the moment at which a transmitter of this rate
-//! becomes free, however late the computation happens, and before any later arrival is admitted: a delayed
-//! program catches up, and no packet leaves before its arrival. What the machine adds is then only how late
-//! a packet is handed on, which the caller measures against [`Released::due`].
+//! The transmitter is ideal. Each departure is computed for the moment at which a transmitter of this rate becomes
+//! free, however late the computation happens, and before any later arrival is admitted: a delayed program catches up,
+//! and no packet leaves before its arrival. The machine only delays the forwarding of packets, which the caller
+//! measures against [`Released::due`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use aqmkit_measure::Transmission;
 
 use crate::meter::Meter;
 
-/// What one direction of a bottleneck is.
+/// The settings of one direction of a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// Its name in results.
     pub name: String,
-    /// Its rate; where it varies, the mean rate, which disciplines are told.
+    /// Its rate; if it varies, the mean rate, which disciplines assume.
     pub rate: BitRate,
-    /// In place of the rate, where it varies. It begins with the link.
+    /// The trace of a varying rate, which starts with the link.
     pub trace: Option<Arc<Trace>>,
-    /// How long a packet takes to the other end, once it is sent.
+    /// The propagation delay.
     pub delay: Duration,
-    /// What happens to packets on the way.
+    /// Losses, jitter and reordering behind the queue.
     pub wire: Wire,
-    /// What it sends for each packet beside the packet.
+    /// The framing of packets.
     pub framing: Framing,
-    /// Size of a typical packet, for disciplines that need one.
+    /// The typical packet size, for disciplines that need one.
     pub mean_packet: Bytes,
     /// The discipline.
     pub aqm: Spec,
@@ -43,7 +43,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A direction with nothing out of the ordinary: packets of 1000 bytes in the mean, no framing, one class.
+    /// Default settings: packets of 1000 bytes on average, no framing, one class.
     #[must_use]
     pub fn new(name: &str, rate: BitRate, delay: Duration, aqm: Spec) -> Self {
         let (name, classes) = (name.to_owned(), Vec::new());
@@ -61,7 +61,7 @@ impl Setup {
         }
     }
 
-    /// How long a packet can be on the way at most.
+    /// The longest possible delay after transmission.
     #[must_use]
     pub fn longest_delay(&self) -> Duration {
         self.delay + self.wire.jitter + self.wire.reorder.map_or(Duration::ZERO, |reorder| reorder.delay)
@@ -72,7 +72,7 @@ impl Setup {
     }
 }
 
-/// A packet and when it came to the queue.
+/// A packet and its arrival at the queue.
 #[derive(Clone, Debug)]
 struct Waiting<P> {
     packet: P,
@@ -103,26 +103,26 @@ impl<P: Packet> Packet for Waiting<P> {
     }
 }
 
-/// Observer of packet events, usually a [`Meter`].
+/// An observer of packet events, usually a [`Meter`].
 pub trait Watch<P> {
-    /// A packet came.
+    /// A packet arrived.
     fn offered(&mut self, packet: &P, now: Instant);
-    /// A packet begins to be sent, after having waited so long.
+    /// The transmission of a packet started, after it waited for this time.
     fn departed(&mut self, packet: &P, waited: Duration, transmission: Transmission, now: Instant);
-    /// The rate has changed: the rest of the packet that is being sent goes until `until`.
+    /// The rate changed: the rest of the packet in transmission takes until `until`.
     fn continued(&mut self, until: Instant, now: Instant);
-    /// A packet that came at `arrived` was dropped.
+    /// A packet that arrived at `arrived` was dropped.
     fn dropped(&mut self, packet: P, why: Why, arrived: Instant, now: Instant);
-    /// A packet that came at `arrived` was marked and stays in the queue.
+    /// A packet that arrived at `arrived` was marked and stays in the queue.
     fn marked(&mut self, packet: &P, why: Why, arrived: Instant, now: Instant);
-    /// The queue is this long from now on.
+    /// The length of the queue changed.
     fn queue(&mut self, backlog: Backlog, now: Instant);
 }
 
-/// Tells the watch what the discipline drops and marks.
-struct Told<'a, W>(&'a mut W);
+/// Reports the discipline's drops and marks to the observer.
+struct Reporter<'a, W>(&'a mut W);
 
-impl<P, W: Watch<P>> Sink<Waiting<P>> for Told<'_, W> {
+impl<P, W: Watch<P>> Sink<Waiting<P>> for Reporter<'_, W> {
     fn dropped(&mut self, packet: Waiting<P>, why: Why, now: Instant) {
         self.0.dropped(packet.packet, why, packet.arrived, now);
     }
@@ -132,28 +132,28 @@ impl<P, W: Watch<P>> Sink<Waiting<P>> for Told<'_, W> {
     }
 }
 
-/// A packet that is at the other end.
+/// A packet that reached the other end.
 #[derive(Clone, Debug)]
 pub struct Released<P> {
     /// The packet.
     pub packet: P,
-    /// When it should be there.
+    /// The time at which it should reach the other end.
     pub due: Instant,
 }
 
 /// A packet in transmission.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
-    /// When its last bit goes.
+    /// The time at which its last bit is sent.
     free: Instant,
-    /// When it is at the other end; nothing where the wire loses it.
+    /// Its arrival at the other end; `None` if the wire loses it.
     due: Option<Instant>,
 }
 
-/// A bottleneck in one direction.
+/// One direction of a bottleneck.
 pub struct Shaper<P, W = Meter> {
     rate: BitRate,
-    /// In place of the rate, where it varies.
+    /// The trace of a varying rate.
     trace: Option<Opportunities>,
     carry: u64,
     wire: Propagation,
@@ -162,21 +162,21 @@ pub struct Shaper<P, W = Meter> {
     flow: FlowKind,
     rng: Rng,
     meter: W,
-    /// When the transmitter looks at the queue next: it is sending until then, or the discipline holds its packets
-    /// back until then. None where it waits for a packet.
+    /// The time of the transmitter's next attempt to dequeue: it is sending until then, or the discipline holds packets
+    /// back. `None` if it waits for an arrival.
     looks: Option<Instant>,
-    /// The packet that is being sent, if one is.
+    /// The packet in transmission.
     sending: Option<Sending>,
-    /// The rates it has had, each with when it began.
+    /// The rates so far, each with its start.
     rates: Vec<(Instant, BitRate)>,
-    /// Packets sent, in the order in which they are at the other end, with the time.
+    /// Packets sent, by their arrival at the other end.
     line: VecDeque<Released<P>>,
-    /// Packets that the wire lost.
+    /// The number of packets lost on the wire.
     lost: u64,
 }
 
 impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
-    /// An empty one at `now`.
+    /// Creates an empty bottleneck at `now`.
     ///
     /// # Errors
     /// When a parameter of the discipline cannot be used at this rate.
@@ -208,11 +208,11 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.flow
     }
 
-    /// A packet comes. What was due before it departs first.
+    /// A packet arrives. Departures that are due earlier are executed first.
     pub fn arrive(&mut self, packet: P, now: Instant) {
         self.advance(now);
         self.meter.offered(&packet, now);
-        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
         self.qdisc.enqueue(Waiting { packet, arrived: now }, &mut cx);
         if self.looks.is_none() {
             self.transmit(now);
@@ -220,7 +220,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.meter.queue(self.qdisc.backlog(), now);
     }
 
-    /// Lets everything depart that is due up to and including `now`, each packet at its own time.
+    /// Executes all departures up to and including `now`, each at its own time.
     pub fn advance(&mut self, now: Instant) {
         while let Some(at) = self.looks.filter(|&at| at <= now) {
             self.transmit(at);
@@ -228,7 +228,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         }
     }
 
-    /// The transmitter is free at `now` and takes a packet from the queue.
+    /// The transmitter is free at `now` and dequeues a packet.
     fn transmit(&mut self, now: Instant) {
         let resumed = self.looks.is_some();
         self.sending = None;
@@ -236,7 +236,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             self.looks = Some(at);
             return;
         }
-        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
         self.looks = match self.qdisc.dequeue(&mut cx) {
             Dequeued::Packet(Waiting { mut packet, arrived }) => {
                 let size = self.framing.sent(packet.len());
@@ -265,31 +265,32 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         };
     }
 
-    /// Puts a packet behind those that are at the other end before it.
+    /// Inserts a packet in the order of arrivals at the other end.
     fn put(&mut self, released: Released<P>) {
         let place = self.line.iter().rposition(|other| other.due <= released.due).map_or(0, |before| before + 1);
         self.line.insert(place, released);
     }
 
-    /// The next packet that is at the other end by `now`. Call it until there is none, after [`Shaper::advance`].
+    /// The next packet that has reached the other end by `now`. Call it until it returns `None`, after
+    /// [`Shaper::advance`].
     pub fn release(&mut self, now: Instant) -> Option<Released<P>> {
         self.line.pop_front_if(|first| first.due <= now)
     }
 
-    /// When there is something to do next without another arrival.
+    /// The time of the next event without further arrivals.
     #[must_use]
     pub fn wakeup(&self) -> Option<Instant> {
         let due = self.line.front().map(|first| first.due);
         self.looks.into_iter().chain(due).min()
     }
 
-    /// What waits in the queue.
+    /// The backlog of the queue.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         self.qdisc.backlog()
     }
 
-    /// What the discipline has counted.
+    /// The discipline's counters.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         self.qdisc.stats()
@@ -300,24 +301,24 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.qdisc.probe(out);
     }
 
-    /// How many packets the wire has lost, as it was asked to.
+    /// The number of packets that the configured wire has lost.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// What has been measured.
+    /// The observer.
     #[must_use]
     pub fn meter(&self) -> &W {
         &self.meter
     }
 
-    /// What has been measured, to read the time-dependent part of it or to add to.
+    /// The observer, to update it or read time-dependent values.
     pub fn meter_mut(&mut self) -> &mut W {
         &mut self.meter
     }
 
-    /// The rates it has had, each with when it began: the first is that of the start.
+    /// The rates so far, each with its start; the first is the initial rate.
     #[must_use]
     pub fn rates(&self) -> &[(Instant, BitRate)] {
         &self.rates
@@ -333,9 +334,9 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
         }
         self.advance(now);
-        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Told(&mut self.meter) };
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
         self.qdisc.reconfigure(&setup.aqm, &setup.link(), &mut cx)?;
-        // What waits keeps the key with which it came.
+        // Waiting packets keep the keys of their arrival.
         self.flow = setup.aqm.flow();
         if setup.rate != self.rate {
             self.send_the_rest_at(setup.rate, now);
@@ -348,14 +349,14 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         Ok(())
     }
 
-    /// Applies a new rate to the remainder of the packet in transmission. Otherwise a packet that started
-    /// at 1 bit/s would occupy the link for hours. Traces are not affected.
+    /// Applies a new rate to the remainder of the packet in transmission; otherwise a packet that started at 1 bit/s
+    /// would occupy the link for hours. Traces are not affected.
     fn send_the_rest_at(&mut self, rate: BitRate, now: Instant) {
         let Some(Sending { free, due }) = self.sending.filter(|s| s.free > now && self.trace.is_none()) else { return };
         let old = u128::from(free.since(now).as_nanos());
         let new = (old * u128::from(self.rate.as_bps())).div_ceil(u128::from(rate.as_bps()));
         let new = now + Duration::from_nanos(u64::try_from(new).unwrap_or(u64::MAX));
-        // Its delay is the one with which it set out.
+        // It keeps the propagation delay of the start of its transmission.
         let later = due.map(|due| new + due.since(free));
         (self.sending, self.looks) = (Some(Sending { free: new, due: later }), Some(new));
         self.meter.continued(new, now);

@@ -1,15 +1,16 @@
-//! What the WebAssembly module exports: its memory, and four functions.
+//! The exports of the WebAssembly module: its memory, and four functions.
 //!
-//! A request lies in memory that [`aq_alloc`] gave, and is passed to [`aq_call`] by its address and length. The answer is a number: the
-//! address in its upper 32 bits, the length in its lower ones. Both are given back with [`aq_free`]. No address that comes in is
-//! followed: it has to be one that was given out.
+//! The caller writes a request into memory from [`aq_alloc`] and passes its address and length to [`aq_call`]. The
+//! result is a number with the address of the answer in its upper 32 bits and the length in its lower 32 bits. The
+//! caller frees both with [`aq_free`]. Addresses passed in are only looked up among those handed out, never
+//! dereferenced.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::Player;
 
-/// All memory that is in use by the other side, and the open experiments.
+/// The memory in use by the caller, and the open experiments.
 #[derive(Default)]
 struct State {
     buffers: BTreeMap<usize, Box<[u8]>>,
@@ -21,19 +22,19 @@ thread_local! {
     static STATE: RefCell<State> = RefCell::default();
 }
 
-/// The bytes of a record of [`aq_log`].
+/// The size of a record of [`aq_log`] in bytes.
 const RECORD: usize = 24;
 
 fn packed(address: usize, count: usize) -> u64 {
     (address as u64) << 32 | (count as u64 & 0xffff_ffff)
 }
 
-/// Memory for a request of `len` bytes.
+/// Allocates memory for a request of `len` bytes.
 #[allow(unsafe_code, reason = "an exported name; nothing else here is unsafe")]
 #[unsafe(no_mangle)]
 pub extern "C" fn aq_alloc(len: u32) -> usize {
     STATE.with_borrow_mut(|state| {
-        // A byte more, so that two empty ones differ.
+        // One byte more, so that two empty requests have different addresses.
         let buffer = vec![0_u8; len as usize + 1].into_boxed_slice();
         let address = buffer.as_ptr() as usize;
         state.buffers.insert(address, buffer);
@@ -41,14 +42,14 @@ pub extern "C" fn aq_alloc(len: u32) -> usize {
     })
 }
 
-/// Gives memory back.
+/// Frees memory.
 #[allow(unsafe_code, reason = "an exported name; nothing else here is unsafe")]
 #[unsafe(no_mangle)]
 pub extern "C" fn aq_free(address: usize, _len: u32) {
     STATE.with_borrow_mut(|state| state.buffers.remove(&address));
 }
 
-/// Answers a request: the address of the answer and its length.
+/// Answers a request; returns the address and the length of the answer.
 #[allow(unsafe_code, reason = "an exported name; nothing else here is unsafe")]
 #[unsafe(no_mangle)]
 pub extern "C" fn aq_call(address: usize, len: u32) -> u64 {
@@ -65,7 +66,8 @@ pub extern "C" fn aq_call(address: usize, len: u32) -> u64 {
     })
 }
 
-/// The records of packets since the last call: the address of the first and their number. They are there until the next call.
+/// The records of packets since the last call: the address of the first, and their number. They are valid until the
+/// next call.
 #[allow(unsafe_code, reason = "an exported name; nothing else here is unsafe")]
 #[unsafe(no_mangle)]
 pub extern "C" fn aq_log(handle: u32) -> u64 {

@@ -1,7 +1,7 @@
-//! What there is: disciplines with their parameters, transports, traffic.
+//! The catalogue: disciplines with their parameters, transports, traffic models.
 //!
-//! A parameter is described by the row that its discipline's reference page has for it, by its value on a link of 10 Mbit/s, and by its row in
-//! `docs/parameters.md`, whose ranges are measured.
+//! The description of a parameter combines its row on the discipline's reference page, its default on a link of 10
+//! Mbit/s, and its row in `docs/parameters.md`, whose ranges are measured.
 
 use aqmkit_aqm::registry::{self, Link, Spec};
 use aqmkit_base::BitRate;
@@ -14,7 +14,7 @@ use crate::describe;
 /// The ranges of all parameters, and whether each can change while packets are queued.
 const RANGES: &str = include_str!("../../../docs/parameters.md");
 
-/// The rate of the link on which defaults and ranges hold, in Mbit/s.
+/// The link rate for which defaults and ranges hold, in Mbit/s.
 const RATE: u64 = 10;
 
 /// The answer to `catalogue`.
@@ -40,7 +40,7 @@ fn named(name: &str, title: &str) -> Value {
     json!({"name": name, "title": title.rsplit(": ").next().unwrap_or(title)})
 }
 
-/// The hash of Fowler, Noll and Vo, of 64 bits: tells whether two catalogues are the same.
+/// The 64-bit FNV hash; it shows whether two catalogues are equal.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -61,14 +61,14 @@ fn discipline(entry: &Entry) -> Option<Value> {
     }))
 }
 
-/// A row of a page's table of parameters.
+/// A row of a page's parameter table.
 struct Row<'a> {
     names: &'a str,
     unit: &'a str,
     help: &'a str,
 }
 
-/// The rows of the first table under "Parameters": field, symbol, unit, default, meaning. Some tables leave the symbol out.
+/// The rows of the first table under "Parameters": field, symbol, unit, default, meaning. Some tables have no symbol.
 fn rows(page: &str) -> impl Iterator<Item = Row<'_>> {
     let section = page.split("\n## Parameters").nth(1).unwrap_or("").split("\n## ").next().unwrap_or("");
     let mut lines = section.lines().skip_while(|line| !line.starts_with('|'));
@@ -82,8 +82,8 @@ fn rows(page: &str) -> impl Iterator<Item = Row<'_>> {
 }
 
 impl Row<'_> {
-    /// The parameters of this row: "`a`, `b`" are two, "`max_p` (`probability`)" is one with another name. Several may have units of their
-    /// own: "packets; 1".
+    /// The parameters of a row: "`a`, `b`" are two, "`max_p` (`probability`)" is one with a second name. They may have
+    /// different units: "packets; 1".
     fn parameters(&self, defaults: &toml::Table, discipline: &str) -> Vec<Value> {
         let own: String =
             self.names.split('(').map(|part| part.split_once(')').map_or(part, |(_, rest)| rest)).collect();
@@ -123,7 +123,7 @@ impl Row<'_> {
         })
     }
 
-    /// The kind of quantities that are written with a unit.
+    /// The dimension of quantities that are written with a unit.
     fn dimension(&self) -> Option<&'static str> {
         match self.unit {
             "time" => Some("time"),
@@ -135,12 +135,13 @@ impl Row<'_> {
     }
 }
 
-/// Markdown without its signs for code.
+/// Markdown text without code marks.
 fn plain(text: &str) -> String {
     text.replace('`', "")
 }
 
-/// The values that a parameter may have: the words in quotation marks or marked as code in its meaning, if its default is one of them.
+/// The values of a parameter with fixed choices: the words in quotation marks or marked as code in its description, if
+/// its default is one of them.
 fn choices(help: &str, default: &str) -> Vec<String> {
     let words = |sign: char| -> Vec<String> { help.split(sign).skip(1).step_by(2).map(str::to_owned).collect() };
     ['"', '`']
@@ -156,7 +157,7 @@ fn range(discipline: &str, name: &str) -> (Option<f64>, Option<f64>, bool) {
     let cells = section.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
     let row = cells.filter(|cells| cells.len() > 3).find(|cells| cells[1].trim_matches('`') == name);
     let Some(row) = row else { return (None, None, false) };
-    // "from 1 to 1000", "above 0 to 1"; what is stranger has no simple bounds.
+    // "from 1 to 1000", "above 0 to 1"; other ranges have no simple bounds.
     let simple = !row[2].contains(',') && !row[2].starts_with("to ");
     let words: Vec<&str> = row[2].split_whitespace().collect();
     let after = |word: &str| {

@@ -1,4 +1,4 @@
-//! The keys of `change`: short ones for what every page has a slider for, and the paths of `[[changes]]` for everything else.
+//! The keys of `change`: short keys for the sliders of every page, and the paths of `[[changes]]` for everything else.
 //!
 //! | key | value | path |
 //! |---|---|---|
@@ -12,7 +12,7 @@ use aqmkit_base::units::parse_rate;
 use aqmkit_experiment::{GroupOutline, Outline, Problem};
 use serde_json::{Map, Value};
 
-/// The settings by path, each value as TOML has it.
+/// The settings by path, with their values as TOML.
 pub(crate) fn settings(set: &Map<String, Value>, outline: &Outline) -> Result<Vec<(String, String)>, Problem> {
     let link = outline.links[outline.measured].path.clone().unwrap_or_else(|| "topology".to_owned());
     let mut settings = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn settings(set: &Map<String, Value>, outline: &Outline) -> Result<Ve
     Ok(settings)
 }
 
-/// The rate of a traffic that does not respond; it pauses at a rate of 0.
+/// The rate of an unresponsive traffic; it pauses at a rate of 0.
 fn blast(group: &GroupOutline, given: &Value) -> Result<Vec<(String, String)>, Problem> {
     let path = format!("traffic.{}", part(&group.name));
     if given.as_str().and_then(|text| parse_rate(text).ok()).is_some_and(|rate| rate.as_bps() == 0) {
@@ -69,12 +69,12 @@ fn find<'a>(name: &str, outline: &'a Outline) -> Result<&'a GroupOutline, Proble
     outline.groups.iter().find(|group| group.name == name).ok_or_else(unknown)
 }
 
-/// A name as a part of a path.
+/// A name as part of a path.
 fn part(name: &str) -> String {
     if name.contains(['.', '[', ' ']) { format!("\"{name}\"") } else { name.to_owned() }
 }
 
-/// A value as TOML has it.
+/// A value as TOML.
 fn written(value: &Value) -> Result<String, Problem> {
     let value = toml::Value::try_from(value).map_err(|e| Problem::new(format!("{value} is not a value: {e}")))?;
     Ok(value.to_string())

@@ -1,4 +1,4 @@
-//! What a run consists of, in the words of the page.
+//! The description of a run for the page.
 
 use std::collections::BTreeMap;
 
@@ -27,10 +27,10 @@ pub(crate) fn run(index: usize, spec: &RunSpec, outline: &Outline) -> Value {
 
 /// The warnings of an experiment.
 pub(crate) fn warnings(experiment: &Experiment) -> Vec<String> {
-    experiment.doubts.iter().map(aqmkit_experiment::Problem::in_one_line).collect()
+    experiment.warnings.iter().map(aqmkit_experiment::Problem::in_one_line).collect()
 }
 
-/// The parameters of a link's discipline with everything filled in.
+/// The parameters of a link's discipline, including derived ones.
 fn parameters(link: &LinkOutline) -> toml::Table {
     let effective = link.aqm.effective(&link.seen).unwrap_or_else(|_| link.aqm.clone());
     toml::Table::try_from(&effective).unwrap_or_default()
@@ -68,7 +68,7 @@ pub(crate) fn group(group: &GroupOutline) -> Value {
     })
 }
 
-/// The lengths of the queue, in packets or bytes, or the delays, in seconds, at which a discipline acts: parameters by name.
+/// The queue lengths (in packets or bytes) and delays (in seconds) at which a discipline acts, by parameter.
 pub(crate) fn thresholds(link: &LinkOutline) -> BTreeMap<String, f64> {
     let parameters = parameters(link);
     let length = |name: &&str| {
@@ -83,14 +83,14 @@ pub(crate) fn thresholds(link: &LinkOutline) -> BTreeMap<String, f64> {
     link.aqm.thresholds().iter().filter_map(length).chain(DELAYS.iter().filter_map(delay)).collect()
 }
 
-/// The parameters that are delays of the queue at which disciplines act.
+/// Parameters that are queue delays at which disciplines act.
 const DELAYS: &[&str] = &["target", "target_delay", "step_thresh", "l_thresh"];
 
 fn number(value: &toml::Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
 }
 
-/// What the queue may hold, in packets and in bytes; one of the two at most.
+/// The limit of the queue in packets or in bytes; at most one of the two is given.
 pub(crate) fn limit(link: &LinkOutline) -> (Option<f64>, Option<f64>) {
     let parameters = parameters(link);
     let amount = match parameters.get("limit") {
@@ -105,7 +105,7 @@ pub(crate) fn limit(link: &LinkOutline) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// A packet for queues that are never used.
+/// The packet type of queues that are never used.
 #[derive(Clone, Copy, Debug)]
 struct Nothing;
 

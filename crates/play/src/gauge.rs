@@ -1,7 +1,7 @@
-//! Units and labels of the disciplines' gauges, whose names the disciplines give themselves.
+//! Units and labels of the disciplines' gauges; each discipline defines the names of its gauges.
 
-/// Name, unit and label of every gauge. The unit 1 with a label that says so is a share or a probability; averages of the queue are in
-/// the unit of the queue's limit, which is packets unless an experiment says bytes.
+/// Name, unit and label of every gauge. Shares and probabilities have the unit 1 and a label that says so; averages of
+/// the queue have the unit of the queue's limit, which is packets unless an experiment says bytes.
 const GAUGES: &[(&str, &str, &str)] = &[
     ("accepted", "bit/s", "accepted rate"),
     ("active", "flows", "flows with packets"),
@@ -53,7 +53,7 @@ const GAUGES: &[(&str, &str, &str)] = &[
     ("unresponsive", "flows", "unresponsive flows"),
 ];
 
-/// Unit and label of a gauge. A numbered one, such as `avg.2`, has those of its family and its number.
+/// Unit and label of a gauge. A numbered gauge, such as `avg.2`, has those of its family, with the number.
 pub(crate) fn words(name: &str) -> (&'static str, String) {
     let known = |wanted: &str| GAUGES.iter().find(|(of, ..)| *of == wanted);
     if let Some((_, unit, label)) = known(name) {

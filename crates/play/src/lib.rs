@@ -1,9 +1,9 @@
-//! The simulator in the hands of a page: experiments are opened, advanced, looked at and changed by requests in JSON.
+//! The simulator for a web page, which opens, advances, observes and changes experiments with requests in JSON.
 //!
-//! [`Player::call`] takes a request `{"do": NAME, ...}` and returns `{"ok": ...}`, or `{"error": {"message", "line", "column",
-//! "hint"}}`. The requests are the variants of [`request::Request`]. Compiled for `wasm32-unknown-unknown`, the crate imports
-//! nothing, so that a browser, Node and wasmtime run it alike; [`abi`] has its exports. Every size is bounded, and no input makes
-//! it panic.
+//! [`Player::call`] takes a request `{"do": NAME, ...}` and returns `{"ok": ...}`, or `{"error": {"message", "line",
+//! "column", "hint"}}`. The requests are the variants of [`request::Request`]. Compiled for `wasm32-unknown-unknown`,
+//! the crate imports nothing, so that a browser, Node and wasmtime run it alike; [`abi`] has its exports. All sizes are
+//! bounded, and no input causes a panic.
 
 pub mod abi;
 mod catalogue;
@@ -39,7 +39,7 @@ impl Player {
         };
         match answer {
             Ok(ok) => format!("{{\"ok\":{ok}}}"),
-            Err(problem) => json!({"error": told(&problem)}).to_string(),
+            Err(problem) => json!({"error": error(&problem)}).to_string(),
         }
     }
 
@@ -82,16 +82,16 @@ impl Player {
         self.sessions.get_mut(&handle).ok_or_else(gone)
     }
 
-    /// The records of packets since the last call, 24 bytes each, little-endian: the time (f64), the flow (u32), the bytes
-    /// (u32), how long the packet has waited in seconds (f32), what happened (u8: 0 arrival, 1 departure, 2 drop, 3 mark), the
-    /// queue (u8), the traffic (u16). None where nothing is open under the handle.
+    /// The records of packets since the last call, 24 bytes each, little-endian: the time (f64), the flow (u32), the
+    /// bytes (u32), how long the packet has waited in seconds (f32), what happened (u8: 0 arrival, 1 departure, 2 drop,
+    /// 3 mark), the queue (u8), the traffic (u16). Empty if the handle is not open.
     pub fn records(&mut self, handle: u32) -> Vec<u8> {
         self.sessions.get_mut(&handle).map(Session::records).unwrap_or_default()
     }
 }
 
-/// A problem as an answer has it.
-fn told(problem: &Problem) -> Value {
+/// An error as part of an answer.
+fn error(problem: &Problem) -> Value {
     let place = problem.location();
     json!({
         "message": problem.to_string(),

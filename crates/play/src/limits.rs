@@ -1,6 +1,6 @@
-//! The bounds of what a page may ask for: a link that somebody else has written must not hang it.
+//! The bounds of requests: a link from an unknown source must not hang the page.
 
-/// Experiments open at a time.
+/// Experiments open at the same time.
 pub(crate) const SESSIONS: usize = 8;
 /// Bytes of an experiment.
 pub(crate) const TEXT: usize = 1 << 20;
@@ -10,13 +10,13 @@ pub(crate) const RUNS: usize = 2000;
 pub(crate) const APPLICATIONS: usize = 20_000;
 /// Links of a run.
 pub(crate) const LINKS: usize = 1000;
-/// Seconds of simulated time, the warm-up included.
+/// Seconds of simulated time, including the warm-up.
 pub(crate) const SECONDS: f64 = 86_400.0;
-/// Packets that wait in all queues together.
+/// Packets waiting in all queues together.
 pub(crate) const WAITING: u64 = 1_000_000;
-/// Events between two looks at the number of waiting packets.
+/// Events between two checks of the number of waiting packets.
 pub(crate) const SLICE: u64 = 100_000;
-/// Packets and flows in one look.
+/// Packets and flows in one answer to `look`.
 pub(crate) const SHOWN: usize = 100_000;
-/// Records of packets that are kept for the next call.
+/// Records of packets stored for the next call.
 pub(crate) const RECORDS: usize = 65_536;

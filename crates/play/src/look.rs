@@ -1,4 +1,4 @@
-//! The answer to `look`, which a page asks for thirty times a second.
+//! The answer to `look`, which a page requests thirty times a second.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ struct Queue {
     delay_wire: f64,
     packets: u64,
     bytes: u64,
-    /// How long the packet has waited that has waited longest.
+    /// The time for which the oldest packet in the queue has waited.
     delay: f64,
     limit_packets: Option<f64>,
     limit_bytes: Option<f64>,
@@ -81,7 +81,7 @@ struct Group {
 /// The shortest time over which a rate is measured, in seconds.
 const SPAN: f64 = 0.1;
 
-/// A rate in bits per second from what has been delivered, measured anew after [`SPAN`].
+/// A rate in bits per second from the delivered bytes, updated after each [`SPAN`].
 fn rate(kept: &mut (f64, u64, f64), now: f64, delivered: u64) -> f64 {
     let (since, before, latest) = *kept;
     if now - since >= SPAN {

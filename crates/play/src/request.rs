@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What a page asks for. Times are in seconds on the axis of the experiment, where the warm-up ends at 0.
+/// A request of the page. Times are in seconds, relative to the end of the warm-up.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
-    /// What there is: disciplines, transports, traffic, with their parameters.
+    /// Lists disciplines, transports and traffic models, with their parameters.
     Catalogue {},
     /// Reads an experiment and lists its runs.
     Check {
@@ -21,7 +21,7 @@ pub enum Request {
     Open {
         /// The text of the experiment.
         toml: String,
-        /// The run, by its place in the plan.
+        /// The run, by its index in the plan.
         #[serde(default)]
         run: usize,
         /// Settings `path=value`, as `--set` takes them.
@@ -33,68 +33,69 @@ pub enum Request {
     },
     /// Closes a run.
     Close {
-        /// Which.
+        /// The run.
         handle: u32,
     },
     /// Returns to the start.
     Restart {
-        /// Which.
+        /// The run.
         handle: u32,
-        /// Whether the changes made so far are made again, each at its time.
+        /// Whether the changes made so far are applied again, each at its time.
         #[serde(default)]
         keep: bool,
     },
     /// Simulates up to a time.
     Advance {
-        /// Which.
+        /// The run.
         handle: u32,
-        /// The time; absent: the end.
+        /// The time; `None`: the end.
         #[serde(default)]
         until: Option<f64>,
-        /// Stop after so many events of the simulator.
+        /// Stop after this number of simulator events.
         #[serde(default)]
         events: Option<u64>,
     },
     /// Simulates up to the next arrival, departure, drop or mark at a queue that is shown.
     Step {
-        /// Which.
+        /// The run.
         handle: u32,
     },
     /// The state of the run.
     Look {
-        /// Which.
+        /// The run.
         handle: u32,
-        /// How many packets of each queue are listed.
+        /// The largest number of packets to list for each queue.
         #[serde(default)]
         packets: usize,
-        /// How many flows are listed.
+        /// The largest number of flows to list.
         #[serde(default)]
         flows: usize,
     },
     /// Changes something now.
     Change {
-        /// Which.
+        /// The run.
         handle: u32,
-        /// What: `parameters` (a table) and `ecn` of the measured link's discipline, `rate` and `delay` of the link, `count` and
-        /// `blast` (a table with a number or a rate for each traffic), or paths as in `[[changes]]` of an experiment file.
+        /// The changes: `parameters` (a table) and `ecn` of the measured link's discipline, `rate` and `delay` of the
+        /// link, `count` and `blast` (a table with a number or a rate for each traffic), or paths as in `[[changes]]`
+        /// of an experiment file.
         set: Map<String, Value>,
     },
     /// The experiment with the changes made so far.
     Experiment {
-        /// Which.
+        /// The run.
         handle: u32,
-        /// Whether its duration is what has been simulated so far.
+        /// Whether it ends at the current time.
         #[serde(default)]
         end: Option<End>,
     },
     /// The digest of the results so far.
     Digest {
-        /// Which.
+        /// The run.
         handle: u32,
     },
 }
 
-/// When an experiment that is written down ends.
+/// The end of a saved experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {

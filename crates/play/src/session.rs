@@ -3,48 +3,48 @@
 use std::collections::BTreeMap;
 
 use aqmkit_base::Instant;
-use aqmkit_experiment::{Experiment, HeldRun, Outline, Overrides, Problem};
-use aqmkit_sim::log::{Happening, Log, Record};
+use aqmkit_experiment::{EditableRun, Experiment, Outline, Overrides, Problem};
+use aqmkit_sim::log::{Log, PacketEvent, Record};
 use aqmkit_sim::{Error, Output, Scenario, Simulation};
 use serde_json::{Map, Value, json};
 
 use crate::request::End;
 use crate::{change, describe, limits};
 
-/// What messages call an experiment that a page has.
+/// The name of the page's experiment in messages.
 const FILE: &str = "experiment";
 
-/// A run and what the page has been told of it.
+/// An open run, and the state of its reports to the page.
 pub(crate) struct Session {
     experiment: Experiment,
-    run: HeldRun,
+    run: EditableRun,
     index: usize,
     pub(crate) outline: Outline,
     pub(crate) simulation: Simulation<'static>,
-    /// The links that are shown: those that results report.
+    /// The links that are shown: those in the results.
     pub(crate) shown: Vec<usize>,
-    /// Records so far that the page has been given.
+    /// The number of records reported so far.
     told: u64,
-    /// Records that the page was not given, because too many came between two calls.
+    /// The number of records dropped because too many occurred between two calls.
     pub(crate) lost: u64,
-    /// By application: when its rate was measured last, what had been delivered then, and the rate.
+    /// By application: time of the last rate measurement, bytes delivered by then, and the rate.
     pub(crate) rates: BTreeMap<u32, (f64, u64, f64)>,
     /// The same by traffic.
     pub(crate) group_rates: BTreeMap<usize, (f64, u64, f64)>,
 }
 
-/// Reads an experiment within the bounds of a page, and takes one of its runs in hand.
-fn read(toml: &str, set: &[String], seed: Option<u64>, run: usize) -> Result<(Experiment, HeldRun), Problem> {
+/// Reads an experiment within the bounds of a page, and opens one of its runs.
+fn read(toml: &str, set: &[String], seed: Option<u64>, run: usize) -> Result<(Experiment, EditableRun), Problem> {
     if toml.len() > limits::TEXT {
         let problem = Problem::new(format!("the experiment has {} bytes", toml.len()));
         return Err(problem.right(format!("at most {} can be opened here", limits::TEXT)));
     }
     check_sweep(toml)?;
     let overrides = Overrides { set: set.to_vec(), seed, ..Overrides::default() };
-    HeldRun::open(FILE, toml, &overrides, run)
+    EditableRun::open(FILE, toml, &overrides, run)
 }
 
-/// Refuses a sweep of too many runs before they are made.
+/// Refuses a sweep with too many runs before they are created.
 fn check_sweep(toml: &str) -> Result<(), Problem> {
     let Ok(table) = toml.parse::<toml::Table>() else { return Ok(()) };
     let repeat = table.get("repeat").and_then(toml::Value::as_integer).unwrap_or(1).max(1) as u64;
@@ -56,7 +56,7 @@ fn check_sweep(toml: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// How many combinations the lists of a table have.
+/// The number of combinations of the lists in a table.
 fn combinations(value: &toml::Value) -> u64 {
     match value {
         toml::Value::Array(values) => values.len().max(1) as u64,
@@ -124,10 +124,10 @@ impl Session {
         Ok(simulation)
     }
 
-    /// Back to the start. The changes made by hand are taken back, or made again at their times.
+    /// Returns to the start; changes made by hand are removed, or applied again at their times.
     pub(crate) fn restart(&mut self, keep: bool) -> Result<(), Problem> {
         if !keep {
-            self.run.take_back()?;
+            self.run.revert()?;
         }
         self.simulation = Session::begin(self.run.spec().scenario()?, &self.shown)?;
         self.outline = self.run.spec().outline();
@@ -161,9 +161,9 @@ impl Session {
         self.outline.groups.iter().map(describe::group).collect()
     }
 
-    /// The time on the axis of the experiment.
+    /// The time relative to the end of the warm-up.
     pub(crate) fn time(&self, at: Instant) -> f64 {
-        // From whole nanoseconds, so that a time that is given back means the same instant.
+        // Computed from whole nanoseconds, so that a time passed back denotes the same instant.
         (i128::from(at.as_nanos()) - i128::from(self.outline.warmup.as_nanos())) as f64 / 1e9
     }
 
@@ -216,10 +216,10 @@ impl Session {
         let latest = self.simulation.log().and_then(|log| log.records().last().copied());
         let event = latest.filter(|_| stepped).map(|record| {
             let kind = match record.what {
-                Happening::Arrival => "arrival",
-                Happening::Departure => "departure",
-                Happening::Drop => "drop",
-                Happening::Mark => "mark",
+                PacketEvent::Arrival => "arrival",
+                PacketEvent::Departure => "departure",
+                PacketEvent::Drop => "drop",
+                PacketEvent::Mark => "mark",
             };
             let queue = self.shown.iter().position(|&link| link == usize::from(record.link));
             json!({
@@ -249,15 +249,15 @@ impl Session {
         json!({"toml": self.run.text(end.map(|End::Now| self.simulation.now()))})
     }
 
-    /// The digest of the results. Before the end it is that of the experiment that ends now, which is simulated for it from the
-    /// start.
+    /// The digest of the results. Before the end of the run, it is the digest of the experiment that ends at the
+    /// current time, which is simulated again from the start.
     pub(crate) fn digest(&self) -> Result<Value, Problem> {
         let output = if self.finished() { self.simulation.output_so_far() } else { self.ended_now()? };
         let digest = aqmkit_experiment::digest(&output);
         Ok(json!({"digest": digest, "now": self.now(), "finished": self.finished()}))
     }
 
-    /// The results of the experiment that ends now.
+    /// The results of the experiment that ends at the current time.
     fn ended_now(&self) -> Result<Output, Problem> {
         let text = self.run.text(Some(self.simulation.now()));
         let experiment = Experiment::parse(FILE, &text, &Overrides::default())?;

@@ -1,25 +1,26 @@
-//! What a comparison of disciplines comes to, in a sentence.
+//! The result of a comparison of disciplines, in a sentence.
 
 use crate::columns::names;
 use crate::format::{rate_unit, significant};
 use crate::grid::{Grid, Row, Table};
 
-/// A discipline whose goodput is at least this share of the best has not paid for its short queue.
+/// Disciplines with at least this share of the best goodput are compared by the length of their queues.
 const NEARLY_ALL: f64 = 0.97;
 
-/// What one row keeps of delay, and at what cost.
+/// The delay and the goodput of one row.
 pub(crate) struct Outcome<'a> {
     label: &'a str,
-    /// The queue delay, in milliseconds: the mean, and what one packet in a hundred exceeds.
+    /// The queue delay in milliseconds: mean and 99th percentile.
     pub(crate) mean_ms: f64,
     pub(crate) p99_ms: f64,
-    /// The goodput of all classes, in bits per second, and its standard deviation over the repeats as if the classes varied by themselves.
+    /// The goodput of all classes, in bits per second, and its standard deviation over the repeats, assuming that
+    /// classes vary independently.
     pub(crate) goodput: f64,
     pub(crate) spread: f64,
 }
 
-/// Who keeps the queue shortest at nearly all of the goodput, what the most goodput costs, and who pays for a still shorter queue. Nothing unless
-/// disciplines were compared and at least two of them were measured.
+/// The discipline with the shortest queue at nearly the best goodput, the delay at the best goodput, and the goodput at
+/// a still shorter queue. `None` unless at least two disciplines were compared and measured.
 #[must_use]
 pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     if grid.focus.name != "aqm" || table.rows.len() < 2 {
@@ -57,7 +58,7 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     Some(text)
 }
 
-/// What a row keeps of the delay of the queue of `link`; nothing where that was not measured.
+/// The delay of the queue of `link` and the goodput of a row; `None` if they were not measured.
 pub(crate) fn outcome<'a>(row: &'a Row, link: &str, classes: &[String]) -> Option<Outcome<'a>> {
     let delay = |which: &str| Some(row.metrics.get(&format!("links.{link}.queue_delay_ms.{which}"))?.mean);
     let goodputs = || classes.iter().filter_map(|class| row.metrics.get(&format!("classes.{class}.goodput_bps")));

@@ -1,4 +1,4 @@
-//! Which numbers a table shows, under which name and in which unit.
+//! The columns of tables: metrics, names and units.
 
 use std::collections::BTreeSet;
 
@@ -9,41 +9,42 @@ pub(crate) use aqmkit_measure::metric::Better;
 use super::format::{decimals, rate_unit};
 use super::grid::Grid;
 
-/// A word of the tables and what it means.
+/// A term used in tables, and its meaning.
 pub(crate) type Term = (&'static str, &'static str);
 
-/// What the capacity of a queue is called.
-pub(crate) const LIMIT: Term = ("limit", "what the queue may hold: packets (p) or bytes (b); –: one for each class");
+/// The term for the limit of a queue.
+pub(crate) const LIMIT: Term =
+    ("limit", "the limit of the queue in packets (p) or bytes (b); –: one limit for each class");
 
-/// What a column shows, whatever it is of.
+/// The properties of a column, which do not depend on link, class or traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
-    /// The unit it is shown in.
+    /// Its unit.
     pub unit: &'static str,
-    /// What a number is multiplied by to be in that unit.
+    /// The factor from the metric's unit to this one.
     pub factor: f64,
-    /// What is preferred.
+    /// The preferred direction.
     pub better: Better,
-    /// Columns of a low rank are shown first where space is short.
+    /// Columns of low rank take precedence where space is short.
     pub rank: u8,
-    /// Whether a column of zeros is shown.
+    /// Whether the column is shown if all values are zero.
     pub zeros: bool,
-    /// Its entry in the legend.
+    /// Its term in the legend.
     pub term: Term,
 }
 
 /// One column of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// Where its numbers are.
+    /// The path of its metric.
     pub path: String,
     /// Its name in a sentence.
     pub name: String,
-    /// Its name in a narrow column, in lines.
+    /// Its heading in a narrow column, as lines.
     pub head: String,
-    /// Digits after the point.
+    /// The number of decimals.
     pub decimals: usize,
-    /// What it shows.
+    /// Its unit, rank and term.
     pub kind: Kind,
 }
 
@@ -69,13 +70,13 @@ pub(crate) fn columns(grid: &Grid) -> Vec<Column> {
     build.columns
 }
 
-/// The columns of every metric with such a path.
+/// The columns of all metrics below `prefix`.
 fn below(prefix: &str) -> impl Iterator<Item = (&'static Metric, &'static Shown)> {
     let metrics = METRICS.iter().filter(move |metric| metric.path.starts_with(prefix));
     metrics.flat_map(|metric| metric.shown.iter().map(move |shown| (metric, shown)))
 }
 
-/// The path of a column, of these names in place of the stars.
+/// The path of a column, with these names in place of the stars.
 fn path(metric: &Metric, shown: &Shown, names: &[&str]) -> String {
     let path = names.iter().fold(metric.path.to_owned(), |path, name| path.replacen('*', name, 1));
     if shown.statistic.is_empty() { path } else { format!("{path}.{}", shown.statistic) }
@@ -88,7 +89,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Adds a column when some row has a number for it.
+    /// Adds a column if some row has a value for it.
     fn add(&mut self, path: &str, name: &str, head: &str, kind: Kind) {
         let largest = self.grid.largest(path);
         if self.paths.contains(path) && (kind.zeros || largest > 0.0) {
@@ -105,7 +106,7 @@ impl Builder<'_> {
                     1 => (shown.name.to_owned(), shown.head.to_owned()),
                     _ => (format!("{link}: {}", shown.name), format!("{link}\n{}", shown.head)),
                 };
-                // Of the other links, how long their queues are matters as much as of the measured one.
+                // Other links' queues matter as much as the measured link's.
                 let rank = match place {
                     0 => shown.rank,
                     _ if metric.path.ends_with("queue_delay_ms") => shown.rank + 1,
@@ -135,7 +136,7 @@ impl Builder<'_> {
                 let kind = match metric.unit.dimension {
                     Dimension::Rate if self.passes_elsewhere(class) => Kind { unit, factor, rank: 3, ..kind },
                     Dimension::Rate => Kind { unit, factor, ..kind },
-                    // Losses and latency matter for the classes that the experiment names.
+                    // Losses and latency matter only for classes that the experiment names.
                     _ if matches!(class.as_str(), "tcp" | "other") => Kind { rank: kind.rank + 2, ..kind },
                     _ => kind,
                 };
@@ -144,8 +145,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the data of a class does not cross the measured link: of an upload, only acknowledgements do, and their rate is not what its user
-    /// gets.
+    /// Whether the data of a class does not cross the measured link: of an upload, only acknowledgements do, and their
+    /// rate is not what its user gets.
     fn passes_elsewhere(&self, class: &str) -> bool {
         let largest = |metric: &str| self.grid.largest(&format!("classes.{class}.{metric}_bps"));
         largest("goodput") > 1.05 * largest("throughput")
@@ -155,7 +156,7 @@ impl Builder<'_> {
         for app in names(&self.paths, "apps.") {
             let kinds = names(&self.paths, &format!("apps.{app}.response_time_ms."));
             for metric in METRICS.iter().filter(|metric| metric.path.starts_with("apps.") && !metric.shown.is_empty()) {
-                // Of response times, every kind of exchange has its own columns.
+                // Each kind of exchange has its own columns of response times.
                 let own = if metric.path.matches('*').count() > 1 { &kinds[..] } else { &[String::new()] };
                 for (kind, shown) in own.iter().flat_map(|kind| metric.shown.iter().map(move |shown| (kind, shown))) {
                     self.owned(metric, shown, &[&app, kind], Kind::of(metric, shown));
@@ -164,7 +165,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a column of what the first of the names owns.
+    /// Adds a column for the link, class or traffic that is the first of the names.
     fn owned(&mut self, metric: &Metric, shown: &Shown, names: &[&str], kind: Kind) {
         let whole: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
         let (name, head) =

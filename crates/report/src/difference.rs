@@ -1,4 +1,4 @@
-//! What differs between two results of the same experiment: of two versions, revisions or sets of parameters.
+//! The differences between two results of the same experiment, for example of two versions or sets of parameters.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::format::mean;
 use crate::grid::Grid;
 use crate::terminal::{Screen, drawn, head, number};
 
-/// The level of the intervals.
+/// The confidence level of the intervals.
 const LEVEL: f64 = 0.95;
 
-/// Without repeats, a change below this share of the value is not shown.
+/// Without repeats, smaller relative changes are not shown.
 const SLIGHT: f64 = 0.02;
 
-/// The values of one combination and window by metric: the seed of each repeat, and what it measured.
+/// The values of one combination and window: by metric and seed.
 type Values = BTreeMap<String, BTreeMap<String, f64>>;
 
 /// One metric of one combination in both results.
@@ -26,7 +26,7 @@ type Values = BTreeMap<String, BTreeMap<String, f64>>;
 struct Difference {
     before: f64,
     after: f64,
-    /// Half the width of the interval of the difference; nothing without repeats.
+    /// Half the width of the confidence interval of the difference; `None` without repeats.
     within: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ impl Difference {
         self.after - self.before
     }
 
-    /// Whether it is more than chance, or where there is one run each, more than slight.
+    /// Whether the difference is significant, or, with a single run on each side, larger than the threshold.
     fn counts(&self) -> bool {
         match self.within {
             Some(within) => self.change().abs() > within,
@@ -44,8 +44,8 @@ impl Difference {
     }
 }
 
-/// The table of what differs. Without `all`, only the differences whose 95 % confidence interval excludes zero; without repeats, those above
-/// 2 %.
+/// The table of differences. Unless `all` is set, it has only differences whose 95 % confidence interval excludes zero,
+/// or, without repeats, those above 2 %.
 #[must_use]
 pub fn differences(before: &Results, after: &Results, all: bool, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -100,7 +100,7 @@ fn row(place: &str, column: &Column, difference: &Difference) -> Vec<Cell> {
     [Cell::new(place), Cell::new(quantity.trim())].into_iter().chain(texts.map(number)).collect()
 }
 
-/// The numbers of every combination and window, by the words that name it.
+/// The values of every combination and window, by their names.
 fn by_combination(results: &Results) -> BTreeMap<String, Values> {
     let mut all: BTreeMap<String, Values> = BTreeMap::new();
     for entry in &results.runs {
@@ -113,7 +113,7 @@ fn by_combination(results: &Results) -> BTreeMap<String, Values> {
     all
 }
 
-/// A combination in words: its labels but those of the repeat, and the window if it is not the only one.
+/// The name of a combination: its labels except those of the repeat, and the window if there are several.
 fn name(entry: &Entry) -> String {
     let told = |(key, value): (&String, &String)| match key.as_str() {
         "repeat" | "seed" => None,
@@ -124,7 +124,8 @@ fn name(entry: &Entry) -> String {
     entry.labels.iter().filter_map(told).collect::<Vec<_>>().join(", ")
 }
 
-/// The difference of one quantity: of runs with equal seeds in pairs, because these have the same users and sizes; else of two samples (Welch).
+/// The difference of one quantity: paired for runs with equal seeds, which have the same users and sizes; otherwise of
+/// two samples (Welch's test).
 fn difference(before: &Values, after: &Values, path: &str) -> Option<Difference> {
     let (before, after) = (before.get(path)?, after.get(path)?);
     let list = |values: &BTreeMap<String, f64>| values.values().copied().collect::<Vec<_>>();
@@ -139,7 +140,7 @@ fn difference(before: &Values, after: &Values, path: &str) -> Option<Difference>
     Some(Difference { before: old.mean, after: new.mean, within })
 }
 
-/// Welch's interval, with the degrees of freedom of Welch and Satterthwaite.
+/// Welch's interval, with degrees of freedom by Welch and Satterthwaite.
 fn welch(old: &Stat, new: &Stat) -> Option<f64> {
     let part = |stat: &Stat| Some((stat.sd?.powi(2) / stat.count as f64, stat.count as f64 - 1.0));
     let ((a, free_a), (b, free_b)) = (part(old)?, part(new)?);
@@ -150,7 +151,7 @@ fn welch(old: &Stat, new: &Stat) -> Option<f64> {
     Some(quantile(free)? * (a + b).sqrt())
 }
 
-/// Student's quantile for the level, of so many degrees of freedom.
+/// Student's quantile for the level and these degrees of freedom.
 fn quantile(free: f64) -> Option<f64> {
     let t = StudentsT::new(0.0, 1.0, free).ok()?;
     Some(t.inverse_cdf(0.5 + LEVEL / 2.0))

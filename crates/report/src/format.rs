@@ -2,7 +2,7 @@
 
 use aqmkit_results::Stat;
 
-/// The unit in which rates up to `largest` bits per second read well, and its factor.
+/// A readable unit for rates up to `largest` bits per second, and the factor to it.
 #[must_use]
 pub(crate) fn rate_unit(largest: f64) -> (&'static str, f64) {
     match largest {
@@ -12,7 +12,7 @@ pub(crate) fn rate_unit(largest: f64) -> (&'static str, f64) {
     }
 }
 
-/// How many digits after the point a column needs whose largest number is `largest`.
+/// The number of decimals for a column with this largest value.
 #[must_use]
 pub fn decimals(largest: f64) -> usize {
     match largest {
@@ -22,19 +22,19 @@ pub fn decimals(largest: f64) -> usize {
     }
 }
 
-/// A number with so many digits after the point; a dash for what is not a number.
+/// A number with this many decimals; a dash for NaN.
 #[must_use]
 pub fn fixed(value: f64, decimals: usize) -> String {
     if value.is_nan() { "–".to_owned() } else { format!("{value:.decimals$}") }
 }
 
-/// A mean in another unit.
+/// A mean, converted to another unit.
 #[must_use]
 pub fn mean(stat: Option<&Stat>, factor: f64, decimals: usize) -> String {
     stat.map_or_else(|| "–".to_owned(), |stat| fixed(stat.mean * factor, decimals))
 }
 
-/// A number to so many significant digits, without an exponent where that is readable.
+/// A number with this many significant digits, without an exponent where that is readable.
 #[must_use]
 pub fn significant(value: f64, digits: i32) -> String {
     let size = value.abs();
@@ -49,7 +49,7 @@ pub fn significant(value: f64, digits: i32) -> String {
     }
 }
 
-/// Without zeros at the end of the digits after the point.
+/// The text without trailing zeros after the decimal point.
 fn trim(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
@@ -68,7 +68,7 @@ pub fn thousands(count: u64) -> String {
     text
 }
 
-/// A value rounded to four significant digits, which is what a plot can show.
+/// A value rounded to four significant digits, the precision of a plot.
 #[must_use]
 pub fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {

@@ -13,9 +13,9 @@ pub(crate) struct Grid {
     pub groups: Vec<Group>,
     /// The windows, in their order.
     pub windows: Vec<String>,
-    /// How many runs the rows are means over, at most.
+    /// The largest number of runs in the means of the rows.
     pub repeats: usize,
-    /// What the queue of each row may hold, by its label, where the rows are disciplines.
+    /// The queue limit of each row, by its label, if rows are disciplines.
     pub queues: BTreeMap<String, String>,
 }
 
@@ -40,22 +40,23 @@ pub(crate) struct Table {
 /// One label of the compared axis: the mean over its repeats.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
-    /// The label.
+    /// Its label.
     pub label: String,
-    /// Its place on the axis, which decides its colour.
+    /// Its index on the axis, which determines its colour.
     pub place: usize,
     /// Every number by its path.
     pub metrics: BTreeMap<String, Stat>,
 }
 
 impl Group {
-    /// The combination in words that tell what each is: `topology.delays 5ms`, `mix BULK+MPEG, topology.rate 10mbit`.
+    /// The combination with the names of its axes: `topology.delays 5ms`, `mix BULK+MPEG, topology.rate 10mbit`.
     #[must_use]
     pub(crate) fn title(&self) -> String {
         self.labels.iter().map(|(axis, label)| format!("{axis} {label}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// The combination as legends have it: `BULK+MPEG`, or `mix BULK+MPEG, topology.rate 10mbit` when several axes make it.
+    /// The combination as shown in legends: `BULK+MPEG`, or `mix BULK+MPEG, topology.rate 10mbit` if it has several
+    /// axes.
     #[must_use]
     pub(crate) fn name(&self) -> String {
         match &self.labels[..] {
@@ -67,7 +68,7 @@ impl Group {
 }
 
 impl Grid {
-    /// Arranges `results` to compare disciplines, or what else was swept.
+    /// Arranges `results` to compare disciplines, or the longest axis if there are none to compare.
     #[must_use]
     pub(crate) fn of(results: &Results) -> Grid {
         Grid::along(results, focus(results))
@@ -91,13 +92,13 @@ impl Grid {
         Grid { focus, groups, windows, repeats, queues }
     }
 
-    /// What a row is: a discipline, or a value of the compared axis.
+    /// The noun for a row: a discipline, or a value of the compared axis.
     #[must_use]
     pub(crate) fn row_name(&self) -> &str {
         if self.focus.name == "aqm" { "discipline" } else { &self.focus.name }
     }
 
-    /// Every path that has a number in some row.
+    /// Every path that has a value in some row.
     #[must_use]
     pub(crate) fn paths(&self) -> BTreeSet<&str> {
         self.rows().flat_map(|row| row.metrics.keys().map(String::as_str)).collect()
@@ -108,17 +109,17 @@ impl Grid {
         self.groups.iter().flat_map(|group| &group.tables).flat_map(|table| &table.rows)
     }
 
-    /// The largest mean at `path`, in size; 0 without any.
+    /// The largest absolute mean at `path`; 0 if there is none.
     #[must_use]
     pub(crate) fn largest(&self, path: &str) -> f64 {
         self.rows().filter_map(|row| row.metrics.get(path)).map(|stat| stat.mean.abs()).fold(0.0, f64::max)
     }
 }
 
-/// The entries of one combination by window and place on the compared axis.
+/// The entries of one combination by window and index on the compared axis.
 type Cells<'a> = BTreeMap<(usize, usize), Vec<&'a Entry>>;
 
-/// The axis to compare along: the disciplines where there are several, else the longest.
+/// The axis to compare: the disciplines if there are several, otherwise the longest axis.
 fn focus(results: &Results) -> Axis {
     let aqm = results.axes.iter().find(|axis| axis.name == "aqm" && axis.labels.len() > 1);
     let mut longest: Option<&Axis> = None;

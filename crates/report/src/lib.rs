@@ -1,4 +1,4 @@
-//! What a reader sees of an experiment: tables on a terminal, and a page with plots.
+//! Reports of experiments: tables for terminals, and a page with plots.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Numbers for documents, as Markdown.
+//! Numbers for documents, in Markdown.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,14 +9,14 @@ use super::format::significant;
 use super::scoreboard::{Line, lines, met_of, open};
 use super::verdict::{Tally, measured};
 
-/// What a document may ask for.
+/// The names of numbers that documents can have.
 pub const KNOWN: &str = "numbers are: scoreboard SCALE, skill SCALE, study NAME SCALE, met NAME SCALE, rows PREFIX SCALE, \
      cells PREFIX SCALE; SCALE is quick or full, NAME a study or an experiment";
 
-/// The number that a document asks for by name, of results at both scales.
+/// The numbers with this name, from results at both scales.
 ///
 /// # Errors
-/// When there is none such.
+/// When the name is unknown.
 pub fn number(name: &str, quick: &[Results], full: &[Results]) -> Result<String, String> {
     let (asked, scale) = name.rsplit_once(' ').unwrap_or((name, ""));
     let results = match scale {
@@ -36,7 +36,7 @@ pub fn number(name: &str, quick: &[Results], full: &[Results]) -> Result<String,
     }
 }
 
-/// The experiments of a name: one, or those of a study.
+/// The experiments of a name: a single one, or those of a study.
 fn named<'a>(name: &str, results: &'a [Results]) -> Result<Vec<&'a Results>, String> {
     let study = format!("{name}/");
     let these: Vec<&Results> =
@@ -44,7 +44,7 @@ fn named<'a>(name: &str, results: &'a [Results]) -> Result<Vec<&'a Results>, Str
     if these.is_empty() { Err(format!("there is no experiment or study {name:?}")) } else { Ok(these) }
 }
 
-/// The rows of the headline.
+/// The counts of rows in the headline.
 fn counted(results: &[&Results]) -> Tally {
     let rows = results.iter().flat_map(|r| &r.expectations);
     Tally::of(rows.filter(|row| Standing::of(row) == Standing::Discriminates))
@@ -55,7 +55,7 @@ fn scoreboard(results: &[Results]) -> String {
     with_open(&standings("source", sources.iter().chain([&all])), &all)
 }
 
-/// A table, and below it what was not measured.
+/// A table, and below it the number of rows that were not measured.
 fn with_open(table: &str, all: &Line) -> String {
     open(all).map_or_else(|| table.to_owned(), |text| format!("{table}\n{text}\n"))
 }
@@ -101,7 +101,7 @@ fn skill(results: &[Results]) -> String {
     grid(&heads, with.chain([&all]).map(cells))
 }
 
-/// The claims whose rows begin so, one line each.
+/// The claims whose row begins with `prefix`, one line each.
 fn rows(prefix: &str, results: &[Results]) -> Result<String, String> {
     let these = results.iter().flat_map(|r| &r.expectations).filter(|row| row.id.starts_with(prefix));
     let state = |row: &Expectation| match row.pass {
@@ -120,8 +120,8 @@ fn rows(prefix: &str, results: &[Results]) -> Result<String, String> {
     Ok(grid(&["row", "what", "printed", "here", ""], lines.into_iter()))
 }
 
-/// The rows whose ids begin so as a table, `printed / here` in each cell and misses in bold type: what follows in the id is the name of the line and,
-/// behind the last hyphen, of the column.
+/// The rows whose id begins with `prefix` as a table, `printed / here` in each cell and misses in bold type. The rest
+/// of the id is the name of the line and, after the last hyphen, that of the column.
 fn cells(prefix: &str, results: &[Results]) -> Result<String, String> {
     let mut columns: Vec<(&str, &str)> = Vec::new();
     let mut lines: Vec<(&str, BTreeMap<&str, String>)> = Vec::new();

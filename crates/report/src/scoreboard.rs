@@ -1,4 +1,4 @@
-//! How many published values are reproduced, by source, and how much skill that shows.
+//! The scoreboard: the number of reproduced values by source, and the skill of tables and figures.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::verdict::Tally;
 /// The claims of one source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Line {
-    /// The work, without the place in it.
+    /// The publication, without a place in it.
     pub source: String,
-    /// How many there are of each standing, and what became of them.
+    /// The counts for each standing.
     pub tallies: BTreeMap<Standing, Tally>,
-    /// Over its tables and figures.
+    /// The skill of its tables and figures.
     pub skill: Overall,
 }
 
@@ -34,7 +34,7 @@ impl Line {
     }
 }
 
-/// A line for each source of these experiments, and one over all.
+/// A line for each source of these experiments, and the totals.
 #[must_use]
 pub fn lines(experiments: &[&Results]) -> (Vec<Line>, Line) {
     let mut sources: BTreeMap<&str, Vec<&Expectation>> = BTreeMap::new();
@@ -47,7 +47,7 @@ pub fn lines(experiments: &[&Results]) -> (Vec<Line>, Line) {
     (lines, Line::of("all", &all))
 }
 
-/// The work of a source, without the place in it: what stands before and up to the year.
+/// The publication of a source, without the place in it: the text up to the year.
 fn work(source: &str) -> &str {
     let year =
         |word: &str| word.len() == 4 && word.starts_with(['1', '2']) && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -56,18 +56,16 @@ fn work(source: &str) -> &str {
     end.map_or(source, |end| &source[..end])
 }
 
-/// `16 of 43`, of those that were measured or computed; a dash where none was.
+/// `16 of 43`: the number of met values and of those measured or computed; a dash if there are none.
 #[must_use]
 pub(crate) fn met_of(tally: Tally) -> String {
     let judged = tally.met + tally.missed;
     if judged == 0 { "–".to_owned() } else { format!("{} of {judged}", tally.met) }
 }
 
-/// A note on rows without runs, if there are any.
+/// A note about rows without runs, if there are any.
 #[must_use]
 pub fn open(line: &Line) -> Option<String> {
     let count: usize = line.tallies.values().map(|tally| tally.unmeasured).sum();
-    (count > 0).then(|| {
-        format!("{count} more rows are claimed whose runs were not done, or in which nothing could be measured.")
-    })
+    (count > 0).then(|| format!("{count} more rows are claimed, but their runs are not finished or measured nothing."))
 }

@@ -1,11 +1,11 @@
-//! Verdicts in words, and how many there are of each.
+//! Verdicts in words, and their counts.
 
 use aqmkit_results::{Expectation, Standing};
 use serde::Serialize;
 
 use super::format::significant;
 
-/// The measured value with its spread; what was found, for an ordering; a dash without either.
+/// The measured value with its spread; for an ordering, the values found; a dash if there is neither.
 #[must_use]
 pub(crate) fn measured(row: &Expectation) -> String {
     let Some(value) = row.measured.filter(|value| !value.is_nan()) else {
@@ -30,7 +30,7 @@ pub(crate) fn tolerance(row: &Expectation) -> String {
     }
 }
 
-/// The published value, or the middle of a published range, or a bound that is published alone.
+/// The published value, the middle of a published range, or a single published bound.
 #[must_use]
 pub(crate) fn published(row: &Expectation) -> Option<f64> {
     match (row.low, row.high) {
@@ -39,7 +39,7 @@ pub(crate) fn published(row: &Expectation) -> Option<f64> {
     }
 }
 
-/// The remarks on a row: the number of cells in which it holds, its basis, the source of its bound, and the findings.
+/// The remarks on a row: number of cells in which it holds, basis, source of its bound, and findings.
 #[must_use]
 pub(crate) fn explained(row: &Expectation) -> String {
     let cells = row.cells.map(|cells| format!("holds in {} of {}", cells.held, cells.of));
@@ -52,7 +52,7 @@ pub(crate) fn explained(row: &Expectation) -> String {
     [cells, standing, ours, detail].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// How many published values were claimed, and what became of them.
+/// The numbers of claimed, met and missed values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// All.
@@ -61,12 +61,12 @@ pub struct Tally {
     pub met: usize,
     /// Those that are not.
     pub missed: usize,
-    /// Those whose runs were not done.
+    /// Those whose runs are not finished.
     pub unmeasured: usize,
 }
 
 impl Tally {
-    /// Counts one more.
+    /// Counts one more row.
     pub fn add(&mut self, row: &Expectation) {
         self.claimed += 1;
         match row.pass {
@@ -83,7 +83,7 @@ impl Tally {
         tally
     }
 
-    /// The share that is met of those that were measured, in percent.
+    /// The share of the measured values that are met, in percent.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
         let measured = self.met + self.missed;

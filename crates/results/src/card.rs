@@ -7,19 +7,20 @@ use serde::Serialize;
 pub struct Card {
     /// What it is called.
     pub title: String,
-    /// What it characterises by, such as `RFC 7928`.
+    /// The document by which disciplines are characterised, such as `RFC 7928`.
     pub source: String,
-    /// What the reader should know of the setting, in Markdown.
+    /// A description of the setting, in Markdown.
     pub about: String,
-    /// The disciplines by their labels, those that are characterised first.
+    /// The labels of the disciplines; those under study come first.
     pub disciplines: Vec<String>,
-    /// How many of them are characterised; the others are there to compare with.
+    /// The number of disciplines under study; the others are references.
     pub subjects: usize,
     /// The sections, in order.
     pub sections: Vec<Section>,
-    /// Sections of the source that no experiment answers: number and title, and where the card has what they ask for or why it cannot.
+    /// Sections of the source without an experiment: number and title, and where the card covers them or why it does
+    /// not.
     pub elsewhere: Vec<(String, String)>,
-    /// How it was run, as name and value.
+    /// Properties of the runs, as name and value.
     pub facts: Vec<(String, String)>,
 }
 
@@ -30,52 +31,52 @@ pub struct Section {
     pub number: String,
     /// Its title.
     pub title: String,
-    /// The question, in a sentence.
+    /// The question it answers, in a sentence.
     pub asks: String,
     /// What was run, in a sentence or two.
     pub setting: String,
-    /// The experiment that was run, by its id; none where it was no experiment.
+    /// The id of the experiment; `None` if there is none.
     pub experiment: Option<String>,
     /// The rules that the verdict comes from.
     pub rules: Vec<Rule>,
-    /// One for each discipline, in their order.
+    /// One row for each discipline, in their order.
     pub rows: Vec<Row>,
-    /// What it looks like.
+    /// Its picture.
     pub picture: Option<Picture>,
 }
 
 /// A rule: a number and its bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rule {
-    /// The number in words: `queue delay`.
+    /// The quantity, in words: `queue delay`.
     pub words: String,
     /// Its bound in words: `at most half of fifo's`.
     pub bound: String,
-    /// The unit in which it is shown.
+    /// The unit of the quantity.
     pub unit: String,
 }
 
 /// A discipline in a section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What it comes to.
+    /// Its verdict in the section.
     pub verdict: Verdict,
     /// Its numbers, one for each rule.
     pub cells: Vec<Cell>,
-    /// Why it is not judged, or a remark.
+    /// The reason why it is not judged, or a remark.
     pub note: String,
 }
 
-/// A number of a discipline against the bound of its rule.
+/// A measured value of a discipline, and whether it is within the bound of its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cell {
-    /// The number, in the unit of the rule; nothing where it could not be measured.
+    /// The value, in the unit of the rule; `None` if it could not be measured.
     pub value: Option<f64>,
     /// Whether it is within the bound.
     pub holds: Option<bool>,
 }
 
-/// What a discipline comes to in a section.
+/// The verdict on a discipline in a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -85,12 +86,12 @@ pub enum Verdict {
     Mixed,
     /// No rule holds.
     Poor,
-    /// The section is not applicable to it, or was not measured.
+    /// The section does not apply to the discipline, or was not measured.
     NotApplicable,
 }
 
 impl Verdict {
-    /// The verdict on these numbers.
+    /// The verdict on these values.
     #[must_use]
     pub fn of(cells: &[Cell]) -> Verdict {
         let judged: Vec<bool> = cells.iter().filter_map(|cell| cell.holds).collect();
@@ -102,7 +103,7 @@ impl Verdict {
         }
     }
 
-    /// In one word, or two.
+    /// The verdict in one or two words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -114,7 +115,7 @@ impl Verdict {
     }
 }
 
-/// What a section looks like.
+/// The picture of a section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Picture {
@@ -126,12 +127,12 @@ pub enum Picture {
     Bars(Lines),
 }
 
-/// The values of one discipline, second by second.
+/// The values of one discipline, one for each second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cloud {
-    /// Whose it is, by its place in [`Card::disciplines`].
+    /// The index of its discipline in [`Card::disciplines`].
     pub discipline: usize,
-    /// Under what conditions; empty where there is only one.
+    /// The conditions; empty if there is only one set of them.
     pub name: String,
     /// Queue delay in milliseconds and goodput in bits per second.
     pub points: Vec<(f64, f64)>,
@@ -140,13 +141,13 @@ pub struct Cloud {
 /// A quantity over an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lines {
-    /// What the axis is.
+    /// The title of the x axis.
     pub x: String,
-    /// The quantity, with its unit.
+    /// The title of the y axis, with its unit.
     pub y: String,
-    /// Whether the quantity has a logarithmic axis.
+    /// Whether the y axis is logarithmic.
     pub logarithmic: bool,
-    /// What stands at 0, 1, 2 … of the axis; empty where that is a number.
+    /// The labels at 0, 1, 2 … of the x axis; empty for numeric axes.
     pub ticks: Vec<String>,
     /// The lines.
     pub lines: Vec<Line>,
@@ -155,9 +156,9 @@ pub struct Lines {
 /// A line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// Whose it is, by its place in [`Card::disciplines`].
+    /// The index of its discipline in [`Card::disciplines`].
     pub discipline: usize,
-    /// What it is called beyond that; empty where a discipline has only one.
+    /// Its name in addition to that of the discipline; empty if the discipline has only one line.
     pub name: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,

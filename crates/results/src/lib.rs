@@ -1,12 +1,12 @@
-//! What an experiment produces: the shape of `results.json`, what its verdicts are worth, and its numbers by name.
+//! What an experiment produces: the contents of `results.json`, the standing of its verdicts, and its numbers by path.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`card`] | a report card: disciplines judged section by section |
 //! | `shape` | [`Results`] and its parts, as `results.json` has them |
-//! | `standing` | what a claim rests on, and so what its verdict is worth |
+//! | `standing` | the basis of a claim, and the line of the scoreboard where it counts |
 //! | `skill`, [`statistics`] | how well the cells of published tables agree; means and correlations |
-//! | `metrics` | the numbers of an entry by their paths, and their mean over the repeats |
+//! | `metrics` | the numbers of an entry by their paths, and their statistics over the repeats |
 //! | `ruler` | labels of an axis as numbers of one unit |
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The numbers of an entry by their paths, and what they are over the repeats.
+//! The numbers of an entry by their paths, and their statistics over the repeats.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::Entry;
 
-/// Every number of an entry by its path, as in `links.bottleneck.queue_delay_ms.p99`. What is not a number
-/// (absent, NaN, infinite) is left out.
+/// Every number of an entry by its path, such as `links.bottleneck.queue_delay_ms.p99`. Missing, NaN and infinite
+/// values are left out.
 #[must_use]
 pub fn flatten(entry: &Entry) -> BTreeMap<String, f64> {
     let mut numbers = BTreeMap::new();
@@ -33,19 +33,19 @@ fn walk(numbers: &mut BTreeMap<String, f64>, path: String, value: &Value) {
     }
 }
 
-/// A number over the repeats of one combination.
+/// Mean and standard deviation of a number over the repeats of one combination.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// Mean.
     pub mean: f64,
-    /// Standard deviation (of a sample); absent for a single run.
+    /// Standard deviation of the sample; `None` for a single run.
     pub sd: Option<f64>,
-    /// How many runs had it.
+    /// The number of runs that have it.
     pub count: usize,
 }
 
 impl Stat {
-    /// The statistics of `values`; absent without any.
+    /// The statistics of `values`; `None` if there are none.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Stat> {
         let count = values.len();

@@ -2,19 +2,21 @@
 
 use aqmkit_base::units::{Kind, split};
 
-/// Where the labels of an axis lie on a line of numbers.
+/// The positions of an axis's labels on a numeric scale. `500kbit`, `2mbit` and `1gbit` are rates, at 500, 2000 and
+/// 1,000,000 kbit. Text that is not a unit of rates, times or sizes (`98%`, `4 flows`) must be the same after each
+/// number; otherwise there is no scale.
 ///
 /// `500kbit`, `2mbit` and `1gbit` are rates, and lie at 500, 2000 and 1,000,000 kbit. What is no unit of rates, times or
 /// sizes (`98%`, `4 flows`, a plain number) is the same behind each label, or there is no such line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruler {
-    /// The unit of the first label as it is written; empty for plain numbers.
+    /// The unit of the first label as written; empty for plain numbers.
     unit: String,
     kind: Option<Kind>,
 }
 
 impl Ruler {
-    /// The line on which all of these labels lie, if there is one.
+    /// The scale of these labels, if they have one.
     #[must_use]
     pub fn of(labels: &[String]) -> Option<Ruler> {
         let (_, unit) = split(labels.first()?)?;
@@ -23,7 +25,7 @@ impl Ruler {
         kinds.chain([None]).map(ruler).find(|ruler| labels.iter().all(|label| ruler.at(label).is_some()))
     }
 
-    /// Where a label lies.
+    /// The position of a label.
     #[must_use]
     pub fn at(&self, label: &str) -> Option<f64> {
         let (number, unit) = split(label)?;
@@ -34,7 +36,7 @@ impl Ruler {
         Some(number * scale(unit)? / scale(&self.unit)?)
     }
 
-    /// What the line of an axis is called: with the unit.
+    /// The title of an axis, with its unit.
     #[must_use]
     pub fn title(&self, axis: &str) -> String {
         if self.unit.is_empty() { axis.to_owned() } else { format!("{axis}, {}", self.unit) }

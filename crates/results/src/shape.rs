@@ -16,7 +16,7 @@ pub struct Results {
     pub title: String,
     /// What it reproduces.
     pub source: String,
-    /// What the reader should know, in Markdown.
+    /// A description of the experiment, in Markdown.
     pub about: String,
     /// The version of aqmkit.
     pub version: String,
@@ -26,20 +26,20 @@ pub struct Results {
     pub scale: String,
     /// The axes of the sweep with their labels, in order.
     pub axes: Vec<Axis>,
-    /// What the queue of each label of `aqm` may hold, as `tc` would write it: `1000p`, `64kb`.
+    /// The limit of the queue of each label of `aqm`, as written for `tc`: `1000p`, `64kb`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<String, String>,
     /// One entry for each run and window.
     pub runs: Vec<Entry>,
     /// One entry for each published value that the experiment claims.
     pub expectations: Vec<Expectation>,
-    /// Columns of the time series to plot beside the usual ones.
+    /// Further columns of the time series to plot.
     #[serde(default)]
     pub plot: Vec<String>,
-    /// Which of the expectations are the cells of published tables.
+    /// The expectations that are cells of published tables.
     #[serde(default)]
     pub tables: Vec<Table>,
-    /// What equations predict for the time series.
+    /// Predictions by equations, drawn into the time series.
     #[serde(default)]
     pub overlays: Vec<Overlay>,
     /// The matrix of small plots over two axes.
@@ -51,7 +51,7 @@ pub struct Results {
     /// Simulated and live values side by side, where both were run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agreements: Vec<Agreement>,
-    /// How many runs were asked for; more than were done when the experiment was interrupted.
+    /// The number of planned runs; larger than that of the finished ones when the experiment was interrupted.
     pub planned: usize,
 }
 
@@ -62,31 +62,32 @@ pub struct Overview {
     pub rows: String,
     /// The axis along the top.
     pub columns: String,
-    /// The bottleneck's rate, to which rates are drawn.
+    /// The bottleneck's rate, to which the axes of rates extend.
     pub rate_bps: f64,
-    /// The round trip without queues: completion times are drawn against sizes, beside what a lone download would take.
+    /// The round-trip time without queueing; completion times are drawn against sizes, beside those of a single
+    /// download.
     pub rtt_s: Option<f64>,
-    /// Rates are those of one flow of each class, on a scale of twice an equal share.
+    /// Whether rates are per flow of each class, on an axis that extends to twice an equal share.
     pub per_flow: bool,
-    /// What the reader should know of it.
+    /// A note for the reader.
     pub note: String,
 }
 
 /// One quantity of one combination, simulated and with real packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
-    /// The combination, and the window where there are several.
+    /// The combination, and the window if there are several.
     pub place: String,
     /// The quantity, with its unit.
     pub what: String,
-    /// Where the real packets were: `live` for a live link of aqmkit, `kernel` for a classifier inside the kernel.
+    /// The place of the real packets: `live` for a live link of aqmkit, `kernel` for a classifier inside the kernel.
     #[serde(default = "live")]
     pub on: String,
-    /// Simulated, in the mean over the repeats.
+    /// The simulated value, as mean over the repeats.
     pub simulated: f64,
-    /// With real packets, in the mean over the repeats that the machine could keep up with.
+    /// The value with real packets, as mean over the repeats in which the machine kept up.
     pub live: f64,
-    /// How far apart they may be.
+    /// The largest difference at which they agree.
     pub within: f64,
 }
 
@@ -96,7 +97,7 @@ fn live() -> String {
 }
 
 impl Agreement {
-    /// Whether they are close enough.
+    /// Whether the difference is within the tolerance.
     #[must_use]
     pub fn holds(&self) -> bool {
         (self.simulated - self.live).abs() <= self.within
@@ -108,9 +109,9 @@ impl Agreement {
 pub struct Table {
     /// What it is called.
     pub title: String,
-    /// What its rows are named by; empty when it has but one.
+    /// The name of the quantity that distinguishes its rows; empty if it has one row.
     pub rows: String,
-    /// What its columns are named by.
+    /// The name of the quantity that distinguishes its columns.
     pub columns: String,
     /// Its cells, in the order in which rows and columns appear.
     pub cells: Vec<TableCell>,
@@ -123,12 +124,12 @@ pub struct TableCell {
     pub row: String,
     /// The name of its column.
     pub column: String,
-    /// The expectation that it is.
+    /// The id of its expectation.
     pub id: String,
 }
 
 impl Results {
-    /// The expectations that are not cells of tables.
+    /// The expectations that are not cells of published tables.
     #[must_use]
     pub fn alone(&self) -> Vec<&Expectation> {
         let cells = self.tables.iter().flat_map(|table| &table.cells);
@@ -142,9 +143,9 @@ impl Results {
 pub struct Overlay {
     /// The quantity, as a column of the series: `classes.tcp.throughput_bps`.
     pub quantity: String,
-    /// What the legend calls it.
+    /// Its label in the legend.
     pub label: String,
-    /// The labels of the runs that it is drawn beside, by axis: any of these; of an axis that is left out, all.
+    /// The labels of the runs beside which it is drawn, by axis; axes that are not listed may have any label.
     #[serde(rename = "where", default)]
     pub selector: BTreeMap<String, Vec<String>>,
     /// Points (seconds, value in the unit of the column), joined by straight lines.
@@ -167,13 +168,13 @@ pub struct Figure {
     /// What a curve shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
-    /// Where the axis of time ends, in seconds; at the longest response where absent.
+    /// The end of the time axis, in seconds; `None` for the longest response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upto_s: Option<f64>,
-    /// The labels of the runs that it shows, by axis: any of these; of an axis that is left out, all.
+    /// The labels of the runs that it shows, by axis; axes that are not listed may have any label.
     #[serde(rename = "where", default)]
     pub selector: BTreeMap<String, Vec<String>>,
-    /// What its reader should know.
+    /// A note for the reader.
     #[serde(default)]
     pub note: String,
 }
@@ -187,16 +188,16 @@ pub enum FigureKind {
     Cdf,
     /// The share that take longer, both on logarithmic axes.
     Tail,
-    /// How many responses have which size and take how long: a map for each run.
+    /// The number of responses by size and time: a map for each run.
     Density,
-    /// A quantity along an axis of numbers, beside what laws say of it.
+    /// A metric along a numeric axis, with theoretical laws.
     Curve,
 }
 
-/// A quantity along an axis of numbers, beside what laws say of it.
+/// A metric along a numeric axis, with theoretical laws.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// The path of the quantity.
+    /// The path of the metric.
     pub metric: String,
     /// The axis.
     pub along: String,
@@ -207,9 +208,9 @@ pub struct Curve {
 /// The values of a formula for a quantity at the labels of an axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Law {
-    /// What the legend calls it.
+    /// Its label in the legend.
     pub label: String,
-    /// The label of the axis, and the quantity in its own unit.
+    /// The label of the axis, and the value of the metric in its own unit.
     pub points: Vec<(String, f64)>,
 }
 
@@ -218,14 +219,14 @@ pub struct Law {
 pub struct Axis {
     /// Its name: `aqm`, `mix`, `topology.rate`.
     pub name: String,
-    /// Its values' labels.
+    /// The labels of its values.
     pub labels: Vec<String>,
 }
 
 /// One run in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What was swept, by axis; and `repeat`, `seed`, `window`.
+    /// The label of each axis; and `repeat`, `seed`, `window`.
     pub labels: BTreeMap<String, String>,
     /// By name of link.
     pub links: BTreeMap<String, LinkStats>,
@@ -235,12 +236,12 @@ pub struct Entry {
     pub flows: FlowStats,
     /// By name of traffic.
     pub apps: BTreeMap<String, AppStats>,
-    /// What the run cost.
+    /// The cost of the run.
     pub engine: Engine,
 }
 
 impl Entry {
-    /// A window of a run with these labels.
+    /// The entry of one window of a run.
     #[must_use]
     pub fn of(labels: &BTreeMap<String, String>, window: &Window, engine: Engine) -> Self {
         let mut labels = labels.clone();
@@ -256,7 +257,7 @@ impl Entry {
     }
 }
 
-/// Which of an experiment's claims of its row each is, from 1: a row may be claimed more than once.
+/// The number of each claim among those of the same row, from 1: an experiment may claim a row more than once.
 pub fn claim_numbers<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<usize> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     ids.map(|id| {
@@ -270,9 +271,9 @@ pub fn claim_numbers<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<usize> {
 /// The cells (combinations of the sweep) that a claim was judged in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cells {
-    /// Those in which it holds.
+    /// The number of cells in which it holds.
     pub held: usize,
-    /// All.
+    /// The number of cells.
     pub of: usize,
 }
 
@@ -281,15 +282,15 @@ pub struct Cells {
 pub struct Expectation {
     /// The row of `published.csv`.
     pub id: String,
-    /// Where it stands in its source.
+    /// The place of the row in its source.
     pub source: String,
-    /// What it is about, in words.
+    /// The quantity, in words.
     pub what: String,
     /// `equation`, `value` or `order`.
     pub kind: String,
     /// The published value as text: a number with its unit, a range, or the ordering.
     pub published: String,
-    /// The measured value in the same unit; absent for an ordering, or when nothing was measured.
+    /// The measured value in the same unit; `None` for an ordering, or when nothing was measured.
     pub measured: Option<f64>,
     /// The lowest value that meets it.
     pub low: Option<f64>,
@@ -297,34 +298,34 @@ pub struct Expectation {
     pub high: Option<f64>,
     /// The unit.
     pub unit: String,
-    /// Half the spread over the repeats (standard deviation).
+    /// The standard deviation over the repeats.
     pub spread: Option<f64>,
-    /// Whether it is met; absent when the runs it needs were not done.
+    /// Whether it is met; `None` when its runs are not finished.
     pub pass: Option<bool>,
     /// Where its value comes from.
     #[serde(default)]
     pub basis: Basis,
-    /// What became of it without the scheme.
+    /// The outcome of the null test.
     #[serde(default)]
     pub without_scheme: WithoutScheme,
-    /// In how many of the cells it holds that it was judged in, where there are several.
+    /// The cells in which it was judged, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells: Option<Cells>,
-    /// Why its bound is not the paper's but ours; empty where it is the paper's.
+    /// The origin of a bound that is not from the paper; empty if it is from the paper.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ours: String,
-    /// The number as printed, where it is one number.
+    /// The number as printed, if it is a single number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<f64>,
-    /// What was found, for an ordering; and the experiment's note.
+    /// The measured values of an ordering; and the experiment's note.
     pub detail: String,
 }
 
-/// One run: what was swept (the axes, `repeat`, `seed`) and what it measured.
+/// One run: its labels (the axes, `repeat`, `seed`) and its measured values.
 #[derive(Clone, Copy, Debug)]
 pub struct RunData<'a> {
     /// The labels.
     pub labels: &'a BTreeMap<String, String>,
-    /// What was measured.
+    /// The measured values.
     pub output: &'a Output,
 }

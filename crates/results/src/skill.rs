@@ -12,29 +12,30 @@ use crate::Expectation;
 use crate::standing::Basis;
 use crate::statistics::rank_correlation;
 
-/// Fewer cells than this are no table: a constant meets them too easily, and ranks say nothing.
+/// Tables with fewer cells are left out: a constant meets them too easily, and rank correlations of so few values mean
+/// nothing.
 const LEAST_CELLS: usize = 4;
 
 /// The agreement of one table or figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Skill {
-    /// The table or figure, as its rows have it: `Parris 2001, V Table 5.5`.
+    /// The table or figure, as in `published.csv`: `Parris 2001, V Table 5.5`.
     pub source: String,
-    /// The unit of its cells; a table of rates and times is judged once for each.
+    /// The unit of its cells; a table of rates and times is judged separately for each.
     pub unit: String,
     /// Cells with one printed number that were measured.
     pub cells: usize,
-    /// Those that are met.
+    /// The number of cells that are met.
     pub met: usize,
-    /// The constant that meets most of them.
+    /// The constant that meets the most cells.
     pub constant: f64,
-    /// How many it meets.
+    /// The number of cells that this constant meets.
     pub constant_meets: usize,
-    /// Spearman's rank correlation of measured and printed numbers; absent where either are all the same.
+    /// Spearman's rank correlation of measured and printed numbers; `None` if all numbers on either side are equal.
     pub rank_correlation: Option<f64>,
 }
 
-/// The skill of every table and figure of which at least four cells with one printed number were measured.
+/// The skill of every table and figure with at least four measured cells that have one printed number.
 #[must_use]
 pub fn skills<'a>(rows: impl IntoIterator<Item = &'a Expectation>) -> Vec<Skill> {
     let mut tables: BTreeMap<(&str, &str), Vec<Cell>> = BTreeMap::new();
@@ -49,7 +50,7 @@ pub fn skills<'a>(rows: impl IntoIterator<Item = &'a Expectation>) -> Vec<Skill>
     large.map(|((source, unit), cells)| skill(source, unit, &cells)).collect()
 }
 
-/// A cell: what is printed, what was measured, what is accepted.
+/// A cell: printed number, measured value, and accepted interval.
 struct Cell {
     printed: f64,
     measured: f64,
@@ -59,7 +60,7 @@ struct Cell {
 }
 
 fn skill(source: &str, unit: &str, cells: &[Cell]) -> Skill {
-    // The most intervals overlap at the lower end of one of them.
+    // The point covered by the most intervals is the lower end of one of them.
     let meets = |x: f64| cells.iter().filter(|c| c.low <= x && x <= c.high).count();
     let best = cells.iter().map(|c| (meets(c.low), c.low)).max_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     let (constant_meets, constant) = best.unwrap_or_default();
@@ -78,20 +79,20 @@ fn skill(source: &str, unit: &str, cells: &[Cell]) -> Skill {
 /// The skill over several tables: cells, those met, those that the best constant of each would meet, and the mean rank correlation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Overall {
-    /// Tables and figures.
+    /// The number of tables and figures.
     pub tables: usize,
-    /// Their cells.
+    /// The number of their cells.
     pub cells: usize,
-    /// Those that are met.
+    /// The number of cells that are met.
     pub met: usize,
-    /// Those that the best constant of each table would meet.
+    /// The number of cells that the best constant of each table would meet.
     pub constant_meets: usize,
-    /// The mean of the tables' rank correlations, each counted as often as it has cells; absent where none has one.
+    /// The mean of the tables' rank correlations, weighted by their numbers of cells; `None` if no table has one.
     pub rank_correlation: Option<f64>,
 }
 
 impl Overall {
-    /// Over these tables.
+    /// Combines the skill of these tables.
     #[must_use]
     pub fn of(skills: &[Skill]) -> Overall {
         let sum = |count: fn(&Skill) -> usize| skills.iter().map(count).sum();

@@ -1,7 +1,7 @@
-//! What a claim rests on, and so what its verdict is worth.
+//! The basis of a claim, and the line of the scoreboard where it counts.
 //!
-//! A reproduction is worth what it could have refuted. Only a row that a discipline could have missed counts in the headline: one that was measured, and that
-//! is missed where the scheme is taken away.
+//! A claim is evidence only if it could have been missed. The column *measured* of the scoreboard therefore counts only
+//! claims that were measured and that the null test, which removes the scheme, misses.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,26 +14,27 @@ pub enum Basis {
     /// Runs, simulated or live.
     #[default]
     Measured,
-    /// What was set or fitted so that it holds: traffic, calibration, parameters.
+    /// A value that was set or fitted so that it holds: traffic, calibration, parameters.
     Input,
     /// A formula that was evaluated.
     Calculation,
-    /// A formula that was evaluated for a case that its paper does not print.
+    /// A formula that was evaluated for a case that the paper does not give.
     WorkedByHand,
 }
 
-/// What became of a measured claim when the scheme was taken away: replaced by drop-tail, or its own part switched off (the null test).
+/// The outcome of the null test for a measured claim. The test removes the scheme: it replaces the discipline by
+/// drop-tail, or switches off the part under study.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WithoutScheme {
-    /// It was not tried.
+    /// The test was not run.
     #[default]
     NotTried,
     /// The null test misses it, so it tests the scheme.
     Missed,
-    /// It is met all the same: it does not discriminate.
+    /// The claim is met without the scheme too, so it does not discriminate.
     Met,
-    /// Nothing could be taken away: the claim is about drop-tail, or about no queue at all.
+    /// There is no scheme to remove: the claim is about drop-tail, or about no queue.
     NoScheme,
 }
 
@@ -41,19 +42,19 @@ pub enum WithoutScheme {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// Measured, and missed without the scheme; or missed with it, whatever becomes of it without.
+    /// Measured, and missed without the scheme; also claims missed with the scheme, whatever the null test finds.
     Discriminates,
-    /// Measured and met, but met without the scheme as well.
+    /// Measured and met, but also met without the scheme.
     DoesNotDiscriminate,
-    /// Measured, of drop-tail or of hosts and traffic alone.
+    /// Measured, about drop-tail or about hosts and traffic alone.
     NoScheme,
-    /// Measured; the null test has not been done.
+    /// Measured; the null test was not run.
     NotTried,
     /// Set or fitted so that it holds.
     Input,
     /// Calculated.
     Calculation,
-    /// Calculated for a case that the paper does not print.
+    /// Calculated for a case that the paper does not give.
     WorkedByHand,
 }
 
@@ -69,7 +70,7 @@ impl Standing {
         Standing::WorkedByHand,
     ];
 
-    /// The line of this claim.
+    /// The line on which this claim counts.
     #[must_use]
     pub fn of(row: &Expectation) -> Standing {
         match (row.basis, row.without_scheme) {
@@ -83,7 +84,7 @@ impl Standing {
         }
     }
 
-    /// What it is called in tables.
+    /// The title of its column in tables.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

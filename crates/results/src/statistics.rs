@@ -1,17 +1,17 @@
 //! Means and spreads of a few values.
 
-/// The mean of those that are numbers; NaN of none.
+/// The mean of the values that are not NaN; NaN if there are none.
 pub fn mean_of_known(values: &[f64]) -> f64 {
     let known: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
     known.iter().sum::<f64>() / known.len() as f64
 }
 
-/// The arithmetic mean; NaN of nothing.
+/// The arithmetic mean; NaN of an empty slice.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The standard deviation of a sample; none of fewer than two.
+/// The standard deviation of a sample; `None` for fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let n = values.len();
     let m = mean(values);
@@ -19,7 +19,8 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     (n > 1).then(|| (squares / (n - 1) as f64).sqrt())
 }
 
-/// Spearman's rank correlation of pairs; equal values share the mean of their ranks. None where either side is all one value.
+/// Spearman's rank correlation of pairs; equal values share the mean of their ranks. `None` if all values on either
+/// side are equal.
 pub(crate) fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     let (a, b) = (ranks(a), ranks(b));
     let (ma, mb) = (mean(&a), mean(&b));

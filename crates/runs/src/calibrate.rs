@@ -1,9 +1,9 @@
-//! Finding populations: how many users offer a load on a link that is not congested.
+//! Calibration: the search for the population that offers a load on an uncongested link.
 //!
-//! The load of a population rises with its size, but not evenly where sizes have heavy tails. The search goes in
-//! proportion until it has a trial on either side of the load, and then interpolates between the nearest two. All trials use
-//! one seed, so that a larger population holds the smaller one; they are runs like any other and are kept in the
-//! store, so that the same command, and any other experiment in the same directory, finds them there.
+//! The load rises with the population, but not evenly if sizes have heavy tails. The search scales the population in
+//! proportion to the load until one trial is below and one above it, and then interpolates between the two nearest
+//! trials. All trials use one seed, so that a larger population contains the smaller ones. Trials are ordinary runs in
+//! the store, where the same command, and any other experiment with the same directory, finds them again.
 
 use std::io;
 
@@ -13,11 +13,11 @@ use aqmkit_measure::Output;
 use crate::run::{self, How};
 use crate::store::{Kept, Store};
 
-/// A trial is good enough when it is so near to the load.
+/// The search ends at a trial whose load differs by at most this share.
 const GOOD: f64 = 0.005;
-/// What is accepted where no population comes nearer.
+/// The largest difference that is accepted if no population comes closer.
 const ACCEPTED: f64 = 0.05;
-/// The most trials.
+/// The largest number of trials.
 const MOST: usize = 16;
 /// The largest factor by which one step multiplies the population: extrapolation from small trials is inaccurate.
 const LEAP: f64 = 30.0;
@@ -27,20 +27,20 @@ const LEAP: f64 = 30.0;
 pub struct Found {
     /// What was calibrated.
     pub calibration: Calibration,
-    /// The amount.
+    /// The calibrated amount.
     pub amount: f64,
     /// The value of the parameter.
     pub value: f64,
     /// The load of its trial in bits per second.
     pub offered_bps: f64,
-    /// How many trials there were.
+    /// The number of trials.
     pub trials: usize,
 }
 
 /// Why no population was found.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
-    /// There is none, or a trial cannot be run.
+    /// No population offers the load, or a trial cannot be run.
     #[error(transparent)]
     Problem(#[from] Problem),
     /// It was stopped by the user.
@@ -51,7 +51,7 @@ pub enum Failed {
     Io(#[from] io::Error),
 }
 
-/// What a trial gave.
+/// The result of a trial.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     amount: f64,
@@ -59,16 +59,16 @@ struct Point {
     load: f64,
 }
 
-/// What to do next.
+/// The next step of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
-    /// Try this amount.
+    /// Run a trial with this amount.
     Try(f64),
-    /// There is nothing better to try.
+    /// Take the best trial.
     Take,
 }
 
-/// The trials of one load so far.
+/// The search for one population, with its trials so far.
 #[derive(Debug)]
 struct Search {
     calibration: Calibration,
@@ -76,7 +76,7 @@ struct Search {
     done: bool,
 }
 
-/// Finds the population of every calibration. The trials of one round run side by side.
+/// Calibrates all populations. Trials of one round run in parallel.
 ///
 /// # Errors
 /// When one cannot be found, or a run fails or is stopped.
@@ -94,7 +94,7 @@ pub fn calibrate(calibration: Vec<Calibration>, how: How<'_>) -> Result<Vec<Foun
     found.ok_or(Failed::Cancelled)
 }
 
-/// The search, with the outputs of each round of trials from `outputs`; nothing where that has none.
+/// Runs the search with the outputs of each round of trials from `outputs`; `None` if `outputs` returns none.
 fn search(
     calibration: Vec<Calibration>,
     mut outputs: impl FnMut(&[RunSpec]) -> Result<Option<Vec<Output>>, Failed>,
@@ -122,7 +122,7 @@ fn search(
     }
 }
 
-/// The experiment with all its populations found, and what they are.
+/// The experiment with calibrated populations, and these populations.
 ///
 /// # Errors
 /// As [`calibrate`].
@@ -131,7 +131,7 @@ pub fn calibrated(exp: &Experiment, how: How<'_>) -> Result<(Experiment, Vec<Fou
     Ok((settled(exp, &found)?, found))
 }
 
-/// The same, if all trials that it takes are in a store.
+/// The same, if all necessary trials are in a store.
 ///
 /// # Errors
 /// As [`calibrate`].
@@ -150,7 +150,7 @@ fn settled(exp: &Experiment, found: &[Found]) -> Result<Experiment, Problem> {
 }
 
 impl Search {
-    /// The next trial, if there is one to make.
+    /// The next trial, unless the search has ended.
     fn next(&mut self) -> Result<Option<Trial>, Problem> {
         if self.done {
             return Ok(None);
@@ -190,12 +190,12 @@ impl Search {
     }
 }
 
-/// How far a trial is from the load, as a share of it.
+/// The difference between a trial's load and the target, as a share of the target.
 fn miss(point: &Point, bps: f64) -> f64 {
     (point.load / bps - 1.0).abs()
 }
 
-/// What to try after these trials.
+/// The next step after these trials.
 fn step(points: &[Point], first: f64, bps: f64) -> Step {
     let Some(last) = points.last() else { return Step::Try(first) };
     if points.iter().any(|p| miss(p, bps) <= GOOD) || points.len() >= MOST {
@@ -206,10 +206,10 @@ fn step(points: &[Point], first: f64, bps: f64) -> Step {
     match (below, above) {
         (Some(low), Some(high)) if low.amount < high.amount => {
             let share = (bps - low.load) / (high.load - low.load);
-            // Never too near to an end: a load that jumps there would stop the search.
+            // The next amount keeps a distance from both ends, since a jump of the load there would stop the search.
             Step::Try(low.amount + (high.amount - low.amount) * share.clamp(0.05, 0.95))
         }
-        // Where a larger population offers less, there is nothing to follow.
+        // If a larger population offers less, interpolation is impossible.
         (Some(_), Some(_)) => Step::Take,
         _ => Step::Try(last.amount * (bps / last.load.max(bps / LEAP)).clamp(1.0 / LEAP, LEAP)),
     }

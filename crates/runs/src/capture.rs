@@ -6,7 +6,7 @@
 //! | field | value |
 //! |---|---|
 //! | addresses | client `i` is 10.0.0.1 + i, server `i` is 10.128.0.1 + i |
-//! | ports | the server's is 8000 and the place of the traffic in the file; the client's counts up from 1024 with each connection |
+//! | ports | the server's is 8000 plus the index of the traffic in the file; the client's counts up from 1024 with each connection |
 //! | first sequence numbers | a hash of the connection's number, so that some connections wrap |
 //! | IP identification | 0 with "don't fragment", as RFC 6864 allows |
 //! | data | zeros; checksums are those of headers and zeros, and the file holds headers only |
@@ -32,9 +32,9 @@ const SERVERS: u32 = 0x0A80_0001;
 /// The first ports.
 const CLIENT_PORTS: u16 = 1024;
 const SERVER_PORTS: u16 = 8000;
-/// The number of routers before the link, as estimated from the time to live.
+/// The initial time to live, as common systems set it.
 const TTL: u8 = 64;
-/// A header with this much room carries timestamps: 20 bytes of IP, 20 of TCP, 12 of option.
+/// A header of at least this size has timestamps: 20 bytes of IP, 20 of TCP, 12 of options.
 const WITH_TIMESTAMPS: u32 = 52;
 /// The kind of link: packets begin with their IPv4 header (`LINKTYPE_IPV4`).
 const IPV4: i32 = 228;
@@ -42,10 +42,10 @@ const IPV4: i32 = 228;
 /// Why no capture was written.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The run did not end.
+    /// The run failed.
     #[error("{0}")]
     Run(String),
-    /// It was stopped.
+    /// The user stopped the run.
     #[error("the run was stopped")]
     Stopped,
     /// The file cannot be written.
@@ -56,7 +56,7 @@ pub enum CaptureError {
     Packet(String),
 }
 
-/// Runs a run and writes what passes its measured link. The number of packets written.
+/// Simulates a run and writes the packets that pass its measured link. Returns their number.
 ///
 /// # Errors
 /// When the run fails or is stopped, or the file cannot be written.
@@ -79,10 +79,10 @@ pub fn capture(
     }
 }
 
-/// Writes what it sees.
+/// An observer that writes packets to a file.
 struct Capture<W: Write> {
     writer: PcapWriter<W>,
-    /// How the endpoints of each group behave.
+    /// The transport profile of each group.
     profiles: Vec<Profile>,
     packets: u64,
     failed: Option<CaptureError>,

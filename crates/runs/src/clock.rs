@@ -1,11 +1,11 @@
-//! What a run costs. The only place of the laboratory that reads a clock.
+//! The cost of a run. No other module reads a clock.
 
 use std::time::{Duration, Instant};
 
 use aqmkit_measure::output::Engine;
 use cpu_time::ThreadTime;
 
-/// The time on the wall.
+/// The time of the system's monotonic clock.
 #[must_use]
 pub fn now() -> Instant {
     #[allow(clippy::disallowed_methods, reason = "it measures the program, and decides nothing that is simulated")]
@@ -26,7 +26,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Begins.
+    /// Starts measuring.
     #[must_use]
     pub fn start() -> Meter {
         Meter { wall: now(), cpu: cpu() }

@@ -1,13 +1,13 @@
-//! Runs a plan: on all cores, each run once, its output kept and exported.
+//! Runs a plan on all cores; stores and exports the results.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`run`] | the runs of a plan on all cores |
-//! | [`calibrate`] | the search for populations that offer a load |
+//! | [`calibrate`] | the calibration of populations that offer a load |
 //! | [`store`] | the directory of an experiment's results, with every finished run |
 //! | [`export`] | `results.json`, `summary.csv` and the Parquet tables |
 //! | [`capture`] | the packets of a run as a capture file |
-//! | [`clock`] | what a run costs |
+//! | [`clock`] | the cost of a run |
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Running a plan: all runs on all cores, with the same results for any number of jobs.
+//! Runs a plan on all cores; the results are the same for any number of jobs.
 //!
 //! Runs in the [`Store`] are not repeated. Results are in the order of the plan, whatever the order of
 //! completion. A run that fails or panics does not affect others.
@@ -19,11 +19,11 @@ use aqmkit_sim::{Control, Error, Output, Progress};
 use crate::clock::Meter;
 use crate::store::{Kept, Listed, Store, cost_key};
 
-/// Something that can be run and gives the same output each time.
+/// A run that always gives the same output.
 pub trait Work: Sync {
-    /// What it is called in results.
+    /// Its labels in results.
     fn labels(&self) -> &BTreeMap<String, String>;
-    /// What it is called in the store.
+    /// Its hash, the key in the store.
     fn hash(&self) -> &str;
     /// Runs it.
     ///
@@ -35,11 +35,11 @@ pub trait Work: Sync {
 /// Why a run gave no output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It was stopped by the user.
+    /// The user stopped it.
     Cancelled,
-    /// It cannot be run: why.
+    /// It cannot be run; the reason.
     Failed(String),
-    /// It has ended, but the disk is full and cannot store its result.
+    /// It finished, but the disk is full, so its result cannot be stored.
     Full(String),
 }
 
@@ -61,61 +61,61 @@ impl Work for RunSpec {
     }
 }
 
-/// An observer of runs, such as a progress bar.
+/// Observes the progress of runs, for example to show a progress bar.
 pub trait Watch: Sync {
-    /// So many thousandths of one run were done.
+    /// A run progressed by this many thousandths.
     fn advanced(&self, thousandths: u64);
-    /// A run has ended; it may have been there already.
+    /// A run has finished, or was found in the store.
     fn ended(&self, labels: &BTreeMap<String, String>, reused: bool);
-    /// Something that the user should know.
+    /// A message to the user.
     fn note(&self, text: &str);
 }
 
-/// How to run.
+/// Settings of the execution of a plan.
 #[derive(Clone, Copy)]
 pub struct How<'a> {
-    /// How many runs at a time.
+    /// The number of parallel runs.
     pub jobs: usize,
-    /// Where finished runs are kept.
+    /// The store of finished runs.
     pub store: &'a Store,
-    /// Who watches.
+    /// The observer of progress.
     pub watch: &'a dyn Watch,
-    /// Set to stop: finished runs are kept, others given up.
+    /// Set this to stop: finished runs are stored, unfinished ones are given up.
     pub cancel: &'a AtomicBool,
 }
 
-/// One run that gave an output.
+/// A finished run.
 #[derive(Clone, Debug)]
 pub struct Done {
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// What it measured.
+    /// Its measured values.
     pub output: Output,
 }
 
-/// What became of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Runs with an output, in the order of the plan.
+    /// Finished runs, in the order of the plan.
     pub done: Vec<Done>,
-    /// Runs that failed, in words.
+    /// Failed runs: labels and reason.
     pub failed: Vec<String>,
-    /// Whether it was stopped before the end.
+    /// Whether it was stopped before all runs were finished.
     pub cancelled: bool,
 }
 
 impl Outcome {
-    /// The runs as reports want them.
+    /// The runs as reports take them.
     #[must_use]
     pub fn data(&self) -> Vec<RunData<'_>> {
         self.done.iter().map(|d| RunData { labels: &d.labels, output: &d.output }).collect()
     }
 }
 
-/// Runs everything that is not in the store.
+/// Executes all runs that are not in the store.
 ///
 /// # Errors
-/// When the threads cannot be started, the list of runs cannot be written, or the disk is full: then no further run is begun.
+/// When the threads cannot be started, the list of runs cannot be written, or the disk is full: then no further run starts.
 pub fn execute<W: Work>(work: &[W], how: How<'_>) -> io::Result<Outcome> {
     let listed = work.iter().map(|w| Listed { labels: w.labels().clone(), hash: w.hash().to_owned() });
     how.store.save_list(&listed.collect::<Vec<_>>())?;
@@ -144,8 +144,9 @@ pub fn execute<W: Work>(work: &[W], how: How<'_>) -> io::Result<Outcome> {
 
 fn no_room(why: &str, done: usize, all: usize, store: &Store) -> io::Error {
     let dir = store.dir().display();
-    let text =
-        format!("{why}; {done} of {all} runs are finished and kept in {dir}, and the same command goes on from there");
+    let text = format!(
+        "{why}; {done} of {all} runs are finished and stored in {dir}; repeat the command to continue from there"
+    );
     io::Error::new(io::ErrorKind::StorageFull, text)
 }
 
@@ -167,8 +168,8 @@ pub fn name(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The order in which runs begin: those that took longest the last time first, so that no long one is left
-/// over at the end; runs of unknown length before all others, in the order of the plan.
+/// The order in which runs start: those of unknown length first, in the order of the plan, then by descending duration
+/// of the last time, so that no long run remains at the end.
 fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
     let costs = store.costs();
     let cost = |i: &usize| costs.get(&cost_key(work[*i].labels())).copied().unwrap_or(f64::INFINITY);
@@ -177,10 +178,10 @@ fn longest_first<W: Work>(work: &[W], store: &Store) -> Vec<usize> {
     order
 }
 
-/// Runs one, unless the store has it.
+/// Executes one run, unless it is in the store.
 ///
 /// # Errors
-/// When it was stopped, cannot be run, or the disk has no room for its result.
+/// When it was stopped, cannot be run, or the disk is full.
 pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     if how.cancel.load(Ordering::Relaxed) {
         return Err(Stop::Cancelled);
@@ -192,8 +193,10 @@ pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
             return Ok(*output);
         }
         Kept::Broken(why) => {
-            how.watch
-                .note(&format!("{}: its stored result cannot be read ({why}); it is run again", name(work.labels())));
+            how.watch.note(&format!(
+                "{}: its stored result cannot be read ({why}), so it is run again",
+                name(work.labels())
+            ));
         }
         Kept::Missing => {}
     }
@@ -211,7 +214,7 @@ pub fn one<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     Ok(output)
 }
 
-/// Runs, reports every thousandth of progress to the watcher, and stops on request.
+/// Executes a run, reports its progress in thousandths, and stops on request.
 fn watched<W: Work>(work: &W, how: How<'_>) -> Result<Output, Stop> {
     let mut told = 0;
     let mut on_progress = |p: Progress| {
@@ -230,7 +233,7 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Turns a panic into an error of this run.
+/// Turns a panic of a run into an error.
 fn guarded(run: impl FnOnce() -> Result<Output, Stop>) -> Result<Output, Stop> {
     static HOOK: Once = Once::new();
     HOOK.call_once(keep_panics);
@@ -240,7 +243,7 @@ fn guarded(run: impl FnOnce() -> Result<Output, Stop>) -> Result<Output, Stop> {
     result.unwrap_or_else(|_| Err(Stop::Failed(format!("internal error: {said}"))))
 }
 
-/// Panics of runs are kept in words; others are reported as before.
+/// Installs a panic hook that records the messages of panicking runs; other panics are reported as usual.
 fn keep_panics() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -258,7 +261,7 @@ fn words(info: &panic::PanicHookInfo<'_>) -> String {
     format!("{}{place}", text.unwrap_or("unknown"))
 }
 
-/// A watcher that collects the messages; for tests and quiet commands.
+/// An observer that collects messages; for tests and quiet commands.
 #[derive(Debug, Default)]
 pub struct Notes(Mutex<Vec<String>>);
 

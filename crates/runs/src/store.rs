@@ -1,9 +1,9 @@
 //! The directory of an experiment's results, with every finished run.
 //!
-//! A run lies in `runs/<hash>.cbor.zst` under the hash of everything that decides it, so a run that was done is
-//! never done again, whatever else changed in the experiment. Files appear whole or not at all, and carry a
-//! checksum. (CBOR and not JSON, because a series holds NaN where there is no value, and its numbers come back bit by bit.)
-//! `results.json` carries one as well ([`checksum`]), so that a change by hand is noticed.
+//! A run is stored in `runs/<hash>.cbor.zst` under the hash of everything that determines its output, so a finished run
+//! is not repeated, whatever else changes in the experiment. Files are replaced atomically and have a checksum. The
+//! format is CBOR instead of JSON because a series has NaN for missing values, and numbers must be restored to the bit.
+//! `results.json` has a checksum too ([`checksum`]), which detects changes by hand.
 
 pub mod checksum;
 pub mod damage;
@@ -26,30 +26,30 @@ pub struct Store {
     dir: PathBuf,
 }
 
-/// A directory that cannot hold results, or does not.
+/// A directory that cannot hold results, or holds none.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It cannot be made or written to.
+    /// It cannot be created or written to.
     #[error("cannot write to {}: {cause}", dir.display())]
     Unwritable {
         /// The directory.
         dir: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
-    /// A file of it cannot be read.
+    /// One of its files cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unread),
 }
 
-/// What the store has of a run.
+/// The result of looking up a run.
 #[derive(Debug)]
 pub enum Kept {
-    /// Nothing.
+    /// The store does not have it.
     Missing,
     /// Its output.
     Found(Box<Output>),
-    /// A file that does not read: why.
+    /// Its file cannot be read, and why.
     Broken(String),
 }
 
@@ -64,30 +64,30 @@ pub type Parameters = BTreeMap<String, Vec<(String, String)>>;
 pub struct Stored {
     /// The results.
     pub results: Results,
-    /// Whether the file was changed since.
+    /// Whether the file is unchanged.
     pub seal: Seal,
 }
 
-/// What is there of the runs that were noted.
+/// The stored runs of an experiment.
 #[derive(Debug, Default)]
 pub struct Runs {
-    /// Those that are there, with their outputs.
+    /// Runs that were read, with their outputs.
     pub found: Vec<(Listed, Output)>,
-    /// Those that are not.
+    /// Runs without a file.
     pub missing: Vec<Listed>,
-    /// Those whose file does not read, and why.
+    /// Runs whose file cannot be read, and why.
     pub broken: Vec<(Listed, String)>,
 }
 
 impl Runs {
-    /// Those that are there, as reports want them.
+    /// The runs that were read, as reports take them.
     #[must_use]
     pub fn data(&self) -> Vec<RunData<'_>> {
         self.found.iter().map(|(listed, output)| RunData { labels: &listed.labels, output }).collect()
     }
 }
 
-/// Which file holds which run.
+/// A run and the hash under which it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// The run's labels.
@@ -97,7 +97,7 @@ pub struct Listed {
 }
 
 impl Store {
-    /// Opens a directory, making it where it does not exist.
+    /// Opens a directory, creating it if necessary.
     ///
     /// # Errors
     /// When it cannot be made or written to.
@@ -110,7 +110,7 @@ impl Store {
         }
     }
 
-    /// A directory that holds results already.
+    /// Opens a directory that already holds results.
     ///
     /// # Errors
     /// When it does not.
@@ -128,25 +128,25 @@ impl Store {
         &self.dir
     }
 
-    /// Whether it has a run, going by its name.
+    /// Whether there is a file of this run; its contents are not checked.
     #[must_use]
     pub fn has(&self, hash: &str) -> bool {
         self.run_file(hash).is_file()
     }
 
-    /// A directory that may not be there yet, to look at and not to write to.
+    /// A directory that may not exist, to read from only.
     #[must_use]
     pub fn perhaps(dir: &Path) -> Store {
         Store { dir: dir.to_owned() }
     }
 
-    /// Where it keeps a run.
+    /// The path of a run's file.
     #[must_use]
     pub(crate) fn run_file(&self, hash: &str) -> PathBuf {
         self.dir.join("runs").join(format!("{hash}.cbor.zst"))
     }
 
-    /// Looks for a run.
+    /// Looks up a run.
     #[must_use]
     pub fn load(&self, hash: &str) -> Kept {
         match fs::File::open(self.run_file(hash)) {
@@ -156,7 +156,7 @@ impl Store {
         }
     }
 
-    /// Keeps a run.
+    /// Stores a run.
     ///
     /// # Errors
     /// When the file cannot be written, or would be larger than what is read again.
@@ -164,7 +164,7 @@ impl Store {
         self.replace(&self.run_file(hash), &packed::pack(output)?)
     }
 
-    /// Notes which file holds which run, so that a report can be built again without the experiment.
+    /// Stores the list of runs, so that a report can be built again without the experiment.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -172,7 +172,7 @@ impl Store {
         self.replace(&self.dir.join("runs").join("index.json"), &serde_json::to_vec_pretty(list)?)
     }
 
-    /// Notes the parameters, for the same purpose.
+    /// Stores the parameters of disciplines, for the same purpose.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -210,7 +210,7 @@ impl Store {
         }
     }
 
-    /// What is there of every run that was noted.
+    /// Reads every run of the stored list.
     ///
     /// # Errors
     /// When the list does not read.
@@ -227,7 +227,7 @@ impl Store {
         Ok(runs)
     }
 
-    /// The results that were written last.
+    /// Reads the results that were written last.
     ///
     /// # Errors
     /// When there are none, or they do not read.
@@ -239,7 +239,7 @@ impl Store {
         Ok(Stored { results, seal: checksum::check(&text) })
     }
 
-    /// How long the runs took the last time, by labels without the seed.
+    /// The duration of each run the last time, by labels without the seed.
     #[must_use]
     pub fn costs(&self) -> BTreeMap<BTreeMap<String, String>, f64> {
         let runs = self.results().map(|stored| stored.results.runs).unwrap_or_default();
@@ -251,7 +251,7 @@ impl Store {
         Ok(bounded::json(&self.dir.join("runs").join(name), bound)?)
     }
 
-    /// Writes a file whole or not at all.
+    /// Replaces a file atomically.
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(".aqmkit-").tempfile_in(path.parent().unwrap_or(&self.dir))?;
         file.write_all(bytes)?;
@@ -260,7 +260,7 @@ impl Store {
     }
 }
 
-/// What the cost of a run is looked up by.
+/// The key by which the cost of a run is stored: its labels without the seed.
 #[must_use]
 pub(crate) fn cost_key(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let kept = labels.iter().filter(|(k, _)| *k != "seed" && *k != "window");

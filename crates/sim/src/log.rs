@@ -7,7 +7,7 @@ use aqmkit_base::{Duration, Instant};
 /// What happened to a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Happening {
+pub enum PacketEvent {
     /// It arrived.
     Arrival = 0,
     /// It left the queue, and its transmission began.
@@ -24,7 +24,7 @@ pub struct Record {
     /// When.
     pub at: Instant,
     /// What.
-    pub what: Happening,
+    pub what: PacketEvent,
     /// The link, as an index into [`crate::Scenario::links`].
     pub link: u16,
     /// The group of its application, as an index into [`crate::Scenario::groups`].

@@ -7,7 +7,7 @@ mod common;
 
 use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_sim::change::{Change, TimedChange};
-use aqmkit_sim::log::{Happening, Log};
+use aqmkit_sim::log::{Log, PacketEvent};
 use aqmkit_sim::scenario::{Delays, Link, Wire};
 use aqmkit_sim::{Error, Output, Scenario, Simulation};
 use aqmkit_traffic::Application;
@@ -163,7 +163,7 @@ fn the_rest_of_a_packet_is_sent_at_the_new_rate() {
     let slow = Link { rate: BitRate::from_bps(1000), aqm: spec("fifo", "{}"), ..link() };
     let mut simulation = Simulation::new(udp(slow.clone(), Vec::new())).unwrap();
     simulation.set_log(Some(Log::new([0], 1)));
-    while simulation.log().unwrap().records().all(|r| r.what != Happening::Departure) {
+    while simulation.log().unwrap().records().all(|r| r.what != PacketEvent::Departure) {
         simulation.step(Instant::FAR_FUTURE).unwrap();
     }
     let begun = simulation.now();
@@ -216,7 +216,8 @@ fn what_is_seen_adds_up() {
     let records = simulation.log().unwrap().take();
     let count = |what| records.iter().filter(|r| r.what == what).count() as u64;
     let link = simulation.link(0);
-    let (arrived, left, dropped) = (count(Happening::Arrival), count(Happening::Departure), count(Happening::Drop));
+    let (arrived, left, dropped) =
+        (count(PacketEvent::Arrival), count(PacketEvent::Departure), count(PacketEvent::Drop));
     assert_eq!((link.stats.enqueued, link.stats.dequeued, link.stats.drops()), (arrived, left, dropped));
     assert_eq!(arrived, left + dropped + link.backlog.packets);
     let mut waiting = Vec::new();

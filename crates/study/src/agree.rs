@@ -1,8 +1,8 @@
 //! Whether live runs, those inside the kernel among them, and simulated ones agree.
 //!
-//! They never do exactly: the kernel's TCP is not the simulator's, and its hosts take time. What is asked is that both
-//! lead to the same conclusions: utilisation within 3 points; mean queueing delay within 20 % or 1 ms, whichever is
-//! more; throughput of each class and fairness among flows within 15 %.
+//! They never agree exactly: the kernel's TCP differs from the simulator's, and real hosts take time to process
+//! packets. Both must lead to the same conclusions: utilisation within 3 points; mean queueing delay within 20 % or 1
+//! ms, whichever is larger; throughput of each class and fairness among flows within 15 %.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use aqmkit_results::{Agreement, Entry, Results};
 
 /// The axis that distinguishes simulated and live runs.
 pub const AXIS: &str = "on";
-/// The label of simulated runs on it. Every other label is that of runs with real packets, which are held against them.
+/// The label of simulated runs on it. All other labels are of runs with real packets, which are compared with them.
 pub const SIMULATED: &str = "simulated";
-/// Points of utilisation.
+/// Tolerance of the utilisation, in percentage points.
 const UTILIZATION: f64 = 3.0;
-/// Share of the larger delay, and milliseconds.
+/// Tolerance of the delay: a share of the larger value, and milliseconds; the larger tolerance counts.
 const DELAY: (f64, f64) = (0.2, 1.0);
-/// Share of the larger value.
+/// Tolerance of throughput and fairness, as a share of the larger value.
 const SHARE: f64 = 0.15;
 
-/// Every quantity that both kinds of run have, by combination; nothing where there was one kind only.
+/// Every quantity that was both simulated and measured live, by combination; empty if all runs are of one kind.
 #[must_use]
 pub fn agreements(results: &Results) -> Vec<Agreement> {
     if !results.axes.iter().any(|a| a.name == AXIS) {

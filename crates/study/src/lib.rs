@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`verdict`] | published values, and whether the runs of an experiment meet them |
-//! | [`null_test`] | which claims are met without the scheme that they are about |
+//! | [`null_test`] | which claims are met even without the scheme under study |
 //! | [`recorded`] | the verdicts that are stored with the experiments |
 //! | [`agree`] | whether live runs and simulated ones agree |
 

@@ -1,8 +1,8 @@
-//! The null test: which claims are met without the scheme that they are about.
+//! The null test: which claims are met even without the scheme under study.
 //!
-//! Every measured claim is judged once more on the same runs without the scheme ([`Overrides::without_scheme`]), at quick scale. What is met all the same says nothing of
-//! the scheme. The outcome is kept beside the experiments, in `null-test.csv`, so that verdicts at any scale know of it; a run of the test holds that file to what it
-//! finds.
+//! Every measured claim is judged once more on the same runs without the scheme ([`Overrides::without_scheme`]), at
+//! quick scale. A claim that is met there does not test the scheme. The outcomes are stored beside the experiments, in
+//! `null-test.csv`, and used for verdicts at any scale; a run of the test compares that file with its own outcomes.
 //!
 //! [`Overrides::without_scheme`]: aqmkit_experiment::Overrides::without_scheme
 
@@ -15,22 +15,22 @@ use aqmkit_runs::run::{How, Work, execute};
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Published;
-use crate::verdict::evidence::{Evidence, concerns};
+use crate::verdict::evidence::{Evidence, needs};
 use crate::verdict::judge;
 
 /// The file of outcomes, in the directory of `published.csv`.
 pub const FILE: &str = "null-test.csv";
 
-/// What became of one claim.
+/// The outcome of the null test for one claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The experiment that claims it.
     pub experiment: String,
     /// The row of `published.csv`.
     pub id: String,
-    /// Which of the experiment's claims of this row it is, from 1.
+    /// The number of the claim among the experiment's claims of this row, from 1.
     pub claim: usize,
-    /// What became of it.
+    /// Whether it is met without the scheme.
     pub without_scheme: WithoutScheme,
 }
 
@@ -39,7 +39,7 @@ pub struct Outcome {
 pub struct Outcomes(BTreeMap<(String, String, usize), WithoutScheme>);
 
 impl Outcomes {
-    /// Of a list.
+    /// Collects a list of outcomes.
     #[must_use]
     pub fn of(list: &[Outcome]) -> Outcomes {
         let key = |o: &Outcome| ((o.experiment.clone(), o.id.clone(), o.claim), o.without_scheme);
@@ -77,7 +77,7 @@ impl Outcomes {
         self.0.iter().map(outcome).collect()
     }
 
-    /// These and more; of two for one claim the new one counts.
+    /// Adds outcomes; a new one replaces an old one of the same claim.
     pub fn extend(&mut self, more: Outcomes) {
         self.0.extend(more.0);
     }
@@ -95,7 +95,7 @@ impl Outcomes {
         Outcomes(self.0.iter().filter(|(key, _)| here(key)).map(|(key, without)| (key.clone(), *without)).collect())
     }
 
-    /// Tells the rows of an experiment what became of them.
+    /// Stores the outcomes in the rows of an experiment's claims.
     pub fn mark(&self, experiment: &str, rows: &mut [Expectation]) {
         let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
         for (row, claim) in rows.iter_mut().zip(claims) {
@@ -123,7 +123,7 @@ pub fn test(exp: &Experiment, without: &Experiment, published: &Published, how: 
     let verdicts = judge(&without.expects, published, &evidence);
     let claims = claim_numbers(exp.expects.iter().map(|e| e.id.as_str()));
     let outcome = |((expect, verdict), claim): ((&Expect, Expectation), usize)| {
-        let there_is_one = own.iter().zip(&changed).any(|(a, b)| a.hash() != b.hash() && concerns(expect, &a.labels));
+        let there_is_one = own.iter().zip(&changed).any(|(a, b)| a.hash() != b.hash() && needs(expect, &a.labels));
         (expect.basis == Basis::Measured).then(|| Outcome {
             experiment: exp.id.clone(),
             id: expect.id.clone(),

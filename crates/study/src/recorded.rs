@@ -1,7 +1,7 @@
 //! The verdicts that are stored with the experiments, in `verdicts.csv`; documents quote them.
 //!
-//! `aqmkit reproduce --record DIR` writes them, `aqmkit scoreboard` counts them and writes them into documents. A number of a document that comes from here
-//! cannot contradict another one.
+//! `aqmkit reproduce --record DIR` writes them, `aqmkit scoreboard` counts them and writes them into documents.
+//! Documents that take their numbers from here agree with each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,19 +21,19 @@ pub struct Record {
     pub experiment: String,
     /// The row of `published.csv`.
     pub id: String,
-    /// Which of the experiment's claims of this row it is, from 1.
+    /// The number of the claim among the experiment's claims of this row, from 1.
     pub claim: usize,
-    /// The measured value, in the row's unit, in six digits.
+    /// The measured value, in the row's unit, rounded to six digits.
     pub measured: Option<f64>,
-    /// Whether it is met; absent when it was not measured.
+    /// Whether it is met; `None` when it was not measured.
     pub met: Option<bool>,
-    /// In how many cells it holds, where it was judged in several.
+    /// The number of cells that meet it, if it was judged in several.
     pub held: Option<usize>,
-    /// How many cells these are.
+    /// The number of these cells.
     pub cells: Option<usize>,
 }
 
-/// What a record is found by: scale, experiment, row and claim.
+/// The key of a record: scale, experiment, row and claim.
 type Key = (String, String, String, usize);
 
 /// Every record, in the order of scale, experiment, row and claim.
@@ -81,13 +81,13 @@ impl Records {
         self.0.extend(new.0);
     }
 
-    /// These and more; of two for one claim the new one counts.
+    /// Adds records; a new one replaces an old one of the same claim.
     pub fn extend(&mut self, more: Records) {
         self.0.extend(more.0);
     }
 
-    /// Tells the claims of an experiment what is kept of them at a scale; whether anything is.
-    pub fn tell(&self, scale: &str, experiment: &str, rows: &mut [Expectation]) -> bool {
+    /// Puts the stored verdicts at a scale into the claims of an experiment; `false` if none are stored.
+    pub fn restore(&self, scale: &str, experiment: &str, rows: &mut [Expectation]) -> bool {
         let claims = claim_numbers(rows.iter().map(|row| row.id.as_str()));
         let mut any = false;
         for (row, claim) in rows.iter_mut().zip(claims) {
@@ -118,7 +118,7 @@ fn record(results: &Results, row: &Expectation, claim: usize) -> Record {
     }
 }
 
-/// A number with as many digits as matter, the same on every machine.
+/// Rounds to six digits, which are the same on every machine.
 fn in_six_digits(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
@@ -152,10 +152,10 @@ mod tests {
         let read = Records::parse(&text).unwrap();
         let row = |id: &str| Expectation { id: id.to_owned(), ..Expectation::default() };
         let mut rows = [row("A"), row("A"), row("C")];
-        assert!(read.tell("quick", "cbt/blast", &mut rows));
+        assert!(read.restore("quick", "cbt/blast", &mut rows));
         assert_eq!(rows.clone().map(|r| r.pass), [Some(true), Some(false), None]);
         assert_eq!(rows[1].cells, Some(Cells { held: 2, of: 3 }));
-        assert!(!read.tell("full", "cbt/blast", &mut rows));
+        assert!(!read.restore("full", "cbt/blast", &mut rows));
         assert_eq!(rows.map(|r| r.pass), [None; 3]);
     }
 

@@ -11,7 +11,8 @@ use crate::agree::agreements;
 use crate::verdict::evidence::Evidence;
 use crate::verdict::{self, Published};
 
-/// Runs the plan of an experiment and judges its claims. `axes` are those that the plan has beyond the experiment's own.
+/// Runs the plan of an experiment and judges its claims. `axes` are the axes that the plan adds to the experiment's
+/// own.
 ///
 /// # Errors
 /// As [`execute`]; or when an output does not go into JSON.
@@ -38,7 +39,7 @@ pub fn run_all<W: Work>(
         axes: exp.axes.iter().chain(axes).cloned().collect(),
         queues: BTreeMap::new(),
         runs: entries.collect(),
-        // What is published is claimed for the experiment as it stands, not for runs that are swept further.
+        // Claims apply to the experiment as written, not to runs with further axes.
         expectations: if axes.is_empty() { verdict::judge(&exp.expects, published, &evidence) } else { Vec::new() },
         plot: exp.plot.clone(),
         tables: exp.tables.clone(),

@@ -5,14 +5,15 @@
 //!
 //! ## Model
 //!
-//! A *sequential* connection is a series of epochs (a, b, t): the initiator sends `a` bytes, the acceptor waits and sends `b`
-//! bytes, the initiator waits `t` and begins again (hernandez06). In a *concurrent* one the ends send by clocks of their own,
-//! without regard to each other. Waits belong to the applications; what the network adds is for the transport and the links
-//! to say. Connections start by the clock, whether earlier ones are through or not. With `block` a file gives more than one
-//! workload: blocks of it in another order (block resampling, hernandez06), in which arrivals stay as bursty as they were
-//! within a block, and what changes over longer times is spread.
+//! A *sequential* connection is a series of epochs (a, b, t): the initiator sends `a` bytes, the acceptor waits and
+//! sends `b` bytes, the initiator waits `t` and begins again (hernandez06). In a *concurrent* connection the two ends
+//! send independently, at fixed times. Waiting times are those of the applications; transport and links add their
+//! delays. Connections start at fixed times, whether earlier ones are complete or not. With `block` one file gives
+//! several workloads: its blocks in another order (block resampling, hernandez06), which keeps the burstiness of
+//! arrivals within a block and spreads variations over longer times.
 //!
-//! With `vectors` the connections are those of a tmix file. Both of its forms are read, told apart by their first words:
+//! With `vectors` the connections are those of a tmix file. Both forms of the format are read; their first words
+//! distinguish them:
 //!
 //! ```text
 //! SEQ start epochs id id            S start epochs id id
@@ -22,15 +23,15 @@
 //! ```
 //!
 //! with times in microseconds, and lines `w`, `r`, `l` (windows, round trip, losses), which, like the identifiers (two whole numbers),
-//! are checked but not used. Without it there is a mix of HTTP, SMTP, peer-to-peer, NNTP and FTP connections (75, 17, 5, 2 and 1 %), `interval` apart in the mean:
+//! are checked but not used. Without it there is a mix of HTTP, SMTP, peer-to-peer, NNTP and FTP connections (75, 17, 5, 2 and 1 %), `interval` apart on average:
 //!
 //! | protocol | connection | from |
 //! |---|---|---|
-//! | HTTP | requests of mah97, responses of `http-unc`; 15 % of the connections with 5.7 exchanges in the mean | smith01 |
-//! | SMTP | greeting and six exchanges; the message lognormal, 4 KB in the mean | rfc5321; sizes are a choice |
+//! | HTTP | requests of mah97, responses of `http-unc`; 15 % of the connections with 5.7 exchanges on average | smith01 |
+//! | SMTP | greeting and six exchanges; the message lognormal, 4 KB on average | rfc5321; sizes are a choice |
 //! | FTP | one transfer, Pareto from 20 KB on with exponent 1.1, cut at 50 MB | a choice |
-//! | NNTP | concurrent: 20 articles in the mean, lognormal, 3 KB | rfc4644; sizes are a choice |
-//! | peer-to-peer | concurrent: pieces of 16 KB, 8 in the mean from the acceptor, 0.3 of that from the initiator | a choice |
+//! | NNTP | concurrent: 20 articles on average, lognormal, 3 KB | rfc4644; sizes are a choice |
+//! | peer-to-peer | concurrent: pieces of 16 KB, 8 on average from the acceptor, 0.3 of that from the initiator | a choice |
 //!
 //! The shares of HTTP and FTP are those of parris01 (table 1.2); the others are a choice.
 //!
@@ -40,21 +41,21 @@
 //! |---|---|---|---|
 //! | `vectors` | file | none | connection vectors to play in place of the mix |
 //! | `scale` | 1 | 1 | start times are multiplied by it: the load falls as it rises |
-//! | `block` | time | none | play the file in blocks of this length (before `scale`) in another order; shorter than bursts last and they are torn |
-//! | `order` | | `"shuffled"` | `"shuffled"`: each block once, so that the load is the file's; `"drawn"`: as many, drawn with replacement |
-//! | `shuffle` | | 1 | another number is another order, the same for all runs |
+//! | `block` | time | none | play the file in blocks of this length (before `scale`) in another order; blocks shorter than bursts cut the bursts apart |
+//! | `order` | | `"shuffled"` | `"shuffled"`: each block once, so that the load is that of the file; `"drawn"`: the same number, drawn with replacement |
+//! | `shuffle` | | 1 | selects the order; it is the same for all runs |
 //! | `interval` | time | 10ms | mean time between connections of the mix |
-//! | `hosts` | | 100 | connections are dealt out in turn to so many hosts |
+//! | `hosts` | | 100 | the connections are assigned in turn to this number of hosts |
 //!
 //! Exchanges: `epoch` (from the request to the last byte of the answer, without the acceptor's wait) and `connection`.
 //! Counters: `connections`, `completed`, `epochs`, `bytes_received` (from the acceptors of completed connections), `failures`.
 //!
 //! ## Deviations
 //!
-//! 1. The initiator closes; tmix lets the side close that sent last. A concurrent connection closes when both sides are through.
+//! 1. The initiator closes the connection; in tmix the side that sent last closes it. A concurrent connection closes when both sides have finished.
 //! 2. Where the acceptor sends twice in a row, its wait is counted from the receipt of the first; so is its wait before the end.
-//! 3. Windows, round trips and losses of the file are not used: the experiment has its own.
-//! 4. tmix can start with connections that are under way; here a warm-up does that.
+//! 3. Windows, round trips and losses of the file are not used: those of the experiment apply.
+//! 4. tmix can start with connections in progress; here a warm-up serves this purpose.
 //! 5. The last block is as long as the others, though the file may end within it.
 //!
 //! ## Evidence
@@ -86,30 +87,30 @@ use mix::{Mix, Tables};
 use replay::{Host, Script, Source};
 use vector::Vectors;
 
-/// Blocks are no shorter.
+/// The shortest block.
 const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
-/// More blocks are a slip of the hand.
+/// More blocks are taken for a mistake.
 const MAX_BLOCKS: u64 = 1_000_000;
 
 /// The parameters of connection vectors as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// A file of connection vectors; the built-in mix where absent.
+    /// A file of connection vectors; `None` for the built-in mix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors: Option<String>,
-    /// What start times are multiplied by.
+    /// The factor of start times.
     pub scale: f64,
-    /// The length of the blocks that the file is played in, if their order is to change.
+    /// The length of the blocks of the file, if their order is to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Duration>,
     /// How blocks are chosen.
     pub order: Order,
-    /// Which order of all.
+    /// Selects the order.
     pub shuffle: u64,
     /// Mean time between connections of the mix.
     pub interval: Duration,
-    /// Connections are dealt out in turn to so many hosts.
+    /// The number of hosts among which connections are assigned in turn.
     pub hosts: usize,
 }
 
@@ -120,12 +121,12 @@ pub enum Order {
     /// Each once.
     #[default]
     Shuffled,
-    /// As many, each drawn from all.
+    /// The same number, each drawn from all blocks.
     Drawn,
 }
 
 impl Params {
-    /// The connections of the file, in the order that is asked for.
+    /// The connections of the file, in the chosen order.
     fn read(&self, file: &str, text: &str) -> Result<Vectors, ParamError> {
         let vectors = cvec::parse(file, text)?;
         let Some(block) = self.block else { return Ok(vectors) };
@@ -217,7 +218,7 @@ impl Population for Hosts {
     }
 }
 
-/// The connections of a file that fall to one host.
+/// The connections of a file that one host plays.
 struct Part {
     vectors: Arc<Vectors>,
     next: usize,

@@ -1,5 +1,5 @@
-//! One user of the web: pages, the files of a page, stays at a server, and time to read between pages. The models of web
-//! users differ in what they draw from and in the protocol they speak.
+//! A web user: pages, the files of a page, stays at a server, and think times between pages. The models of web users
+//! differ in their distributions and protocols.
 
 use std::sync::Arc;
 
@@ -13,44 +13,44 @@ const KINDS: &[&str] = &["request", "page"];
 const REQUEST: u8 = 0;
 const PAGE: u8 = 1;
 
-/// Connections, closing ones among them, above which a user waits for one to be gone.
+/// The largest number of connections, including closing ones; above it, a user waits until one has closed.
 const MAX_CONNS: usize = 256;
 
-/// What all users of a population have in common.
+/// The parameters that all users of a population share.
 #[derive(Clone, Debug)]
 pub(crate) struct Habits {
-    /// What they draw from.
+    /// The distributions.
     pub(crate) tables: MahTables,
-    /// Connections at a time, where each file has one of its own.
+    /// The number of parallel connections, with one file each.
     pub(crate) parallel: usize,
-    /// The chance that a stay at a server is with connections that serve file after file.
+    /// The probability that a stay at a server uses persistent connections.
     pub(crate) persistent: f64,
-    /// Connections at a time on such a stay.
+    /// The number of parallel connections on such a stay.
     pub(crate) persistent_parallel: usize,
 }
 
-/// What a connection number stands for.
+/// The state of a connection number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slot {
-    /// Nothing.
+    /// Unused.
     Free,
-    /// A connection on which a reply is awaited.
+    /// A connection that waits for a reply.
     Asked { at: Instant, reply: u64 },
-    /// A persistent connection on which nothing is awaited.
+    /// A persistent connection that is idle.
     Idle,
     /// A connection that is being closed.
     Closing,
 }
 
-/// The page on its way.
+/// A page that is being loaded.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     started: Instant,
-    /// Files not yet asked for.
+    /// Files that are not yet requested.
     left: u64,
-    /// Files asked for that have not come.
+    /// Requested files that have not arrived.
     awaited: usize,
-    /// Whether the main document has come, so that the others are known.
+    /// Whether the main document has arrived, so that the other files are known.
     main: bool,
     failed: bool,
     bytes: u64,
@@ -59,11 +59,11 @@ struct Page {
 /// One user.
 pub(crate) struct User {
     habits: Arc<Habits>,
-    /// Whether connections of this stay serve file after file.
+    /// Whether the connections of this stay are persistent.
     persistent: bool,
     /// The server, from the first page on.
     server: Option<u32>,
-    /// Documents still to be asked of it.
+    /// Documents that are still to be requested from it.
     stay: u64,
     page: Option<Page>,
     conns: Vec<Slot>,
@@ -86,12 +86,12 @@ impl User {
         }
     }
 
-    /// What is left of a think time that one finds a user in: the time in proportion to its length, and a
-    /// uniform part of that.
+    /// The residual think time of a user who is observed at a random time: a think time drawn in proportion to its
+    /// length, and a uniform part of it.
     fn residual_think(&self, rng: &mut Rng) -> f64 {
         let (think, max) = (&self.habits.tables.think, self.habits.tables.think.max());
         let mut time = think.draw(rng);
-        // The chance to go on is below 1 - mean / max: a thousand times are never needed.
+        // The probability to continue is below 1 - mean / max, so a thousand iterations are never needed.
         for _ in 0..1000 {
             if rng.uniform() * max < time {
                 break;
@@ -105,7 +105,7 @@ impl User {
         cx.want(Action::WakeAt(cx.now + Duration::from_secs_f64(secs)));
     }
 
-    /// Begins a page, at another server if the stay is over.
+    /// Starts a page, at another server if the stay is over.
     fn begin(&mut self, cx: &mut Cx<'_>) {
         if self.stay == 0 {
             self.leave(cx);
@@ -119,7 +119,7 @@ impl User {
         self.fetch(cx);
     }
 
-    /// Closes what is open to the server.
+    /// Closes the connections to the server.
     fn leave(&mut self, cx: &mut Cx<'_>) {
         for (i, slot) in self.conns.iter_mut().enumerate().filter(|(_, s)| **s == Slot::Idle) {
             *slot = Slot::Closing;
@@ -127,13 +127,13 @@ impl User {
         }
     }
 
-    /// Whether a file of the page may be asked for now.
+    /// Whether a file of the page may be requested now.
     fn may_ask(&self) -> bool {
         let parallel = if self.persistent { self.habits.persistent_parallel } else { self.habits.parallel };
         self.page.is_some_and(|p| p.left > 0 && p.awaited < if p.main { parallel } else { 1 })
     }
 
-    /// Asks for as many files as may be asked for now.
+    /// Requests as many files as possible.
     fn fetch(&mut self, cx: &mut Cx<'_>) {
         while self.may_ask() {
             let Some(conn) = self.connection(cx) else { return };
@@ -163,7 +163,7 @@ impl User {
         Some(number(i))
     }
 
-    /// A file has come.
+    /// A file has arrived.
     fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some(slot) = self.conns.get_mut(usize::from(conn.0)) else { return };
         let Slot::Asked { at, reply } = *slot else { return };
@@ -179,7 +179,7 @@ impl User {
         self.go_on(cx);
     }
 
-    /// A connection is gone, and with it the file that was awaited on it.
+    /// A connection has closed; a file awaited on it has failed.
     fn gone(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some(slot) = self.conns.get_mut(usize::from(conn.0)) else { return };
         let awaited = matches!(*slot, Slot::Asked { .. });
@@ -195,7 +195,7 @@ impl User {
         self.go_on(cx);
     }
 
-    /// Asks for the next files, or ends the page.
+    /// Requests the next files, or ends the page.
     fn go_on(&mut self, cx: &mut Cx<'_>) {
         let Some(page) = self.page else { return };
         if page.left > 0 || page.awaited > 0 {
@@ -240,7 +240,7 @@ impl Application for User {
     }
 }
 
-/// A server other than `now`, where there is one.
+/// A server other than `now`, if there is one.
 fn another(now: Option<u32>, servers: u32, rng: &mut Rng) -> u32 {
     match now {
         None => rng.below(u64::from(servers)) as u32,
@@ -251,7 +251,7 @@ fn another(now: Option<u32>, servers: u32, rng: &mut Rng) -> u32 {
     }
 }
 
-/// A drawn length or number as a whole number from 1 on.
+/// A drawn length or number as a whole number of at least 1.
 fn whole(drawn: f64) -> u64 {
     ((drawn + 0.5) as u64).max(1)
 }

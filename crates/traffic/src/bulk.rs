@@ -9,9 +9,9 @@
 //! fast as the transport allows (parris01 A.3.4.2). Flow `i` uses server `i mod servers`: 360 flows and 5
 //! servers give 72 flows per server.
 //!
-//! Starts are spread uniformly over `stagger`. The dissertation started 60 processes on each machine, which
-//! took seconds, and then waited for 12 minutes; flows that start at one instant lose their first windows
-//! together and stay in step for long.
+//! Starts are spread uniformly over `stagger`. The dissertation started 60 processes on each machine, which took
+//! seconds, and then waited for 12 minutes; flows that start at the same time lose their first windows together and
+//! stay synchronised for long.
 //!
 //! ## Parameters
 //!
@@ -19,13 +19,13 @@
 //! |---|---|---|---|
 //! | `flows` | | 20 | how many connections, or 0 for none; `experiments/cbt` has parris01's 360 (6 clients with 60 each) |
 //! | `size` | size | without end | bytes to transfer, then the connection closes and the flow is over |
-//! | `stagger` | time | 10s | start times are uniform on this span; 0 and all start in step |
+//! | `stagger` | time | 10s | start times are uniform on this span; with 0 all flows start at the same time |
 //!
 //! Exchanges: `transfer`, once a transfer of `size` is complete.
 //!
 //! ## Deviations
 //!
-//! 1. A connection that fails is opened again after a second; the dissertation does not say what happened.
+//! 1. A connection that fails is opened again after a second (chosen; the dissertation does not mention this case).
 //! 2. parris01 has 360 flows in chapter V and in all but one place of appendix A, which has 240. The default is 20, which suits a link of
 //!    10 Mbit/s; 360 flows on such a link, with short round trips, keep it in permanent overload.
 //!
@@ -44,18 +44,18 @@ use serde::{Deserialize, Serialize};
 use super::model::{Data, Model, ParamError, Population, count_or_none, texts};
 use super::{Action, Application, Conn, Cx, ENDLESS, Event, Exchange};
 
-/// Bytes of the request that asks for the transfer.
+/// Bytes of the request.
 const REQUEST: u64 = 64;
-/// How long a flow waits before it opens a connection again that has failed.
+/// The delay before a failed connection is opened again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The parameters of bulk transfers as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many connections; 0 for none.
+    /// The number of connections; 0 for none.
     pub flows: usize,
-    /// Bytes to transfer; without end where absent.
+    /// Bytes to transfer; `None` for endless transfers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
     /// Start times are uniform on this span.
@@ -117,11 +117,11 @@ struct Flow {
     index: usize,
     /// Bytes to transfer.
     response: u64,
-    /// From the start of the traffic to the start of this flow.
+    /// The start of this flow, relative to the start of the traffic.
     delay: Duration,
-    /// When the connection was asked for.
+    /// The time of the request.
     started: Instant,
-    /// Whether the transfer is complete or the run is.
+    /// Whether the transfer or the run has ended.
     over: bool,
 }
 

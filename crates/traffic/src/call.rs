@@ -1,16 +1,16 @@
 //! # call: video calls with Google's congestion control
 //!
-//! Video whose sender follows the delay and the losses of the path, as browsers do in calls. One flow is one direction of a call: for
-//! both, use two groups, one with `direction = "reverse"`.
+//! Video whose sender adapts to the delay and the losses of the path, as in browsers. One flow is one direction of a
+//! call: for both, use two groups, one with `direction = "reverse"`.
 //!
 //! ## Model
 //!
 //! ```text
-//! camera     a frame every 1 / fps; its size is rate / fps (1 + a Laplacian draw of scale 0.15) (rfc8593), cut into packets of 1200 bytes
-//! pacer      packets leave at 2.5 times the rate (webrtc)
-//! report     every `feedback` the receiver says which packets came and when; each report repeats the one before
-//! repair     a packet that a report shows to be missing is sent once more, before all others
-//! screen     a frame is shown when it is whole and all before it have been shown or given up; after 1 s a frame is given up
+//! camera     a frame every 1 / fps; its size is rate / fps (1 + a Laplacian draw of scale 0.15) (rfc8593), cut into
+//! packets of 1200 bytes pacer      packets leave at 2.5 times the rate (webrtc) report     every `feedback` the
+//! receiver reports the arrivals of packets; each report repeats the previous one repair     a packet that is missing
+//! in a report is retransmitted once, before all others screen     a frame is shown when it is complete and all earlier
+//! ones have been shown or given up; a frame is given up after 1 s
 //! ```
 //!
 //! **Rate**: Google's congestion control (gcc) with the trend line that replaced its Kalman filter (webrtc); the rate is the lower one of two,
@@ -47,13 +47,11 @@
 //! 1. gcc compares the Kalman filter's estimate with the threshold; the trend line with its constants is that of webrtc, which no RFC
 //!    describes. There are no probes of the capacity: the rate rises by 5 % to 8 % a second from the start.
 //! 2. gcc decides about losses with every report of RTCP, about once a second; here once a second.
-//! 3. The encoder hits its rate at once and needs no key frames: what is given up does no harm to later frames. It
-//!    skips frames while the pacer holds more than a quarter of a second (chosen).
+//! 3. The encoder reaches its rate immediately and needs no key frames: lost frames do not affect later ones. It skips frames while the pacer holds more than a quarter of a second (chosen).
 //! 4. After a second without reports the rate is halved, and again after each further one (chosen).
 //! 5. A packet has 20 bytes of RTP header with extension; a report has 20 bytes and 2 for each packet (chosen, after the transport-wide feedback of
-//!    webrtc). A lost report is made up for by the next one. No forward error correction, no sound.
-//! 6. The receiver's clock is the sender's. In a simulation the `delays` of a topology are on the way back, so that they delay
-//!    reports and no frames.
+//!    webrtc). The next report replaces a lost one. No forward error correction, no sound.
+//! 6. Sender and receiver have the same clock. In a simulation the `delays` of a topology are on the reverse path, so that they delay reports but not frames.
 //!
 //! ## Evidence
 //!
@@ -160,7 +158,7 @@ impl Population for Calls {
         Box::new(Call::new(self.0.clone()))
     }
 
-    /// What it sends are datagrams of its own, whose size follows the rate.
+    /// It sends datagrams, whose size follows the rate.
     fn bears_loss(&self) -> bool {
         true
     }

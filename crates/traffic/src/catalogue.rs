@@ -1,7 +1,7 @@
-//! The traffic models that a name may mean: those of this crate, and those that a program adds.
+//! The catalogue of traffic models by name: those of this crate, and those that a program adds.
 //!
-//! A catalogue is a value: a program makes one, adds its models, and hands it to whatever reads names, such as the reader
-//! of experiment files. `examples/own_traffic.rs` of the crate `aqmkit-experiment` does so.
+//! A program creates a catalogue, adds its models, and passes it to the readers of names, such as that of experiment
+//! files; see `examples/own_traffic.rs` of the crate `aqmkit-experiment`.
 
 use aqmkit_base::near::suggest;
 use aqmkit_base::read::Value;
@@ -16,15 +16,15 @@ use super::registry::{ALL, Spec};
 pub struct Addition(Added);
 
 impl Addition {
-    /// The model whose parameters are `M`. Raise `version` whenever a change of its code changes results: the version is
-    /// part of what stored runs are found by, so that runs of the former code are not taken for its own.
+    /// The model whose parameters are `M`. Raise `version` whenever a change of its code changes results: the version
+    /// is part of the key of stored runs, so that runs of earlier code are not reused.
     #[must_use]
     pub fn of<M: Model>(version: u32) -> Self {
         Addition(Added::new::<M>(version))
     }
 }
 
-/// The traffic models of this crate and those that were added. The default has none added.
+/// The traffic models of this crate and the added ones. The default has no added ones.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     added: Vec<Added>,

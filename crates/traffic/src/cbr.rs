@@ -29,8 +29,7 @@
 //!
 //! 1. parris01 has 1 KB (1024 bytes, table A.2), 1047 bytes (table 4.1) and 1075 to 1080 bytes with headers in other
 //!    places; table 4.1 adds up, and is the default.
-//! 2. In the testbed the blast was held at 10 Mb/s by the link to the first router; give that link to the path, or
-//!    set `rate = "10mbit"`.
+//! 2. In the testbed the link to the first router limited the blast to 10 Mb/s; add this link to the path, or set `rate = "10mbit"`.
 //!
 //! ## Evidence
 //!

@@ -1,18 +1,18 @@
 //! # dash: adaptive video streaming over HTTP
 //!
-//! Viewers whose players fetch a video segment by segment and choose the bit rate of each segment: the largest part of the
-//! traffic of today. The load follows what the network gives.
+//! Viewers whose players fetch a video segment by segment and choose the bit rate of each segment: the largest part of
+//! today's traffic. The load adapts to the network.
 //!
 //! ## Model
 //!
 //! ```text
 //! start     a connection to a server drawn with equal chance; the first segment at the lowest bit rate
 //! segment   a request; a response of rate * segment / 8 bytes; then the rule chooses the rate of the next one
-//! wait      while the buffer has no room for a segment, nothing is asked for
+//! wait      while the buffer has no room for a segment, nothing is requested
 //! playing   begins when `startup` is buffered, stops when the buffer is empty, and begins again in the same way
 //! ```
 //!
-//! All segments come over one persistent connection. The rules (`player`):
+//! All segments use one persistent connection. The rules (`player`):
 //!
 //! **`buffer`** is BBA-0 (huang14, algorithm 1): with `B` buffered, reservoir `r` and cushion `c`,
 //!
@@ -29,7 +29,7 @@
 //! throughputs of the last 20 segments, and a rate fits if it is at most 85 % of the estimate. If the current rate does not
 //! fit, the next is one step lower; if the next higher rate fits, the player goes one step up after as many segments as the
 //! number of the current rate in the ladder, counted from 1. It asks for a segment once the buffer has room for it and for a
-//! uniform part of another, drawn anew for each segment, which keeps players from falling into step.
+//! uniform part of another, drawn anew for each segment, which prevents synchronisation of players.
 //!
 //! ## Parameters
 //!
@@ -38,17 +38,17 @@
 //! | `viewers` | | 1 | how many watch; 0 for none |
 //! | `player` | | buffer | the rule: `buffer` or `rate` |
 //! | `ladder` | rates | 235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800 kbit | bit rates, rising (aaron15); a link faster than the highest is never filled |
-//! | `segment` | time | 4s | video in a segment (huang14); longer ones react later |
+//! | `segment` | time | 4s | video in a segment (huang14); longer segments react later |
 //! | `buffer` | time | 240s, or 30s with `rate` | the most video that is buffered |
 //! | `reservoir` | time | 90s | below it `buffer` plays the lowest rate |
 //! | `cushion` | time | 126s | over it `buffer` rises to the highest rate |
 //! | `startup` | time | 4s | video that is buffered before playing begins |
 //!
 //! Defaults of reservoir, cushion and buffer are those of BBA-0 (huang14): 90 s + 126 s, and 24 s of 240 s above. The
-//! buffer of `rate`, the `startup` and the request of 400 bytes are chosen. A short run of BBA-0 shows mostly how its
-//! reservoir fills: on a link of 1.5 times the lowest rate this alone takes three minutes.
+//! buffer of `rate`, the `startup` and the request of 400 bytes are chosen. Short runs of BBA-0 consist mostly of
+//! filling the reservoir: on a link of 1.5 times the lowest rate this alone takes three minutes.
 //!
-//! Exchanges: `startup` (from the wish to watch to the first picture) and `segment`. Counters: `segments`, `switches`,
+//! Exchanges: `startup` (from the viewer's start to the first picture) and `segment`. Counters: `segments`, `switches`,
 //! `stalls`, `played_s`, `stalled_s`, `video_s` (seconds of video fetched), `video_bits` (their bits), `bytes_received`,
 //! `failures`. From these come the results `video_rate_bps`, `switches_per_min`, `stalled` (the ratio of rebuffering to
 //! viewing) and `stalls_per_min`. The first wait is start-up, not a stall.
@@ -59,10 +59,10 @@
 //!    dynamic reservoir.
 //! 2. `buffer` has neither the start-up phase of BBA-2 nor its protection against outages: it starts with the lowest rate.
 //! 3. `rate` lacks FESTIVE's delayed update, which trades efficiency for stability.
-//! 4. No segment is given up half-way, and none is fetched again at a higher rate.
-//! 5. A connection that closes or fails is opened again at once, and the segment asked for again.
+//! 4. No download of a segment is aborted, and none is repeated at a higher rate.
+//! 5. A connection that closes or fails is opened again at once, and the segment is requested again.
 //! 6. The video has no end, and the sound is part of the bit rate.
-//! 7. Counters are brought up to date at each event, and at least once a second.
+//! 7. Counters are updated at each event, and at least once a second.
 //!
 //! ## Evidence
 //!
@@ -104,7 +104,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many watch; 0 for none.
+    /// The number of viewers; 0 for none.
     pub viewers: usize,
     /// The rule that chooses the bit rate.
     pub player: Rule,

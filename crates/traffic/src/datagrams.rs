@@ -1,4 +1,4 @@
-//! What the models that send datagrams have in common.
+//! Common parts of models that send datagrams.
 
 use aqmkit_base::{Bytes, Ecn, Instant};
 
@@ -11,13 +11,13 @@ pub(crate) const MAX_PAYLOAD: u64 = 65_507;
 /// The counters of a [`Flow`].
 const RECEIVED: &[&str] = &["packets_sent", "packets_received", "bytes_received", "delay_sum_s"];
 
-/// What has arrived.
+/// Counters of received datagrams.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Received {
     pub(crate) packets: u64,
-    /// Of payload.
+    /// Bytes of payload.
     pub(crate) bytes: u64,
-    /// One-way delays, in seconds, added up.
+    /// The sum of the one-way delays, in seconds.
     pub(crate) delay_sum: f64,
 }
 
@@ -40,7 +40,7 @@ impl Received {
     }
 }
 
-/// What a flow's sender sends with.
+/// The output of a flow's sender.
 pub(crate) struct Out<'a, 'c> {
     pub(crate) cx: &'a mut Cx<'c>,
     sent: &'a mut u64,
@@ -58,22 +58,22 @@ impl Out<'_, '_> {
         *self.sent
     }
 
-    /// Asks for [`Sender::wake`] at this time.
+    /// Requests a call of [`Sender::wake`] at this time.
     pub(crate) fn wake_at(&mut self, at: Instant) {
         self.cx.want(Action::WakeAt(at));
     }
 }
 
-/// When a flow of datagrams sends, and what.
+/// Decides when a flow of datagrams sends, and how much.
 pub(crate) trait Sender: Send {
     /// The flow begins.
     fn start(&mut self, out: &mut Out<'_, '_>);
 
-    /// The time that was asked for has come.
+    /// The requested time has come.
     fn wake(&mut self, out: &mut Out<'_, '_>);
 }
 
-/// A flow of datagrams without frames: it sends until it is stopped, and counts what was sent and has arrived.
+/// A flow of datagrams without frames: it sends until it is stopped, and counts sent and received datagrams.
 pub(crate) struct Flow<S> {
     sender: S,
     sent: u64,

@@ -1,24 +1,25 @@
-//! Downloads with a connection each: what the models have in common that open one for every object.
+//! Common parts of models that open a connection for every object.
 
 use aqmkit_base::{Duration, Instant};
 
 use super::{Action, Conn, Cx};
 
-/// Connections, closing ones among them, above which a download is refused: a connection's number has 16 bits.
+/// The largest number of connections, including closing ones, above which a download is refused: a connection's number
+/// has 16 bits.
 const MAX_CONNS: usize = 1 << 16;
 
-/// A download on its way.
+/// A download in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Download<T> {
-    /// When its connection was asked for.
+    /// The time of its request.
     pub(crate) started: Instant,
     /// Bytes of the response.
     pub(crate) bytes: u64,
-    /// What the model knows it by.
+    /// The model's identification of it.
     pub(crate) of: T,
 }
 
-/// What a connection number stands for.
+/// The state of a connection number.
 #[derive(Clone, Copy, Debug)]
 enum Slot<T> {
     Free,
@@ -26,7 +27,7 @@ enum Slot<T> {
     Closing,
 }
 
-/// The downloads of one application, and how they fared.
+/// The downloads of one application, and their counters.
 #[derive(Clone, Debug)]
 pub(crate) struct Downloads<T> {
     slots: Vec<Slot<T>>,
@@ -45,8 +46,8 @@ impl<T: Copy> Downloads<T> {
         Downloads { slots: Vec::new(), free: Vec::new(), asked: 0, completed: 0, received: 0, failures: 0 }
     }
 
-    /// Opens a connection to a server and asks for `response` bytes, after which the server closes. False where no
-    /// number is free for it: then it counts as failed.
+    /// Opens a connection to a server and requests `response` bytes, after which the server closes. False if no
+    /// connection number is free; the download then counts as failed.
     pub(crate) fn begin(&mut self, server: u32, request: u64, response: u64, of: T, cx: &mut Cx<'_>) -> bool {
         self.asked += 1;
         let Some(conn) = self.number() else {
@@ -68,7 +69,7 @@ impl<T: Copy> Downloads<T> {
         Some(Conn(n))
     }
 
-    /// A response has come.
+    /// A response has arrived.
     pub(crate) fn came(&mut self, conn: Conn) -> Option<Download<T>> {
         let slot = self.slots.get_mut(usize::from(conn.0))?;
         let Slot::Awaited(done) = *slot else { return None };
@@ -78,7 +79,7 @@ impl<T: Copy> Downloads<T> {
         Some(done)
     }
 
-    /// A connection is gone; the download that was awaited on it has failed, if there was one.
+    /// A connection has closed; a download awaited on it has failed.
     pub(crate) fn gone(&mut self, conn: Conn) -> Option<Download<T>> {
         let slot = self.slots.get_mut(usize::from(conn.0))?;
         let was = std::mem::replace(slot, Slot::Free);

@@ -1,15 +1,15 @@
-//! Distributions that were measured: from quantiles, or from a table of values and how often they came.
+//! Empirical distributions: from quantiles, or from a table of values and their counts.
 
 use aqmkit_base::Rng;
 
 use super::model::ParamError;
 
-/// How a draw falls between two points of the table.
+/// The interpolation between two points of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Between {
-    /// On the upper point: the table lists every value there is.
+    /// The upper point: the table lists every value.
     Step,
-    /// Between them, the logarithm of the value in a straight line over the probability.
+    /// Linear in the logarithm of the value.
     LogLinear,
 }
 
@@ -48,7 +48,7 @@ impl Tail {
     }
 }
 
-/// A value came no more often than this.
+/// The largest count of a value.
 const MOST_COUNTED: f64 = 1e15;
 
 impl Empirical {
@@ -84,7 +84,7 @@ impl Empirical {
         Empirical { tail: Some(Tail { low, high: max, shape }), ..Empirical::from_quantiles(points) }
     }
 
-    /// The distribution of these values, each with how often it came.
+    /// The distribution of these values with their counts.
     #[must_use]
     pub fn from_counts(counts: &[(f64, f64)]) -> Self {
         let total: f64 = counts.iter().map(|c| c.1).sum();
@@ -184,8 +184,7 @@ impl Empirical {
         }
     }
 
-    /// The same distribution without what is above `max`, as drawing again until the value is not above it
-    /// would give; nothing where nothing is left.
+    /// The distribution truncated at `max`, as if values above it were drawn again; `None` if nothing remains.
     #[must_use]
     pub fn truncated(&self, max: f64) -> Option<Empirical> {
         if max >= self.max() {
@@ -222,7 +221,7 @@ impl Empirical {
     }
 }
 
-/// Whether a line of a data file holds no data.
+/// Whether a line of a data file has no data.
 pub(crate) fn skipped(line: &str) -> bool {
     let line = line.trim();
     line.is_empty() || line.starts_with('#')

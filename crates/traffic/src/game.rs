@@ -1,7 +1,7 @@
 //! # game: players of a fast online game
 //!
-//! Small packets both ways, all the time: the server tells each player what happens, and players send their commands. The load
-//! is slight; what counts is how late the latest packets are.
+//! Small packets in both directions: the server sends updates to each player, and players send commands. The load is
+//! small; the quality depends on the delay of the slowest packets.
 //!
 //! ## Model
 //!
@@ -11,10 +11,10 @@
 //! E(a, b) = a - b ln(-ln u)     u uniform on 0 to 1: the largest extreme value distribution, with mean a + 0.577 b
 //! ```
 //!
-//! The defaults are the gaming traffic with which 3GPP and NGMN test networks (r1-070674): E(55 ms, 6 ms) and E(120, 36) bytes down, 40 ms and
-//! E(45, 5.7) bytes up, each direction beginning uniformly within 40 ms. Distributions and values go back to measurements of Counter-Strike (faerber04).
-//! That is 17 packets a second down and 25 up. Today's servers send more often: 64 times a second is `update = "14.8ms"` and
-//! `command = "15.6ms"`.
+//! The defaults are the gaming traffic with which 3GPP and NGMN test networks (r1-070674): E(55 ms, 6 ms) and E(120,
+//! 36) bytes down, 40 ms and E(45, 5.7) bytes up, each direction beginning uniformly within 40 ms. Distributions and
+//! values are based on measurements of Counter-Strike (faerber04). That is 17 packets a second down and 25 up. Today's
+//! servers send more often: 64 times a second is `update = "14.8ms"` and `command = "15.6ms"`.
 //!
 //! ## Parameters
 //!
@@ -26,20 +26,20 @@
 //! | `command` | time | 40ms | time from command to command |
 //! | `command_size` | size | 45b | location of the payload of a command |
 //!
-//! Exchanges: `update` and `command`, each from the sending of a packet to its arrival: their 99th percentiles are the results
-//! of interest. Counters: `packets_sent`, `packets_due` (sent a second ago and more), `packets_missed` (of these, not come within that
-//! second), `bytes_received` (payload of updates), `updates_received`, `commands_received`. From these comes the result `missed`.
+//! Exchanges: `update` and `command`, each from the sending of a packet to its arrival: their 99th percentiles are the
+//! results of interest. Counters: `packets_sent`, `packets_due` (sent a second ago and more), `packets_missed` (of
+//! these, not received within that second), `bytes_received` (payload of updates), `updates_received`,
+//! `commands_received`. From these comes the result `missed`.
 //!
 //! ## Deviations
 //!
 //! 1. r1-070674 counts two bytes of compressed UDP header in its sizes and rounds times to milliseconds; here sizes are payload, and times
 //!    are not rounded. A payload is from 1 to 1472 bytes.
-//! 2. Updates of players on one server leave together; here each player has a server and a beginning of its own.
+//! 2. On a real server the updates of all players leave together; here each player has a separate server and start.
 //! 3. Neither side slows down when packets are lost or late.
 //! 4. On a live link a datagram has at least 20 bytes of payload.
-//! 5. Of the two ways, only updates count as data received; commands count as packets sent.
-//! 6. In a simulation the `delays` of a topology are on the way back: an update has none of them, a command all. The sum of the two is a
-//!    round trip.
+//! 5. Only updates count as data received; commands count only as packets sent.
+//! 6. In a simulation the `delays` of a topology are on the reverse path, so they delay commands but not updates. The sum of both delays is a round trip.
 //!
 //! ## Evidence
 //!
@@ -70,7 +70,7 @@ const BEGIN: Duration = Duration::from_millis(40);
 const LARGEST: f64 = 1472.0;
 /// The mean of the largest extreme value distribution in scales above its location: Euler's constant.
 const EULER: f64 = 0.577_215_664_901_532_9;
-/// A packet that comes later than this has missed.
+/// A packet that arrives later has missed its deadline.
 const LATEST: Duration = Duration::from_secs(1);
 
 /// Kinds of [`Exchange`].

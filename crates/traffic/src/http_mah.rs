@@ -25,18 +25,17 @@
 //! equal chance.
 //!
 //! With `persistent = false` each file has a connection of its own, which the server closes (HTTP/1.0); with
-//! `true` the files of a server come one after the other on one connection, which stays open while the user reads.
+//! `true` the files of a server use one connection in turn, which stays open while the user reads.
 //!
-//! **Think time.** Mah's sample holds lunches and nights. They are not browsing, and a user in one offers nothing
-//! for the whole run. Times above `think_max` are drawn again, and `think_max` sets the load: with the default the
-//! mean is 58.5 s. A page then is 20.5 KB of replies each 59.5 s (a page takes about 1 s to come on an idle
-//! network), 2.76 kb/s for each user; with the headers, handshakes and acknowledgements of HTTP/1.0 about 2.93.
-//! 3000 users were measured at 2.9546 x 3000 - 53.6 = 8810 kb/s, 2.94 for each (parris01 A.3.4.1): the default was
-//! chosen to meet that. 15 minutes give 3.4.
+//! **Think time.** Mah's sample includes lunch breaks and nights, in which a user offers no load for a whole run. Times
+//! above `think_max` are drawn again, and `think_max` sets the load: with the default the mean is 58.5 s. A page then
+//! is 20.5 KB of replies each 59.5 s (a page takes about 1 s to come on an idle network), 2.76 kb/s for each user; with
+//! the headers, handshakes and acknowledgements of HTTP/1.0 about 2.93. 3000 users were measured at 2.9546 x 3000 -
+//! 53.6 = 8810 kb/s, 2.94 for each (parris01 A.3.4.1): the default was chosen to meet that. 15 minutes give 3.4.
 //!
-//! **Start.** Users begin in the middle of a think time, as one finds them at any moment: a time drawn in
-//! proportion to its length, and of that a uniform part. With all users at the start of one the load would take
-//! longer than `think_max` to settle; the dissertation waited for 25 minutes.
+//! **Start.** Users begin within a think time, in the stationary distribution: a time drawn in proportion to its
+//! length, and a uniform part of it. If all users began with a full think time, the load would take longer than
+//! `think_max` to settle; the dissertation waited for 25 minutes.
 //!
 //! ## Parameters
 //!
@@ -48,21 +47,21 @@
 //! | `think_max` | time | 20min | the longest think time; the load falls as it rises |
 //! | `data` | directory | built in | where Mah's tables are, in files named as with ns-2 (`HttpThinkTime.cdf` …) |
 //!
-//! Exchanges: `request` (one file: from the wish for a connection to the last byte) and `page` (all files; none
+//! Exchanges: `request` (one file: from the request for a connection to the last byte) and `page` (all files; none
 //! where a file failed). Counters: `pages`, `files`, `bytes_received`, `failures`.
 //!
 //! ## Deviations
 //!
 //! 1. Lengths are at least 1 byte (Mah has 6 requests and 8 replies of 0).
-//! 2. A connection counts against `parallel` until its reply has come, and not until the closing handshake is over.
+//! 2. A connection counts towards `parallel` until its reply has arrived, not until the closing handshake is complete.
 //! 3. A file whose connection fails is given up; a page whose main document fails is given up as a whole.
-//! 4. Requests for the main document and for other files are drawn alike: the published tables do not part them.
+//! 4. Requests for the main document and for other files have the same distribution, because the published tables do not distinguish them.
 //!
 //! ## Evidence
 //!
 //! `mah_tables.rs`: means within 3 % of the published ones, tail of the replies. `tests/traffic/http.rs`: the
 //! protocol against a host that answers after a delay, never more than `parallel` at a time, the load of 3000
-//! users, and a load that is level from the start.
+//! users, and a load that is stationary from the start.
 //!
 //! ## References
 //!

@@ -6,15 +6,15 @@
 //! ## Model
 //!
 //! ```text
-//! stay:  a server, so many pages in a row, and whether its connections persist
+//! stay:  a server, a number of pages, and whether connections are persistent
 //! page:  the top-level object; then the embedded ones, on up to `parallel` connections; then think time
 //! ```
 //!
 //! With HTTP/1.0 each object has a connection of its own, which the server closes. With HTTP/1.1 the connections of a
-//! stay serve object after object, and the browser closes them when it goes to another server. Which it is, is
-//! drawn for each stay.
+//! stay carry several objects, and the browser closes them when it goes to another server. The version is drawn for
+//! each stay.
 //!
-//! The model's own distributions (smith01) were never printed. **What stands for them:**
+//! The original distributions (smith01) were never published. **Substitutes:**
 //!
 //! | quantity | here | from |
 //! |---|---|---|
@@ -28,7 +28,7 @@
 //! `http_unc/sizes.rs`. The longest think time is fitted to "20,000 users" making "approximately 105 Mbps" (le04 4.2), as no
 //! think times are printed: that sentence is therefore no evidence for this model. Nothing else was fitted.
 //!
-//! **Start.** Users begin in the middle of a think time, as with `http-mah`, so that the load is level from the start.
+//! **Start.** Users begin in the middle of a think time, as with `http-mah`, so that the load is stationary from the start.
 //!
 //! ## Parameters
 //!
@@ -39,12 +39,13 @@
 //! | `persistent` | 1 | 0.5 | share of the stays with HTTP/1.1 |
 //! | `think_max` | time | 6min | the longest think time; the load falls as it rises |
 //!
-//! Exchanges: `request` (one object: from the wish for a connection, or from the request where a connection is open, to the
-//! last byte) and `page` (all objects; none where one failed). Counters: `pages`, `files`, `bytes_received`, `failures`.
+//! Exchanges: `request` (one object: from the request for a connection, or from the request itself on an open
+//! connection, to the last byte) and `page` (all objects; none where one failed). Counters: `pages`, `files`,
+//! `bytes_received`, `failures`.
 //!
 //! ## Deviations
 //!
-//! 1. The distributions above; top-level and embedded objects have the same one.
+//! 1. The distributions above; top-level and embedded objects have the same distribution.
 //! 2. All objects of a page come from one server; smith01 has pages with objects of several.
 //! 3. Persistent connections stay open while the user thinks; servers of the time closed them after 15 s and more.
 //! 4. An object whose connection fails is given up; a page whose top-level object fails is given up as a whole.

@@ -1,4 +1,4 @@
-//! The distributions that a model lets its user choose, by mean and shape, as ns-2's random variables have them.
+//! The distributions that users of a model can choose, by mean and shape, as in ns-2's random variables.
 
 use aqmkit_base::{Rng, dist};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl Law {
     }
 }
 
-/// Refuses the tail exponents with which a Pareto distribution has no mean, and such as are no tail any more.
+/// Checks that a Pareto distribution with this tail exponent has a mean and a heavy tail.
 pub(crate) fn check_shape(field: &str, shape: f64) -> Result<(), ParamError> {
     in_range(field, shape, 1.01, 100.0)
 }

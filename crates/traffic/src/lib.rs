@@ -1,4 +1,4 @@
-//! Traffic models: what applications want from the network, sans-I/O.
+//! Traffic models: the demands of applications on the network, without I/O.
 //!
 //! An [`Application`] is one user or one flow. It receives events ([`Event`]) and returns actions
 //! ([`Action`]). A traffic model (`http-mah`, `mpeg` …) creates the applications of an experiment: its
@@ -6,9 +6,9 @@
 //! the population creates the applications. [`registry`] lists the models by name; a program
 //! adds models of its own to a [`Catalogue`].
 //!
-//! Data flows from a *server* across the congested link to the application's *client*; requests and
-//! acknowledgements go the other way. An application says what it wants (open a connection, ask for so many bytes,
-//! send a datagram now), never how it is sent, so the same model drives simulated and real sockets.
+//! Data flows from a *server* across the congested link to the application's *client*; requests and acknowledgements go
+//! the other way. An application requests actions (open a connection, request a number of bytes, send a datagram now),
+//! independent of the transport, so the same model drives simulated and real sockets.
 
 #![forbid(unsafe_code)]
 
@@ -51,7 +51,7 @@ use aqmkit_base::{Duration, Ecn, Instant, Rng};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Conn(pub u16);
 
-/// What an application wants.
+/// An action that an application requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Open a connection to this server (an index below [`Cx::servers`]).
@@ -61,9 +61,9 @@ pub enum Action {
         /// The index of the server.
         server: u32,
     },
-    /// Send a request on a connection that is open or being opened; when the server has all of it, it
-    /// waits for `think` and sends the response. On an open connection either may be empty: without a request the server
-    /// sends unasked, without a response [`Event::Response`] says that the server has the request.
+    /// Send a request on a connection that is open or being opened; when the server has received all of it, it waits
+    /// for `think` and sends the response. On an open connection either may be empty: with an empty request the server
+    /// sends unasked; with an empty response, [`Event::Response`] reports that the server has received the request.
     Request {
         /// The connection.
         conn: Conn,
@@ -71,13 +71,13 @@ pub enum Action {
         request: u64,
         /// Bytes of the response; [`ENDLESS`] for as long as the connection lives.
         response: u64,
-        /// How long the server thinks.
+        /// The server's processing time.
         think: Duration,
         /// Whether the server closes the connection after the response.
         close: bool,
     },
-    /// Send bytes from the server's side now, on an open connection, without regard to requests. A connection on which this
-    /// is done has no other responses.
+    /// Send bytes from the server's side now, on an open connection, independent of requests. Such a connection has no
+    /// other responses.
     Push {
         /// The connection.
         conn: Conn,
@@ -98,8 +98,8 @@ pub enum Action {
         /// The ECN codepoint that it is sent with.
         ecn: Ecn,
     },
-    /// Send a datagram from the client's side now: a report, a player's command. The network treats it as it does a
-    /// request; it counts as a packet of the application, but not as data received.
+    /// Send a datagram from the client's side now: a report, a player's command. The network treats it like a request;
+    /// it counts as a packet of the application, but not as received data.
     Reply {
         /// Bytes of payload.
         len: u32,
@@ -108,9 +108,9 @@ pub enum Action {
         /// The ECN codepoint that it is sent with.
         ecn: Ecn,
     },
-    /// Call again at this time with [`Event::Wake`]. Replaces an earlier wish.
+    /// Call the application again at this time with [`Event::Wake`]. Replaces an earlier request.
     WakeAt(Instant),
-    /// Something that took time is done: for the statistics.
+    /// An exchange has finished; for statistics.
     Done(Exchange),
 }
 
@@ -120,69 +120,69 @@ pub const ENDLESS: u64 = u64::MAX;
 /// A finished request and its response, or a finished page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// What it was: the model names its kinds ([`Application::exchange_kinds`]), this is an index into them.
+    /// Its kind, as an index into [`Application::exchange_kinds`].
     pub kind: u8,
-    /// When it was asked for.
+    /// The time of the request.
     pub started: Instant,
-    /// Bytes that came.
+    /// The number of bytes received.
     pub bytes: u64,
 }
 
-/// What has happened.
+/// An event of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The run has reached the application's start time.
     Start,
-    /// The run has reached its stop time: ask for nothing more. Open connections are closed for it.
+    /// The run has reached the application's stop time: it must request nothing more. Its open connections are closed.
     Stop,
-    /// The time asked for with [`Action::WakeAt`].
+    /// The time requested with [`Action::WakeAt`].
     Wake,
     /// The connection is open.
     Opened(Conn),
-    /// The oldest unanswered request of the connection has its whole response.
+    /// The whole response to the oldest unanswered request of the connection has arrived.
     Response(Conn),
     /// The connection is closed on both sides, after everything was delivered.
     Closed(Conn),
-    /// The connection was given up.
+    /// The connection failed.
     Failed(Conn),
 }
 
 /// A side of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where data go to.
+    /// The receiver of data.
     Client,
-    /// Where data come from.
+    /// The sender of data.
     Server,
 }
 
 /// A datagram that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The side where it has arrived.
+    /// The side where it arrived.
     pub to: Side,
     /// Its tag.
     pub tag: u64,
     /// Bytes of payload.
     pub len: u32,
-    /// When it was sent.
+    /// The time of transmission.
     pub sent: Instant,
 }
 
-/// What an application may use.
+/// The context of a call of an application.
 pub struct Cx<'a> {
-    /// Now.
+    /// The present time.
     pub now: Instant,
-    /// How many servers there are.
+    /// The number of servers.
     pub servers: u32,
     /// The application's own random stream.
     pub rng: &'a mut Rng,
-    /// Its wishes, in order.
+    /// The requested actions, in order.
     pub actions: &'a mut Vec<Action>,
 }
 
 impl Cx<'_> {
-    /// Adds a wish.
+    /// Adds an action.
     pub fn want(&mut self, action: Action) {
         self.actions.push(action);
     }
@@ -190,14 +190,14 @@ impl Cx<'_> {
 
 /// One user or one flow.
 pub trait Application: Send {
-    /// Something has happened.
+    /// An event has occurred.
     fn on_event(&mut self, event: Event, cx: &mut Cx<'_>);
 
     /// The receiving half: a datagram of this application has arrived.
     fn on_datagram(&mut self, _tag: u64, _len: u32, _sent: Instant, _now: Instant) {}
 
-    /// A datagram of this application has arrived at either side, for applications that answer to it or report how
-    /// long it took. The others leave this as it is, and have [`Application::on_datagram`] called for the client's side.
+    /// A datagram of this application has arrived at either side, for applications that answer it or report its delay.
+    /// By default, [`Application::on_datagram`] is called for the client's side.
     fn on_arrival(&mut self, arrival: Arrival, cx: &mut Cx<'_>) {
         if arrival.to == Side::Client {
             self.on_datagram(arrival.tag, arrival.len, arrival.sent, cx.now);
@@ -209,8 +209,8 @@ pub trait Application: Send {
         &[]
     }
 
-    /// Counters since the start, by name, of what the application achieved: frames received, frames
-    /// playable. Their differences over a second or a window are what is reported.
+    /// Counters since the start, by name, such as received and playable frames. Results report their increase over a
+    /// second or a window.
     fn counters(&self) -> &'static [&'static str] {
         &[]
     }

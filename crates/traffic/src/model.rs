@@ -1,4 +1,4 @@
-//! What all traffic models have in common: parameters that are checked once, and then make applications.
+//! Common parts of all traffic models: parameters that are checked once and then create applications.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::recording::Recording;
 /// The most applications that one model makes.
 pub const MAX_INSTANCES: usize = 1_000_000;
 
-/// Refuses no applications at all, and more than [`MAX_INSTANCES`].
+/// Checks that a number of applications is from 1 to [`MAX_INSTANCES`].
 ///
 /// # Errors
 /// When it is either.
@@ -24,7 +24,8 @@ pub fn count(field: &str, n: usize) -> Result<(), ParamError> {
     Err(ParamError::new(field, n, format!("it must be from 1 to {MAX_INSTANCES}")))
 }
 
-/// Refuses more than [`MAX_INSTANCES`]; none is a traffic that keeps silent, as a sweep over mixes wants it.
+/// Checks that a number of applications is at most [`MAX_INSTANCES`]; with none, the traffic is silent, as sweeps over
+/// traffic mixes need it.
 ///
 /// # Errors
 /// When there are more.
@@ -37,9 +38,9 @@ pub fn count_or_none(field: &str, n: usize) -> Result<(), ParamError> {
 pub enum Knob<'a> {
     /// How many users, sessions or sources there are.
     Count(&'static str, &'a mut usize),
-    /// What the times between starts are multiplied by: the load falls as it rises.
+    /// The factor of the times between starts: the load falls as it rises.
     Stretch(&'static str, &'a mut f64),
-    /// How many times as fast as recorded packets are sent.
+    /// The speed at which recorded packets are sent.
     Speed(&'static str, &'a mut f64),
 }
 
@@ -61,7 +62,7 @@ impl Knob<'_> {
         }
     }
 
-    /// What the load is proportional to.
+    /// The amount to which the load is proportional.
     #[must_use]
     pub fn amount(&self) -> f64 {
         match self {
@@ -71,8 +72,8 @@ impl Knob<'_> {
         }
     }
 
-    /// Sets the parameter so that [`Knob::amount`] is as near to `amount` as it can be. A count is at least 1;
-    /// false where it would be above [`MAX_INSTANCES`].
+    /// Sets the parameter so that [`Knob::amount`] is as close to `amount` as possible. A count is at least 1; false if
+    /// it would exceed [`MAX_INSTANCES`].
     #[must_use]
     pub fn set_amount(&mut self, amount: f64) -> bool {
         match self {
@@ -105,7 +106,7 @@ pub trait Model:
     /// When one cannot.
     fn check(&self) -> Result<(), ParamError>;
 
-    /// What its data files hold.
+    /// The format of its data files.
     const FORMAT: Format = Format::Text;
 
     /// The data files that the parameters name. The caller reads them; nothing here opens a file.
@@ -113,14 +114,14 @@ pub trait Model:
         Vec::new()
     }
 
-    /// The parameter that the load is proportional to on a network without congestion; nothing where there is
-    /// none, such as for flows that take what they can get. Calibration sets it.
+    /// The parameter to which the load is proportional on an uncongested network; `None` if there is none, as for flows
+    /// that take all available bandwidth. Calibration sets it.
     fn knob(&mut self) -> Option<Knob<'_>> {
         None
     }
 
-    /// The parameter that says how many applications there are, with its value. One with a higher number makes the same
-    /// applications and further ones.
+    /// The parameter with the number of applications, and its value. A higher number adds applications and keeps the
+    /// others.
     fn count(&mut self) -> Option<(&'static str, &mut usize)> {
         match self.knob() {
             Some(Knob::Count(field, count)) => Some((field, count)),
@@ -135,28 +136,28 @@ pub trait Model:
     fn prepare(&self, data: &[Data]) -> Result<Box<dyn Population>, ParamError>;
 }
 
-/// A model that is ready to make its applications. What they share (tables, traces) stands here once.
+/// A model that is ready to create its applications. They share its tables and traces.
 pub trait Population: Send + Sync {
-    /// How many applications there are.
+    /// The number of applications.
     fn instances(&self) -> usize;
 
-    /// The application at `index`, which is below [`Population::instances`]; `rng` is its own stream, which
-    /// it later finds again in [`super::Cx`].
+    /// The application at `index`, which is below [`Population::instances`]; `rng` is its own stream, which it also has
+    /// later, in [`super::Cx`].
     fn make(&self, index: usize, rng: &mut Rng) -> Box<dyn Application>;
 
-    /// Whether it is content with connections that lose data for good, so that it may go over a rate-based transport: it
-    /// asks on each connection for data without end. What sends datagrams of its own needs no transport.
+    /// Whether it tolerates unrepaired losses, so that it can use a rate-based transport: it requests endless data on
+    /// each connection. Traffic that sends datagrams needs no transport.
     fn bears_loss(&self) -> bool {
         self.mean_payload().is_some()
     }
 
-    /// Mean bytes of payload of the datagrams it sends; nothing where a transport decides that.
+    /// The mean payload of its datagrams in bytes; `None` if the transport determines the size.
     fn mean_payload(&self) -> Option<f64> {
         None
     }
 }
 
-/// What the data files of a model hold.
+/// The format of a model's data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Text.

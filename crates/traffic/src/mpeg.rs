@@ -6,17 +6,17 @@
 //! ## Model
 //!
 //! Every 1/`fps` seconds all packets of the next frame leave back to back, in display order. A frame is cut into
-//! datagrams of `fragment` bytes and a shorter last one. The streams show one movie in a loop, stream `i` from
-//! `begin + i offset` on, and each starts at a time uniform on `stagger`, so that neither their I frames nor their
-//! frame clocks meet.
+//! datagrams of `fragment` bytes and a shorter last one. The streams show one movie in a loop, stream `i` from `begin +
+//! i offset` on, and each starts at a time uniform on `stagger`, so that neither their I frames nor their frame times
+//! coincide.
 //!
 //! **Sizes.** The movie of parris01 A.3.3.2 ("Crocodile Dundee", 97 minutes, `IBBPBB`, 30 frames a second) is not
-//! to be had; this one is made like it. The size of a frame is gamma distributed, about the level of its scene:
+//! available; this one resembles it. Frame sizes have a gamma distribution around the level of their scene:
 //!
 //! ```text
 //! size = mean (1 - 1/(9k) + z / (3 sqrt k))^3         gamma of shape k (Wilson and Hilferty 1931)
 //! z    = sqrt(0.85) level + sqrt(0.15) own            both normal; I, P and B share the level
-//! level <- 0.85 level + 0.53 normal                   from scene to scene; a scene is exponential, 10 s in the mean
+//! level <- 0.85 level + 0.53 normal                   from scene to scene; a scene is exponential, 10 s on average
 //! ```
 //!
 //! | | I | P | B | source |
@@ -49,12 +49,12 @@
 //! | `length` | time | 97min | of the movie |
 //! | `begin` | time | 0s | where in the movie the first stream begins, back to an I frame |
 //! | `offset` | time | 1000s | from stream to stream in the movie: 5000 groups |
-//! | `stagger` | time | 1s | start times are uniform on this span; 0 and frames leave at once, in step |
+//! | `stagger` | time | 1s | start times are uniform on this span; with 0 the frames of all streams leave at the same times |
 //! | `movie` | | 4238 | seed of the movie; every run shows the same one |
 //! | `frames` | file | none | a trace to show instead: a line for each frame, size and type |
 //!
-//! What is sent, by type of frame: `i_frames`, `i_bytes`, `i_packets`, `p_frames`, `p_bytes`, `p_packets`, `b_frames`, `b_bytes`,
-//! `b_packets`; results add the means, such as `i_bytes_per_frame`.
+//! Sent frames, bytes and packets by type of frame: `i_frames`, `i_bytes`, `i_packets`, `p_frames`, `p_bytes`,
+//! `p_packets`, `b_frames`, `b_bytes`, `b_packets`; results add the means, such as `i_bytes_per_frame`.
 //!
 //! Counters: `frames_sent`, `frames_received`, `frames_playable`, `packets_sent`, `packets_received`,
 //! `bytes_received` (payload), `delay_sum_s` (one way, over the packets received).
@@ -65,8 +65,7 @@
 //!    P B B, so the traffic is the same; 8, 5 and 1 hold for both.
 //! 2. Table A.5 makes 47.6 KB/s a stream, 192 KB/s (of 1024 bytes, with headers) for four and 383 for eight. The loads
 //!    that were seen are lower: 151 to 186 (table A.4), 40 to 50 for one stream, 340 for eight. The means of the table
-//!    are kept, and the seed of the movie was chosen, among the first 6000, so that what the experiments show of it is
-//!    as light: 167 and 157 KB/s in the two measurement periods, 40 to 44 for each stream in the first three minutes.
+//!    are kept, and the seed of the movie was chosen, among the first 6000, so that the part shown in the experiments has the same low load: 167 and 157 KB/s in the two measurement periods, 40 to 44 for each stream in the first three minutes.
 //!    Within the second period the load goes from 131 to 185, more than the published 144 to 170. Other seeds or
 //!    another `begin` give the load of the table.
 //! 3. The mean datagram has 870 bytes of payload by table A.5, and 811 in tables 4.1 and A.2; 807 to 889 with

@@ -1,7 +1,7 @@
-//! # pages: web pages of today over HTTP/2 or HTTP/3
+//! # pages: today's web pages over HTTP/2 or HTTP/3
 //!
-//! People who browse pages as heavy as those of today: dozens of objects from a dozen domains, with one connection to each
-//! domain that carries all of its objects. The model is closed-loop: people wait for a page and then read it.
+//! Users who browse pages with today's page weights: dozens of objects from a dozen domains, with one connection to
+//! each domain that carries all of its objects. The model is closed-loop: users wait for a page and then read it.
 //!
 //! ## Model
 //!
@@ -22,16 +22,14 @@
 //! the total of their kind, in proportion to lognormal draws with a coefficient of variation of 1.5 (chosen).
 //!
 //! ```text
-//! document      on the connection to the first domain
-//! parsing       exponential, mean 0.13 s (r1-070674)
-//! first wave    style sheets, scripts, images
-//! parsing       once all style sheets and scripts have come
-//! second wave   fonts, others; the page is there when everything has come
-//! reading       exponential, mean `think`; then another page, of other domains, with new connections
+//! document      on the connection to the first domain parsing       exponential, mean 0.13 s (r1-070674) first wave
+//! style sheets, scripts, images parsing       once all style sheets and scripts have arrived second wave   fonts, others;
+//! the page is complete when everything has arrived reading       exponential, mean `think`; then another page, of
+//! other domains, with new connections
 //! ```
 //!
 //! Half of the objects, and all style sheets and fonts, are on the first domain; the others are on any of the rest (chosen).
-//! Domains are given the servers of the topology in turn. All requests of a wave leave at once; a server sends the
+//! Domains are assigned to the servers of the topology in turn. All requests of a wave leave at once; a server sends the
 //! responses of a connection one after the other, as HTTP/2 and HTTP/3 servers do with streams of one urgency that
 //! are not incremental (rfc9218 4.2).
 //!
@@ -48,25 +46,25 @@
 //! | `think` | time | 30s | mean time to read a page (r1-070674); the load falls as it rises |
 //! | `weight` | 1 | 1 | factor of all sizes of objects: inner pages have less than half the bytes of images of home pages |
 //!
-//! Exchanges: `object` (from the moment the browser knows of it to its last byte), `render` (document, style sheets
+//! Exchanges: `object` (from its discovery by the browser to its last byte), `render` (document, style sheets
 //! and scripts of a page) and `page` (everything). Counters: `pages`, `objects`, `bytes_received`, `failures`.
 //!
 //! ## Deviations
 //!
 //! 1. **HTTP/3 runs over the connections of the simulator, which are TCP**: a lost packet holds up all
 //!    streams of its connection, as with HTTP/2, although QUIC has no such blocking between streams. Loss recovery, congestion control and
-//!    acknowledgements are TCP's too. What tells the versions apart here is the handshake. Neither resumes a session (0-RTT).
+//!    acknowledgements are TCP's too. The versions differ here only in the handshake. Neither resumes a session (0-RTT).
 //! 2. Pages are first views with an empty cache, as HTTP Archive measures them. DNS look-ups take no time.
-//! 3. Percentiles of different quantities belong to different pages; here one page has them all. Of inner pages only the bytes differ,
-//!    by `weight`.
+//! 3. Percentiles of different quantities belong to different pages; here one page has them all. Inner pages differ only in their size (`weight`).
 //! 4. Headers are 300 bytes of a request and 300 of a response (chosen). There are no redirects, no lazy loading and no server push.
 //! 5. Servers answer at once.
-//! 6. A connection that fails takes its objects with it; such a page is no exchange.
+//! 6. If a connection fails, its objects are lost, and the page is not counted as an exchange.
 //!
 //! ## Evidence
 //!
-//! `pages/site.rs`: the published percentiles of objects and weights, the median page. `tests/traffic/pages.rs`: order of the waves,
-//! one connection for each domain, the round trip that tells the versions apart, failures, the load of users.
+//! `pages/site.rs`: the published percentiles of objects and weights, the median page. `tests/traffic/pages.rs`: order
+//! of the waves, one connection for each domain, the round trip by which the versions differ, failures, the load of
+//! users.
 //!
 //! ## References
 //!

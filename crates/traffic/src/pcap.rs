@@ -12,18 +12,18 @@
 //! start + (t_n - t_0 + round (T + T / (N - 1))) / speed        T = t_N - t_0
 //! ```
 //!
-//! where `round` counts the repetitions with `loop = true`. `t_0` is the first packet of the file, taken or not, so that two traffics
-//! that take one direction each of one capture stay together: one with `from = "10.0.0.0/8"`, the other with `to = "10.0.0.0/8"`
-//! and `direction = "reverse"`.
+//! where `round` counts the repetitions with `loop = true`. `t_0` is the first packet of the file, selected or not, so
+//! that two traffics with one direction each of the same capture are synchronised: one with `from = "10.0.0.0/8"`, the
+//! other with `to = "10.0.0.0/8"` and `direction = "reverse"`.
 //!
-//! Each five-tuple is an application and a flow of its own, as a live link tells flows apart: to a discipline that
-//! separates flows, and in the results. A packet is as long as its IP header says, headers included; where that says
-//! nothing, as long as on the wire behind the link's header. So packets of which only the beginning was captured count
-//! in full. Frames that are not IP are left out.
+//! Each five-tuple is an application and a flow, as on a live link, for disciplines and in the results. The length of a
+//! packet is that in its IP header; if that is zero, its length on the wire without the link header. Packets that were
+//! captured partially therefore count with their full length. Frames that are not IP are left out.
 //!
-//! A file is pcap or pcapng, of microseconds or nanoseconds, either byte order, with Ethernet (and VLAN tags), raw IP, BSD
-//! loopback or Linux cooked headers, IPv4 or IPv6. It is read once for all runs of an experiment: a packet that is taken or not keeps 16
-//! bytes of memory, a flow about 400. A file may hold 2^32 - 1 packets and four million flows, of which a million may be taken.
+//! A file is pcap or pcapng, of microseconds or nanoseconds, either byte order, with Ethernet (and VLAN tags), raw IP,
+//! BSD loopback or Linux cooked headers, IPv4 or IPv6. It is read once for all runs of an experiment: every packet
+//! takes 16 bytes of memory, a flow about 400. A file may have up to 2^32 - 1 packets and four million flows, of which
+//! up to a million can be selected.
 //!
 //! ## Parameters
 //!
@@ -31,24 +31,25 @@
 //! |---|---|---|---|
 //! | `file` | file | none | the capture; there must be one |
 //! | `from` | prefix | all | only packets from these addresses: `"10.0.0.0/8"`, `"2001:db8::/32"`, `"10.0.0.1"` |
-//! | `to` | prefix | all | only packets to these addresses. With neither, both directions of a capture go the same way |
-//! | `speed` | 1 | 1 | how many times as fast the packets come; what `load` sets |
-//! | `loop` | | false | begin again after the last packet; else silence follows |
+//! | `to` | prefix | all | only packets to these addresses. Without `from` and `to`, both directions of a capture have the same direction |
+//! | `speed` | 1 | 1 | factor of the speed of replay; `load` sets it |
+//! | `loop` | | false | repeat after the last packet; otherwise silence follows |
 //!
 //! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the
 //! packets received).
 //!
 //! ## Deviations
 //!
-//! 1. A packet that was captured before the one in front of it counts as captured with it, as in `aqmkit replay`.
+//! 1. A packet with an earlier time than its predecessor is sent together with it, as in `aqmkit replay`.
 //! 2. Headers are those of IPv4 and UDP, 28 bytes: an IP packet that is shorter is sent with 28.
-//! 3. On a live link a datagram has at least 48 bytes, since it carries its time.
-//! 4. Captures taken where the network card cuts segments hold them uncut, up to 64 KB: capture behind it, or switch that off.
+//! 3. On a live link a datagram has at least 48 bytes, because it carries its time of transmission.
+//! 4. Captures on hosts with segmentation offload have packets of up to 64 KB: capture on the wire, or disable the offload.
 //!
 //! ## Evidence
 //!
-//! `tests/traffic/pcap.rs`: times, sizes, codepoints and order of each flow, speed, loop, prefixes, what is refused. The command's
-//! tests hold a run's own capture, sent again, to the capture it came from, and read every dialect.
+//! `tests/traffic/pcap.rs`: times, sizes, codepoints and order of each flow, speed, loop, prefixes, what is refused.
+//! The tests of the command compare the replay of a run's capture with the original, and read every variant of the
+//! format.
 //!
 //! ## References
 //!
@@ -67,7 +68,7 @@ use super::datagrams::{Flow, Out, Sender};
 use super::model::{Data, Format, Knob, Model, ParamError, Population, UDP_HEADERS, count, in_range};
 use super::recording::{Ends, Packet, Recording};
 
-/// The parameters of a capture that is sent again, as a user writes them.
+/// The parameters of a replayed capture as a user writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -79,9 +80,9 @@ pub struct Params {
     /// Only packets to these addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// How many times as fast the packets come.
+    /// The factor of the speed of replay.
     pub speed: f64,
-    /// Whether it begins again after the last packet.
+    /// Whether it repeats after the last packet.
     pub r#loop: bool,
 }
 

@@ -5,8 +5,8 @@
 //!
 //! ## Model
 //!
-//! Between two points the rate is a straight line, before the first and after the last it stays what it is
-//! there. Packet `n` leaves when the rate, integrated since the start, has brought `n + phase` packets:
+//! Between two points the rate is linear; before the first and after the last it is constant. Packet `n` leaves when
+//! the rate, integrated since the start, has brought `n + phase` packets:
 //!
 //! ```text
 //! integral of rate from 0 to t_n = (n + phase) 8 packet          phase uniform on (0, 1]
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The root in this form loses no digits, for slopes of both signs and of zero. Each time is solved from the start
-//! and not from the packet before, so nothing drifts, and a rate of zero sends nothing, however long.
+//! and not from the previous packet, so there is no drift, and a rate of zero sends nothing.
 //!
 //! Two points at one time are a step. As in `cbr`, `packet` and the rates are **those of the IP packet**, with 28
 //! bytes of IP and UDP header. Times count from the start of the traffic.

@@ -1,4 +1,4 @@
-//! What is kept of a capture.
+//! The packets of a capture in memory.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -31,9 +31,9 @@ impl Packet {
 /// The addresses of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Who sends.
+    /// The sender.
     pub source: IpAddr,
-    /// Who receives.
+    /// The receiver.
     pub destination: IpAddr,
 }
 
@@ -45,7 +45,7 @@ struct Chain {
     last: u32,
 }
 
-/// The IP packets of a capture by time, and which of them belong together.
+/// The IP packets of a capture by time, and the flows to which they belong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     packets: Vec<Packet>,
@@ -53,17 +53,17 @@ pub struct Recording {
     flows: Vec<Chain>,
     /// The time of the last packet of the capture.
     length: Duration,
-    /// How many packets the capture has, those that are not IP included.
+    /// The number of packets in the capture, including those that are not IP.
     captured: u64,
 }
 
 impl Recording {
-    /// How many flows there are.
+    /// The number of flows.
     pub(super) fn flows(&self) -> u32 {
         self.flows.len() as u32
     }
 
-    /// Who talks in a flow.
+    /// The addresses of a flow.
     pub(super) fn ends(&self, flow: u32) -> Ends {
         self.flows[flow as usize].ends
     }
@@ -83,7 +83,8 @@ impl Recording {
         std::iter::successors(Some(self.packet(self.first(flow))), |p| p.next().map(|n| self.packet(n)))
     }
 
-    /// How long a round takes: to the last packet, and the mean gap on. Nothing where all packets have one time.
+    /// The duration of a repetition: the time up to the last packet, plus the mean gap. `None` if all packets have the
+    /// same time.
     pub(super) fn period(&self) -> Option<Duration> {
         let gaps = self.captured.checked_sub(1).filter(|&n| n > 0)?;
         (!self.length.is_zero()).then(|| self.length + self.length / gaps)
@@ -122,13 +123,14 @@ impl<K> Default for Recorder<K> {
 }
 
 impl<K: Ord> Recorder<K> {
-    /// A packet was captured, IP or not, so long after the first one. One that is earlier than the last came with it.
+    /// Records a captured packet, IP or not, with its time since the first one. An earlier time than that of the
+    /// previous packet counts as the same time.
     pub fn captured(&mut self, at: Duration) {
         self.recording.captured += 1;
         self.recording.length = self.recording.length.max(at);
     }
 
-    /// The packet that was captured last is an IP packet of this flow, with so many bytes and this codepoint.
+    /// Records that the last captured packet is an IP packet of this flow, with this length and codepoint.
     ///
     /// # Errors
     /// When there are too many.
@@ -152,7 +154,7 @@ impl<K: Ord> Recorder<K> {
         Ok(())
     }
 
-    /// All have come.
+    /// Ends the recording.
     #[must_use]
     pub fn finish(self) -> Recording {
         self.recording

@@ -1,5 +1,5 @@
-//! The one list of traffic models. A line here buys a name in experiment files and on the command line and
-//! a reference page.
+//! The list of built-in traffic models. Each line registers a name for experiment files and the command line, and a
+//! reference page.
 
 use aqmkit_base::read::Value;
 use serde::de::Error as _;
@@ -20,7 +20,7 @@ macro_rules! registry {
                 #[doc = concat!("`", $name, "`")]
                 $variant(super::$module::Params),
             )*
-            /// One that a program has added: see [`crate::catalogue`].
+            /// A model that a program has added: see [`crate::catalogue`].
             Added(Added),
         }
 
@@ -56,7 +56,7 @@ macro_rules! registry {
                 Catalogue::default().spec(kind, table)
             }
 
-            /// The same model with the parameters of a table; those that the table leaves out have their defaults.
+            /// The same model with the parameters of a table; parameters that the table omits have their defaults.
             ///
             /// # Errors
             /// When a key is unknown, or a value has the wrong type or unit.
@@ -106,7 +106,7 @@ macro_rules! registry {
                 }
             }
 
-            /// What the data files hold: [`Model::FORMAT`].
+            /// The format of the data files: [`Model::FORMAT`].
             #[must_use]
             pub fn format(&self) -> Format {
                 match self {
@@ -123,7 +123,7 @@ macro_rules! registry {
                 }
             }
 
-            /// The parameter that says how many applications there are, with its value: [`Model::count`].
+            /// The parameter with the number of applications, and its value: [`Model::count`].
             pub fn count(&mut self) -> Option<(&'static str, &mut usize)> {
                 match self {
                     $(Spec::$variant(p) => p.count(),)*

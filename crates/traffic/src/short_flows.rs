@@ -12,7 +12,7 @@
 //! P(size > x) = (size_min / x)^shape              x >= size_min
 //! ```
 //!
-//! bytes, cut at `size_max` where that is given, as drawing again until the size is not above it would. The server
+//! bytes, truncated at `size_max` if that is given (as if larger sizes were drawn again). The server
 //! closes after sending (schepper16 7.1). Sources are independent, so that `n` of them with mean `interval` are one
 //! Poisson process with mean `interval / n`; the load is proportional to their number.
 //!
@@ -30,7 +30,7 @@
 //! | `size_min` | size | 1000b | the smallest download |
 //! | `size_max` | size | none | the largest download |
 //!
-//! Exchanges: `transfer`, from the wish for a connection to the last byte, with its size. Counters: `requests`,
+//! Exchanges: `transfer`, from the request for a connection to the last byte, with its size. Counters: `requests`,
 //! `completed`, `bytes_received`, `failures`.
 //!
 //! ## Deviations
@@ -38,7 +38,7 @@
 //! 1. "1KB" is read as 1000 bytes; schepper16 does not say which it is, and names no largest size.
 //! 2. Without `size_max` a size stops at 1 TiB, which one draw in 136 million exceeds with the defaults.
 //! 3. A download whose connection fails is given up and counted.
-//! 4. A source has 65 536 connections at most; a download that finds none counts as failed.
+//! 4. A source has at most 65 536 connections; a download beyond that counts as failed.
 //!
 //! ## Evidence
 //!
@@ -59,7 +59,7 @@ use super::{Action, Application, Cx, Event, Exchange};
 
 /// Bytes of the request that asks for a download.
 const REQUEST: u64 = 64;
-/// The largest download of all: what a heavy tail gives beyond it is no download.
+/// The largest download; the heavy tail is truncated there.
 const LARGEST: Bytes = Bytes(1 << 40);
 
 /// The parameters of short flows as a user writes them.
@@ -131,7 +131,7 @@ impl Params {
     }
 }
 
-/// How often downloads come and how long they are.
+/// The distributions of the times between downloads and of their sizes.
 #[derive(Clone, Copy, Debug)]
 struct Law {
     /// Mean seconds between them.

@@ -4,9 +4,9 @@
 //!
 //! ## Model
 //!
-//! Each flow replays one trace of packets in a loop, from an offset of its own, uniform on the trace, as
-//! parris01 A.3.3.1 did with a trace of 294 s. That trace is not available; this one is generated from its
-//! published description and is always the same:
+//! Each flow replays one trace of packets in a loop, from an offset that is uniform on the trace, as in parris01
+//! A.3.3.1 with a trace of 294 s. That trace is not available; this one is generated from its published description and
+//! is always the same:
 //!
 //! ```text
 //! sound   every 100 ms: 200 bytes
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A full packet is 1500 bytes with its headers, 1472 of payload. The rate of the video, 200 kb/s or 13.3 kb a
-//! frame, is taken as that **with** the headers of IP and UDP: then, and only then, all the published numbers meet.
+//! frame, is assumed to include the headers of IP and UDP: only then are all the published numbers consistent.
 //!
 //! | | model | published | source |
 //! |---|---|---|---|
@@ -32,7 +32,7 @@
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
 //! | `flows` | | 6 | conferences |
-//! | `frame` | size | 13.3 kb (1662.5 bytes) | a frame of video in the mean, with the headers of IP and UDP; 1626 bytes make six conferences 160,000 bytes a second |
+//! | `frame` | size | 13.3 kb (1662.5 bytes) | a frame of video on average, with the headers of IP and UDP; 1626 bytes make six conferences 160,000 bytes a second |
 //! | `trace` | file | none | a packet trace to replay instead: lines `seconds bytes` (of payload), in order of time |
 //!
 //! Counters: `packets_sent`, `packets_received`, `bytes_received` (payload), `delay_sum_s` (one way, over the
@@ -42,7 +42,7 @@
 //!
 //! 1. Read as payload, 13.3 kb a frame would make packets of 775 bytes with headers, above all that was measured.
 //! 2. V.1.3 has "15 frames per second fragmented into 26 packets": 26 packets per second are meant.
-//! 3. After the last packet of a trace file the loop goes on after the mean gap.
+//! 3. The loop of a trace file restarts one mean gap after its last packet.
 //!
 //! ## Evidence
 //!
@@ -68,7 +68,7 @@ use super::model::{Data, Model, ParamError, Population, UDP_HEADERS, count, text
 pub struct Params {
     /// How many conferences.
     pub flows: usize,
-    /// A frame of video in the mean, with headers, in place of the published one. Its packets stay as many.
+    /// A frame of video on average, with headers, in place of the published one. Its packets stay as many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Bytes>,
     /// A packet trace to replay instead.
@@ -141,12 +141,12 @@ const LENGTH: u64 = 294;
 const SOUND: u32 = 200;
 /// Payload of a full packet: an MTU of 1500 less the headers.
 const FULL: u32 = 1500 - UDP_HEADERS;
-/// Bytes of a frame of video with headers in the mean, as published: 13.3 kb.
+/// Bytes of a frame of video with headers on average, as published: 13.3 kb.
 pub const FRAME: f64 = 13_300.0 / 8.0;
-/// Frames in the mean of which none has more packets, or fewer, than the published 26 a second.
+/// Frames on average of which none has more packets, or fewer, than the published 26 a second.
 const LEAST_FRAME: u64 = 1590;
 const LARGEST_FRAME: u64 = 1690;
-/// Packets of a frame of video in the mean.
+/// Packets of a frame of video on average.
 const PER_FRAME: f64 = 26.0 / 15.0;
 
 impl Trace {

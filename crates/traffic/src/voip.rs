@@ -1,7 +1,7 @@
 //! # voip: telephone calls, rated by the E-model
 //!
-//! Calls with the codecs of the telephone network, a jitter buffer at the receiver, and an estimate of what listeners would say
-//! of them (MOS). One flow is one direction of a call: for both, use two groups, one with `direction = "reverse"`.
+//! Calls with the codecs of the telephone network, a jitter buffer at the receiver, and an estimate of the mean opinion
+//! score (MOS). One flow is one direction of a call: for both, use two groups, one with `direction = "reverse"`.
 //!
 //! ## Model
 //!
@@ -16,9 +16,9 @@
 //!
 //! Ie and Bpl are those of g113 for G.711 with and without concealment of losses, and for G.729A with VAD.
 //!
-//! **Jitter buffer.** In a spurt every packet is played the same time after it was sent; one that comes later is of no use.
-//! Without `jitter_buffer` this time is that of ramjee94 (algorithm 1), set with the first packet of a spurt to come. Of packets with
-//! one-way delays `n`:
+//! **Jitter buffer.** All packets of a spurt are played with the same delay after transmission; packets that arrive
+//! later are useless. Without `jitter_buffer` this delay is that of ramjee94 (algorithm 1), set at the first packet of
+//! each spurt. For packets with one-way delays `n`:
 //!
 //! ```text
 //! d <- 0.998002 d + 0.001998 n        v <- 0.998002 v + 0.001998 |d - n|        time = d + max(4 v, packet)
@@ -49,9 +49,9 @@
 //! |---|---|---|---|
 //! | `calls` | | 1 | how many, **each** in one direction; 0 for none |
 //! | `codec` | | g711 | `g711`, `g711-bare` or `g729` |
-//! | `packet` | time | 20ms | speech in a packet, a multiple of 10ms; longer ones save headers and add delay |
+//! | `packet` | time | 20ms | speech in a packet, a multiple of 10ms; longer packets save headers and add delay |
 //! | `vad` | | false | whether nothing is sent in pauses |
-//! | `path_delay` | time | 0 | one-way delay beyond the links, which the rating adds: the `delays` of a topology are on the way back of connections and reach no datagram |
+//! | `path_delay` | time | 0 | additional one-way delay in the rating, because the `delays` of a topology are on the reverse path and do not delay datagrams |
 //! | `jitter_buffer` | time | adaptive | time that packets wait in addition to the delay of the first one of their spurt |
 //!
 //! Counters: `packets_sent`, `packets_due` (of rated intervals), `packets_missed` (of these, lost or late), `packets_late`,
@@ -60,14 +60,14 @@
 //!
 //! ## Deviations
 //!
-//! 1. An interval is rated 2 s after its end; a packet that has not come by then counts as lost.
+//! 1. An interval is rated 2 s after its end; a packet that has not arrived by then counts as lost.
 //! 2. p59 draws single talk, double talk and silence of two speakers; here each speaker has spurts and pauses of the published
 //!    means, independent of the other's.
-//! 3. The echo path is taken to have the delay of this direction twice. All other values of g107 are its defaults: a handset with
+//! 3. The echo path is assumed to have twice the delay of this direction. All other values of g107 are its defaults: a handset with
 //!    good echo control.
-//! 4. The receiver's clock is the sender's.
-//! 5. The values of g113 are for packets of 10 ms (G.711) and 20 ms (G.729A), whatever `packet` is.
-//! 6. A floor of one packet under `4 v` keeps a call without jitter from missing packets; ramjee94 has none.
+//! 4. Sender and receiver have the same clock.
+//! 5. The values of g113 are for packets of 10 ms (G.711) and 20 ms (G.729A), independent of `packet`.
+//! 6. `4 v` has a lower bound of one packet, so that calls without jitter do not miss packets; ramjee94 has no bound.
 //!
 //! ## Evidence
 //!

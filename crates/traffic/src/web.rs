@@ -11,7 +11,7 @@
 //! object:   a connection of its own, a request of one packet, ceil(draw of size) packets in return
 //! ```
 //!
-//! Objects of a page are asked for `interobject` apart. The next page begins `interpage` after the last object of
+//! Objects of a page are requested `interobject` apart. The next page begins `interpage` after the last object of
 //! the page before has come (`interpage_from = "end"`, the default of ns-2), or after that page's own beginning
 //! (`"start"`). Sessions begin at times uniform on `stagger`.
 //!
@@ -29,17 +29,17 @@
 //! | `interpage` | time | 10s | mean time between pages |
 //! | `interpage_law` | | exponential | `constant`, `exponential`, `pareto` or `pareto-ii` |
 //! | `interpage_from` | | end | where that time begins: at the `end` of a page or at its `start` |
-//! | `objects` | 1 | 10 | mean of what is rounded up to the objects of a page |
+//! | `objects` | 1 | 10 | mean of the distribution that is rounded up to the number of objects of a page |
 //! | `objects_law` | | exponential | |
 //! | `interobject` | time | 10ms | mean time between the objects of a page |
 //! | `interobject_law` | | exponential | |
-//! | `size` | packets | 24 | mean of what is rounded up to the packets of an object |
+//! | `size` | packets | 24 | mean of the distribution that is rounded up to the number of packets of an object |
 //! | `size_law` | | pareto-ii | |
 //! | `shape` | 1 | 1.2 | tail exponent wherever a law is a Pareto one; near 1 a run never shows the mean |
 //! | `packet` | size | 500b | bytes that one packet carries |
 //! | `stagger` | time | 50s | sessions begin at times uniform on this span |
 //!
-//! Exchanges: `object` (from the wish for a connection to the last byte) and `page` (all objects; none where one
+//! Exchanges: `object` (from the request for a connection to the last byte) and `page` (all objects; none where one
 //! failed). Counters: `pages`, and `requests`, `completed`, `bytes_received`, `failures` (of objects).
 //!
 //! ## Deviations
@@ -49,7 +49,7 @@
 //! 2. The client of a session is its number modulo the clients, not drawn.
 //! 3. The scripts of RED-PD let 1 s exponential pass from session to session. Given their number those times are
 //!    uniform on their span, here 50 s.
-//! 4. An object whose connection fails counts as come for its page; ns-2's connections never give up.
+//! 4. An object whose connection fails counts as received for its page; ns-2's connections never give up.
 //! 5. One shape serves all Pareto laws of a model.
 //!
 //! ## Evidence

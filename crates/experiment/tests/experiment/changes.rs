@@ -1,6 +1,6 @@
 //! `[[changes]]`: what they do to a run, and which are refused.
 
-use aqmkit_experiment::{Experiment, HeldRun, Overrides, digest};
+use aqmkit_experiment::{EditableRun, Experiment, Overrides, digest};
 use aqmkit_sim::change::Change;
 use aqmkit_sim::{Control, Output, Scenario, run};
 
@@ -162,7 +162,7 @@ fn what_cannot_change_is_refused_at_its_line() {
 
 #[test]
 fn what_is_refused_by_hand_changes_nothing() {
-    let (_, mut held) = HeldRun::open("held.toml", PLAIN, &Overrides::default(), 0).unwrap();
+    let (_, mut held) = EditableRun::open("held.toml", PLAIN, &Overrides::default(), 0).unwrap();
     let before = held.spec().hash.clone();
     let now = scenario(PLAIN).origin;
     for (key, value) in
@@ -179,16 +179,16 @@ fn what_is_refused_by_hand_changes_nothing() {
         held.text(None)
     );
     assert_ne!(held.spec().hash, before);
-    held.take_back().unwrap();
+    held.revert().unwrap();
     assert_eq!(held.spec().hash, before);
-    assert!(HeldRun::open("held.toml", PLAIN, &Overrides::default(), 1).is_err());
+    assert!(EditableRun::open("held.toml", PLAIN, &Overrides::default(), 1).is_err());
 }
 
 #[test]
 fn an_experiment_written_anew_means_the_same() {
     let set = Overrides { set: vec!["topology.rate=3mbit".into()], seed: Some(9), ..Overrides::default() };
     let timed = changed("[[changes]]\nat = '3s'\ntopology.aqm.max = 40\n");
-    let (_, held) = HeldRun::open("held.toml", &timed, &set, 0).unwrap();
+    let (_, held) = EditableRun::open("held.toml", &timed, &set, 0).unwrap();
     let text = held.text(None);
     let again = Experiment::parse("again.toml", &text, &Overrides::default()).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(again.plan()[0].hash, held.spec().hash, "{text}");

@@ -107,9 +107,9 @@ fn wrong_curves_and_wires_are_told() {
         (
             "along = \"topology.loss\"",
             "along = \"topology.loss\"\napp = \"bulk\"",
-            ["app does not go", "metric and along"],
+            ["app does not belong", "metric and along"],
         ),
-        ("kind = \"curve\"\n", "kind = \"cdf\"\n", ["metric does not go", "curve"]),
+        ("kind = \"curve\"\n", "kind = \"cdf\"\n", ["metric does not belong", "curve"]),
         ("burst = 2", "burst = 50", ["a burst of 50 is not possible in every 50 packets", "burst = 2"]),
         (
             "every = 50",

@@ -35,9 +35,9 @@ fn what_is_above_a_bound_is_told_with_its_line() {
 
 #[test]
 fn what_is_no_text_is_told_with_its_line() {
-    assert_eq!(refused(b"one\ntw\0o").0, "a.txt line 2: it holds a byte of zero, so it is no text");
-    assert_eq!(refused(b"one\ntwo\n\xff\n").0, "a.txt line 3: byte 8 of the file is no UTF-8");
-    assert_eq!(refused("one\né".as_bytes().split_last().unwrap().1).0, "a.txt line 2: byte 4 of the file is no UTF-8");
+    assert_eq!(refused(b"one\ntw\0o").0, "a.txt line 2: it contains a zero byte, so it is not text");
+    assert_eq!(refused(b"one\ntwo\n\xff\n").0, "a.txt line 3: byte 8 of the file is not UTF-8");
+    assert_eq!(refused("one\né".as_bytes().split_last().unwrap().1).0, "a.txt line 2: byte 4 of the file is not UTF-8");
 }
 
 /// Gives this byte for ever, and counts.
@@ -91,7 +91,7 @@ fn json_that_is_wrong_is_told_with_its_line() {
     assert!(told.contains(" line 2: expected value"), "{told}");
 }
 
-/// The page for those who write files has every bound as it is.
+/// The page lists every bound with its value.
 #[test]
 fn the_bounds_are_those_of_the_page() {
     let page = include_str!("../../../../docs/experiment-format.md");

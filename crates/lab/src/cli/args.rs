@@ -31,7 +31,7 @@ Rates, times and sizes take units as in tc: 10mbit, 30ms, 1500b.
 Exit codes: 0 success; 1 a run failed, or with reproduce a published value was missed; 2 wrong usage or a wrong file;
 3 the environment lacks something; 130 stopped with Ctrl-C, 143 by SIGTERM.")]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
     /// Print results only: no progress, no notes.
@@ -48,26 +48,26 @@ const SCHEMA: &str = "Example:
 An editor that knows TOML schemas (taplo, Even Better TOML) completes and checks a file whose first line is
   #:schema ./experiment.schema.json";
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List disciplines, transports, traffic models, experiments
     List(List),
-    /// Describe an entry: parameters, units, defaults and reference
+    /// Describe a discipline, transport, traffic model, formula or experiment
     Describe(Describe),
     /// Compare disciplines on one link with chosen traffic
     Compare(Box<Compare>),
-    /// Characterise disciplines as RFC 7928 asks, section by section: a report card
+    /// Characterise disciplines section by section as in RFC 7928: a report card
     Characterize(Characterize),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
-    /// Open a running link in the browser, to see its queue and to change it
+    /// Open the browser with a running link, to watch and change its queue
     Play(files::Play),
-    /// Write an experiment to start from
+    /// Write a template of an experiment
     Init(files::Init),
     /// Check an experiment without running it
     Check(files::Check),
-    /// Find the populations that offer the loads of an experiment
+    /// Calibrate the populations that offer the loads of an experiment
     Calibrate(Calibrate),
     /// Compare measured with published values, with a verdict for each
     Reproduce(Reproduce),
@@ -171,7 +171,7 @@ pub struct How {
   aqmkit run live/kernel --live --kernel
   aqmkit run cbt/blast --scale quick --set aqm=red --pcap red.pcap
 
-Finished runs are kept: after an interruption the same command resumes.")]
+Finished runs are stored: after an interruption, repeat the command to resume.")]
 pub struct Run {
     /// An id such as cbt/blast, or a file
     pub experiment: String,
@@ -417,7 +417,8 @@ pub struct Link {
     /// Disable ECN for TCP
     #[arg(long)]
     pub no_ecn: bool,
-    /// Let the command reach the networks of this machine, which is then the server's side and translates addresses (NAT)
+    /// Let the command reach the networks of this machine, which is then on the server's side and translates addresses
+    /// (NAT)
     #[arg(long)]
     pub nat: bool,
     /// Run the command and the servers as this user, by name or number
@@ -429,10 +430,10 @@ pub struct Link {
     /// A traffic class and its rules: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
     pub class: Vec<String>,
-    /// What happens to packets on the way, in both directions
+    /// Impairments of the wire, in both directions
     #[command(flatten)]
     pub wire: wire::WireArgs,
-    /// What the link sends beside its packets
+    /// Framing of packets
     #[command(flatten)]
     pub framing: wire::FramingArgs,
     /// Largest packet; below 1280, the minimum of IPv6 (RFC 8200), the link is IPv4 only
@@ -450,7 +451,7 @@ pub struct Link {
     /// Also write the summary as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Read options from the link table of this file; those of the command line count before them
+    /// Read options from the link table of this file; options of the command line take precedence
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Only clean up after killed links and bridges

@@ -1,4 +1,4 @@
-//! `bench`: how fast the engine and the disciplines are.
+//! `bench`: the speed of the engine and the disciplines.
 
 pub(super) mod engine;
 
@@ -95,7 +95,7 @@ fn table(flows: &[u64], speeds: &[DisciplineSpeed]) -> String {
     text + "\n"
 }
 
-/// The engine's speed on this thread, measured over so much of the scenario's time.
+/// The engine's speed on this thread, measured over this much simulated time.
 ///
 /// # Errors
 /// When the scenario cannot be run.
@@ -132,7 +132,7 @@ impl Packet for Frame {
     }
 }
 
-/// What a discipline is measured with where it has no defaults: two classes.
+/// The parameters of a discipline without defaults in the benchmark: two classes.
 fn with_classes(name: &str) -> Result<Spec, String> {
     let classes = match name {
         "cbt" => {
@@ -147,8 +147,8 @@ fn with_classes(name: &str) -> Result<Spec, String> {
     Spec::read(name, &mut serde_json::Deserializer::from_str(classes)).map_err(|e| e.to_string())
 }
 
-/// Nanoseconds per packet with a queue that is neither empty nor full: packets of so many flows come in bursts
-/// of 16 at 98 % of the link's rate. An error for a discipline that cannot be built without being told more.
+/// Nanoseconds per packet with a queue that is neither empty nor full: packets of this many flows arrive in bursts of
+/// 16 at 98 % of the link's rate. An error for disciplines that need further parameters.
 pub(super) fn speed(name: &str, packets: u64, flows: u64) -> Result<f64, String> {
     let link = Link { classes: vec!["a".to_owned(), "b".to_owned()], ..Link::new(BitRate::from_mbps(1000)) };
     let mut queue = with_classes(name)?.build::<Frame>(&link, Instant::ZERO).map_err(|e| e.to_string())?;

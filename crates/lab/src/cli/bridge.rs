@@ -1,4 +1,4 @@
-//! `bridge`: a bump in the wire.
+//! `bridge`: a transparent bridge.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ use super::queue;
 use super::say;
 use super::stop;
 
-/// How often to look whether it is time to end.
+/// The interval of checks for the end.
 const PULSE: Duration = Duration::from_millis(100);
 
 /// `aqmkit bridge`.
@@ -46,12 +46,12 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
     }
     let setup = setup(args)?;
     exist(&setup.interfaces)?;
-    // What a bridge that was killed has switched off would pass for how the interface was.
+    // Clean up first: settings that a killed bridge has changed would be taken for those of the user.
     note(cleanup::clean(&directory), talk);
-    // A kernel before 5.14 does not tell namespaces apart, and then nobody looks for bridges there.
+    // Kernels before 5.14 cannot identify namespaces; no record is searched there.
     let place = cookie().unwrap_or_default();
     alone(&directory, place, &setup.interfaces)?;
-    // Interfaces are put back as they were at the end; a second Ctrl-C must not keep the bridge from that.
+    // The bridge restores the interfaces at its end; a second Ctrl-C must not prevent this.
     stop::listen_once()?;
     let ledger = Arc::new(Mutex::new(Ledger::open(&directory, &setup, &args.name, place)));
     let note = {
@@ -68,9 +68,9 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
     })?;
     let served = args.metrics.map(|address| serve(address, control.clone())).transpose()?;
-    // This thread only waits from here on.
+    // From here on, this thread only waits.
     keep_none();
-    // A kernel without this has the thread as it is.
+    // Older kernels ignore this.
     let _ = confine(Needs::Nothing);
     if talk != Talk::Quiet {
         let [a, b] = &setup.interfaces;
@@ -78,20 +78,20 @@ pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
         say::tell(&format!("bridging {a} and {b}{page}; Ctrl-C ends it, aqmkit ctl --to {} watch shows it", args.name));
     }
     let manager = Manager::of_this_process().unwrap_or_else(|e| {
-        say::tell(&format!("note: the service manager cannot be told: {e}"));
+        say::tell(&format!("note: the service manager cannot be notified: {e}"));
         None
     });
     wait(&bridge, manager.as_ref());
     let interfaces = bridge.interfaces();
     let report = control.report();
     let measured = bridge.close()?;
-    let told = Told { report: &report, doubts: measured.doubts(0), measured: &measured, interfaces };
-    say::print(&if args.json { told.json()? } else { told.text() })?;
-    if told.doubts.is_empty() { Ok(()) } else { Err(Failure::Missed) }
+    let summary = BridgeSummary { report: &report, doubts: measured.doubts(0), measured: &measured, interfaces };
+    say::print(&if args.json { summary.json()? } else { summary.text() })?;
+    if summary.doubts.is_empty() { Ok(()) } else { Err(Failure::Missed) }
 }
 
-/// Waits until it is time to end. The service manager is told that the bridge works while the thread that moves packets does: it renews its
-/// report ten times a second.
+/// Waits for the end. As long as the thread that moves packets works, which renews its report ten times a second, the
+/// service manager is notified.
 fn wait(bridge: &Bridge, manager: Option<&Manager>) {
     let control = bridge.control();
     manager.inspect(|m| m.ready());
@@ -112,14 +112,14 @@ fn wait(bridge: &Bridge, manager: Option<&Manager>) {
     manager.inspect(|m| m.stopping());
 }
 
-/// The record of a bridge, for who cleans up after it where it is killed.
+/// The record of a bridge, from which `--cleanup` restores settings if the bridge is killed.
 struct Ledger {
     record: Record,
     held: Option<Held>,
 }
 
 impl Ledger {
-    /// Writes it, before the bridge changes anything.
+    /// Writes the record, before the bridge changes anything.
     fn open(directory: &Path, setup: &BridgeSetup, name: &str, place: u64) -> Self {
         let interfaces = setup.interfaces.to_vec();
         let title = format!("{} and {}", interfaces[0], interfaces[1]);
@@ -132,19 +132,19 @@ impl Ledger {
         Ledger { record, held: held.ok() }
     }
 
-    /// Adds what is about to be switched off.
+    /// Adds an offload that is about to be disabled.
     fn add(&mut self, off: &SwitchedOff) {
         let (Some(held), Some(taken)) = (&mut self.held, &mut self.record.bridge) else { return };
         if !taken.off.contains(off) {
             taken.off.push(off.clone());
             if let Err(e) = held.update(&self.record) {
-                say::tell(&format!("note: {} of {} is switched off without a record: {e}", off.offload, off.interface));
+                say::tell(&format!("note: {} of {} is disabled without a record: {e}", off.offload, off.interface));
             }
         }
     }
 }
 
-/// Refuses an interface that has a bridge: every frame would pass twice.
+/// Refuses an interface that has a bridge already, since every frame would pass twice.
 fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), Failure> {
     match cleanup::bridge_at(directory, place, interfaces) {
         None => Ok(()),
@@ -155,11 +155,11 @@ fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), F
     }
 }
 
-/// What the arguments ask for, in words.
+/// The settings of the arguments, in words.
 ///
 /// # Errors
 /// When one is wrong.
-pub(super) fn in_words(args: &wire::Bridge) -> Result<String, Failure> {
+pub(super) fn describe(args: &wire::Bridge) -> Result<String, Failure> {
     let setup = setup(args)?;
     let [a, b] = &setup.interfaces;
     let one = |s: &Setup| format!("{} {}", s.rate, s.aqm.name());
@@ -185,7 +185,7 @@ fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
     let back = queue::setup("back", args.back_rate.unwrap_or(rate), back_aqm, &args.queue)?;
     let on_the_way = |direction: Setup| Setup { delay: args.delay, wire: args.wire.wire(), ..direction };
     let mut salt = [0; 8];
-    // A kernel that gives no random numbers this early leaves some zeros.
+    // If the kernel has no random numbers this early, some bytes stay zero.
     let _ = rustix::rand::getrandom(&mut salt, rustix::rand::GetRandomFlags::NONBLOCK);
     Ok(BridgeSetup {
         interfaces: [first.clone(), second.clone()],
@@ -203,7 +203,7 @@ fn name_is_usable(name: &str) -> bool {
     (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Refuses interfaces that this machine does not have.
+/// Refuses interfaces that do not exist.
 fn exist(interfaces: &[String; 2]) -> Result<(), Failure> {
     let cannot = LiveError::while_doing("cannot list the interfaces");
     let known: Vec<String> =
@@ -230,18 +230,18 @@ fn serve(
     })
 }
 
-/// What a bridge has measured.
-struct Told<'a> {
+/// The summary of a bridge.
+struct BridgeSummary<'a> {
     report: &'a Report,
     measured: &'a Measured,
-    /// Why the measurement is not valid; nothing where it is.
+    /// Why the measurement is invalid; empty if it is valid.
     doubts: Vec<String>,
     interfaces: Option<[(String, bool, Counts); 2]>,
 }
 
 #[derive(Serialize)]
 struct Json<'a> {
-    /// False where the machine could not keep up.
+    /// False if the machine could not keep up.
     valid: bool,
     doubts: &'a [String],
     report: &'a Report,
@@ -251,7 +251,7 @@ struct Json<'a> {
     granted: aqmkit_live::timing::Granted,
 }
 
-impl Told<'_> {
+impl BridgeSummary<'_> {
     fn delays(&self) -> BTreeMap<&str, Option<Summary>> {
         let first = |(name, windows): &'_ (String, Vec<aqmkit_measure::Passed>)| {
             (name.as_str().to_owned(), windows.first().and_then(|w| w.delay.summary()))
@@ -276,7 +276,7 @@ impl Told<'_> {
     fn text(&self) -> String {
         let mut text = String::new();
         if !self.doubts.is_empty() {
-            text.push_str("The machine could not keep up, so what was measured is not valid:\n");
+            text.push_str("The machine could not keep up, so the measurement is not valid:\n");
             text.extend(self.doubts.iter().map(|d| format!("  {d}\n")));
             text.push('\n');
         }

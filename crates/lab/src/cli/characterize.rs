@@ -21,9 +21,9 @@ use super::perform::{failures, jobs, perform};
 use super::progress::Talk;
 use super::say;
 
-/// What stands for every discipline that needs no parameters.
+/// The name for every discipline that needs no parameters.
 const ALL: &str = "all";
-/// Packets and flows of the benchmark of a discipline.
+/// The numbers of packets and flows in the benchmark of a discipline.
 const BENCHMARK: (u64, u64) = (400_000, 1000);
 
 /// `aqmkit characterize`.
@@ -50,14 +50,14 @@ pub(super) fn characterize(args: &args::Characterize, talk: Talk) -> Result<(), 
     failures(&failed)
 }
 
-/// The disciplines to characterise, each once.
+/// The disciplines under study, each once.
 fn subjects(texts: &[String], talk: Talk) -> Result<Vec<Contestant>, Failure> {
     let mut all: Vec<Contestant> = Vec::new();
     for text in texts {
         if Path::new(text).extension().is_some_and(|extension| extension == "py") {
             return wrong(
-                format!("{text} is a discipline written in Python, which this program does not run"),
-                "install the Python package (pip install .): its command aqmkit does, as does aqmkit.characterize()",
+                format!("{text} is a discipline written in Python, which this program cannot run"),
+                "install the Python package (pip install .) and use its command aqmkit, or aqmkit.characterize()",
             );
         }
         let found = if text == ALL { every(talk) } else { vec![one(text)?] };
@@ -70,7 +70,7 @@ fn subjects(texts: &[String], talk: Talk) -> Result<Vec<Contestant>, Failure> {
     Ok(all)
 }
 
-/// Every discipline that needs no parameters; tells of the others.
+/// Every discipline that needs no parameters; the others are named in a message.
 fn every(talk: Talk) -> Vec<Contestant> {
     let mut left_out = Vec::new();
     let mut of = |entry: &registry::Entry| {
@@ -96,7 +96,7 @@ pub fn one(text: &str) -> Result<Contestant, Failure> {
     })
 }
 
-/// Where the results of a card go: the same command finds its finished runs there.
+/// The default directory of a card's results; the same command finds its finished runs there.
 #[must_use]
 pub fn directory(subjects: &[Contestant], quick: bool) -> PathBuf {
     let names: Vec<String> = subjects.iter().map(|c| c.label().to_owned()).collect();
@@ -112,7 +112,7 @@ pub fn directory(subjects: &[Contestant], quick: bool) -> PathBuf {
     Path::new("results/characterize").join(format!("{short}-{}-{scale}", &hash[..6]))
 }
 
-/// Runs the experiments of a card, each into its directory below `dir`; the runs that failed, in words.
+/// Runs the experiments of a card, each in its directory below `dir`; returns the failed runs.
 fn run(plan: &[Planned], overrides: &Overrides, dir: &Path, jobs: usize, talk: Talk) -> Result<Vec<String>, Failure> {
     let all: Vec<Experiment> = plan.iter().map(|planned| planned.experiment(overrides)).collect::<Result<_, _>>()?;
     let dirs: Vec<PathBuf> = plan.iter().map(|planned| dir.join(&planned.name)).collect();
@@ -125,7 +125,7 @@ fn run(plan: &[Planned], overrides: &Overrides, dir: &Path, jobs: usize, talk: T
     let left = Effort::of(&each, jobs)?;
     if left.runs > 0 {
         tell(&format!(
-            "{} experiments, {} runs to do: {}, {jobs} at a time. Finished runs are kept: after Ctrl-C the same command resumes.",
+            "{} experiments, {} runs to do: {}, {jobs} at a time. Finished runs are stored: after Ctrl-C, repeat the command to resume.",
             all.len(),
             left.runs,
             about(left.seconds(jobs))
@@ -140,7 +140,7 @@ fn run(plan: &[Planned], overrides: &Overrides, dir: &Path, jobs: usize, talk: T
     Ok(failed)
 }
 
-/// The card of finished experiments, written to `file`.
+/// Builds the card of finished experiments and writes it to `file`.
 ///
 /// # Errors
 /// When results are missing, or the file cannot be written.
@@ -157,10 +157,10 @@ pub fn compose(
     Ok(card)
 }
 
-/// What a packet costs in each discipline of the catalogue, with its defaults.
+/// The time per packet of each discipline of the catalogue, with its defaults.
 fn costs(contestants: &[Contestant]) -> BTreeMap<String, f64> {
     let (packets, flows) = BENCHMARK;
-    // The least of three is the one that was disturbed least.
+    // The smallest of three measurements is the one with the least interference.
     let least = |name: &str| (0..3).filter_map(|_| speed(name, packets, flows).ok()).reduce(f64::min);
     contestants.iter().filter_map(|c| Some((c.label().to_owned(), least(c.spec()?.name())?))).collect()
 }

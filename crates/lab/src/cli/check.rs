@@ -1,4 +1,4 @@
-//! `init` and `check`: an experiment before it is run.
+//! `init` and `check`: templates and checks of experiments.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -34,16 +34,16 @@ pub(super) fn init(args: &Init) -> Result<(), Failure> {
 /// # Errors
 /// When the experiment has a mistake.
 pub(super) fn check(args: &Check) -> Result<(), Failure> {
-    if let Some(told) = configuration(&args.experiment)? {
-        return Ok(say::print(&told)?);
+    if let Some(summary) = configuration(&args.experiment)? {
+        return Ok(say::print(&summary)?);
     }
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
     let exp = Experiment::load(&args.experiment, &overrides)?;
     warn(&exp);
-    Ok(say::print(&told(&exp))?)
+    Ok(say::print(&summary(&exp))?)
 }
 
-/// What a configuration file asks for, if the file is one: all of it is checked but what depends on the machine.
+/// Checks a configuration file, except for properties of the machine; `None` if the file is not one.
 fn configuration(file: &str) -> Result<Option<String>, Failure> {
     let path = Path::new(file);
     if !path.is_file() || !bounded::text(path, &bounded::CONFIGURATION).is_ok_and(|text| config::is_one(&text)) {
@@ -53,8 +53,8 @@ fn configuration(file: &str) -> Result<Option<String>, Failure> {
     let command = config.command()?;
     #[cfg(live)]
     let what = match &command {
-        Command::Bridge(args) => super::bridge::in_words(args)?,
-        Command::Link(args) => super::link::in_words(args)?,
+        Command::Bridge(args) => super::bridge::describe(args)?,
+        Command::Link(args) => super::link::describe(args)?,
         _ => String::new(),
     };
     #[cfg(not(live))]
@@ -65,8 +65,8 @@ fn configuration(file: &str) -> Result<Option<String>, Failure> {
     Ok(Some(format!("{file} has no mistake: {} {what}\n", config.command)))
 }
 
-/// What an experiment consists of, in a few lines.
-fn told(exp: &Experiment) -> String {
+/// A summary of an experiment in a few lines.
+fn summary(exp: &Experiment) -> String {
     let name = Path::new(&exp.file).display();
     let mut text = format!("{name} has no mistake: {}\n", exp.title);
     for axis in &exp.axes {
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_file_to_start_from_has_no_mistake() {
         let exp = Experiment::parse("start.toml", START, &Overrides::default()).unwrap();
-        assert!(exp.doubts.is_empty() && exp.plan().len() > 1);
-        assert!(told(&exp).contains("has no mistake") && told(&exp).contains("aqm: fifo"), "{}", told(&exp));
+        assert!(exp.warnings.is_empty() && exp.plan().len() > 1);
+        assert!(summary(&exp).contains("has no mistake") && summary(&exp).contains("aqm: fifo"), "{}", summary(&exp));
     }
 }

@@ -47,8 +47,8 @@ pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
     show(&performed, &dir, args.how.json)
 }
 
-/// The name of a comparison's own directory, from the text of its experiment: the disciplines, and the start of the hash of the
-/// text. The same comparison finds its finished runs there.
+/// The name of the directory of a comparison, from the text of its experiment: the disciplines, and the start of the
+/// hash of the text. The same comparison finds its finished runs there.
 #[must_use]
 pub fn short_name(text: &str) -> String {
     let names = names(text);
@@ -61,7 +61,7 @@ pub fn short_name(text: &str) -> String {
     format!("{readable}-{}", &hash[..6])
 }
 
-/// The names of the compared disciplines, each once; one that its user defined has its label.
+/// The names of the compared disciplines, each once; user-defined ones by their labels.
 fn names(text: &str) -> Vec<String> {
     let file: toml::Table = text.parse().unwrap_or_default();
     let queues = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array());
@@ -78,7 +78,7 @@ fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// What is wrong in the words of who wrote the arguments: the text of the experiment is not theirs.
+/// The error in terms of the arguments, because the user did not write the text of the experiment.
 fn blamed(problem: Problem, args: &args::Compare) -> Problem {
     let alone = |discipline: &&String| {
         let text = experiment(std::slice::from_ref(*discipline), args).map(|file| file.to_string());
@@ -86,7 +86,7 @@ fn blamed(problem: Problem, args: &args::Compare) -> Problem {
     };
     let wrong: Vec<&String> = args.disciplines.iter().filter(alone).collect();
     match wrong.first() {
-        // What is wrong with each is not the fault of one.
+        // An error that all disciplines have is not attributed to one of them.
         Some(discipline) if wrong.len() < args.disciplines.len() || discipline.contains(':') => {
             problem.without_place(&format!("{discipline}: "))
         }
@@ -94,7 +94,7 @@ fn blamed(problem: Problem, args: &args::Compare) -> Problem {
     }
 }
 
-/// What to tell of runs in whose measured time no packet passed any link: their numbers are zeros that say nothing of the
+/// A warning about runs in whose measured time no packet passed any link, so that their zeros say nothing about the
 /// disciplines.
 #[must_use]
 pub fn idle(results: &Results) -> Option<String> {
@@ -105,7 +105,7 @@ pub fn idle(results: &Results) -> Option<String> {
     };
     let passed = |entry: &Entry| entry.links.values().any(|link| link.packets_per_s > 0.0);
     let all: BTreeSet<String> = results.runs.iter().map(name).collect();
-    // One window in which something passed is enough: another may be quiet on purpose.
+    // One window with packets is enough, since others may be quiet on purpose.
     let busy: BTreeSet<String> = results.runs.iter().filter(|entry| passed(entry)).map(name).collect();
     let idle: Vec<&str> = all.difference(&busy).map(String::as_str).collect();
     let first = idle.first()?;

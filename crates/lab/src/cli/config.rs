@@ -1,8 +1,9 @@
 //! `--config`: the options of a bridge or a link in a file.
 //!
-//! A file has one table, `[bridge]` or `[link]`, whose keys are the long options of that command; a list repeats an option, and `true` sets one that has no
-//! value. `interfaces` are the two interfaces of a bridge. The options are put before those of the command line and read by the same reader, so
-//! that both mean the same; of an option that is given twice, the command line's counts.
+//! A file has one table, `[bridge]` or `[link]`, whose keys are the long options of that command; a list repeats an
+//! option, and `true` sets one that has no value. `interfaces` are the two interfaces of a bridge. The options are
+//! inserted before those of the command line and read by the same parser, so that both mean the same; options of the
+//! command line take precedence.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -20,22 +21,22 @@ use super::fail::{Failure, wrong};
 /// The commands that have such a file.
 const COMMANDS: [&str; 2] = ["bridge", "link"];
 
-/// Options that are for a terminal.
+/// Options that only make sense on a terminal.
 const NOT_IN_A_FILE: [&str; 5] = ["config", "cleanup", "help", "version", "server"];
 
 /// A configuration file.
 pub(super) struct Config {
     /// Its name.
     file: String,
-    /// The command that it is for.
+    /// The command to which it applies.
     pub(super) command: &'static str,
     /// The interfaces of a bridge.
     interfaces: Vec<String>,
-    /// Options as a command line has them.
+    /// The options, as on a command line.
     options: Vec<String>,
 }
 
-/// Where a mistake is, for who opens the file.
+/// The place of a mistake, for messages.
 struct Place<'a> {
     file: &'a str,
     text: &'a str,
@@ -49,7 +50,7 @@ impl Place<'_> {
     }
 }
 
-/// Whether a text is a configuration file and no experiment: it has a table `[bridge]` or `[link]`, and no traffic.
+/// Whether a text is a configuration file and not an experiment: it has a table `[bridge]` or `[link]`, and no traffic.
 #[must_use]
 pub(super) fn is_one(text: &str) -> bool {
     let Ok(table) = DeTable::parse(text) else { return false };
@@ -61,7 +62,7 @@ impl Config {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read, or a key is none of its command's options.
+    /// When it cannot be read, or a key is not an option of its command.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let text = bounded::text(path, &bounded::CONFIGURATION)
             .map_err(|e| Problem::from(e).right(bounded::CONFIGURATION.form))?;
@@ -75,13 +76,14 @@ impl Config {
     fn parse(file: &str, text: &str) -> Result<Self, Failure> {
         let place = Place { file, text };
         let file_table = DeTable::parse(text)
-            .map_err(|e| place.problem(&e.span().unwrap_or_default(), e.message()).right("the file has to be TOML"))?;
+            .map_err(|e| place.problem(&e.span().unwrap_or_default(), e.message()).right("the file must be TOML"))?;
         let mut tables = file_table.get_ref().iter();
         let (Some((table, keys)), None) = (tables.next(), tables.next()) else {
-            return wrong(format!("{file} has to have one table"), "write [bridge] or [link], and its options below");
+            return wrong(format!("{file} must have one table"), "write [bridge] or [link], and its options below");
         };
         let Some(command) = COMMANDS.into_iter().find(|command| *command == table.get_ref().as_ref()) else {
-            let problem = place.problem(&table.span(), &format!("{} is no command with a file", table.get_ref()));
+            let problem = place
+                .problem(&table.span(), &format!("{} is not a command with a configuration file", table.get_ref()));
             return Err(Failure::Problem(problem.right("write [bridge] or [link]")));
         };
         let DeValue::Table(keys) = keys.get_ref() else {
@@ -115,14 +117,17 @@ impl Config {
         Ok(config)
     }
 
-    /// The command line with the options of the file before its own.
+    /// The command line with the options of the file inserted before its own.
     ///
     /// # Errors
     /// When an option of the file is refused.
     pub(super) fn before(&self, line: &[OsString]) -> Result<Vec<OsString>, Failure> {
         self.command()?;
         let Some(place) = line.iter().position(|arg| arg == self.command) else {
-            return wrong(format!("{} is for aqmkit {}", self.file, self.command), "name a file of this command");
+            return wrong(
+                format!("{} is a configuration of aqmkit {}", self.file, self.command),
+                "give a configuration file of this command",
+            );
         };
         let mut whole: Vec<OsString> = line[..=place].to_vec();
         whole.extend(self.options.iter().map(OsString::from));
@@ -135,7 +140,7 @@ impl Config {
         Ok(whole)
     }
 
-    /// The command as the file alone has it.
+    /// The command with the options of the file only.
     ///
     /// # Errors
     /// When an option is refused.
@@ -143,7 +148,7 @@ impl Config {
         let line = ["aqmkit", self.command].into_iter().map(str::to_owned);
         let line: Vec<String> =
             line.chain(self.interfaces.iter().cloned()).chain(self.options.iter().cloned()).collect();
-        // Who puts the rest on the command line has the file as it is read here; what the file lacks is found when both are read.
+        // Required options may still come from the command line; missing ones are found when both are parsed.
         let with_itself = line.into_iter().chain(["--config".to_owned(), self.file.clone()]);
         match Cli::try_parse_from(with_itself) {
             Ok(cli) => Ok(cli.command),
@@ -156,7 +161,7 @@ impl Config {
     }
 }
 
-/// A value as text, as the command line has it.
+/// A value as text, as on a command line.
 fn text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
@@ -174,7 +179,7 @@ fn texts(value: &DeValue<'_>) -> Vec<String> {
     }
 }
 
-/// One key as options; what is wrong, and what would be right.
+/// One key as options; or an error and its correction.
 fn options(arg: &Arg, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, (String, String)> {
     let takes_a_value = arg.get_action().takes_values();
     match value {
@@ -185,7 +190,7 @@ fn options(arg: &Arg, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, (S
             if given.len() == list.len() {
                 return Ok(given.iter().map(|text| format!("--{name}={text}")).collect());
             }
-            Err((format!("{name} is a list of texts"), format!("write {name} = [\"…\"]")))
+            Err((format!("{name} is a list of strings"), format!("write {name} = [\"…\"]")))
         }
         _ => match text(value) {
             Some(text) => Ok(vec![format!("--{name}={text}")]),

@@ -1,4 +1,4 @@
-//! `ctl`: shows and changes what runs.
+//! `ctl`: shows and changes running bridges and links.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -20,7 +20,7 @@ use super::say;
 /// `aqmkit ctl`.
 ///
 /// # Errors
-/// When nothing runs that could be asked, it may not be asked, or it refuses a change.
+/// When no bridge or link runs, access is denied, or a change is refused.
 pub(super) fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
     match &args.what {
         CtlCommand::List => list(),
@@ -58,17 +58,17 @@ impl From<CtlError> for Failure {
     }
 }
 
-/// The names of what runs in a directory.
+/// The names of running bridges and links in a directory.
 fn running(directory: &Path) -> Result<Vec<String>, Failure> {
     ctl::running(directory).map_err(|error| {
         let place = directory.display();
         Failure::Environment(format!(
-            "cannot tell what runs: {place}: {error}\n  run it as the user who started it, or with sudo"
+            "cannot list running bridges and links: {place}: {error}\n  run this command as the user who started them, or with sudo"
         ))
     })
 }
 
-/// Where root's bridges and links may run unseen, what to do.
+/// A hint that bridges and links of root are not visible.
 fn of_root() -> Option<&'static str> {
     let chosen = std::env::var_os(ctl::DIRECTORY).is_some();
     let other = !chosen && ctl::directory() != Path::new(ctl::OF_ROOT) && Path::new(ctl::OF_ROOT).exists();
@@ -98,7 +98,7 @@ fn client(args: &wire::Ctl) -> Result<Client, Failure> {
     match &running(&directory)?[..] {
         [name] => Ok(Client::new(&directory, name)),
         [] => Err(not_running("nothing runs")),
-        _ => Err(not_running("several bottlenecks run")),
+        _ => Err(not_running("several bridges or links are running")),
     }
 }
 
@@ -126,7 +126,7 @@ fn show(report: &Report, json: bool) -> Result<(), Failure> {
     Ok(say::print(&format!("{}\n{parameters}", dashboard::draw(report, None)))?)
 }
 
-/// The parameters of a direction in a line.
+/// The parameters of a direction in one line.
 fn in_effect(direction: &ctl::DirectionReport) -> String {
     let table = direction.parameters.as_object().cloned().unwrap_or_default();
     let set = table
@@ -138,14 +138,14 @@ fn in_effect(direction: &ctl::DirectionReport) -> String {
     format!("{}: {} rate={rate} {set}\n", direction.name, direction.discipline)
 }
 
-/// Shows what has changed, once a second.
+/// Shows what has changed, every second.
 fn watch(client: &Client, count: Option<u64>) -> Result<(), Failure> {
     let mut earlier = client.report()?;
     let mut looks = 0;
     while count.is_none_or(|count| looks < count) {
         std::thread::sleep(Duration::from_secs(1));
         let report = client.report()?;
-        // On a terminal each look takes the place of the one before.
+        // On a terminal, each update replaces the previous one.
         let home = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
         say::print(&format!("{home}{}", dashboard::draw(&report, Some(&earlier))))?;
         earlier = report;
@@ -154,7 +154,7 @@ fn watch(client: &Client, count: Option<u64>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a direction that is not there.
+/// Refuses an unknown direction.
 fn known(direction: &str, report: &Report) -> Result<(), Failure> {
     let names: Vec<&str> = report.directions.iter().map(|d| d.name.as_str()).collect();
     if names.contains(&direction) {
@@ -166,7 +166,7 @@ fn known(direction: &str, report: &Report) -> Result<(), Failure> {
     )
 }
 
-/// Settings as the other end reads them.
+/// Settings as the running program reads them.
 fn written(set: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut names = BTreeSet::new();
     let mut named = set.iter().filter_map(|text| Some(text.split_once('=')?.0.trim()));

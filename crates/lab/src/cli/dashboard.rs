@@ -1,4 +1,4 @@
-//! A bottleneck that runs, as a page of text.
+//! The state of a running bottleneck, as a page of text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::say;
 
-/// Draws a report: what happened since `earlier`, or since the start where there is none.
+/// Draws a report with the values since `earlier`, or since the start if it is `None`.
 #[must_use]
 pub(super) fn draw(report: &Report, earlier: Option<&Report>) -> String {
     let span = report.at_s - earlier.map_or(0.0, |e| e.at_s);
@@ -68,7 +68,7 @@ fn one(direction: &DirectionReport, before: Option<&DirectionReport>, span: f64)
     }
     let lost = direction.lost_packets.saturating_sub(before.map_or(0, |b| b.lost_packets));
     if lost > 0 {
-        let _ = writeln!(text, "lost on the way, as asked: {}", thousands(lost));
+        let _ = writeln!(text, "lost on the wire (--loss): {}", thousands(lost));
     }
     let (device, past) = (direction.device, before.map(|b| b.device).unwrap_or_default());
     for (n, m, what) in [

@@ -1,4 +1,4 @@
-//! `describe`: what something is.
+//! `describe`: reference pages.
 
 use aqmkit_aqm::registry::{self as disciplines, Link};
 use aqmkit_base::Instant;
@@ -43,14 +43,14 @@ fn width() -> u16 {
     columns.clamp(60, 140)
 }
 
-/// Values in TOML below a title; nested ones in their short form.
+/// Values as TOML below a title; nested tables in inline form.
 fn values(title: &str, of: &impl Serialize) -> Result<String, Failure> {
     let table = toml::Table::try_from(of).map_err(|e| Failure::Environment(e.to_string()))?;
     let lines = table.iter().map(|(key, value)| format!("    {key} = {}\n", rounded(value)));
     Ok(format!("\n{}\n\n{}", say::bold(title), lines.collect::<String>()))
 }
 
-/// A value of TOML, a number in eight significant digits: 0.15, not 0.14999999999999997.
+/// A TOML value, with numbers rounded to eight significant digits: 0.15, not 0.14999999999999997.
 pub(super) fn rounded(value: &toml::Value) -> toml::Value {
     match value {
         toml::Value::Float(number) => {
@@ -73,13 +73,13 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
         Ok(effective) => {
             Ok(page + &values(&format!("On a link of {}", args.rate), &effective)? + &gauges(&effective, &link))
         }
-        // What has no defaults, such as classes, is no fault of who asks for the page.
+        // Missing defaults, such as classes, are no error of the user.
         Err(e) if args.set.is_empty() => Ok(format!("{page}\nIt needs parameters: {e}\n")),
         Err(e) => Err(misfit(entry.name, &table, e)),
     }
 }
 
-/// What of its state a discipline shows, by the names in the time series and on the dashboard.
+/// The gauges of a discipline, by their names in the time series and on the dashboard.
 fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
     let mut names = Vec::new();
     if let Ok(queue) = spec.build::<Frame>(link, Instant::ZERO) {
@@ -139,7 +139,7 @@ fn unknown<T>(name: &str, experiments: impl Iterator<Item = String>) -> Result<T
     known.extend(traffic::ALL.iter().map(|e| e.name.to_owned()));
     known.extend(profile::NAMES.iter().map(|n| (*n).to_owned()));
     known.extend(aqmkit_formulas::all().iter().map(|e| e.name.to_owned()));
-    // Names are in small letters.
+    // All names are lower case.
     let right = match closest(&name.to_lowercase(), known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near}? aqmkit list shows all names"),
         None => "aqmkit list shows all names".to_owned(),

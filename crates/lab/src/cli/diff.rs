@@ -26,7 +26,7 @@ pub(super) fn diff(args: &Diff) -> Result<(), Failure> {
     }
     text += &parameters(&old, &new);
     if before.hash == after.hash {
-        text += "Both have the same inputs: their runs are the same.\n";
+        text += "Both have the same inputs, hence the same runs.\n";
     }
     text += &differences(&before, &after, args.all, Screen::of_stdout());
     Ok(say::print(&text)?)

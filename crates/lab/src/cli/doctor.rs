@@ -1,4 +1,4 @@
-//! `doctor`: what this machine can do on live traffic.
+//! `doctor`: the support of this machine for live traffic.
 
 use aqmkit_live::cleanup;
 use aqmkit_live::ctl;
@@ -13,14 +13,14 @@ use super::say;
 struct Findings {
     checks: Vec<Check>,
     links: Vec<Patient>,
-    /// What links and bridges that were killed have left behind.
+    /// Remains of killed links and bridges.
     leftovers: Vec<String>,
 }
 
 /// `aqmkit doctor`.
 ///
 /// # Errors
-/// When something is missing that a link needs.
+/// When a requirement of links is missing.
 pub(super) fn doctor(args: &args::Doctor) -> Result<(), Failure> {
     let directory = ctl::directory();
     let findings =
@@ -38,7 +38,7 @@ pub(super) fn doctor(args: &args::Doctor) -> Result<(), Failure> {
     Err(Failure::Environment(format!("aqmkit link cannot run here: {} missing", missing.join(", "))))
 }
 
-/// A leftover, and what ends it.
+/// A remain of a killed link, and the command that removes it.
 pub(super) fn to_clean(left: &str) -> String {
     format!("{left}; aqmkit link --cleanup cleans up")
 }

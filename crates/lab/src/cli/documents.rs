@@ -1,13 +1,14 @@
-//! Numbers in documents: what stands between `<!-- numbers: WHAT -->` and `<!-- end -->` is written from the verdicts that are kept.
+//! Numbers in documents: the text between `<!-- numbers: WHAT -->` and `<!-- end -->` is generated from the stored verdicts.
 
-/// Where a number begins.
+/// The start of a generated number.
 const BEGIN: &str = "<!-- numbers: ";
-/// Where the name of a number ends.
+/// The end of its name.
 const NAMED: &str = " -->";
-/// Where a number ends.
+/// The end of a generated number.
 const END: &str = "<!-- end -->";
 
-/// The text with every number written anew by `number`, which is given what stands behind `numbers:`. A number of several lines stands in lines of its own.
+/// The text with every number generated again by `number`, whose argument is the text after `numbers:`. Numbers of
+/// several lines have lines of their own.
 ///
 /// # Errors
 /// When a mark is not closed, or as `number`; with the line.

@@ -1,4 +1,4 @@
-//! How long runs will take, before they begin.
+//! Estimates the duration of runs before they start.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,32 +13,32 @@ use rayon::prelude::*;
 use super::bench::packets_per_cpu_second;
 use super::fail::Failure;
 
-/// So many runs of an experiment are looked at, and for so long.
+/// The number of runs of an experiment that are tried, and for how long.
 const LOOKED_AT: usize = 6;
 const LOOK: Duration = Duration::from_millis(60);
 
-/// Where a population is still to be found no run can begin. What a packet of such a run costs, in packets of the benchmark, which
-/// has neither requests nor connections that come and go (experiments/dcn/README.md has both).
+/// The cost of a packet relative to the benchmark, for runs that cannot start before calibration. The benchmark has
+/// neither requests nor short connections (experiments/dcn/README.md has both).
 const DEARER: f64 = 4.0;
-/// Trials until a population is found, as a rule.
+/// The usual number of trials of a calibration.
 const TRIALS: f64 = 5.0;
-/// How much of its scenario the benchmark runs.
+/// The simulated time of the benchmark.
 const BENCHMARK: aqmkit_base::Duration = aqmkit_base::Duration::from_secs(60);
 
-/// How much there is to do.
+/// The estimated work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Effort {
-    /// Runs that are not in the store.
+    /// The number of runs that are not in the store.
     pub(super) runs: usize,
-    /// Loads for which a population is to be found first.
+    /// The number of loads to calibrate first.
     pub(super) loads: usize,
-    /// About how many seconds of computing.
+    /// The estimated CPU time, in seconds.
     cpu_s: f64,
 }
 
 impl Effort {
-    /// What is left of experiments, each with the directory that its results go to. A few runs of each are begun, as many at a time
-    /// as will run: they share memory and caches.
+    /// The remaining work of experiments, each with the directory of its results. A few runs of each are started, as
+    /// many in parallel as later, because they share memory and caches.
     ///
     /// # Errors
     /// When a load contradicts its network, or threads cannot be started.
@@ -56,7 +56,7 @@ impl Effort {
         let store = Store::perhaps(dir);
         let left_of =
             |it: &Experiment| -> Vec<RunSpec> { it.plan().into_iter().filter(|run| !store.has(&run.hash)).collect() };
-        // That no population can be found is told when its turn comes.
+        // Errors of calibration are reported when it is run.
         if let Ok(Some(settled)) = calibrated_before(exp, &store) {
             let left = left_of(&settled);
             return Ok(Effort { runs: left.len(), loads: 0, cpu_s: begun(&left) });
@@ -65,20 +65,20 @@ impl Effort {
         Ok(Effort { runs: left.len(), loads: calibration.len(), cpu_s: counted(&left, &calibration)? })
     }
 
-    /// About how many seconds it takes with so many runs at a time.
+    /// The estimated time in seconds with this number of parallel runs.
     pub(super) fn seconds(&self, jobs: usize) -> f64 {
         self.cpu_s / jobs.max(1) as f64
     }
 }
 
-/// What runs cost, from the beginnings of some that lie evenly among them.
+/// The cost of runs, from the first part of a few evenly chosen ones.
 fn begun(runs: &[RunSpec]) -> f64 {
     let looked_at = runs.len().min(LOOKED_AT);
     let costs: f64 = (0..looked_at).map(|i| begin(&runs[(2 * i + 1) * runs.len() / (2 * looked_at)])).sum();
     costs * runs.len() as f64 / looked_at.max(1) as f64
 }
 
-/// What a run costs, from its beginning; nothing where it cannot be run, which its turn will tell.
+/// The cost of a run, from its first part; zero if it cannot be run, which is reported later.
 fn begin(run: &RunSpec) -> f64 {
     let Ok(scenario) = run.scenario() else { return 0.0 };
     let start = cpu();
@@ -92,14 +92,14 @@ fn begin(run: &RunSpec) -> f64 {
     if whole || done <= 0.0 { cost } else { cost / done }
 }
 
-/// What runs cost that cannot begin yet, from what their links carry.
+/// The cost of runs that need calibration first, from the packets on their links.
 fn counted(runs: &[RunSpec], calibration: &[Calibration]) -> Result<f64, Failure> {
     let trials: f64 = calibration.iter().map(|s| s.packets() * TRIALS).sum();
     let packets = trials + runs.iter().map(RunSpec::packets).sum::<f64>();
     Ok(packets * DEARER / packets_per_cpu_second(BENCHMARK)?)
 }
 
-/// Seconds as one says them of what is not known closely.
+/// An approximate time in words.
 pub(super) fn about(seconds: f64) -> String {
     let minutes = seconds / 60.0;
     match minutes {
@@ -119,9 +119,9 @@ mod tests {
     use aqmkit_runs::calibrate::calibrated;
     use aqmkit_runs::run::{How, Watch};
 
-    struct Nobody;
+    struct Silent;
 
-    impl Watch for Nobody {
+    impl Watch for Silent {
         fn advanced(&self, _thousandths: u64) {}
         fn ended(&self, _labels: &BTreeMap<String, String>, _reused: bool) {}
         fn note(&self, _text: &str) {}
@@ -166,7 +166,7 @@ mod tests {
         let before = Effort::of(&[(&exp, dir.path())], 1).unwrap();
         assert_eq!((before.runs, before.loads), (1, 1));
         let cancel = AtomicBool::new(false);
-        calibrated(&exp, How { jobs: 1, store: &store, watch: &Nobody, cancel: &cancel }).unwrap();
+        calibrated(&exp, How { jobs: 1, store: &store, watch: &Silent, cancel: &cancel }).unwrap();
         let after = Effort::of(&[(&exp, dir.path())], 1).unwrap();
         assert_eq!((after.runs, after.loads), (1, 0));
     }

@@ -1,4 +1,4 @@
-//! How the command ends when it does not end well.
+//! Failures of the command, and their exit codes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,16 +11,16 @@ use aqmkit_files::ExportError;
 use aqmkit_files::full;
 use aqmkit_runs::store::StoreError;
 
-/// Why the command ends without success.
+/// Why the command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// Wrong usage or a wrong file: exit code 2.
+    /// Invalid arguments or an invalid file: exit code 2.
     Problem(Problem),
-    /// A published value was missed or a run failed, and the user has been told: exit code 1.
+    /// A published value was missed or a run failed, as already reported: exit code 1.
     Missed,
-    /// The environment lacks something: exit code 3.
+    /// A property of the environment: exit code 3.
     Environment(String),
-    /// A command that was run for the user ended like this.
+    /// The exit code of the user's command.
     Command(u8),
     /// Stopped by Ctrl-C; the text explains how to resume: exit code 130.
     Stopped(String),
@@ -39,12 +39,12 @@ impl Failure {
         }
     }
 
-    /// A file that does not fit on its disk: why, and what to do.
+    /// A file that does not fit on its disk, with advice.
     pub(super) fn without_room(path: &Path, why: &str, right: &str) -> Failure {
         Failure::Environment(format!("{} cannot be written: {why}\n  {right}", path.display()))
     }
 
-    /// A file that cannot be written: what to do where its disk is full, and what would be right otherwise.
+    /// A file that cannot be written, with advice if the disk is full and otherwise.
     pub(super) fn unwritten(error: &ExportError, if_full: &str, right: &str) -> Failure {
         let (path, why) = (&error.path, full::reason(&error.cause));
         if error.is_for_want_of_room() {
@@ -53,7 +53,7 @@ impl Failure {
         Failure::Problem(Problem::new(format!("{} cannot be written: {why}", path.display())).right(right))
     }
 
-    /// The message to print, if it was not printed yet.
+    /// The message to print, unless it was printed already.
     #[must_use]
     pub fn text(self) -> Option<String> {
         match self {
@@ -69,7 +69,7 @@ impl Failure {
     }
 }
 
-/// Wrong usage: what is wrong, and what would be right.
+/// Invalid usage: the error and its correction.
 pub fn wrong<T>(what: impl Into<String>, right: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Problem(Problem::new(what).right(right)))
 }
@@ -90,7 +90,7 @@ impl From<StoreError> for Failure {
                 Failure::Problem(Problem::new(error.to_string()).right("choose another directory with --out"))
             }
             StoreError::Unreadable(unread) => {
-                Failure::Problem(Problem::from(unread).right("name a directory in which aqmkit left results"))
+                Failure::Problem(Problem::from(unread).right("give a directory with results of aqmkit"))
             }
         }
     }
@@ -113,9 +113,9 @@ impl From<std::io::Error> for Failure {
 impl From<LiveError> for Failure {
     fn from(error: LiveError) -> Self {
         match error {
-            LiveError::Parameter { direction, error } => {
-                Failure::Problem(Problem::from(error.told("a parameter", "")).without_place(&format!("{direction}: ")))
-            }
+            LiveError::Parameter { direction, error } => Failure::Problem(
+                Problem::from(error.explain("a parameter", "")).without_place(&format!("{direction}: ")),
+            ),
             LiveError::Lacks { .. } | LiveError::System { .. } => Failure::Environment(error.to_string()),
         }
     }

@@ -17,7 +17,7 @@ use super::say;
 /// `aqmkit kernel`.
 ///
 /// # Errors
-/// When the words are wrong, the interface or the kernel cannot, or a parameter cannot be used.
+/// When the arguments are wrong, the interface or the kernel lacks support, or a parameter is invalid.
 pub(super) fn kernel(args: &Kernel) -> Result<(), Failure> {
     match &args.what {
         KernelCommand::Install { discipline, words, json } => {
@@ -104,7 +104,7 @@ fn rate(text: &str) -> Result<BitRate, Failure> {
     }
 }
 
-/// The discipline that is asked for, and its parameters.
+/// The discipline of these arguments, and its parameters.
 fn asked(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
     let Some(entry) = registry::find(discipline) else {
         let all = registry::ALL.iter().map(|e| e.name);
@@ -124,7 +124,7 @@ fn asked(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
     Ok(Wanted { spec, rate, mean_packet: Bytes(1000) })
 }
 
-/// Refuses parameters that cannot be used on the link, in the words of the user.
+/// Checks the parameters on the link; errors have the user's spelling.
 fn usable(wanted: &Wanted, table: &Table) -> Result<(), Failure> {
     let checked = aqmkit_kernel::settings(&wanted.spec, &wanted.link(), 1);
     checked.map(|_| ()).map_err(|e| misfit(wanted.spec.name(), table, e))
@@ -137,7 +137,7 @@ fn set(words: &Words) -> Result<(), Failure> {
     }
     let mut found = installed(device)?;
     let before = found.wanted()?;
-    // What was set before stays, under what is set now.
+    // Earlier settings are kept, unless they are set again.
     let mut table = Table::try_from(&before.spec).unwrap_or_default();
     table.extend(words.table.clone());
     let spec = parameters(before.spec.name(), &table)?;
@@ -147,24 +147,24 @@ fn set(words: &Words) -> Result<(), Failure> {
     show(&[found], false)
 }
 
-/// What is told of an interface.
+/// The state of an interface.
 #[derive(Serialize)]
-struct Told {
+struct State {
     device: String,
     discipline: &'static str,
     rate_bps: u64,
-    /// How long packets that were not dropped waited on average, in seconds.
+    /// The mean time in the queue of packets that were not dropped, in seconds.
     mean_wait_s: Option<f64>,
-    /// All parameters in force, with those that were derived.
+    /// All parameters, including derived ones.
     parameters: serde_json::Value,
     statistics: Statistics,
 }
 
-fn told(found: &Installed) -> Result<Told, Failure> {
+fn state(found: &Installed) -> Result<State, Failure> {
     let wanted = found.wanted()?;
     let effective = wanted.spec.effective(&wanted.link()).unwrap_or_else(|_| wanted.spec.clone());
     let statistics = found.statistics()?;
-    Ok(Told {
+    Ok(State {
         mean_wait_s: statistics.mean_wait(wanted.rate).map(aqmkit_base::Duration::as_secs_f64),
         device: found.device().to_owned(),
         discipline: wanted.spec.name(),
@@ -175,7 +175,7 @@ fn told(found: &Installed) -> Result<Told, Failure> {
 }
 
 fn show(found: &[Installed], json: bool) -> Result<(), Failure> {
-    let all: Vec<Told> = found.iter().map(told).collect::<Result<_, _>>()?;
+    let all: Vec<State> = found.iter().map(state).collect::<Result<_, _>>()?;
     if json {
         return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
     }
@@ -185,13 +185,13 @@ fn show(found: &[Installed], json: bool) -> Result<(), Failure> {
     Ok(say::print(&all.iter().map(text).collect::<Vec<_>>().join("\n"))?)
 }
 
-fn text(told: &Told) -> String {
-    let parameters = told.parameters.as_object().cloned().unwrap_or_default();
+fn text(state: &State) -> String {
+    let parameters = state.parameters.as_object().cloned().unwrap_or_default();
     let one = |(k, v): (&String, &serde_json::Value)| {
         format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_owned))
     };
     let set: Vec<String> = parameters.iter().filter(|(_, v)| !v.is_null()).map(one).collect();
-    let s = &told.statistics;
+    let s = &state.statistics;
     let reasons = |by: &std::collections::BTreeMap<&str, u64>| {
         if by.is_empty() {
             return "none".to_owned();
@@ -201,7 +201,7 @@ fn text(told: &Told) -> String {
     let gauges: Vec<String> = s.gauges.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
     let options = textwrap::Options::new(100).subsequent_indent("              ");
     let lines = [
-        format!("{}: {} rate {}", told.device, told.discipline, BitRate::from_bps(told.rate_bps)),
+        format!("{}: {} rate {}", state.device, state.discipline, BitRate::from_bps(state.rate_bps)),
         textwrap::fill(&format!("  parameters  {}", set.join(" ")), options),
         format!("  arrived     {} packets, {} bytes", s.packets, s.bytes),
         format!("  passed      {} packets", s.passed),
@@ -209,7 +209,7 @@ fn text(told: &Told) -> String {
         format!("  dropped     {}", reasons(&s.drops)),
         format!(
             "  mean wait   {}",
-            told.mean_wait_s.map_or_else(|| "no packet yet".to_owned(), |wait| format!("{:.2} ms", wait * 1e3))
+            state.mean_wait_s.map_or_else(|| "no packet yet".to_owned(), |wait| format!("{:.2} ms", wait * 1e3))
         ),
         format!("  waiting     {} packets, {} bytes, when the last packet came", s.waiting_packets, s.waiting_bytes),
         format!("  state       {}", gauges.join(" ")),

@@ -1,4 +1,4 @@
-//! What lies beside the experiments: published values, outcomes of the null test, verdicts.
+//! The files beside the experiments: published values, outcomes of the null test, verdicts.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,8 @@ use super::fail::{Failure, wrong};
 /// The file of published values.
 const PUBLISHED: &str = "published.csv";
 
-/// The published values that an experiment may claim: the program's, those of the directories of experiments, and those beside it.
+/// The published values that an experiment can claim: those of the program, of the directories of experiments, and of
+/// the experiment's own directory.
 ///
 /// # Errors
 /// When a file of them is wrong.
@@ -41,7 +42,8 @@ pub fn checked(exp: &Experiment) -> Result<Published, Failure> {
     Ok(published)
 }
 
-/// What became of claims in the null test: the program's outcomes, those of the directories of experiments, and those beside the experiment in `file`, if one is given.
+/// The outcomes of the null test: those of the program, of the directories of experiments, and of the directory of
+/// `file`, if given.
 ///
 /// # Errors
 /// When a file of them is wrong.
@@ -52,7 +54,7 @@ pub fn null_test(file: Option<&str>) -> Result<Outcomes, Failure> {
     Ok(all)
 }
 
-/// The verdicts that are kept, from the same places.
+/// The stored verdicts, from the same places.
 ///
 /// # Errors
 /// When a file of them is wrong.
@@ -63,7 +65,7 @@ pub fn records() -> Result<Records, Failure> {
     Ok(all)
 }
 
-/// A directory of experiments in which outcomes and verdicts are kept.
+/// A directory of experiments in which outcomes and verdicts are stored.
 pub struct Directory(PathBuf);
 
 impl Directory {
@@ -79,7 +81,7 @@ impl Directory {
         wrong(what, "give the directory of the experiments: --record experiments")
     }
 
-    /// Keeps the verdicts of an experiment in the place of those of the same scale.
+    /// Stores the verdicts of an experiment; they replace those of the same scale.
     ///
     /// # Errors
     /// When the file does not read, or cannot be written.
@@ -89,7 +91,7 @@ impl Directory {
         self.write(recorded::FILE, &kept.text()?)
     }
 
-    /// Keeps the outcomes of the null test of these experiments.
+    /// Stores the outcomes of the null test of these experiments.
     ///
     /// # Errors
     /// When the file does not read, or cannot be written.

@@ -24,13 +24,13 @@ use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::say;
 use output::Output;
-use summary::Told;
+use summary::LinkSummary;
 use watch::Watch;
 
-/// How often the link is looked after.
+/// The interval of checks of the link.
 const PULSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// How long a server has to listen before the command starts.
+/// The time for servers to start listening before the command starts.
 const HEAD_START: Duration = Duration::from_millis(300);
 
 /// `aqmkit link`.
@@ -63,7 +63,7 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
         ));
     }
     let held = held.ok();
-    // Without a socket the link is none the worse; it only cannot be changed from outside.
+    // A missing socket only prevents changes from outside.
     let _socket = ctl::serve(&directory, std::sync::Arc::clone(&link.control)).ok();
     let mut children = Children::adopt()?;
     children.run_as(user);
@@ -72,7 +72,7 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
     children.end();
     let (measured, dropped_before) = link.close()?;
     let ended = run?;
-    let told = Told {
+    let summary = LinkSummary {
         title,
         setup: &setup,
         measured: &measured,
@@ -80,25 +80,25 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
         exit_code: ended.code,
         classes: !args.class.is_empty(),
     };
-    summary::tell(&told, args.json, output)?;
+    summary::print(&summary, args.json, output)?;
     match ended {
-        Ended { signal: Some(SIGINT), .. } => Err(Failure::Stopped("Stopped.".to_owned())),
-        Ended { signal: Some(_), code } => Err(Failure::Command(code)),
-        Ended { code: 0, .. } if told.doubts().is_empty() => Ok(()),
-        Ended { code: 0, .. } => Err(Failure::Missed),
-        Ended { code, .. } => Err(Failure::Command(code)),
+        CommandEnd { signal: Some(SIGINT), .. } => Err(Failure::Stopped("Stopped.".to_owned())),
+        CommandEnd { signal: Some(_), code } => Err(Failure::Command(code)),
+        CommandEnd { code: 0, .. } if summary.doubts().is_empty() => Ok(()),
+        CommandEnd { code: 0, .. } => Err(Failure::Missed),
+        CommandEnd { code, .. } => Err(Failure::Command(code)),
     }
 }
 
-/// What the arguments ask for, in words.
+/// The settings of the arguments, in words.
 ///
 /// # Errors
 /// When one is wrong.
-pub(super) fn in_words(args: &args::Link) -> Result<String, Failure> {
+pub(super) fn describe(args: &args::Link) -> Result<String, Failure> {
     Ok(ask::title(&ask::setup(args)?))
 }
 
-/// Warns where ECN is asked for and a discipline is told not to mark, as several are unless one asks.
+/// Warns if ECN is enabled for TCP, but a discipline does not mark, as is the default of several.
 fn unmarked(args: &args::Link, setup: &LinkSetup) {
     for direction in [&setup.down, &setup.up].into_iter().filter(|_| args.ecn) {
         let parameters = serde_json::to_value(&direction.aqm).unwrap_or_default();
@@ -119,7 +119,7 @@ fn user(name: &str) -> Result<User, Failure> {
     })
 }
 
-/// What was cleaned up, in a sentence.
+/// The result of a cleanup, in a sentence.
 #[must_use]
 pub(super) fn tidied(cleaned: Cleaned) -> String {
     let Cleaned { records, bridges, processes, offloads } = cleaned;
@@ -130,22 +130,22 @@ pub(super) fn tidied(cleaned: Cleaned) -> String {
     }
 }
 
-/// Tells what was cleaned up at a start.
+/// Reports a cleanup at the start.
 pub(super) fn note(cleaned: Cleaned, talk: Talk) {
     if cleaned.records > 0 && talk != Talk::Quiet {
         say::tell(&format!("note: {}", tidied(cleaned)));
     }
 }
 
-/// How the command ended.
+/// The end of the command.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+struct CommandEnd {
     code: u8,
-    /// The signal that ended it, where one did.
+    /// The signal that ended it, if any.
     signal: Option<i32>,
 }
 
-/// Runs the commands and looks after the link until the command ends, a signal comes or the link fails.
+/// Runs the commands and checks the link until the command ends, a signal arrives or the link fails.
 fn run(
     args: &args::Link,
     link: &Link,
@@ -153,7 +153,7 @@ fn run(
     signals: &Signals,
     held: Option<&Held>,
     talk: Talk,
-) -> Result<Ended, Failure> {
+) -> Result<CommandEnd, Failure> {
     let [base, base6] = link.base();
     let own = link.addresses.server.map(|a| a.to_string());
     let mut servers = Servers { running: Vec::new(), talk };
@@ -171,10 +171,10 @@ fn run(
         children.reap();
         servers.look(children);
     }
-    // With --json, standard output is for the summary alone.
+    // With --json, standard output has only the summary.
     let output =
         if args.json { Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?) } else { Stdio::inherit() };
-    // What servers do before is not measured, nor what is left to do after the command.
+    // The window starts after the servers' start and ends with the command.
     link.begin();
     let pid = match children.start(&args.command, &link.client.namespace, &env, output) {
         Ok(pid) => pid,
@@ -186,38 +186,40 @@ fn run(
         children.reap();
         servers.look(children);
         if let Some(code) = children.ended(pid) {
-            return Ok(Ended { code, signal: None });
+            return Ok(CommandEnd { code, signal: None });
         }
         match signals.wait(PULSE) {
             Some(SIGINT) => {
-                // A terminal has told the command as well: it gets the time to say what it has to say.
+                // The terminal has sent the signal to the command as well, which gets time to finish its output.
                 let patience = Duration::from_secs(2);
                 let code = (0..20).find_map(|_| {
                     std::thread::sleep(patience / 20);
                     children.reap();
                     children.ended(pid)
                 });
-                return Ok(Ended { code: code.unwrap_or(130), signal: Some(SIGINT) });
+                return Ok(CommandEnd { code: code.unwrap_or(130), signal: Some(SIGINT) });
             }
-            // As a shell tells of a command that a signal ended.
-            Some(signal) => return Ok(Ended { code: u8::try_from(128 + signal).unwrap_or(1), signal: Some(signal) }),
+            // As shells report a command that was ended by a signal.
+            Some(signal) => {
+                return Ok(CommandEnd { code: u8::try_from(128 + signal).unwrap_or(1), signal: Some(signal) });
+            }
             None => {}
         }
         if !link.is_up() {
-            return Ok(Ended { code: 1, signal: None });
+            return Ok(CommandEnd { code: 1, signal: None });
         }
         watch.beat();
     }
 }
 
-/// The commands of `--server` that run.
+/// The running commands of `--server`.
 struct Servers<'a> {
     running: Vec<(Pid, &'a String)>,
     talk: Talk,
 }
 
 impl Servers<'_> {
-    /// Tells of those that have failed. One that served once and ended well is none.
+    /// Reports servers that failed; a server that ended with success is no failure.
     fn look(&mut self, children: &Children) {
         let talk = self.talk;
         self.running.retain(|(pid, command)| {
@@ -260,10 +262,10 @@ fn record(link: &Link, setup: &LinkSetup) -> Record {
     }
 }
 
-/// The signals that end the command, and those that tell of children.
+/// The signals that end the command, and those about children.
 struct Signals {
     pipe: std::os::unix::net::UnixStream,
-    /// The last one to end; zero where there was none.
+    /// The last signal to end; zero if there was none.
     ended: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
@@ -281,10 +283,10 @@ impl Signals {
         Ok(Signals { pipe, ended })
     }
 
-    /// Waits for a signal, but no longer than `time`; which one it was, where it is one to end.
+    /// Waits for a signal, at most for `time`; returns a signal to end.
     fn wait(&self, time: Timespec) -> Option<i32> {
         use rustix::event::{PollFd, PollFlags, poll};
-        // An interruption is a signal, which the flag tells of.
+        // The wait is interrupted by a signal, which sets the flag.
         let _ = poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&time));
         let mut pipe = &self.pipe;
         while std::io::Read::read(&mut pipe, &mut [0; 64]).is_ok_and(|n| n > 0) {}

@@ -12,13 +12,13 @@ use aqmkit_report::terminal::Screen;
 /// One line of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Item {
-    /// Of which part of the catalogue.
+    /// The part of the catalogue.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub summary: String,
-    /// Of a discipline: where it runs.
+    /// For a discipline: where it runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<&'static str>,
 }
@@ -54,7 +54,7 @@ fn places(name: &str) -> Vec<&'static str> {
     places
 }
 
-/// A line about the disciplines that run in the kernel too.
+/// A line about the disciplines that also run in the kernel.
 fn in_kernel() -> String {
     let names: Vec<&str> =
         registry::ALL.iter().map(|e| e.name).filter(|n| registry::runs_in_kernel(n).is_ok()).collect();
@@ -78,7 +78,7 @@ const PARTS: [(Catalogue, &str); 4] = [
 /// `aqmkit list`.
 ///
 /// # Errors
-/// When standard output is gone.
+/// When standard output cannot be written to.
 pub(super) fn list(args: &args::List) -> Result<(), Failure> {
     let chosen: Vec<_> = PARTS.iter().filter(|(part, _)| args.what.is_none_or(|w| w == *part)).collect();
     if args.json {

@@ -1,4 +1,4 @@
-//! What takes the place of `live.rs` where there are no live links: on other systems than Linux, or without the feature `live`.
+//! Replaces `live.rs` where live links are not available: on systems other than Linux, or without the feature `live`.
 
 use aqmkit_experiment::Experiment;
 
@@ -6,11 +6,11 @@ use super::args;
 use super::fail::Failure;
 use super::progress::Talk;
 
-/// That live links are not to be had, and where they are.
+/// The error that live links are not available, with advice.
 pub fn absent() -> Failure {
     let right = match cfg!(target_os = "linux") {
-        true => "this aqmkit was built without them: build it with the feature live",
-        false => "use aqmkit on Linux for that; everything that simulates works here, and so does replay",
+        true => "this aqmkit was built without live links: build it with the feature live",
+        false => "use aqmkit on Linux for that; simulations and replay work here",
     };
     Failure::Environment(format!("live links and bridges need Linux\n  {right}"))
 }

@@ -1,4 +1,4 @@
-//! `reproduce --null`: which claims are met without the scheme that they are about.
+//! `reproduce --null`: which claims are met even without the scheme under study.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,13 +20,13 @@ use super::say;
 use super::settle::settle;
 use super::stop::{STOP, listen, stopping};
 
-/// Where the runs without the scheme are kept, below the directory of an experiment.
+/// The subdirectory, in that of an experiment, of the runs without the scheme.
 const FOLDER: &str = "without-scheme";
 
 /// Runs the null test over these experiments, at quick scale.
 ///
 /// # Errors
-/// When an experiment is wrong, a run failed, or with `--check` an outcome is not the one that is kept.
+/// When an experiment is wrong, a run failed, or with `--check` an outcome differs from the stored one.
 pub(super) fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     let directory = args.record.as_deref().map(Directory::open).transpose()?;
     listen()?;
@@ -51,7 +51,7 @@ pub(super) fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk
 fn one(exp: &Experiment, args: &args::Reproduce, talk: Talk) -> Result<Vec<Outcome>, Failure> {
     let published = library::checked(exp)?;
     let overrides = Overrides { scale: Scale::Quick, without_scheme: true, ..Overrides::default() };
-    // The program's own experiments have no file.
+    // Embedded experiments have no file.
     let name = if Path::new(&exp.file).is_file() { &exp.file } else { &exp.id };
     let without = Experiment::load(name, &overrides)?;
     let dir = args.out.join(&exp.id);
@@ -65,13 +65,13 @@ fn one(exp: &Experiment, args: &args::Reproduce, talk: Talk) -> Result<Vec<Outco
     let outcomes = test(&exp, &without, &published, how);
     bar.finish();
     if stopping() {
-        let text = "Stopped. Finished runs are kept; the same command resumes.";
+        let text = "Stopped. Finished runs are stored; repeat the command to resume.";
         return Err(Failure::Stopped(text.to_owned()));
     }
     Ok(outcomes?)
 }
 
-/// How many claims of each experiment are missed and met without the scheme, and which are met.
+/// A table of the claims of each experiment that are missed and met without the scheme; and a list of the latter.
 fn table(outcomes: &[Outcome]) -> String {
     let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     let mut met: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -105,7 +105,7 @@ fn table(outcomes: &[Outcome]) -> String {
     format!("{}\n{listed}", drawn(lines))
 }
 
-/// Holds what was found against what is kept.
+/// Compares the outcomes with the stored ones.
 fn compare(kept: &Outcomes, found: &Outcomes) -> Result<(), Failure> {
     let (kept, found) = (kept.list(), found.list());
     let mut differ: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! A Markdown page on a terminal: tables drawn, headings bold, paragraphs as wide as it is, code as written.
+//! Renders a Markdown page for a terminal: tables drawn, headings bold, paragraphs wrapped, code as written.
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{ContentArrangement, Table};
@@ -43,20 +43,20 @@ pub(super) fn render(page: &str, width: u16) -> String {
     text
 }
 
-/// What a line is the heading of, if it is one.
+/// The text of a heading, if the line is one.
 fn heading(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches('#');
     (rest.len() < line.len() && rest.starts_with(' ')).then(|| rest.trim())
 }
 
-/// How many columns the mark of an item takes, `* `, `- ` or `12. `, if one begins with this line.
+/// The width of a list mark (`* `, `- ` or `12. `), if the line begins with one.
 fn mark(line: &str) -> Option<usize> {
     let (mark, _) = line.trim_start().split_once(' ')?;
     let number = mark.strip_suffix('.').is_some_and(|n| n.parse::<u8>().is_ok());
     (mark == "*" || mark == "-" || number).then_some(mark.len() + 1)
 }
 
-/// Lines that belong together, whatever their length where they were written.
+/// Lines of one paragraph.
 #[derive(Default)]
 struct Paragraph {
     indent: usize,
@@ -73,7 +73,7 @@ impl Paragraph {
         self.words.push_str(line.trim());
     }
 
-    /// Breaks the lines anew; those of an item stand below its first word.
+    /// Wraps the paragraph; the lines of a list item are indented.
     fn flush(&mut self, text: &mut String, width: u16) {
         if self.words.is_empty() {
             return;
@@ -91,7 +91,7 @@ impl Paragraph {
     }
 }
 
-/// Without the marks that only a renderer needs.
+/// Text without Markdown marks.
 fn plain(text: &str) -> String {
     text.replace("**", "").replace('`', "").replace("\\|", "|").replace("\\[", "[").replace("\\]", "]")
 }

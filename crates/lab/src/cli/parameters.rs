@@ -1,4 +1,4 @@
-//! Parameters as the command line has them: `red:min=5,max=40` and `--set min=5`.
+//! Parameters on the command line: `red:min=5,max=40` and `--set min=5`.
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::ParamError;
@@ -10,25 +10,25 @@ use toml::Table;
 
 use super::fail::{Failure, wrong};
 
-/// What `--set` asks for, as a table.
+/// The values of `--set`, as a table.
 pub(super) fn settings(set: &[String]) -> Result<Table, Failure> {
     let mut table = Table::new();
     for text in set {
         let Some((name, value)) = text.split_once('=') else {
-            return wrong(format!("{text:?} sets nothing"), "give a name and a value, for example min=5");
+            return wrong(format!("{text:?} has no value"), "give a name and a value, for example min=5");
         };
         table.insert(name.trim().to_owned(), literal(value.trim()));
     }
     Ok(table)
 }
 
-/// A value as TOML has it; text that is none is a string.
+/// A TOML value; text that is not valid TOML is a string.
 pub(super) fn literal(text: &str) -> toml::Value {
     let parsed = format!("x = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("x"));
     parsed.unwrap_or_else(|| toml::Value::String(text.to_owned()))
 }
 
-/// `red:min=5,max=40` as the name of a discipline and its parameters.
+/// Splits `red:min=5,max=40` into the name of a discipline and its parameters.
 pub(super) fn written(text: &str) -> Result<(&str, Table), Failure> {
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
     if registry::find(name).is_none() {
@@ -44,7 +44,7 @@ pub(super) fn written(text: &str) -> Result<(&str, Table), Failure> {
     Ok((name, entry))
 }
 
-/// The parts between commas that are not inside brackets or quotes.
+/// Splits at commas that are not inside brackets or quotes.
 fn split(text: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
     for c in text.chars() {
@@ -69,7 +69,7 @@ fn split(text: &str) -> Vec<String> {
 /// The parameters of the discipline `name` in a table.
 ///
 /// # Errors
-/// When a key or a value is wrong, in the words of an experiment file.
+/// When a key or a value is wrong, with the same messages as in experiment files.
 pub(super) fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
     let table = value(table)?;
     Spec::of_table(name, table.clone()).map_err(|e| Problem::from(e.as_written(&table).of(name)))
@@ -79,7 +79,7 @@ fn value(table: &Table) -> Result<Value, Problem> {
     Value::deserialize(table.clone()).map_err(|e| Problem::new(e.to_string()))
 }
 
-/// A parameter of `discipline` that cannot be used on the link; `table` has the parameters as the user wrote them.
+/// The error for a parameter that is invalid on the link; `table` has the parameters as the user wrote them.
 #[must_use]
 pub(super) fn misfit(discipline: &str, table: &Table, error: ParamError) -> Failure {
     match value(table) {

@@ -1,4 +1,4 @@
-//! An experiment from its plan to its files: what every command that runs something shares.
+//! Runs the plan of an experiment and writes its files, for all commands that run experiments.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::say;
 use super::settle::settle;
 use super::stop::{STOP, listen};
 
-/// How many runs at a time.
+/// The number of parallel runs.
 pub fn jobs(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
@@ -31,9 +31,9 @@ pub fn jobs(asked: Option<u16>) -> usize {
 pub struct Performed {
     /// Its results.
     pub results: Results,
-    /// Its runs that have ended, in the order of the plan.
+    /// Finished runs, in the order of the plan.
     pub done: Vec<Done>,
-    /// Runs that failed, in words.
+    /// Failed runs: labels and reason.
     pub failed: Vec<String>,
 }
 
@@ -58,8 +58,8 @@ pub fn perform_with_page(exp: &Experiment, dir: &Path, jobs: usize, talk: Talk) 
     Ok(performed)
 }
 
-/// Runs the plan that `plan` makes of an experiment, whose runs are swept over `axes` beyond the experiment's own, and writes its files
-/// into `dir`. The report links to `players`.
+/// Runs the plan that `plan` makes of an experiment, and writes its files into `dir`. `axes` are the axes that the plan
+/// adds to the experiment's own. The report links to `players`.
 ///
 /// # Errors
 /// As [`perform`], and those of `plan`.
@@ -96,9 +96,9 @@ pub fn perform_plan<W: Work>(
 
 /// Prints the warnings about an experiment. The embedded experiments are not warned about.
 pub(super) fn warn(exp: &Experiment) {
-    for doubt in exp.doubts.iter().filter(|_| !exp.file.starts_with("experiments/")) {
-        let place = doubt.location().map_or_else(String::new, |at| format!("{}:{}: ", at.file, at.line));
-        say::tell(&format!("warning: {place}{}", doubt.in_one_line()));
+    for warning in exp.warnings.iter().filter(|_| !exp.file.starts_with("experiments/")) {
+        let place = warning.location().map_or_else(String::new, |at| format!("{}:{}: ", at.file, at.line));
+        say::tell(&format!("warning: {place}{}", warning.in_one_line()));
     }
 }
 
@@ -118,7 +118,7 @@ fn note_replaced(exp: &Experiment, store: &Store, talk: Talk) {
     }
 }
 
-/// Writes everything that an experiment leaves in its directory.
+/// Writes all files of an experiment into its directory.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -136,7 +136,7 @@ pub fn write(
     html(store.dir(), results, &data, parameters, players)
 }
 
-/// The parameters of the discipline of each label of `aqm`, with everything that was left open filled in.
+/// The parameters of the discipline of each label of `aqm`, including derived ones.
 #[must_use]
 pub fn parameters(exp: &Experiment) -> Parameters {
     let mut found = Parameters::new();
@@ -189,13 +189,13 @@ pub(super) fn html(
 
 fn stopped(outcome: &Outcome, planned: usize, dir: &Path) -> String {
     format!(
-        "Stopped. {} of {planned} runs are done and kept in {}; the same command resumes.",
+        "Stopped. {} of {planned} runs are done and stored in {}; repeat the command to resume.",
         outcome.done.len(),
         dir.display()
     )
 }
 
-/// Prints the results of an experiment as a newcomer reads them.
+/// Prints the results of an experiment.
 ///
 /// # Errors
 /// When standard output is gone, or a run failed.
@@ -215,7 +215,7 @@ pub fn show(performed: &Performed, dir: &Path, json: bool) -> Result<(), Failure
     failures(&performed.failed)
 }
 
-/// Tells of runs that failed.
+/// Reports failed runs.
 ///
 /// # Errors
 /// When there is one.
@@ -226,7 +226,7 @@ pub fn failures(failed: &[String]) -> Result<(), Failure> {
     if failed.is_empty() { Ok(()) } else { Err(Failure::Missed) }
 }
 
-/// Where the results of an experiment go.
+/// The directory of an experiment's results.
 #[must_use]
 pub fn directory(out: Option<&Path>, id: &str) -> PathBuf {
     out.map(Path::to_owned).unwrap_or_else(|| Path::new("results").join(id))

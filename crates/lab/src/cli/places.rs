@@ -1,4 +1,4 @@
-//! Which files arguments name: an output replaces an existing file, and must not be one of the inputs.
+//! Compares the files that arguments name, because an output replaces an existing file and must not be an input.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 /// A file that an argument names.
 pub(super) struct Place<'a> {
-    /// How the argument is written.
+    /// The argument as written.
     pub(super) argument: &'static str,
     pub(super) path: &'a Path,
-    /// Device and number of the file, where there is one.
+    /// Device and inode number of the file, if it exists.
     file: Option<(u64, u64)>,
-    /// Where a file of this name is, or would be: its directory without detours, and its name in there.
+    /// The canonical path of the file, which need not exist.
     at: Option<PathBuf>,
 }
 
 impl<'a> Place<'a> {
-    /// The file that the argument names by its path.
+    /// The file with this path.
     pub(super) fn of(argument: &'static str, path: &'a Path) -> Self {
         let about = path.metadata().ok();
-        // A device, such as /dev/null, takes what two write to it.
+        // A device, such as /dev/null, accepts several outputs.
         if about.as_ref().is_some_and(is_device) {
             return Place { argument, path, file: None, at: None };
         }
@@ -28,14 +28,14 @@ impl<'a> Place<'a> {
         Place { argument, path, file: about.as_ref().and_then(number), at }
     }
 
-    /// What standard input is, which may be a file as well.
+    /// The file behind standard input, if it is one.
     pub(super) fn standard_input(path: &'a Path) -> Self {
         let about = standard_input().and_then(|file| file.metadata());
         let file = about.ok().filter(Metadata::is_file).as_ref().and_then(number);
         Place { argument: "the capture", path, file, at: None }
     }
 
-    /// Whether both name one file, there or not.
+    /// Whether both arguments name the same file, existing or not.
     pub(super) fn is(&self, other: &Place<'_>) -> bool {
         (self.file.is_some() && self.file == other.file) || (self.at.is_some() && self.at == other.at)
     }
@@ -66,7 +66,7 @@ fn number(_about: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// Whether it is a device that is written to byte by byte.
+/// Whether it is a character device.
 #[cfg(unix)]
 fn is_device(about: &Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_char_device(&about.file_type())

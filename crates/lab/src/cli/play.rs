@@ -15,13 +15,13 @@ use server::Site;
 /// The page: one file with the script, the style and the simulator. `make play` builds it from `web/` and `crates/play`.
 pub const PAGE: &str = include_str!("../../assets/play.html");
 
-/// What the page looks for at its address: the experiment that was given.
+/// The part of the address that makes the page load the given experiment.
 const FRAGMENT: &str = "#file";
 
 /// `aqmkit play`.
 ///
 /// # Errors
-/// When the experiment is wrong, the page cannot be written, or no port can be had.
+/// When the experiment is wrong, the page cannot be written, or no port is available.
 pub(super) fn play(args: &Play, talk: Talk) -> Result<(), Failure> {
     let experiment = args.experiment.as_deref().map(read).transpose()?;
     if let Some(file) = &args.save {
@@ -31,7 +31,8 @@ pub(super) fn play(args: &Play, talk: Talk) -> Result<(), Failure> {
                 "leave out the experiment, or open it in the page and save a link",
             );
         }
-        return put(file, PAGE).map_err(|e| Failure::unwritten(&e, "free some room", "choose a writable directory"));
+        return put(file, PAGE)
+            .map_err(|e| Failure::unwritten(&e, "free space on that disk", "choose a writable directory"));
     }
     let fragment = if experiment.is_some() { FRAGMENT } else { "" };
     let site = Site::open(args.port, PAGE, experiment)
@@ -47,7 +48,7 @@ pub(super) fn play(args: &Play, talk: Talk) -> Result<(), Failure> {
     Err(Failure::Environment(format!("cannot accept connections: {}", site.serve())))
 }
 
-/// The text of an experiment, once the whole of it has been checked here, where messages show the line.
+/// The text of an experiment, after it was checked here, where messages show the line.
 fn read(name_or_path: &str) -> Result<String, Failure> {
     Experiment::load(name_or_path, &Overrides::default())?;
     Ok(find(name_or_path)?.1)

@@ -1,4 +1,4 @@
-//! The progress bar; where standard error is no terminal, a line every half minute.
+//! The progress bar; if standard error is not a terminal, a line every half minute.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -19,18 +19,18 @@ pub enum Talk {
     Quiet,
     /// A progress bar on a terminal, and notes.
     Normal,
-    /// Every run as well.
+    /// Also a line for every run.
     Verbose,
 }
 
-/// The time between two lines of progress where there is no bar.
+/// The interval of progress lines without a bar.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
-/// How far the runs are.
+/// The progress of the runs.
 #[derive(Clone)]
 struct State {
     bar: ProgressBar,
-    /// How many there will be, where that is known.
+    /// The number of runs, if it is known.
     runs: Option<usize>,
     ended: Arc<AtomicU64>,
 }
@@ -44,16 +44,16 @@ impl State {
         }
     }
 
-    /// How many runs are done, and what share of the work.
+    /// The number of finished runs, and the share of the work done.
     fn line(&self) -> String {
         let share = |runs: usize| format!(", {} %", self.bar.position() / (10 * runs.max(1) as u64));
         format!("{}{}", self.message(), self.runs.map(share).unwrap_or_default())
     }
 
-    /// Writes a line after every half minute, however slowly the runs advance, until the other end of the channel is dropped.
+    /// Writes a line every half minute, until the other end of the channel is dropped.
     fn lines(self) -> Sender<()> {
         let (keep, ended) = channel();
-        // Without a thread there are no lines, which is no reason to stop.
+        // If the thread cannot be started, there are no lines.
         let _ = std::thread::Builder::new().name("progress".into()).spawn(move || {
             while ended.recv_timeout(BETWEEN_LINES) == Err(RecvTimeoutError::Timeout) {
                 say::tell(&self.line());
@@ -63,16 +63,16 @@ impl State {
     }
 }
 
-/// Shows how far the runs are and how long they will take.
+/// Shows the progress and the remaining time.
 pub(super) struct Bar {
     state: State,
     talk: Talk,
-    /// Ends the lines that stand in for the bar where there is no terminal.
+    /// Ends the progress lines that replace the bar without a terminal.
     _lines: Option<Sender<()>>,
 }
 
 impl Bar {
-    /// A bar for so many runs.
+    /// A bar for this number of runs.
     #[must_use]
     pub(super) fn new(runs: usize, talk: Talk) -> Bar {
         // indicatif draws on standard error, and draws nothing if that is not a terminal.
@@ -83,7 +83,7 @@ impl Bar {
         Bar::with(bar, talk, Some(runs))
     }
 
-    /// Progress of calibration, whose number of trials is not known in advance.
+    /// The progress of calibration, whose number of trials is unknown.
     #[must_use]
     pub(super) fn of_trials(talk: Talk) -> Bar {
         let bar = if talk == Talk::Quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
@@ -100,7 +100,7 @@ impl Bar {
         Bar { _lines: lines.then(|| state.clone().lines()), state, talk }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(&self) {
         self.state.bar.finish_and_clear();
     }
@@ -115,7 +115,7 @@ impl Watch for Bar {
         self.state.ended.fetch_add(1, Ordering::Relaxed);
         self.state.bar.set_message(self.state.message());
         if self.talk == Talk::Verbose {
-            let how = if reused { "was done before" } else { "done" };
+            let how = if reused { "found in the store" } else { "done" };
             self.state.bar.suspend(|| say::tell(&format!("{}: {how}", name(labels))));
         }
     }

@@ -1,4 +1,4 @@
-//! The queue that the arguments of `replay`, `bridge` and `link` ask for.
+//! The queue of the arguments of `replay`, `bridge` and `link`.
 
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{Amount, BitRate, Duration};
@@ -24,7 +24,7 @@ pub(super) fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
     Ok(parameters(name, &table)?)
 }
 
-/// The classes of `--class`; by protocol where it is left out.
+/// The classes of `--class`; without it, classes by protocol.
 ///
 /// # Errors
 /// When one cannot be read.
@@ -47,7 +47,7 @@ pub(super) fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Resu
     usable(Setup { classes, framing: queue.framing.framing(), seed: queue.seed, ..setup }, aqm)
 }
 
-/// The direction, if the parameters of its queue, which are written as `aqm`, can be used on its link.
+/// Checks the parameters of the direction's queue, which are written as `aqm`, on its link.
 ///
 /// # Errors
 /// When one cannot.

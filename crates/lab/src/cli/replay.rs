@@ -17,7 +17,7 @@ use aqmkit_packets::replay::{
 use aqmkit_runs::clock;
 use fates::Fates;
 use indicatif::{ProgressBar, ProgressStyle};
-use summary::Told;
+use summary::ReplaySummary;
 
 use super::args::wire;
 use super::fail::{Failure, wrong};
@@ -31,14 +31,14 @@ use super::stop;
 ///
 /// # Errors
 /// When an argument or the capture is wrong, a file cannot be written, or the capture is damaged or the command was
-/// stopped: then after all that could be had from it.
+/// stopped; in the last two cases, after the summary of the packets read so far.
 pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
     let classes = queue::classes(&args.queue.class)?;
     let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue)?;
     places::are_apart(args)?;
     let (input, length) = input::open(&args.input)?;
     let cut = input.cut();
-    // From here on there are files in the making.
+    // From here on, files are being written.
     stop::listen()?;
     let mut outputs = Outputs::create(args, classes.names().to_vec(), length, talk)?;
     let selection = Selection { from: args.from.clone(), to: args.to.clone(), mtu: Some(args.mtu) };
@@ -48,15 +48,15 @@ pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
         Err(ReplayError::Parameter(error)) => {
             return Err(misfit(setup.aqm.name(), &written(&args.queue.aqm)?.1, error));
         }
-        Err(ReplayError::Stopped(stopped)) => return Err(stopped.tell(&args.input)),
+        Err(ReplayError::Stopped(stopped)) => return Err(stopped.report(&args.input)),
     };
     outputs.finish()?;
-    // Where reading was stopped, the middle of a packet is no damage.
+    // If reading was stopped, an incomplete packet is not damage.
     let stopped = cut.load(Ordering::Relaxed);
     replayed.damage = replayed.damage.filter(|_| !stopped);
     let wall_s = clock::now().duration_since(start).as_secs_f64();
     let name = args.input.display().to_string();
-    let told = Told { input: name, setup: &setup, replayed: &replayed, mtu: args.mtu, top: args.top, wall_s };
+    let told = ReplaySummary { input: name, setup: &setup, replayed: &replayed, mtu: args.mtu, top: args.top, wall_s };
     say::print(&if args.json { told.json()? } else { told.text() })?;
     match &replayed.damage {
         None if stopped => Err(Failure::Stopped("Stopped: the summary covers the packets read so far.".to_owned())),
@@ -70,10 +70,10 @@ pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
 
 const CAPTURE: &str = "give a capture of tcpdump, Wireshark or dumpcap (.pcap, .pcapng)";
 
-/// Packets between two looks at the progress.
+/// Packets between two updates of the progress bar.
 const PULSE: u64 = 4096;
 
-/// What is written beside the summary.
+/// The outputs besides the summary.
 struct Outputs {
     classes: Vec<String>,
     pcap: Option<(PathBuf, PcapWriter<BufWriter<Temporary>>)>,
@@ -96,7 +96,7 @@ impl From<CaptureError> for Stopped {
 }
 
 impl Stopped {
-    fn tell(self, input: &Path) -> Failure {
+    fn report(self, input: &Path) -> Failure {
         match self {
             Stopped::Capture(error) => {
                 Failure::Problem(Problem::new(format!("{}: {error}", input.display())).right(CAPTURE))
@@ -107,7 +107,7 @@ impl Stopped {
     }
 }
 
-/// What would be right in place of a file that cannot be written.
+/// Advice for a file that cannot be written.
 const ANOTHER: &str = "choose another file, or write none";
 
 fn unexported(error: &ExportError) -> Failure {

@@ -1,4 +1,4 @@
-//! `report`: the report of stored results once more.
+//! `report`: builds the report of stored results again.
 
 use aqmkit_report::{ReportInput, write_html};
 use aqmkit_runs::store::{Parameters, Store, damage};
@@ -19,7 +19,7 @@ pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
     let mut warnings = damage::warnings(&store, &stored, &runs);
     let parameters = store.parameters().unwrap_or_else(|e| {
         warnings.push(format!(
-            "{e}; the parameters of the disciplines are missing here until the command that made it is given again"
+            "{e}; the report lacks the parameters of the disciplines until the original command is repeated"
         ));
         Parameters::default()
     });
@@ -29,7 +29,7 @@ pub(super) fn report(args: &args::Report, talk: Talk) -> Result<(), Failure> {
     let (results, data) = (&stored.results, runs.data());
     if data.len() + runs.broken.len() < results.planned && talk != Talk::Quiet {
         say::tell(&format!(
-            "note: {} of {} runs are there; run the experiment for the rest",
+            "note: {} of {} runs are stored; run the experiment to complete them",
             data.len(),
             results.planned
         ));

@@ -18,14 +18,14 @@ use super::perform::{self, Performed, failures, perform};
 use super::progress::Talk;
 use super::say;
 
-/// Where the experiments are that `--live` is for.
+/// The prefix of experiments for `--live`.
 const LIVE: &str = "live/";
 /// The one whose disciplines all run inside the kernel, for `--kernel`.
 const KERNEL: &str = "live/kernel";
 
-/// What takes less than this is not announced.
+/// Shorter durations are not announced.
 const WORTH_SAYING_S: f64 = 30.0;
-/// With so many experiments the look at them is over at once.
+/// For this number of experiments, no note on the estimate is shown.
 const FEW: usize = 5;
 
 /// `aqmkit reproduce`.
@@ -47,11 +47,11 @@ pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failur
     let record = args.record.as_deref().map(library::Directory::open).transpose()?;
     let shortened = if args.ids.is_empty() || args.null { Scale::Quick } else { Scale::Full };
     let scale = args.scale.map_or(shortened, Scale::from);
-    // All are read before any is run, so that errors are reported at once.
+    // All experiments are read before any is run, so that errors are reported at once.
     let overrides = Overrides { scale, ..Overrides::default() };
     let mut experiments = ids.iter().map(|id| Experiment::load(id, &overrides)).collect::<Result<Vec<_>, _>>()?;
     if args.ids.is_empty() && !live {
-        // Everything is what claims published values.
+        // Without names: all experiments that claim published values.
         experiments.retain(|experiment| !experiment.expects.is_empty());
     }
     if live {
@@ -60,7 +60,7 @@ pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failur
     if args.null {
         return null_test::reproduce(&experiments, args, talk);
     }
-    foretell(&experiments, args, talk)?;
+    announce(&experiments, args, talk)?;
     let mut done = Vec::new();
     for exp in &experiments {
         let performed = perform(exp, &args.out.join(&exp.id), perform::jobs(args.jobs), talk)?;
@@ -75,7 +75,7 @@ pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failur
     finish(args, done)
 }
 
-/// The experiments of these names, each once. That of a study, `dualq`, stands for all below it.
+/// The experiments with these names, each once. The name of a study, such as `dualq`, selects all its experiments.
 fn named(names: &[String], all: &[String]) -> Vec<String> {
     let mut ids = Vec::new();
     for name in names {
@@ -89,7 +89,7 @@ fn named(names: &[String], all: &[String]) -> Vec<String> {
 }
 
 /// Prints the expected duration, if it is long.
-fn foretell(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+fn announce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
     if talk == Talk::Quiet || experiments.iter().all(|exp| exp.scale == Scale::Quick) {
         return Ok(());
     }
@@ -109,7 +109,7 @@ fn foretell(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> R
         n => format!(", {} to calibrate", number(n, "load")),
     };
     say::tell(&format!(
-        "{}, {}{loads}: {}, {jobs} at a time. Finished runs are kept: after Ctrl-C the same command resumes.",
+        "{}, {}{loads}: {}, {jobs} at a time. Finished runs are stored: after Ctrl-C, repeat the command to resume.",
         number(experiments.len(), "experiment"),
         number(left.runs, "run"),
         about(left.seconds(jobs))

@@ -65,7 +65,7 @@ fn is_not_the_experiment(pcap: &Path, experiment: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Simulates the first run of the plan, whether it is stored or not, and writes its packets.
+/// Simulates the first run of the plan, even if it is stored, and writes its packets.
 fn write_pcap(exp: &Experiment, path: &Path, talk: Talk) -> Result<(), Failure> {
     let Some(spec) = exp.plan().into_iter().next() else {
         return wrong("this experiment sends no packets", "omit --pcap: this experiment only computes equations");

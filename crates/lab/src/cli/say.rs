@@ -17,7 +17,7 @@ pub(super) fn print(text: &str) -> io::Result<()> {
 
 /// Prints a message on standard error.
 pub(super) fn tell(text: &str) {
-    // An error on standard error cannot be reported.
+    // An error of standard error cannot be reported.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

@@ -18,7 +18,7 @@ use super::fail::{Failure, wrong};
 use super::library;
 use super::say;
 
-/// Experiments that are held against live runs, not against published values.
+/// Experiments that are compared with live runs, not with published values.
 const LIVE: &str = "live/";
 
 /// `aqmkit scoreboard`.
@@ -56,7 +56,7 @@ pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     }
     match (old.is_empty(), args.check.is_empty()) {
         (true, _) => Ok(()),
-        (false, true) => Ok(say::print(&format!("Written anew: {}", old.join(", ")))?),
+        (false, true) => Ok(say::print(&format!("Updated: {}", old.join(", ")))?),
         (false, false) => {
             say::tell(&format!(
                 "error: {} has numbers that differ from those kept beside the experiments\n  aqmkit scoreboard \
@@ -68,11 +68,11 @@ pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     }
 }
 
-/// The claims of every experiment with what is kept of them at a scale.
+/// The claims of every experiment with their stored verdicts at a scale.
 fn kept(scale: Scale) -> Result<Vec<Results>, Failure> {
     let records = library::records()?;
     let null_test = library::null_test(None)?;
-    // The experiments of one directory may claim the same published values, and reading these takes longest.
+    // Experiments of one directory share their published values, and reading these takes the most time.
     let mut published = BTreeMap::new();
     let mut all = Vec::new();
     for id in catalogue().into_iter().map(|e| e.id).filter(|id| !id.starts_with(LIVE)) {
@@ -84,7 +84,7 @@ fn kept(scale: Scale) -> Result<Vec<Results>, Failure> {
         };
         let mut expectations: Vec<_> = exp.expects.iter().map(|e| unjudged(e, values)).collect();
         null_test.mark(&exp.id, &mut expectations);
-        records.tell(scale.name(), &exp.id, &mut expectations);
+        records.restore(scale.name(), &exp.id, &mut expectations);
         all.push(Results {
             experiment: exp.id,
             title: exp.title,

@@ -1,4 +1,4 @@
-//! Loads made into populations, before anything runs.
+//! Calibrates the populations of an experiment before it runs.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::fail::Failure;
 use super::progress::{Bar, Talk};
 use super::stop::{STOP, listen};
 
-/// The experiment with all its populations found; trials that the store has are not made again.
+/// The experiment with calibrated populations; trials in the store are not repeated.
 ///
 /// # Errors
 /// When a population cannot be found, or Ctrl-C was pressed.
@@ -33,7 +33,7 @@ pub(super) fn settle(
         Failed::Problem(problem) => Failure::Problem(problem),
         Failed::Io(error) => error.into(),
         Failed::Cancelled => Failure::Stopped(format!(
-            "Stopped while calibrating. What was measured is kept in {}; the same command resumes.",
+            "Stopped while calibrating. Finished trials are stored in {}; repeat the command to resume.",
             dir.display()
         )),
     })

@@ -1,4 +1,4 @@
-//! `completions` and `man`: what a shell and `man` know of the command.
+//! `completions` and `man`: shell completions and manual pages.
 
 use std::io::Write as _;
 
@@ -24,7 +24,7 @@ pub(super) fn completions(args: &args::files::Completions) -> Result<(), Failure
 /// When a page cannot be written.
 pub(super) fn man(args: &args::files::Man) -> Result<(), Failure> {
     std::fs::create_dir_all(&args.directory)?;
-    // A page for each command, but not for the help of each.
+    // One page for each command, but none for `help`.
     let command =
         Cli::command().disable_help_subcommand(true).mut_subcommand("ctl", |ctl| ctl.disable_help_subcommand(true));
     clap_mangen::generate_to(command, &args.directory)?;

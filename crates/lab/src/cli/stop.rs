@@ -1,4 +1,4 @@
-//! Ctrl-C: a wish to stop, which long work looks for.
+//! Ctrl-C: a request to stop, which long computations check.
 
 use std::path::PathBuf;
 use std::sync::Once;
@@ -15,8 +15,7 @@ pub(super) fn stopping() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// Makes the first Ctrl-C a wish to stop; a second one ends the program at once, without the files that it was about to
-/// write.
+/// Makes the first Ctrl-C a request to stop; a second one ends the program at once and leaves unfinished files out.
 ///
 /// # Errors
 /// When it cannot be caught.
@@ -29,8 +28,8 @@ pub(super) fn listen() -> Result<(), Failure> {
     })
 }
 
-/// Makes Ctrl-C a wish to stop, however often it is pressed: for what must put back what it has changed before it ends. The thread that
-/// waits for it has no capabilities.
+/// Makes every Ctrl-C a request to stop, for commands that must restore settings before they end. The thread that waits
+/// for it has no capabilities.
 ///
 /// # Errors
 /// When it cannot be caught.
@@ -78,8 +77,8 @@ fn handle(_bare: bool, act: impl FnMut() + Send + 'static) -> Result<(), Box<dyn
     Ok(ctrlc::set_handler(act)?)
 }
 
-/// Removes the files that grow beside their places ([`aqmkit_files::Temporary`]): this process has them open. Whoever
-/// writes them may go on meanwhile; what has taken its place has another name by then, and stays.
+/// Removes temporary files ([`aqmkit_files::Temporary`]), which this process has open. Other threads may continue
+/// meanwhile; a completed file has been renamed and stays.
 fn remove_drafts() {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
     let is_draft = |path: &PathBuf| {
@@ -87,7 +86,7 @@ fn remove_drafts() {
         name.is_some_and(|n| n.starts_with(".aqmkit-") && n.ends_with(".part"))
     };
     for draft in open.flatten().filter_map(|e| std::fs::read_link(e.path()).ok()).filter(is_draft) {
-        // Gone already, or in its place.
+        // Removed already, or renamed.
         let _ = std::fs::remove_file(draft);
     }
 }

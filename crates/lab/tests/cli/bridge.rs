@@ -34,7 +34,7 @@ fn a_configuration_file_is_read_and_checked() {
     desk.write("bad.toml", &file("metric = \"127.0.0.1:9000\"\n"));
     desk.run("check bad.toml").wrong(&["bad.toml:4: bridge has no option \"metric\"", "did you mean metrics?"]);
     desk.run("bridge --config bad.toml").wrong(&["bad.toml:4"]);
-    desk.run("link --config wan.toml -- true").wrong(&["wan.toml is for aqmkit bridge"]);
+    desk.run("link --config wan.toml -- true").wrong(&["wan.toml is a configuration of aqmkit bridge"]);
     desk.run("bridge --config nosuch.toml").wrong(&["nosuch.toml cannot be read"]);
 }
 

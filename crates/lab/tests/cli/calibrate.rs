@@ -65,7 +65,7 @@ fn run_uses_what_calibrate_found_and_neither_does_it_twice() {
     let trials: u64 = json(&first).as_array().unwrap().iter().map(|l| l["trials"].as_u64().unwrap()).sum();
     let run = desk.run("-v run loads.toml --json --jobs 2");
     assert_eq!(run.code, 0, "{}", run.err);
-    assert_eq!(run.err.matches("was done before").count() as u64, trials, "{}", run.err);
+    assert_eq!(run.err.matches("found in the store").count() as u64, trials, "{}", run.err);
     assert_eq!(run.err.matches(": done").count(), 2, "{}", run.err);
     assert_eq!(desk.run("calibrate loads.toml --json").good(), first);
     // The disciplines met the same users, and the link back its own load.

@@ -44,7 +44,7 @@ impl Desk {
 
 #[test]
 fn a_gigabyte_of_zeros_is_refused_as_any_file() {
-    let zero = "line 1: it holds a byte of zero, so it is no text";
+    let zero = "line 1: it contains a zero byte, so it is not text";
     let cases = [
         ("kind = \"abt\"\nvectors = \"zeros\"", "zeros", zero, "lines of tmix"),
         (
@@ -71,7 +71,7 @@ fn a_gigabyte_of_zeros_is_refused_as_any_file() {
     let desk = Desk::new();
     desk.zeros("zeros");
     desk.write("tiny.toml", &TINY.replace("rate = \"2mbit\"", "rate = { trace = \"zeros\" }"));
-    desk.run_in_little_memory("run tiny.toml").wrong(&["zeros line 1: it holds a byte of zero", "whole milliseconds"]);
+    desk.run_in_little_memory("run tiny.toml").wrong(&["zeros line 1: it contains a zero byte", "whole milliseconds"]);
     desk.run_in_little_memory("replay zeros --aqm fifo --rate 1mbit").wrong(&["zeros: it is neither pcap nor pcapng"]);
     desk.run_in_little_memory("scoreboard --update zeros").wrong(&["it has 1 GiB, and a document has 16 MiB at most"]);
     desk.zeros("big.toml");
@@ -99,17 +99,17 @@ fn a_gigabyte_of_zeros_is_refused_in_a_directory_of_results() {
     let desk = Desk::new();
     desk.run("-q run tiny.toml").good();
     desk.zeros("results/tiny/runs/index.json");
-    desk.run_in_little_memory("report results/tiny").wrong(&["index.json line 1: it holds a byte of zero", "runs/"]);
+    desk.run_in_little_memory("report results/tiny").wrong(&["index.json line 1: it contains a zero byte", "runs/"]);
     desk.zeros("results/tiny/results.json");
-    desk.run_in_little_memory("report results/tiny").wrong(&["results.json line 1: it holds a byte of zero"]);
+    desk.run_in_little_memory("report results/tiny").wrong(&["results.json line 1: it contains a zero byte"]);
     desk.run("-q run tiny.toml").good();
     desk.zeros("results/tiny/runs/parameters.json");
     let noted = desk.run_in_little_memory("report results/tiny");
-    assert!(noted.code == 0 && noted.err.contains("parameters.json line 1: it holds a byte of zero"), "{noted:?}");
+    assert!(noted.code == 0 && noted.err.contains("parameters.json line 1: it contains a zero byte"), "{noted:?}");
     desk.run("-q run tiny.toml").good();
     desk.zeros(desk.run_files()[0].strip_prefix(desk.path()).unwrap().to_str().unwrap());
     let told = desk.run_in_little_memory("report results/tiny");
-    assert!(told.code == 0 && told.err.contains("it has 1 GiB, and a stored run has 256 MiB at most"), "{told:?}");
+    assert!(told.code == 0 && told.err.contains("it has 1 GiB; the maximum of a stored run is 256 MiB"), "{told:?}");
 }
 
 #[test]
@@ -138,12 +138,15 @@ fn a_damaged_run_is_named_with_what_mends_it() {
     for part in ["warning: run aqm=", "repeat=", "is damaged", name, "the command that made it"] {
         assert!(told.code == 0 && told.err.contains(part), "{part:?} is not in {told:?}");
     }
-    assert!(!told.err.contains("runs are there"), "said once: {told:?}");
+    assert!(!told.err.contains("runs are stored"), "said once: {told:?}");
     assert!(desk.read("results/tiny/report.html").contains("is damaged"));
     assert_eq!(desk.run("run tiny.toml").out, first);
     desk.run("report results/tiny").good();
     std::fs::remove_file(damaged).unwrap();
-    assert_eq!(desk.run("report results/tiny").err, "note: 3 of 4 runs are there; run the experiment for the rest\n");
+    assert_eq!(
+        desk.run("report results/tiny").err,
+        "note: 3 of 4 runs are stored; run the experiment to complete them\n"
+    );
 }
 
 #[test]

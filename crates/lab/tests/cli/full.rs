@@ -27,7 +27,7 @@ fn on_a_small_disk(desk: &Desk, size: &str, line: &str) -> Option<Told> {
     Some(Told { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) })
 }
 
-/// The runs do not all fit; then there is room, and the same command goes on.
+/// The runs do not all fit; then there is room, and repeat the command.
 #[test]
 fn a_disk_that_is_full_between_runs_loses_none_that_is_finished() {
     let desk = Desk::new();
@@ -40,14 +40,14 @@ fn a_disk_that_is_full_between_runs_loses_none_that_is_finished() {
     assert!((1..4).contains(&kept), "{told:?}");
     for part in [
         "No space left",
-        &format!("{kept} of 4 runs are finished and kept in out"),
-        "make room",
-        "the same command goes on",
+        &format!("{kept} of 4 runs are finished and stored in out"),
+        "free space",
+        "repeat the command",
     ] {
         assert!(told.err.contains(part), "{part:?} is not in:\n{}", told.err);
     }
     assert!(!told.err.contains(".aqmkit-"), "{}", told.err);
-    assert_eq!(told.err.matches("was done before").count(), kept, "{}", told.err);
+    assert_eq!(told.err.matches("found in the store").count(), kept, "{}", told.err);
     let plain = desk.run("run tiny.toml --out out").good();
     assert_eq!(desk.read("table"), plain, "and the results are those of a disk with room");
 }
@@ -59,7 +59,7 @@ fn a_disk_that_is_full_at_the_end_keeps_the_runs_and_the_results_before() {
     let line = "echo old >out/report.html; $AQMKIT run tiny.toml --jobs 1 --out out; echo code $?; ls out/runs | grep -c zst; cat out/report.html";
     let Some(told) = on_a_small_disk(&desk, "600k", line) else { return };
     assert_eq!(told.out.split_whitespace().collect::<Vec<_>>(), ["code", "3", "4", "old"], "{told:?}");
-    for part in ["out/report.html cannot be written: No space left", "make room", "the same command goes on"] {
+    for part in ["out/report.html cannot be written: No space left", "free space", "repeat the command"] {
         assert!(told.err.contains(part), "{part:?} is not in:\n{}", told.err);
     }
 }
@@ -70,14 +70,14 @@ fn a_capture_that_does_not_fit_says_what_to_do() {
     let told = desk.run("run tiny.toml --pcap /dev/full");
     assert_eq!(told.code, 3, "{told:?}");
     assert!(told.err.contains("/dev/full") && told.err.contains("No space left"), "{told:?}");
-    assert!(told.err.contains("make room on that disk, or name a file on another one"), "{told:?}");
+    assert!(told.err.contains("free space on that disk, or name a file on another one"), "{told:?}");
     desk.run("-q run tiny.toml --pcap a.pcap").good();
     std::os::unix::fs::symlink("/dev/full", desk.path().join("full.csv")).unwrap();
     for (argument, file) in [("--out", "/dev/full"), ("--fates", "full.csv")] {
         let full = desk.run(&format!("replay a.pcap --aqm fifo --rate 1mbit {argument} {file}"));
         assert_eq!((full.code, full.out.as_str()), (3, ""), "{full:?}");
         assert!(
-            full.err.contains(&format!("{file} cannot be written: ")) && full.err.contains("make room"),
+            full.err.contains(&format!("{file} cannot be written: ")) && full.err.contains("free space"),
             "{full:?}"
         );
     }
@@ -96,7 +96,7 @@ fn verdicts_that_do_not_fit_stay_as_they_were() {
     let Some(told) = on_a_small_disk(&desk, "24k", line) else { return };
     assert_eq!(told.out.split_whitespace().collect::<Vec<_>>(), ["code", "3", "same"], "{told:?}");
     assert!(
-        told.err.contains("out/verdicts.csv cannot be written: No space left") && told.err.contains("make room"),
+        told.err.contains("out/verdicts.csv cannot be written: No space left") && told.err.contains("free space"),
         "{told:?}"
     );
 }

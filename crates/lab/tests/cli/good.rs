@@ -70,7 +70,7 @@ fn what_was_done_is_not_done_again() {
     assert_eq!(desk.run("run tiny.toml --json").good(), first);
     let more = desk.run("-v run tiny.toml --repeat 3");
     assert_eq!(more.code, 0);
-    assert_eq!(more.err.matches("was done before").count(), 4, "{}", more.err);
+    assert_eq!(more.err.matches("found in the store").count(), 4, "{}", more.err);
     assert_eq!(more.err.matches(": done").count(), 2, "{}", more.err);
 }
 

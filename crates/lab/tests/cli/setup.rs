@@ -61,6 +61,6 @@ fn two_results_are_compared() {
     assert!(told.contains("red: max = 15p before, 30p after"), "{told}");
     assert!(told.contains("queue delay, mean ms") && told.contains("95 % interval"), "{told}");
     let same = desk.run("diff before before").good();
-    assert!(same.contains("their runs are the same") && same.contains("0 of"), "{same}");
+    assert!(same.contains("hence the same runs") && same.contains("0 of"), "{same}");
     assert_eq!(desk.run("diff before nowhere").code, 2);
 }

@@ -56,7 +56,7 @@ fn what_does_not_exist() {
     desk.run("compare fifo fifo").wrong(&["fifo is given twice"]);
     desk.run("compare fifo --transport cubic").wrong(&["cubic is a congestion control", "--cc cubic"]);
     desk.run("compare fifo --transport linux9").wrong(&["linux9"]);
-    desk.run("report .").wrong(&["results.json", "name a directory"]);
+    desk.run("report .").wrong(&["results.json", "give a directory"]);
     desk.run("fly").wrong(&["'fly'"]);
     changed("\"fifo\",", "\"fifa\",").wrong(&["fifa", "did you mean fifo?"]);
     changed("kind = \"bulk\"", "kind = \"bulq\"").wrong(&["bulq"]);
@@ -68,7 +68,7 @@ fn a_bad_setting() {
     desk.run("run tiny.toml --set topology.rate").wrong(&["--set"]);
     desk.run("run tiny.toml --set topology.rat=2mbit").wrong(&["rat"]);
     desk.run("run tiny.toml --set topology.rate=fast").wrong(&["fast"]);
-    desk.run("describe red --set min").wrong(&["sets nothing"]);
+    desk.run("describe red --set min").wrong(&["has no value"]);
     desk.run("run tiny.toml --jobs 0").wrong(&["--jobs"]);
     desk.run("run tiny.toml --repeat 0").wrong(&["--repeat"]);
 }

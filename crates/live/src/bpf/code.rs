@@ -1,4 +1,4 @@
-//! Instructions, and jumps to places that have names (`Documentation/bpf/standardization/instruction-set.rst`).
+//! An assembler of BPF instructions, with labels for jumps (`Documentation/bpf/standardization/instruction-set.rst`).
 
 /// A register. `R0` holds the return value, `R1` to `R5` hold arguments and are clobbered by calls, `R6` to
 /// `R9` are callee-saved.
@@ -12,7 +12,7 @@ pub(crate) enum Reg {
     R6 = 6,
 }
 
-/// A register or a number.
+/// An operand: a register or a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand {
     /// What a register holds.
@@ -33,7 +33,7 @@ impl From<i32> for Operand {
     }
 }
 
-/// How much is loaded or stored.
+/// The size of a memory access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Size {
     U8 = 0x10,
@@ -41,7 +41,7 @@ pub(crate) enum Size {
     U64 = 0x18,
 }
 
-/// What is computed, in 64 bits; [`Code::sub32`] is the one that wraps as sequence numbers do.
+/// A 64-bit operation; [`Code::sub32`] is a 32-bit subtraction, which wraps like sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Sub = 0x10,
@@ -55,7 +55,7 @@ pub(crate) enum Op {
     Set = 0xb0,
 }
 
-/// When a jump is taken.
+/// The condition of a jump.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum When {
     Equal = 0x10,
@@ -63,17 +63,17 @@ pub(crate) enum When {
     NotEqual = 0x50,
 }
 
-/// A place in the code.
+/// A label in the code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label(usize);
 
-/// A function that grows.
+/// A function under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     words: Vec<u64>,
     /// The position of each label.
     places: Vec<usize>,
-    /// Jumps, and to which label.
+    /// Jumps, with their labels.
     jumps: Vec<(usize, Label)>,
 }
 
@@ -88,9 +88,9 @@ const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 const LOAD_64: u8 = 0x18;
 
-/// In the place of the source register: the number is a map's descriptor.
+/// A value of the source register field: the number is the descriptor of a map.
 const A_MAP: u8 = 1;
-/// In the place of the source register: the number is the type of a function of the kernel.
+/// A value of the source register field: the number is the type of a kernel function.
 const A_FUNCTION: u8 = 2;
 
 /// An instruction: code, registers (source, destination), offset, number.
@@ -132,13 +132,13 @@ impl Code {
         });
     }
 
-    /// A place that [`Code::here`] has still to be called for.
+    /// A label whose position [`Code::here`] sets.
     pub(crate) fn label(&mut self) -> Label {
         self.places.push(0);
         Label(self.places.len() - 1)
     }
 
-    /// The label's place is that of the next instruction.
+    /// Sets the label's position to the next instruction.
     pub(crate) fn here(&mut self, label: Label) {
         self.places[label.0] = self.words.len();
     }
@@ -149,19 +149,19 @@ impl Code {
         self.operate(JUMP | when as u8, left, right.into(), 0);
     }
 
-    /// `if left < 0 goto label`, of 32 bits with a sign.
+    /// `if left < 0 goto label`, as a signed 32-bit comparison.
     pub(crate) fn jump_negative(&mut self, left: Reg, label: Label) {
         const LESS: u8 = 0xc0;
         self.jumps.push((self.words.len(), label));
         self.operate(JUMP32 | LESS, left, Operand::Is(0), 0);
     }
 
-    /// Calls one of the kernel's helpers by its number.
+    /// Calls a kernel helper by its number.
     pub(crate) fn call_helper(&mut self, number: i32) {
         self.words.push(instruction(CALL, 0, 0, 0, number));
     }
 
-    /// Calls a function of the kernel by the number of its type.
+    /// Calls a kernel function by the number of its type.
     pub(crate) fn call_function(&mut self, id: u32) {
         self.words.push(instruction(CALL, A_FUNCTION, 0, 0, id as i32));
     }
@@ -172,12 +172,12 @@ impl Code {
         self.words.push(0);
     }
 
-    /// Gives back what is in `R0`.
+    /// Returns the value in `R0`.
     pub(crate) fn exit(&mut self) {
         self.words.push(instruction(EXIT, 0, 0, 0, 0));
     }
 
-    /// The instructions, with every jump's distance filled in.
+    /// The instructions, with the distances of all jumps.
     pub(crate) fn finish(mut self) -> Vec<u64> {
         for (from, label) in self.jumps {
             let distance = (self.places[label.0] as i64 - from as i64 - 1) as i16;

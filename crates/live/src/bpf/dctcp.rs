@@ -1,8 +1,8 @@
 //! DCTCP (RFC 8257) for a kernel that was built without it.
 //!
-//! The functions are those that `struct tcp_congestion_ops` asks for. What follows from the equations: `alpha` is kept in
-//! units of 2^-10, the gain g is 1/16, and the first estimate is 1. Where ECN was not negotiated nothing is marked, `alpha`
-//! decays to nothing, and what is left is Reno.
+//! The functions are members of `struct tcp_congestion_ops`. `alpha` is stored in units of 2^-10, the gain g is 1/16,
+//! and the first estimate is 1. If ECN was not negotiated, there are no marks, `alpha` decays to zero, and the control
+//! behaves like Reno.
 
 use super::code::{Code, Op, Operand, Reg, Size, When};
 use super::kernel_types::Btf;
@@ -24,22 +24,22 @@ const STATE_RECOVERY: i32 = 3;
 /// Bits of `icsk_ack.pending`: an acknowledgement waits for its timer, and one is to be sent at once.
 const ACK_TIMER: i32 = 2;
 const ACK_NOW: i32 = 16;
-/// The bit of `ecn_flags` that makes acknowledgements say ECE.
+/// The bit of `ecn_flags` that sets ECE in acknowledgements.
 const DEMAND_CWR: i32 = 4;
 /// The helper that sends an acknowledgement up to a sequence number.
 const TCP_SEND_ACK: i32 = 116;
 
-/// The socket, all along.
+/// The register that holds the socket in all functions.
 const SOCKET: Reg = Reg::R6;
 
 /// State of a connection, in the kernel's private area for congestion controls.
 struct State {
     alpha: i16,
-    /// The observation window ends where this is acknowledged.
+    /// The sequence number whose acknowledgement ends the observation window.
     next_seq: i16,
     old_delivered: i16,
     old_delivered_ce: i16,
-    /// What had arrived when the last packet's mark was looked at.
+    /// The next expected sequence number when the last packet's mark was checked.
     prior_rcv_nxt: i16,
     /// Whether that packet was marked.
     ce_state: i16,
@@ -62,7 +62,7 @@ impl State {
     }
 }
 
-/// The operations, or the name of what this kernel does not have.
+/// The operations, or the name of a kernel function or field that is missing.
 pub(super) fn operations(kernel: &Btf) -> Result<Vec<Operation>, &'static str> {
     let dctcp = Dctcp::new(Socket::of(kernel)?);
     let grow = "tcp_reno_cong_avoid";
@@ -89,14 +89,14 @@ impl Dctcp {
         Dctcp { socket, state }
     }
 
-    /// The beginning of a function that is given the socket.
+    /// The start of a function whose argument is the socket.
     fn begin() -> Code {
         let mut code = Code::default();
         code.load(Size::U64, SOCKET, Reg::R1, 0);
         code
     }
 
-    /// The beginning of a function that is given the socket and, in `R2`, something else.
+    /// The start of a function whose arguments are the socket and, in `R2`, another value.
     fn begin_with_argument() -> Code {
         let mut code = Code::default();
         code.load(Size::U64, Reg::R2, Reg::R1, 8);
@@ -138,7 +138,7 @@ impl Dctcp {
         code.finish()
     }
 
-    /// A new observation window begins.
+    /// Starts a new observation window.
     fn observe_anew(&self, code: &mut Code) {
         Self::copy(code, self.state.next_seq, self.socket.snd_nxt);
         Self::copy(code, self.state.old_delivered, self.socket.delivered);
@@ -158,7 +158,7 @@ impl Dctcp {
         Self::get(&mut code, alpha, self.state.alpha);
         code.set(Reg::R0, alpha);
         code.compute(Op::ShiftRight, Reg::R0, GAIN_SHIFT);
-        // Below 2^-6 the shift gives nothing: the rest of alpha goes at once, or it would stay for ever.
+        // Below 2^-6 the shift gives zero; the rest of alpha is removed at once, because it would never decay.
         code.jump(When::NotEqual, Reg::R0, 0, lowered);
         code.set(Reg::R0, alpha);
         code.here(lowered);
@@ -182,7 +182,7 @@ impl Dctcp {
         code.finish()
     }
 
-    /// How much a counter of 32 bits has grown.
+    /// The increase of a 32-bit counter.
     fn since(&self, code: &mut Code, to: Reg, now: i16, before: i16) {
         Self::get(code, to, now);
         Self::get(code, Reg::R0, before);
@@ -223,7 +223,7 @@ impl Dctcp {
         code.finish()
     }
 
-    /// A timeout, or a packet whose mark is looked at.
+    /// A timeout, or a packet whose mark is checked.
     fn cwnd_event(&self) -> Vec<u64> {
         let mut code = Self::begin_with_argument();
         let (loss, mark) = (code.label(), code.label());
@@ -240,8 +240,9 @@ impl Dctcp {
         code.finish()
     }
 
-    /// The receiver's state machine (RFC 8257, section 3.2, figure 1): where the mark differs from that of the packet before,
-    /// what is owed for the former is acknowledged first, and the new one at once. The event is in `R2`.
+    /// The receiver's state machine (RFC 8257, section 3.2, figure 1): if the mark differs from that of the packet
+    /// before, pending acknowledgements of earlier packets are sent first, then the new packet is acknowledged at once.
+    /// The event is in `R2`.
     fn receive(&self, code: &mut Code) {
         let (same, sent) = (code.label(), code.label());
         let now = Reg::R2;
@@ -266,7 +267,7 @@ impl Dctcp {
         self.echo(code, Reg::R1);
     }
 
-    /// Makes the acknowledgements from now on say whether packets were marked.
+    /// Sets whether further acknowledgements report marks.
     fn echo(&self, code: &mut Code, marked: Reg) {
         let store = code.label();
         code.load(Size::U8, Reg::R3, SOCKET, self.socket.ecn_flags);

@@ -11,10 +11,10 @@ pub(crate) fn tells_types() -> bool {
 }
 
 const MAGIC: u16 = 0xeb9f;
-/// What every type begins with: its name, its kind with a count, and a size or another type.
+/// The common part of every type: its name, its kind with a count, and a size or another type.
 const HEAD: usize = 12;
 
-/// The kinds of types that are looked for.
+/// The kinds of types that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -25,9 +25,9 @@ enum Kind {
 /// The kernel's types.
 pub(super) struct Btf {
     bytes: Vec<u8>,
-    /// Where each type begins in `bytes`; that of number 1 is the first.
+    /// The positions of the types in `bytes`; the first one has number 1.
     types: Vec<usize>,
-    /// Where the names begin.
+    /// The position of the names.
     names: usize,
 }
 
@@ -45,14 +45,14 @@ pub(super) struct Structure {
 pub(super) struct Member {
     /// Zero-based member index.
     pub(super) index: u32,
-    /// Where it begins in the structure, in bytes.
+    /// Its offset in the structure, in bytes.
     pub(super) offset: usize,
     /// The number of its type.
     kind: u32,
 }
 
 impl Btf {
-    /// Those of the kernel that runs.
+    /// The types of the running kernel.
     ///
     /// # Errors
     /// If the kernel has no BTF (built without `CONFIG_DEBUG_INFO_BTF`).
@@ -79,7 +79,7 @@ impl Btf {
         word(&self.bytes, at)
     }
 
-    /// Whether the name that the word at `at` points to is this one.
+    /// Whether the word at `at` refers to this name.
     fn is_called(&self, at: usize, name: &str) -> bool {
         let place = self.word(at).map(|offset| self.names + offset as usize);
         let text = place.and_then(|p| self.bytes.get(p..)).and_then(|b| b.strip_prefix(name.as_bytes()));
@@ -108,7 +108,7 @@ impl Btf {
         Some(Structure { id, size: self.word(at + 8)? as usize })
     }
 
-    /// A member of a structure; `a.b` is the member `b` of the structure that its member `a` is.
+    /// A member of a structure; `a.b` is the member `b` of the structure in member `a`.
     pub(super) fn member(&self, of: Structure, path: &str) -> Option<Member> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let found = self.own_member(of, first)?;
@@ -124,7 +124,7 @@ impl Btf {
         let entry = |index: u32| at + HEAD + index as usize * MEMBER;
         let index = (0..about & 0xffff).find(|index| self.is_called(entry(*index), name))?;
         let bits = self.word(entry(index) + 8)?;
-        // Where a structure has fields of bits, the upper byte is their width.
+        // In structures with bit fields, the upper byte is the width.
         let bits = if about >> 31 == 1 { bits & 0x00ff_ffff } else { bits };
         Some(Member { index, offset: bits as usize / 8, kind: self.word(entry(index) + 4)? })
     }
@@ -138,7 +138,7 @@ fn kind_of(about: u32) -> u8 {
     (about >> 24 & 0x1f) as u8
 }
 
-/// How much follows the head of a type; nothing is said of kinds that are not known.
+/// The size of the data after the common part of a type; `None` for unknown kinds.
 fn tail(about: u32) -> Option<usize> {
     let count = (about & 0xffff) as usize;
     match kind_of(about) {

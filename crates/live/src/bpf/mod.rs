@@ -1,8 +1,8 @@
-//! Programs for the kernel, put together here instruction by instruction and loaded by the system call `bpf`, so that
-//! neither a compiler nor a library is needed where aqmkit runs.
+//! BPF programs that are assembled here and loaded with the system call `bpf`, so that neither a compiler nor a library
+//! is needed.
 //!
-//! Numbers are those of `linux/bpf.h`. What a program is attached to holds it by a link, which is a file: it goes with
-//! the process, however that ends, and the kernel is then as it was.
+//! Numbers are those of `linux/bpf.h`. Programs are attached by BPF links, which are files: when the process ends for
+//! any reason, the kernel detaches the programs.
 
 pub(crate) mod code;
 mod dctcp;
@@ -25,7 +25,7 @@ pub(crate) enum Command {
     LinkCreate = 28,
 }
 
-/// Where `union bpf_attr` has what, in words, command by command. Addresses take two.
+/// The words of `union bpf_attr` that each command uses. Addresses take two words.
 pub(crate) mod word {
     pub(crate) const MAP_TYPE: usize = 0;
     pub(crate) const KEY_SIZE: usize = 1;
@@ -63,25 +63,25 @@ pub(crate) mod word {
     pub(crate) const LINK_ATTACH_TYPE: usize = 2;
 }
 
-/// The licence under which the kernel's functions are called; this one is open to any.
+/// The licence of the programs, which kernel functions require.
 const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
 
 /// Size of the verifier's log.
 const LOG: usize = 1 << 16;
 
-/// `union bpf_attr` in words: as long as any of the commands above needs; what is not set is zero.
+/// `union bpf_attr` in words, as long as needed by these commands; other words are zero.
 #[repr(C, align(8))]
 pub(crate) struct Attr([u32; 32]);
 
 impl Attr {
-    /// These words set.
+    /// Sets these words.
     pub(crate) fn new(words: &[(usize, u32)]) -> Attr {
         let mut attr = Attr([0; 32]);
         words.iter().for_each(|(at, value)| attr.0[*at] = *value);
         attr
     }
 
-    /// Puts an address, which takes two words.
+    /// Sets an address, which takes two words.
     pub(crate) fn point<T: ?Sized>(&mut self, at: usize, to: *const T) {
         let address = (to.cast::<u8>().addr() as u64).to_ne_bytes();
         let [a, b, c, d, e, f, g, h] = address;
@@ -100,10 +100,10 @@ pub(crate) unsafe fn bpf(command: Command, attr: &Attr) -> io::Result<libc::c_lo
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// The file that a command made.
+/// Executes a command that creates a file.
 ///
 /// # Safety
-/// As [`bpf`]; and the command makes a file.
+/// As [`bpf`]; and the command creates a file.
 pub(crate) unsafe fn make(command: Command, attr: &Attr) -> io::Result<OwnedFd> {
     // SAFETY: the caller's promise.
     let descriptor = unsafe { bpf(command, attr) }?;
@@ -111,7 +111,7 @@ pub(crate) unsafe fn make(command: Command, attr: &Attr) -> io::Result<OwnedFd> 
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as libc::c_int) })
 }
 
-/// Puts a value into a map.
+/// Writes a value to a map.
 pub(crate) fn update(map: BorrowedFd<'_>, key: &[u8; 4], value: &[u8]) -> io::Result<()> {
     let mut attr = Attr::new(&[(word::UPDATED_MAP, map.as_raw_fd() as u32)]);
     attr.point(word::KEY, key.as_ptr());
@@ -130,7 +130,7 @@ pub(crate) fn look_up(map: BorrowedFd<'_>, index: u32, value: &mut [u8]) -> io::
     unsafe { bpf(Command::MapLookupElem, &attr) }.map(drop)
 }
 
-/// Runs a program of the traffic control `repeat` times on a packet, which passes nowhere; gives the nanoseconds of a run.
+/// Runs a traffic control program `repeat` times on a packet, which is not sent; returns the nanoseconds per run.
 pub(crate) fn test_run(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> io::Result<u32> {
     let mut attr = Attr::new(&[
         (word::TESTED_PROGRAM, program.as_raw_fd() as u32),
@@ -148,7 +148,7 @@ pub(crate) fn test_run(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> i
 /// Loads a program; `words` holds its type and the attributes of this type.
 ///
 /// # Errors
-/// When the process may not, or the kernel's verifier refuses the program: the error then holds its last line.
+/// When permission is missing, or the kernel's verifier refuses the program: the error then has the last line of its log.
 pub(crate) fn load(code: &[u64], words: &[(usize, u32)]) -> io::Result<OwnedFd> {
     let mut attr = Attr::new(words);
     attr.0[word::INSTRUCTION_COUNT] = code.len() as u32;

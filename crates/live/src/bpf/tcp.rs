@@ -1,4 +1,4 @@
-//! A congestion control that is written in BPF and registered with the kernel (`Documentation/bpf/map_struct_ops.rst`,
+//! Registers a congestion control written in BPF with the kernel (`Documentation/bpf/map_struct_ops.rst`,
 //! `struct tcp_congestion_ops` in `include/net/tcp.h`).
 
 use std::io;
@@ -10,20 +10,20 @@ use super::{Attr, Command, dctcp, load, make, update, word};
 const MAP_TYPE_STRUCT_OPS: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
 const ATTACH_TYPE_STRUCT_OPS: u32 = 44;
-/// The map is attached by a link (Linux 6.4), with which the congestion control goes.
+/// The map is attached by a link (Linux 6.4); closing the link removes the congestion control.
 const BY_LINK: u32 = 1 << 13;
 
-/// Any user may choose it.
+/// Any user may select it.
 const NON_RESTRICTED: u32 = 1;
-/// Its connections negotiate ECN, whatever the sysctl says.
+/// Its connections negotiate ECN, regardless of the sysctl.
 const NEEDS_ECN: u32 = 2;
 /// The longest name, with the zero after it.
 const NAME: usize = 16;
 
-/// A member of `struct tcp_congestion_ops`, and what it does.
+/// A member of `struct tcp_congestion_ops`, and its code.
 pub(super) type Operation = (&'static str, Vec<u64>);
 
-/// Where the kernel's `struct tcp_sock` has what a congestion control looks at, in bytes.
+/// The offsets of the fields of the kernel's `struct tcp_sock` that a congestion control uses, in bytes.
 pub(super) struct Socket {
     pub(super) snd_cwnd: i16,
     pub(super) snd_ssthresh: i16,
@@ -33,9 +33,9 @@ pub(super) struct Socket {
     pub(super) delivered: i16,
     pub(super) delivered_ce: i16,
     pub(super) ecn_flags: i16,
-    /// What is owed of acknowledgements, in bits.
+    /// Flags of pending acknowledgements.
     pub(super) ack_pending: i16,
-    /// The congestion control's own memory of a connection.
+    /// The private memory of the congestion control.
     pub(super) private: i16,
 }
 
@@ -65,10 +65,10 @@ impl Socket {
 /// The congestion controls that can be registered.
 pub(crate) const OURS: [&str; 1] = ["dctcp"];
 
-/// Registers one of [`OURS`]; the kernel has it until the file is closed, and longer for connections that use it by then.
+/// Registers one of [`OURS`]. It remains until the file is closed, and until its last connection ends.
 ///
 /// # Errors
-/// When the kernel cannot, or the process may not.
+/// When the kernel lacks support, or permission is missing.
 pub(crate) fn register(name: &str) -> io::Result<OwnedFd> {
     let kernel = Btf::of_kernel()?;
     let lacks = |what: &str| io::Error::other(format!("this kernel has no {what}"));
@@ -87,7 +87,7 @@ pub(crate) fn register(name: &str) -> io::Result<OwnedFd> {
         value.get_mut(at..at + bytes.len()).ok_or_else(|| lacks(member))?.copy_from_slice(bytes);
         Ok::<_, io::Error>(())
     };
-    // The map takes what it holds along: the programs' files may go when it is made.
+    // The map holds references to the programs, whose files can be closed.
     let mut programs = Vec::new();
     for (member, code) in operations {
         let program = load_operation(&kernel, table, member, &code)?;

@@ -1,4 +1,4 @@
-//! A network interface as a port: every frame that comes to it, and frames sent from it.
+//! A network interface as a port, which receives and sends frames.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,13 +15,13 @@ use crate::port::{Counts, Port};
 use crate::timing::Clock;
 use aqmkit_packets::wire::{Encapsulation, View, checksum};
 
-/// How often to look whether the interface is still there, or there again.
+/// The interval of checks whether the interface exists.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Link header and two tags, beyond what the MTU counts.
+/// The link header and two tags, which the MTU does not include.
 const FRAMING: usize = 14 + 8;
 
-/// An interface, which may vanish and come back.
+/// An interface, which may disappear and return.
 #[derive(Debug)]
 pub struct Interface {
     name: String,
@@ -35,24 +35,24 @@ pub struct Interface {
     counts: Counts,
 }
 
-/// How frames come from an interface and go to it.
+/// The I/O method of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
     /// A ring of an `AF_PACKET` socket: any interface.
     #[default]
     Packet,
-    /// An `AF_XDP` socket, in front of the kernel's stack: interfaces with one receive queue.
+    /// An `AF_XDP` socket, before the kernel's network stack: for interfaces with one receive queue.
     Xdp,
 }
 
-/// What an [`Io`] needs.
+/// The resources of an [`Io`] method.
 #[derive(Debug)]
 enum Way {
     Packet(Ring),
     Xdp(Box<Xdp>),
 }
 
-/// A socket at an interface that is there.
+/// A socket of an existing interface.
 #[derive(Debug)]
 struct Open {
     /// A packet socket, which makes the interface promiscuous; also carries the frames without `AF_XDP`.
@@ -60,9 +60,9 @@ struct Open {
     way: Way,
     index: u32,
     name: String,
-    /// The MTU that the ring was made for, in bytes.
+    /// The MTU for which the ring was allocated, in bytes.
     mtu: usize,
-    /// What was switched off.
+    /// The offloads that were disabled.
     off: Vec<Offload>,
 }
 
@@ -88,7 +88,7 @@ impl Open {
                 bind(fd, index)?;
                 Way::Packet(ring)
             }
-            // Not bound to a protocol, the packet socket sees nothing.
+            // A packet socket that is not bound to a protocol receives nothing.
             Io::Xdp => Way::Xdp(Box::new(Xdp::open(index)?)),
         };
         // It ends with the socket, however that ends, and is counted: who else wants it keeps it.
@@ -103,13 +103,14 @@ impl Open {
         Ok(Open { socket, way, index, name: name.to_owned(), mtu, off })
     }
 
-    /// Whether frames can be longer by now than the slots of the ring. Chunks of `AF_XDP` hold the longest that it allows.
+    /// Whether frames may now be longer than the slots of the ring. `AF_XDP` chunks hold the longest frame that it
+    /// allows.
     fn is_outgrown(&self) -> bool {
         let packet = matches!(self.way, Way::Packet(_));
         packet && mtu(self.socket.as_fd(), &self.name).is_ok_and(|mtu| mtu > self.mtu)
     }
 
-    /// Whether the interface of this name is still the one of the socket.
+    /// Whether the interface of this name is still that of the socket.
     fn is_current(&self) -> bool {
         index(self.socket.as_fd(), &self.name).is_ok_and(|index| index == self.index)
     }
@@ -118,14 +119,14 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         for offload in &self.off {
-            // An interface that has gone needs nothing.
+            // An interface that is gone needs no restoring.
             let _ = offload::switch(&self.name, offload, true);
         }
     }
 }
 
-/// Switches off what joins packets on their way in, where it is on, and what takes tags out of them where no socket would tell
-/// of these. What leaves is never joined: frames are sent one by one. Each is written down first.
+/// Disables offloads that merge received packets, and, for sockets that do not report VLAN tags, the removal of tags.
+/// Sent frames are never merged. Each change is recorded first.
 fn switch_off(name: &str, index: u32, io: Io, note: &WriteDown) -> Vec<Offload> {
     let tags = (io == Io::Xdp).then_some(offload::TAGS);
     let spoil = OFFLOADS.into_iter().filter(|o| ["gro", "lro"].contains(&o.name)).chain(tags);
@@ -175,16 +176,16 @@ fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
 }
 
 impl Interface {
-    /// The interface of this name, in the network namespace of the calling thread.
+    /// Opens the interface of this name, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// When there is none, it is down or no Ethernet, or the process may not (it needs `CAP_NET_RAW`, and
-    /// `CAP_NET_ADMIN` to switch offloads off).
+    /// When it does not exist, is down or not Ethernet, or permission is missing (`CAP_NET_RAW`, and `CAP_NET_ADMIN` to
+    /// disable offloads).
     pub fn open(name: &str, io: Io, clock: Clock) -> Result<Self, LiveError> {
         Interface::open_noting(name, io, clock, WriteDown::nowhere())
     }
 
-    /// The same, with a note of each offload before it is switched off, now and whenever the interface comes back.
+    /// The same; `note` is called with each offload before it is disabled, now and whenever the interface returns.
     ///
     /// # Errors
     /// As [`Interface::open`].
@@ -221,13 +222,13 @@ impl Interface {
         &self.name
     }
 
-    /// Whether it is there.
+    /// Whether the interface exists.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.open.is_some()
     }
 
-    /// What is switched off at it, to be switched on again at the end.
+    /// The disabled offloads, which are enabled again at the end.
     #[must_use]
     pub fn switched_off(&self) -> Vec<SwitchedOff> {
         let of = |open: &Open| {
@@ -238,7 +239,7 @@ impl Interface {
         self.open.as_ref().map(of).unwrap_or_default()
     }
 
-    /// Lets go of an interface that is gone, and takes one that has come back.
+    /// Closes an interface that is gone, and opens one that has returned.
     fn look(&mut self) {
         let now = self.clock.now();
         if now < self.next_look {
@@ -248,14 +249,14 @@ impl Interface {
         match &self.open {
             Some(open) if open.is_current() && !open.is_outgrown() => {}
             Some(open) if open.is_current() => {
-                // What its socket has counted goes with it.
+                // The counters of its socket are lost with it.
                 self.counts();
-                // First the old one: it switches on what the new one then finds to switch off.
+                // The old one is closed first, because it enables offloads that the new one disables.
                 self.open = None;
                 self.open = Open::at(&self.name, self.io, &self.note).ok();
             }
             Some(_) => {
-                // What its socket has counted goes with it.
+                // The counters of its socket are lost with it.
                 self.counts();
                 self.counts.vanished += 1;
                 self.open = None;
@@ -265,7 +266,7 @@ impl Interface {
     }
 }
 
-/// Opens an interface; a socket that has just gone leaves its queue to the next one after a while only.
+/// Opens an interface, with retries: the queue of a closed socket becomes available only after a while.
 fn opened(name: &str, io: Io, note: &WriteDown) -> io::Result<Open> {
     const TRIES: u32 = 15;
     for _ in 0..TRIES {
@@ -279,9 +280,9 @@ fn opened(name: &str, io: Io, note: &WriteDown) -> io::Result<Open> {
     Open::at(name, io, note)
 }
 
-/// Refuses interfaces that `AF_XDP` would take a part of the frames of.
+/// Checks that `AF_XDP` would receive all frames of an interface.
 fn suits_xdp(name: &str) -> Result<(), LiveError> {
-    // An interface that is not there, or does not count its queues, is told of elsewhere or has one.
+    // Missing interfaces are reported elsewhere; an interface that does not report its queues has one.
     if let Ok(queues @ 2..) = offload::receive_queues(name) {
         let found = format!("{name} has {queues} receive queues, but AF_XDP supports only one");
         return Err(LiveError::lacks(found, format!("ethtool -L {name} combined 1 (or rx 1), or omit --io af-xdp")));
@@ -386,14 +387,14 @@ impl Port for Interface {
         self.counts
     }
 
-    /// An interface may come back, so it is never gone for good.
+    /// An interface may return, so it is never gone for good.
     fn is_gone(&self, _error: &io::Error) -> bool {
         false
     }
 
     fn look_after(&mut self) -> bool {
         if self.open.is_some() {
-            // Polling goes on telling of an error that nobody takes.
+            // Polling continues to report an error until it is read.
             take_error(self.poll_fd());
         }
         self.next_look = Instant::ZERO;

@@ -1,13 +1,13 @@
-//! A bump in the wire: two interfaces, and a bottleneck in each direction between them.
+//! A transparent bridge: two interfaces, and a bottleneck in each direction between them.
 //!
 //! ```text
 //!   IF1 ──▶ ring ──▶ forth: Shaper ──▶ send ──▶ IF2
 //!   IF1 ◀── send ◀── back: Shaper ◀── ring ◀── IF2
 //! ```
 //!
-//! Every frame passes, whatever it carries: the kernel's own stack is not asked, and needs neither addresses nor
-//! forwarding. What an interface changes for it (promiscuous mode, receive offloads) is as it was when the bridge ends; where
-//! it is killed, [`crate::cleanup`] switches offloads on again.
+//! Every frame passes, whatever it carries: the kernel's network stack is bypassed and needs neither addresses nor
+//! forwarding. Changed settings of the interfaces (promiscuous mode, receive offloads) are restored when the bridge
+//! ends; if it is killed, [`crate::cleanup`] enables the offloads again.
 
 mod interface;
 mod redirect;
@@ -42,22 +42,22 @@ use aqmkit_packets::wire::{Classes, Encapsulation};
 pub use crate::port::Counts;
 pub use interface::{Interface, Io};
 
-/// What bridge to make.
+/// The settings of a bridge.
 #[derive(Clone, Debug)]
 pub struct BridgeSetup {
     /// Its interfaces.
     pub interfaces: [String; 2],
-    /// How frames come from them and go to them.
+    /// The I/O method.
     pub io: Io,
-    /// From the first to the second, and back.
+    /// The directions: from the first to the second interface, and back.
     pub directions: [Setup; 2],
-    /// Which class each packet is in.
+    /// The classification of packets.
     pub classes: Classes,
     /// The random salt of flow keys.
     pub salt: u64,
 }
 
-/// A bridge that is up.
+/// A running bridge.
 pub struct Bridge {
     control: Arc<Control<Interface>>,
     stop: Arc<OwnedFd>,
@@ -73,8 +73,8 @@ impl Bridge {
         Bridge::open_noting(setup, name, WriteDown::nowhere())
     }
 
-    /// The same, with a note of each offload before it is switched off, now and whenever an interface comes back: [`crate::cleanup`]
-    /// then has what it needs whenever this process is killed.
+    /// The same; `note` is called with each offload before it is disabled, now and whenever an interface returns, so
+    /// that [`crate::cleanup`] can restore it if this process is killed.
     ///
     /// # Errors
     /// As [`Bridge::open`].
@@ -87,7 +87,7 @@ impl Bridge {
             let (setup, look, stop) = (setup.clone(), Arc::clone(&look), Arc::clone(&stop));
             move |started: &Sender<_>| {
                 let bottleneck = bottleneck(&setup, requests, look, note)?;
-                // Who waits for the news has not gone away.
+                // The receiver still waits for the result.
                 let _ = started.send(Ok(()));
                 Ok(bottleneck.run(&*stop))
             }
@@ -97,13 +97,13 @@ impl Bridge {
         Ok(Bridge { control, stop, thread: Some(thread) })
     }
 
-    /// What shows and changes it.
+    /// The handle that shows and changes it.
     #[must_use]
     pub fn control(&self) -> Arc<Control<Interface>> {
         Arc::clone(&self.control)
     }
 
-    /// What its interfaces have seen, for each whether it is there.
+    /// The state of its interfaces: name, presence and counters.
     #[must_use]
     pub fn interfaces(&self) -> Option<[(String, bool, Counts); 2]> {
         self.control.ask(|directions, _| {
@@ -114,19 +114,19 @@ impl Bridge {
         })
     }
 
-    /// What it has switched off at its interfaces, for a record that outlives it.
+    /// The offloads that it has disabled, for a record that outlives it.
     #[must_use]
     pub fn switched_off(&self) -> Option<Vec<SwitchedOff>> {
         self.control.ask(|directions, _| directions.iter().flat_map(|d| d.device.switched_off()).collect())
     }
 
-    /// Whether it still runs.
+    /// Whether it is still running.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.thread.as_ref().is_some_and(|t| !t.is_finished())
     }
 
-    /// Ends it and gives what was measured. The interfaces are then as they were.
+    /// Ends the bridge, restores the interfaces and returns the measurements.
     ///
     /// # Errors
     /// When its thread panicked.
@@ -158,9 +158,9 @@ fn bottleneck(
     let directions = [direction(forth, setup, 0, clock, note.clone())?, direction(back, setup, 1, clock, note)?];
     let reader = Reader { encapsulation: Encapsulation::Ethernet, classes: setup.classes.clone(), salt: setup.salt };
     let granted = be_punctual();
-    // Packets can come from anywhere; the thread that reads them may do nothing but that.
+    // Packets come from anywhere, so the thread that reads them gets only the necessary rights.
     keep_only_packets();
-    // A kernel without this has the thread as it is.
+    // Older kernels ignore this.
     let _ = confine(if setup.io == Io::Xdp { Needs::Bpf } else { Needs::Nothing });
     Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, plan: None, granted })
 }

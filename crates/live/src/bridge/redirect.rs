@@ -1,4 +1,4 @@
-//! The program that hands the frames of an interface to an `AF_XDP` socket: five instructions.
+//! The XDP program that redirects the frames of an interface to an `AF_XDP` socket: five instructions.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -10,9 +10,9 @@ const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_TYPE_XDP: u32 = 37;
 
-/// Redirects each frame to the socket that the map has for its queue; where there is none, the kernel has it as ever.
+/// Redirects each frame to the socket of its queue in the map; without one, the kernel processes the frame as usual.
 fn program(map: BorrowedFd<'_>) -> Vec<u64> {
-    /// Where `struct xdp_md` has the queue that a frame came by.
+    /// The offset of the receive queue in `struct xdp_md`.
     const QUEUE: i16 = 16;
     const PASS: i32 = 2;
     const REDIRECT_MAP: i32 = 51;
@@ -25,15 +25,17 @@ fn program(map: BorrowedFd<'_>) -> Vec<u64> {
     code.finish()
 }
 
-/// A program at an interface, which hands the frames of queue 0 to a socket. It ends with this value.
+/// A program attached to an interface, which redirects the frames of queue 0 to a socket. Dropping this value detaches
+/// it.
 #[derive(Debug)]
 pub(super) struct Redirect {
-    /// What holds the program and, by it, the map.
+    /// The link, which holds the program and its map.
     _link: OwnedFd,
 }
 
 impl Redirect {
-    /// Loads the program and attaches it: in the driver where that can, in front of the kernel's stack elsewhere.
+    /// Loads the program and attaches it: in the driver if it supports that, otherwise before the kernel's network
+    /// stack.
     ///
     /// # Errors
     /// When the process may not (it needs `CAP_BPF` and `CAP_NET_ADMIN`), or another program is there (`EBUSY`).

@@ -1,8 +1,8 @@
-//! The ring in which the kernel leaves frames: `TPACKET_V2`, one slot for each frame.
+//! The ring in which the kernel delivers frames: `TPACKET_V2`, one slot for each frame.
 //!
-//! Of the versions it is the one that hands each frame over at once; the third collects them in blocks, and makes
-//! packets wait up to a millisecond for a block to be closed. The layout is that of
-//! `Documentation/networking/packet_mmap.rst` of the Linux kernel.
+//! This version delivers each frame at once; version 3 collects frames in blocks, which delays packets by up to a
+//! millisecond until a block is closed. The layout is that of `Documentation/networking/packet_mmap.rst` of the Linux
+//! kernel.
 
 use std::ffi::c_void;
 use std::io;
@@ -14,14 +14,14 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::sockopt;
 
-/// Slots in a ring: what arrives within 14 ms at 10 Gbit/s of full frames.
+/// Slots in a ring: arrivals of 14 ms at 10 Gbit/s with full frames.
 const SLOTS: usize = 4096;
 /// The unit in which the kernel allocates.
 const BLOCK: usize = 1 << 16;
-/// The kernel's own header and the room it leaves before a frame, rounded up.
+/// The kernel's header and the space before a frame, rounded up.
 const HEAD: usize = 128;
 
-/// The frame has a checksum that its sender left to the network card.
+/// The checksum of the frame was left to checksum offload.
 const CHECKSUM_OPEN: u32 = libc::TP_STATUS_CSUMNOTREADY;
 
 /// A ring that is mapped into this process.
@@ -36,25 +36,25 @@ pub(super) struct Ring {
 // SAFETY: the memory belongs to the ring alone, and goes where it goes.
 unsafe impl Send for Ring {}
 
-/// What the kernel says of a frame.
+/// The kernel's information about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct About {
-    /// How long it is; more than was put into the buffer where it did not fit into a slot.
+    /// Its length; more than the captured bytes if it did not fit into a slot.
     pub length: usize,
-    /// How much of it is in the buffer.
+    /// The number of bytes in the buffer.
     pub captured: usize,
-    /// Whether its checksum was left to the network card.
+    /// Whether its checksum was offloaded.
     pub checksum: Checksum,
 }
 
-/// What is known of a frame's checksum.
+/// The state of a frame's checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checksum {
     /// It was computed.
     There,
-    /// Its sender left it to the network card.
+    /// It was left to checksum offload.
     Open,
-    /// The kernel does not say.
+    /// Unknown.
     Unknown,
 }
 
@@ -80,8 +80,8 @@ impl Ring {
         Ok(Ring { memory, size, slot, next: 0 })
     }
 
-    /// Copies the next frame into the buffer, with the VLAN tag that the kernel has taken out of it. Nothing where
-    /// there is none.
+    /// Copies the next frame into the buffer, including the VLAN tag that the kernel removed. `None` if there is no
+    /// frame.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<About> {
         // SAFETY: `next` is below SLOTS, so the slot lies within the mapping; blocks follow each other without gaps
         // and hold whole slots, both being powers of two.
@@ -112,7 +112,7 @@ impl Ring {
     }
 }
 
-/// Copies a frame, with a tag behind its addresses where there is one; how many bytes it has then.
+/// Copies a frame, with its tag after the addresses if it has one; returns its length.
 fn copy(frame: &[u8], tag: Option<(u16, u16)>, buffer: &mut [u8]) -> usize {
     const ADDRESSES: usize = 12;
     let put = |to: &mut [u8], from: &[u8]| {

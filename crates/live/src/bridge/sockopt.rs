@@ -19,7 +19,7 @@ pub(super) fn set<T>(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Takes the error that waits at a socket.
+/// Reads and clears the pending error of a socket.
 pub(super) fn take_error(socket: BorrowedFd<'_>) -> Option<io::Error> {
     rustix::net::sockopt::socket_error(socket).ok()?.err().map(Into::into)
 }
@@ -37,7 +37,7 @@ pub(super) fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Asks the kernel what `code` stands for.
+/// Performs the query `code`.
 pub(super) fn ask(socket: BorrowedFd<'_>, code: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
     // SAFETY: `code` is one of those that read and write a `struct ifreq`, which outlives the call, and with it what it
     // points at.

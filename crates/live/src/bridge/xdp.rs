@@ -1,4 +1,4 @@
-//! `AF_XDP`: frames in memory that the kernel and this process share, handed over by four rings of addresses.
+//! `AF_XDP`: frames in memory shared with the kernel, passed through four rings of addresses.
 //!
 //! The layout is that of `Documentation/networking/af_xdp.rst` of the Linux kernel. Each frame occupies a
 //! chunk of this memory; a chunk is in a receive ring, in a transmit ring, or free.
@@ -15,11 +15,11 @@ use super::redirect::Redirect;
 use super::ring::{About, Checksum};
 use super::sockopt;
 
-/// Frames on their way in, and on their way out: slots of the rings.
+/// The number of slots for received and sent frames.
 const SLOTS: u32 = 4096;
 /// Memory of one frame; the kernel allows no more than a page.
 const CHUNK: usize = 4096;
-/// What the kernel keeps of a chunk for itself (`XDP_PACKET_HEADROOM`).
+/// The space of a chunk that the kernel reserves (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;
 /// The longest frame.
 pub(super) const LONGEST: usize = CHUNK - HEADROOM;
@@ -57,14 +57,14 @@ impl Mapping {
         Mapping::new(at, size)
     }
 
-    /// The address of the byte at `offset`, which is inside.
+    /// The address of the byte at `offset`, which must be inside.
     fn byte(&self, offset: u64) -> *mut u8 {
         assert!((offset as usize) < self.size, "the kernel returned an address outside of the ring's memory");
         // SAFETY: within the mapping, as was just made sure of.
         unsafe { self.at.as_ptr().cast::<u8>().add(offset as usize) }
     }
 
-    /// A number that the kernel reads and writes too.
+    /// A counter that the kernel reads and writes too.
     fn number(&self, offset: u64) -> &AtomicU32 {
         // SAFETY: it lies inside, at a place that is aligned as the kernel's own; both sides change it as an atomic number,
         // and it lives as long as the mapping.
@@ -98,7 +98,7 @@ impl<T: Copy> Ring<T> {
         self.memory.byte(self.offsets.desc + u64::from(number % SLOTS) * size_of::<T>() as u64).cast()
     }
 
-    /// As the consumer: takes the next one.
+    /// As the consumer: removes the next entry.
     fn take(&mut self) -> Option<T> {
         let consumer = self.memory.number(self.offsets.consumer);
         let next = consumer.load(Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl<T: Copy> Ring<T> {
         Some(value)
     }
 
-    /// As the producer: puts one more. False where the ring is full.
+    /// As the producer: adds an entry. False if the ring is full.
     fn put(&mut self, value: T) -> bool {
         let producer = self.memory.number(self.offsets.producer);
         let next = producer.load(Ordering::Relaxed);
@@ -125,22 +125,22 @@ impl<T: Copy> Ring<T> {
         true
     }
 
-    /// Whether the kernel wants to be told of what was put.
+    /// Whether the kernel needs a system call to process new entries.
     fn wants_wakeup(&self) -> bool {
         self.memory.number(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 }
 
-/// A socket at queue 0 of an interface, and the program that hands frames to it.
+/// A socket at queue 0 of an interface, and the program that redirects frames to it.
 #[derive(Debug)]
 pub(super) struct Xdp {
-    // The program goes before the socket.
+    // Declared first, because the program must be detached before the socket is closed.
     _redirect: Redirect,
     incoming: Ring<libc::xdp_desc>,
     outgoing: Ring<libc::xdp_desc>,
     fill: Ring<u64>,
     completion: Ring<u64>,
-    /// Chunks for frames on their way out.
+    /// Free chunks for frames to send.
     free: Vec<u64>,
     socket: OwnedFd,
     chunks: Mapping,
@@ -148,7 +148,7 @@ pub(super) struct Xdp {
 }
 
 impl Xdp {
-    /// A socket at the interface.
+    /// Opens a socket for the interface.
     ///
     /// # Errors
     /// When the kernel has no such sockets, the process may not, or somebody else has the queue (`EBUSY`).
@@ -184,12 +184,12 @@ impl Xdp {
         Ok(Xdp { _redirect: redirect, incoming, outgoing, fill, completion, free, socket, chunks, overrun: 0 })
     }
 
-    /// What becomes readable when a frame is there.
+    /// The descriptor that becomes readable when a frame arrives.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Copies the next frame into the buffer. Nothing where there is none.
+    /// Copies the next frame into the buffer. `None` if there is no frame.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<About> {
         let Some(desc) = self.incoming.take() else {
             if self.fill.wants_wakeup() {
@@ -224,7 +224,7 @@ impl Xdp {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let Some(chunk) = self.free.pop() else {
-            // The kernel has all of them; it may have to be told to go on.
+            // All slots belong to the kernel, which may need a wakeup to continue.
             self.kick();
             return Err(io::ErrorKind::WouldBlock.into());
         };
@@ -239,7 +239,7 @@ impl Xdp {
         Ok(())
     }
 
-    /// Has the kernel send what was put. A queue that is full takes it with the next frame.
+    /// Makes the kernel send the new entries. If its queue is full, they are sent with the next frame.
     fn kick(&self) {
         // SAFETY: no bytes are given: the call only makes the kernel look at the ring.
         unsafe { libc::send(self.socket.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT) };
@@ -263,7 +263,7 @@ fn set<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &T) -> io::Result<
     sockopt::set(socket, libc::SOL_XDP, option, value)
 }
 
-/// Reads an option that is of the form of `value`.
+/// Reads an option with the type of `value`.
 fn get<T>(socket: BorrowedFd<'_>, option: libc::c_int, value: &mut T) -> io::Result<()> {
     let mut size = size_of::<T>() as libc::socklen_t;
     // SAFETY: both pointers are to values that outlive the call, and the size is that of the value.

@@ -1,4 +1,4 @@
-//! The end of the socket that asks.
+//! The client of the control socket.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use super::{Answer, Change, Question, Report};
 
-/// How long an answer may take.
+/// The timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest answer, in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CtlError {
-    /// Nothing of this name runs.
+    /// No bridge or link of this name is running.
     #[error("nothing named {0} is running")]
     NotRunning(String),
     /// The change was refused.
@@ -27,12 +27,12 @@ pub enum CtlError {
     Io {
         /// The socket.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error.
         error: io::Error,
     },
 }
 
-/// Asks one bottleneck.
+/// The client of one bottleneck.
 #[derive(Clone, Debug)]
 pub struct Client {
     name: String,
@@ -40,13 +40,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// Who asks the bottleneck `name`.
+    /// The client of the bottleneck `name`.
     #[must_use]
     pub fn new(directory: &Path, name: &str) -> Self {
         Client { name: name.to_owned(), path: directory.join(format!("{name}.sock")) }
     }
 
-    /// How it stands.
+    /// The state of the bottleneck.
     ///
     /// # Errors
     /// When it does not run, or may not be asked.
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-/// The names of what runs.
+/// The names of running bridges and links.
 ///
 /// # Errors
 /// When the directory is there and may not be read.

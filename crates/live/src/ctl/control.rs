@@ -1,4 +1,4 @@
-//! The handle of a bottleneck that runs in another thread.
+//! A handle to a bottleneck that runs in another thread.
 
 use std::sync::mpsc::{Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::bottleneck::{Direction, Look, Request};
 use crate::bounds;
 use aqmkit_packets::shaper::Setup;
 
-/// The thread that moves packets looks for requests ten times a second.
+/// The timeout of requests; the thread that moves packets checks for them ten times a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Shows and changes a bottleneck, from any thread.
@@ -34,8 +34,7 @@ impl<D> std::fmt::Debug for Control<D> {
 }
 
 impl<D: 'static> Control<D> {
-    /// The control of a bottleneck that was made with these setups, leaves its looks there and takes requests from the
-    /// other end of `requests`.
+    /// The handle of a bottleneck with these settings, its place of snapshots, and its channel of requests.
     #[must_use]
     pub fn new(
         kind: &'static str,
@@ -53,7 +52,7 @@ impl<D: 'static> Control<D> {
         &self.name
     }
 
-    /// How it stands, at most a tenth of a second ago.
+    /// Its state, at most a tenth of a second old.
     #[must_use]
     pub fn report(&self) -> Report {
         let setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,14 +60,14 @@ impl<D: 'static> Control<D> {
         Report::of(self.kind, &self.name, &setups, &look)
     }
 
-    /// Does something in the thread that moves packets. Nothing where that does not answer.
+    /// Executes a function in the thread that moves packets. `None` if that thread does not answer.
     pub fn ask<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut [Direction<D>; 2], Instant) -> T + Send + 'static,
     ) -> Option<T> {
         let (answer, answered) = sync_channel(1);
         let request: Request<D> = Box::new(move |directions, now| {
-            // Who asked may have lost patience.
+            // The caller may have given up.
             let _ = answer.try_send(act(directions, now));
         });
         self.requests.send(request).ok()?;
@@ -123,7 +122,7 @@ fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
     let name = setup.aqm.name();
     let mut parameters = serde_json::to_value(&setup.aqm).map_err(|e| e.to_string())?;
     if let Some(table) = parameters.as_object_mut() {
-        // What was left open stays open, so that it follows the rate.
+        // Omitted parameters stay omitted, so that they follow the rate.
         table.retain(|_, value| !value.is_null());
         table.extend(change.parameters.clone());
     }

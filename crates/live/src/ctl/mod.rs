@@ -17,13 +17,13 @@ pub use place::{DIRECTORY, OF_ROOT, directory, is_safe, prepare};
 pub use report::{Counted, DirectionReport, Report};
 pub use server::{Server, serve};
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// How it stands.
+    /// For the state.
     Report,
-    /// A change.
+    /// For a change.
     Change(Change),
 }
 
@@ -31,7 +31,7 @@ pub enum Question {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
-    /// The direction to change; all of them where it is left out.
+    /// The direction to change; `None` for all.
     pub direction: Option<String>,
     /// New rate.
     pub rate_bps: Option<u64>,
@@ -39,12 +39,12 @@ pub struct Change {
     pub parameters: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// How it stands, after the change if one was asked for.
+    /// The state, after the change if there was one.
     Report(Box<Report>),
-    /// Why not.
+    /// A refused change, and why.
     Refused(String),
 }

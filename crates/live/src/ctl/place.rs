@@ -1,4 +1,4 @@
-//! The directory of sockets and records: whose it is.
+//! The directory of sockets and records, and its owner.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -13,8 +13,8 @@ pub const DIRECTORY: &str = "AQMKIT_RUNTIME_DIR";
 /// The directory of root.
 pub const OF_ROOT: &str = "/run/aqmkit";
 
-/// Where sockets are: `$AQMKIT_RUNTIME_DIR`; else `/run/aqmkit` for root, and `$XDG_RUNTIME_DIR/aqmkit` for others. Root of a user namespace is one
-/// of the others where `/run` is not its own.
+/// The directory of sockets: `$AQMKIT_RUNTIME_DIR`; otherwise `/run/aqmkit` for root, and `$XDG_RUNTIME_DIR/aqmkit` for
+/// other users. Root of a user namespace counts as another user if it does not own `/run`.
 #[must_use]
 pub fn directory() -> PathBuf {
     let named = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -29,7 +29,7 @@ pub fn directory() -> PathBuf {
     named("XDG_RUNTIME_DIR").map_or_else(fallback, |directory| directory.join("aqmkit"))
 }
 
-/// The number that a user of this user namespace has outside of it.
+/// The id, outside of this user namespace, of one of its users.
 fn outside(user: u32) -> u32 {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let ranges = map.lines().filter_map(|line| {
@@ -40,7 +40,7 @@ fn outside(user: u32) -> u32 {
     inside.next().map_or(user, |(first, out, _)| out.saturating_add(user - first))
 }
 
-/// Makes the directory where it is missing.
+/// Creates the directory if it is missing.
 ///
 /// # Errors
 /// When it cannot be made, or is not safe ([`is_safe`]).
@@ -49,8 +49,8 @@ pub fn prepare(directory: &Path) -> io::Result<()> {
     is_safe(directory)
 }
 
-/// Checks that nobody else can have put anything into a directory: it is no symbolic link, belongs to this user, and only this
-/// user may write to it.
+/// Checks that nobody else can have written into a directory: it is not a symbolic link, belongs to this user, and only
+/// this user may write to it.
 ///
 /// # Errors
 /// Why not, or when there is none.

@@ -13,22 +13,22 @@ use aqmkit_packets::Buckets;
 use aqmkit_packets::meter::Counters;
 use aqmkit_packets::shaper::Setup;
 
-/// How a bottleneck stands.
+/// The state of a bottleneck.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// What it is: `bridge` or `link`.
+    /// `bridge` or `link`.
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// Its process.
+    /// The id of its process.
     pub pid: u32,
-    /// When it was looked at, in seconds since its start.
+    /// The time of the report, in seconds since the start.
     pub at_s: f64,
     /// Its directions.
     pub directions: Vec<DirectionReport>,
     /// Lateness of departures.
     pub late: Buckets,
-    /// Packets that a device did not take.
+    /// Packets that a device refused.
     pub refused: u64,
     /// Reads that failed.
     pub failed_reads: u64,
@@ -41,7 +41,7 @@ pub struct DirectionReport {
     pub name: String,
     /// Its discipline.
     pub discipline: String,
-    /// The parameters, with everything that was left open filled in.
+    /// The parameters, including derived ones.
     pub parameters: serde_json::Value,
     /// Its rate.
     pub rate_bps: u64,
@@ -55,18 +55,18 @@ pub struct DirectionReport {
     pub classes: BTreeMap<String, Counted>,
     /// The discipline's own gauges: averages, probabilities.
     pub gauges: BTreeMap<String, f64>,
-    /// Packets that came to the device but never reached the discipline.
+    /// Packets that arrived at the device but never reached the discipline.
     #[serde(default)]
     pub device: Counts,
-    /// Packets that its wire has lost, as it was asked to.
+    /// Packets that its configured wire has lost.
     #[serde(default)]
     pub lost_packets: u64,
 }
 
-/// What passed.
+/// Counters of packets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Packets that came.
+    /// Packets that arrived.
     pub offered_packets: u64,
     /// Their bytes.
     pub offered_bytes: u64,
@@ -98,7 +98,7 @@ impl From<&Counters> for Counted {
 }
 
 impl Report {
-    /// The report of a look at a bottleneck with these setups.
+    /// The report of a snapshot of a bottleneck with these settings.
     pub(super) fn of(kind: &str, name: &str, setups: &[Setup; 2], look: &Look) -> Report {
         let Trouble { refused, failed_reads } = look.trouble;
         Report {

@@ -1,4 +1,4 @@
-//! The end of the socket that answers.
+//! The server of the control socket.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -13,20 +13,20 @@ use super::{Answer, prepare};
 use crate::capabilities::keep_none;
 use crate::confinement::{Needs, confine};
 
-/// The longest question.
+/// The largest request.
 const LONGEST: u64 = 1 << 16;
 
 /// Read timeout of a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A socket that answers. It is taken away when this value goes.
+/// A control socket, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
 }
 
 impl Server {
-    /// Where the socket is.
+    /// The path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -35,19 +35,19 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Someone may have taken it away.
+        // Another process may have removed it.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Answers questions at a socket in `directory`, in a thread of its own, one connection after the other.
+/// Answers requests at a socket in `directory`, in its own thread, one connection at a time.
 ///
 /// # Errors
 /// When the socket cannot be made, or another bottleneck of this name runs ([`ErrorKind::AddrInUse`]).
 pub fn serve<D: Send + 'static>(directory: &Path, control: Arc<Control<D>>) -> io::Result<Server> {
     prepare(directory)?;
     let path = directory.join(format!("{}.sock", control.name()));
-    // A socket without a listener was left by a killed process.
+    // A socket without a listener belongs to a killed process.
     if UnixStream::connect(&path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
         fs::remove_file(&path)?;
     }
@@ -56,10 +56,10 @@ pub fn serve<D: Send + 'static>(directory: &Path, control: Arc<Control<D>>) -> i
     let thread = std::thread::Builder::new().name("aqmkit-ctl".to_owned());
     thread.spawn(move || {
         keep_none();
-        // A kernel without this has the thread as it is.
+        // Older kernels ignore this.
         let _ = confine(Needs::Nothing);
         for connection in listener.incoming().flatten() {
-            // A connection that fails concerns only who made it.
+            // An error of a connection concerns only its client.
             let _ = converse(&connection, &control);
         }
     })?;

@@ -1,4 +1,4 @@
-//! What a bottleneck measures, for others to collect.
+//! Metrics of a running bottleneck, for Prometheus.
 
 mod page;
 mod server;

@@ -80,7 +80,7 @@ impl Page {
         Ok(())
     }
 
-    /// What the device of each direction has counted of packets that never reached the discipline.
+    /// The device counters of each direction: packets that never reached the discipline.
     fn direction(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
@@ -95,7 +95,7 @@ impl Page {
         Ok(())
     }
 
-    /// What concerns both directions.
+    /// Metrics of both directions.
     fn whole(&self, encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         ConstCounter::new(value).encode(family.encode_family(&vec![("name", self.0.name.as_str())])?)
@@ -137,7 +137,7 @@ fn histogram(times: &Buckets, mut encoder: prometheus_client::encoding::MetricEn
             (end, here)
         })
         .collect();
-    // The last one has everything: `OpenMetrics` wants it, and `histogram_quantile` finds nothing without it.
+    // The last bucket contains everything, as `OpenMetrics` and `histogram_quantile` require.
     buckets.push((f64::INFINITY, times.count() - below));
     encoder.encode_histogram::<NoLabelSet>(times.sum_s(), times.count(), &buckets, None)
 }
@@ -145,22 +145,21 @@ fn histogram(times: &Buckets, mut encoder: prometheus_client::encoding::MetricEn
 impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let e = &mut encoder;
-        self.counter(e, "offered_packets", "Packets that came", |c| c.offered_packets)?;
-        self.counter(e, "offered_bytes", "Bytes that came", |c| c.offered_bytes)?;
+        self.counter(e, "offered_packets", "Packets that arrived", |c| c.offered_packets)?;
+        self.counter(e, "offered_bytes", "Bytes that arrived", |c| c.offered_bytes)?;
         self.counter(e, "sent_packets", "Packets sent", |c| c.sent_packets)?;
         self.counter(e, "sent_bytes", "Bytes sent", |c| c.sent_bytes)?;
         self.by_reason(e, "dropped_packets", "Packets dropped by the discipline", |c| &c.drops)?;
         self.by_reason(e, "marked_packets", "Packets marked by the discipline", |c| &c.marks)?;
-        let lost = "Packets that the link lost on the way, as it was asked to";
+        let lost = "Packets that the configured wire lost";
         self.direction(e, "lost_packets", lost, |d| d.lost_packets)?;
-        let overrun =
-            "Packets that the kernel dropped before they reached the discipline, for this process was too slow";
+        let overrun = "Packets that the kernel dropped before the discipline because this process was too slow";
         self.direction(e, "overrun_packets", overrun, |d| d.device.overrun)?;
         self.direction(e, "too_long_packets", "Frames dropped because they are longer than the MTU", |d| {
             d.device.too_long
         })?;
         self.direction(e, "vanished_interfaces", "How many times the interface disappeared", |d| d.device.vanished)?;
-        self.whole(e, "refused_packets", "Packets that the outgoing device did not take", self.0.refused)?;
+        self.whole(e, "refused_packets", "Packets that the outgoing device refused", self.0.refused)?;
         self.whole(e, "failed_reads", "Reads from a device that failed", self.0.failed_reads)?;
         self.gauge(e, "backlog_packets", "Packets that wait", |d| d.backlog_packets)?;
         self.gauge(e, "backlog_bytes", "Bytes that wait", |d| d.backlog_bytes)?;

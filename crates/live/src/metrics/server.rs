@@ -1,8 +1,8 @@
-//! The one page that is served over HTTP, by one thread with bounded memory.
+//! Serves one page over HTTP, in one thread with bounded memory.
 //!
-//! Anyone who reaches the address may connect, so each connection has little memory and little time: a request has at most
-//! [`LONGEST`] bytes and must be there, and its answer taken, within [`PATIENCE`]. No more than [`MOST`] connections are
-//! open; the oldest makes room for a new one. Every answer closes its connection.
+//! Anyone who reaches the address may connect, so each connection has little memory and little time: a request has at
+//! most [`LONGEST`] bytes, and the request and its answer must be complete within [`PATIENCE`]. No more than [`MOST`]
+//! connections are open; the oldest makes room for a new one. Every answer closes its connection.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,7 +19,7 @@ use crate::confinement::{Needs, confine};
 use crate::ctl::Report;
 use crate::timing::{Clock, wait};
 
-/// What the format calls itself.
+/// The content type of the format.
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Connections that are open at the same time.
@@ -28,7 +28,7 @@ const MOST: usize = 32;
 /// The longest request with its headers, in bytes.
 const LONGEST: usize = 8192;
 
-/// From the start of a connection to the end of its answer.
+/// The timeout of a connection, from its start to the end of its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A server that runs until this value is dropped.
@@ -38,7 +38,7 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -52,7 +52,7 @@ impl Drop for MetricsServer {
     }
 }
 
-/// Serves `/metrics` at `address`, in a thread of its own.
+/// Serves `/metrics` at `address`, in its own thread.
 ///
 /// # Errors
 /// When the address cannot be listened at.
@@ -64,16 +64,16 @@ pub fn serve(address: SocketAddr, report: impl Fn() -> Report + Send + 'static) 
     let ours = Arc::clone(&stop);
     let thread = std::thread::Builder::new().name("aqmkit-metrics".to_owned());
     thread.spawn(move || {
-        // Requests can come from anywhere; the thread that reads them may do nothing but answer.
+        // Requests come from anywhere, so the thread that reads them gets no rights.
         keep_none();
-        // A kernel without this has the thread as it is.
+        // Older kernels ignore this.
         let _ = confine(Needs::Nothing);
         Listening { listener, connections: VecDeque::new(), clock: Clock::start() }.run(&ours, report);
     })?;
     Ok(MetricsServer { stop, address: bound })
 }
 
-/// What the thread of the server has.
+/// The state of the server's thread.
 struct Listening {
     listener: TcpListener,
     /// The oldest first.
@@ -82,13 +82,13 @@ struct Listening {
 }
 
 impl Listening {
-    /// Serves until `stop` can be read.
+    /// Serves until `stop` becomes readable.
     fn run(mut self, stop: &OwnedFd, report: impl Fn() -> Report) {
         loop {
             let until = self.connections.front().map_or(Instant::FAR_FUTURE, |first| first.until);
             let mut files = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
             files.extend(self.connections.iter().map(Connection::awaited));
-            // Should the system call ever fail, the thread must not turn without a pause.
+            // If the system call fails, the thread pauses instead of looping without end.
             if wait(&mut files, &self.clock, until).is_err() {
                 std::thread::sleep(std::time::Duration::from_millis(100));
             }
@@ -106,7 +106,7 @@ impl Listening {
         }
     }
 
-    /// Takes new connections. The kernel keeps those that it has no time for.
+    /// Accepts new connections. Others wait in the kernel.
     fn accept(&mut self, now: Instant) {
         for _ in 0..MOST {
             match self.listener.accept() {
@@ -121,7 +121,7 @@ impl Listening {
                         until: now + PATIENCE,
                     });
                 }
-                // It was closed meanwhile.
+                // The client has closed it.
                 Ok(_) => {}
                 Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(_) => return,
@@ -130,11 +130,11 @@ impl Listening {
     }
 }
 
-/// A connection on its way from a request to an answer.
+/// A connection from its request to its answer.
 struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
-    /// What of the answer is still to be sent, once the request has come.
+    /// The rest of the answer, once the request is complete.
     answer: Option<VecDeque<u8>>,
     until: Instant,
 }
@@ -144,7 +144,7 @@ impl Connection {
         PollFd::new(&self.stream, if self.answer.is_some() { PollFlags::OUT } else { PollFlags::IN })
     }
 
-    /// Reads what has come, or sends what can be sent. False when the connection is over.
+    /// Reads available data, or sends as much as possible. False when the connection has ended.
     fn go_on(&mut self, report: impl Fn() -> Report) -> bool {
         match &mut self.answer {
             None => self.read(report),
@@ -169,13 +169,13 @@ impl Connection {
     }
 }
 
-/// Sends what the connection takes. False when all is sent or the connection is over.
+/// Sends as much as possible. False when everything is sent or the connection has ended.
 fn send(stream: &mut TcpStream, rest: &mut VecDeque<u8>) -> bool {
     match stream.write(rest.make_contiguous()) {
         Ok(n) => {
             rest.drain(..n);
             if rest.is_empty() {
-                // The client may close first, as after any answer.
+                // The client may close the connection first.
                 let _ = stream.shutdown(std::net::Shutdown::Write);
             }
             n > 0 && !rest.is_empty()
@@ -184,7 +184,7 @@ fn send(stream: &mut TcpStream, rest: &mut VecDeque<u8>) -> bool {
     }
 }
 
-/// The answer to a request; nothing while the end of its headers has not come.
+/// The answer to a request; `None` while its headers are incomplete.
 fn answered(request: &[u8], report: impl Fn() -> Report) -> Option<String> {
     let whole = request.windows(4).any(|w| w == b"\r\n\r\n") || request.windows(2).any(|w| w == b"\n\n");
     if !whole {

@@ -1,13 +1,13 @@
 //! Every metric that results have: its path, dimension, unit, label, and which values are better.
 //!
-//! [`METRICS`] is the only list. Reports, exported tables, verdicts, figures and `docs/metrics.md` take what they know of a
-//! metric from it, so that a new metric is one entry here beside the field that holds its value.
+//! [`METRICS`] is the only list. Reports, exported tables, verdicts, figures and `docs/metrics.md` use this list, so
+//! that a new metric needs one entry here, and the field that holds its value.
 
 mod table;
 
 pub use table::METRICS;
 
-/// What kind of quantity a number is, and with it its base unit.
+/// The dimension of a number, which determines its base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// Bits per second.
@@ -22,12 +22,12 @@ pub enum Dimension {
     PerSecond,
     /// A fraction of 1, or a ratio.
     Share,
-    /// A gauge of a discipline whose name does not say what it is: it is taken to be what it is compared with.
+    /// A gauge of a discipline of unknown dimension; it can be compared with any quantity.
     Gauge,
 }
 
 impl Dimension {
-    /// What it is called in messages.
+    /// The name of the dimension in messages.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -42,34 +42,34 @@ impl Dimension {
     }
 }
 
-/// The unit that a metric has in results, and how people are shown it.
+/// The unit of a metric in results, and the unit in which it is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     /// Its name in results: `bit/s`, `ms`.
     pub name: &'static str,
     /// What kind of quantity it is of.
     pub dimension: Dimension,
-    /// One of it in the base unit of its dimension.
+    /// The factor from this unit to the base unit of its dimension.
     pub scale: f64,
     /// The unit in tables and figures.
     pub shown: &'static str,
-    /// One of it in the unit of tables and figures.
+    /// The factor from this unit to that of tables and figures.
     pub factor: f64,
 }
 
-/// What is preferred.
+/// Which values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// More is better.
+    /// High values.
     High,
-    /// Less is better.
+    /// Low values.
     Low,
-    /// It depends.
+    /// Neither.
     Neither,
 }
 
 impl Better {
-    /// As written on the page of all metrics.
+    /// The words in `docs/metrics.md`.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -80,14 +80,15 @@ impl Better {
     }
 }
 
-/// Which figures of time series have a panel of a metric. An experiment can ask for one of any metric that has a series.
+/// The figures of time series that have a panel of a metric. An experiment can request a panel of any metric with a
+/// series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Panel {
-    /// Only those of experiments that ask for it.
+    /// Only figures of experiments that request it.
     Asked,
-    /// Those with a line for each run.
+    /// Figures with a line for each run.
     Runs,
-    /// Those of one run, with a line for each class.
+    /// Figures of one run with a line for each class.
     Classes,
     /// Both.
     RunsAndClasses,
@@ -112,17 +113,17 @@ impl Panel {
 pub struct Shown {
     /// The statistic that it shows; empty where the metric has none.
     pub statistic: &'static str,
-    /// What it is called in a sentence, behind its owner.
+    /// Its name in a sentence, after the name of the link, class or traffic.
     pub name: &'static str,
-    /// What it is called in a narrow column.
+    /// Its heading in a narrow column.
     pub head: &'static str,
-    /// Columns of a low rank are shown first where space is short.
+    /// Columns of low rank take precedence where space is short.
     pub rank: u8,
-    /// Whether a column of zeros is shown.
+    /// Whether the column is shown if all values are zero.
     pub zeros: bool,
-    /// Whether the columns of all owners stand side by side, before the other metrics of each.
+    /// Whether the columns of all links, classes or traffics are next to each other, before their other metrics.
     pub together: bool,
-    /// The word of the legend, and its meaning.
+    /// The term in the legend, and its meaning.
     pub term: (&'static str, &'static str),
 }
 
@@ -131,19 +132,19 @@ pub struct Shown {
 pub struct Metric {
     /// Its path in results; `*` stands for a name.
     pub path: &'static str,
-    /// The parts below the path: statistics of a distribution. Empty where the path leads to a number.
+    /// The statistics of a distribution, as the last part of the path. Empty if the path leads to a number.
     pub statistics: &'static [&'static str],
     /// Its unit.
     pub unit: Unit,
-    /// What figures and documents call it.
+    /// Its name in figures and documents.
     pub label: &'static str,
     /// Which values are better.
     pub better: Better,
     /// Whether the windows of a run have it.
     pub in_windows: bool,
-    /// Whether the time series have a column of it.
+    /// Whether it is a column of the time series.
     pub in_series: bool,
-    /// Which figures of time series have a panel of it.
+    /// The figures of time series that have a panel of it.
     pub panel: Panel,
     /// Its columns in the tables that compare runs.
     pub shown: &'static [Shown],
@@ -152,25 +153,25 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// The metric at a path of results or a column of the time series, as `links.bottleneck.queue_delay_ms.p99`. The statistic may
-    /// be left out.
+    /// The metric at a path of results or at a column of the time series, such as
+    /// `links.bottleneck.queue_delay_ms.p99`. The statistic may be omitted.
     #[must_use]
     pub fn at(path: &str) -> Option<&'static Metric> {
         METRICS.iter().find(|metric| metric.is_at(path))
     }
 
-    /// The metrics with this last part, as `drop_rate` or `queue_delay_ms`.
+    /// The metrics whose path ends with this part, such as `drop_rate` or `queue_delay_ms`.
     pub fn ending<'a>(field: &'a str) -> impl Iterator<Item = &'static Metric> + 'a {
         METRICS.iter().filter(move |metric| metric.field() == field)
     }
 
-    /// The last part of the path that is no name.
+    /// The last part of the path that is not a star.
     #[must_use]
     pub fn field(&self) -> &'static str {
         self.path.rsplit('.').find(|part| *part != "*").unwrap_or(self.path)
     }
 
-    /// What a figure calls the metric at `path`, with the names in the path: `tcp queue delay`. The path is one of this metric's.
+    /// The name of this metric at `path` in figures, including the names in the path: `tcp queue delay`.
     #[must_use]
     pub fn words(&self, path: &str) -> String {
         let mut words = captured(self.path, path).unwrap_or_default();
@@ -183,7 +184,7 @@ impl Metric {
         matches(self.path, path) || self.statistics.iter().filter_map(|s| below(s)).any(|p| matches(self.path, p))
     }
 
-    /// The columns of the time series for these names, in the order of the stars. Of a distribution they have the mean.
+    /// The column of the time series for this link, class or traffic; of a distribution, the column of the mean.
     #[must_use]
     pub fn column(&self, owner: &str) -> String {
         let path = self.path.replacen('*', owner, 1);
@@ -191,13 +192,13 @@ impl Metric {
     }
 }
 
-/// Whether a path has a pattern's form.
+/// Whether a path matches a pattern.
 fn matches(pattern: &str, path: &str) -> bool {
     captured(pattern, path).is_some()
 }
 
-/// The names in `path` where the pattern has stars; nothing if it does not have the pattern's form. A star stands for one name
-/// or more, which may have dots in them.
+/// The names in `path` at the stars of the pattern; `None` if it does not match. A star stands for one or more parts,
+/// since names may contain dots.
 fn captured<'a>(pattern: &str, path: &'a str) -> Option<Vec<&'a str>> {
     let Some((before, after)) = pattern.split_once('*') else { return (pattern == path).then(Vec::new) };
     let rest = path.strip_prefix(before)?;

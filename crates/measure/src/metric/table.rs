@@ -23,10 +23,10 @@ const PER_S: Unit = unit("1/s", Dimension::PerSecond, 1.0, "per s", 1.0);
 const PER_MIN: Unit = unit("1/min", Dimension::PerSecond, 1.0 / 60.0, "per min", 1.0);
 const GAUGE: Unit = unit("", Dimension::Gauge, 1.0, "", 1.0);
 
-/// What a distribution is summarised by.
+/// The statistics of a distribution.
 const DISTRIBUTION: &[&str] = &["mean", "p50", "p90", "p99", "max"];
 
-/// A metric of windows that is one number and in no table.
+/// A metric of windows with a single value, which is in no table.
 const fn metric(path: &'static str, unit: Unit, label: &'static str, better: Better, meaning: &'static str) -> Metric {
     Metric {
         path,
@@ -79,8 +79,8 @@ const DELAY: (&str, &str) = ("delay", "sojourn time in the queue; 1 % of the pac
 const FRAMES: (&str, &str) = ("frames", "complete video frames per second and flow; playable: decodable");
 const RESPONSE: (&str, &str) = ("p50, p99", "median and 99th percentile of the response time");
 
-/// Every metric. Within links, classes and applications, tables have their columns in this order. Of several patterns that a path
-/// has the form of, the first one counts.
+/// Every metric. Within links, classes and applications, tables have their columns in this order. If a path matches
+/// several patterns, the first one applies.
 pub const METRICS: &[Metric] = &[
     over_time(Metric {
         in_windows: false,
@@ -117,7 +117,7 @@ pub const METRICS: &[Metric] = &[
                 SHARE,
                 "drops",
                 Low,
-                "Of the packets that arrived, the share that the queue dropped, then or later.",
+                "The share of the arriving packets that the queue dropped, then or later.",
             ),
         ),
         &[column("drops", "drops", 2, ("drops", "fraction of arriving packets that were dropped"))],
@@ -128,7 +128,7 @@ pub const METRICS: &[Metric] = &[
             SHARE,
             "marks",
             Neither,
-            "Of the packets that arrived, the share that the queue marked (ECN), then or later.",
+            "The share of the arriving packets that the queue marked (ECN), then or later.",
         )),
         &[unless_zero(column("marks", "marks", 2, ("marks", "fraction of packets that were ECN-marked")))],
     ),
@@ -178,7 +178,7 @@ pub const METRICS: &[Metric] = &[
             PACKETS_PER_S,
             "losses per flow",
             Low,
-            "Packets that one flow loses, in the mean over the class's flows.",
+            "Packets that one flow loses, on average over the class's flows.",
         )),
         &[unless_zero(column("lost per flow", "lost", 4, ("lost", "packets lost per second and flow of the class")))],
     ),
@@ -222,7 +222,7 @@ pub const METRICS: &[Metric] = &[
             SHARE,
             "drops",
             Low,
-            "Of the packets that arrived, the share that the queue dropped, then or later.",
+            "The share of the arriving packets that the queue dropped, then or later.",
         ),
     ),
     over_time(metric(
@@ -230,7 +230,7 @@ pub const METRICS: &[Metric] = &[
         SHARE,
         "marks",
         Neither,
-        "Of the packets that arrived, the share that the queue marked (ECN), then or later.",
+        "The share of the arriving packets that the queue marked (ECN), then or later.",
     )),
     over_time(metric(
         "classes.*.drops.*",

@@ -1,4 +1,4 @@
-//! Reading capture files, pcap and pcapng in all their dialects, in constant memory.
+//! Reads capture files, all variants of pcap and pcapng, in constant memory.
 
 use std::io::{self, Read};
 
@@ -7,43 +7,43 @@ use pcap_parser::{Block, LegacyPcapBlock, PcapBlockOwned, PcapError, create_read
 
 use crate::wire::Encapsulation;
 
-/// What is read at a time.
+/// The size of the read buffer.
 const BUFFER: usize = 1 << 20;
-/// A block longer than this is damage: no network has such packets.
+/// Longer blocks are damage, since no network has such packets.
 const LONGEST_BLOCK: usize = 16 << 20;
-/// More interfaces than this in a section are damage: no machine has so many.
+/// A section with more interfaces is damaged.
 const MOST_INTERFACES: usize = 1 << 16;
 const NANOS: u128 = 1_000_000_000;
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Its place in the file, from 1, as Wireshark counts.
+    /// Its number in the file, from 1, as in Wireshark.
     pub number: u64,
-    /// When it was captured, in nanoseconds since 1970.
+    /// Its time, in nanoseconds since 1970.
     pub at: u64,
-    /// How long it was on the wire; what was captured may be less.
+    /// Its length on the wire; the captured part may be shorter.
     pub length: u32,
-    /// The number that the file gives its kind of link.
+    /// The number of its link type in the file.
     pub link_type: i32,
-    /// How it begins.
+    /// Its first header.
     pub encapsulation: Encapsulation,
-    /// What was captured of it.
+    /// The captured bytes.
     pub bytes: &'a [u8],
-    /// Where its block begins in the file.
+    /// The position of its block in the file.
     pub offset: u64,
 }
 
 /// Why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The file is something else.
+    /// The file has another format.
     #[error("it is neither pcap nor pcapng")]
     NotACapture,
     /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// A link that is not understood.
+    /// An unsupported link type.
     #[error(
         "packet {number} is of link type {link_type}, which is not supported; supported are Ethernet (1), raw IP (101, 228, \
          229), BSD loopback (0, 108) and Linux cooked (113, 276)"
@@ -51,29 +51,29 @@ pub enum CaptureError {
     LinkType {
         /// The packet.
         number: u64,
-        /// The number of its kind of link.
+        /// The number of the link type.
         link_type: i32,
     },
-    /// A packet of an interface that the file does not describe, or not yet.
+    /// A packet of an interface that is not described before it.
     #[error("packet {number} is from interface {interface}, but only {described} described before it")]
     NoInterface {
         /// The packet.
         number: u64,
         /// The interface that it names, from 0.
         interface: u32,
-        /// How many are described before it.
+        /// The number of interfaces described before it.
         described: usize,
     },
-    /// More interfaces than a machine has.
+    /// Too many interfaces.
     #[error("it describes more than {MOST_INTERFACES} interfaces in one section")]
     Interfaces,
-    /// A packet without time.
+    /// A packet without a timestamp.
     #[error("packet {number} has no time stamp (a Simple Packet Block)")]
     NoTime {
         /// The packet.
         number: u64,
     },
-    /// A packet that is longer than the link carries, and that nobody knows how to cut.
+    /// A packet that is longer than the MTU and cannot be segmented.
     #[error(
         "packet {number} has {length} bytes, more than the MTU of {mtu}, and is no segment of TCP, so how a network card would cut it is \
          not known: give the MTU of the link with --mtu, or capture with ethtool -K DEVICE tx-udp-segmentation off gro off"
@@ -83,28 +83,28 @@ pub enum CaptureError {
         number: u64,
         /// The length of its IP packet.
         length: u32,
-        /// The longest that the link carries.
+        /// The MTU.
         mtu: u32,
     },
-    /// The file could not be read on.
+    /// An error of reading the file.
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
 }
 
-/// Where a file stops making sense.
+/// The place where a file is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Damage {
-    /// The first byte that could not be used.
+    /// The first unusable byte.
     pub offset: u64,
-    /// What is wrong there.
+    /// The kind of damage.
     pub what: String,
 }
 
-/// Calls `act` for every packet of a capture, in the order of the file. What is damaged ends it there, which is no
-/// error: the answer says where.
+/// Calls `act` for every packet of a capture, in the order of the file. Damage ends the capture without an error; the
+/// place of the damage is returned.
 ///
 /// # Errors
-/// When this is no capture, a packet cannot be replayed, or `act` says so.
+/// When the file is not a capture, a packet cannot be replayed, or `act` returns an error.
 pub fn read<E: From<CaptureError>>(
     input: impl Read + Send,
     act: &mut dyn FnMut(Record<'_>) -> Result<(), E>,
@@ -120,7 +120,7 @@ pub fn read<E: From<CaptureError>>(
         let offset = reader.consumed() as u64;
         let damaged = |what: &str| Ok(Some(Damage { offset, what: what.to_owned() }));
         match reader.next() {
-            Ok((_, block)) if is_hollow(&block) => return damaged("a packet of no bytes: no network has such packets"),
+            Ok((_, block)) if is_hollow(&block) => return damaged("a packet of zero bytes, which no network has"),
             Ok((size, block)) => {
                 if let Some(record) = state.record(&block, offset)? {
                     act(record)?;
@@ -145,7 +145,8 @@ pub fn read<E: From<CaptureError>>(
     }
 }
 
-/// Whether a block is made of zeros, as where a file was given its size before it was written: a long one would be read for minutes.
+/// Whether a block consists of zeros, as in files that are allocated before they are written: a long one would take
+/// minutes to read.
 fn is_hollow(block: &PcapBlockOwned<'_>) -> bool {
     matches!(block, PcapBlockOwned::Legacy(packet) if packet.caplen == 0 && packet.origlen == 0)
 }
@@ -156,11 +157,11 @@ enum More {
     TooLong,
 }
 
-/// Reads on, or makes room for more.
+/// Reads more of the file, or enlarges the buffer.
 fn more(reader: &mut dyn PcapReaderIterator) -> Result<More, CaptureError> {
     let before = reader.data().len();
     reader.refill().map_err(|_| CaptureError::Read(io::ErrorKind::Other.into()))?;
-    // At the end of the file the next call tells whether it was a good one.
+    // At the end of the file, the next call reports whether it was complete.
     if reader.data().len() > before || (reader.reader_exhausted() && before == 0) {
         return Ok(More::Data);
     }
@@ -176,20 +177,20 @@ fn grown(reader: &mut dyn PcapReaderIterator) -> bool {
     size > reader.data().len() && reader.grow(size)
 }
 
-/// What earlier blocks say of later ones.
+/// Information in earlier blocks about later ones.
 #[derive(Default)]
 struct State {
     packets: u64,
-    /// Of pcap: its kind of link, and nanoseconds per unit of the fraction.
+    /// For pcap: link type, and nanoseconds per unit of the fraction.
     file: (i32, u64),
-    /// Of pcapng: the interfaces of the section.
+    /// For pcapng: the interfaces of the section.
     interfaces: Vec<Interface>,
 }
 
 #[derive(Clone, Copy)]
 struct Interface {
     link_type: i32,
-    /// Units of time in a second.
+    /// Units of time per second.
     resolution: u64,
     /// Seconds to add.
     offset: i64,
@@ -258,13 +259,13 @@ impl State {
         let Some(encapsulation) = Encapsulation::of_link_type(link_type) else {
             return Err(CaptureError::LinkType { number, link_type });
         };
-        // Some tools write no length on the wire.
+        // Some tools do not write the length on the wire.
         let length = length.max(bytes.len() as u32).max(1);
         Ok(Record { number, at, length, link_type, encapsulation, bytes, offset })
     }
 }
 
-/// Fills the whole buffer where it can, so that a pipe is read like a file.
+/// Fills the whole buffer if possible, so that pipes are read like files.
 struct Full<R>(R);
 
 impl<R: Read> Read for Full<R> {

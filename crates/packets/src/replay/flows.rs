@@ -1,4 +1,4 @@
-//! Which flows had most of the bytes, in bounded memory.
+//! The largest flows by bytes, in bounded memory.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::wire::Flow;
 
-/// What is counted of a flow.
+/// The counters of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowCount {
-    /// Who, as text.
+    /// The flow, as text.
     #[serde(serialize_with = "as_text")]
     pub flow: Flow,
-    /// Packets that came.
+    /// Packets that arrived.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -31,7 +31,7 @@ fn as_text<S: serde::Serializer>(flow: &Flow, s: S) -> Result<S::Ok, S::Error> {
 /// count of a flow may be too small but never too large.
 const MOST: usize = 1 << 16;
 
-/// Counts by flow.
+/// Counters by flow.
 #[derive(Debug, Default)]
 pub struct FlowCounts {
     flows: BTreeMap<FlowKey, FlowCount>,
@@ -39,8 +39,8 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
-    /// A packet came.
-    pub fn came(&mut self, key: FlowKey, flow: Flow, bytes: u32) {
+    /// Counts the arrival of a packet.
+    pub fn arrived(&mut self, key: FlowKey, flow: Flow, bytes: u32) {
         if self.flows.len() >= MOST && !self.flows.contains_key(&key) {
             self.forget_the_lower_half();
         }
@@ -49,20 +49,20 @@ impl FlowCounts {
         count.bytes += u64::from(bytes);
     }
 
-    /// Whether packets of a flow have come.
+    /// Whether a flow has counters.
     #[must_use]
-    pub fn knows(&self, key: FlowKey) -> bool {
+    pub fn contains(&self, key: FlowKey) -> bool {
         self.flows.contains_key(&key)
     }
 
-    /// A packet was dropped.
+    /// Counts the drop of a packet.
     pub fn dropped(&mut self, key: FlowKey) {
         if let Some(count) = self.flows.get_mut(&key) {
             count.dropped += 1;
         }
     }
 
-    /// A packet was marked.
+    /// Counts the mark of a packet.
     pub fn marked(&mut self, key: FlowKey) {
         if let Some(count) = self.flows.get_mut(&key) {
             count.marked += 1;
@@ -79,13 +79,13 @@ impl FlowCounts {
         self.forgotten += half as u64;
     }
 
-    /// How many flows are counted, and how many times one was forgotten.
+    /// The number of counted flows, and the number of times that counters were discarded.
     #[must_use]
     pub fn number(&self) -> (u64, u64) {
         (self.flows.len() as u64, self.forgotten)
     }
 
-    /// The largest by bytes, the largest first.
+    /// The largest flows by bytes, in descending order.
     #[must_use]
     pub fn top(&self, number: usize) -> Vec<FlowCount> {
         let mut all: Vec<&FlowCount> = self.flows.values().collect();
@@ -104,8 +104,8 @@ mod tests {
         let mut counts = FlowCounts::default();
         let flow = |n: u64| Flow::Link(LinkFlow { kind: n as u16, ..LinkFlow::default() });
         for n in 0..300_000 {
-            counts.came(FlowKey(n), flow(n), 100);
-            counts.came(FlowKey(7), flow(7), 1500);
+            counts.arrived(FlowKey(n), flow(n), 100);
+            counts.arrived(FlowKey(7), flow(7), 1500);
         }
         counts.dropped(FlowKey(7));
         counts.dropped(FlowKey(300_001));

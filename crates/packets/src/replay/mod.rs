@@ -1,7 +1,7 @@
 //! Replay of a capture through a discipline in virtual time.
 //!
-//! The times of the capture are the arrivals. The replay is open-loop: senders do not respond to drops, so
-//! it shows how a discipline treats given traffic.
+//! Packets arrive at the times of the capture. The replay is open-loop: senders do not respond to drops, so it shows
+//! how a discipline treats given traffic.
 //!
 //! Packets are streamed: memory holds the queue and the counters of 65536 flows.
 
@@ -29,26 +29,26 @@ use crate::frame::Keys;
 use crate::meter::{Measured, Meter};
 use crate::shaper::{Setup, Shaper, Watch};
 use crate::wire::{Classes, Flow, View};
-use packet::{Captured, Story};
+use packet::{Captured, Passage};
 use segments::Cut;
 
-/// What became of a packet.
+/// The end of a packet: transmission or drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was sent: it waited so long, and its last bit left then. The reason of its mark, if it was marked.
+    /// It was sent.
     Sent {
-        /// From its arrival to the start of its transmission.
+        /// Its sojourn time: from its arrival to the start of its transmission.
         waited: Duration,
-        /// When its last bit left.
+        /// The time of its last bit.
         left: Instant,
-        /// Why it was marked.
+        /// The reason of its mark, if it was marked.
         marked: Option<Why>,
     },
     /// It was dropped.
     Dropped {
         /// The reason of the drop.
         why: Why,
-        /// When.
+        /// The time of the drop.
         at: Instant,
     },
 }
@@ -56,9 +56,9 @@ pub enum End {
 /// The fate of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Fate<'a> {
-    /// Its place in the capture, from 1.
+    /// Its number in the capture, from 1.
     pub number: u64,
-    /// When it came, since the first packet.
+    /// Its arrival, relative to the first packet.
     pub arrived: Instant,
     /// Its length on the wire.
     pub length: u32,
@@ -66,28 +66,28 @@ pub struct Fate<'a> {
     pub class: ClassId,
     /// Its flow.
     pub flow: &'a Flow,
-    /// Its ECN codepoint when it came.
+    /// Its ECN codepoint on arrival.
     pub ecn: Ecn,
-    /// What became of it.
+    /// Whether it was sent or dropped.
     pub end: End,
 }
 
-/// A packet that was sent, as it leaves.
+/// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<'a> {
-    /// When its last bit left, in nanoseconds since 1970.
+    /// The time of its last bit, in nanoseconds since 1970.
     pub at: u64,
-    /// The number that the capture gives its kind of link.
+    /// The number of its link type in the capture.
     pub link_type: i32,
     /// Its length on the wire.
     pub length: u32,
-    /// What was captured of it, with its mark. Nothing where [`Follow::wants_bytes`] says no.
+    /// Its captured bytes, with its mark; empty if [`Follow::wants_bytes`] is false.
     pub bytes: &'a [u8],
 }
 
-/// Who follows a replay. A mistake it makes is kept and told at the end: it stops the replay.
+/// An observer of a replay. Its first error stops the replay and is returned at the end.
 pub trait Follow {
-    /// Why it cannot go on.
+    /// The error that stops the replay.
     type Error: From<CaptureError>;
 
     /// Whether [`Follow::sent`] needs the bytes of packets.
@@ -95,7 +95,7 @@ pub trait Follow {
         false
     }
 
-    /// A packet is about to be replayed.
+    /// Called before a packet is replayed.
     ///
     /// # Errors
     /// When the replay should stop.
@@ -103,7 +103,7 @@ pub trait Follow {
         Ok(())
     }
 
-    /// The fate of a packet is known.
+    /// Called when the fate of a packet is known.
     ///
     /// # Errors
     /// When the replay should stop.
@@ -111,7 +111,7 @@ pub trait Follow {
         Ok(())
     }
 
-    /// A packet was sent.
+    /// Called when a packet was sent.
     ///
     /// # Errors
     /// When the replay should stop.
@@ -120,43 +120,43 @@ pub trait Follow {
     }
 }
 
-/// What a replay comes to.
+/// The results of a replay.
 #[derive(Debug)]
 pub struct Replayed {
     /// Counts and delays of all packets and of each class.
     pub window: Passed,
     /// Counts by flow.
     pub flows: FlowCounts,
-    /// Packets that came before the one in front of them; they were taken as coming with it.
+    /// Packets with earlier times than their predecessors; they arrive together with these.
     pub unordered: u64,
-    /// Pauses of more than [`LONGEST_PAUSE`], which were cut to that.
+    /// Pauses longer than [`LONGEST_PAUSE`], which were shortened to it.
     pub pauses: u64,
     /// Packets without an IP header.
     pub not_ip: u64,
-    /// Packets that the selection left out.
+    /// Packets outside of the selection.
     pub left_out: u64,
-    /// Packets longer than the MTU of the selection, which were cut into segments.
+    /// Packets longer than the MTU of the selection, which were segmented.
     pub cut: u64,
-    /// Whether packets of both directions of a connection were replayed, through one queue.
+    /// Whether packets of both directions of a connection passed the queue.
     pub both_ways: bool,
-    /// Where the file stops making sense, if it does.
+    /// The place where the file is damaged, if it is.
     pub damage: Option<Damage>,
 }
 
-/// A pause between packets that is longer is cut to this: it is an error of the clock, or the discipline has long
-/// settled.
+/// Longer pauses between packets are shortened to this: they are clock errors, or the discipline has long reached a
+/// steady state.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
-/// One fixed salt, so that a replay is the same every time.
+/// The salt is fixed, so that replays are repeatable.
 const SALT: u64 = 0x6171_6d6b_6974_0002;
 
-/// Why there is no replay.
+/// Why a replay failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError<E> {
-    /// The discipline cannot be used so.
+    /// A parameter of the discipline is invalid.
     #[error(transparent)]
     Parameter(#[from] ParamError),
-    /// The capture, or who follows.
+    /// An error of the capture or of the observer.
     #[error("{0}")]
     Stopped(E),
 }
@@ -164,7 +164,7 @@ pub enum ReplayError<E> {
 /// Replays a whole capture through the link of `setup`.
 ///
 /// # Errors
-/// When a parameter cannot be used, the input is no capture, or `follow` says so.
+/// When a parameter cannot be used, the input is not a capture, or `follow` returns an error.
 pub fn replay<F: Follow>(
     input: impl Read + Send,
     setup: &Setup,
@@ -197,7 +197,7 @@ struct Run<'a, F: Follow> {
     selection: &'a Selection,
     shaper: Shaper<Captured, Watcher<'a, F>>,
     now: Instant,
-    /// The time of the first packet, and of the last one, in nanoseconds since 1970.
+    /// The times of the first and the last packet, in nanoseconds since 1970.
     times: Option<(u64, u64)>,
     unordered: u64,
     pauses: u64,
@@ -205,7 +205,7 @@ struct Run<'a, F: Follow> {
     left_out: u64,
     cut: u64,
     both_ways: bool,
-    /// Where segments are put together.
+    /// The buffer in which segments are built.
     segment: Vec<u8>,
 }
 
@@ -261,7 +261,7 @@ impl<'a, F: Follow> Run<'a, F> {
         }
     }
 
-    /// A packet comes in segments, one behind the other.
+    /// A packet arrives as segments, back to back.
     fn segments(&mut self, record: &Record<'_>, cut: &Cut) -> Result<(), F::Error> {
         self.cut += 1;
         let mut segment = std::mem::take(&mut self.segment);
@@ -274,7 +274,7 @@ impl<'a, F: Follow> Run<'a, F> {
         Ok(())
     }
 
-    /// A packet comes to the queue.
+    /// A packet arrives at the queue.
     fn arrive(&mut self, record: &Record<'_>, view: View) -> Result<(), F::Error> {
         let watcher = self.shaper.meter_mut();
         let mut bytes = watcher.spare.pop().unwrap_or_default();
@@ -283,9 +283,9 @@ impl<'a, F: Follow> Run<'a, F> {
             bytes.extend_from_slice(record.bytes);
         }
         self.both_ways =
-            self.both_ways || view.flow.protocol().is_some() && watcher.flows.knows(view.flow.reversed().key(SALT));
+            self.both_ways || view.flow.protocol().is_some() && watcher.flows.contains(view.flow.reversed().key(SALT));
         self.not_ip += u64::from(view.network.is_none());
-        let story = Story {
+        let passage = Passage {
             number: record.number,
             arrived: self.now,
             view,
@@ -294,13 +294,13 @@ impl<'a, F: Follow> Run<'a, F> {
             marked: Cell::default(),
         };
         let keys = Keys::of(&view, self.shaper.flow(), SALT);
-        let packet = Captured::new(&view, keys, self.classes.of(&view), bytes, record.length, story);
+        let packet = Captured::new(&view, keys, self.classes.of(&view), bytes, record.length, passage);
         self.depart(self.now)?;
         self.shaper.arrive(packet, self.now);
         self.shaper.meter_mut().check()
     }
 
-    /// Sets the clock to the arrival of a packet that was captured at `at`.
+    /// Sets the clock to the arrival of a packet with the capture time `at`.
     fn arrival(&mut self, at: u64) {
         let (first, last) = self.times.unwrap_or((at, at));
         self.unordered += u64::from(at < last);
@@ -310,7 +310,7 @@ impl<'a, F: Follow> Run<'a, F> {
         self.times = Some((first, at.max(last)));
     }
 
-    /// Lets everything leave that leaves by `now`.
+    /// Executes all departures up to `now`.
     fn depart(&mut self, now: Instant) -> Result<(), F::Error> {
         self.shaper.advance(now);
         while let Some(released) = self.shaper.release(now) {
@@ -320,7 +320,7 @@ impl<'a, F: Follow> Run<'a, F> {
         self.shaper.meter_mut().check()
     }
 
-    /// Lets everything leave.
+    /// Executes all remaining departures.
     fn drain(&mut self) -> Result<(), F::Error> {
         while let Some(at) = self.shaper.wakeup().filter(|at| *at < Instant::FAR_FUTURE) {
             self.now = self.now.max(at);
@@ -347,15 +347,15 @@ impl<'a, F: Follow> Run<'a, F> {
     }
 }
 
-/// Counts, and tells who follows.
+/// Counts events and reports them to the observer.
 struct Watcher<'a, F: Follow> {
     meter: Meter,
     flows: FlowCounts,
     keeps: bool,
     follow: &'a mut F,
-    /// Buffers of packets that are gone.
+    /// Buffers of departed packets, for reuse.
     spare: Vec<Vec<u8>>,
-    /// The first mistake of who follows.
+    /// The first error of the observer.
     error: Option<F::Error>,
 }
 
@@ -365,10 +365,10 @@ impl<F: Follow> Watcher<'_, F> {
     }
 
     fn sent(&mut self, mut packet: Captured, left: Instant, first: u64) -> Result<(), F::Error> {
-        let end = End::Sent { waited: packet.story.waited.get(), left, marked: packet.story.marked.get() };
+        let end = End::Sent { waited: packet.passage.waited.get(), left, marked: packet.passage.marked.get() };
         self.follow.fate(&fate(&packet, end))?;
         let at = first.saturating_add(left.as_nanos());
-        let (link_type, length) = (packet.story.link_type, packet.len());
+        let (link_type, length) = (packet.passage.link_type, packet.len());
         self.follow.sent(&Sent { at, link_type, length, bytes: packet.bytes() })?;
         self.spare.push(packet.take_bytes());
         Ok(())
@@ -377,12 +377,12 @@ impl<F: Follow> Watcher<'_, F> {
 
 fn fate(packet: &Captured, end: End) -> Fate<'_> {
     Fate {
-        number: packet.story.number,
-        arrived: packet.story.arrived,
+        number: packet.passage.number,
+        arrived: packet.passage.arrived,
         length: packet.len(),
         class: packet.class(),
-        flow: &packet.story.view.flow,
-        ecn: packet.story.view.ecn,
+        flow: &packet.passage.view.flow,
+        ecn: packet.passage.view.ecn,
         end,
     }
 }
@@ -390,11 +390,11 @@ fn fate(packet: &Captured, end: End) -> Fate<'_> {
 impl<F: Follow> Watch<Captured> for Watcher<'_, F> {
     fn offered(&mut self, packet: &Captured, now: Instant) {
         self.meter.offered(packet, now);
-        self.flows.came(packet.connection(), packet.story.view.flow, packet.len());
+        self.flows.arrived(packet.connection(), packet.passage.view.flow, packet.len());
     }
 
     fn departed(&mut self, packet: &Captured, waited: Duration, transmission: Transmission, now: Instant) {
-        packet.story.waited.set(waited);
+        packet.passage.waited.set(waited);
         self.meter.departed(packet, waited, transmission, now);
     }
 
@@ -411,7 +411,7 @@ impl<F: Follow> Watch<Captured> for Watcher<'_, F> {
     }
 
     fn marked(&mut self, packet: &Captured, why: Why, arrived: Instant, now: Instant) {
-        packet.story.marked.set(Some(why));
+        packet.passage.marked.set(Some(why));
         self.flows.marked(packet.connection());
         self.meter.marked(packet, why, arrived, now);
     }

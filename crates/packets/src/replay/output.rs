@@ -1,8 +1,8 @@
-//! Writing a capture: pcap with nanoseconds, one kind of link.
+//! Writes a capture: pcap with nanoseconds and one link type.
 
 use std::io::{self, Write};
 
-/// A pcap file in the making. Its format is <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-03.html>.
+/// Writes a pcap file, in the format of <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-03.html>.
 #[derive(Debug)]
 pub struct PcapWriter<W: Write> {
     out: W,
@@ -15,10 +15,10 @@ const SNAP_LENGTH: u32 = 262_144;
 /// Why a packet could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The disk or its rights.
+    /// An error of the file system.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A file has one kind of link.
+    /// A file has one link type.
     #[error("a pcap file has one link type, but the capture has {0} and {1}")]
     Mixed(i32, i32),
     /// A pcap file counts seconds in 32 bits.
@@ -27,7 +27,7 @@ pub enum OutputError {
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// A file without packets.
+    /// Starts a file without packets.
     pub fn new(out: W) -> Self {
         PcapWriter { out, link_type: None }
     }
@@ -35,7 +35,7 @@ impl<W: Write> PcapWriter<W> {
     /// Adds a packet that left at `at` nanoseconds since 1970 and was `length` bytes long on the wire.
     ///
     /// # Errors
-    /// When it cannot be written, or is of another kind of link than the first one.
+    /// When it cannot be written, or has another link type than the first packet.
     pub fn write(&mut self, at: u64, link_type: i32, length: u32, bytes: &[u8]) -> Result<(), OutputError> {
         self.begin(link_type)?;
         let seconds = u32::try_from(at / 1_000_000_000).map_err(|_| OutputError::Late)?;
@@ -55,7 +55,7 @@ impl<W: Write> PcapWriter<W> {
         Ok(self.out.write_all([0, 0, SNAP_LENGTH, link_type as u32].map(u32::to_le_bytes).as_flattened())?)
     }
 
-    /// Ends the file. One without packets is one of Ethernet.
+    /// Ends the file. A file without packets has the link type Ethernet.
     ///
     /// # Errors
     /// When it cannot be written.

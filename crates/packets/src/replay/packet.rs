@@ -9,19 +9,19 @@ use crate::frame::Frame;
 use crate::wire::View;
 
 /// A packet of a capture.
-pub(super) type Captured = Frame<Story>;
+pub(super) type Captured = Frame<Passage>;
 
-/// Where it comes from, and what has happened to it.
+/// The origin of the packet, and its state.
 #[derive(Debug)]
-pub(super) struct Story {
-    /// Its place in the file.
+pub(super) struct Passage {
+    /// Its number in the file.
     pub number: u64,
-    /// When it came.
+    /// Its arrival.
     pub arrived: Instant,
-    /// What it was when it came.
+    /// Its headers on arrival.
     pub view: View,
     pub link_type: i32,
-    /// What happens is told to a watch, which sees the packet without owning it.
+    /// The sojourn time; in a cell, because observers see packets without owning them.
     pub waited: Cell<Duration>,
     pub marked: Cell<Option<Why>>,
 }

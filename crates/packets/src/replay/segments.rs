@@ -1,6 +1,6 @@
-//! Packets that a sender left to its network card to cut, or that the card of a receiver has joined: cut into segments.
+//! Segments packets that rely on segmentation offload of the sender's network card, or that the receiver's card has merged.
 //!
-//! A capture at an end host shows them as one packet of up to 64 KiB; on the wire there were many. The rules are those of the
+//! A capture at an end host shows them as one packet of up to 64 KiB; on the wire there are many. The rules are those of the
 //! Linux kernel (`Documentation/networking/segmentation-offloads.rst`): every segment has the headers of the whole, with
 //! its own length, sequence number and, in IPv4, identification; FIN and PSH are set in the last, CWR in the first one.
 
@@ -12,27 +12,28 @@ use super::Record;
 use crate::wire::{Network, View, checksum};
 
 const TCP: u8 = 6;
-/// Where the TCP header has its sequence number, and its flags.
+/// The offsets of the sequence number and the flags in the TCP header.
 const SEQUENCE: usize = 4;
 const FLAGS: usize = 13;
 const FIN_AND_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// How a packet is cut.
+/// The segmentation of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
     network: Network,
-    /// Where the IP header, the TCP header and the data begin in the frame.
+    /// The offsets of the IP header, the TCP header and the data in the frame.
     ip: usize,
     tcp: usize,
     data: usize,
-    /// Bytes of data in all, and in a segment.
+    /// Bytes of data in the packet, and in a segment.
     all: usize,
     most: usize,
 }
 
 impl Cut {
-    /// How a packet is cut whose IP packet is longer than `mtu`. Nothing where it is no segment of TCP, or its headers are not there.
+    /// The segmentation of a packet whose IP packet is longer than `mtu`; `None` if it is not TCP, or its headers are
+    /// incomplete.
     pub(super) fn of(view: &View, record: &Record<'_>, mtu: u32) -> Option<Cut> {
         let network = view.network?;
         let (Network::V4 { at } | Network::V6 { at }) = network;
@@ -52,17 +53,18 @@ impl Cut {
         Some(Cut { network, ip, tcp, data, all: (ip + length).checked_sub(data)?, most })
     }
 
-    /// How many segments there are.
+    /// The number of segments.
     pub(super) fn count(&self) -> usize {
         self.all.div_ceil(self.most).max(1)
     }
 
-    /// The data of a segment, as a part of all data.
+    /// The data of a segment, as a range of all data.
     fn part(&self, number: usize) -> Range<usize> {
         number * self.most..((number + 1) * self.most).min(self.all)
     }
 
-    /// Writes a segment of the captured `frame` into `segment`, as much of it as was captured. Returns its length on the wire, in bytes.
+    /// Writes a segment of the captured `frame` into `segment`, as far as it was captured. Returns its length on the
+    /// wire, in bytes.
     pub(super) fn segment(&self, frame: &[u8], number: usize, segment: &mut Vec<u8>) -> u32 {
         let part = self.part(number);
         segment.clear();
@@ -79,12 +81,12 @@ impl Cut {
         off |= if number + 1 < self.count() { FIN_AND_PSH } else { 0 };
         off |= if number > 0 { CWR } else { 0 };
         segment[self.tcp + FLAGS] &= !off;
-        // Where a part of the data is missing nobody can tell the checksum.
+        // The checksum is unknown if a part of the data is missing.
         checksum::complete(segment, self.network);
         length as u32
     }
 
-    /// The length, the identification and the checksum of the IP header.
+    /// Sets the length, the identification and the checksum of the IP header.
     fn change_ip(&self, segment: &mut [u8], number: usize, length: usize) {
         let header = &mut segment[self.ip..];
         let mut put = |at: usize, value: u16| header[at..at + 2].copy_from_slice(&value.to_be_bytes());

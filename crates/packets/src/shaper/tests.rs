@@ -74,7 +74,7 @@ fn a_packet_takes_its_transmission_and_the_delay() {
     assert_eq!(s.backlog(), Backlog::default());
 }
 
-/// Packets that wait keep their keys; those that come are to have the new kind.
+/// Waiting packets keep their keys; new ones have keys of the new kind.
 #[test]
 fn what_a_flow_is_follows_the_discipline() {
     let fred = |table: serde_json::Value| Setup { aqm: Spec::read("fred", table).unwrap(), ..setup() };
@@ -87,13 +87,13 @@ fn what_a_flow_is_follows_the_discipline() {
     assert_eq!(s.flow(), FlowKind::Source);
 }
 
-/// The trap: after a stall, admitting what was read before running what was due would let the late
-/// packet depart at a time at which it was not there yet.
+/// After a stall, departures that are due must be executed before packets that were read meanwhile are admitted;
+/// otherwise a late packet would depart before its arrival.
 #[test]
 fn after_a_stall_no_packet_departs_before_it_came() {
     let mut s = shaper();
     s.arrive(pkt(1), us(0));
-    // Nothing happens for 40 ms; then a packet is read. The link was idle since 1 ms.
+    // Nothing is processed for 40 ms; then a packet is read. The link has been idle since 1 ms.
     s.arrive(pkt(2), us(40_000));
     assert_eq!(released(&mut s, us(60_000)), [(1, us(11_000)), (2, us(51_000))]);
 }
@@ -136,7 +136,7 @@ fn a_trace_says_when_packets_go() {
     // 1000 bytes and half of the second packet at 5 ms, the rest of it and the third at 6 ms; then 10 ms to the end.
     assert_eq!(released(&mut s, us(90_000)), [(0, us(15_000)), (1, us(16_000)), (2, us(16_000))]);
     s.arrive(pkt(3), us(91_000));
-    assert_eq!(released(&mut s, us(200_000)), [(3, us(105_000))], "what nobody used is lost");
+    assert_eq!(released(&mut s, us(200_000)), [(3, us(105_000))], "unused capacity is lost");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_new_rate_holds_at_once() {
     assert_eq!(s.rates(), [(us(0), BitRate::from_mbps(8)), (us(500), BitRate::from_mbps(4))]);
 }
 
-/// Seen to fail where the packet that is being sent keeps its rate: it would take more than two hours.
+/// Seen to fail if the packet in transmission keeps its rate: it would take more than two hours.
 #[test]
 fn a_packet_at_a_crawl_is_freed_by_a_higher_rate() {
     let crawl = Setup { rate: BitRate::from_bps(1), ..setup() };
@@ -177,7 +177,8 @@ fn a_packet_at_a_crawl_is_freed_by_a_higher_rate() {
     assert_eq!(released(&mut s, us(5_000_000)), [(2, us(4_010_600)), (3, us(4_010_600))]);
 }
 
-/// Packets of a thousand on a link with this wire, one after the other: their numbers and how long each was on the way, in microseconds.
+/// Packets of 1000 bytes on a link with this wire, back to back: their numbers and their delays on the wire, in
+/// microseconds.
 fn sent(wire: Wire, ecn: Ecn) -> (Shaper<Pkt>, Vec<(u64, f64, Ecn)>) {
     let mut s: Shaper<Pkt> = Shaper::new(&Setup { wire, ..setup() }, Meter::whole(&[]), Instant::ZERO).unwrap();
     let mut out = Vec::new();
@@ -221,8 +222,8 @@ fn what_is_held_back_is_overtaken() {
 }
 
 proptest! {
-    /// Whatever comes whenever, and however late the program looks: packets keep their order, come out once, are
-    /// never early, and two of them are never closer than the rate allows.
+    /// For arrivals at any times, and however late the program runs: packets keep their order, leave once, are never
+    /// early, and are never closer together than the rate allows.
     #[test]
     fn nothing_beats_the_rate(
         gaps in prop::collection::vec((0_u64..3000, 40_u32..1500, any::<bool>()), 1..300),

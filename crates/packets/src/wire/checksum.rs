@@ -1,9 +1,8 @@
-//! The Internet checksum: computed (RFC 1071), and brought up to date (RFC 1624).
+//! The Internet checksum: computed (RFC 1071), and updated (RFC 1624).
 
 use super::network::{Network, transport};
 
-/// The ones' complement sum of the bytes as 16-bit numbers, on top of `sum`; an odd last byte counts as followed by
-/// a zero.
+/// The ones' complement sum of the bytes as 16-bit numbers, added to `sum`; an odd last byte is padded with zero.
 #[must_use]
 pub fn sum(bytes: &[u8], sum: u32) -> u32 {
     let (pairs, rest) = bytes.as_chunks::<2>();
@@ -17,7 +16,7 @@ pub fn sum(bytes: &[u8], sum: u32) -> u32 {
     u32::from(fold(total))
 }
 
-/// The 16-bit ones' complement of a sum: what stands in a header.
+/// The 16-bit ones' complement of a sum, as in a header.
 #[must_use]
 pub fn finish(sum: u32) -> u16 {
     !fold(u64::from(sum))
@@ -30,15 +29,15 @@ fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum after the 16-bit number `old` that it covers has become `new`: HC' = ~(~HC + ~m + m')
-/// (RFC 1624, equation 3). A checksum that was wrong stays as wrong as it was.
+/// The checksum after a covered 16-bit number changed from `old` to `new`: HC' = ~(~HC + ~m + m') (RFC 1624, equation
+/// 3). A wrong checksum remains wrong by the same amount.
 #[must_use]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     finish(u32::from(!checksum) + u32::from(!old) + u32::from(new))
 }
 
-/// Computes the checksum of the TCP or UDP header of a packet that its sender left to the network card. The packet
-/// must be whole and not a fragment; else nothing changes and the answer is false.
+/// Computes the checksum of the TCP or UDP header of a packet that relies on checksum offload. The packet must be
+/// complete and not a fragment; otherwise nothing changes and the result is false.
 pub fn complete(frame: &mut [u8], network: Network) -> bool {
     let Some(open) = Open::of(frame, network) else { return false };
     let segment = &mut frame[open.segment.clone()];
@@ -52,8 +51,8 @@ pub fn complete(frame: &mut [u8], network: Network) -> bool {
     true
 }
 
-/// As [`complete`], where nobody says whether the checksum was left out: a sender that leaves it to the card puts the sum of the
-/// pseudo-header there. A right checksum that happens to be that number comes out as it was.
+/// As [`complete`], if it is unknown whether the checksum was offloaded: such a packet has the sum of the pseudo-header
+/// in its place. A valid checksum that equals this sum is not changed.
 pub fn complete_where_open(frame: &mut [u8], network: Network) -> bool {
     let left_out = |open: &Open| {
         let segment = &frame[open.segment.clone()];
@@ -65,9 +64,9 @@ pub fn complete_where_open(frame: &mut [u8], network: Network) -> bool {
 /// A TCP or UDP header whose checksum can be computed.
 struct Open {
     protocol: u8,
-    /// The header and what follows it.
+    /// The header and the payload.
     segment: std::ops::Range<usize>,
-    /// Where the checksum stands in it: two bytes that are there.
+    /// The position of the checksum in it: two existing bytes.
     field: usize,
     /// The sum of the pseudo-header: addresses, protocol, length (RFC 9293 section 3.1, RFC 8200 section 8.1).
     pseudo: u32,

@@ -1,4 +1,4 @@
-//! Traffic classes of real packets: named rules, the first that fits decides.
+//! Traffic classes of real packets: named rules, of which the first match decides.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use aqmkit_base::{ClassId, Ecn};
 use super::flow::Flow;
 use super::{NoPrefix, Prefix, View};
 
-/// The classes of a link and the rules that put packets into them.
+/// The classes of a link and the rules that assign packets to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     names: Vec<String>,
-    /// In the order of the names: a packet is in the class of the first rule that fits.
+    /// In the order of the names; the first matching rule decides.
     rules: Vec<(Rule, ClassId)>,
-    /// Where no rule fits.
+    /// The class of packets without a matching rule.
     rest: ClassId,
 }
 
@@ -30,7 +30,7 @@ impl Default for Classes {
 }
 
 impl Classes {
-    /// Classes in this order; `other` comes last where no rule takes everything.
+    /// Classes in this order; `other` is added at the end unless a rule matches everything.
     #[must_use]
     pub fn new(list: Vec<Named>) -> Self {
         let mut classes = Classes { names: Vec::new(), rules: Vec::new(), rest: ClassId(0) };
@@ -44,7 +44,7 @@ impl Classes {
         classes
     }
 
-    /// The place of a name; one more where it is new and there is room.
+    /// The index of a name, which is added if it is new and there is room.
     fn place(&mut self, name: String) -> ClassId {
         let place = self.names.iter().position(|n| *n == name).unwrap_or_else(|| {
             self.names.push(name);
@@ -53,7 +53,7 @@ impl Classes {
         ClassId(u8::try_from(place).unwrap_or(u8::MAX))
     }
 
-    /// The names, each at the place that its `ClassId` gives.
+    /// The names, indexed by `ClassId`.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -66,7 +66,7 @@ impl Classes {
     }
 }
 
-/// One class as it is written: `video=udp:5004-5010,dscp:34`.
+/// One class as written: `video=udp:5004-5010,dscp:34`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     name: String,
@@ -74,7 +74,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// A class that no packet is in: it keeps the place of a name.
+    /// A class without packets, which keeps the index of a name.
     #[must_use]
     pub fn nothing(name: &str) -> Self {
         Named { name: name.to_owned(), rules: Vec::new() }
@@ -84,7 +84,7 @@ impl Named {
 /// The condition of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// A protocol, with the source or destination port in a range where one is given.
+    /// A protocol, optionally with a range of source or destination ports.
     Protocol(u8, Option<(u16, u16)>),
     /// A differentiated services codepoint.
     Dscp(u8),
@@ -96,9 +96,9 @@ enum Rule {
     To(Prefix),
     /// A source or a destination in a network.
     Net(Prefix),
-    /// The number of a VLAN.
+    /// A VLAN number.
     Vlan(u16),
-    /// Everything.
+    /// Matches every packet.
     Any,
 }
 
@@ -132,7 +132,7 @@ fn ends(view: &View) -> Option<(IpAddr, IpAddr)> {
     }
 }
 
-/// A class that cannot be read.
+/// An error in the text of a class.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a class: {why}")]
 pub struct NoClass {
@@ -141,7 +141,7 @@ pub struct NoClass {
 }
 
 impl NoClass {
-    /// What a class looks like.
+    /// The form of a class.
     pub const RIGHT: &str = "write a name and its rules, for example web=tcp:80,tcp:443 or voice=dscp:46 or video=udp:5004-5010 or guests=net:192.0.2.0/24 or \
          office=vlan:7 or rest=*";
 }

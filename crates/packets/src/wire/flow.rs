@@ -1,11 +1,11 @@
-//! Flows as a frame names them, and their keys.
+//! Flows as identified by frames, and their keys.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use aqmkit_base::{FlowKey, FlowKind};
 
-/// Who a frame belongs to.
+/// The flow of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flow {
     /// An IP packet.
@@ -17,13 +17,13 @@ pub enum Flow {
 /// One direction of a transport connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FiveTuple {
-    /// Who sends.
+    /// The sender.
     pub source: IpAddr,
-    /// Who receives.
+    /// The receiver.
     pub destination: IpAddr,
-    /// The protocol above IP, as IANA numbers it.
+    /// The IANA number of the protocol above IP.
     pub protocol: u8,
-    /// Source and destination port, of a protocol that has them and a packet that is no fragment. Of ESP, the two halves
+    /// Source and destination port, if the protocol has them and the packet is not a fragment. For ESP, the two halves
     /// of the security parameter index.
     pub ports: Option<(u16, u16)>,
 }
@@ -31,15 +31,15 @@ pub struct FiveTuple {
 /// The link addresses of a frame that is not IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkFlow {
-    /// The link address of who sends; zeros where the link has none.
+    /// The link address of the sender; zeros if the link has none.
     pub source: [u8; 6],
-    /// The link address of who receives.
+    /// The link address of the receiver.
     pub destination: [u8; 6],
-    /// The type of what the frame carries (`EtherType`).
+    /// The `EtherType` of the payload.
     pub kind: u16,
 }
 
-/// The protocol numbers whose names are worth showing.
+/// Protocols that are shown by name.
 const NAMES: [(u8, &str); 9] = [
     (1, "icmp"),
     (6, "tcp"),
@@ -53,8 +53,8 @@ const NAMES: [(u8, &str); 9] = [
 ];
 
 impl Flow {
-    /// The key of the flow: 64 bits that depend on all of it and on `salt`. A live link takes a salt that nobody outside
-    /// knows, so that nobody can make flows collide.
+    /// The key of the flow: a 64-bit hash of all its fields and of `salt`. Live links use a secret salt, so that
+    /// collisions cannot be provoked.
     #[must_use]
     pub fn key(&self, salt: u64) -> FlowKey {
         let mix = |h: u64, word: u64| FlowKey(h ^ word).hash(salt);
@@ -69,7 +69,7 @@ impl Flow {
         }
     }
 
-    /// The key of the flow of this kind that it is part of.
+    /// The key of the flow of this kind to which it belongs.
     #[must_use]
     pub fn key_as(&self, kind: FlowKind, salt: u64) -> FlowKey {
         fn fold(ends: (Option<[u64; 2]>, Option<[u64; 2]>), salt: u64) -> FlowKey {

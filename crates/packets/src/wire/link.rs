@@ -3,25 +3,25 @@
 use super::bytes::{address_at, u16_at};
 use super::flow::LinkFlow;
 
-/// How frames begin.
+/// The first header of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encapsulation {
-    /// With an Ethernet header.
+    /// An Ethernet header.
     #[default]
     Ethernet,
-    /// With an IP header, as on a TUN device.
+    /// An IP header, as on TUN devices.
     Ip,
-    /// With the four bytes of BSD's loopback.
+    /// The four-byte header of BSD loopback interfaces.
     Loopback,
-    /// With the header of a capture on Linux's device `any`.
+    /// The header of captures on Linux's device `any`.
     LinuxSll,
-    /// With the second version of that header.
+    /// The second version of that header.
     LinuxSll2,
 }
 
 impl Encapsulation {
-    /// The encapsulation that a capture file calls by this number, if it is one of these.
-    /// The numbers are those of <https://www.tcpdump.org/linktypes.html>.
+    /// The encapsulation of a link type in capture files, if it is supported. The numbers are those of
+    /// <https://www.tcpdump.org/linktypes.html>.
     #[must_use]
     pub fn of_link_type(number: i32) -> Option<Encapsulation> {
         match number {
@@ -35,13 +35,13 @@ impl Encapsulation {
     }
 }
 
-/// What the link layer tells.
+/// The link-layer information of a frame.
 pub(super) struct Found {
-    /// Where the IP header must begin, if there is one.
+    /// The offset of the IP header, if there is one.
     pub network: Option<usize>,
-    /// The flow of the frame as the link sees it.
+    /// The flow by link addresses.
     pub flow: LinkFlow,
-    /// The number of the VLAN of its outermost tag.
+    /// The VLAN number of the outermost tag.
     pub vlan: Option<u16>,
 }
 
@@ -49,9 +49,9 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 /// A session of PPP over Ethernet (RFC 2516).
 const PPPOE: u16 = 0x8864;
-/// 802.1Q, 802.1ad, and what came before it.
+/// 802.1Q, 802.1ad, and earlier tag types.
 const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
-/// More tags than any network stacks.
+/// More tags than networks use.
 const MOST_TAGS: usize = 8;
 
 /// Finds the IP header.
@@ -59,14 +59,14 @@ pub(super) fn find(encapsulation: Encapsulation, frame: &[u8]) -> Found {
     match encapsulation {
         Encapsulation::Ethernet => ethernet(frame, 0),
         Encapsulation::Ip => Found { network: Some(0), flow: LinkFlow::default(), vlan: None },
-        // What follows says by itself whether it is IP; the four bytes differ from system to system.
+        // The IP version in the next header is sufficient; the four bytes differ between systems.
         Encapsulation::Loopback => Found { network: Some(4), flow: LinkFlow::default(), vlan: None },
         Encapsulation::LinuxSll => after_type(frame, 14, 16, address_at(frame, 6)),
         Encapsulation::LinuxSll2 => after_type(frame, 0, 20, address_at(frame, 12)),
     }
 }
 
-/// An Ethernet frame that begins at `start`.
+/// An Ethernet frame that starts at `start`.
 pub(super) fn ethernet(frame: &[u8], start: usize) -> Found {
     let found = behind(frame, start + 12, start + 14);
     let flow =
@@ -79,7 +79,7 @@ fn after_type(frame: &[u8], kind_at: usize, next: usize, source: [u8; 6]) -> Fou
     Found { flow: LinkFlow { source, ..found.flow }, ..found }
 }
 
-/// What the type at `kind_at` announces, which begins at `next`, behind tags.
+/// Follows the type at `kind_at` and its header at `next`, after any tags.
 fn behind(frame: &[u8], kind_at: usize, mut next: usize) -> Found {
     let mut kind = u16_at(frame, kind_at).unwrap_or(0);
     let mut vlan = None;
@@ -89,7 +89,7 @@ fn behind(frame: &[u8], kind_at: usize, mut next: usize) -> Found {
         }
         // The number is in the lower twelve bits.
         vlan = vlan.or_else(|| u16_at(frame, next).map(|value| value & 0xfff));
-        // A tag is its value, two bytes, and the type of what follows.
+        // A tag has a value of two bytes, and the type of the next header.
         kind = u16_at(frame, next + 2).unwrap_or(0);
         next += 4;
     }

@@ -1,11 +1,11 @@
-//! What is in a frame: its flow, its ECN codepoint, and where to set a mark.
+//! Reads frames: flow, ECN codepoint, and the place of a mark.
 //!
 //! [`View::of`] reads a frame of any of the [`Encapsulation`]s: Ethernet with any number of VLAN tags up to eight
 //! (802.1Q, 802.1ad), PPPoE sessions, IPv4 with options, IPv6 with extension headers. [`mark_ce`] sets Congestion
-//! Experienced in place, with the checksum that belongs to it. Everything else passes untouched: a frame that is not
-//! IP, or is cut off, has a flow made of what could be read, and is never ECN-capable.
+//! Experienced in place, and updates the checksum. All other frames pass unchanged: a frame that is not IP, or is
+//! truncated, has a flow of the fields that could be read, and is never ECN-capable.
 //!
-//! What counts as a flow:
+//! The flow of a packet:
 //!
 //! | packet | flow |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | ESP | addresses, protocol, security parameter index |
 //! | a fragment, the first one too | addresses and protocol, so that the fragments of a datagram stay in order |
 //! | IP in IP, 6in4, GRE | that of the inner packet; the mark goes into the outer header (RFC 6040) |
-//! | VXLAN, Geneve, and other tunnels in UDP | that of the outer packet, whose source port stands for the inner flow (RFC 7348) |
+//! | VXLAN, Geneve, and other tunnels in UDP | that of the outer packet, whose source port is a hash of the inner flow (RFC 7348) |
 //! | other IP | addresses and protocol |
 //! | not IP | link addresses and type |
 //!
@@ -37,25 +37,26 @@ pub use prefix::{NoPrefix, Prefix};
 
 use aqmkit_base::Ecn;
 
-/// What a discipline may know of a frame.
+/// The properties of a frame that disciplines use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Who it belongs to.
+    /// Its flow.
     pub flow: Flow,
-    /// Where its outermost IP header is, if it has one that is whole.
+    /// The position of its outermost IP header, if that is complete.
     pub network: Option<Network>,
-    /// The codepoint of that header; not capable where there is none.
+    /// The codepoint of that header; not capable without one.
     pub ecn: Ecn,
-    /// The differentiated services codepoint of that header (RFC 2474); zero where there is none.
+    /// The differentiated services codepoint of that header (RFC 2474); zero without one.
     pub dscp: u8,
-    /// The number of the VLAN of the outermost tag of its frame (802.1Q); nothing where there is none.
+    /// The VLAN number of its outermost tag (802.1Q).
     pub vlan: Option<u16>,
-    /// Bytes of data behind the headers of network and transport, as the IP header says; zero where the packet is not IP.
+    /// Bytes of payload after the network and transport headers, by the length in the IP header; zero if the packet is
+    /// not IP.
     pub payload: u32,
 }
 
 impl View {
-    /// Reads a frame. Whatever the bytes are, there is an answer.
+    /// Reads a frame; any bytes are accepted.
     #[must_use]
     pub fn of(encapsulation: Encapsulation, frame: &[u8]) -> View {
         let found = link::find(encapsulation, frame);
@@ -81,8 +82,8 @@ impl View {
         }
     }
 
-    /// Bytes of the IP packet of a frame that was `wire` bytes long, of which `frame` may be the beginning: as its header
-    /// says. A header that says nothing, as of a packet that the network card was to cut, leaves what was on the wire.
+    /// The length of the IP packet of a frame with `wire` bytes, of which `frame` may be the first part. It is the
+    /// length in the header; if the header has none, as with segmentation offload, the length on the wire.
     #[must_use]
     pub fn length(&self, frame: &[u8], wire: u32) -> Option<u32> {
         let network = self.network?;

@@ -8,8 +8,7 @@ use super::bytes::u16_at;
 use super::flow::FiveTuple;
 use super::link::ethernet;
 
-/// Where the outermost IP header of a frame is. Frames are shorter than 64 KiB from here on: a header further
-/// behind is not looked for.
+/// The position of the outermost IP header of a frame, within its first 64 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     /// An IPv4 header.
@@ -25,14 +24,14 @@ pub enum Network {
 }
 
 impl Network {
-    /// Where the header begins.
+    /// The offset of the header.
     pub(super) fn offset(self) -> usize {
         match self {
             Network::V4 { at } | Network::V6 { at } => usize::from(at),
         }
     }
 
-    /// The type of service of IPv4, or the traffic class of IPv6; zero where the frame ends before.
+    /// The type of service of IPv4, or the traffic class of IPv6; zero if the frame is too short.
     pub(super) fn traffic_class(self, frame: &[u8]) -> u8 {
         let at = self.offset();
         match (self, u16_at(frame, at)) {
@@ -42,7 +41,7 @@ impl Network {
         }
     }
 
-    /// Where the addresses are in the packet: source and destination, one behind the other.
+    /// The position of source and destination address in the packet.
     pub(super) fn addresses(self) -> Range<usize> {
         match self {
             Network::V4 { .. } => 12..20,
@@ -50,8 +49,8 @@ impl Network {
         }
     }
 
-    /// How long the packet says it is, header included. Nothing where it says zero, as it does when it is longer
-    /// than 64 KiB (RFC 2675), or is to be cut by the network card.
+    /// The length of the packet in its header; `None` if that is zero, as in packets longer than 64 KiB (RFC 2675) and
+    /// with segmentation offload.
     pub(super) fn length(self, frame: &[u8]) -> Option<usize> {
         let at = self.offset();
         let (field, header) = match self {
@@ -62,8 +61,7 @@ impl Network {
     }
 }
 
-/// What follows the IP header and its extensions in a packet that is whole and no fragment: where it begins, and the
-/// number of its protocol.
+/// The transport header of a complete packet that is not a fragment: its offset and protocol number.
 pub(super) fn transport(packet: &[u8]) -> Option<(usize, u8)> {
     let (ip, error) = LaxIpSlice::from_slice(packet).ok()?;
     let payload = ip.payload();
@@ -71,11 +69,11 @@ pub(super) fn transport(packet: &[u8]) -> Option<(usize, u8)> {
     whole.then(|| (packet.len() - payload.payload.len(), payload.ip_number.0))
 }
 
-/// Tunnels in tunnels are followed so deep.
+/// The largest depth of nested tunnels that are followed.
 const MOST_TUNNELS: usize = 4;
 
-/// The flow of the packet; its header, which begins at `start` of its frame; and how many bytes of the packet come before its data.
-/// Nothing where the header is not whole.
+/// The flow of the packet; its header, at `start` of its frame; and the number of bytes before its payload. `None` if
+/// the header is incomplete.
 pub(super) fn read(packet: &[u8], start: usize) -> Option<(FiveTuple, Network, usize)> {
     let at = u16::try_from(start).ok()?;
     let (outer, _) = LaxIpSlice::from_slice(packet).ok()?;
@@ -94,7 +92,7 @@ pub(super) fn read(packet: &[u8], start: usize) -> Option<(FiveTuple, Network, u
     Some((tuple(&ip), network, below + transport_header(&ip)))
 }
 
-/// Bytes of the transport's header. Those of a fragment count as data.
+/// The length of the transport header. Fragments count as payload.
 fn transport_header(ip: &LaxIpSlice<'_>) -> usize {
     let payload = ip.payload();
     // TCP and DCCP give the length of their header in words of four bytes.
@@ -109,7 +107,7 @@ fn transport_header(ip: &LaxIpSlice<'_>) -> usize {
     }
 }
 
-/// The packet inside, of a tunnel that hides none of it.
+/// The inner packet of a tunnel without encryption.
 fn inner<'a>(ip: &LaxIpSlice<'a>) -> Option<&'a [u8]> {
     let payload = ip.payload();
     if payload.fragmented {
@@ -123,7 +121,7 @@ fn inner<'a>(ip: &LaxIpSlice<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// What GRE carries, where that is IP or an Ethernet frame with IP (RFC 2784, RFC 2890).
+/// The payload of GRE, if it is IP or an Ethernet frame with IP (RFC 2784, RFC 2890).
 fn generic(gre: &[u8]) -> Option<&[u8]> {
     let flags = u16_at(gre, 0)?;
     let version = flags & 0b111;
@@ -143,7 +141,8 @@ fn generic(gre: &[u8]) -> Option<&[u8]> {
 fn tuple(ip: &LaxIpSlice<'_>) -> FiveTuple {
     let payload = ip.payload();
     let protocol = payload.ip_number.0;
-    // TCP, UDP, DCCP, SCTP and UDP-Lite all begin with the two ports, ESP with 32 bits that serve as well.
+    // TCP, UDP, DCCP, SCTP and UDP-Lite headers all begin with the two ports, ESP with 32 bits that serve the same
+    // purpose.
     let ported = matches!(protocol, 6 | 17 | 33 | 50 | 132 | 136) && !payload.fragmented;
     let ports = u16_at(payload.payload, 0).zip(u16_at(payload.payload, 2)).filter(|_| ported);
     FiveTuple { source: ip.source_addr(), destination: ip.destination_addr(), protocol, ports }

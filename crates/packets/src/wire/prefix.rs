@@ -1,17 +1,17 @@
-//! A network: an address and how many of its bits count.
+//! A network: an address and the length of its prefix.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A network, as `192.0.2.0/24` or `2001:db8::/32`; a single address is a network of one.
+/// A network, such as `192.0.2.0/24` or `2001:db8::/32`; a single address is a network too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
     length: u8,
 }
 
-/// A network that cannot be read.
+/// An error in the text of a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a network: write an address or a prefix, for example 192.0.2.0/24 or 2001:db8::/32")]
 pub struct NoPrefix(String);

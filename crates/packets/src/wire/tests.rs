@@ -79,7 +79,7 @@ fn behind_tags_and_pppoe() {
     assert_eq!(flow(&framed(&session, &packet)), format!("tcp {V4_FLOW}"));
     let session6 = [0x81, 0, 0, 7, 0x88, 0x64, 0x11, 0, 0, 1, 0, 50, 0, 0x57];
     assert_eq!(flow(&framed(&session6, &v6(17, &PORTS))), format!("udp {V6_FLOW}"));
-    // Link control of PPP is no IP.
+    // PPP link control is not IP.
     let control = [0x88, 0x64, 0x11, 0, 0, 1, 0, 30, 0xc0, 0x21];
     assert_eq!(flow(&framed(&control, &packet)), "0x8864 02:00:00:00:00:01 > 02:00:00:00:00:02");
     // More tags than are followed: not IP, and no panic.
@@ -128,7 +128,7 @@ fn tunnels_have_the_flow_inside_and_the_mark_outside() {
         assert_eq!(changed, [15]);
     }
     assert!(flow(&framed(&[8, 0], &v4(41, &v6(17, &PORTS)))).ends_with(V6_FLOW));
-    // A tunnel of another kind, or one that is cut off, is the flow of the tunnel.
+    // An unsupported or truncated tunnel has the flow of the tunnel.
     assert_eq!(flow(&framed(&[8, 0], &v4(47, &[0, 1, 8, 0]))), "gre 10.0.0.1 > 10.0.0.2");
     assert_eq!(flow(&framed(&[8, 0], &v4(4, &inside[..12]))), "ip-4 10.0.0.1 > 10.0.0.2");
 }
@@ -140,7 +140,7 @@ fn other_frames_have_a_flow_of_their_link() {
     let view = View::of(Encapsulation::Ethernet, &arp);
     assert_eq!((view.ecn, view.network), (Ecn::NotEct, None));
     assert_eq!(flow(&[]), "0x0000 00:00:00:00:00:00 > 00:00:00:00:00:00");
-    // A type that promises IP, and another version.
+    // An EtherType that announces IP, followed by another version.
     assert_eq!(View::of(Encapsulation::Ethernet, &framed(&[8, 0], &[0x55; 40])).network, None);
 }
 
@@ -187,7 +187,7 @@ fn keys_tell_flows_apart() {
     assert_eq!(key(&here, 1), key(&framed(&[0x81, 0, 0, 3, 8, 0], &v4(6, &PORTS)), 1), "a tag is no flow");
 }
 
-/// Frames that differ from the first in ports, in the source, in the destination, and in both: which have its key.
+/// Frames that differ from the first in ports, source, destination, or both; and which of them have the same key.
 #[test]
 fn a_flow_is_what_is_asked_for() {
     let v4 = |from: u8, to: u8, port: u8| {
@@ -238,7 +238,7 @@ fn classes_are_rules_in_order() {
     assert_eq!(Classes::default().names(), ["tcp", "udp", "other"]);
 }
 
-/// A whole Ethernet frame with a TCP or UDP packet, right checksums, and some of everything in front of it.
+/// A complete Ethernet frame with a TCP or UDP packet, valid checksums, and various headers before it.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let options = prop::collection::vec(any::<u8>(), 0..10).prop_map(|o| [&o[..], &vec![0; o.len() * 3]].concat());
     let parts = (any::<[u8; 4]>(), any::<u16>(), any::<u16>(), any::<u8>(), any::<[bool; 3]>(), options);
@@ -270,7 +270,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The checksum field of the IPv4 header, and what it must be.
+/// The checksum field of the IPv4 header, and its correct value.
 fn v4_checksums(frame: &[u8]) -> Option<(u16, u16)> {
     let sliced = etherparse::SlicedPacket::from_ethernet(frame).unwrap();
     let Some(etherparse::NetSlice::Ipv4(ip)) = sliced.net else { return None };
@@ -326,14 +326,14 @@ proptest! {
         left[field + 1] ^= 0xa5;
         prop_assert!(checksum::complete(&mut left, network));
         prop_assert_eq!(&left, &frame);
-        // Where nobody says whether it was left out: what is there is right, or just wrong, and stays.
+        // If offloading is unknown, a checksum that is present stays, whether right or wrong.
         checksum::complete_where_open(&mut left, network);
         prop_assert_eq!(&left, &frame);
         left[field] ^= 0x5a;
         let wrong = left.clone();
         prop_assume!(!checksum::complete_where_open(&mut left, network));
         prop_assert_eq!(&left, &wrong);
-        // The sum of the pseudo-header (in full: addresses, zero and protocol, length) is what a sender puts there.
+        // The offloading sender writes the sum of the pseudo-header: addresses, zero and protocol, length.
         let segment = u32::try_from(network.offset() + network.length(&frame).unwrap() - (field - if protocol == 6 { 16 } else { 6 })).unwrap();
         let addresses = &frame[network.offset()..][network.addresses()];
         let pseudo = !checksum::finish(checksum::sum(addresses, u32::from(protocol) + segment));

@@ -123,7 +123,7 @@ fn zeros_are_no_packets() {
     let (replayed, fates, _) = run(&file, &link("fifo", "{}")).unwrap();
     let damage = replayed.damage.unwrap();
     assert_eq!((fates.len(), damage.offset), (3, old(false, true).len() as u64));
-    assert!(damage.what.contains("no bytes"), "{damage:?}");
+    assert!(damage.what.contains("zero bytes"), "{damage:?}");
 }
 
 #[test]

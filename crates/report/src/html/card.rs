@@ -12,9 +12,9 @@ use crate::format::significant;
 pub(super) struct Page {
     title: String,
     source: String,
-    /// HTML.
+    /// As HTML.
     about: String,
-    /// What the card comes to, a sentence for each discipline that it compares.
+    /// A summary for each discipline under study.
     summary: Vec<(String, String)>,
     swatches: Vec<Swatch>,
     subjects: usize,
@@ -32,14 +32,14 @@ struct Tile {
     asks: String,
     setting: String,
     experiment: Option<String>,
-    /// The verdict on the one discipline that is characterised; none where there are several.
+    /// The verdict on the discipline under study; `None` if there are several.
     verdict: Option<Mark>,
     heads: Vec<Head>,
     rows: Vec<Line>,
     picture: Option<Figure>,
 }
 
-/// A rule, as the head of a column.
+/// A rule, as the heading of a column.
 #[derive(Debug, Serialize)]
 struct Head {
     words: String,
@@ -54,7 +54,7 @@ struct Line {
     note: String,
 }
 
-/// A verdict as a sign.
+/// The symbol of a verdict.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Mark {
     class: &'static str,
@@ -89,7 +89,7 @@ pub(super) fn page(card: &Card) -> Page {
     }
 }
 
-/// How many sections of each verdict a discipline has.
+/// The number of sections with each verdict, for each discipline.
 fn summary(card: &Card) -> Vec<(String, String)> {
     let of = |(i, name): (usize, &String)| {
         let verdicts: Vec<Verdict> =
@@ -127,7 +127,7 @@ fn tile(section: &Section, card: &Card, swatches: &[Swatch]) -> Tile {
     }
 }
 
-/// A number, and the class that says whether it is within its bound.
+/// A value, and its class: within its bound or not.
 fn cell(cell: &Cell) -> (String, &'static str) {
     let text = cell.value.map_or("–".to_owned(), |value| significant(value, 3));
     let class = match cell.holds {

@@ -12,21 +12,21 @@ use crate::verdict::{Tally, explained, measured, tolerance};
 /// The section of published values.
 #[derive(Debug, Serialize)]
 pub(super) struct Claims {
-    /// What the headline counts: measured rows that the scheme decides.
+    /// The counts of the headline: measured rows that test the scheme.
     headline: Tally,
-    /// Whether these are known not to be met without the scheme.
+    /// Whether the null test was run for all of them.
     tried: bool,
     /// The rows that do not count in the headline.
     others: Vec<Other>,
-    /// The agreement of the tables compared with that of constants.
+    /// The skill of tables, compared with constants.
     skills: Vec<Skilled>,
-    /// Those that are not in a table.
+    /// Rows that are not in a table.
     rows: Vec<Claim>,
-    /// How many of these there are.
+    /// The counts of these rows.
     rows_tally: Tally,
     tables: Vec<HeatTable>,
     figure: Option<Figure>,
-    /// Measured values that the figure cannot show.
+    /// The number of measured values that the figure cannot show.
     left_out: usize,
 }
 
@@ -37,7 +37,7 @@ struct Other {
     count: String,
 }
 
-/// The agreement of one table compared with that of a constant.
+/// The skill of one table.
 #[derive(Debug, Serialize)]
 struct Skilled {
     source: String,
@@ -63,7 +63,7 @@ struct Claim {
     detail: String,
 }
 
-/// The section; absent when nothing is claimed.
+/// The section; `None` if nothing is claimed.
 pub(super) fn claims(results: &Results) -> Option<Claims> {
     if results.expectations.is_empty() {
         return None;

@@ -19,7 +19,7 @@ pub(super) struct GlanceGroup {
 #[derive(Debug, Serialize)]
 struct GlanceTable {
     window: String,
-    /// Whether the rows show their queue limits.
+    /// Whether the rows show queue limits.
     queues: bool,
     heads: Vec<Head>,
     rows: Vec<GlanceRow>,
@@ -36,7 +36,7 @@ struct Head {
 struct GlanceRow {
     swatch: Option<Swatch>,
     label: String,
-    /// What its queue may hold; empty where it has no single limit.
+    /// Its queue limit; empty if it has no single one.
     queue: String,
     cells: Vec<Cell>,
 }
@@ -45,13 +45,13 @@ struct GlanceRow {
 struct Cell {
     text: String,
     spread: String,
-    /// Its share of the largest in its column, in percent.
+    /// Its value relative to the largest in its column, in percent.
     share: f64,
-    /// `best`, `worst` or nothing.
+    /// `best`, `worst` or empty.
     cue: &'static str,
 }
 
-/// The tables of all combinations and windows. A column is in a table when some row there has a number for it.
+/// The tables of all combinations and windows. A table has the columns for which one of its rows has a value.
 pub(super) fn groups(grid: &Grid, columns: &[Column], swatches: &[Swatch]) -> Vec<GlanceGroup> {
     let group = |group: &Group| GlanceGroup {
         name: group.title(),
@@ -60,7 +60,7 @@ pub(super) fn groups(grid: &Grid, columns: &[Column], swatches: &[Swatch]) -> Ve
     grid.groups.iter().map(group).collect()
 }
 
-/// What the words of the tables mean.
+/// The terms of the tables with their meanings.
 pub(super) fn terms(grid: &Grid, columns: &[Column]) -> Vec<Term> {
     let mut terms: Vec<Term> = if grid.queues.is_empty() { Vec::new() } else { vec![LIMIT] };
     for column in columns {
@@ -95,7 +95,7 @@ fn some(table: &Table, column: &Column) -> bool {
     if column.kind.zeros { means.next().is_some() } else { means.any(|mean| mean > 0.0) }
 }
 
-/// The ends of one column in one table. Numbers that look the same there are equally good.
+/// The extremes of one column in one table. Values that are shown as the same number are equally good.
 struct Scale {
     largest: f64,
     best: String,
@@ -128,7 +128,7 @@ impl Scale {
     }
 }
 
-/// A mean as it stands in its column.
+/// A mean as shown in its column.
 fn shown(mean: f64, column: &Column) -> String {
     fixed(mean * column.kind.factor, column.decimals)
 }

@@ -15,7 +15,7 @@ pub(super) struct HeatTable {
     met: usize,
     judged: usize,
     claimed: usize,
-    /// What rows and columns are named by.
+    /// The names of the quantities that distinguish rows and columns.
     rows: String,
     columns: String,
     heads: Vec<String>,
@@ -34,22 +34,22 @@ struct Line {
     cells: Vec<Option<Cell>>,
 }
 
-/// One number on its colour.
+/// One number and its colour.
 #[derive(Debug, Serialize)]
 struct Cell {
     text: String,
-    /// `high` or `low`, compared with the published value; `level` is the sequential colour of the other maps.
+    /// `high` or `low`, compared with the published value; `level` is the sequential colour scale of the other maps.
     hue: &'static str,
-    /// How much of the colour, in percent.
+    /// The intensity of the colour, in percent.
     depth: u32,
     missed: bool,
     hint: String,
 }
 
-/// A difference of so much has the whole colour.
+/// The relative difference with full intensity.
 const WHOLE: f64 = 0.5;
 
-/// One for each table that has a number.
+/// The maps of each table that has a value.
 pub(super) fn heat_tables(tables: &[Table], expectations: &[Expectation]) -> Vec<HeatTable> {
     let by_id: BTreeMap<&str, &Expectation> = expectations.iter().map(|row| (row.id.as_str(), row)).collect();
     tables.iter().map(|table| heat_table(table, &by_id)).collect()
@@ -82,7 +82,7 @@ fn heat_table(table: &Table, by_id: &BTreeMap<&str, &Expectation>) -> HeatTable 
     }
 }
 
-/// The names of rows and columns, each in the order in which it appears; numbers in theirs.
+/// The names of rows and columns, in the order of appearance; numbers are sorted.
 struct Layout {
     rows: Vec<String>,
     columns: Vec<String>,
@@ -123,7 +123,7 @@ fn ordered<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     seen
 }
 
-/// The digits after the point of a number as printed: 2 of `0.97 ratio`.
+/// The number of decimals of a printed number: 2 for `0.97 ratio`.
 fn decimals_of(published: &str) -> usize {
     let number = published.split(' ').next().unwrap_or("");
     number.split_once('.').map_or(0, |(_, after)| after.len())
@@ -134,7 +134,7 @@ fn sequential(text: String, share: f64) -> Cell {
     Cell { text, hue: "level", depth, missed: false, hint: String::new() }
 }
 
-/// How far the measured value is from the published one.
+/// The difference between the measured value and the published one.
 fn difference(row: &Expectation) -> Option<Cell> {
     let (from, to) = (published(row)?, row.measured.filter(|x| x.is_finite())?);
     let share = if from == 0.0 { f64::from(u8::from(to != 0.0)) } else { to / from - 1.0 };

@@ -1,4 +1,4 @@
-//! One page that holds everything about an experiment and needs no network.
+//! The report of an experiment: one self-contained page.
 
 mod card;
 mod claims;
@@ -22,16 +22,16 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
 
-/// Everything the page is made of.
+/// The input of the page.
 #[derive(Clone, Debug)]
 pub struct ReportInput<'a> {
     /// The results.
     pub results: &'a Results,
-    /// The runs, for the plots; without them the page has only tables.
+    /// The runs, for plots; without them the page has only tables.
     pub runs: &'a [RunData<'a>],
-    /// The parameters of each label of the compared axis, as name and value, in their order.
+    /// The parameters of each label of the compared axis, as names and values in order.
     pub parameters: BTreeMap<String, Vec<(String, String)>>,
-    /// What the reader should know before anything else, such as that a file was damaged.
+    /// Warnings at the top of the page, such as damaged files.
     pub warnings: Vec<String>,
     /// Runs that the page of `aqmkit play`, `play.html` beside the report, can open: their labels, and the fragment of the address.
     pub players: Vec<(BTreeMap<String, String>, String)>,
@@ -45,7 +45,7 @@ impl<'a> ReportInput<'a> {
     }
 }
 
-/// Writes the page to `path`, whole or not at all.
+/// Writes the page to `path` atomically.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -54,7 +54,7 @@ pub fn write_html(path: &Path, input: &ReportInput<'_>) -> Result<(), ExportErro
     write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
 }
 
-/// Writes a report card to `path`, whole or not at all.
+/// Writes a report card to `path` atomically.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -63,7 +63,7 @@ pub fn write_card(path: &Path, card: &Card) -> Result<(), ExportError> {
     write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
 }
 
-/// A report card without the plotting library, to be looked at by people and tests.
+/// A report card without the plotting library, for tests.
 ///
 /// # Errors
 /// When a template cannot be filled, which is a mistake in it.
@@ -84,7 +84,7 @@ fn render(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
     fill(input, &plotly_js())
 }
 
-/// The page without the plotting library, to be looked at by people and tests.
+/// The page without the plotting library, for tests.
 ///
 /// # Errors
 /// When a template cannot be filled, which is a mistake in it.
@@ -92,7 +92,7 @@ pub fn skeleton(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
     fill(input, "")
 }
 
-/// The comparison and the verdicts as tables of HTML, for a notebook: no page, no scripts, no plots.
+/// The comparison and the verdicts as HTML tables without page, scripts and plots, for notebooks.
 ///
 /// # Errors
 /// When the template cannot be filled, which is a mistake in it.
@@ -128,7 +128,7 @@ fn surroundings(plotly: &str) -> Value {
 /// The plotting library (assets/README.md), compressed.
 const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-cartesian.min.js.gz");
 
-/// The plotting library as it stands in the page, which unpacks it: a third of its size.
+/// The compressed plotting library, as embedded in the page, which decompresses it; a third of its size.
 fn plotly_js() -> String {
     base64::engine::general_purpose::STANDARD.encode(PLOTLY)
 }

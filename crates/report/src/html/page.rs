@@ -1,4 +1,4 @@
-//! Everything the templates show.
+//! The contents of the page, for the templates.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ use crate::columns::{Column, Term, columns};
 use crate::format::{significant, thousands};
 use crate::grid::{Grid, Group, Table};
 
-/// Columns of this rank and above stand at the end of a table.
+/// Columns of this rank and above are at the end of a table.
 const RARE: u8 = 6;
 
-/// The most combinations whose time series stand before the tables.
+/// The largest number of combinations whose time series come before the tables.
 const MOST_BEFORE_TABLES: usize = 3;
 
-/// Columns of a table that fit a screen; the others are folded away.
+/// The number of columns that fit a screen; the others are folded.
 const MOST_COLUMNS: usize = 8;
 
-/// The most combinations and windows of which each is summed up.
+/// The largest number of combinations and windows with a summary each.
 const MOST_ANSWERS: usize = 4;
 
-/// A comparison in a sentence.
+/// The summary of a comparison.
 #[derive(Debug, Serialize)]
 struct Answer {
-    /// The combination and the window; empty where there is only one.
+    /// The combination and the window; empty if there is only one.
     place: String,
     text: String,
     picture: Option<Figure>,
@@ -44,36 +44,36 @@ pub(super) struct Page {
     title: String,
     experiment: String,
     source: String,
-    /// HTML.
+    /// As HTML.
     about: String,
     facts: Vec<(&'static str, String)>,
     warnings: Vec<String>,
-    /// How many runs are missing.
+    /// The number of missing runs.
     missing: usize,
     repeats: usize,
-    /// What the rows of the tables are.
+    /// The noun for the rows of the tables.
     focus: String,
     swatches: Vec<Swatch>,
-    /// What the comparison comes to, with the combination and window that it is about, and its picture.
+    /// The summaries of the comparison.
     answers: Vec<Answer>,
-    /// The tables, with the columns that matter most.
+    /// The tables with the most important columns.
     groups: Vec<GlanceGroup>,
-    /// The tables with all columns, where those are more.
+    /// The tables with all columns, if there are more.
     all: Vec<GlanceGroup>,
     terms: Vec<Term>,
     claims: Option<Claims>,
-    /// Simulated and live, side by side.
+    /// Simulated and live values.
     agreements: Vec<SideBySide>,
-    /// What the rows and columns of the matrices are.
+    /// The rows and columns of the matrices.
     sides: Option<(String, String, String)>,
     matrices: Vec<Matrix>,
-    /// The figures that the experiment asks for.
+    /// The figures of the experiment.
     figures: Vec<Asked>,
     sweeps: Vec<(String, Figure)>,
-    /// Columns that were to be plotted, and that no run has.
+    /// Columns listed in `plot` that no run has.
     absent: Vec<String>,
     mixes: Vec<Mix>,
-    /// Whether the time series come before the tables: the experiment names what to plot, and it is not much.
+    /// Whether the time series come before the tables: the experiment names a few columns to plot.
     curves_first: bool,
     disciplines: Vec<Discipline>,
     extent: Extent,
@@ -108,11 +108,11 @@ impl SideBySide {
     }
 }
 
-/// A figure that the experiment asks for.
+/// A figure of the experiment.
 #[derive(Debug, Serialize)]
 struct Asked {
     title: String,
-    /// HTML.
+    /// As HTML.
     note: String,
     swatches: Vec<Swatch>,
     figures: Vec<(String, Figure)>,
@@ -121,7 +121,7 @@ struct Asked {
 fn asked(input: &ReportInput<'_>) -> Vec<Asked> {
     let one = |spec: &aqmkit_results::Figure| {
         let shown = laws(spec, input.results).or_else(|| responses(spec, input.runs));
-        // A page of tables alone has no plots to miss.
+        // A page without plots has none to miss.
         let shown = shown.or_else(|| (!input.runs.is_empty()).then(Shown::default))?;
         let note = markdown::to_html(&spec.note);
         Some(Asked { title: spec.title.clone(), note, swatches: shown.swatches, figures: shown.figures })
@@ -129,7 +129,7 @@ fn asked(input: &ReportInput<'_>) -> Vec<Asked> {
     input.results.figures.iter().filter_map(one).collect()
 }
 
-/// The columns to plot that the series of no run have.
+/// The columns listed in `plot` that no run has.
 fn absent(input: &ReportInput<'_>) -> Vec<String> {
     let bare = |column: &str| column.trim_end_matches(".mean").to_owned();
     let there = |column: &&String| {
@@ -139,7 +139,7 @@ fn absent(input: &ReportInput<'_>) -> Vec<String> {
     input.results.plot.iter().filter(|column| !there(column)).cloned().collect()
 }
 
-/// Arranges `input` for the templates.
+/// Collects the contents of the page.
 pub(super) fn page(input: &ReportInput<'_>) -> Page {
     let results = input.results;
     let grid = Grid::of(results);
@@ -168,7 +168,7 @@ pub(super) fn page(input: &ReportInput<'_>) -> Page {
         sides: results.overview.as_ref().map(|o| (o.rows.clone(), o.columns.clone(), markdown::to_html(&o.note))),
         matrices: matrices(input),
         figures: asked(input),
-        // With two populations along two axes, lines along one of them are a tangle.
+        // With two populations on two axes, lines along one axis are not readable.
         sweeps: if results.overview.is_some() { Vec::new() } else { sweeps(results) },
         absent: absent(input),
         curves_first: asks_for_curves(results) && mixes.len() <= MOST_BEFORE_TABLES,
@@ -192,17 +192,17 @@ fn players(input: &ReportInput<'_>) -> Vec<(String, String)> {
     input.players.iter().map(one).collect()
 }
 
-/// Whether the experiment names series to plot or predicts some.
+/// Whether the experiment lists columns to plot or predicts some.
 fn asks_for_curves(results: &Results) -> bool {
     !results.plot.is_empty() || !results.overlays.is_empty()
 }
 
-/// The columns that matter most, in their order.
+/// The most important columns, in their order.
 fn foremost(columns: &[Column]) -> Vec<Column> {
     let mut ranks: Vec<u8> = columns.iter().map(|column| column.kind.rank).collect();
     ranks.sort_unstable();
     let Some(worst) = ranks.get(MOST_COLUMNS - 1) else { return columns.to_vec() };
-    // Of those with the last rank that fits, as many as there is room for.
+    // Columns of the last rank that fits, as many as there is room for.
     let mut room = MOST_COLUMNS - ranks.iter().filter(|rank| *rank < worst).count();
     let mut fits = |column: &&Column| {
         let last = column.kind.rank == *worst;
@@ -213,7 +213,7 @@ fn foremost(columns: &[Column]) -> Vec<Column> {
     columns.iter().filter(|column| fits(column)).cloned().collect()
 }
 
-/// What the comparison comes to, for each combination and window where those are few.
+/// The summaries, one for each combination and window if these are few.
 fn answers(grid: &Grid, swatches: &[Swatch]) -> Vec<Answer> {
     let tables = || grid.groups.iter().flat_map(|group| group.tables.iter().map(move |table| (group, table)));
     if tables().count() > MOST_ANSWERS {
@@ -227,7 +227,7 @@ fn answers(grid: &Grid, swatches: &[Swatch]) -> Vec<Answer> {
     tables().filter_map(of).collect()
 }
 
-/// The entries of the first window, of which there is one for each run.
+/// The entries of the first window, one for each run.
 fn first_entries(results: &Results) -> impl Iterator<Item = &Entry> {
     let window = results.runs.first().and_then(|entry| entry.labels.get("window"));
     results.runs.iter().filter(move |entry| entry.labels.get("window") == window)
@@ -237,7 +237,7 @@ fn runs(results: &Results) -> usize {
     first_entries(results).count()
 }
 
-/// How it was run.
+/// Properties of the experiment and its runs.
 fn facts(input: &ReportInput<'_>) -> Vec<(&'static str, String)> {
     let results = input.results;
     let entries = || first_entries(results);

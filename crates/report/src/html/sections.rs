@@ -8,7 +8,7 @@ use super::figure::{Figure, Line, Lines, Swatch, curves, operating, series};
 use super::markdown;
 use crate::grid::{Grid, Group, Table};
 
-/// The most combinations that have plots, and the most lines in one.
+/// The largest number of combinations with plots, and of lines in one plot.
 const MOST_GROUPS: usize = 8;
 const MOST_LINES: usize = 8;
 
@@ -29,7 +29,7 @@ struct Curves {
     figures: Vec<Figure>,
 }
 
-/// One discipline by itself.
+/// One discipline.
 #[derive(Debug, Serialize)]
 pub(super) struct Discipline {
     id: String,
@@ -40,7 +40,7 @@ pub(super) struct Discipline {
     figures: Vec<(String, Figure)>,
 }
 
-/// How much of the results is in plots.
+/// The parts of the results that are plotted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Extent {
     groups: usize,
@@ -49,14 +49,13 @@ pub(super) struct Extent {
     all_lines: usize,
 }
 
-/// What is plotted.
+/// Selects the parts that are plotted.
 pub(super) fn extent(grid: &Grid) -> Extent {
     let (all_groups, all_lines) = (grid.groups.len(), grid.focus.labels.len());
     Extent { groups: all_groups.min(MOST_GROUPS), all_groups, lines: all_lines.min(MOST_LINES), all_lines }
 }
 
-/// The sections that compare disciplines.
-/// `summed_up`: whether the page has the operating points elsewhere.
+/// The sections that compare disciplines. `summed_up`: whether the operating points are in the summary.
 pub(super) fn mixes(input: &ReportInput<'_>, grid: &Grid, swatches: &[Swatch], summed_up: bool) -> Vec<Mix> {
     let mut mixes = Vec::new();
     for (place, group) in grid.groups.iter().take(MOST_GROUPS).enumerate() {
@@ -113,7 +112,7 @@ fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(St
     figures
 }
 
-/// What is predicted for a combination of which these labels of the compared axis are shown.
+/// The predictions for a combination and these labels of the compared axis.
 fn predicted(input: &ReportInput<'_>, grid: &Grid, group: &Group, shown: &[&str]) -> Vec<Overlay> {
     let meant = |axis: &str, any: &[String]| {
         let among = |label: &str| any.iter().any(|wanted| wanted == label);
@@ -134,7 +133,7 @@ fn first_run<'a>(runs: &'a [RunData<'a>], grid: &Grid, group: &Group, label: &st
     runs.iter().filter(matching).min_by_key(repeat)
 }
 
-/// What a discipline is in one line, as HTML; empty for a label that is not in the catalogue.
+/// A discipline in one line, as HTML; empty for a label that is not in the catalogue.
 fn summary(label: &str) -> String {
     aqmkit_aqm::registry::find(label).map_or_else(String::new, |entry| markdown::to_html(entry.summary()))
 }

@@ -5,10 +5,10 @@ use aqmkit_results::card::{Card, Row, Section, Verdict};
 use super::Screen;
 use crate::format::significant;
 
-/// The most disciplines of which each has a column.
+/// The largest number of disciplines that have a column each.
 const MOST_COLUMNS: usize = 6;
 
-/// The verdicts of each section, and what failed of the disciplines that are characterised.
+/// The verdicts of each section, and the rules that the disciplines under study miss.
 #[must_use]
 pub fn card(card: &Card, screen: Screen) -> String {
     let shown =
@@ -33,7 +33,7 @@ pub fn card(card: &Card, screen: Screen) -> String {
         let options = textwrap::Options::new(screen.width).subsequent_indent("         ").break_words(false);
         textwrap::fill(line.trim_end(), options)
     };
-    // Only the sentences at the end may be longer than a line.
+    // Only the sentences at the end may exceed the width.
     let fit = |line: &str| if line.starts_with("  ") { wrapped(line) } else { line.trim_end().to_owned() };
     text.lines().map(fit).collect::<Vec<_>>().join("\n") + "\n"
 }
@@ -52,7 +52,7 @@ fn line(section: &Section, widths: &[usize]) -> String {
     text + "\n"
 }
 
-/// What of the first discipline is outside of its bound in a section.
+/// The rules of a section that the first discipline misses.
 fn failures(section: &Section, card: &Card) -> Option<String> {
     let row: &Row = section.rows.first().filter(|_| card.subjects == 1)?;
     let outside = section.rules.iter().zip(&row.cells).filter(|(_, cell)| cell.holds == Some(false));

@@ -1,4 +1,4 @@
-//! How many published values are reproduced.
+//! The scoreboard of reproduced values.
 
 use aqmkit_results::{Results, Standing};
 use comfy_table::{Cell, CellAlignment};
@@ -7,7 +7,7 @@ use textwrap::{Options, fill};
 use super::screen::{Screen, drawn, head, number};
 use crate::scoreboard::{Line, lines, met_of, open};
 
-/// What the standings mean, below the table.
+/// The meaning of the columns, shown below the table.
 const LEGEND: &str = "\
 measured                a discipline was run, and the row is missed where the scheme is taken away (or missed anyhow)
 does not discriminate   met, but met without the scheme as well
@@ -15,7 +15,7 @@ no scheme               measured, of drop-tail or of hosts and traffic alone
 input                   set or fitted so that it holds
 calculation, by hand    a formula evaluated; by hand: worked for a case that the paper does not print";
 
-/// One row for each source over these experiments, and a last one over all; then the agreement of their tables compared with that of constants.
+/// One row for each source of these experiments, and the totals; then the skill of their tables.
 #[must_use]
 pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -37,18 +37,18 @@ pub fn scoreboard(experiments: &[&Results], screen: impl Into<Screen>) -> String
     format!("{}\n{}\n{open}{}", drawn(table), legend(screen), skill(&shown, screen))
 }
 
-/// The name of a column, in two lines where it is long.
+/// The heading of a column, in two lines if it is long.
 fn stacked(standing: Standing) -> String {
     standing.words().replacen(" discriminate", "\ndiscriminate", 1).replacen("not null", "not\nnull", 1)
 }
 
-/// The legend in lines that fit.
+/// The legend, wrapped to the width.
 fn legend(screen: Screen) -> String {
     let options = Options::new(screen.width).subsequent_indent("                        ");
     LEGEND.lines().map(|line| fill(line, options.clone())).collect::<Vec<_>>().join("\n")
 }
 
-/// How many cells of tables are met, and how many the best constant of each would meet.
+/// The number of cells that are met, and that the best constant of each table would meet.
 fn skill(lines: &[&Line], screen: Screen) -> String {
     let with: Vec<&&Line> = lines.iter().filter(|line| line.skill.tables > 0).collect();
     if with.is_empty() {

@@ -1,14 +1,14 @@
-//! What a table is drawn on.
+//! The properties of the terminal.
 
 use std::io::IsTerminal;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table};
 
-/// How wide the tables may be, and whether they may be coloured.
+/// The width of tables, and whether they are coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Screen {
-    /// Columns of text.
+    /// Width in columns of text.
     pub width: usize,
     /// Whether to use colours and bold type.
     pub color: bool,
@@ -55,7 +55,7 @@ impl Screen {
     }
 }
 
-/// The table as text, with one space between columns beside the one that separates them.
+/// The table as text, with an additional space between columns.
 #[must_use]
 pub fn drawn(mut table: Table) -> String {
     for column in table.column_iter_mut() {
@@ -64,7 +64,7 @@ pub fn drawn(mut table: Table) -> String {
     table.trim_fmt()
 }
 
-/// A cell of a heading.
+/// A cell of the heading.
 pub fn head(text: impl ToString, alignment: CellAlignment) -> Cell {
     Cell::new(text).set_alignment(alignment).add_attribute(Attribute::Bold)
 }
@@ -74,7 +74,7 @@ pub fn number(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// Met, missed or not measured, as a mark.
+/// The symbol of a verdict: met, missed or not measured.
 pub(super) fn mark(pass: Option<bool>) -> Cell {
     match pass {
         Some(true) => Cell::new("✓").fg(Color::Green),

@@ -14,8 +14,8 @@ use crate::grid::{Grid, Group, Table};
 /// Spaces around the text of a cell.
 const PADDING: usize = 2;
 
-/// One table for each combination and window, with the means over the repeats, and what the words mean. Shows
-/// as many columns as fit, the most telling first.
+/// One table for each combination and window, with the means over the repeats, and the meanings of the terms. It has as
+/// many columns as fit, the most important first.
 #[must_use]
 pub fn summary(results: &Results, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -71,7 +71,7 @@ fn held<'a>(grid: &'a Grid, label: &str) -> &'a str {
     grid.queues.get(label).map_or("–", String::as_str)
 }
 
-/// Text with empty lines above, so that it stands at the foot of a heading of this height.
+/// Text with empty lines above it, aligned to the bottom of a heading of this height.
 fn lowered(text: &str, height: usize) -> String {
     format!("{}{text}", " \n".repeat(height.saturating_sub(text.lines().count())))
 }
@@ -80,7 +80,7 @@ fn heading(column: &Column) -> String {
     format!("{}\n{}", column.head, column.kind.unit).trim_end().to_owned()
 }
 
-/// The columns of the lowest ranks that fit in the width left by the labels, in the order of the table.
+/// The columns of lowest rank that fit into the remaining width, in the order of the table.
 fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> {
     let labels = grid.rows().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let mut left = width.saturating_sub(labels.max(grid.row_name().chars().count()) + PADDING + queue_width(grid));
@@ -98,7 +98,7 @@ fn fitting<'a>(grid: &Grid, all: &'a [Column], width: usize) -> Vec<&'a Column> 
     chosen.into_iter().map(|place| &all[place]).collect()
 }
 
-/// How wide the column of the queues' capacities is.
+/// The width of the column with queue limits.
 fn queue_width(grid: &Grid) -> usize {
     let widest = grid.rows().map(|row| held(grid, &row.label).chars().count()).max().unwrap_or(0);
     if grid.queues.is_empty() { 0 } else { widest.max(LIMIT.0.len()) + PADDING }

@@ -10,8 +10,8 @@ use textwrap::{Options, fill};
 use super::screen::{Screen, drawn, head, mark, number};
 use crate::verdict::{Tally, explained, measured, tolerance};
 
-/// One row for each published value; the measured one is in the same unit. Below the table, a note for each that
-/// is not met. Of published tables, one row each.
+/// One row for each published value, with the measured value in the same unit, and below the table a note on each miss.
+/// Published tables have one row each.
 #[must_use]
 pub fn verdicts(results: &Results, screen: impl Into<Screen>) -> String {
     let screen = screen.into();
@@ -27,7 +27,7 @@ pub fn verdicts(results: &Results, screen: impl Into<Screen>) -> String {
     text
 }
 
-/// One line for each table of published values: how many of its cells are met.
+/// One line for each published table: the number of cells that are met.
 fn tables(results: &Results, screen: Screen) -> String {
     let by_id: BTreeMap<&str, &Expectation> = results.expectations.iter().map(|row| (row.id.as_str(), row)).collect();
     let mut table = screen.table();
@@ -67,7 +67,7 @@ fn rows(expectations: &[&Expectation], screen: Screen) -> String {
     format!("{}\n✓ met   ✗ missed   – not measured\n{}", drawn(table), notes(expectations, screen))
 }
 
-/// Notes on the values that are missed, and on those that do not discriminate.
+/// Notes on missed values, and on values that do not discriminate.
 fn notes(expectations: &[&Expectation], screen: Screen) -> String {
     let mut text = String::new();
     for row in expectations {

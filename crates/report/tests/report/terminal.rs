@@ -106,7 +106,7 @@ fn a_comparison_says_what_each_queue_may_hold() {
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
     assert_eq!(line("red").split_whitespace().nth(1), Some("1000p"), "{text}");
     assert_eq!(line("fifo").split_whitespace().nth(1), Some("–"), "{text}");
-    assert!(text.contains("what the queue may hold"));
+    assert!(text.contains("the limit of the queue"));
 }
 
 #[test]

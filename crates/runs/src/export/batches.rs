@@ -1,4 +1,4 @@
-//! Tables in memory, as Arrow has them: the same rows that the files hold.
+//! Arrow tables in memory: the same rows that the files hold.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::columns::{Table, floats, gather, row_each, texts};
 use super::tables;
 
-/// Which table of the runs.
+/// The tables of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A row for each run and interval.
@@ -24,7 +24,7 @@ pub enum Kind {
     Distributions,
 }
 
-/// A table of the runs: their labels in front of their values.
+/// A table of the runs; their labels are its first columns.
 ///
 /// # Errors
 /// When the columns do not make a table.

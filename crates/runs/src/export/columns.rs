@@ -21,14 +21,14 @@ pub struct Table {
     pub batches: Vec<RecordBatch>,
 }
 
-/// The columns that identify the run of a row.
+/// The label columns, which identify the run of a row.
 pub(super) struct LabelColumns {
-    /// The labels, and the columns they are in.
+    /// The labels, and the names of their columns.
     names: Vec<(String, String)>,
 }
 
 impl LabelColumns {
-    /// These labels. One that has the name of a value column is called `axis.<name>`.
+    /// The columns of these labels. A label with the name of a value column becomes `axis.<name>`.
     fn of<'a>(labels: impl Iterator<Item = &'a Labels>, values: &[Field]) -> Self {
         let labels: BTreeSet<&String> = labels.flat_map(BTreeMap::keys).collect();
         let column = |label: &String| match values.iter().any(|field| field.name() == label) {
@@ -38,13 +38,13 @@ impl LabelColumns {
         LabelColumns { names: labels.into_iter().map(|label| (label.clone(), column(label))).collect() }
     }
 
-    /// The schema of a table with these labels in front of `values`.
+    /// The schema of a table with these labels before `values`.
     fn schema(&self, values: Vec<Field>) -> SchemaRef {
         let labels = self.names.iter().map(|(label, column)| Field::new(column, kind(label), true));
         Arc::new(Schema::new(labels.chain(values).collect::<Vec<_>>()))
     }
 
-    /// The labels of one run, `rows` times.
+    /// The labels of one run, repeated for `rows` rows.
     fn arrays(&self, labels: &Labels, rows: usize) -> Vec<ArrayRef> {
         self.names.iter().map(|(label, _)| column(label, repeat_n(labels.get(label), rows))).collect()
     }
@@ -53,12 +53,12 @@ impl LabelColumns {
 /// The labels of a run.
 type Labels = BTreeMap<String, String>;
 
-/// Counters are numbers in the tables, and all other labels text.
+/// Repeat and seed are numbers; all other labels are text.
 fn kind(label: &str) -> DataType {
     if matches!(label, "repeat" | "seed") { DataType::UInt64 } else { DataType::Utf8 }
 }
 
-/// The column of a label, with these values.
+/// The column of a label with these values.
 fn column<'a>(label: &str, values: impl Iterator<Item = Option<&'a String>>) -> ArrayRef {
     if kind(label) == DataType::UInt64 {
         return Arc::new(values.map(|text| text?.parse().ok()).collect::<UInt64Array>());
@@ -66,7 +66,7 @@ fn column<'a>(label: &str, values: impl Iterator<Item = Option<&'a String>>) -> 
     Arc::new(values.collect::<StringArray>())
 }
 
-/// A column of numbers; what is not a number is null.
+/// A column of numbers; NaN becomes null.
 pub(super) fn floats(values: impl Iterator<Item = f64>) -> ArrayRef {
     Arc::new(values.map(|value| (!value.is_nan()).then_some(value)).collect::<Float64Array>())
 }
@@ -81,16 +81,16 @@ pub(super) fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// The content of a table: its columns other than the labels, and how they are made from one run.
+/// The columns of a table besides the labels, and the function that computes them from a run.
 pub(super) struct Layout<'a> {
     pub(super) values: Vec<Field>,
     pub(super) rows_of: Box<RowsOf<'a>>,
 }
 
-/// Makes the columns of one run.
+/// Computes the columns of one run.
 type RowsOf<'a> = dyn Fn(&RunData<'_>) -> Vec<ArrayRef> + 'a;
 
-/// Writes one row group (or more) for each run: its labels, then the columns of the layout.
+/// Writes at least one row group for each run: its labels, then the columns of the layout.
 pub(super) fn write(path: &Path, runs: &[RunData<'_>], layout: &Layout<'_>) -> Result<(), ExportError> {
     let (labels, schema) = head(runs, layout);
     write_atomically(path, |out| {
@@ -118,7 +118,7 @@ fn head(runs: &[RunData<'_>], layout: &Layout<'_>) -> (LabelColumns, SchemaRef) 
     (labels, schema)
 }
 
-/// The rows of one run, if it has any.
+/// The rows of one run, or `None` if it has none.
 fn batch(
     run: &RunData<'_>,
     layout: &Layout<'_>,

@@ -6,7 +6,7 @@ use std::path::Path;
 use aqmkit_files::{ExportError, write_atomically};
 use aqmkit_results::{Results, flatten};
 
-/// Writes the labels and every number of each entry; a value that cannot be had is an empty field.
+/// Writes the labels and every number of each entry; a missing value is an empty field.
 pub(super) fn summary(path: &Path, results: &Results) -> Result<(), ExportError> {
     let rows: Vec<_> = results.runs.iter().map(flatten).collect();
     let labels: BTreeSet<&String> = results.runs.iter().flat_map(|entry| entry.labels.keys()).collect();

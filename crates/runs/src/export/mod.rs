@@ -1,6 +1,6 @@
-//! The files an experiment leaves behind: `results.json`, `summary.csv` and the Parquet tables.
+//! The files that an experiment writes: `results.json`, `summary.csv` and the Parquet tables.
 //!
-//! Every file appears whole or not at all: it is written under another name in the same directory and then renamed.
+//! Files are replaced atomically: each is written under another name in the same directory and then renamed.
 
 mod batches;
 mod columns;
@@ -20,7 +20,7 @@ use aqmkit_files::{ExportError, write_atomically};
 use aqmkit_results::Results;
 use aqmkit_results::RunData;
 
-/// Writes all files of an experiment into `dir`, which is made when it does not exist.
+/// Writes all files of an experiment into `dir`, which is created if it does not exist.
 ///
 /// # Errors
 /// When a file cannot be written; the error names it. Files written before stay.
@@ -33,7 +33,7 @@ pub fn write(dir: &Path, results: &Results, runs: &[RunData<'_>]) -> Result<(), 
     columns::write(&dir.join("responses.parquet"), runs, &tables::exchanges())
 }
 
-/// Writes `results.json`: indented, with the keys always in the same order, and a checksum at the end.
+/// Writes `results.json`: indented, with keys in a fixed order, and a checksum at the end.
 ///
 /// # Errors
 /// When the file cannot be written.

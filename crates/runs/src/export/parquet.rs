@@ -1,5 +1,5 @@
-//! Parquet files of tables of numbers and text, by the columns of the format itself. What crate `parquet` has for every type of Arrow takes as long to build
-//! as all the disciplines.
+//! Writes tables of numbers and text to Parquet files, column by column. The Arrow writer of the crate `parquet`
+//! supports every type, and takes as long to compile as all disciplines together.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-/// Rows of a row group, or more where a batch has more: small batches are put together, and so many take little memory.
+/// The smallest number of rows in a row group, except the last: small batches are combined.
 const GROUP: usize = 1 << 16;
 
-/// A file in the making.
+/// Writes a Parquet file.
 pub struct ParquetWriter<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    /// What is not in the file yet.
+    /// Rows that are not yet written.
     batches: Vec<RecordBatch>,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
-    /// A file without rows.
+    /// Starts a file without rows.
     ///
     /// # Errors
     /// When it cannot be written, or a column is neither text, counts nor numbers.
@@ -62,7 +62,7 @@ impl<W: Write + Send> ParquetWriter<W> {
         self.writer.into_inner()
     }
 
-    /// Writes a row group of the rows there are.
+    /// Writes the collected rows as a row group.
     fn flush(&mut self) -> Result<()> {
         let batches = std::mem::take(&mut self.batches);
         let Some(first) = batches.first() else { return Ok(()) };
@@ -76,7 +76,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// How a column is stored.
+/// The type in which a column is stored.
 fn stored(field: &Field) -> Result<Arc<Type>> {
     let (kind, meaning) = match field.data_type() {
         DataType::Float64 => (Stored::DOUBLE, None),
@@ -100,7 +100,7 @@ fn column<W: Write + Send>(
         return Err(ParquetError::General(format!("there is no column for {}", field.name())));
     };
     for part in parts {
-        // Where a value is missing the level is 0, and the values follow each other without it.
+        // Missing values have level 0; the values of the others follow each other.
         let levels: Option<Vec<i16>> =
             field.is_nullable().then(|| (0..part.len()).map(|i| part.is_valid(i).into()).collect());
         let levels = levels.as_deref();

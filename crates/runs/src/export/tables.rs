@@ -1,4 +1,4 @@
-//! What the tables hold: per interval, per application, per exchange, and the distributions.
+//! The contents of the tables: by interval, application and exchange, and distributions.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 
 use super::columns::{Layout, counts, floats, texts};
 
-/// A row for each run and interval, `t_s` being where the interval starts.
+/// A row for each run and interval; `t_s` is the start of the interval.
 pub(super) fn series<'a>(runs: &[RunData<'a>]) -> Layout<'a> {
     let names: BTreeSet<&String> = runs.iter().flat_map(|run| run.output.series.columns.keys()).collect();
     let mut values = vec![Field::new("t_s", DataType::Float64, false)];
@@ -57,7 +57,7 @@ fn flow_columns(run: &RunData<'_>, windows: &[String]) -> Vec<ArrayRef> {
     columns
 }
 
-/// The windows of all runs, in the order in which they are met.
+/// The windows of all runs, in the order of their first occurrence.
 fn windows(runs: &[RunData<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for window in runs.iter().flat_map(|run| &run.output.windows) {
@@ -68,8 +68,8 @@ fn windows(runs: &[RunData<'_>]) -> Vec<String> {
     names
 }
 
-/// A row for each finished exchange; of a run with more than it lists one by one, a row for each cell of size and duration, at
-/// its lower edges, with how many exchanges are in it.
+/// A row for each finished exchange. If a run has more exchanges than it lists, a row for each cell of size and
+/// duration, with the lower edges of the cell and the number of its exchanges.
 pub(super) fn exchanges<'a>() -> Layout<'a> {
     let values =
         vec![text("traffic"), text("kind"), float("started_s"), float("duration_ms"), count("bytes"), count("count")];

@@ -1,28 +1,28 @@
-//! The checksum of `results.json`, by which a change by hand is noticed.
+//! The checksum of `results.json`, which detects changes by hand.
 //!
-//! It is the last key of the file, `"checksum"`: BLAKE3, in hexadecimal, of the text as it would be without that key. Who changes a number in the file and
-//! leaves the checksum is found out; it is no signature, and keeps nobody from writing another one.
+//! It is the last key of the file, `"checksum"`: BLAKE3, in hexadecimal, of the text without that key. It detects a
+//! changed number; it is not a signature, and anyone can write a valid one.
 
 use serde::Deserialize;
 
-/// Whether a text is as it was written.
+/// Whether a text is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seal {
-    /// It is.
+    /// The checksum matches.
     Whole,
-    /// It was changed since.
+    /// The checksum does not match.
     Changed,
-    /// Nobody knows: it has no checksum, as those of earlier versions.
+    /// Unknown: there is no checksum, as in files of earlier versions.
     Absent,
 }
 
-/// What stands before the checksum, and behind it.
+/// The text before the checksum.
 const BEFORE: &str = ",\n  \"checksum\": \"";
 const AFTER: &str = "\"\n}\n";
 /// The end of a text without checksum.
 const END: &str = "\n}";
 
-/// A text of indented JSON, an object that is not empty, with its checksum.
+/// Adds the checksum to a text of indented JSON, an object that is not empty.
 #[must_use]
 pub fn seal(json: &str) -> String {
     let body = json.trim_end();
@@ -30,10 +30,10 @@ pub fn seal(json: &str) -> String {
     format!("{inner}{BEFORE}{}{AFTER}", blake3::hash(body.as_bytes()))
 }
 
-/// Whether the text is as [`seal`] made it.
+/// Compares the text with its checksum.
 #[must_use]
 pub fn check(text: &str) -> Seal {
-    /// The only key that is looked for.
+    /// The only key that is read.
     #[derive(Deserialize)]
     struct Mark {
         checksum: Option<serde::de::IgnoredAny>,
@@ -41,7 +41,7 @@ pub fn check(text: &str) -> Seal {
     match written(text) {
         Some((body, sum)) if blake3::hash(body.as_bytes()).to_string() == sum => Seal::Whole,
         Some(_) => Seal::Changed,
-        // A program that writes JSON has put it otherwise.
+        // A program that writes JSON has reformatted the text.
         None if serde_json::from_str::<Mark>(text).is_ok_and(|mark| mark.checksum.is_some()) => Seal::Changed,
         None => Seal::Absent,
     }

@@ -1,7 +1,7 @@
-//! The file of a run: CBOR, compressed by zstd.
+//! The file of a run: CBOR compressed with zstd.
 //!
-//! A small file can unpack to any size. So it is unpacked twice: once to see that it ends within `UNPACKED` and is whole, keeping nothing of it, and then
-//! to be read.
+//! A small file can decompress to any size. It is therefore decompressed twice: first only to check that it is complete
+//! and within `UNPACKED`, then to be read.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
@@ -9,16 +9,16 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use aqmkit_files::bounded::size;
 use aqmkit_measure::Output;
 
-/// The most bytes of a file.
+/// The largest size of a file.
 pub(crate) const PACKED: u64 = 256 << 20;
 
-/// The most bytes that it unpacks to. What is noted of a million flows takes a seventh of it.
+/// The largest decompressed size; a million flows take a seventh of it.
 pub(crate) const UNPACKED: u64 = 1 << 30;
 
-/// The logarithm of the most memory that unpacking takes for itself: 8 MiB, of which what is written here needs 2.
+/// The logarithm of the largest decompression window: 8 MiB; the files written here need 2 MiB.
 const WINDOW_LOG: u32 = 23;
 
-/// What the file of a run holds.
+/// Encodes and compresses a run.
 ///
 /// # Errors
 /// When it would hold more than is read again.
@@ -26,7 +26,7 @@ pub fn pack(output: &Output) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     ciborium::into_writer(output, &mut bytes).map_err(io::Error::other)?;
     if bytes.len() as u64 > UNPACKED {
-        let what = format!("it has {}, and a run has {} at most", size(bytes.len() as u64), size(UNPACKED));
+        let what = format!("it has {}; the maximum of a run is {}", size(bytes.len() as u64), size(UNPACKED));
         return Err(io::Error::other(what));
     }
     let mut encoder = zstd::Encoder::new(Vec::new(), 3)?;
@@ -35,19 +35,19 @@ pub fn pack(output: &Output) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// The run that a file holds.
+/// Reads a run from a file.
 ///
 /// # Errors
 /// Why it holds none.
 pub fn read(file: File) -> Result<Output, String> {
     let length = file.metadata().map_err(|e| e.to_string())?.len();
     if length > PACKED {
-        return Err(format!("it has {}, and a stored run has {} at most", size(length), size(PACKED)));
+        return Err(format!("it has {}; the maximum of a stored run is {}", size(length), size(PACKED)));
     }
     unpack(file)
 }
 
-/// The run that is packed in `input`.
+/// Reads a run from compressed bytes.
 ///
 /// # Errors
 /// Why there is none.
@@ -59,7 +59,7 @@ pub fn unpack(mut input: impl Read + Seek) -> Result<Output, String> {
         return Err(format!("it unpacks to more than {}", size(UNPACKED)));
     }
     input.rewind().map_err(words)?;
-    // Bounded once more: the file may have become another one meanwhile.
+    // Bounded again, because the file may have been replaced in the meantime.
     let mut rest = BufReader::with_capacity(1 << 17, unpacking(&mut input)?.take(unpacked));
     let output = ciborium::from_reader(&mut rest).map_err(|e| e.to_string())?;
     match io::copy(&mut rest, &mut io::sink()).map_err(words)? {
@@ -109,6 +109,6 @@ mod tests {
     fn a_large_file_is_refused_by_its_length() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(PACKED + 1).unwrap();
-        assert_eq!(read(file).unwrap_err(), "it has 256.1 MiB, and a stored run has 256 MiB at most");
+        assert_eq!(read(file).unwrap_err(), "it has 256.1 MiB; the maximum of a stored run is 256 MiB");
     }
 }

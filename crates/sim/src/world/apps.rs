@@ -1,7 +1,7 @@
 //! Applications: delivery of events and execution of their actions.
 
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant, Rng};
-use aqmkit_measure::{Ended, GroupInfo};
+use aqmkit_measure::{FinishedExchange, GroupInfo};
 use aqmkit_traffic::{self as traffic, Action, Application, Arrival, Cx, Exchange};
 
 use super::{SimEvent, World};
@@ -193,7 +193,8 @@ impl World<'_> {
     fn done(&mut self, app: u32, exchange: Exchange) {
         let group = usize::from(self.apps[app as usize].group);
         let kind = usize::from(exchange.kind);
-        self.meter.exchange(Ended { group, kind, started: exchange.started, bytes: exchange.bytes }, self.now);
+        self.meter
+            .exchange(FinishedExchange { group, kind, started: exchange.started, bytes: exchange.bytes }, self.now);
     }
 
     /// A wake-up of an application, ignored if it has requested another since.

@@ -6,7 +6,7 @@ use aqmkit_measure::{Output, Traffic};
 
 use super::World;
 use crate::link::Link;
-use crate::log::{Happening, Log, Record};
+use crate::log::{Log, PacketEvent, Record};
 use crate::packet::Flight;
 use crate::view::{FlowView, LinkView};
 
@@ -59,7 +59,7 @@ impl<'o> World<'o> {
 
     /// Records an event of a packet at a link.
     #[cold]
-    pub(super) fn record(&mut self, link: usize, what: Happening, flight: &Flight) {
+    pub(super) fn record(&mut self, link: usize, what: PacketEvent, flight: &Flight) {
         let group = self.group_of(flight.app);
         let Some(log) = self.log.as_deref_mut().filter(|log| log.watches(link)) else { return };
         log.add(Record {
@@ -75,7 +75,7 @@ impl<'o> World<'o> {
 
     /// As [`World::record`], for a packet in the arena.
     #[cold]
-    pub(super) fn record_of(&mut self, link: usize, what: Happening, id: u32) {
+    pub(super) fn record_of(&mut self, link: usize, what: PacketEvent, id: u32) {
         if self.log.as_deref().is_some_and(|log| log.watches(link)) {
             let flight = self.arena.get(id).clone();
             self.record(link, what, &flight);

@@ -25,7 +25,7 @@ use aqmkit_transport::Profile;
 
 use crate::event_queue::EventQueue;
 use crate::link::{Fate, Link, Sending};
-use crate::log::{Happening, Log};
+use crate::log::{Log, PacketEvent};
 use crate::observe::{Observer, Place, Watch};
 use crate::packet::{Arena, Body, Flight, Queued, Side};
 use crate::profile::{EventKind, Probe};
@@ -314,7 +314,7 @@ impl<'o> World<'o> {
         };
         self.meter.offered(link, flight.seen());
         if self.log.is_some() {
-            self.record_of(link, Happening::Arrival, id);
+            self.record_of(link, PacketEvent::Arrival, id);
         }
         let kind = self.links[link].flow;
         if kind != FlowKind::Connection {
@@ -374,7 +374,7 @@ impl<'o> World<'o> {
             watch.see(Place::Measured, flight, self.apps[flight.app as usize].index, self.now);
         }
         if self.log.is_some() {
-            self.record_of(link, Happening::Departure, id);
+            self.record_of(link, PacketEvent::Departure, id);
         }
         if packet.ecn.is_capable() && self.links[link].marks() {
             self.arena.get_mut(id).ecn = Ecn::Ce;
@@ -412,7 +412,7 @@ impl<'o> World<'o> {
                     let flight = self.arena.get(packet.id);
                     self.meter.dropped(link, flight.app, flight.seen(), why, flight.queued);
                     if self.log.is_some() {
-                        self.record_of(link, Happening::Drop, packet.id);
+                        self.record_of(link, PacketEvent::Drop, packet.id);
                     }
                     self.arena.release(packet.id);
                 }
@@ -420,7 +420,7 @@ impl<'o> World<'o> {
                     let flight = self.arena.get(packet.id);
                     self.meter.marked(link, flight.seen(), why, flight.queued);
                     if self.log.is_some() {
-                        self.record_of(link, Happening::Mark, packet.id);
+                        self.record_of(link, PacketEvent::Mark, packet.id);
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! What was measured, as a verdict looks at it.
+//! The measured values on which verdicts are based.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use super::response::{Times, taken};
 /// Labels that only distinguish the runs of one combination.
 const REPEATS: &[&str] = &["repeat", "seed"];
 
-/// The name of a place in a sweep: its labels without those of the repeat.
+/// A combination of the sweep: its labels, without repeat and seed.
 pub(crate) type Combination = BTreeMap<String, String>;
 
 /// One window of one run.
 struct Seen<'a> {
     labels: BTreeMap<String, String>,
-    /// The window as it stands in `results.json`.
+    /// The window as in `results.json`.
     values: Value,
     from_s: f64,
     to_s: f64,
     output: &'a Output,
 }
 
-/// Every window of every finished run, and what was planned.
+/// Every window of every finished run, and the list of planned runs.
 pub struct Evidence<'a> {
     seen: Vec<Seen<'a>>,
     planned: &'a [BTreeMap<String, String>],
@@ -37,11 +37,11 @@ pub struct Evidence<'a> {
 
 /// A value of one run and window with its labels.
 pub struct Sample {
-    /// Axes and window.
+    /// The labels of the axes and of the window.
     pub combination: Combination,
     /// The repeat.
     pub repeat: String,
-    /// The value, in the base unit of its kind.
+    /// The value, in the base unit of its dimension.
     pub value: Quantity,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Evidence<'a> {
         Ok(Evidence { seen, planned })
     }
 
-    /// Whether every run that the claim is about was done; false also when there is none.
+    /// Whether every run that the claim selects is finished; `false` if it selects none.
     pub fn complete(&self, expect: &Expect) -> bool {
         let planned = self.planned.iter().filter(|l| selects(expect, l)).count();
         let mut done: Vec<_> =
@@ -84,7 +84,7 @@ impl<'a> Evidence<'a> {
         self.seen.iter().filter(wanted).filter_map(|s| self.sample(expect, s).transpose()).collect()
     }
 
-    /// Nothing where the claim is about exchanges, and there are none such.
+    /// The metric in one run and window; `None` if the claim is about exchanges and there are none.
     fn sample(&self, expect: &Expect, seen: &Seen<'_>) -> Result<Option<Sample>, String> {
         let number = match (expect.responses, expect.exchanges) {
             (Some(_), _) => self.of_responses(expect, seen)?,
@@ -109,7 +109,8 @@ impl<'a> Evidence<'a> {
         }))
     }
 
-    /// What the claim takes of the distribution of response times, of this run alone or compared with another.
+    /// The number that the claim takes from the distribution of response times, of this run alone or compared with
+    /// another.
     fn of_responses(&self, expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
         let quantity = paths(expect).concat().into_iter().next().unwrap_or_default();
         let own = times(&quantity, seen)?;
@@ -117,7 +118,7 @@ impl<'a> Evidence<'a> {
         expect.responses.and_then(|what| taken(what, own, other)).ok_or_else(|| missing(&quantity, seen))
     }
 
-    /// The same window of the run that the claim compares this one with, if it names one.
+    /// The same window of the run to compare with, if the claim names one.
     fn beside(&self, expect: &Expect, seen: &Seen<'_>) -> Result<Option<&Seen<'a>>, String> {
         if expect.against.is_empty() {
             return Ok(None);
@@ -129,19 +130,20 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The labels without the window: which run it was.
+/// The labels without the window, which identify the run.
 fn repeats_of(labels: &BTreeMap<String, String>) -> Vec<(&String, &String)> {
     labels.iter().filter(|(k, _)| *k != "window").collect()
 }
 
-/// Whether a run with these labels is among those that the claim is about.
+/// Whether the claim selects runs with these labels.
 pub(crate) fn selects(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
     expect.selector.iter().all(|(axis, any)| labels.get(axis).is_some_and(|l| any.contains(l)))
 }
 
-/// Whether a claim's verdict hangs on a run with these labels: it selects the run, and its order, if it has one, names it; or it compares with it.
+/// Whether the claim needs a run with these labels: it selects the run (and its order, if any, names it), or it
+/// compares another run with it.
 #[must_use]
-pub(crate) fn concerns(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
+pub(crate) fn needs(expect: &Expect, labels: &BTreeMap<String, String>) -> bool {
     let named =
         |order: &OrderChain| labels.get(&expect.along).is_none_or(|l| order.groups.iter().flatten().any(|g| g == l));
     let beside =
@@ -149,7 +151,7 @@ pub(crate) fn concerns(expect: &Expect, labels: &BTreeMap<String, String>) -> bo
     beside || (selects(expect, labels) && expect.order.as_ref().is_none_or(named))
 }
 
-/// The metric: a quantity, a sum, or one over another.
+/// The value of the metric: a quantity, a sum, or a ratio.
 fn measured(expect: &Expect, seen: &Seen<'_>) -> Result<f64, String> {
     let sides = paths(expect).into_iter().map(|side| total(expect, &side, seen)).collect::<Result<Vec<_>, _>>()?;
     Ok(sides.into_iter().reduce(|above, below| above / below).unwrap_or(f64::NAN))
@@ -177,7 +179,7 @@ fn missing(path: &str, seen: &Seen<'_>) -> String {
     format!("there is no {path} in {}", at.join(" "))
 }
 
-/// The metric's whole path, `classes.tcp.goodput_bps`: of each term of its sum, and of its divisor.
+/// The full paths of the metric, such as `classes.tcp.goodput_bps`: of each term of its sum, and of its divisor.
 fn paths(expect: &Expect) -> Vec<Vec<String>> {
     let within = [("classes", &expect.class), ("apps", &expect.app), ("links", &expect.link)];
     let below = within.into_iter().find_map(|(part, name)| name.as_ref().map(|n| format!("{part}.{n}.")));
@@ -186,8 +188,8 @@ fn paths(expect: &Expect) -> Vec<Vec<String>> {
     metric.split(OVER).map(|side| side.split(PLUS).map(|term| format!("{below}{term}")).collect()).collect()
 }
 
-/// A number of the claim with its unit. A ratio and a share of seconds have none of their own, and the terms of a sum have
-/// the same one.
+/// A number of the claim with its unit. A ratio and a share of seconds have no unit; the terms of a sum have the same
+/// one.
 ///
 /// # Errors
 /// When the claim's metric is unknown.
@@ -204,7 +206,7 @@ pub(crate) fn quantity(expect: &Expect, number: f64) -> Result<Quantity, String>
     }
 }
 
-/// A term that is another kind of quantity than the first.
+/// A term whose dimension differs from that of the first term.
 ///
 /// # Errors
 /// When the claim's metric is unknown.
@@ -222,7 +224,7 @@ pub(crate) fn other_unit(expect: &Expect) -> Result<Option<String>, String> {
     Ok(None)
 }
 
-/// The value at a path whose parts may have dots in them.
+/// The value at a path whose parts may contain dots.
 fn lookup<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     if path.is_empty() {
         return Some(value);
@@ -232,7 +234,7 @@ fn lookup<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     found.next()
 }
 
-/// A link or class does not list the reasons for which it dropped nothing.
+/// Zero for drops by a reason that is not listed: links and classes list only reasons that occurred.
 fn none_dropped(values: &Value, path: &str) -> Option<f64> {
     let (place, reason) = path.rsplit_once(".drops.")?;
     let known = Why::ALL.iter().any(|why| why.name() == reason);
@@ -252,7 +254,7 @@ fn over_seconds(statistic: Statistic, path: &str, seen: &Seen<'_>) -> Option<f64
     let first = (seen.from_s / interval - 1e-6).ceil().max(0.0) as usize;
     let end = ((seen.to_s / interval + 1e-6).floor() as usize).min(column.len());
     if let Statistic::Until(bound) = statistic {
-        // Infinite where it never comes, which no published time is.
+        // Infinite if it never happens; no published time is infinite.
         let reached = column.get(first..end)?.iter().position(|x| bound.holds(*x));
         return Some(reached.map_or(f64::INFINITY, |i| (first + i + 1) as f64 * interval - seen.from_s));
     }
@@ -261,7 +263,7 @@ fn over_seconds(statistic: Statistic, path: &str, seen: &Seen<'_>) -> Option<f64
     value_of(statistic, seconds.map(mean_of_known).collect())
 }
 
-/// The value of a statistic; none of no numbers.
+/// The value of a statistic; `None` for an empty series.
 fn value_of(statistic: Statistic, mut seconds: Vec<f64>) -> Option<f64> {
     seconds.retain(|x| x.is_finite());
     seconds.sort_by(f64::total_cmp);
@@ -272,7 +274,7 @@ fn value_of(statistic: Statistic, mut seconds: Vec<f64>) -> Option<f64> {
         Statistic::Max => seconds[last],
         Statistic::Mean => mean(&seconds),
         Statistic::Variation => deviation(&seconds)? / mean(&seconds),
-        // The smallest value that this share of them does not exceed.
+        // The nearest-rank percentile.
         Statistic::Percentile(p) => seconds[((p / 100.0 * n as f64).ceil() as usize).saturating_sub(1).min(last)],
         Statistic::Until(_) => return None,
         Statistic::Share(bound) => seconds.iter().filter(|x| bound.holds(**x)).count() as f64 / n as f64,

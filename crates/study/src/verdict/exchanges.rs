@@ -1,11 +1,11 @@
-//! Claims about single exchanges: the durations of those with some sizes.
+//! Claims about single exchanges: how long exchanges of given sizes take.
 
 use aqmkit_experiment::{Exchanges, Expect, Quantity};
 use aqmkit_formulas::unit::{self, Dimension};
 use aqmkit_measure::output::ExchangeRecord;
 use aqmkit_results::statistics::mean;
 
-/// The claim's quantity over the exchanges of its app that began in the window; none where it is a time and there are none.
+/// The claim's quantity over the exchanges of its app that began in the window; `None` for a time if there are none.
 pub(super) fn value(
     expect: &Expect,
     wanted: Exchanges,

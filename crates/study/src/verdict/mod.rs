@@ -1,8 +1,8 @@
 //! Verdicts: published values compared with measured values.
 //!
-//! A claim is an `[[expect]]` of an experiment and the row of `published.csv` that it names. [`check`] finds
-//! what is wrong with claims before anything is run; [`judge`] judges them afterwards. A claim whose runs
-//! were not all done is neither met nor missed.
+//! A claim is an `[[expect]]` of an experiment and the row of `published.csv` that it names. [`check`] checks claims
+//! before anything is run; [`judge`] judges them afterwards. A claim is neither met nor missed as long as some of its
+//! runs are not finished.
 
 pub(crate) mod evidence;
 mod exchanges;
@@ -22,8 +22,8 @@ use aqmkit_results::{Basis, Cells, Expectation};
 use evidence::{Combination, Evidence, Sample};
 use published::{Kind, Row};
 
-/// Finds the first thing that is wrong with claims beyond what the experiment's own check sees: rows of
-/// `published.csv` that do not exist, units that do not fit, formulas that cannot be computed.
+/// Finds the first error in claims that the experiment's own check cannot find: rows missing from `published.csv`,
+/// units that do not fit, formulas that cannot be computed.
 ///
 /// # Errors
 /// With the claim's id, what is wrong, and what would be right.
@@ -66,7 +66,7 @@ pub fn judge(expects: &[Expect], published: &Published, evidence: &Evidence<'_>)
     expects.iter().map(|e| judge_one(e, published, evidence)).collect()
 }
 
-/// What was found about a claim.
+/// The verdict on a claim, and how it came about.
 #[derive(Default)]
 struct Finding {
     measured: Option<f64>,
@@ -91,7 +91,7 @@ fn judge_one(expect: &Expect, published: &Published, evidence: &Evidence<'_>) ->
     }
 }
 
-/// A claim as it stands in its file and in `published.csv`, not judged.
+/// A claim with its published value, not yet judged.
 #[must_use]
 pub fn unjudged(expect: &Expect, published: &Published) -> Expectation {
     let Some(row) = published.get(&expect.id) else {
@@ -116,7 +116,7 @@ pub fn unjudged(expect: &Expect, published: &Published) -> Expectation {
     }
 }
 
-/// The claim in words where the row has no number.
+/// The claim in words, if its row has no number.
 fn claim_text(expect: &Expect, row: &Row) -> String {
     let order = expect.order.as_ref().map(OrderChain::to_string);
     let every = expect.every.map(|e| format!("each {e} {}", row.unit).trim().to_owned());
@@ -130,13 +130,13 @@ fn computed(expect: &Expect, row: &Row) -> Result<Finding, String> {
     Ok(Finding { measured: Some(value), pass: Some(pass), ..Finding::default() })
 }
 
-/// A quantity in the row's unit; in its base unit where the row has none.
+/// A quantity in the row's unit, or in its base unit if the row has none.
 fn in_unit(row: &Row, q: Quantity) -> Result<f64, String> {
     row.unit().map_or(Ok(q.value), |u: &Unit| u.express(q))
 }
 
 fn within(row: &Row, value: f64) -> bool {
-    // The last bits of a sum are not the paper's.
+    // Rounding errors in the last bits are removed.
     const ROUNDING: f64 = 1e-9;
     let (low, high) = row.accepted();
     value.is_finite() && low.is_none_or(|l| value >= l - ROUNDING) && high.is_none_or(|h| value <= h + ROUNDING)
@@ -145,10 +145,10 @@ fn within(row: &Row, value: f64) -> bool {
 fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Finding, String> {
     let samples = evidence.samples(expect)?;
     if samples.is_empty() && expect.exchanges.is_some() && evidence.complete(expect) {
-        return Err("its runs have no such exchange".to_owned());
+        return Err("no run has such an exchange".to_owned());
     }
     if samples.is_empty() {
-        return Err("none of its runs was done".to_owned());
+        return Err("none of its runs is finished".to_owned());
     }
     let means = means(&samples, row)?;
     let mut finding = match &expect.order {
@@ -160,7 +160,7 @@ fn measured(expect: &Expect, row: &Row, evidence: &Evidence<'_>) -> Result<Findi
     }
     if !evidence.complete(expect) {
         finding.pass = None;
-        finding.detail = join(&finding.detail, "not all of its runs were done");
+        finding.detail = join(&finding.detail, "not all of its runs are finished");
     }
     Ok(finding)
 }
@@ -178,8 +178,8 @@ fn means(samples: &[Sample], row: &Row) -> Result<BTreeMap<Combination, f64>, St
     Ok(groups.into_iter().map(|(c, values)| (c, mean(&values))).collect())
 }
 
-/// A published number: each cell's mean is judged by itself, or, where the paper averages, the mean over all. What is shown is the mean over
-/// all, and the spread of the repeats' means.
+/// Judges a published number: each cell's mean, or, where the paper averages, the mean over all cells. The result shows
+/// the mean over all cells, and the spread of the repeats' means.
 fn number(
     samples: &[Sample],
     cells: &BTreeMap<Combination, f64>,
@@ -210,12 +210,12 @@ fn number(
     Ok(Finding { pass: Some(outside.is_empty()), cells: held(cells.len(), outside.len()), detail, ..found })
 }
 
-/// In how many of the cells a claim holds.
+/// The number of cells in which a claim holds.
 fn held(of: usize, broken: usize) -> Option<Cells> {
     Some(Cells { held: of - broken, of })
 }
 
-/// Whether the ordering along an axis holds at every place of the other axes.
+/// Judges the ordering along an axis at every combination of the other axes.
 fn ordering(order: &OrderChain, along: &str, means: &BTreeMap<Combination, f64>) -> Finding {
     let mut places: BTreeMap<Combination, BTreeMap<&str, f64>> = BTreeMap::new();
     for (combination, value) in means {
@@ -235,7 +235,7 @@ fn ordering(order: &OrderChain, along: &str, means: &BTreeMap<Combination, f64>)
     Finding { pass, cells, detail: brief(&shown), ..Finding::default() }
 }
 
-/// The first few, and how many more.
+/// The first few texts, and the number of the others.
 fn brief(texts: &[String]) -> String {
     const SHOWN: usize = 4;
     let more = texts.len().saturating_sub(SHOWN);
@@ -243,7 +243,7 @@ fn brief(texts: &[String]) -> String {
     texts.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ") + &tail
 }
 
-/// The axes on which these places differ.
+/// The axes on which these combinations differ.
 fn varying<T>(places: &BTreeMap<Combination, T>) -> Vec<String> {
     let Some((first, _)) = places.first_key_value() else { return Vec::new() };
     first.keys().filter(|axis| places.keys().any(|p| p.get(*axis) != first.get(*axis))).cloned().collect()
@@ -264,7 +264,7 @@ fn sign(relation: Relation) -> &'static str {
     }
 }
 
-/// The ordering at one place: whether it holds (if all its labels were measured), and the values in words.
+/// The ordering at one combination: whether it holds (`None` if a label was not measured), and the values in words.
 fn at_place(order: &OrderChain, values: &BTreeMap<&str, f64>, prefix: &str) -> (Option<bool>, String) {
     let told = |label: &String| {
         format!("{label} {}", values.get(label.as_str()).map_or("not measured".to_owned(), |v| short(*v)))
@@ -273,7 +273,7 @@ fn at_place(order: &OrderChain, values: &BTreeMap<&str, f64>, prefix: &str) -> (
     let mut text = format!("{prefix}{}", order.groups.first().map_or(String::new(), group));
     let mut all = Some(true);
     for ((left, right), relation) in order.groups.iter().zip(order.groups.iter().skip(1)).zip(&order.relations) {
-        let holds = stand(left, *relation, right, values);
+        let holds = relation_holds(left, *relation, right, values);
         all = all.zip(holds).map(|(so_far, this)| so_far && this);
         let not = if holds == Some(false) { "not " } else { "" };
         text.push_str(&format!(" {not}{} {}", sign(*relation), group(right)));
@@ -281,8 +281,8 @@ fn at_place(order: &OrderChain, values: &BTreeMap<&str, f64>, prefix: &str) -> (
     (all, text)
 }
 
-/// Whether each label on the left stands so to each on the right; nothing where one was not measured.
-fn stand(left: &[String], relation: Relation, right: &[String], values: &BTreeMap<&str, f64>) -> Option<bool> {
+/// Whether the relation holds between each label on the left and each on the right; `None` if one was not measured.
+fn relation_holds(left: &[String], relation: Relation, right: &[String], values: &BTreeMap<&str, f64>) -> Option<bool> {
     let mut all = true;
     for (a, b) in left.iter().flat_map(|a| right.iter().map(move |b| (a, b))) {
         all &= relation.holds(*values.get(a.as_str())?, *values.get(b.as_str())?);
@@ -290,7 +290,7 @@ fn stand(left: &[String], relation: Relation, right: &[String], values: &BTreeMa
     Some(all)
 }
 
-/// A number in four digits.
+/// A number with four digits.
 fn short(x: f64) -> String {
     match x.abs() {
         a if a >= 1000.0 => format!("{x:.0}"),
@@ -300,7 +300,7 @@ fn short(x: f64) -> String {
     }
 }
 
-/// Holds every combination's value to a bound.
+/// Compares the value of every combination with a bound.
 fn bounded(bound: Bound, means: &BTreeMap<Combination, f64>, finding: &mut Finding) {
     let named = varying(means);
     let broken: Vec<_> = means
@@ -308,7 +308,7 @@ fn bounded(bound: Bound, means: &BTreeMap<Combination, f64>, finding: &mut Findi
         .filter(|(_, v)| !bound.holds(**v))
         .map(|(c, v)| format!("{}{} is not {bound}", name(c, &named), short(*v)))
         .collect();
-    // An order that could not be judged stays open.
+    // An ordering that could not be judged stays undecided.
     finding.pass = finding.pass.map(|holds| holds && broken.is_empty());
     let fewer = |own: Cells| if own.of == means.len() { own.held } else { means.len() };
     let own = finding.cells.map_or(means.len(), fewer);

@@ -1,4 +1,4 @@
-//! Published values and how close is close enough.
+//! Published values, and the range of measured values that meets each.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use serde::Deserialize;
 
 use super::tolerance::{self, number};
 
-/// What kind of statement a published value is; tolerances come by kind.
+/// The kind of a published value, which determines its tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A worked value of an equation: within 0.5 % or half a unit of its last printed digit, whichever is larger. A ratio of 2.06 that
-    /// is printed as 2 was rounded, not missed.
+    /// A value computed by an equation: met within 0.5 % or half a unit of the last printed digit, whichever is larger,
+    /// because printed values are rounded.
     Equation,
-    /// A number of a testbed: as `verdict::tolerance` has it.
+    /// A number measured on a testbed; `verdict::tolerance` has its tolerance.
     Value,
     /// An ordering: it must hold.
     Order,
 }
 
 impl Kind {
-    /// As it stands in the file.
+    /// Its name in `published.csv`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,13 +42,13 @@ pub struct Row {
     /// The place in the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// What it is about, in words.
+    /// The quantity, in words.
     pub what: String,
     /// Its unit, as text; empty for an ordering.
     pub unit: String,
-    /// The value, or the lower end, as printed.
+    /// The value as printed, or the lower end of a range.
     pub low: String,
-    /// The value, or the upper end, as printed.
+    /// The value as printed, or the upper end of a range.
     pub high: String,
     /// What kind of statement it is.
     pub kind: Kind,
@@ -79,7 +79,7 @@ impl Published {
         Ok(Published(rows))
     }
 
-    /// These and more; of two rows with one id the new one counts.
+    /// Adds rows; a new row replaces an old one with the same id.
     pub fn extend(&mut self, more: Published) {
         self.0.extend(more.0);
     }
@@ -126,7 +126,7 @@ impl Row {
         let exact = self.low == self.high;
         let tolerance = |text: &str| match self.kind {
             Kind::Equation => tolerance::of_equation(text),
-            // What is printed as a bound or a range is taken at its word.
+            // A printed bound or range is taken literally.
             Kind::Value if exact => tolerance::of_measurement(text, self.unit().and_then(Unit::whole)),
             Kind::Value | Kind::Order => 0.0,
         };
@@ -134,13 +134,13 @@ impl Row {
         (widen(&self.low, -1.0), widen(&self.high, 1.0))
     }
 
-    /// The printed number, where it is one number and not a bound, a range or an ordering.
+    /// The printed number; `None` for bounds, ranges and orderings.
     #[must_use]
     pub fn printed(&self) -> Option<f64> {
         number(&self.low).filter(|_| self.low == self.high)
     }
 
-    /// Whether the value was computed with the paper's equation for a case that the paper does not print.
+    /// Whether the value was computed with the paper's equation for a case that the paper does not give.
     #[must_use]
     pub fn by_hand(&self) -> bool {
         self.what.contains(BY_HAND)
@@ -159,7 +159,7 @@ impl Row {
     }
 }
 
-/// How the text of a row marks a value that was computed by hand.
+/// Marks rows whose value was computed by hand.
 const BY_HAND: &str = "worked by hand";
 
 #[cfg(test)]

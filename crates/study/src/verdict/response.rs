@@ -1,28 +1,29 @@
-//! Numbers taken of distributions of response times.
+//! Statistics of distributions of response times.
 
 use aqmkit_experiment::Response;
 use aqmkit_measure::Output;
 use aqmkit_measure::output::Responses;
 
-/// Responses are compared as far as one in so many, of either run, takes longer: beyond it are single ones.
+/// Distributions are compared up to the point beyond which fewer than this share of the responses lie: single responses
+/// decide there.
 const RAREST: f64 = 1e-4;
-/// Quantiles that differ by more are not alike: the difference that `~` allows.
+/// Quantiles that differ by more are different: the tolerance of `~`.
 const DIFFERENT: f64 = 0.2;
-/// What counts as a small response, in bytes: about the median of the web's.
+/// The upper size of small responses, in bytes: about the median of web responses.
 const SMALL: f64 = 1000.0;
-/// How many bins of time lie close together: a quarter of the time.
+/// The number of neighbouring bins that a peak must exceed; five bins span a quarter of the time.
 const CLOSE: usize = 5;
 
 /// The response times of one kind of exchanges in one window.
 #[derive(Clone, Copy)]
 pub(super) struct Times<'a> {
-    /// (milliseconds, share of the responses that take no longer), rising.
+    /// Points (milliseconds, share of the responses that take no longer), ascending.
     points: &'a [(f64, f64)],
     cells: Option<&'a Responses>,
 }
 
 impl<'a> Times<'a> {
-    /// Those of `quantity`, such as `apps.web.response_time_ms.request`.
+    /// The distribution of `quantity`, such as `apps.web.response_time_ms.request`.
     pub(super) fn find(output: &'a Output, window: &str, quantity: &str) -> Option<Times<'a>> {
         let found = output.distributions.iter().find(|d| d.window == window && d.quantity == quantity)?;
         let (traffic, kind) = quantity.strip_prefix("apps.")?.split_once(".response_time_ms.")?;
@@ -30,12 +31,12 @@ impl<'a> Times<'a> {
         Some(Times { points: &found.points, cells: output.responses.iter().find(is) })
     }
 
-    /// The share of the responses that are there after so many milliseconds.
+    /// The share of the responses that take no longer than `ms`.
     fn share(&self, ms: f64) -> f64 {
         between(self.points, ms)
     }
 
-    /// The milliseconds after which this share of the responses is there.
+    /// The quantile of this share, in milliseconds.
     fn quantile(&self, share: f64) -> f64 {
         let next = self.points.partition_point(|p| p.1 < share);
         match (next.checked_sub(1).and_then(|i| self.points.get(i)), self.points.get(next)) {
@@ -45,7 +46,7 @@ impl<'a> Times<'a> {
         }
     }
 
-    /// The mean in milliseconds, where what takes longer than `most` counts as that.
+    /// The mean in milliseconds, with longer times counted as `most`.
     fn mean_up_to(&self, most: f64) -> f64 {
         let mut last = (0.0, 0.0);
         let mut area = 0.0;
@@ -57,8 +58,8 @@ impl<'a> Times<'a> {
         area
     }
 
-    /// Where small responses that take at least `least` first bunch, in milliseconds: the first bin that holds half as many again as a
-    /// valley before it, and no fewer than the bins that follow closely.
+    /// The first peak of small responses that take at least `least`, in milliseconds: the first bin that holds half as
+    /// many again as a valley before it, and no fewer than the following neighbours.
     fn peak(&self, least: f64) -> Option<f64> {
         let mut bins: Vec<u64> = Vec::new();
         for (time, size, count) in self.cells?.cells() {
@@ -79,7 +80,7 @@ impl<'a> Times<'a> {
     }
 }
 
-/// What is taken of these responses, in seconds or as a share; nothing where it cannot be had.
+/// The statistic of these responses, in seconds or as a share; `None` if it does not exist.
 pub(super) fn taken(what: Response, own: Times<'_>, other: Option<Times<'_>>) -> Option<f64> {
     let value = match what {
         Response::Within(t) => own.share(t.as_millis_f64()),
@@ -94,18 +95,18 @@ pub(super) fn taken(what: Response, own: Times<'_>, other: Option<Times<'_>>) ->
     Some(value)
 }
 
-/// The time in milliseconds from which on more of the other's responses are there: infinite where that is never so, zero where
-/// it always is.
+/// The time in milliseconds from which on the other distribution has more finished responses; infinite if it never has,
+/// zero if it always has.
 fn crossover(own: Times<'_>, other: Times<'_>) -> f64 {
     let end = own.quantile(1.0 - RAREST).min(other.quantile(1.0 - RAREST));
     let mut times: Vec<f64> = own.points.iter().chain(other.points).map(|p| p.0).filter(|t| *t <= end).collect();
     times.push(end);
     times.sort_by(f64::total_cmp);
-    // Before the first response of either nobody is ahead.
+    // Before the first response, both shares are zero.
     let ahead = |t: f64| own.share(t) > 0.0 && own.share(t) >= other.share(t);
     let Some(last) = times.iter().rposition(|t| ahead(*t)) else { return 0.0 };
     let Some(next) = times.get(last + 1) else { return f64::INFINITY };
-    // Between two points both curves are straight, so that they cross once.
+    // Between two points both curves are straight lines, so they cross at most once.
     let (mut low, mut high) = (times[last], *next);
     for _ in 0..50 {
         let middle = f64::midpoint(low, high);
@@ -114,7 +115,7 @@ fn crossover(own: Times<'_>, other: Times<'_>) -> f64 {
     high
 }
 
-/// The share up to which the quantiles of both are alike.
+/// The share up to which the quantiles of both distributions agree.
 fn alike(own: Times<'_>, other: Times<'_>) -> f64 {
     let differ = |share: f64| {
         let (a, b) = (own.quantile(share), other.quantile(share));
@@ -124,7 +125,7 @@ fn alike(own: Times<'_>, other: Times<'_>) -> f64 {
     first.map_or(1.0, |share| share - 0.001)
 }
 
-/// The share at `x`, on straight lines between the points.
+/// The share at `x`, interpolated linearly.
 fn between(points: &[(f64, f64)], x: f64) -> f64 {
     let next = points.partition_point(|p| p.0 <= x);
     match (next.checked_sub(1).and_then(|i| points.get(i)), points.get(next)) {

@@ -291,8 +291,8 @@ fn runs_without_such_an_exchange_were_done_all_the_same() {
         ..expect("TIME")
     };
     let runs = [(labels("red", "HTTP", 1), output(50.0))];
-    assert_eq!(done(claim(), &runs).detail, "its runs have no such exchange");
-    assert_eq!(one(claim(), &[], &[labels("red", "HTTP", 1)]).detail, "none of its runs was done");
+    assert_eq!(done(claim(), &runs).detail, "no run has such an exchange");
+    assert_eq!(one(claim(), &[], &[labels("red", "HTTP", 1)]).detail, "none of its runs is finished");
 }
 
 #[test]

@@ -1,19 +1,19 @@
 //! How far a measured value may be from a printed one.
 
-/// How much of a testbed's number another testbed may be away from it.
+/// The tolerance of a number from a testbed: results of two testbeds may differ by as much.
 const OF_A_MEASUREMENT: f64 = 0.2;
-/// A share above this much of its whole is judged by what it lacks: 95 % of the responses are 5 % that were late.
+/// Above this share of the whole, the tolerance is that of the complement: 95 % finished means 5 % late.
 const NEARLY_ALL: f64 = 0.8;
 
-/// The tolerance of a worked value: 0.5 %, or half a unit of its last printed digit, which is what rounding means.
+/// The tolerance of a computed value: 0.5 %, or half a unit of its last printed digit, because it was rounded.
 pub(super) fn of_equation(printed: &str) -> f64 {
     let x = number(printed).unwrap_or(0.0);
     (0.005 * x.abs()).max(0.5 * last_digit(printed))
 }
 
-/// The tolerance of a number from a testbed: 20 %, or two units of its last printed digit where it is printed with two digits
-/// and more, or half a unit where it has but one. A share of a `whole` (1, or 100 where it is in percent) above 80 % of it has the
-/// tolerance of its complement.
+/// The tolerance of a number from a testbed: 20 %; or two units of its last printed digit if it is printed with two
+/// digits or more, and half a unit if it has only one. A share of a `whole` (1, or 100 for percentages) above 80 % of
+/// it has the tolerance of its complement.
 pub(super) fn of_measurement(printed: &str, whole: Option<f64>) -> f64 {
     let x = number(printed).unwrap_or(0.0).abs();
     let digit = last_digit(printed);
@@ -23,13 +23,15 @@ pub(super) fn of_measurement(printed: &str, whole: Option<f64>) -> f64 {
     (OF_A_MEASUREMENT * judged).max(steps * digit)
 }
 
-/// How many digits a number has that is printed down to this unit: two for 0.50 and for 0.0, one for 0.05 and for 0.
+/// The number of digits of a number that is printed down to this unit: two for 0.50 and for 0.0, one for 0.05 and for
+/// 0.
 fn digits(x: f64, unit: f64) -> usize {
     let units = (x / unit).round();
     if units > 0.0 { format!("{units:.0}").len() } else { format!("{:.0}", (1.0 / unit).max(1.0)).len() }
 }
 
-/// A number as printed: `1,270`, `-0.5` and `36.1` are numbers; `9e1` is none, because it does not say how many of the digits of 90 were printed.
+/// A number as printed: `1,270`, `-0.5` and `36.1` are numbers; `9e1` is not, because it does not show which digits of
+/// 90 were printed.
 pub(super) fn number(text: &str) -> Option<f64> {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);

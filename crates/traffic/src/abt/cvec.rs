@@ -9,7 +9,7 @@ const MAX_BYTES: u64 = 1 << 40;
 /// The longest wait and the latest start: a hundred years, in microseconds.
 const MAX_WAIT: u64 = 100 * 366 * 86_400 * 1_000_000;
 
-/// The connections of a file. `file` is its name for messages.
+/// Reads the connections of a file. Messages call it `file`.
 ///
 /// # Errors
 /// The first line that is not what it should be, with its number.
@@ -36,14 +36,14 @@ struct Open {
     text: String,
     start_us: u64,
     concurrent: bool,
-    /// Whether it is in the alternative form.
+    /// Whether it has the alternative form.
     alternative: bool,
-    /// Data units that were announced: in exchanges, or by side.
+    /// Announced numbers of data units: of exchanges, or by side.
     announced: [u64; 2],
     steps: Vec<Step>,
-    /// Whether an end was read in the alternative form, by side.
+    /// By side, whether its end was read in the alternative form.
     over: [bool; 2],
-    /// Waits of the original form that no data unit has followed yet, by side.
+    /// By side, a waiting time of the original form without its data unit so far.
     pending: [Option<u64>; 2],
 }
 
@@ -53,7 +53,7 @@ struct Reader<'a> {
     open: Option<Open>,
 }
 
-/// What would be right, where something is wrong.
+/// What would be valid.
 type Wanted = String;
 
 impl Reader<'_> {
@@ -125,7 +125,7 @@ impl Open {
         for (slot, word) in announced.iter_mut().zip(&words[1..]).take(counts) {
             *slot = number(word, u64::from(u32::MAX))?;
         }
-        // Nothing is done with them; what is no number there is a line that has lost its end.
+        // The identifiers are not used; a word that is not a number belongs to a truncated line.
         for identifier in &words[1 + counts..] {
             number(identifier, u64::MAX).map_err(|want| format!("of the identifiers, {want}"))?;
         }
@@ -169,13 +169,14 @@ impl Open {
         Ok(())
     }
 
-    /// A side must not send after its end; of a sequential connection neither side after either's.
+    /// Checks that a side does not send after its end; in a sequential connection, neither side sends after the end of
+    /// either.
     fn not_over(&self, from: Side) -> Result<(), Wanted> {
         let over = if self.concurrent { self.over[from as usize] } else { self.over.contains(&true) };
         if over { Err("nothing can follow the end (0 bytes)".to_owned()) } else { Ok(()) }
     }
 
-    /// From when a side waits that says nothing about it: from receipt where the other side sent last.
+    /// The event from which a side waits, if the file does not say: receipt, if the other side sent last.
     fn after(&self, from: Side) -> After {
         match self.steps.last() {
             Some(last) if last.from != from => After::Receipt,

@@ -1,4 +1,4 @@
-//! The built-in mix: connections of five protocols, as their specifications have them talk.
+//! The built-in mix: connections of five protocols, with exchanges as in their specifications.
 
 use aqmkit_base::{Duration, Rng, dist};
 
@@ -9,7 +9,7 @@ use super::replay::{Script, Source};
 use super::vector::{After, Side, Step};
 
 /// The shares of the protocols among connections, from the most common on. WWW has 75 % of the flows and FTP 1 %
-/// (parris01, table 1.2 and A.3.4.2); how the rest falls to the others is a choice.
+/// (parris01, table 1.2 and A.3.4.2); the shares of the others are chosen.
 const SHARES: [(f64, Protocol); 5] = [(0.75, http), (0.17, smtp), (0.05, peer_to_peer), (0.02, nntp), (0.01, ftp)];
 
 /// Draws a connection of a protocol.
@@ -18,7 +18,7 @@ type Protocol = fn(&Tables, &mut Rng) -> Script;
 /// Bytes of a piece in peer-to-peer transfers.
 const PIECE: u64 = 16_384;
 
-/// What the protocols draw from.
+/// The distributions of the protocols.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     request: Empirical,
@@ -66,12 +66,12 @@ fn step(from: Side, after: After, wait: f64, size: u64) -> Step {
     Step { from, after, wait_us: (wait * 1e6) as u64, bytes: size }
 }
 
-/// Seconds that an end takes to answer.
+/// A random delay of an answer, in seconds.
 fn pause(rng: &mut Rng) -> f64 {
     dist::exponential(rng, 0.05)
 }
 
-/// A whole number from 1 on with this mean: geometric.
+/// A geometric number from 1 on, with this mean.
 fn several(rng: &mut Rng, mean: f64) -> u64 {
     let stay = 1.0 - 1.0 / mean;
     (1 + (libm::log(rng.uniform_open()) / libm::log(stay)) as u64).min(1000)
@@ -95,7 +95,7 @@ fn http(tables: &Tables, rng: &mut Rng) -> Script {
     sequential(steps)
 }
 
-/// The dialogue of rfc5321: greeting, EHLO, MAIL, RCPT, DATA, the message, QUIT. A message has 4 KB in the mean, with a heavy tail.
+/// The dialogue of rfc5321: greeting, EHLO, MAIL, RCPT, DATA, the message, QUIT. A message has 4 KB on average, with a heavy tail.
 fn smtp(_: &Tables, rng: &mut Rng) -> Script {
     let mut steps = vec![step(Side::Acceptor, After::Send, 0.0, 80)];
     let message = bytes(dist::lognormal(rng, 4096.0, 4.0)).max(300);
@@ -123,7 +123,7 @@ fn nntp(_: &Tables, rng: &mut Rng) -> Script {
     Script { concurrent: true, steps }
 }
 
-/// Pieces both ways, each end on its own clock, most from the end that was asked.
+/// Pieces in both directions, sent independently by each end, most of them from the acceptor.
 fn peer_to_peer(_: &Tables, rng: &mut Rng) -> Script {
     let mut steps = vec![step(Side::Initiator, After::Send, 0.0, 68), step(Side::Acceptor, After::Send, 0.0, 68)];
     for _ in 0..several(rng, 8.0) {

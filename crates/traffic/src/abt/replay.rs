@@ -1,4 +1,4 @@
-//! A host that plays connection vectors: it stands for both ends of each.
+//! A host that plays connection vectors, as both ends of each connection.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,9 +20,9 @@ pub(super) struct Script {
     pub(super) steps: Vec<Step>,
 }
 
-/// Where connections come from, one after the other.
+/// A sequence of connections.
 pub(super) trait Source: Send {
-    /// The time from the start of the traffic to the next connection, and what it does; nothing after the last.
+    /// The next connection and its start, relative to the start of the traffic; `None` after the last.
     fn next(&mut self, rng: &mut Rng) -> Option<(Duration, Script)>;
 }
 
@@ -31,24 +31,25 @@ pub(super) trait Source: Send {
 struct Play {
     script: Script,
     started: Instant,
-    /// Where in the script the next step is; of a concurrent connection, that of each side.
+    /// The next step in the script; in a concurrent connection, one for each side.
     at: [usize; 2],
-    /// Whether a side of a concurrent connection has come to its end.
+    /// By side of a concurrent connection, whether it has ended.
     over: [bool; 2],
-    /// Receipts that nothing waits for: those of data units before which another is sent by the clock. They come first.
+    /// Receipts that no step waits for: those of data units followed by another one of the same side. They arrive
+    /// first.
     unheeded: u32,
-    /// When the answer that is waited for may begin, and its bytes.
+    /// The earliest start of the awaited answer, and its bytes.
     epoch: Option<(Instant, u64)>,
     bytes: u64,
     closing: bool,
 }
 
-/// What is to be done at a time.
+/// A timed action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// The next connection begins.
     Begin,
-    /// The side of a connection goes on; the connection's serial number tells a new one from an old one.
+    /// A side of a connection continues; the serial number distinguishes connections with the same number.
     Go { conn: u16, side: u8, serial: u64 },
 }
 
@@ -61,7 +62,7 @@ pub(super) struct Host {
     plays: Vec<Option<(u64, Play)>>,
     free: Vec<u16>,
     serial: u64,
-    /// Connections, those completed, epochs, bytes from the acceptors, failures.
+    /// Connections, completed connections, epochs, bytes from the acceptors, failures.
     counted: [u64; 5],
     over: bool,
 }
@@ -88,7 +89,7 @@ impl Host {
         }
     }
 
-    /// Does everything that is due, and asks to be woken for what is next.
+    /// Executes all actions that are due, and requests a wake-up for the next one.
     fn go_on(&mut self, cx: &mut Cx<'_>) {
         while let Some(&Reverse((at, due))) = self.due.peek() {
             if at > cx.now {
@@ -131,7 +132,7 @@ impl Host {
         self.plays.get_mut(usize::from(conn))?.as_mut().map(|(serial, play)| (*serial, play))
     }
 
-    /// Waits for the next step of a side, from now on.
+    /// Waits from now on for the next step of a side.
     fn wait(&mut self, conn: u16, side: usize, cx: &Cx<'_>) {
         let Some((serial, play)) = self.play(conn) else { return };
         let wait = play.next(side).map_or(Duration::ZERO, |s| Duration::from_micros(s.wait_us));
@@ -156,7 +157,7 @@ impl Host {
         }
     }
 
-    /// What was asked for has come.
+    /// The requested data has arrived.
     fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some((_, play)) = self.play(conn.0) else { return };
         if play.unheeded > 0 {
@@ -192,18 +193,18 @@ impl Play {
         play
     }
 
-    /// The next step of a side of a concurrent connection; of a sequential one, the next step of all.
+    /// The next step of a side of a concurrent connection; for a sequential one, the next step of either side.
     fn next(&self, side: usize) -> Option<Step> {
         self.script.steps.get(self.at[side]).copied()
     }
 
-    /// That step is done.
+    /// Completes the next step.
     fn advance(&mut self, side: usize) {
         self.at[side] += 1;
         self.skip(side);
     }
 
-    /// Passes over the steps of the other side of a concurrent connection. Each side passes every step once, however many there are.
+    /// Skips the steps of the other side of a concurrent connection. Each side skips every step once.
     fn skip(&mut self, side: usize) {
         let of_side = |s: &Step| !self.script.concurrent || (s.from == Side::Acceptor) == (side == 1);
         self.at[side] += self.script.steps[self.at[side]..].iter().take_while(|s| !of_side(s)).count();
@@ -218,8 +219,8 @@ impl Play {
         cx.want(Action::Close { conn: Conn(conn) });
     }
 
-    /// Does the next step of a sequential connection. True where the step after it waits from now on; else it waits for
-    /// what was asked for.
+    /// Executes the next step of a sequential connection. True if the following step waits from now on; false if it
+    /// waits for the requested data.
     fn send(&mut self, conn: u16, cx: &mut Cx<'_>) -> bool {
         let Some(step) = self.next(0).filter(|s| s.bytes > 0) else {
             self.close(conn, cx);
@@ -252,7 +253,7 @@ impl Play {
         }
     }
 
-    /// Does the next step of a side of a concurrent connection. True where that side has more to do.
+    /// Executes the next step of a side of a concurrent connection. True if that side has further steps.
     fn send_alone(&mut self, conn: u16, side: usize, cx: &mut Cx<'_>) -> bool {
         if let Some(step) = self.next(side).filter(|s| s.bytes > 0) {
             self.advance(side);

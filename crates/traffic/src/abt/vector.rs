@@ -1,4 +1,4 @@
-//! Connection vectors: what the two ends of a connection send each other, and how long they wait in between.
+//! Connection vectors: the data units that the two ends of a connection send, and the waiting times between them.
 
 use aqmkit_base::Rng;
 
@@ -11,36 +11,36 @@ pub(super) enum Side {
     Acceptor,
 }
 
-/// From when a side waits before it sends.
+/// The event from which a side waits before it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// From its own last send, or from the beginning.
+    /// Its own last transmission, or the start.
     Send,
-    /// From when it has received what the other side sent last.
+    /// The receipt of the other side's last data unit.
     Receipt,
 }
 
-/// One application data unit, or the end of what a side sends.
+/// A data unit of the application, or the end of a side's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) from: Side,
     pub(super) after: After,
     pub(super) wait_us: u64,
-    /// Bytes to send; none at the end.
+    /// Bytes to send; zero for the end.
     pub(super) bytes: u64,
 }
 
-/// A connection, as a part of the list of all steps.
+/// A connection, as a range of the list of all steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vector {
     pub(super) start_us: u64,
-    /// Whether the sides send without regard to each other.
+    /// Whether the sides send independently.
     pub(super) concurrent: bool,
     first: u32,
     len: u32,
 }
 
-/// Connections in the order of their starts. Steps stand in one list: millions of connections are few allocations.
+/// Connections by start time. All steps are in one list, so that millions of connections need few allocations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Vectors {
     pub(super) all: Vec<Vector>,
@@ -48,7 +48,7 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Adds a connection; false where the list is full.
+    /// Adds a connection; false if the list is full.
     pub(super) fn push(&mut self, start_us: u64, concurrent: bool, steps: &[Step]) -> bool {
         let (Ok(first), Ok(len)) = (u32::try_from(self.steps.len()), u32::try_from(steps.len())) else { return false };
         if first.checked_add(len).is_none() {
@@ -59,13 +59,13 @@ impl Vectors {
         true
     }
 
-    /// The connections in blocks of this length of time, in another order: each block once, or as many drawn from all of
-    /// them. Within a block starts keep their distances.
+    /// The connections in blocks of this length, in another order: each block once, or the same number drawn from all
+    /// blocks. Within a block, the distances between starts stay the same.
     pub(super) fn in_blocks(self, block_us: u64, drawn: bool, rng: &mut Rng) -> Vectors {
         let blocks: Vec<&[Vector]> = self.all.chunk_by(|a, b| a.start_us / block_us == b.start_us / block_us).collect();
         let of = |vector: &Vector| vector.start_us / block_us;
         let count = self.all.last().map_or(0, |last| of(last) + 1);
-        // Blocks without connections have their turn, too.
+        // Blocks without connections are included.
         let mut order: Vec<u64> = (0..count).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, rng.below(i as u64 + 1) as usize);
@@ -82,7 +82,7 @@ impl Vectors {
         Vectors { all, steps: self.steps }
     }
 
-    /// Puts the connections in the order of their starts.
+    /// Sorts the connections by start time.
     pub(super) fn sort(&mut self) {
         self.all.sort_by_key(|v| v.start_us);
     }

@@ -1,4 +1,4 @@
-//! Google's congestion control: the rate that a sender of video may have.
+//! Google's congestion control, which sets the rate of a video sender.
 
 use std::collections::VecDeque;
 
@@ -6,26 +6,26 @@ use aqmkit_base::{Duration, Instant};
 
 use super::trend::{Signal, Trend};
 
-/// Growth in a second while the capacity is unknown (gcc 5.5).
+/// Growth per second while the capacity is unknown (gcc 5.5).
 const GROWTH: f64 = 1.08;
-/// What is left of the received rate after overuse (gcc 5.6).
+/// The factor of the received rate after overuse (gcc 5.6).
 const DECREASE: f64 = 0.85;
-/// The estimate stays below this many times the received rate (gcc 5.5).
+/// The bound of the estimate, relative to the received rate (gcc 5.5).
 const AHEAD: f64 = 1.5;
 /// The window over which the received rate is measured (gcc 5.6).
 const WINDOW: Duration = Duration::from_millis(500);
-/// Weight of the past in the mean and variance of the rates at decreases (gcc 5.5).
+/// The weight of the past in mean and variance of the rates at decreases (gcc 5.5).
 const PAST: f64 = 0.95;
-/// Bits by which the estimate grows at least, near the capacity (gcc 5.5).
+/// The smallest increase of the estimate near the capacity, in bits (gcc 5.5).
 const LEAST_STEP: f64 = 1000.0;
-/// Frames in a second, and bits of a packet, that the step near the capacity is reckoned with (gcc 5.5).
+/// The frame rate and the packet size in bits from which the increase near the capacity is computed (gcc 5.5).
 const FRAMES: f64 = 30.0;
 const PACKET: f64 = 1200.0 * 8.0;
-/// Shares of losses below which the rate grows and above which it falls, and the growth (gcc 6).
+/// The loss rates below which the rate grows and above which it falls, and the growth (gcc 6).
 const FEW: f64 = 0.02;
 const MANY: f64 = 0.1;
 const LOSS_GROWTH: f64 = 1.05;
-/// How long losses are counted for one decision.
+/// The period over which losses are counted for one decision.
 const LOSS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bounds of the rate, in bits per second.
@@ -35,7 +35,7 @@ pub(super) struct Bounds {
     pub(super) most: f64,
 }
 
-/// What the delay-based controller does.
+/// The state of the delay-based controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Hold,
@@ -52,12 +52,12 @@ pub(super) struct Gcc {
     /// The two estimates in bits per second.
     by_delay: f64,
     by_loss: f64,
-    /// When each packet of the window came, and its bits.
+    /// Arrival and size in bits of each packet in the window.
     received: VecDeque<(Instant, f64)>,
-    /// Mean and variance of the received rates at decreases; nothing while the capacity is unknown.
+    /// Mean and variance of the received rates at decreases; `None` while the capacity is unknown.
     capacity: Option<(f64, f64)>,
     updated: Option<Instant>,
-    /// Packets of the current interval of loss: since when, how many, how many lost.
+    /// The start of the current loss interval, its packets, and the lost ones among them.
     losses: (Option<Instant>, u64, u64),
 }
 
@@ -81,7 +81,7 @@ impl Gcc {
         self.by_delay.min(self.by_loss).clamp(self.bounds.least, self.bounds.most)
     }
 
-    /// The receiver has reported a packet. Packets are reported in the order in which they were sent.
+    /// Processes a packet that the receiver has reported. Packets are reported in the order of transmission.
     pub(super) fn packet(&mut self, sent: Instant, arrived: Instant, bytes: u32) {
         self.trend.packet(sent, arrived);
         self.received.push_back((arrived, 8.0 * f64::from(bytes)));
@@ -90,7 +90,7 @@ impl Gcc {
         }
     }
 
-    /// The end of a report, which covered so many packets that arrived or were lost.
+    /// Processes the end of a report, which covered this number of arrived or lost packets.
     pub(super) fn report(&mut self, now: Instant, rtt: Duration, packets: u64, lost: u64) {
         self.lose(now, packets, lost);
         let since = self.updated.replace(now).map_or(0.0, |last| now.since(last).as_millis_f64());
@@ -108,17 +108,17 @@ impl Gcc {
         self.by_delay = self.by_delay.clamp(self.bounds.least, self.bounds.most);
     }
 
-    /// Nothing was reported for long: halves the rate.
+    /// Halves the rate after a long time without reports.
     pub(super) fn silence(&mut self) {
         self.by_delay = (0.5 * self.by_delay).max(self.bounds.least);
         self.by_loss = self.by_loss.min(self.by_delay);
     }
 
-    /// Bits per second that arrive; nothing before a window is full.
+    /// The received rate in bits per second; `None` before a window is full.
     fn received_rate(&self) -> Option<f64> {
         let (first, last) = (self.received.front()?.0, self.received.back()?.0);
         let enough = last.since(first) >= WINDOW / 2;
-        // The first packet stands at the window's edge: what it brought was under way before.
+        // The first packet is at the edge of the window; its data was in flight before.
         let bits: f64 = self.received.iter().skip(1).map(|(_, bits)| bits).sum();
         enough.then(|| bits / last.since(first).as_secs_f64())
     }
@@ -127,7 +127,7 @@ impl Gcc {
         if let (Some((mean, variance)), Some(rate)) = (self.capacity, received)
             && rate > mean + 3.0 * libm::sqrt(variance)
         {
-            // The path has more than it had.
+            // The path carries more than before.
             self.capacity = None;
         }
         if self.capacity.is_some() {
@@ -154,7 +154,7 @@ impl Gcc {
                 let off = rate - mean;
                 (PAST * mean + (1.0 - PAST) * rate, PAST * variance + (1.0 - PAST) * off * off)
             }
-            // A tenth of the rate stands for its deviation until there is another.
+            // A tenth of the rate replaces its deviation until there is an estimate.
             _ => (rate, 0.01 * rate * rate),
         });
     }

@@ -1,23 +1,24 @@
-//! The receiving end of the video: which frames are whole, when they are shown, and when the picture freezes.
+//! The receiver of the video: complete frames, display times and freezes.
 
 use std::collections::VecDeque;
 
 use aqmkit_base::{Duration, Instant};
 
-/// After this time a frame is given up.
+/// The time after which a frame is given up.
 const LATEST: Duration = Duration::from_secs(1);
-/// A freeze is at least so many mean times between frames, and the mean and this much more (webrtc-stats).
+/// A freeze lasts at least this multiple of the mean time between frames, and this much longer than the mean
+/// (webrtc-stats).
 const FREEZE_TIMES: u64 = 3;
 const FREEZE_MORE: Duration = Duration::from_millis(150);
-/// Times between frames that make the mean (webrtc-stats).
+/// The number of times between frames in the mean (webrtc-stats).
 const RECENT: usize = 30;
 
-/// A frame on its way.
+/// A frame that is being received.
 #[derive(Clone, Debug)]
 struct Frame {
     captured: Instant,
     bytes: u64,
-    /// Of each packet, whether it has come.
+    /// For each packet, whether it has arrived.
     came: Vec<bool>,
 }
 
@@ -27,7 +28,7 @@ impl Frame {
     }
 }
 
-/// A frame that is shown.
+/// A frame that was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) captured: Instant,
@@ -50,20 +51,20 @@ pub(super) struct Screen {
     /// Frames from `first` on that have been neither shown nor given up.
     frames: VecDeque<Frame>,
     first: u64,
-    /// When the last frame was shown, and the times between the last ones.
+    /// The display time of the last frame, and the times between the last frames.
     last: Option<Instant>,
     recent: VecDeque<Duration>,
     pub(super) counted: Counted,
 }
 
 impl Screen {
-    /// A frame has been captured that is so long and so many packets. Returns its number.
+    /// Adds a captured frame of this length and number of packets. Returns its number.
     pub(super) fn expect(&mut self, captured: Instant, bytes: u64, packets: usize) -> u64 {
         self.frames.push_back(Frame { captured, bytes, came: vec![false; packets] });
         self.first + self.frames.len() as u64 - 1
     }
 
-    /// A packet of a frame has come.
+    /// A packet of a frame has arrived.
     pub(super) fn packet(&mut self, frame: u64, index: usize) {
         let place = frame.checked_sub(self.first).and_then(|place| self.frames.get_mut(place as usize));
         if let Some(came) = place.and_then(|of| of.came.get_mut(index)) {
@@ -71,7 +72,7 @@ impl Screen {
         }
     }
 
-    /// Shows the next frame, if there is one to show now.
+    /// Shows the next frame if it is complete, and returns it.
     pub(super) fn show(&mut self, now: Instant) -> Option<Shown> {
         loop {
             let frame = self.frames.front()?;
@@ -92,7 +93,7 @@ impl Screen {
         }
     }
 
-    /// Judges the time since the frame before.
+    /// Checks the time since the previous frame for a freeze.
     fn between(&mut self, now: Instant) {
         let Some(last) = self.last.replace(now) else { return };
         let time = now.since(last);

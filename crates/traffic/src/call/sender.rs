@@ -1,4 +1,4 @@
-//! A call in one direction: the camera, the pacer and the reports.
+//! One direction of a call: camera, pacer and reports.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,16 +16,16 @@ const RTP: u32 = 20;
 /// Bytes of a report, and of each packet in it.
 const REPORT: usize = 20;
 const REPORTED: usize = 2;
-/// How much faster than the rate packets leave (webrtc).
+/// The rate of the pacer, relative to the video rate (webrtc).
 const PACING: f64 = 2.5;
-/// The scale of the Laplacian distribution of frame sizes (rfc8593), and the least part of a mean frame.
+/// The scale of the Laplacian distribution of frame sizes (rfc8593), and the smallest size relative to the mean.
 const VARIATION: f64 = 0.15;
 const LEAST_FRAME: f64 = 0.1;
-/// The pacer holds no more than this before frames are skipped, in seconds.
+/// The largest backlog of the pacer before frames are skipped, in seconds.
 const HELD: f64 = 0.25;
-/// Without reports for this time the rate is halved.
+/// Without reports for this time, the rate is halved.
 const SILENCE: Duration = Duration::from_secs(1);
-/// A packet is repaired, and remembered, for so long.
+/// The time for which a packet can be repaired.
 const USEFUL: Duration = Duration::from_secs(1);
 const REMEMBERED: Duration = Duration::from_secs(5);
 
@@ -53,7 +53,7 @@ struct Part {
     len: u32,
 }
 
-/// A packet that has left.
+/// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     part: Part,
@@ -62,7 +62,7 @@ struct Sent {
     known: bool,
 }
 
-/// A report: the numbers of packets and when they came.
+/// A report: numbers of packets and their arrivals.
 type Report = Vec<(u64, Instant)>;
 
 /// A call in one direction.
@@ -73,22 +73,22 @@ pub(super) struct Call {
     next_frame: Instant,
     frames: u64,
     pacer: VecDeque<Part>,
-    /// When the pacer lets the next packet go.
+    /// The time at which the pacer sends the next packet.
     free: Instant,
     sent: VecDeque<Sent>,
     /// The number of the first packet in `sent`.
     first: u64,
     repaired: u64,
-    /// When the last report came.
+    /// The arrival of the last report.
     heard: Instant,
     // The receiver.
     screen: Screen,
     next_report: Instant,
-    /// What came since the last report, and what was in that one.
+    /// Arrivals since the last report, and those in that report.
     came: Report,
     reported: Report,
     bytes: u64,
-    /// Reports in flight, with their content.
+    /// Reports in flight, with their contents.
     reports: BTreeMap<u64, Report>,
     made: u64,
     over: bool,
@@ -120,7 +120,7 @@ impl Call {
         }
     }
 
-    /// The camera has a frame.
+    /// The camera captures a frame.
     fn capture(&mut self, now: Instant, rng: &mut Rng) {
         let held: f64 = self.pacer.iter().map(|part| 8.0 * f64::from(part.len)).sum();
         if held > HELD * self.gcc.rate() {
@@ -132,13 +132,13 @@ impl Call {
         let frame = self.screen.expect(now, size, packets as usize);
         self.frames += 1;
         for index in 0..packets {
-            // Packets of a frame are as long as each other, to a byte.
+            // The packets of a frame have equal lengths, within a byte.
             let len = (size * (index + 1) / packets - size * index / packets) as u32 + RTP;
             self.pacer.push_back(Part { frame, index: index as usize, captured: now, len });
         }
     }
 
-    /// Lets go what the pacer may let go now.
+    /// Sends the packets that the pacer allows.
     fn pace(&mut self, cx: &mut Cx<'_>) {
         while self.free <= cx.now {
             let Some(part) = self.pacer.pop_front() else { return };
@@ -150,7 +150,7 @@ impl Call {
         }
     }
 
-    /// The receiver reports what came since the report before the last one.
+    /// Sends a report of the arrivals since the report before the last one.
     fn report(&mut self, cx: &mut Cx<'_>) {
         self.next_report = cx.now + self.params.feedback;
         let new = std::mem::take(&mut self.came);
@@ -165,10 +165,10 @@ impl Call {
         self.made += 1;
     }
 
-    /// A report has come to the sender.
+    /// Processes a report at the sender.
     fn hear(&mut self, number: u64, made: Instant, cx: &mut Cx<'_>) {
         let Some(mut report) = self.reports.remove(&number) else { return };
-        // Reports made before it were lost or overtaken, and this one repeats their content.
+        // Earlier reports were lost or overtaken; this one repeats their contents.
         self.reports = self.reports.split_off(&number);
         self.heard = cx.now;
         report.sort_unstable_by_key(|(seq, _)| *seq);
@@ -201,7 +201,7 @@ impl Call {
         }
     }
 
-    /// Shows what can be shown.
+    /// Shows complete frames.
     fn show(&mut self, cx: &mut Cx<'_>) {
         while let Some(shown) = self.screen.show(cx.now) {
             cx.want(Action::Done(Exchange { kind: 0, started: shown.captured, bytes: shown.bytes }));
@@ -224,7 +224,7 @@ impl Call {
         self.go_on(cx);
     }
 
-    /// Sends what may leave, and wants to be called for what is next.
+    /// Sends what is due, and requests the next wake-up.
     fn go_on(&mut self, cx: &mut Cx<'_>) {
         self.pace(cx);
         let next = self.next_frame.min(self.next_report);
@@ -245,7 +245,7 @@ impl Application for Call {
             Event::Stop => self.over = true,
             _ if self.over => {}
             Event::Start => {
-                // Cameras are not in step.
+                // Cameras are not synchronised.
                 let phase = Duration::from_secs_f64(cx.rng.uniform() / self.params.fps);
                 (self.next_frame, self.heard, self.free) = (cx.now + phase, cx.now, cx.now);
                 self.next_report = self.next_frame + self.params.feedback;

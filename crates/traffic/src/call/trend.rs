@@ -1,4 +1,4 @@
-//! Whether the queue of the path grows: groups of packets, the trend of their delay, and an adaptive threshold.
+//! Detects growing queues on the path: groups of packets, the trend of their delays, and an adaptive threshold.
 
 use std::collections::VecDeque;
 
@@ -6,23 +6,24 @@ use aqmkit_base::{Duration, Instant};
 
 /// Packets sent within this time of the first one are a group (gcc 5.2).
 const BURST: Duration = Duration::from_millis(5);
-/// Groups whose delays the line is drawn through, and the weight of the past in the smoothed delay (webrtc).
+/// The number of groups in the regression line, and the weight of the past in the smoothed delay (webrtc).
 const WINDOW: usize = 20;
 const SMOOTHING: f64 = 0.9;
-/// The trend is multiplied by the number of groups, up to this, and by the gain (webrtc).
+/// The trend is multiplied by the number of groups, up to this maximum, and by the gain (webrtc).
 const MOST_GROUPS: u32 = 60;
 const GAIN: f64 = 4.0;
-/// The threshold at first, and its bounds, in milliseconds (gcc 5.4, 5.6).
+/// The initial threshold, and its bounds, in milliseconds (gcc 5.4, 5.6).
 const THRESHOLD: f64 = 12.5;
 const LEAST: f64 = 6.0;
 const MOST: f64 = 600.0;
-/// How fast the threshold rises and falls, per millisecond (webrtc); farther away than this it stays (gcc 5.4).
+/// The rates at which the threshold rises and falls, per millisecond (webrtc); it does not follow trends that differ by
+/// more than this (gcc 5.4).
 const UP: f64 = 0.0087;
 const DOWN: f64 = 0.039;
 const FAR: f64 = 15.0;
-/// The longest time that counts for one change of the threshold, in milliseconds (webrtc).
+/// The longest time between two changes of the threshold that counts, in milliseconds (webrtc).
 const STEP: f64 = 100.0;
-/// How long overuse lasts before it is signalled, in milliseconds (gcc 5.6).
+/// The duration of overuse before it is signalled, in milliseconds (gcc 5.6).
 const OVERUSE: f64 = 10.0;
 
 /// The state of the path, as estimated from the delay.
@@ -44,7 +45,7 @@ struct Group {
     last_arrived: Instant,
 }
 
-/// Milliseconds from one time to another, which may be before it.
+/// Milliseconds from one time to another; negative if the other is earlier.
 fn ms(from: Instant, to: Instant) -> f64 {
     to.since(from).as_millis_f64() - from.since(to).as_millis_f64()
 }
@@ -54,18 +55,18 @@ fn ms(from: Instant, to: Instant) -> f64 {
 pub(super) struct Trend {
     group: Option<Group>,
     before: Option<Group>,
-    /// Differences of delay since the beginning, and the same smoothed, in milliseconds.
+    /// The sum of the delay differences so far, and its smoothed value, in milliseconds.
     delay: f64,
     smoothed: f64,
-    /// When groups came, in milliseconds since the first, and their smoothed delay.
+    /// Arrivals of groups, in milliseconds since the first, and their smoothed delays.
     line: VecDeque<(f64, f64)>,
     began: Option<Instant>,
     groups: u32,
     slope: f64,
     threshold: f64,
-    /// When the threshold was last changed.
+    /// The time of the threshold's last change.
     changed: Option<Instant>,
-    /// How long the trend has been above the threshold, in milliseconds, and for how many groups.
+    /// The time for which the trend has exceeded the threshold, in milliseconds, and the number of groups.
     above: Option<f64>,
     above_groups: u32,
     signal: Signal,
@@ -95,13 +96,13 @@ impl Trend {
         self.signal
     }
 
-    /// A packet has arrived. Packets are reported in the order in which they were sent.
+    /// Processes the arrival of a packet. Packets are reported in the order of transmission.
     pub(super) fn packet(&mut self, sent: Instant, arrived: Instant) {
         let Some(group) = self.group.as_mut() else {
             self.group = Some(Group { first_sent: sent, last_sent: sent, last_arrived: arrived });
             return;
         };
-        // Packets that an outage held up come together although they were not sent so (gcc 5.2).
+        // Packets delayed by an outage arrive together although they were sent at different times (gcc 5.2).
         let (apart, came) = (ms(group.last_sent, sent), ms(group.last_arrived, arrived));
         let held_up = came - apart < 0.0 && came <= BURST.as_millis_f64();
         if sent.since(group.first_sent) <= BURST || held_up {
@@ -117,7 +118,8 @@ impl Trend {
         }
     }
 
-    /// A group came so many milliseconds later after the one before than it was sent after it.
+    /// Adds a group. `later` is the difference of the times between arrivals and between transmissions of this group
+    /// and the previous one, in milliseconds.
     fn add(&mut self, later: f64, sending: f64, arrived: Instant) {
         self.groups = (self.groups + 1).min(MOST_GROUPS);
         self.delay += later;
@@ -132,7 +134,7 @@ impl Trend {
         self.adapt(arrived);
     }
 
-    /// The slope of the line of least squares.
+    /// The slope of the least-squares line.
     fn fitted(&self) -> f64 {
         let n = self.line.len() as f64;
         let (x, y) = self.line.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
@@ -166,7 +168,7 @@ impl Trend {
         self.signal = if scaled < -self.threshold { Signal::Underuse } else { Signal::Normal };
     }
 
-    /// Lets the threshold follow the trend, so that flows that compete with those that fill queues do not starve.
+    /// Adapts the threshold to the trend, so that flows do not starve beside flows that fill queues.
     fn adapt(&mut self, now: Instant) {
         let since = self.changed.replace(now).map_or(0.0, |last| now.since(last).as_millis_f64().min(STEP));
         let size = self.scaled().abs();

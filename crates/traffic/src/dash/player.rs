@@ -21,7 +21,7 @@ const SAMPLES: usize = 20;
 /// The share of the estimate that a bit rate may take (jiang12).
 const SAFE: f64 = 0.85;
 
-/// The buffer map and choice of BBA-0. Returns the place in the ladder of the next bit rate.
+/// The buffer map and choice of BBA-0. Returns the index of the next bit rate in the ladder.
 pub(super) fn by_buffer(
     ladder: &[BitRate],
     now: usize,
@@ -48,7 +48,7 @@ pub(super) fn by_buffer(
     now
 }
 
-/// What the rule `rate` remembers.
+/// The state of the rule `rate`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Throughputs {
     /// Bits per second of the last segments.
@@ -58,22 +58,22 @@ pub(super) struct Throughputs {
 }
 
 impl Throughputs {
-    /// A segment of so many bits took so long.
+    /// Adds the throughput of a segment of this size.
     pub(super) fn add(&mut self, bits: f64, took: Duration) {
         if self.samples.len() == SAMPLES {
             self.samples.pop_front();
         }
-        // Over no time at all a rate has no meaning: a nanosecond stands for it.
+        // A duration of zero would give an infinite rate; a nanosecond replaces it.
         self.samples.push_back(bits / took.as_secs_f64().max(1e-9));
     }
 
-    /// The harmonic mean; nothing before the first segment.
+    /// The harmonic mean; `None` before the first segment.
     pub(super) fn estimate(&self) -> Option<f64> {
         let inverse: f64 = self.samples.iter().map(|rate| 1.0 / rate).sum();
         (inverse > 0.0).then(|| self.samples.len() as f64 / inverse)
     }
 
-    /// The place in the ladder of the next bit rate.
+    /// The index of the next bit rate in the ladder.
     pub(super) fn next(&mut self, ladder: &[BitRate], now: usize) -> usize {
         self.stayed += 1;
         let Some(estimate) = self.estimate() else { return now };

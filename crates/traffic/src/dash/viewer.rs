@@ -1,4 +1,4 @@
-//! One viewer: what is fetched, what is buffered, what is played.
+//! One viewer: download, buffer and playback.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{Action, Application, Conn, Cx, Event, Exchange};
 
 /// Bytes of a request.
 const REQUEST: u64 = 400;
-/// How often the counters are brought up to date at least.
+/// The largest interval between updates of the counters.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// Kinds of [`Exchange`].
@@ -21,7 +21,7 @@ const SEGMENT: u8 = 1;
 const COUNTERS: &[&str] =
     &["segments", "switches", "stalls", "played_s", "stalled_s", "video_s", "video_bits", "bytes_received", "failures"];
 
-/// What the screen shows.
+/// The state of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Screen {
     /// Nothing yet.
@@ -31,7 +31,7 @@ enum Screen {
     Stalled,
 }
 
-/// The segment on its way.
+/// The segment that is being downloaded.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     asked: Instant,
@@ -55,17 +55,17 @@ struct Counted {
 pub(super) struct Viewer {
     params: Arc<Params>,
     server: u32,
-    /// When the viewer wanted to watch.
+    /// The time at which the viewer started.
     wished: Instant,
     segment: Option<Segment>,
-    /// The place of the bit rate in the ladder.
+    /// The index of the bit rate in the ladder.
     place: usize,
     seen: Throughputs,
     screen: Screen,
     buffered: Duration,
-    /// When `buffered` was true.
+    /// The time to which `buffered` refers.
     at: Instant,
-    /// The next segment is asked for once no more than this is buffered.
+    /// The next segment is requested once the buffer is at most this long.
     ask_below: Duration,
     counted: Counted,
     over: bool,
@@ -89,7 +89,7 @@ impl Viewer {
         }
     }
 
-    /// Lets the video play up to now.
+    /// Advances playback to now.
     fn play(&mut self, now: Instant) {
         let passed = now.since(self.at);
         self.at = now;
@@ -110,7 +110,7 @@ impl Viewer {
         }
     }
 
-    /// Wants to be called when a segment may be asked for, or with the next beat.
+    /// Requests a wake-up for the next segment, or for the next update of the counters.
     fn wait(&self, cx: &mut Cx<'_>) {
         let full = self.buffered.saturating_sub(self.ask_below);
         let next = if self.segment.is_none() && full < BEAT { full } else { BEAT };
@@ -123,14 +123,14 @@ impl Viewer {
 
     fn request(&mut self, cx: &mut Cx<'_>) {
         let Bytes(bytes) = self.params.ladder[self.place].bytes_in(self.params.segment);
-        // A segment that is asked for again has been waited for since it was first asked for.
+        // The time of a repeated request counts from the first request.
         let asked = self.segment.map_or(cx.now, |segment| segment.asked);
         self.segment = Some(Segment { asked, bytes });
         let (conn, think) = (Conn(0), Duration::ZERO);
         cx.want(Action::Request { conn, request: REQUEST, response: bytes, think, close: false });
     }
 
-    /// Asks for the next segment if there is room for it.
+    /// Requests the next segment if there is room for it.
     fn go_on(&mut self, cx: &mut Cx<'_>) {
         if self.segment.is_none() && self.buffered <= self.ask_below {
             self.request(cx);
@@ -157,7 +157,7 @@ impl Viewer {
         self.choose(cx);
     }
 
-    /// Chooses the bit rate of the next segment, and when it is asked for.
+    /// Chooses the bit rate and the time of the next request.
     fn choose(&mut self, cx: &mut Cx<'_>) {
         let p = &self.params;
         let room = p.most_buffered() - p.segment;
@@ -169,11 +169,11 @@ impl Viewer {
         };
         self.counted.switches += u64::from(next != self.place);
         self.place = next;
-        // Until the video plays, nothing makes room: segment after segment is asked for.
+        // Before playback starts, segments are requested without pause.
         self.ask_below = if self.screen == Screen::Playing { below } else { p.startup };
     }
 
-    /// The connection is gone: opens another.
+    /// The connection has closed: opens another one.
     fn gone(&mut self, cx: &mut Cx<'_>) {
         self.counted.failures += 1;
         self.open(cx);
@@ -196,7 +196,7 @@ impl Application for Viewer {
             Event::Start => {
                 self.server = cx.rng.below(u64::from(cx.servers)) as u32;
                 (self.at, self.wished) = (cx.now, cx.now);
-                // Viewers do not sit down at one instant: the first wait is a part of a segment.
+                // Viewers are not synchronised: the first wait is a part of a segment.
                 let phase = self.params.segment.mul_f64(cx.rng.uniform());
                 cx.want(Action::WakeAt(cx.now + phase));
             }

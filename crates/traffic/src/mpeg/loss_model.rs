@@ -1,4 +1,4 @@
-//! What a lost packet costs, in frames: the arithmetic of parris01, tables A.6 and A.7.
+//! The number of frames that a lost packet costs: the calculation of parris01, tables A.6 and A.7.
 //!
 //! A frame is lost with any of its packets, and takes along the frames that refer to it. One packet lost in
 //! each group of pictures is the case of the tables; more in one group would be counted twice, so the

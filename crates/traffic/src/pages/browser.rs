@@ -1,4 +1,4 @@
-//! A browser: connections to domains, the waves of a page, and the time to read it.
+//! A browser: connections to domains, waves of requests, and reading times.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ const REQUEST: u64 = 300;
 const HELLO: u64 = 517;
 const PADDED_HELLO: u64 = 1200;
 const CERTIFICATES: u64 = 4000;
-/// Mean time between the coming of a document and the requests for what it names, in seconds (r1-070674).
+/// Mean time between the arrival of a document and the requests for the objects it refers to, in seconds (r1-070674).
 const PARSING: f64 = 0.13;
-/// The most connections at a time, closing ones among them.
+/// The largest number of connections, including closing ones.
 const MAX_CONNS: usize = 1024;
 
 /// Kinds of [`Exchange`].
@@ -26,7 +26,7 @@ const OBJECT: u8 = 0;
 const RENDER: u8 = 1;
 const PAGE: u8 = 2;
 
-/// What all browsers of a population have in common.
+/// The parameters that all browsers of a population share.
 #[derive(Clone, Debug)]
 pub(super) struct Habits {
     pub(super) tables: Tables,
@@ -37,7 +37,7 @@ pub(super) struct Habits {
     pub(super) think: f64,
 }
 
-/// What is awaited on a connection, in the order of the requests.
+/// The awaited response on a connection, in the order of requests.
 #[derive(Clone, Copy, Debug)]
 enum Awaited {
     /// The end of the handshake.
@@ -48,7 +48,7 @@ enum Awaited {
     },
 }
 
-/// What a connection number stands for.
+/// The state of a connection number.
 #[derive(Clone, Debug)]
 enum Slot {
     Free,
@@ -56,21 +56,21 @@ enum Slot {
     Open {
         domain: usize,
         awaited: VecDeque<Awaited>,
-        /// Objects to ask for when the handshake is over, and when the browser knew of them.
+        /// Objects to request after the handshake, with the times of their discovery.
         later: Vec<(Object, Instant)>,
     },
     Closing,
 }
 
-/// The page on its way.
+/// The page that is being loaded.
 #[derive(Clone, Debug)]
 struct Loading {
     started: Instant,
     /// The first domain's server.
     server: u32,
-    /// What has not been asked for.
+    /// Objects that are not yet requested.
     unknown: Vec<Object>,
-    /// Objects asked for that have not come, and those of them without which nothing is drawn.
+    /// Requested objects that have not arrived, and those among them that block drawing.
     awaited: usize,
     blocking: usize,
     rendered: bool,
@@ -100,7 +100,7 @@ impl Browser {
         cx.want(Action::WakeAt(cx.now + Duration::from_secs_f64(secs)));
     }
 
-    /// Begins a page: leaves the sites of the one before, and asks for the document.
+    /// Starts a page: closes the connections of the previous page, and requests the document.
     fn begin(&mut self, cx: &mut Cx<'_>) {
         for (i, slot) in self.conns.iter_mut().enumerate() {
             if matches!(slot, Slot::Open { .. }) {
@@ -126,7 +126,7 @@ impl Browser {
         self.ask(document, cx);
     }
 
-    /// Asks for an object on the connection to its domain.
+    /// Requests an object on the connection to its domain.
     fn ask(&mut self, object: Object, cx: &mut Cx<'_>) {
         let Some(first) = self.page.as_ref().map(|page| page.server) else { return };
         let server = (first + object.domain as u32) % cx.servers.max(1);
@@ -147,7 +147,7 @@ impl Browser {
         }
     }
 
-    /// The connection to a domain, opened where there is none.
+    /// The connection to a domain, opened if necessary.
     fn connection(&mut self, domain: usize, server: u32, cx: &mut Cx<'_>) -> Option<usize> {
         let to = |slot: &Slot| matches!(slot, Slot::Open { domain: d, .. } if *d == domain);
         if let Some(i) = self.conns.iter().position(to) {
@@ -166,7 +166,7 @@ impl Browser {
         Some(i)
     }
 
-    /// A response has come.
+    /// A response has arrived.
     fn came(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some(Slot::Open { awaited, later, .. }) = self.conns.get_mut(usize::from(conn.0)) else { return };
         match awaited.pop_front() {
@@ -190,7 +190,7 @@ impl Browser {
         }
     }
 
-    /// Objects of the page will not come.
+    /// Records objects of the page that will not arrive.
     fn lost(&mut self, objects: u64) {
         self.counted[3] += objects;
         if let Some(page) = self.page.as_mut() {
@@ -198,7 +198,7 @@ impl Browser {
         }
     }
 
-    /// A connection is gone, and with it what was awaited on it.
+    /// A connection has closed; the responses awaited on it are lost.
     fn gone(&mut self, conn: Conn, cx: &mut Cx<'_>) {
         let Some(slot) = self.conns.get_mut(usize::from(conn.0)) else { return };
         let Slot::Open { awaited, later, .. } = std::mem::replace(slot, Slot::Free) else { return };
@@ -214,7 +214,7 @@ impl Browser {
             page.awaited -= objects.len();
             page.blocking -= objects.iter().filter(|object| object.kind.blocks()).count();
             if objects.iter().any(|object| object.kind == Kind::Document) {
-                // Nobody knows what else there is.
+                // The other objects of the page are unknown.
                 page.unknown.clear();
             }
         }
@@ -222,7 +222,7 @@ impl Browser {
         self.go_on(cx);
     }
 
-    /// Goes on to the next wave, or to reading.
+    /// Continues with the next wave, or with reading.
     fn go_on(&mut self, cx: &mut Cx<'_>) {
         let Some(page) = self.page.as_mut().filter(|page| page.blocking == 0 && !page.parsing) else { return };
         if page.unknown.is_empty() {
@@ -242,7 +242,7 @@ impl Browser {
         Self::wait(PARSING, cx);
     }
 
-    /// Asks for what the browser knows of now.
+    /// Requests the objects that the browser has discovered.
     fn wave(&mut self, cx: &mut Cx<'_>) {
         let Some(page) = self.page.as_mut() else { return };
         page.parsing = false;
@@ -257,7 +257,7 @@ impl Browser {
         self.go_on(cx);
     }
 
-    /// The page is over: it is all there, or some of it never comes.
+    /// Ends the page: it is complete, or parts of it were lost.
     fn end(&mut self, cx: &mut Cx<'_>) {
         let Some(page) = self.page.take() else { return };
         if !page.failed {
@@ -280,7 +280,7 @@ impl Application for Browser {
         match event {
             Event::Stop => self.over = true,
             _ if self.over => {}
-            // What is left of an exponential time has the same distribution.
+            // The remainder of an exponential time has the same distribution.
             Event::Start => Self::wait(self.habits.think, cx),
             Event::Wake if self.page.is_none() => self.begin(cx),
             Event::Wake => self.wave(cx),

@@ -1,4 +1,4 @@
-//! What a page is made of.
+//! The contents of a page.
 
 use aqmkit_base::{Rng, dist};
 
@@ -23,10 +23,10 @@ const VARIATION: f64 = 1.5;
 /// Bytes of the headers of a response.
 const HEADERS: f64 = 300.0;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The page itself.
+    /// The main document.
     Document,
     /// A style sheet.
     Style,
@@ -41,19 +41,19 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the page can be drawn only when it has come.
+    /// Whether the page cannot be drawn before it has arrived.
     #[must_use]
     pub fn blocks(self) -> bool {
         matches!(self, Kind::Document | Kind::Style | Kind::Script)
     }
 
-    /// Whether the browser knows of it only when the style sheets and scripts have come.
+    /// Whether the browser discovers it only after style sheets and scripts have arrived.
     #[must_use]
     pub fn comes_late(self) -> bool {
         matches!(self, Kind::Font | Kind::Other)
     }
 
-    /// How many of these the median page has.
+    /// The number of objects of this kind in the median page.
     fn in_the_median_page(self) -> f64 {
         match self {
             Kind::Document => 0.0,
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// The kinds of objects beside the document, in the order in which they are asked for.
+/// The kinds of objects except the document, in the order of requests.
 const KINDS: [Kind; 5] = [Kind::Style, Kind::Script, Kind::Image, Kind::Font, Kind::Other];
 
 /// An object of a page.
@@ -83,9 +83,9 @@ pub struct Object {
 /// A page: its objects, the document first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// In the order in which they are asked for.
+    /// In the order of requests.
     pub objects: Vec<Object>,
-    /// How many domains they may be on.
+    /// The number of domains.
     pub domains: usize,
 }
 
@@ -130,7 +130,7 @@ impl Tables {
         Page { objects, domains }
     }
 
-    /// The chance with which an object that may be elsewhere is: half of all are.
+    /// The probability that an object is on another domain, if it may be: half of all objects are.
     fn elsewhere(&self) -> f64 {
         let may: f64 = [Kind::Script, Kind::Image, Kind::Other].iter().map(|kind| kind.in_the_median_page()).sum();
         0.5 * MEDIAN / may

@@ -73,7 +73,7 @@ fn catalogue() -> Catalogue {
 
 fn profile(json: &str) -> Result<Profile, String> {
     let table = serde_json::from_str(json).expect("JSON");
-    let overrides = catalogue().overrides(table).map_err(|e| e.told("a field", "").to_string())?;
+    let overrides = catalogue().overrides(table).map_err(|e| e.explain("a field", "").to_string())?;
     overrides.apply(Profile::rfc()).map_err(|e| e.to_string())
 }
 

@@ -16,7 +16,7 @@ use super::How;
 
 Each section of RFC 7928 is an experiment, rfc7928/NAME of `aqmkit list experiments`; fifo and fq-codel are run
 as well, to compare with. The card is one HTML page with a verdict, its rule and a picture for each section.
-Finished runs are kept: after an interruption the same command resumes. docs/guide/characterize.md has more.")]
+Finished runs are stored: after an interruption, repeat the command to resume. docs/guide/characterize.md has more.")]
 pub struct Characterize {
     /// Disciplines, each a name or NAME:PARAMETER=VALUE,…; `all` stands for all that need no parameters
     #[arg(required = true)]
@@ -24,10 +24,10 @@ pub struct Characterize {
     /// One repeat of a minute of each run, instead of three to five of five minutes
     #[arg(long)]
     pub quick: bool,
-    /// Where the card goes [default: card.html in the directory of the results]
+    /// File of the card [default: card.html in the directory of the results]
     #[arg(long, value_name = "FILE")]
     pub card: Option<PathBuf>,
-    /// How to run
+    /// Settings of the runs
     #[command(flatten)]
     pub how: How,
 }

@@ -38,10 +38,10 @@ pub struct Compare {
     /// Round-trip time without queueing [default: 50ms]
     #[arg(long, value_parser = parse_duration, allow_hyphen_values = true)]
     pub rtt: Option<Duration>,
-    /// What the link sends beside its packets, in both directions
+    /// Framing of packets, in both directions
     #[command(flatten)]
     pub framing: FramingArgs,
-    /// Rates and round trip of a kind of access
+    /// Rates and round-trip time of a kind of access
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     /// Endless TCP downloads
@@ -50,7 +50,7 @@ pub struct Compare {
     /// Endless TCP uploads; needs --up
     #[arg(long, value_name = "FLOWS")]
     pub upload: Option<u32>,
-    /// Web users with this offered load, as a fraction of the link's rate: pages of today over HTTP/2
+    /// Web users with this offered load, as a fraction of the link's rate: HTTP/2 with today's page weights
     #[arg(long, value_name = "FRACTION")]
     pub web: Option<f64>,
     /// Viewers of adaptively streamed video
@@ -65,7 +65,7 @@ pub struct Compare {
     /// Telephone calls
     #[arg(long, value_name = "CALLS")]
     pub voip: Option<u32>,
-    /// Web users of 1997 with this offered load, as a fraction of the link's rate
+    /// Web users with page weights of 1997 and this offered load, as a fraction of the link's rate
     #[arg(long, value_name = "FRACTION")]
     pub http: Option<f64>,
     /// An unresponsive UDP flow of this rate
@@ -80,16 +80,16 @@ pub struct Compare {
     /// Congestion control of TCP; several share the flows: cubic,prague
     #[arg(long, value_name = "NAMES")]
     pub cc: Option<String>,
-    /// TCP negotiates ECN, and disciplines mark
+    /// Negotiate ECN in TCP, and mark in disciplines
     #[arg(long)]
     pub ecn: bool,
-    /// How TCP endpoints behave
+    /// Profile of the TCP endpoints
     #[arg(long, value_name = "PROFILE")]
     pub transport: Option<String>,
-    /// Capacity of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
+    /// Limit of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
     #[arg(long, value_parser = parse_amount)]
     pub limit: Option<Amount>,
-    /// Several values of a parameter, of the rate or of the rtt: red.max=20..200, rtt=10ms,50ms, rate=1mbit..9mbit/5
+    /// Values of a parameter, of the rate or of the rtt: red.max=20..200, rtt=10ms,50ms, rate=1mbit..9mbit/5
     #[arg(long, value_name = "WHAT=VALUES")]
     pub sweep: Vec<String>,
     /// Measured time
@@ -101,7 +101,7 @@ pub struct Compare {
     /// Also write the experiment to this file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// How to run
+    /// Settings of the runs
     #[command(flatten)]
     pub how: How,
 }

@@ -14,7 +14,7 @@ use super::Scale;
 
 To start from a comparison: aqmkit compare fifo codel --preset cable --save mine.toml")]
 pub struct Init {
-    /// The file; it must not exist
+    /// File to create; it must not exist
     #[arg(default_value = "experiment.toml")]
     pub file: PathBuf,
 }
@@ -30,7 +30,7 @@ pub struct Init {
 The page has the simulator inside and sends nothing anywhere. It is served to this machine only. What is simulated in it is
 what `aqmkit run` simulates, to the bit: the page shows the digest, and saves what was done as an experiment.")]
 pub struct Play {
-    /// An id such as cbt/blast, or a file, to open (default: a link to set up by hand)
+    /// An id such as cbt/blast, or a file, to open (default: a link to configure in the page)
     pub experiment: Option<String>,
     /// Do not start a browser
     #[arg(long)]
@@ -78,7 +78,7 @@ pub struct Completions {
 #[command(after_help = "Example:
   aqmkit man ~/.local/share/man/man1 && man aqmkit-compare")]
 pub struct Man {
-    /// The directory; one page for each command
+    /// Directory; it gets one page for each command
     pub directory: PathBuf,
 }
 
@@ -94,7 +94,7 @@ differences whose 95 % confidence interval excludes zero; without repeats, those
 pub struct Diff {
     /// A directory of results
     pub before: PathBuf,
-    /// Another one
+    /// Another directory of results
     pub after: PathBuf,
     /// Show every quantity
     #[arg(long)]

@@ -15,12 +15,12 @@ The discipline decides about each packet that leaves the interface, in the kerne
 It stays when aqmkit ends. Parameters have the names of aqmkit describe; aqmkit list disciplines says which
 disciplines run in the kernel, aqmkit doctor what this kernel can do. docs/guide/kernel.md has more.")]
 pub struct Kernel {
-    /// What to do
+    /// The action.
     #[command(subcommand)]
     pub what: KernelCommand,
 }
 
-/// What `kernel` does.
+/// The actions of `kernel`.
 #[derive(Debug, Subcommand)]
 pub enum KernelCommand {
     /// Install a discipline on an interface.
@@ -52,7 +52,7 @@ pub enum KernelCommand {
     /// Change parameters or the rate while packets flow.
     #[command(about = "Change parameters or the rate while packets flow: dev IF [rate RATE] [NAME=VALUE…] [ecn]")]
     Set {
-        /// The interface and what changes.
+        /// The interface and the changes.
         #[arg(
             value_name = "WORDS",
             required = true,

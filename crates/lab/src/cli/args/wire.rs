@@ -29,16 +29,16 @@ pub struct Replay {
     /// Rate of the link
     #[arg(long, value_parser = parse_rate, allow_hyphen_values = true)]
     pub rate: BitRate,
-    /// Only packets from this network, for one direction of a capture of both; may be repeated
+    /// Only packets from this network, to select one direction of a capture; may be repeated
     #[arg(long, value_name = "NETWORK")]
     pub from: Vec<Prefix>,
     /// Only packets to this network; may be repeated
     #[arg(long, value_name = "NETWORK")]
     pub to: Vec<Prefix>,
-    /// The longest IP packet of the link, in bytes: a longer TCP packet, which a network card was to cut, is cut into segments
+    /// MTU of the link, in bytes: longer TCP packets, which rely on segmentation offload, are segmented
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(576..=65_535))]
     pub mtu: u32,
-    /// Write the packets that are sent, with marks and departure times, as a pcap
+    /// Write the packets that are sent, with marks and departure times, to this pcap file
     #[arg(short, long, value_name = "OUT.pcap")]
     pub out: Option<PathBuf>,
     /// Write the fate of every packet: .parquet or .csv
@@ -58,13 +58,13 @@ pub struct Queue {
     /// Discipline, a name or NAME:PARAMETER=VALUE,…
     #[arg(long, default_value = "fifo")]
     pub aqm: String,
-    /// Capacity of the queue: 100 (packets) or 90kb
+    /// Limit of the queue: 100 (packets) or 90kb
     #[arg(long, value_parser = parse_amount)]
     pub limit: Option<Amount>,
     /// A traffic class and its rules: video=udp:5004-5010, web=tcp:80,tcp:443, voice=dscp:46, rest=*
     #[arg(long, value_name = "NAME=RULE,…")]
     pub class: Vec<String>,
-    /// What the link sends beside its packets
+    /// Framing of packets
     #[command(flatten)]
     pub framing: FramingArgs,
     /// Seed of the discipline's random numbers
@@ -72,22 +72,22 @@ pub struct Queue {
     pub seed: u64,
 }
 
-/// What a link sends for a packet beside the packet.
+/// The framing of a link.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct FramingArgs {
-    /// Framing per packet, in bytes; negative where the link sends less than the packet
+    /// Bytes that framing adds to each packet; negative if the link sends less than the packet
     #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-65_536..=65_536))]
     pub overhead: i32,
-    /// The shortest packet that is sent, with its framing: shorter ones are padded
+    /// Smallest size on the link, with framing: shorter packets are padded
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=65_536))]
     pub mpu: u32,
-    /// What the link layer makes of it: cells of ATM (48 of 53 bytes), or PTM (64 of 65)
+    /// Link layer: cells of ATM (48 of 53 bytes), or PTM (64 of 65)
     #[arg(long, value_name = "LAYER", default_value = "ethernet", value_parser = parse_layer)]
     pub linklayer: LinkLayer,
 }
 
 impl FramingArgs {
-    /// The framing that was asked for.
+    /// The framing of these arguments.
     #[must_use]
     pub const fn framing(self) -> Framing {
         Framing { overhead: self.overhead, mpu: self.mpu, linklayer: self.linklayer }
@@ -99,22 +99,22 @@ fn parse_layer(text: &str) -> Result<LinkLayer, String> {
     known.map(|(_, layer)| *layer).ok_or_else(|| "the link layers are ethernet, atm and ptm".to_owned())
 }
 
-/// What a link does to packets behind its queue, in the terms of netem.
+/// Impairments behind the queue, with the terms of netem.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct WireArgs {
-    /// Lose packets on the way: 1%, every=100,burst=2, or in bursts p=1%,r=25%
+    /// Lose packets on the wire: 1%, every=100,burst=2, or in bursts p=1%,r=25%
     #[arg(long, value_name = "LOSS")]
     pub loss: Option<Loss>,
-    /// Delay each packet further by up to this; they keep their order
+    /// Delay each packet by up to this additional time; order is kept
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub jitter: Option<Duration>,
-    /// Hold back this share of packets for this long, so that others overtake them: 1%,5ms
+    /// Delay this share of the packets by this additional time, so that others overtake them: 1%,5ms
     #[arg(long, value_name = "SHARE,TIME")]
     pub reorder: Option<Reorder>,
 }
 
 impl WireArgs {
-    /// The wire that was asked for.
+    /// The wire of these arguments.
     #[must_use]
     pub fn wire(self) -> Wire {
         Wire {
@@ -158,7 +158,7 @@ pub struct Bridge {
     /// Delay of each direction
     #[arg(long, value_parser = parse_duration, allow_hyphen_values = true, default_value = "0ms")]
     pub delay: Duration,
-    /// What happens to packets on the way, in both directions
+    /// Impairments of the wire, in both directions
     #[command(flatten)]
     pub wire: WireArgs,
     /// Discipline from IF2 to IF1
@@ -170,10 +170,10 @@ pub struct Bridge {
     /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Its name for aqmkit ctl
+    /// Name for aqmkit ctl
     #[arg(long, default_value = "bridge")]
     pub name: String,
-    /// Read options from the bridge table of this file; those of the command line count before them
+    /// Read options from the bridge table of this file; options of the command line take precedence
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Print the summary as JSON
@@ -207,12 +207,12 @@ pub struct Ctl {
     /// Name of the bridge or link; optional if there is only one
     #[arg(long, global = true, value_name = "NAME")]
     pub to: Option<String>,
-    /// What to do
+    /// The action.
     #[command(subcommand)]
     pub what: CtlCommand,
 }
 
-/// What `ctl` does.
+/// The actions of `ctl`.
 #[derive(Debug, Subcommand)]
 pub enum CtlCommand {
     /// List running bridges and links
@@ -234,7 +234,7 @@ pub enum CtlCommand {
         /// Parameters, as NAME=VALUE
         #[arg(value_name = "NAME=VALUE")]
         parameters: Vec<String>,
-        /// Only for this direction (default: all)
+        /// Only this direction (default: all)
         #[arg(long)]
         direction: Option<String>,
         /// New rate

@@ -4,18 +4,19 @@ use aqmkit_aqm::registry;
 use aqmkit_base::Amount;
 use toml::{Table, Value};
 
-use super::sweep::{Sweep, What};
+use super::sweep::{Sweep, Swept};
 use super::text::{string, table};
 use crate::cli::args::Compare;
 use crate::cli::fail::Failure;
 use crate::cli::parameters::{literal, written};
 
-/// What every queue of a comparison may hold unless the command line says otherwise: the limit that Linux gives `pfifo` and, through
-/// the transmit queue length of a device, most of its other queues. With the defaults of the disciplines, which are those of their
-/// papers (60 to 10,240 packets), a comparison would be one of buffers.
+/// The default limit of every queue in a comparison. Linux gives this limit to `pfifo` and, through the transmit queue
+/// length of a device, to most of its other queues. With the disciplines' own defaults, which come from their papers
+/// (60 to 10,240 packets), disciplines would differ mainly by their buffers.
 pub const LIMIT: Amount = Amount::Packets(1000.0);
 
-/// `red:min=5,max=40` as the entries of the sweep over disciplines: one, or one for each value of a parameter that is swept.
+/// The entries of the sweep for a discipline such as `red:min=5,max=40`: one, or one for each value of a swept
+/// parameter.
 ///
 /// # Errors
 /// When there is no such discipline, or a parameter has no value.
@@ -29,7 +30,7 @@ pub(super) fn entries(text: &str, args: &Compare, sweeps: &[Sweep]) -> Result<Ve
     plain.extend(parameters);
     let mut all = vec![plain];
     for sweep in sweeps {
-        let What::Parameter { discipline, name: parameter } = &sweep.what else { continue };
+        let Swept::Parameter { discipline, name: parameter } = &sweep.what else { continue };
         if discipline != name {
             continue;
         }
@@ -45,8 +46,8 @@ pub(super) fn entries(text: &str, args: &Compare, sweeps: &[Sweep]) -> Result<Ve
     Ok(all.into_iter().map(Value::Table).collect())
 }
 
-/// A parameter with its value, if the discipline has it: `cbq` has a limit for each class in place of one for all, and some disciplines never
-/// mark.
+/// A parameter with its value, if the discipline has it: `cbq` has a limit for each class instead of a common one, and
+/// some disciplines never mark.
 fn accepted(name: &str, parameter: &str, value: Value) -> Table {
     let parameters = table([(parameter, value)]);
     let takes = serde_json::to_value(&parameters).is_ok_and(|values| registry::Spec::read(name, values).is_ok());

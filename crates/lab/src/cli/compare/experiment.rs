@@ -1,17 +1,17 @@
-//! The experiment that a comparison is, as the text of its file.
+//! The experiment of a comparison, as the text of a file.
 
 use toml::{Table, Value};
 
 use super::disciplines;
 use super::link::Link;
-use super::sweep::{Sweep, What};
+use super::sweep::{Sweep, Swept};
 use super::text::{string, table};
 use super::traffic::{traffic, transport};
 use crate::cli::args::Compare;
 use crate::cli::fail::{Failure, wrong};
 use crate::cli::parameters::written;
 
-/// The experiment that the arguments ask for, as the text of its file.
+/// The experiment of these arguments, as the text of a file.
 ///
 /// # Errors
 /// When a discipline, the link, the traffic or a sweep is wrong.
@@ -19,7 +19,7 @@ pub fn written_out(args: &Compare) -> Result<String, Failure> {
     Ok(experiment(&args.disciplines, args)?.to_string())
 }
 
-/// The experiment that the arguments ask for, with these disciplines.
+/// The experiment of these arguments, with these disciplines.
 ///
 /// # Errors
 /// As [`written_out`].
@@ -33,7 +33,7 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table
     let link = Link::of(args)?;
     let transport = transport(args)?;
     let sweeps = args.sweep.iter().map(|text| Sweep::read(text)).collect::<Result<Vec<_>, _>>()?;
-    // A title is short: it gives the number of disciplines if there are many.
+    // The title stays short: it gives the number of disciplines if there are many.
     let names = match disciplines.len() {
         many if many > 8 => format!("{many} disciplines"),
         _ => disciplines.join(", "),
@@ -53,7 +53,8 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table
     Ok(file)
 }
 
-/// The table `[sweep]`: the disciplines, of which one may stand there with several values of a parameter, then rates and round trips.
+/// The table `[sweep]`: the disciplines, of which one may have several values of a parameter, then rates and round-trip
+/// times.
 fn axes(disciplines: &[String], args: &Compare, link: &Link, sweeps: &[Sweep]) -> Result<Table, Failure> {
     let mut queues = Vec::new();
     for text in disciplines {
@@ -62,10 +63,10 @@ fn axes(disciplines: &[String], args: &Compare, link: &Link, sweeps: &[Sweep]) -
     let mut axes = table([("aqm", Value::Array(queues))]);
     for sweep in sweeps {
         let key = match &sweep.what {
-            What::Rate if link.up.is_some() => "topology.links.down.rate",
-            What::Rate => "topology.rate",
-            What::Rtt => "topology.delays",
-            What::Parameter { discipline, name } => {
+            Swept::Rate if link.up.is_some() => "topology.links.down.rate",
+            Swept::Rate => "topology.rate",
+            Swept::Rtt => "topology.delays",
+            Swept::Parameter { discipline, name } => {
                 let mut compared = disciplines.iter().filter_map(|text| written(text).ok());
                 if !compared.any(|(compared, _)| compared == discipline) {
                     let what = format!("--sweep {discipline}.{name}: {discipline} is not compared");

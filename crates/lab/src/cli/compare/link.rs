@@ -8,8 +8,8 @@ use super::text::{string, table};
 use crate::cli::args::Compare;
 use crate::cli::fail::{Failure, wrong};
 
-/// What a kind of access typically has. The rates are those of common products, the round trips those to a server of the same region; none is
-/// a measurement.
+/// A typical link of a kind of access. The rates are those of common products, the round-trip times those to servers in
+/// the same region; none is a measurement.
 struct Preset {
     name: &'static str,
     down: BitRate,
@@ -51,16 +51,17 @@ const PRESETS: [Preset; 6] = [
 pub(super) struct Link {
     /// The rate of the compared direction.
     pub(super) down: BitRate,
-    /// The rate of the other direction, where that has a queue.
+    /// The rate of the other direction, if that has a queue.
     pub(super) up: Option<BitRate>,
-    /// The round trip without queues.
+    /// The round-trip time without queueing.
     pub(super) rtt: Duration,
-    /// What both directions send beside their packets.
+    /// The framing of both directions.
     pub(super) framing: Framing,
 }
 
 impl Link {
-    /// The link that the arguments ask for: what they give themselves, then the preset, then 10 Mbit/s in one direction and 50 ms.
+    /// The link of these arguments. Options take precedence over the preset; the defaults are 10 Mbit/s in one
+    /// direction and 50 ms.
     ///
     /// # Errors
     /// When there is no such preset.
@@ -83,7 +84,8 @@ impl Link {
         }
     }
 
-    /// The table `[topology]`. Of two directions, both have the discipline that is swept, and the compared one is measured.
+    /// The table `[topology]`. If there are two directions, both have the swept discipline, and the compared one is
+    /// measured.
     #[must_use]
     pub(super) fn topology(&self) -> Table {
         let mut topology = self.rates();
@@ -110,7 +112,7 @@ impl Link {
         ])
     }
 
-    /// The path, as keys of a traffic, of data that flows `down` or up; nothing where there is one direction.
+    /// The keys that select the path of traffic `down` or up; empty if there is one direction.
     #[must_use]
     pub(super) fn path(&self, down: bool) -> Table {
         if self.up.is_none() {

@@ -4,18 +4,18 @@ use aqmkit_base::units::split as number_and_unit;
 
 use crate::cli::fail::{Failure, wrong};
 
-/// The number of values of a range that gives none.
+/// The number of values of a range without one.
 const VALUES: usize = 10;
 
-/// The most values of one sweep: more is a slip of the hand.
+/// The largest number of values; more are taken for a mistake.
 const MOST: usize = 1000;
 
-/// What is swept.
+/// The swept quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Swept {
     /// The rate of the compared direction.
     Rate,
-    /// The round trip.
+    /// The round-trip time.
     Rtt,
     /// A parameter of a discipline.
     Parameter {
@@ -28,9 +28,9 @@ pub(super) enum What {
 /// One `--sweep`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sweep {
-    /// What is swept.
-    pub(super) what: What,
-    /// Its values, as they are written on the command line.
+    /// The swept quantity.
+    pub(super) what: Swept,
+    /// Its values, as written on the command line.
     pub(super) values: Vec<String>,
 }
 
@@ -38,17 +38,17 @@ impl Sweep {
     /// Reads `red.max=20..200`, `rtt=10ms,50ms` or `rate=1mbit..9mbit/5`.
     ///
     /// # Errors
-    /// When it is none of these.
+    /// When it has another form.
     pub(super) fn read(text: &str) -> Result<Sweep, Failure> {
         let help = "for example --sweep red.max=20..200, --sweep rtt=10ms,50ms or --sweep rate=1mbit..9mbit/5";
         let Some((what, values)) = text.split_once('=') else {
             return wrong(format!("--sweep {text:?} has no values"), help);
         };
         let what = match (what.trim(), what.trim().split_once('.')) {
-            ("rate" | "down", _) => What::Rate,
-            ("rtt", _) => What::Rtt,
+            ("rate" | "down", _) => Swept::Rate,
+            ("rtt", _) => Swept::Rtt,
             (_, Some((discipline, name))) if !discipline.is_empty() && !name.is_empty() => {
-                What::Parameter { discipline: discipline.to_owned(), name: name.to_owned() }
+                Swept::Parameter { discipline: discipline.to_owned(), name: name.to_owned() }
             }
             (other, _) => return wrong(format!("--sweep cannot change {other:?}"), help),
         };
@@ -65,13 +65,13 @@ fn list(text: &str) -> Result<Vec<String>, Failure> {
         }
         return Ok(values);
     };
-    let help = "write two numbers of one unit, and how many values after a slash: 20..200/4 or 10ms..50ms";
+    let help = "write two numbers with the same unit, and the number of values after a slash: 20..200/4 or 10ms..50ms";
     let (to, count) = match rest.split_once('/') {
         None => (rest, Some(VALUES)),
         Some((to, count)) => (to, count.trim().parse().ok().filter(|n| (2..=MOST).contains(n))),
     };
     let Some(count) = count else {
-        return wrong(format!("{text:?} asks for an unusable number of values"), format!("it is from 2 to {MOST}"));
+        return wrong(format!("{text:?} has an invalid number of values"), format!("it must be from 2 to {MOST}"));
     };
     match (number_and_unit(from), number_and_unit(to)) {
         (Some((first, unit)), Some((last, same))) if same.eq_ignore_ascii_case(unit) => {
@@ -82,7 +82,7 @@ fn list(text: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// A number to six digits, without trailing zeros.
+/// A number with six digits, without trailing zeros.
 fn tidy(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(values("red.max_p=0.1..0.3/3"), ["0.1", "0.2", "0.3"]);
         assert_eq!(values("pie.target=0ms..10ms/2"), ["0ms", "10ms"]);
         let what = Sweep::read("red.max=1,2").unwrap().what;
-        assert_eq!(what, What::Parameter { discipline: "red".to_owned(), name: "max".to_owned() });
+        assert_eq!(what, Swept::Parameter { discipline: "red".to_owned(), name: "max".to_owned() });
     }
 
     #[test]

@@ -9,11 +9,12 @@ use super::text::{string, table};
 use crate::cli::args::Compare;
 use crate::cli::fail::{Failure, wrong};
 
-/// Bits per second that one web user offers, with the calibration of `http-mah`: 8.81 Mb/s of 3000.
+/// Bits per second that one web user offers, by the calibration of `http-mah`: 8.81 Mb/s from 3000 users.
 const USER_BPS: f64 = 2940.0;
 
-/// Bits per second that one user of `pages` offers on a link without congestion and a round trip of 50 ms: `aqmkit calibrate` finds 299.4
-/// Mb/s of 249 users over 20 minutes. An experiment with `load` calibrates for its own link, but few users offer that only roughly.
+/// Bits per second that one user of `pages` offers on an uncongested link with a round-trip time of 50 ms: `aqmkit
+/// calibrate` finds 299.4 Mb/s from 249 users over 20 minutes. An experiment with `load` calibrates for its own link,
+/// but small numbers of users reach a load only approximately.
 const PAGES_USER_BPS: f64 = 1.2e6;
 
 /// One `[[traffic]]`.
@@ -27,14 +28,14 @@ struct Group {
     down: bool,
 }
 
-/// The list `[[traffic]]` that the arguments ask for. Without any, there is traffic of today: downloads, web pages, a
-/// video, a video call and a telephone call, and an upload where there are two directions.
+/// The list `[[traffic]]` of these arguments. Without any, it is a mix of today's traffic: downloads, web pages, a
+/// video, a video call and a telephone call, and an upload if there are two directions.
 ///
 /// # Errors
 /// When an amount cannot be used, or the transport is not known.
 pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure> {
     let controls = controls(args)?;
-    let none = nothing_asked(args);
+    let none = names_no_traffic(args);
     let mut groups = counted(args, link, none)?;
     if let Some(fraction) = args.web.or(none.then_some(0.3)) {
         let amount = ("users", users(load("--web", fraction)?, link, PAGES_USER_BPS));
@@ -54,13 +55,13 @@ pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure
     Ok(list)
 }
 
-/// Whether the arguments name no traffic at all.
-fn nothing_asked(args: &Compare) -> bool {
+/// Whether the arguments name no traffic.
+fn names_no_traffic(args: &Compare) -> bool {
     let numbers = [args.bulk, args.upload, args.video, args.call, args.game, args.voip, args.mpeg, args.videoconf];
     numbers.iter().all(Option::is_none) && args.web.is_none() && args.http.is_none() && args.cbr.is_none()
 }
 
-/// The groups of which the arguments give a number, or those that there are without any traffic in the arguments.
+/// The groups with a number in the arguments; or, without any, the default mix.
 fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failure> {
     if args.upload.is_some() && link.up.is_none() {
         return wrong("--upload needs a queue in the other direction", "add its rate, such as --up 10mbit");
@@ -85,7 +86,7 @@ fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failur
     Ok(groups.into_iter().flatten().collect())
 }
 
-/// The entries of a group: one, or one for each of several congestion controls, among which bulk flows are shared.
+/// The entries of a group: one, or one for each congestion control, among which bulk flows are divided.
 fn shared(group: Group, controls: &[String], link: &Link) -> Result<Vec<Value>, Failure> {
     let Group { name, kind, class, amount: (key, amount), down } = group;
     let entry = |called: String, much: Value, control: Option<&String>| {
@@ -109,7 +110,8 @@ fn shared(group: Group, controls: &[String], link: &Link) -> Result<Vec<Value>, 
     Ok(parts.map(|(control, i)| entry(format!("{name}-{control}"), share(i), Some(control))).collect())
 }
 
-/// The table `[transport]` that the arguments ask for; traffic that several congestion controls do not share uses the first.
+/// The table `[transport]` of these arguments; traffic that is not divided among several congestion controls uses the
+/// first one.
 ///
 /// # Errors
 /// When the profile or a congestion control is not known.
@@ -150,7 +152,7 @@ fn no_profile<T>(name: &str) -> Result<T, Failure> {
     wrong(format!("no profile of TCP is called {name:?}"), suggest(name, profile::NAMES))
 }
 
-/// How many users offer this fraction of the link's rate, at least one.
+/// The number of users that offer this fraction of the link's rate, at least one.
 fn users(fraction: f64, link: &Link, bps: f64) -> Value {
     Value::Integer(((fraction * link.down.as_bps() as f64 / bps).round() as i64).max(1))
 }

@@ -1,4 +1,4 @@
-//! What link the arguments ask for.
+//! The link of the command's arguments.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::cli::args;
 use crate::cli::fail::{Failure, wrong};
 use crate::cli::queue;
 
-/// The link that the arguments ask for.
+/// The link of these arguments.
 pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
     let classes = queue::classes(&args.class)?;
     let direction =

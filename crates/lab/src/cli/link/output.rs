@@ -1,4 +1,4 @@
-//! The file that the summary goes into.
+//! The file of the summary.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::fail::{Failure, wrong};
 
-/// A file that is open before the command runs: whether it can be written to shows then, not when the measurement would be
-/// lost; and at the end the rights to open it may be gone.
+/// A file that is opened before the command runs, so that an error occurs before the measurement; at the end, the
+/// rights to open it may be gone.
 pub(super) struct Output {
     path: PathBuf,
     file: File,
-    /// Whether there was none.
+    /// Whether it is a new file.
     fresh: bool,
 }
 
 impl Output {
-    /// Opens the file. What is in it stays until there is a summary.
+    /// Opens the file. Its content stays until there is a summary.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -28,7 +28,7 @@ impl Output {
         }
     }
 
-    /// Writes the whole of it.
+    /// Replaces the content.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -38,7 +38,7 @@ impl Output {
     }
 
     fn try_write(&mut self, text: &str) -> io::Result<()> {
-        // A pipe has neither a beginning nor a length.
+        // Pipes cannot be truncated.
         if self.file.metadata()?.is_file() {
             self.file.rewind()?;
             self.file.set_len(0)?;
@@ -50,7 +50,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if self.fresh {
-            // Without a summary, the file stays empty.
+            // Without a summary, a new file stays empty.
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -1,4 +1,4 @@
-//! What a link has measured, for people and for programs.
+//! The summary of a link, as text and as JSON.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use crate::cli::fail::Failure;
 use crate::cli::say;
 
 /// The data of a summary.
-pub(super) struct Told<'a> {
+pub(super) struct LinkSummary<'a> {
     pub(super) title: String,
     pub(super) setup: &'a LinkSetup,
     pub(super) measured: &'a Measured,
     pub(super) dropped_before: u64,
     pub(super) exit_code: u8,
-    /// Whether the summary shows classes: those that were asked for.
+    /// Whether the summary shows classes; it does if `--class` is given.
     pub(super) classes: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Told<'a> {
 struct Json<'a> {
     title: &'a str,
     exit_code: u8,
-    /// False where the machine could not keep up; then there are no measurements.
+    /// False if the machine could not keep up; then there are no measurements.
     valid: bool,
     doubts: &'a [String],
     duration_s: f64,
@@ -48,9 +48,9 @@ struct Link {
     #[serde(flatten)]
     stats: LinkStats,
     marks: BTreeMap<String, u64>,
-    /// The mean rate, which the utilization is against.
+    /// The mean rate, to which the utilisation refers.
     rate_bps: u64,
-    /// When the rate was changed, and to what.
+    /// Changes of the rate, with their times.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rate_changes: Vec<RateChange>,
 }
@@ -97,7 +97,7 @@ struct Machine {
     cpu_s: f64,
 }
 
-impl<'a> Told<'a> {
+impl<'a> LinkSummary<'a> {
     pub(super) fn doubts(&self) -> Vec<String> {
         self.measured.doubts(self.dropped_before)
     }
@@ -107,7 +107,7 @@ impl<'a> Told<'a> {
         self.windows().next().map_or(0.0, |(_, window, _)| window.span().as_secs_f64())
     }
 
-    /// Each direction with its window and the rates it had.
+    /// Each direction with its window and its rates.
     fn windows(&self) -> impl Iterator<Item = (&'a str, &'a Passed, &'a Rates)> {
         let first = |(name, windows): &'a (String, Vec<Passed>)| windows.first().map(|w| (name.as_str(), w));
         let found = self.measured.directions.iter().filter_map(first);
@@ -115,32 +115,32 @@ impl<'a> Told<'a> {
     }
 }
 
-/// The rates of a direction, each with when it began.
+/// The rates of a direction, each with its start.
 type Rates = Vec<(Instant, BitRate)>;
 
-/// The rate that the utilization is against: `aqmkit ctl` may have changed it.
+/// The rate to which the utilisation refers: the mean, since `aqmkit ctl` may have changed it.
 fn mean(window: &Passed, rates: &Rates) -> BitRate {
     mean_rate(rates, window.from, window.to)
 }
 
-/// Prints the summary, and writes it where it was asked for.
-pub(super) fn tell(told: &Told<'_>, as_json: bool, output: Option<Output>) -> Result<(), Failure> {
-    let doubts = told.doubts();
-    let json = || serde_json::to_string_pretty(&json(told, &doubts));
+/// Prints the summary, and writes it to `--out`.
+pub(super) fn print(summary: &LinkSummary<'_>, as_json: bool, output: Option<Output>) -> Result<(), Failure> {
+    let doubts = summary.doubts();
+    let json = || serde_json::to_string_pretty(&json(summary, &doubts));
     if as_json {
         say::print(&json()?)?;
     } else {
         // The command's own output is on standard output; the summary must not mix with it.
-        say::tell(&text(told, &doubts));
+        say::tell(&text(summary, &doubts));
     }
     // The results are printed first, in case the file cannot be written.
     output.map_or(Ok(()), |output| output.write(&(json()? + "\n")))
 }
 
-fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
-    let names = told.setup.classes.names();
+fn json<'a>(summary: &'a LinkSummary<'_>, doubts: &'a [String]) -> Json<'a> {
+    let names = summary.setup.classes.names();
     let valid = doubts.is_empty();
-    let windows: Vec<_> = if valid { told.windows().collect() } else { Vec::new() };
+    let windows: Vec<_> = if valid { summary.windows().collect() } else { Vec::new() };
     let change = |(at, rate): &(Instant, BitRate)| RateChange { at_s: at.as_secs_f64(), rate_bps: rate.as_bps() };
     let link = |window: &Passed, rates: &Rates| Link {
         stats: window.stats(mean(window, rates).as_bps() as f64),
@@ -151,49 +151,49 @@ fn json<'a>(told: &'a Told<'_>, doubts: &'a [String]) -> Json<'a> {
     let classes =
         |window: &Passed| names.iter().enumerate().map(|(i, n)| (n.as_str(), window.class_stats(i).into())).collect();
     Json {
-        title: &told.title,
-        exit_code: told.exit_code,
+        title: &summary.title,
+        exit_code: summary.exit_code,
         valid,
         doubts,
-        duration_s: told.duration_s(),
+        duration_s: summary.duration_s(),
         links: windows.iter().map(|(name, w, rates)| (*name, link(w, rates))).collect(),
         classes: windows.iter().map(|(name, w, _)| (*name, classes(w))).collect(),
-        lateness_ms: told.measured.late.summary(),
+        lateness_ms: summary.measured.late.summary(),
         machine: Machine {
-            granted: told.measured.granted,
-            trouble: told.measured.trouble,
-            dropped_before: told.dropped_before,
-            cpu_s: told.measured.cpu.as_secs_f64(),
+            granted: summary.measured.granted,
+            trouble: summary.measured.trouble,
+            dropped_before: summary.dropped_before,
+            cpu_s: summary.measured.cpu.as_secs_f64(),
         },
     }
 }
 
-fn text(told: &Told<'_>, doubts: &[String]) -> String {
-    let mut text = format!("\n{}, {:.1} s\n", told.title, told.duration_s());
+fn text(summary: &LinkSummary<'_>, doubts: &[String]) -> String {
+    let mut text = format!("\n{}, {:.1} s\n", summary.title, summary.duration_s());
     if doubts.is_empty() {
-        text += &table(told);
-        for (name, window, rates) in told.windows() {
+        text += &table(summary);
+        for (name, window, rates) in summary.windows() {
             text += &changes(name, window, rates);
             text += &reasons(name, "dropped", &by_reason(&window.total.dropped));
             text += &reasons(name, "marked", &by_reason(&window.total.marked));
         }
-        text += &lost(told);
+        text += &lost(summary);
     } else {
         text += "The machine could not keep up, so there are no results:\n";
         text.extend(doubts.iter().map(|d| format!("  {d}\n")));
         text += "  aqmkit doctor reports what this machine can do.\n";
     }
-    text + &lateness(told)
+    text + &lateness(summary)
 }
 
-fn table(told: &Told<'_>) -> String {
+fn table(summary: &LinkSummary<'_>) -> String {
     let mut lines = Screen::of_stdout().table();
     let heads =
         ["Mbit/s", "of rate", "offered\nMbit/s", "dropped", "marked", "delay mean\nms", "p50", "p90", "p99", "max"];
     let first = head("\ndirection".to_owned(), CellAlignment::Left);
     let low = |h: &str| if h.contains('\n') { h.to_owned() } else { format!("\n{h}") };
     lines.set_header(std::iter::once(first).chain(heads.iter().map(|h| head(low(h), CellAlignment::Right))));
-    for (name, window, rates) in told.windows() {
+    for (name, window, rates) in summary.windows() {
         let s = window.stats(mean(window, rates).as_bps() as f64);
         let delay = s.queue_delay_ms;
         let ms = |of: fn(&Summary) -> f64| fixed(delay.as_ref().map_or(f64::NAN, of), 2);
@@ -210,8 +210,8 @@ fn table(told: &Told<'_>) -> String {
             ms(|d| d.max),
         ];
         lines.add_row(std::iter::once(comfy_table::Cell::new(name)).chain(cells.into_iter().map(number)));
-        if told.classes {
-            for (place, class) in told.setup.classes.names().iter().enumerate() {
+        if summary.classes {
+            for (place, class) in summary.setup.classes.names().iter().enumerate() {
                 let of_class = class_cells(&window.class_stats(place));
                 let title = comfy_table::Cell::new(format!("  {class}"));
                 lines.add_row(std::iter::once(title).chain(of_class.into_iter().map(number)));
@@ -221,7 +221,7 @@ fn table(told: &Told<'_>) -> String {
     drawn(lines) + "\n"
 }
 
-/// The cells of a class in the table of the directions. Shares of the rate are those of directions.
+/// The cells of a class in the table of directions. Shares of the rate are shown for directions only.
 fn class_cells(s: &ClassStats) -> [String; 10] {
     let ms = |of: fn(&Summary) -> f64| fixed(s.queue_delay_ms.as_ref().map_or(f64::NAN, of), 2);
     [
@@ -238,7 +238,7 @@ fn class_cells(s: &ClassStats) -> [String; 10] {
     ]
 }
 
-/// More changes of the rate than these are counted, not listed.
+/// More changes of the rate are counted, not listed.
 const LISTED: usize = 4;
 
 /// A note that the rate differed from that in the title.
@@ -254,11 +254,11 @@ fn changes(direction: &str, window: &Passed, rates: &Rates) -> String {
     format!("{direction}: the rate {what}; the share refers to the mean, {} Mbit/s\n", fixed(mean, 2))
 }
 
-/// What the wire of each direction has lost, as it was asked to.
-fn lost(told: &Told<'_>) -> String {
-    let names = told.measured.directions.iter().map(|(name, _)| name);
-    let each = names.zip(&told.measured.lost).filter(|(_, lost)| **lost > 0);
-    each.map(|(name, lost)| format!("{name} lost on the way, as asked: {}\n", thousands(*lost))).collect()
+/// The number of packets that the wire of each direction lost, as configured.
+fn lost(summary: &LinkSummary<'_>) -> String {
+    let names = summary.measured.directions.iter().map(|(name, _)| name);
+    let each = names.zip(&summary.measured.lost).filter(|(_, lost)| **lost > 0);
+    each.map(|(name, lost)| format!("{name} lost on the wire (--loss): {}\n", thousands(*lost))).collect()
 }
 
 fn reasons(direction: &str, what: &str, counts: &BTreeMap<String, u64>) -> String {
@@ -269,8 +269,8 @@ fn reasons(direction: &str, what: &str, counts: &BTreeMap<String, u64>) -> Strin
     format!("{direction} {what}: {}\n", list.join(", "))
 }
 
-fn lateness(told: &Told<'_>) -> String {
-    let measured = told.measured;
+fn lateness(summary: &LinkSummary<'_>) -> String {
+    let measured = summary.measured;
     let us = |ms: f64| ms * 1e3;
     let Some(late) = measured.late.summary() else { return "no packet passed\n".to_owned() };
     let without = [

@@ -1,4 +1,4 @@
-//! A running link, seen from outside: on the terminal, and in a file for `doctor`.
+//! Reports on a running link: on the terminal, and in a file for `doctor`.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use aqmkit_live::link::Link;
 
 use crate::cli::say;
 
-/// Looks at a link once a second.
+/// Reports on a link every second.
 pub(super) struct Watch {
     look: Arc<Mutex<Look>>,
     last: Look,
@@ -23,7 +23,7 @@ impl Watch {
         Watch { look: Arc::clone(&link.look), last: Look::default(), file: held.map(Held::look_path), aloud }
     }
 
-    /// Looks, if a second has passed since the last time.
+    /// Reports, if a second has passed since the last report.
     pub(super) fn beat(&mut self) {
         let Ok(now) = self.look.lock().map(|look| look.clone()) else { return };
         let since = now.at.since(self.last.at).as_secs_f64();
@@ -32,7 +32,7 @@ impl Watch {
         }
         let pulse = Pulse::between(&self.last, &now);
         if let Some(file) = &self.file {
-            // Who asks later sees an older look.
+            // Another process may see a slightly older report.
             let _ = serde_json::to_vec(&pulse).map(|text| std::fs::write(file, text));
         }
         if self.aloud {

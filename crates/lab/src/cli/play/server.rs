@@ -1,4 +1,4 @@
-//! Serves one page, and the experiment that was given, to browsers on this machine.
+//! Serves the page and the given experiment to browsers on this machine.
 //!
 //! A request has at most [`LONGEST`] bytes and must be there within [`PATIENCE`]; at most [`MOST`] are answered at the same
 //! time. Every answer closes its connection. A request that names another host is refused, so that no web site can
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The longest request with its headers, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// For a request to come, and for its answer to be taken.
+/// The timeout for requests and answers.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Requests that are answered at the same time.
@@ -23,7 +23,7 @@ const MOST: usize = 16;
 #[derive(Debug)]
 struct Content {
     page: &'static str,
-    /// The page's own policy, which its header repeats.
+    /// The content security policy of the page, which the header repeats.
     policy: String,
     experiment: Option<String>,
     port: u16,
@@ -40,7 +40,7 @@ impl Site {
     /// Listens at a port of the loopback address; port 0 takes any that is free.
     ///
     /// # Errors
-    /// When the port cannot be had.
+    /// When the port is not available.
     pub(super) fn open(port: u16, page: &'static str, experiment: Option<String>) -> io::Result<Site> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let bound = listener.local_addr()?.port();
@@ -48,12 +48,12 @@ impl Site {
         Ok(Site { listener, content: Arc::new(Content { page, policy, experiment, port: bound }) })
     }
 
-    /// Where it listens.
+    /// The port on which it listens.
     pub(super) fn port(&self) -> u16 {
         self.content.port
     }
 
-    /// Serves until connections can no longer be accepted, and tells why.
+    /// Serves until connections can no longer be accepted; returns the error.
     pub(super) fn serve(&self) -> io::Error {
         let open = Arc::new(AtomicUsize::new(0));
         loop {
@@ -69,7 +69,7 @@ impl Site {
             }
             let (content, open) = (Arc::clone(&self.content), Arc::clone(&open));
             std::thread::spawn(move || {
-                // A browser that has gone needs no answer.
+                // The browser may have closed the connection.
                 let _ = answer(stream, &content);
                 open.fetch_sub(1, Ordering::Relaxed);
             });
@@ -77,7 +77,7 @@ impl Site {
     }
 }
 
-/// The content security policy that a page has in its head.
+/// The content security policy in the head of a page.
 fn policy_of(page: &str) -> &str {
     let after = page.split_once("Content-Security-Policy\" content=\"").map_or("default-src 'none'", |(_, rest)| rest);
     after.split('"').next().unwrap_or_default()
@@ -93,7 +93,7 @@ fn answer(mut stream: TcpStream, content: &Content) -> io::Result<()> {
     stream.shutdown(std::net::Shutdown::Write)
 }
 
-/// A request up to the end of its headers, or up to the longest there may be.
+/// Reads a request up to the end of its headers, at most [`LONGEST`] bytes.
 fn read(stream: &mut TcpStream) -> io::Result<String> {
     let mut request = Vec::new();
     let mut part = [0; 2048];

@@ -15,7 +15,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use super::unexported;
 use crate::cli::fail::{Failure, wrong};
 
-/// Rows that are written at a time.
+/// The number of rows written at a time.
 const BATCH: usize = 1 << 16;
 
 /// A row of the table.
@@ -64,14 +64,14 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A table in the making.
+/// A table that is being written.
 pub(super) enum Fates {
     Csv(Box<csv::Writer<BufWriter<Temporary>>>),
     Parquet(Box<Columns>),
 }
 
 impl Fates {
-    /// A table at `path`, whose ending says which kind.
+    /// Creates a table at `path`; the extension determines the format.
     pub(super) fn create(path: &Path) -> Result<Fates, Failure> {
         let file = || Temporary::beside(path).map(BufWriter::new).map_err(|e| unexported(&e));
         match path.extension().and_then(|e| e.to_str()) {
@@ -99,7 +99,7 @@ impl Fates {
         }
     }
 
-    /// Ends the table, which takes its place.
+    /// Completes the table and renames it to its path.
     pub(super) fn finish(self, path: &Path) -> Result<(), ExportError> {
         let out = match self {
             Fates::Csv(writer) => writer.into_inner().map_err(|e| ExportError::new(path, e.into_error()))?,
@@ -126,7 +126,7 @@ fn add_line<W: Write>(writer: &mut csv::Writer<W>, row: &Row<'_>) -> csv::Result
     ])
 }
 
-/// The columns of a Parquet file, of which a batch waits to be written.
+/// The columns of a Parquet file, with a batch of unwritten rows.
 pub(super) struct Columns {
     writer: ParquetWriter<BufWriter<Temporary>>,
     schema: SchemaRef,

@@ -15,25 +15,25 @@ use crate::cli::fail::{Failure, wrong};
 use crate::cli::places::standard_input;
 use crate::cli::stop::stopping;
 
-/// How often it is looked whether somebody wants to stop, where nothing comes.
+/// The interval of checks for a request to stop while no data arrives.
 #[cfg(unix)]
 const PULSE: Duration = Duration::from_millis(50);
 
-/// How long a pipe is read on. Ctrl-C reaches the program at its other end too, which then hands over what it still has, as
-/// tcpdump does.
+/// The time for which a pipe is still read after Ctrl-C, which also reaches the program at its other end; that program
+/// then writes its remaining data, as tcpdump does.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A capture that is read until somebody wants to stop.
+/// A capture that is read until its end or a request to stop.
 pub(super) struct Input {
     file: File,
-    /// Whether what is in it is there already, however long nobody reads it.
+    /// Whether it is a file, whose data does not get lost if it is not read.
     lies: bool,
-    /// Until when it is read on.
+    /// The time until which it is still read.
     until: Option<Instant>,
     cut: Arc<AtomicBool>,
 }
 
-/// The capture, and how long it is where that is known.
+/// Opens a capture; returns its length if it is known.
 pub(super) fn open(path: &Path) -> Result<(Input, Option<u64>), Failure> {
     let cannot = |e: io::Error| Problem::new(format!("{} cannot be read: {e}", path.display())).right(CAPTURE);
     let file = match path == Path::new("-") {
@@ -50,12 +50,12 @@ pub(super) fn open(path: &Path) -> Result<(Input, Option<u64>), Failure> {
 }
 
 impl Input {
-    /// What is set once reading was stopped before the end.
+    /// A flag that is set when reading was stopped before the end.
     pub(super) fn cut(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cut)
     }
 
-    /// Waits until there is something to read, or its end. False where it is time to stop.
+    /// Waits for data or the end of the input. False if it is time to stop.
     fn wait(&mut self) -> io::Result<bool> {
         loop {
             if stopping() {
@@ -75,7 +75,7 @@ impl Input {
     }
 }
 
-/// Whether there is something to read, or the end, within [`PULSE`].
+/// Whether data arrives, or the input ends, within [`PULSE`].
 #[cfg(unix)]
 fn something_comes(file: &File) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -86,7 +86,7 @@ fn something_comes(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Elsewhere a pipe is read until something comes: Ctrl-C ends a capture with its next packet.
+/// On other systems a pipe is read until data arrives: Ctrl-C takes effect at the next packet.
 #[cfg(not(unix))]
 fn something_comes(_file: &File) -> io::Result<bool> {
     Ok(true)

@@ -1,4 +1,4 @@
-//! That a replay reads and writes different files.
+//! Checks that a replay reads and writes different files.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use crate::cli::args::wire;
 use crate::cli::fail::{Failure, wrong};
 use crate::cli::places::Place;
 
-/// Refuses to write over the capture, or two files into one; and to write to standard output, where the summary is.
+/// Refuses to overwrite the capture, to write two outputs into one file, or to write to standard output, where the
+/// summary is.
 ///
 /// # Errors
 /// When two arguments name one file, or one names `-`.

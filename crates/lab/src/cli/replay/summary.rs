@@ -1,4 +1,4 @@
-//! What a replay comes to, for people and for programs.
+//! The summary of a replay, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,18 +15,18 @@ use serde::Serialize;
 use crate::cli::fail::Failure;
 use crate::cli::say;
 
-/// A replay and how it was asked for.
-pub(super) struct Told<'a> {
+/// A replay and its arguments.
+pub(super) struct ReplaySummary<'a> {
     pub(super) input: String,
     pub(super) setup: &'a Setup,
     pub(super) replayed: &'a Replayed,
-    /// The longest IP packet of the link, in bytes.
+    /// The MTU of the link, in bytes.
     pub(super) mtu: u32,
     pub(super) top: usize,
     pub(super) wall_s: f64,
 }
 
-/// The summary as a program reads it; names and units are those of `results.json`.
+/// The summary as JSON; names and units are those of `results.json`.
 #[derive(Serialize)]
 struct Json<'a> {
     input: &'a str,
@@ -37,7 +37,7 @@ struct Json<'a> {
     link: Share,
     classes: BTreeMap<&'a str, Share>,
     flows: Flows,
-    /// Where the file stops making sense.
+    /// The place where the file is damaged.
     damage: &'a Option<Damage>,
     unordered: u64,
     pauses_cut: u64,
@@ -96,7 +96,7 @@ impl Share {
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> ReplaySummary<'a> {
     fn window(&self) -> &'a Passed {
         &self.replayed.window
     }
@@ -205,7 +205,7 @@ impl<'a> Told<'a> {
         format!("\nThe largest of {of}{} flows:\n{}\n", thousands(counted), trimmed(&table))
     }
 
-    /// What a reader of the numbers should know.
+    /// Notes on the numbers.
     fn notes(&self) -> Vec<String> {
         let r = self.replayed;
         let mut notes = Vec::new();
@@ -226,7 +226,7 @@ impl<'a> Told<'a> {
         }
         if r.cut > 0 {
             notes.push(format!(
-                "{} packets longer than {} bytes were cut into segments, as a network card would (--mtu)",
+                "{} packets longer than {} bytes were segmented as a network card would (--mtu)",
                 thousands(r.cut),
                 self.mtu
             ));

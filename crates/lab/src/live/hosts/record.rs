@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use aqmkit_base::{Duration, Instant};
 use aqmkit_live::tcp_info::TcpInfo;
-use aqmkit_measure::{Ended, HostRecorder, Owners, Plan, Sent};
+use aqmkit_measure::{FinishedExchange, HostRecorder, Owners, Plan, Sent};
 use aqmkit_packets::wire::{FiveTuple, Flow};
 use aqmkit_traffic::Exchange;
 
@@ -82,7 +82,7 @@ impl Record {
 
     pub(super) fn exchange(&mut self, group: usize, exchange: Exchange, now: Instant) {
         let Exchange { started, bytes, .. } = exchange;
-        let ended = Ended { group, kind: usize::from(exchange.kind), started, bytes };
+        let ended = FinishedExchange { group, kind: usize::from(exchange.kind), started, bytes };
         self.recorder.exchange(&self.plan, ended, now);
     }
 

@@ -9,16 +9,16 @@ use crate::format::{rate_unit, rounded, significant};
 
 /// The height of a picture, in pixels.
 const HEIGHT: usize = 250;
-/// Room around it: it has no headings.
+/// The margins: a picture has no headings.
 const MARGIN: (usize, usize, usize, usize) = (10, 46, 52, 10);
-/// Corners of a drawn ellipse.
+/// The number of corners of a drawn ellipse.
 const CORNERS: usize = 48;
-/// The least delay that a logarithmic axis shows, in milliseconds.
+/// The shortest delay on a logarithmic axis, in milliseconds.
 const SHORTEST: f64 = 0.05;
-/// With more lines than this, points stand alone instead of bars.
+/// With more lines, points are drawn instead of bars.
 const MOST_BARS: usize = 8;
 
-/// A picture, with the colours of the disciplines; none without a point.
+/// A picture in the colours of the disciplines; `None` if it has no points.
 pub(in crate::html) fn card(picture: &Picture, swatches: &[Swatch], label: &str) -> Option<Figure> {
     match picture {
         Picture::Plane(clouds) => plane(clouds, swatches, label),
@@ -35,7 +35,7 @@ fn empty() -> Plot {
     plot
 }
 
-/// The mean of a cloud and its spread: of the logarithm of the delay, and of the goodput.
+/// The mean and the covariance of a cloud: of the logarithm of the delay, and of the goodput.
 struct Spread {
     delay: f64,
     goodput: f64,
@@ -59,9 +59,10 @@ impl Spread {
         })
     }
 
-    /// The ellipse of one standard deviation of the normal distribution with these moments: delays in milliseconds, goodputs.
+    /// The ellipse of one standard deviation of the normal distribution with these moments, as points of delay in
+    /// milliseconds and goodput.
     fn ellipse(&self) -> Vec<(f64, f64)> {
-        // The Cholesky factor of the covariance maps the unit circle onto it.
+        // The Cholesky factor of the covariance maps the unit circle to the ellipse.
         let a = self.variances.0.sqrt();
         let b = if a > 0.0 { self.covariance / a } else { 0.0 };
         let c = (self.variances.1 - b * b).max(0.0).sqrt();
@@ -73,7 +74,7 @@ impl Spread {
     }
 }
 
-/// Goodput against queue delay, which falls to the right, so that the better corner is the upper right one.
+/// Goodput against queue delay; delays fall to the right, so the best corner is the upper right one.
 fn plane(clouds: &[Cloud], swatches: &[Swatch], label: &str) -> Option<Figure> {
     let spreads: Vec<(&Cloud, Spread)> = clouds.iter().filter_map(|cloud| Some((cloud, Spread::of(cloud)?))).collect();
     let most = spreads.iter().map(|(_, spread)| spread.goodput).fold(0.0, f64::max);
@@ -113,7 +114,7 @@ fn over(lines: &Lines, swatches: &[Swatch], label: &str, bars: bool) -> Option<F
         let (x, y): (Vec<f64>, Vec<f64>) = line.points.iter().map(|(x, y)| (*x, rounded(*y))).unzip();
         plot.say(in_words(&lines.y, &name, y.iter().copied()));
         let keys = json!({"x": x, "y": y, "name": literal(&name), "hovertemplate": format!("<b>{}</b><br>%{{y:.3~g}}<extra></extra>", literal(&name))});
-        // Several lines of one discipline differ in strength.
+        // Lines of one discipline differ in width.
         let strength = if line.name.is_empty() || i == 0 { 1.0 } else { 0.5 };
         if as_bars {
             let bar = json!({"type": "bar", "opacity": strength, "marker": {"color": swatch.color}});

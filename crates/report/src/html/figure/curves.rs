@@ -8,13 +8,13 @@ use super::plot::{self, Figure, Plot, domain, heading, literal, reference, title
 use super::series::Line;
 use crate::format::{rounded, significant};
 
-/// The most points of one curve.
+/// The largest number of points in a curve.
 const MOST_POINTS: usize = 120;
 
 /// The height of a figure, in pixels.
 const HEIGHT: usize = 400;
 
-/// One figure for each quantity that has distributions in this window.
+/// One figure for each quantity that has a distribution in this window.
 pub(in crate::html) fn curves(window: &str, runs: &[Line<'_>]) -> Vec<Figure> {
     let mut quantities: Vec<&str> = Vec::new();
     for found in runs.iter().flat_map(|run| &run.output.distributions) {
@@ -47,7 +47,7 @@ fn figure(window: &str, quantity: &str, runs: &[Line<'_>]) -> Option<Figure> {
     any.then(|| plot.figure(format!("Distribution of {title} in window {window}")))
 }
 
-/// The median, and what one value in ten and one in a hundred exceed.
+/// The median, the 90th and the 99th percentile, in words.
 pub(super) fn in_words(found: &Distribution, name: &str) -> String {
     let at = |share: f64| {
         let place = found.points.partition_point(|(_, below)| *below < share).min(found.points.len() - 1);
@@ -56,7 +56,7 @@ pub(super) fn in_words(found: &Distribution, name: &str) -> String {
     format!("{name}: median {} ms, 90 % below {} ms, 99 % below {} ms", at(0.5), at(0.9), at(0.99))
 }
 
-/// A quantity in words: `tcp queue delay`.
+/// The name of a quantity: `tcp queue delay`.
 fn title(quantity: &str) -> String {
     Metric::at(quantity).map_or_else(|| quantity.to_owned(), |metric| metric.words(quantity))
 }
@@ -92,7 +92,7 @@ fn add(plot: &mut Plot, found: &Distribution, run: &Line<'_>) {
     }
 }
 
-/// As many points as a curve needs: evenly spread over the body, and all of the last hundredth as far as it goes.
+/// Thins out the points of a curve: evenly spread ones of the body, and all of the last hundredth as far as possible.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let body = points.partition_point(|(_, share)| *share < 0.99);
     let mut few = every(&points[..body], MOST_POINTS / 3 * 2);
@@ -100,7 +100,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     few
 }
 
-/// About `most` of the points, with the first and the last.
+/// About `most` of the points, including the first and the last.
 fn every(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     let step = points.len().div_ceil(most).max(1);
     let last = points.len().saturating_sub(1);

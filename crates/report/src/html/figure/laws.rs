@@ -1,4 +1,4 @@
-//! A quantity along an axis of numbers, compared with formulas, on logarithmic axes.
+//! A metric along a numeric axis, compared with formulas, on logarithmic axes.
 
 use aqmkit_results::{Curve, Results, Ruler};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::grid::{Grid, Group, Row};
 /// The height of a figure, in pixels.
 const HEIGHT: usize = 400;
 
-/// Draws the curve that `spec` asks for in each window; nothing where none of its runs was done.
+/// Draws the curve of `spec` for each window; nothing if none of its runs is finished.
 pub(in crate::html) fn laws(spec: &aqmkit_results::Figure, results: &Results) -> Option<Shown> {
     let curve = spec.curve.as_ref()?;
     let axis = results.axes.iter().find(|axis| axis.name == curve.along)?;
@@ -33,7 +33,7 @@ pub(in crate::html) fn laws(spec: &aqmkit_results::Figure, results: &Results) ->
     (!grid.windows.is_empty()).then_some(Shown { swatches, figures })
 }
 
-/// The means of one combination, by where they lie on the axis.
+/// The means of one combination, by their positions on the axis.
 fn means(group: &Group, window: &str, metric: &str, ruler: &Ruler) -> Vec<(f64, f64)> {
     let rows = group.tables.iter().filter(|table| table.window == window).flat_map(|table| &table.rows);
     let point = |row: &Row| Some((ruler.at(&row.label)?, row.metrics.get(metric)?.mean));
@@ -59,7 +59,7 @@ fn figure(title: &str, curve: &Curve, measured: Vec<(Vec<(f64, f64)>, &Swatch)>,
     plot.figure(title.to_owned())
 }
 
-/// Points from left to right.
+/// Points sorted from left to right.
 fn from_left(mut points: Vec<(f64, f64)>, name: &str) -> Value {
     points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
     let (at, values): (Vec<f64>, Vec<f64>) = points.into_iter().map(|(at, value)| (at, rounded(value))).unzip();

@@ -1,4 +1,4 @@
-//! Operating points: how much gets through against how long it waits.
+//! Operating points: goodput against queue delay.
 
 use serde_json::{Value, json};
 
@@ -9,16 +9,16 @@ use crate::columns::names;
 use crate::format::{rate_unit, rounded, significant};
 use crate::grid::{Grid, Row, Table};
 
-/// The height of a figure, in pixels, and of one with so many points that their names need room.
+/// The height of a figure, in pixels, and of one whose many points need room for their names.
 const HEIGHT: usize = 380;
 const CROWDED: (usize, usize) = (12, 560);
-/// Where the axis of delays has ticks.
+/// The ticks of the delay axis.
 const TICKS: [f64; 17] =
     [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0];
-/// The least delay that a logarithmic axis shows, in milliseconds.
+/// The shortest delay on a logarithmic axis, in milliseconds.
 const SHORTEST: f64 = 0.01;
 
-/// Where one row stands.
+/// The operating point of one row.
 struct Point<'a> {
     swatch: &'a Swatch,
     delay: f64,
@@ -27,9 +27,10 @@ struct Point<'a> {
     spread: f64,
 }
 
-/// One point for each row of a combination in one window: mean queue delay, falling to the right so that the better
-/// corner is the upper right one, against the goodput of all classes; a line leads on to the delay that one packet in a hundred
-/// exceeds. Of several links, the queue is that of the first. No figure for fewer than two points, or where no packet waits.
+/// One point for each row of a combination in one window: the mean queue delay, falling to the right so that the best
+/// corner is the upper right one, against the goodput of all classes; a line extends to the 99th percentile of the
+/// delay. If several links are reported, the queue is that of the first. No figure for fewer than two points, or if no
+/// packet waits.
 pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]) -> Option<Figure> {
     let paths = grid.paths();
     let links = names(&paths, "links.");
@@ -40,7 +41,7 @@ pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]
     if points.len() < 2 || !queued {
         return None;
     }
-    // Neighbours have their names above and below.
+    // The names of neighbouring points are placed alternately above and below.
     points.sort_by(|left, right| left.delay.total_cmp(&right.delay));
     let height = if points.len() > CROWDED.0 { CROWDED.1 } else { HEIGHT };
     let (unit, factor) = rate_unit(points.iter().map(|point| point.goodput).fold(0.0, f64::max));
@@ -57,7 +58,7 @@ pub(in crate::html) fn operating(grid: &Grid, table: &Table, swatches: &[Swatch]
     Some(plot.figure(format!("Goodput against queue delay in window {}", table.window)))
 }
 
-/// The axis of delays: logarithmic, short ones on the right.
+/// The delay axis: logarithmic, with short delays on the right.
 fn delays(points: &[Point<'_>]) -> Value {
     let shortest = points.iter().map(|point| point.delay).fold(f64::MAX, f64::min);
     let longest = points.iter().map(|point| point.delay_p99).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! Which columns of a time series are shown, and how.
+//! The panels of a figure of time series.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use crate::format::rate_unit;
 pub(super) struct Panel {
     /// Its heading, with the unit.
     pub(super) title: String,
-    /// What a value is multiplied by.
+    /// The factor from the column's unit to the panel's.
     pub(super) factor: f64,
-    /// Its columns, each with the name of its line; one when lines are of different runs.
+    /// Its columns, each with the name of its line; a single column if lines are different runs.
     pub(super) columns: Vec<(String, String)>,
 }
 
@@ -24,13 +24,13 @@ impl Panel {
     }
 }
 
-/// The column for `path`: itself, or its mean.
+/// The column of `path`: the path itself, or its mean.
 fn found(columns: &BTreeSet<&str>, path: &str) -> Option<String> {
     let mean = format!("{path}.mean");
     if columns.contains(path) { Some(path.to_owned()) } else { columns.contains(mean.as_str()).then_some(mean) }
 }
 
-/// One panel for each quantity, for lines of different runs; also for what was `asked` for by its path.
+/// One panel for each quantity, if lines are different runs; also for the columns in `asked`.
 pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[&str]) -> Vec<Panel> {
     let rate = rate_unit(largest_rate);
     let mut panels = of_owners(columns, "classes.", rate);
@@ -57,7 +57,7 @@ fn of_owners(columns: &BTreeSet<&str>, prefix: &str, rate: (&'static str, f64)) 
     owners.iter().flat_map(|owner| metrics().filter_map(move |metric| one(owner, metric))).collect()
 }
 
-/// The panel of a column that an experiment asks for, unless it has one anyway.
+/// The panel of a column that an experiment lists in `plot`, unless there is one already.
 fn asked_for(columns: &BTreeSet<&str>, path: &str, rate: (&'static str, f64)) -> Option<Panel> {
     let column = found(columns, path)?;
     match Metric::at(path) {
@@ -66,13 +66,13 @@ fn asked_for(columns: &BTreeSet<&str>, path: &str, rate: (&'static str, f64)) ->
             let (unit, factor) = shown(metric, rate);
             Some(Panel::new(title(&metric.words(path), unit), factor, column))
         }
-        // A gauge is what its discipline calls it.
+        // Disciplines define the names of their gauges.
         _ if path.ends_with("_bps") => Some(Panel::new(title(path, rate.0), rate.1, column)),
         _ => Some(Panel::new(path.to_owned(), 1.0, column)),
     }
 }
 
-/// One panel for each kind of quantity, with a line for each class.
+/// One panel for each quantity, with a line for each class.
 pub(super) fn by_class(columns: &BTreeSet<&str>, largest_rate: f64) -> (Vec<String>, Vec<Panel>) {
     let classes = names(columns, "classes.");
     let mut panels = Vec::new();
@@ -87,7 +87,7 @@ pub(super) fn by_class(columns: &BTreeSet<&str>, largest_rate: f64) -> (Vec<Stri
     (classes, panels)
 }
 
-/// The unit of a metric's panel and the factor to it; bit rates have the unit that reads well.
+/// The unit of a metric's panel and the factor to it; bit rates get a readable unit.
 fn shown(metric: &Metric, rate: (&'static str, f64)) -> (&'static str, f64) {
     let is_bit_rate = metric.unit.dimension == Dimension::Rate && metric.unit.scale == 1.0;
     if is_bit_rate { rate } else { (metric.unit.shown, metric.unit.factor) }

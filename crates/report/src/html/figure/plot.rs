@@ -1,4 +1,5 @@
-//! What plotly.js draws: traces, and a layout of axes, notes and shapes, in the names of its reference (<https://plotly.com/javascript/reference/>).
+//! Descriptions of plots for plotly.js: traces, and a layout of axes, annotations and shapes, with the names of its
+//! reference (<https://plotly.com/javascript/reference/>).
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -6,26 +7,26 @@ use serde_json::{Map, Value, json};
 use super::palette::Swatch;
 use crate::format::{rounded, significant};
 
-/// Pixels of a figure beside its panels: above, below, left and right.
+/// Margins of a figure in pixels: above, below, left and right.
 pub(super) const MARGINS: (usize, usize, usize, usize) = (34, 44, 56, 12);
 
-/// The most panels of one figure.
+/// The largest number of panels in one figure.
 pub(super) const MOST_PANELS: usize = 8;
 
-/// Colours of axes and text are not set here: the page sets them to suit its own.
+/// A figure of the page. It sets no colours for axes and text, which the page chooses.
 #[derive(Debug, Serialize)]
 pub(in crate::html) struct Figure {
-    /// What it shows.
+    /// Its title.
     label: String,
-    /// What its traces show, for readers who cannot see it.
+    /// Descriptions of its traces, for readers who cannot see it.
     words: Vec<String>,
     /// Its height in pixels.
     height: usize,
-    /// Plotly's description, ready to stand inside a script element.
+    /// Plotly's description, ready for a script element.
     json: String,
 }
 
-/// A figure as it is put together.
+/// A figure under construction.
 #[derive(Debug)]
 pub(super) struct Plot {
     traces: Vec<Value>,
@@ -34,7 +35,7 @@ pub(super) struct Plot {
 }
 
 impl Plot {
-    /// A plot of `height` pixels, its pointer showing all lines at one place of the x axis.
+    /// A plot of `height` pixels; the pointer shows the values of all lines at one x.
     pub(super) fn new(height: usize) -> Self {
         let (top, bottom, left, right) = MARGINS;
         let layout = json!({
@@ -48,18 +49,18 @@ impl Plot {
         Plot { traces: Vec::new(), layout, words: Vec::new() }
     }
 
-    /// Sets a key of the layout: `xaxis`, `annotations`.
+    /// Sets a key of the layout, such as `xaxis` or `annotations`.
     pub(super) fn set(&mut self, key: &str, value: Value) {
         self.layout.insert(key.to_owned(), value);
     }
 
-    /// Sets the y axis of panel `place`.
+    /// Sets the y axis of the panel with this index.
     pub(super) fn set_y_axis(&mut self, place: usize, axis: Value) {
         let key = if place == 0 { "yaxis".to_owned() } else { format!("yaxis{}", place + 1) };
         self.set(&key, axis);
     }
 
-    /// Adds a scatter trace: its own keys.
+    /// Adds a scatter trace with these keys.
     pub(super) fn scatter(&mut self, keys: Value) {
         self.traces.push(merged(json!({"type": "scatter"}), keys));
     }
@@ -69,22 +70,22 @@ impl Plot {
         self.traces.push(trace);
     }
 
-    /// Says in words what a trace shows, if it shows anything.
+    /// Adds the description of a trace, if there is one.
     pub(super) fn say(&mut self, words: impl Into<Option<String>>) {
         self.words.extend(words.into());
     }
 
-    /// The figure, with a sentence that says what it shows.
+    /// The finished figure with its title.
     pub(super) fn figure(self, label: String) -> Figure {
         let height = self.layout.get("height").and_then(Value::as_u64).unwrap_or(0) as usize;
         let plot = json!({"data": self.traces, "layout": self.layout});
-        // A script element ends at "</script", wherever that stands.
+        // "</script" would end the script element, wherever it occurs.
         let json = plot.to_string().replace('<', "\\u003c");
         Figure { label, words: self.words, height, json }
     }
 }
 
-/// The keys of both; where both have one, that of `keys`.
+/// Merges two objects; `keys` takes precedence.
 pub(super) fn merged(mut of: Value, keys: Value) -> Value {
     if let (Value::Object(all), Value::Object(more)) = (&mut of, keys) {
         all.extend(more);
@@ -92,17 +93,17 @@ pub(super) fn merged(mut of: Value, keys: Value) -> Value {
     of
 }
 
-/// A label as Plotly shows it literally: it reads a few tags of HTML otherwise.
+/// Escapes a label, because Plotly interprets some HTML tags.
 pub(super) fn literal(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// An axis without chart junk, with `keys`.
+/// A plain axis with these keys.
 pub(super) fn axis(keys: Value) -> Value {
     merged(json!({"zeroline": false, "showgrid": true, "tickfont": {"size": 11}}), keys)
 }
 
-/// An axis with a name.
+/// An axis with a title.
 pub(super) fn titled(name: &str, keys: Value) -> Value {
     axis(merged(json!({"title": {"text": literal(name), "font": {"size": 12}}}), keys))
 }
@@ -112,20 +113,19 @@ pub(super) fn line(swatch: &Swatch, width: f64) -> Value {
     json!({"color": swatch.color, "width": width, "dash": swatch.dash()})
 }
 
-/// The name of the axis number `place`: `y`, `y2`.
+/// The name of an axis by its index: `y`, `y2`.
 pub(super) fn reference(letter: char, place: usize) -> String {
     if place == 0 { letter.to_string() } else { format!("{letter}{}", place + 1) }
 }
 
-/// The shares of the figure's height that panel `place` of `count` takes, from the top down, with `gap` of a panel
-/// between two.
+/// The range of the figure's height that a panel takes, counted from the top, with a gap between panels.
 pub(super) fn domain(place: usize, count: usize, gap: f64) -> [f64; 2] {
     let unit = 1.0 / (count as f64 + gap * (count as f64 - 1.0));
     let top = 1.0 - place as f64 * unit * (1.0 + gap);
     [(top - unit).max(0.0), top]
 }
 
-/// The name of a panel, above its upper left corner.
+/// The title of a panel, above its upper left corner.
 pub(super) fn heading(text: &str, top: f64) -> Value {
     json!({
         "text": format!("<b>{}</b>", literal(text)),
@@ -140,7 +140,7 @@ pub(super) fn heading(text: &str, top: f64) -> Value {
     })
 }
 
-/// A line in words: the quantity, whose it is, and its mean and extremes; nothing without a number.
+/// The description of a line: quantity, name, mean, minimum and maximum; `None` if it has no values.
 pub(super) fn in_words(quantity: &str, name: &str, values: impl IntoIterator<Item = f64>) -> Option<String> {
     let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
     let (low, high) =

@@ -1,4 +1,4 @@
-//! Measured over published, row by row.
+//! Ratios of measured to published values, row by row.
 
 use aqmkit_results::Expectation;
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use super::plot::{Figure, Plot, axis, literal, titled};
 use crate::format::{rounded, significant};
 use crate::verdict::{measured, published, tolerance};
 
-/// Pixels of a row.
+/// The height of a row, in pixels.
 const ROW: usize = 22;
 
-/// One row as shares of the published value.
+/// One row, relative to the published value.
 struct Ratio<'a> {
     row: &'a Expectation,
     measured: f64,
@@ -28,8 +28,8 @@ fn ratio(row: &Expectation) -> Option<Ratio<'_>> {
     Some(Ratio { row, measured: measured / reference, spread, low, high })
 }
 
-/// Dots with their spread on bands of tolerance, on a logarithmic axis; and how many rows cannot be shown
-/// so, for want of a ratio. No figure without any.
+/// Points with their spread on bands of tolerance, on a logarithmic axis; and the number of rows without a ratio. No
+/// figure if no row has one.
 pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) {
     let found: Vec<Ratio<'_>> = rows.iter().filter_map(|row| ratio(row)).collect();
     let left_out = rows.iter().filter(|row| row.measured.is_some()).count() - found.len();
@@ -50,7 +50,7 @@ pub(in crate::html) fn ratios(rows: &[&Expectation]) -> (Option<Figure>, usize) 
     (Some(plot.figure("Measured over published values".to_owned())), left_out)
 }
 
-/// The axis of ratios: logarithmic, at least from a half to two.
+/// The axis of ratios: logarithmic, from at most one half to at least two.
 fn across(found: &[Ratio<'_>]) -> Value {
     let (least, most) = found.iter().fold((0.5f64, 2.0f64), |(least, most), ratio| {
         (least.min(ratio.measured - ratio.spread).max(0.02), most.max(ratio.measured + ratio.spread).min(50.0))
@@ -63,7 +63,7 @@ fn across(found: &[Ratio<'_>]) -> Value {
     })
 }
 
-/// The axis of rows, the first on top.
+/// The axis of rows, with the first at the top.
 fn down(found: &[Ratio<'_>]) -> Value {
     json!({
         "categoryorder": "array",
@@ -76,7 +76,7 @@ fn down(found: &[Ratio<'_>]) -> Value {
 
 const TICKS: [f64; 13] = [0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0];
 
-/// What is tolerated, behind each row; and a line at 1.
+/// The tolerance behind each row; and a line at 1.
 fn bands(found: &[Ratio<'_>]) -> Vec<Value> {
     let band = |(place, ratio): (usize, &Ratio<'_>)| {
         let middle = place as f64;

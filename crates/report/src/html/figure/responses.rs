@@ -13,23 +13,23 @@ use crate::format::rounded;
 /// The height of a figure, in pixels.
 const HEIGHT: usize = 380;
 
-/// The most points of one curve.
+/// The largest number of points in a curve.
 const MOST_POINTS: usize = 250;
 
-/// The most maps of one figure.
+/// The largest number of maps in a figure.
 const MOST_MAPS: usize = 8;
 
-/// Shares below this are single responses.
+/// Smaller shares are single responses.
 const RAREST: f64 = 1e-6;
 
-/// A figure of the paper, as far as its runs were done.
+/// A figure of the paper, with its finished runs.
 #[derive(Default)]
 pub(in crate::html) struct Shown {
     pub(in crate::html) swatches: Vec<Swatch>,
     pub(in crate::html) figures: Vec<(String, Figure)>,
 }
 
-/// Draws what `spec` asks for, of the first repeat in each window; nothing where none of its runs was done.
+/// Draws a figure of response times from the first repeat, for each window; nothing if none of its runs is finished.
 pub(in crate::html) fn responses(spec: &aqmkit_results::Figure, runs: &[RunData<'_>]) -> Option<Shown> {
     let meant = |run: &&RunData<'_>| {
         let of = |(axis, any): (&String, &Vec<String>)| run.labels.get(axis).is_some_and(|label| any.contains(label));
@@ -49,7 +49,7 @@ pub(in crate::html) fn responses(spec: &aqmkit_results::Figure, runs: &[RunData<
     (!figures.is_empty()).then_some(Shown { swatches, figures })
 }
 
-/// The labels in which a run differs from the others.
+/// The labels that distinguish a run from the others.
 fn name(run: &RunData<'_>, all: &[&RunData<'_>]) -> String {
     let differs = |(axis, label): &(&String, &String)| {
         !["repeat", "seed"].contains(&axis.as_str()) && all.iter().any(|other| other.labels.get(*axis) != Some(label))
@@ -95,7 +95,7 @@ fn arranged(spec: &aqmkit_results::Figure) -> Plot {
     plot
 }
 
-/// The points of a curve that can be seen, in seconds, thinned.
+/// The visible points of a curve, in seconds, thinned out.
 fn points(spec: &aqmkit_results::Figure, found: &Distribution) -> Vec<(f64, f64)> {
     let seconds = found.points.iter().map(|(ms, share)| (ms / 1e3, *share));
     let kept: Vec<(f64, f64)> = match spec.kind {
@@ -103,7 +103,7 @@ fn points(spec: &aqmkit_results::Figure, found: &Distribution) -> Vec<(f64, f64)
             seconds.map(|(t, share)| (t, 1.0 - share)).filter(|(t, s)| *s > RAREST && *t > 0.3).collect()
         }
         _ => {
-            // One beyond the edge, so that the line reaches it.
+            // One point beyond the edge, so that the line reaches it.
             let end = spec.upto_s.unwrap_or(2.0);
             let within = found.points.partition_point(|(ms, _)| ms / 1e3 <= end);
             seconds.take(within + 1).collect()
@@ -123,7 +123,7 @@ fn maps(spec: &aqmkit_results::Figure, runs: &[&RunData<'_>], labels: &[String])
     found.take(MOST_MAPS).collect()
 }
 
-/// How many responses lie in each cell, on a logarithmic scale of colours.
+/// The number of responses in each cell, on a logarithmic colour scale.
 fn map(spec: &aqmkit_results::Figure, label: &str, cells: &Responses) -> Figure {
     let upto = spec.upto_s.unwrap_or(100.0) * 1e3;
     let shown = |time: u16| (10.0..=upto).contains(&Responses::from_ms(time));
@@ -157,5 +157,5 @@ fn map(spec: &aqmkit_results::Figure, label: &str, cells: &Responses) -> Figure 
     plot.figure(format!("{}: {label}", spec.title))
 }
 
-/// As ink on paper.
+/// A colour scale from light to dark.
 const PALE_TO_DARK: [(f64, &str); 4] = [(0.0, "#DCE9F5"), (0.35, "#7FB2DA"), (0.7, "#1F6FAE"), (1.0, "#08264A")];

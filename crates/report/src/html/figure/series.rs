@@ -1,4 +1,4 @@
-//! Time series, one above the other on one axis of time.
+//! Time series in panels above each other, with a common time axis.
 
 use std::collections::BTreeSet;
 
@@ -13,29 +13,29 @@ use super::plot::{
 };
 use crate::format::rounded;
 
-/// The most points of one line; longer series are averaged over neighbouring intervals.
+/// The largest number of points in a line; longer series are averaged over neighbouring intervals.
 const MOST_POINTS: usize = 1000;
 
-/// Pixels above the panels, for the names of windows and the legend over them.
+/// Pixels above the panels, for the names of windows and the legend.
 const TOP: usize = 78;
 
 /// One run in a figure.
 pub(in crate::html) struct Line<'a> {
     /// Its name and colour.
     pub(in crate::html) swatch: &'a Swatch,
-    /// What it measured.
+    /// Its output.
     pub(in crate::html) output: &'a Output,
 }
 
-/// What the lines of a figure are.
+/// The meaning of a figure's lines.
 pub(in crate::html) enum Lines {
-    /// Runs, in panels of one quantity each.
+    /// Different runs; each panel has one quantity.
     Runs,
-    /// The classes of one run, in panels of one kind of quantity each.
+    /// The classes of one run; each panel has one quantity.
     Classes,
 }
 
-/// The time series of `runs` in panels; absent without any.
+/// The time series of `runs` in panels; `None` if there are none.
 pub(in crate::html) fn series(
     label: String,
     runs: &[Line<'_>],
@@ -74,7 +74,7 @@ pub(in crate::html) fn series(
     Some(plot.figure(label))
 }
 
-/// The columns that hold a number.
+/// The columns that have a value.
 fn columns(output: &Output) -> impl Iterator<Item = &str> {
     let numbered = output.series.columns.iter().filter(|(_, values)| values.iter().any(|value| value.is_finite()));
     numbered.map(|(name, _)| name.as_str())
@@ -102,7 +102,7 @@ fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Plot {
         plot.set_y_axis(place, axis(json!({"domain": domain, "rangemode": "tozero", "nticks": 4})));
         notes.push(heading(&panel.title, domain[1]));
     }
-    // A single window needs no name; several have to be distinguished.
+    // A single window needs no name.
     let windows = if windows.len() > 1 { windows } else { &[] };
     notes.extend(windows.iter().map(window_name));
     plot.set("annotations", json!(notes));
@@ -110,7 +110,7 @@ fn arranged(panels: &[Panel], height: usize, windows: &[Window]) -> Plot {
     plot
 }
 
-/// The span of a window, shaded.
+/// The time of a window, shaded.
 fn shade(window: &Window) -> Value {
     json!({
         "type": "rect",
@@ -161,7 +161,7 @@ fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, class
     }
 }
 
-/// What was predicted for the quantity of this panel, in the colour of its class where classes have colours.
+/// Adds the predictions for the quantity of this panel, in the colours of their classes if classes have colours.
 fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overlay], classes: &[Swatch]) {
     for (column, class) in &panel.columns {
         let color = classes.iter().find(|swatch| swatch.label == *class).map_or("#888888", |swatch| swatch.color);
@@ -183,17 +183,17 @@ fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overla
     }
 }
 
-/// Whether it predicts this column, or the quantity that the column has the mean of.
+/// Whether it predicts this column, or the quantity of which the column is the mean.
 fn is_of(overlay: &Overlay, column: &str) -> bool {
     overlay.quantity.trim_end_matches(".mean") == column.trim_end_matches(".mean")
 }
 
-/// Whether it is the first with its label, which is the one that the legend shows.
+/// Whether it is the first prediction with its label, which the legend shows.
 fn first_of(overlays: &[Overlay], overlay: &Overlay) -> bool {
     overlays.iter().find(|other| other.label == overlay.label).is_some_and(|first| std::ptr::eq(first, overlay))
 }
 
-/// The values in another unit, averaged over as many neighbours as it takes to be few; and the time between two.
+/// The values in another unit, averaged over neighbours if there are too many; and the time between two values.
 fn thinned(values: &[f64], interval_s: f64, factor: f64) -> (Vec<f64>, f64) {
     let size = values.len().div_ceil(MOST_POINTS).max(1);
     let means = values.chunks(size).map(|chunk| {

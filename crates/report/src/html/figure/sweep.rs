@@ -1,4 +1,4 @@
-//! Quantities along an axis of numbers.
+//! Metrics along a numeric axis.
 
 use aqmkit_results::{Results, Ruler, Stat};
 use serde_json::json;
@@ -9,8 +9,8 @@ use crate::columns::{Column, columns};
 use crate::format::rounded;
 use crate::grid::{Grid, Group};
 
-/// One figure for each window when an axis holds numbers of one unit (`20ms`, `0.1`): the means against them, with the spread
-/// over the repeats, and a line for each combination of the other axes.
+/// One figure for each window if an axis has numbers of one unit (`20ms`, `0.1`): the means along the axis, with their
+/// spread over the repeats, and a line for each combination of the other axes.
 pub(in crate::html) fn sweeps(results: &Results) -> Vec<(String, Figure)> {
     // Two points are too few for a plot.
     let long = results.axes.iter().filter(|axis| axis.labels.len() > 2);
@@ -45,7 +45,7 @@ fn figure(grid: &Grid, window: &str, ruler: &Ruler, all: &[Column]) -> Figure {
     plot.figure(format!("Quantities along {} in window {window}", grid.focus.name))
 }
 
-/// Adds the means of one combination with their spread, in the panel of this place and quantity.
+/// Adds the means and the spread of one combination to the panel of a quantity.
 fn add(plot: &mut Plot, mut points: Vec<(f64, Stat)>, factor: f64, swatch: &Swatch, (place, quantity): (usize, &str)) {
     points.sort_by(|(left, _), (right, _)| left.total_cmp(right));
     let spread: Vec<f64> = points.iter().map(|(_, stat)| rounded(stat.sd.unwrap_or(0.0) * factor)).collect();

@@ -1,4 +1,4 @@
-//! One run as a cell of the matrix: rates, queue delays, probabilities and completion times, small.
+//! One run as a cell of the matrix: rates, queue delays, probabilities and completion times, as small plots.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,21 +8,21 @@ use aqmkit_results::Overview;
 
 use super::path::Frame;
 
-/// Units of a cell's width that are its plots'; the drawing has two units in a pixel.
+/// The width of the plots, in units of the drawing; two units are a pixel.
 pub(super) const WIDTH: f64 = 184.0;
 /// The height of each plot, by kind.
 const HEIGHT: f64 = 76.0;
 const TALL: f64 = 150.0;
-/// Between plots.
+/// The gap between plots.
 const GAP: f64 = 7.0;
 
-/// Probabilities are drawn from the first to the second, in powers of ten.
+/// The range of probabilities, as powers of ten.
 pub(super) const PROBABILITY: (f64, f64) = (-4.0, 0.0);
-/// Sizes in bytes and times in milliseconds, in powers of ten.
+/// The ranges of sizes in bytes and times in milliseconds, as powers of ten.
 pub(super) const SIZE: (f64, f64) = (3.0, 8.0);
 pub(super) const TIME_MS: (f64, f64) = (1.0, 5.0);
 
-/// How the cells of a matrix are drawn.
+/// The style of the cells of a matrix.
 pub(super) struct Style<'a> {
     pub(super) overview: &'a Overview,
     /// The classes, in the order of their colours.
@@ -39,7 +39,7 @@ impl Style<'_> {
         3.0 * (HEIGHT + GAP) + if self.completion { TALL + GAP } else { 0.0 }
     }
 
-    /// Draws a run with its upper left corner there.
+    /// Draws a run with its upper left corner at a position.
     pub(super) fn cell(&self, out: &mut String, name: &str, run: &Output, (x, y): (f64, f64)) {
         let frame = |place: f64, height: f64| Frame { x, y: y + place * (HEIGHT + GAP), width: WIDTH, height };
         let shares = Shares::of(self, run);
@@ -145,12 +145,12 @@ impl Style<'_> {
     }
 }
 
-/// What the flows of a run got.
+/// The rates of the flows of a run.
 struct Shares {
     /// The mean rate of each flow, by class.
     means: BTreeMap<String, Vec<f64>>,
     per_flow: bool,
-    /// The rate at the upper edge.
+    /// The rate at the upper edge of the plot.
     top: f64,
 }
 
@@ -163,7 +163,7 @@ impl Shares {
             let bytes = flow.delivered_bytes.first().copied().unwrap_or(0) as f64;
             means.entry(flow.class.clone()).or_default().push(8.0 * bytes / seconds);
         }
-        // Those that are not starved (a quarter of an equal share) have the scale: `80 / N` Mbit/s on a link of 40.
+        // The scale includes flows with at least a quarter of an equal share; it is `80 / N` Mbit/s on a link of 40.
         let all: Vec<f64> = means.values().flatten().copied().collect();
         let equal = overview.rate_bps / all.len().max(1) as f64;
         let dominant = all.iter().filter(|rate| **rate >= equal / 4.0).count().max(1);
@@ -171,19 +171,19 @@ impl Shares {
         Shares { means, per_flow: overview.per_flow, top }
     }
 
-    /// By how many the rate of a class is divided.
+    /// The number of flows among which the rate of a class is divided.
     fn flows(&self, class: &str) -> f64 {
         if self.per_flow { self.means.get(class).map_or(1.0, |all| all.len().max(1) as f64) } else { 1.0 }
     }
 }
 
-/// Each value at the middle of its interval.
+/// Each value at the centre of its interval.
 fn along(values: &[f64]) -> impl Iterator<Item = (f64, f64)> {
     let n = values.len() as f64;
     values.iter().enumerate().map(move |(i, x)| ((i as f64 + 0.5) / n, *x))
 }
 
-/// Where a number is between two powers of ten.
+/// The position of a number between two powers of ten, from 0 to 1.
 fn log(x: f64, (low, high): (f64, f64)) -> f64 {
     (x.log10() - low) / (high - low)
 }

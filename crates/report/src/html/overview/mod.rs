@@ -1,4 +1,4 @@
-//! The matrix of small plots: a cell for each pair of labels of two axes, as papers print it that vary two populations.
+//! The matrix of small plots: a cell for each pair of labels of two axes, for experiments that vary two populations.
 
 mod cell;
 mod path;
@@ -15,7 +15,7 @@ use super::ReportInput;
 use super::figure::{Swatch, class_swatches};
 use crate::format::significant;
 
-/// Units between cells, and of the drawing's labels.
+/// The space between cells, and around labels.
 const GAP: f64 = 12.0;
 const MARGIN: (f64, f64) = (70.0, 40.0);
 
@@ -24,17 +24,17 @@ const MARGIN: (f64, f64) = (70.0, 40.0);
 pub(super) struct Matrix {
     /// The combination of the axes that are neither rows nor columns.
     name: String,
-    /// What the plots of a cell are.
+    /// A description of the plots in a cell.
     words: String,
     swatches: Vec<Swatch>,
-    /// The classes are drawn with the total.
+    /// Whether classes are drawn in addition to the total.
     total: bool,
-    /// The width at which text is readable, in pixels.
+    /// The smallest width at which text is readable, in pixels.
     width: usize,
     svg: String,
 }
 
-/// All matrices that the experiment asks for.
+/// The matrices of an experiment with `[overview]`.
 pub(super) fn matrices(input: &ReportInput<'_>) -> Vec<Matrix> {
     let Some(overview) = &input.results.overview else { return Vec::new() };
     let axis = |name: &str| input.results.axes.iter().find(|axis| axis.name == name);
@@ -44,7 +44,7 @@ pub(super) fn matrices(input: &ReportInput<'_>) -> Vec<Matrix> {
     groups.iter().map(|(name, runs)| matrix(name, runs, overview, (rows, columns), &classes)).collect()
 }
 
-/// The classes in the order in which the fullest run names them.
+/// The classes, in the order of the run that has the most.
 fn classes(runs: &[RunData<'_>]) -> Vec<String> {
     let of = |run: &RunData<'_>| {
         let mut names: Vec<String> = Vec::new();
@@ -58,7 +58,7 @@ fn classes(runs: &[RunData<'_>]) -> Vec<String> {
     runs.iter().map(of).fold(Vec::new(), |most, names| if names.len() > most.len() { names } else { most })
 }
 
-/// The first runs of each combination of the other axes, in the order of their labels.
+/// The first repeat of each combination of the other axes, in the order of their labels.
 fn grouped<'a>(results: &Results, overview: &Overview, runs: &'a [RunData<'a>]) -> Vec<(String, Vec<&'a RunData<'a>>)> {
     let others: Vec<&Axis> =
         results.axes.iter().filter(|axis| axis.name != overview.rows && axis.name != overview.columns).collect();
@@ -111,7 +111,7 @@ fn matrix(
     Matrix { name: name.to_owned(), words: words(&style), swatches: class_swatches(classes), total, width, svg }
 }
 
-/// A round number of milliseconds that few packets wait longer than.
+/// A round number of milliseconds that few packets exceed.
 fn widest_delay(runs: &[&RunData<'_>]) -> f64 {
     let windows = runs.iter().filter_map(|run| run.output.windows.first());
     let delays = windows.flat_map(|w| w.classes.values()).filter_map(|class| class.queue_delay_ms);
@@ -120,7 +120,7 @@ fn widest_delay(runs: &[&RunData<'_>]) -> f64 {
     steps.into_iter().find(|step| *step >= longest).unwrap_or(longest)
 }
 
-/// A value of the metric at `path`, by its label and in its unit: `queue delay p99 4.2 ms`.
+/// A value of the metric at `path`, with its label and unit: `queue delay p99 4.2 ms`.
 fn value(path: &str, value: f64) -> String {
     let Some(metric) = Metric::at(path) else { return significant(value, 3) };
     let statistic = metric.statistics.iter().find(|s| path.ends_with(&format!(".{s}")) && **s != "mean");
@@ -128,13 +128,13 @@ fn value(path: &str, value: f64) -> String {
     format!("{}{statistic} {}", metric.label, in_unit(path, value))
 }
 
-/// A value of the metric at `path` in its unit: `4.2 ms`.
+/// A value of the metric at `path`, with its unit: `4.2 ms`.
 fn in_unit(path: &str, value: f64) -> String {
     let unit = Metric::at(path).map(|metric| metric.unit);
     unit.map_or_else(|| significant(value, 3), |u| format!("{} {}", significant(value * u.factor, 3), u.shown))
 }
 
-/// What the plots of a cell are, from top to bottom, with their ranges.
+/// A description of the plots in a cell, from top to bottom, with their ranges.
 fn words(style: &Style<'_>) -> String {
     let percent = |power: f64| significant(100.0 * 10f64.powf(power), 2);
     let size = |power: f64| significant(10f64.powf(power - 3.0), 2);
@@ -169,7 +169,7 @@ fn words(style: &Style<'_>) -> String {
     text
 }
 
-/// Text as it may stand in SVG.
+/// Text escaped for SVG.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

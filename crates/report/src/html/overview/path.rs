@@ -1,9 +1,9 @@
-//! Lines and dots as the shortest text that an SVG path can be.
+//! Lines and dots as short SVG paths.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A rectangle of the drawing; what is drawn into it is between 0 and 1 both ways, upwards.
+/// A rectangle of the drawing. Coordinates inside are from 0 to 1, upwards.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) x: f64,
@@ -13,7 +13,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Whole units of the drawing; what lies outside is drawn at the edge.
+    /// The position in whole units; points outside are moved to the edge.
     fn place(&self, (x, y): (f64, f64)) -> Option<(i64, i64)> {
         let inside = |share: f64| share.clamp(0.0, 1.0);
         (x.is_finite() && y.is_finite()).then(|| {
@@ -23,7 +23,7 @@ impl Frame {
         })
     }
 
-    /// Straight lines from point to point, broken where a coordinate is not a number.
+    /// A polyline, interrupted where a coordinate is NaN.
     pub(super) fn line(&self, points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let mut path = String::new();
         let mut at: Option<(i64, i64)> = None;
@@ -47,7 +47,7 @@ impl Frame {
         path
     }
 
-    /// A dot for each place that a point falls on.
+    /// A dot for each position that has a point.
     pub(super) fn dots(&self, points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let places: BTreeSet<(i64, i64)> = points.into_iter().filter_map(|point| self.place(point)).collect();
         let mut path = String::new();
@@ -63,7 +63,7 @@ impl Frame {
     }
 }
 
-/// A number, kept apart from one before it by its sign or a space.
+/// Appends a number, separated from the previous one by its sign or a space.
 fn number(path: &mut String, n: i64) {
     if n >= 0 && path.ends_with(|last: char| last.is_ascii_digit()) {
         path.push(' ');

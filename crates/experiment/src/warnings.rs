@@ -1,4 +1,4 @@
-//! Warnings about what is allowed in an experiment, but is probably a mistake.
+//! Warnings about settings that are valid but probably a mistake.
 
 use aqmkit_aqm::Link;
 use aqmkit_aqm::registry::Spec;
@@ -14,8 +14,9 @@ use super::tree::{Node, Value};
 /// Keys whose text is the rate of a link or of a sender.
 const RATES: &[&str] = &["rate", "access", "inbound"];
 
-/// Every doubt about an experiment, each once: about the text of its combinations, then about what its runs consist of.
-pub(super) fn doubts<'a>(
+/// All warnings about an experiment, without repetitions: first about the text of its combinations, then about its
+/// runs.
+pub(super) fn warnings<'a>(
     combinations: impl Iterator<Item = &'a Node>,
     runs: impl Iterator<Item = &'a Resolved>,
 ) -> Vec<Problem> {
@@ -23,9 +24,9 @@ pub(super) fn doubts<'a>(
     for tree in combinations {
         let mut here = Vec::new();
         rates(tree, "", &mut here);
-        for doubt in here {
-            if !found.iter().any(|known| known.is_same(&doubt)) {
-                found.push(doubt);
+        for warning in here {
+            if !found.iter().any(|known| known.is_same(&warning)) {
+                found.push(warning);
             }
         }
     }
@@ -33,9 +34,9 @@ pub(super) fn doubts<'a>(
     for run in runs {
         lacking_round_trip = lacking_round_trip.or_else(|| no_round_trip(run));
         for text in run.links.iter().filter_map(|link| out_of_reach(&link.aqm, &link.at(&run.classes))) {
-            let doubt = Problem::new(text);
-            if !found.iter().any(|known| known.is_same(&doubt)) {
-                found.push(doubt);
+            let warning = Problem::new(text);
+            if !found.iter().any(|known| known.is_same(&warning)) {
+                found.push(warning);
             }
         }
     }
@@ -43,7 +44,7 @@ pub(super) fn doubts<'a>(
     found
 }
 
-/// What to warn of where a discipline acts on a queue, or on an average of it, that is longer than its limit allows.
+/// A warning if a discipline acts at a queue length, or average queue length, above its limit.
 #[must_use]
 pub fn out_of_reach(aqm: &Spec, link: &Link) -> Option<String> {
     let table = toml::Table::try_from(aqm.effective(link).ok()?).ok()?;
@@ -63,12 +64,12 @@ pub fn out_of_reach(aqm: &Spec, link: &Link) -> Option<String> {
     ))
 }
 
-/// Rates in bytes per second that were probably meant in bits.
+/// Warns of rates in bytes per second where bits per second were probably meant.
 fn rates(node: &Node, key: &str, found: &mut Vec<Problem>) {
     match &node.value {
         Value::Scalar(value) => {
-            let doubt = value.as_str().filter(|_| RATES.contains(&last(key))).and_then(doubtful_rate);
-            found.extend(doubt.map(|text| Problem::new(text).at(&node.at)));
+            let warning = value.as_str().filter(|_| RATES.contains(&last(key))).and_then(doubtful_rate);
+            found.extend(warning.map(|text| Problem::new(text).at(&node.at)));
         }
         Value::Array(nodes) => nodes.iter().for_each(|inner| rates(inner, key, found)),
         Value::Table(entries) => entries.iter().for_each(|entry| rates(&entry.node, &entry.key, found)),
@@ -80,7 +81,7 @@ fn last(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
-/// A traffic over TCP without any round-trip time but that of its queues.
+/// Warns of TCP traffic whose round-trip time consists of queueing and transmission only.
 fn no_round_trip(run: &Resolved) -> Option<Problem> {
     let delayed = |route: &Route| {
         let links = route.forward.iter().chain(&route.reverse);
@@ -94,7 +95,8 @@ fn no_round_trip(run: &Resolved) -> Option<Problem> {
     };
     let mut groups = run.groups.iter().filter(|group| group.uses_transport());
     let group = groups.find(|group| none(&group.delays) && !group.routes.iter().any(delayed))?;
-    let what = format!("the connections of {} have a round-trip time of 0 but for queues and transmission", group.name);
+    let what =
+        format!("the connections of {} have a round-trip time of 0 apart from queueing and transmission", group.name);
     Some(Problem::new(what).right("give one: delays = \"50ms\" in [topology]"))
 }
 
@@ -105,7 +107,7 @@ mod tests {
     fn warnings(text: &str, set: &[&str]) -> Vec<String> {
         let set = set.iter().map(|s| (*s).to_owned()).collect();
         let exp = Experiment::parse("mine.toml", text, &Overrides { set, ..Overrides::default() }).unwrap();
-        exp.doubts.iter().map(|d| format!("{:?} {}", d.location().map(|at| at.line), d.in_one_line())).collect()
+        exp.warnings.iter().map(|d| format!("{:?} {}", d.location().map(|at| at.line), d.in_one_line())).collect()
     }
 
     const PLAIN: &str =

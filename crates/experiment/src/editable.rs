@@ -1,4 +1,4 @@
-//! A run in the hands of a user: its settings are changed while it is simulated, and can be written down as `[[changes]]`.
+//! A run that a user changes while it is simulated. The changes can be saved as `[[changes]]`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,34 +18,34 @@ use super::tree::{Entry, Node, Value};
 use super::{Experiment, Overrides, Variant};
 
 /// One run of an experiment, which can be changed while it is simulated.
-pub struct HeldRun {
+pub struct EditableRun {
     files: Files,
-    /// The text of the experiment, where the run is the only one in it.
+    /// The text of the experiment, if it has only this run.
     text: Option<String>,
     /// The experiment with this run as the only one, and with the changes made by hand.
     tree: Node,
-    /// The same as it was at first.
+    /// The experiment without the changes made by hand.
     start: Node,
-    /// How the changes made by hand are written.
+    /// The changes made by hand: for each time, keys and values.
     by_hand: Vec<(Moment, Vec<(String, String)>)>,
     repeat: u32,
     seed: u64,
     spec: RunSpec,
 }
 
-/// What the simulation of a run is told of a change made by hand.
-pub struct Made {
+/// The changes of the simulation that follow from a change made by hand.
+pub struct AppliedChange {
     /// What changes now.
     pub now: Vec<Change>,
-    /// What changes later, in place of what was to change: `[[changes]]` of the experiment, on top of the change.
+    /// The changes that replace those still to come: `[[changes]]` of the experiment, applied on top of the change.
     pub later: Vec<TimedChange>,
 }
 
-/// The keys of a file that are not about a single run.
+/// The keys of a file that concern several runs, or the results.
 const OF_ALL: &[&str] = &["sweep", "quick", "null", "expect", "expect_table", "predict", "overview", "figure", "plot"];
 
-impl HeldRun {
-    /// Reads an experiment as [`Experiment::parse`] does, and takes the run at `index` of its plan in hand.
+impl EditableRun {
+    /// Reads an experiment as [`Experiment::parse`] does, and selects the run at `index` of its plan.
     ///
     /// # Errors
     /// As [`Experiment::parse`]; also when there is no such run.
@@ -54,7 +54,7 @@ impl HeldRun {
         text: &str,
         overrides: &Overrides,
         index: usize,
-    ) -> Result<(Experiment, HeldRun), Problem> {
+    ) -> Result<(Experiment, EditableRun), Problem> {
         let experiment = Experiment::parse(file_name, text, overrides)?;
         let plan = experiment.plan();
         let Some(spec) = plan.get(index).cloned() else {
@@ -62,18 +62,18 @@ impl HeldRun {
             return Err(Problem::new(what).right(format!("there are {}, counted from 0", plan.len())));
         };
         let variant = experiment.variant()?;
-        let run = HeldRun::of(&experiment, &variant, index, spec);
+        let run = EditableRun::of(&experiment, &variant, index, spec);
         Ok((experiment, run))
     }
 
     /// The run at `index` of the plan.
-    fn of(experiment: &Experiment, variant: &Variant, index: usize, spec: RunSpec) -> HeldRun {
+    fn of(experiment: &Experiment, variant: &Variant, index: usize, spec: RunSpec) -> EditableRun {
         let (combination, repeat) = (index / experiment.repeat as usize, index % experiment.repeat as usize + 1);
         let tree = variant.combinations.get(combination).map_or(&variant.document, |c| &c.tree).without(OF_ALL);
         let (text, overrides) = &*experiment.origin;
         let runs = experiment.runs.len() * experiment.repeat as usize;
         let sole = runs == 1 && overrides.set.is_empty() && overrides.seed.is_none();
-        HeldRun {
+        EditableRun {
             files: Files::beside(&experiment.file, &Catalogues::default()),
             text: sole.then(|| text.clone()),
             start: tree.clone(),
@@ -85,7 +85,7 @@ impl HeldRun {
         }
     }
 
-    /// The run with all changes: simulated from its start, it gives what the one in hand gives.
+    /// The run with all changes; simulating it from the start gives the same results.
     #[must_use]
     pub fn spec(&self) -> &RunSpec {
         &self.spec
@@ -97,7 +97,7 @@ impl HeldRun {
         !self.spec.resolved.changes.is_empty()
     }
 
-    /// What the run consists of at an instant, after the changes up to then.
+    /// The links and the traffic of the run at an instant, after the changes up to then.
     #[must_use]
     pub fn outline_at(&self, now: Instant) -> Outline {
         let mut run = Resolved::clone(&self.spec.resolved);
@@ -108,28 +108,28 @@ impl HeldRun {
         outline(&run)
     }
 
-    /// Changes keys of the experiment by their paths at an instant: `("topology.rate", "\"5mbit\"")`. The values are written as
-    /// in TOML; what is not TOML is a text.
+    /// Changes keys of the experiment by their paths at an instant: `("topology.rate", "\"5mbit\"")`. The values are
+    /// written as in TOML; text that is not valid TOML is taken as a string.
     ///
     /// # Errors
     /// When a key cannot be changed during a run, or a value cannot be used; nothing has changed then.
-    pub fn set(&mut self, now: Instant, settings: &[(String, String)]) -> Result<Made, Problem> {
+    pub fn set(&mut self, now: Instant, settings: &[(String, String)]) -> Result<AppliedChange, Problem> {
         let at = Moment::of(now, self.spec.resolved.warmup);
         let mut tree = self.tree.clone();
         add_change(&mut tree, change(at, settings));
-        // Whoever changes something by hand has written no text: there is no line to show.
+        // A change made by hand has no text, so an error has no line to show.
         let resolved = resolve(&tree, &self.files).map_err(|e| e.without_place(""))?;
         let Some(run) = resolved else { return Err(Problem::new("the experiment has no run")) };
-        let made = self.made(&run, at)?;
+        let applied = self.applied(&run, at)?;
         self.tree = tree;
         self.by_hand.push((at, settings.to_vec()));
         self.spec = self.named(run);
-        Ok(made)
+        Ok(applied)
     }
 
-    /// What the last change at a moment leads to.
-    fn made(&self, run: &Resolved, at: Moment) -> Result<Made, Problem> {
-        let mut made = Made { now: Vec::new(), later: Vec::new() };
+    /// The changes that the last change at a time leads to.
+    fn applied(&self, run: &Resolved, at: Moment) -> Result<AppliedChange, Problem> {
+        let mut applied = AppliedChange { now: Vec::new(), later: Vec::new() };
         let place = run.changes.iter().rposition(|stage| stage.at <= at).unwrap_or(0);
         for (i, stage) in run.changes.iter().enumerate().skip(place) {
             let before = match i.checked_sub(1).map(|earlier| &run.changes[earlier]) {
@@ -138,20 +138,20 @@ impl HeldRun {
             };
             let steps = steps(before, stage, run.uncongested, self.spec.seed)?;
             if i == place {
-                made.now = steps;
+                applied.now = steps;
             } else {
                 let then = stage.at.instant(run.warmup);
-                made.later.extend(steps.into_iter().map(|change| TimedChange { at: then, change }));
+                applied.later.extend(steps.into_iter().map(|change| TimedChange { at: then, change }));
             }
         }
-        Ok(made)
+        Ok(applied)
     }
 
-    /// Takes back every change made by hand.
+    /// Removes all changes made by hand.
     ///
     /// # Errors
     /// None that did not occur when the run was opened.
-    pub fn take_back(&mut self) -> Result<(), Problem> {
+    pub fn revert(&mut self) -> Result<(), Problem> {
         if let Some(run) = resolve(&self.start, &self.files)? {
             self.tree = self.start.clone();
             self.by_hand.clear();
@@ -175,7 +175,7 @@ impl HeldRun {
         appended.filter(|text| self.is_the_same(text)).unwrap_or_else(|| self.generated(end))
     }
 
-    /// The text of its author, with further changes at its end.
+    /// The text of the file, with the changes made by hand appended.
     fn appended(&self, text: &str) -> String {
         let mut text = text.trim_end().to_owned() + "\n";
         for (at, settings) in &self.by_hand {
@@ -187,7 +187,7 @@ impl HeldRun {
         text
     }
 
-    /// Whether a text means this run.
+    /// Whether a text reads as this run.
     fn is_the_same(&self, text: &str) -> bool {
         let read = Experiment::parse("", text, &Overrides::default());
         read.is_ok_and(|experiment| matches!(&experiment.plan()[..], [run] if run.hash == self.spec.hash))
@@ -208,25 +208,25 @@ impl HeldRun {
     }
 }
 
-/// A run as an experiment of its own.
+/// A single run as an experiment.
 pub struct Single {
-    /// Its labels in the experiment that it is taken from.
+    /// Its labels in the original experiment.
     pub labels: BTreeMap<String, String>,
-    /// The text of the experiment that consists of it.
+    /// The text of an experiment with this run only.
     pub text: String,
 }
 
 impl Experiment {
-    /// The first run of each combination as an experiment of its own.
+    /// The first run of each combination as a separate experiment.
     ///
     /// # Errors
-    /// When the experiment uses something that only the program that read it has.
+    /// When the experiment uses models or disciplines that a program has added.
     pub fn first_runs(&self) -> Result<Vec<Single>, Problem> {
         let variant = self.variant()?;
         let plan = self.plan().into_iter().enumerate().step_by(self.repeat as usize);
         let single = |(i, spec): (usize, RunSpec)| Single {
             labels: spec.labels.clone(),
-            text: HeldRun::of(self, &variant, i, spec).text(None),
+            text: EditableRun::of(self, &variant, i, spec).text(None),
         };
         Ok(plan.map(single).collect())
     }
@@ -238,7 +238,7 @@ impl Experiment {
     }
 }
 
-/// Leaves out what comes after an earlier end.
+/// Removes everything after an earlier end.
 fn ended(table: &mut toml::Table, end: Moment) {
     let time = |value: &toml::Value| value.as_str().and_then(Moment::parse);
     if let Some(toml::Value::Table(windows)) = table.get_mut("windows") {
@@ -256,7 +256,7 @@ fn ended(table: &mut toml::Table, end: Moment) {
     if let Some(toml::Value::Array(traffic)) = table.get_mut("traffic") {
         for one in traffic.iter_mut().filter_map(toml::Value::as_table_mut) {
             if one.get("start").and_then(time).is_some_and(|start| start >= end) {
-                // It has not begun, and never does.
+                // This traffic would start after the end.
                 one.remove("start");
                 one.remove("stop");
                 one.insert("active".to_owned(), toml::Value::Boolean(false));
@@ -265,7 +265,7 @@ fn ended(table: &mut toml::Table, end: Moment) {
     }
 }
 
-/// One of `[[changes]]` that was made by hand.
+/// A change made by hand, as an entry of `[[changes]]`.
 fn change(at: Moment, settings: &[(String, String)]) -> Node {
     let origin = Origin::new(&Text::new("a change by hand", ""), 0..0);
     let entry = |key: &str, node: Node| Entry { key: key.to_owned(), at: origin.clone(), node };
@@ -297,7 +297,7 @@ fn quoted(path: &str) -> String {
     if path.chars().all(plain) { path.to_owned() } else { toml::Value::String(path.to_owned()).to_string() }
 }
 
-/// A value as TOML has it.
+/// A value as TOML.
 fn as_toml(written: &str) -> String {
     match Node::value(&Text::new("", written), 0) {
         Ok(node) => node.plain().to_string(),
