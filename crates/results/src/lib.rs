@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod card;
 mod metrics;
 mod ruler;

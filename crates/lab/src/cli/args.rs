@@ -1,5 +1,6 @@
 //! The command-line arguments and their help.
 
+pub mod advise;
 pub mod characterize;
 pub mod compare;
 pub mod files;
@@ -13,6 +14,7 @@ use aqmkit_base::units::{parse_duration, parse_rate};
 use aqmkit_base::{BitRate, Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use advise::Advise;
 pub use characterize::Characterize;
 pub use compare::Compare;
 
@@ -59,6 +61,8 @@ pub enum Command {
     Compare(Box<Compare>),
     /// Characterise disciplines section by section as in RFC 7928: a report card
     Characterize(Characterize),
+    /// Advise which discipline, with which parameters, serves a wish on a link best, and how sure that is
+    Advise(Box<Advise>),
     /// Run an experiment: an id such as cbt/blast, or a file
     Run(Run),
     /// Open the browser with a running link, to watch and change its queue

@@ -1,5 +1,6 @@
 //! The command: one file for each subcommand.
 
+pub mod advise;
 pub mod args;
 mod bench;
 #[cfg(live)]
@@ -129,6 +130,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Describe(args) => describe::describe(args),
         Command::Compare(args) => compare::compare(args, talk),
         Command::Characterize(args) => characterize::characterize(args, talk),
+        Command::Advise(args) => advise::advise(args, talk),
         Command::Run(args) => run::run(args, talk),
         Command::Play(args) => play::play(args, talk),
         Command::Init(args) => check::init(args),

@@ -1,5 +1,6 @@
 //! The report of an experiment: one self-contained page.
 
+mod advice;
 mod card;
 mod claims;
 mod figure;
@@ -15,6 +16,7 @@ use std::io::Write;
 use std::path::Path;
 
 use aqmkit_files::{ExportError, write_atomically};
+use aqmkit_results::advice::Advice;
 use aqmkit_results::card::Card;
 use aqmkit_results::{Results, RunData};
 use base64::Engine as _;
@@ -79,6 +81,32 @@ fn fill_card(card: &Card, plotly: &str) -> Result<String, minijinja::Error> {
     })
 }
 
+/// Writes an advice to `path`, whole or not at all.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_advice(path: &Path, advice: &Advice) -> Result<(), ExportError> {
+    let page =
+        fill_advice(advice, &plotly_js()).map_err(|error| ExportError::new(path, std::io::Error::other(error)))?;
+    write_atomically(path, |out| Ok(out.write_all(page.as_bytes())?))
+}
+
+/// An advice without the plotting library, to be looked at by people and tests.
+///
+/// # Errors
+/// When a template cannot be filled, which is a mistake in it.
+pub fn advice_skeleton(advice: &Advice) -> Result<String, minijinja::Error> {
+    fill_advice(advice, "")
+}
+
+fn fill_advice(advice: &Advice, plotly: &str) -> Result<String, minijinja::Error> {
+    templates()?.get_template("advice.html")?.render(context! {
+        page => Value::from(Serde(advice::page(advice))),
+        own_style => Value::from_safe_string(include_str!("templates/advice.css").to_owned()),
+        ..surroundings(plotly)
+    })
+}
+
 /// The page as text, with its scripts.
 fn render(input: &ReportInput<'_>) -> Result<String, minijinja::Error> {
     fill(input, &plotly_js())
@@ -107,6 +135,7 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
     templates.add_template("page.html", include_str!("templates/page.html"))?;
     templates.add_template("parts.html", include_str!("templates/parts.html"))?;
     templates.add_template("card.html", include_str!("templates/card.html"))?;
+    templates.add_template("advice.html", include_str!("templates/advice.html"))?;
     templates.add_template("notebook.html", include_str!("templates/notebook.html"))?;
     Ok(templates)
 }

@@ -1,11 +1,13 @@
 //! Tables for a terminal.
 
+mod advice;
 mod card;
 mod scoreboard;
 mod screen;
 mod summary;
 mod verdicts;
 
+pub use advice::advice;
 pub use card::card;
 pub use scoreboard::scoreboard;
 pub use screen::{Screen, drawn, head, number};

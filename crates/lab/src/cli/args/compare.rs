@@ -44,6 +44,32 @@ pub struct Compare {
     /// Rates and round-trip time of a kind of access
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
+    /// The traffic
+    #[command(flatten)]
+    pub mix: Mix,
+    /// Limit of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
+    #[arg(long, value_parser = parse_amount)]
+    pub limit: Option<Amount>,
+    /// Values of a parameter, of the rate or of the rtt: red.max=20..200, rtt=10ms,50ms, rate=1mbit..9mbit/5
+    #[arg(long, value_name = "WHAT=VALUES")]
+    pub sweep: Vec<String>,
+    /// Measured time
+    #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub duration: Duration,
+    /// Time before the measurement
+    #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub warmup: Duration,
+    /// Also write the experiment to this file
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Settings of the runs
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// The traffic of a link.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Mix {
     /// Endless TCP downloads
     #[arg(long, value_name = "FLOWS")]
     pub bulk: Option<u32>,
@@ -86,22 +112,4 @@ pub struct Compare {
     /// Profile of the TCP endpoints
     #[arg(long, value_name = "PROFILE")]
     pub transport: Option<String>,
-    /// Limit of every queue: 100 (packets) or 90kb [default: 1000, as in tc]
-    #[arg(long, value_parser = parse_amount)]
-    pub limit: Option<Amount>,
-    /// Values of a parameter, of the rate or of the rtt: red.max=20..200, rtt=10ms,50ms, rate=1mbit..9mbit/5
-    #[arg(long, value_name = "WHAT=VALUES")]
-    pub sweep: Vec<String>,
-    /// Measured time
-    #[arg(long, default_value = "60s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub duration: Duration,
-    /// Time before the measurement
-    #[arg(long, default_value = "10s", value_parser = parse_duration, allow_hyphen_values = true)]
-    pub warmup: Duration,
-    /// Also write the experiment to this file
-    #[arg(long, value_name = "FILE")]
-    pub save: Option<PathBuf>,
-    /// Settings of the runs
-    #[command(flatten)]
-    pub how: How,
 }

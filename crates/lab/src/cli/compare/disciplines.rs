@@ -24,7 +24,7 @@ pub(super) fn entries(text: &str, args: &Compare, sweeps: &[Sweep]) -> Result<Ve
     let (name, parameters) = written(text)?;
     let mut plain = table([("name", string(name)), ("label", string(text))]);
     plain.extend(accepted(name, "limit", literal(&args.limit.unwrap_or(LIMIT).to_string())));
-    if args.ecn {
+    if args.mix.ecn {
         plain.extend(accepted(name, "ecn", Value::Boolean(true)));
     }
     plain.extend(parameters);

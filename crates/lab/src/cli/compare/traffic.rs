@@ -37,15 +37,15 @@ pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure
     let controls = controls(args)?;
     let none = names_no_traffic(args);
     let mut groups = counted(args, link, none)?;
-    if let Some(fraction) = args.web.or(none.then_some(0.3)) {
+    if let Some(fraction) = args.mix.web.or(none.then_some(0.3)) {
         let amount = ("users", users(load("--web", fraction)?, link, PAGES_USER_BPS));
         groups.push(Group { name: "web", kind: "pages", class: "tcp", amount, down: true });
     }
-    if let Some(fraction) = args.http {
+    if let Some(fraction) = args.mix.http {
         let amount = ("users", users(load("--http", fraction)?, link, USER_BPS));
         groups.push(Group { name: "http-mah", kind: "http-mah", class: "tcp", amount, down: true });
     }
-    if let Some(rate) = args.cbr {
+    if let Some(rate) = args.mix.cbr {
         groups.push(Group { name: "cbr", kind: "cbr", class: "other", amount: ("rate", string(rate)), down: true });
     }
     let mut list = Vec::new();
@@ -57,13 +57,22 @@ pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure
 
 /// Whether the arguments name no traffic.
 fn names_no_traffic(args: &Compare) -> bool {
-    let numbers = [args.bulk, args.upload, args.video, args.call, args.game, args.voip, args.mpeg, args.videoconf];
-    numbers.iter().all(Option::is_none) && args.web.is_none() && args.http.is_none() && args.cbr.is_none()
+    let numbers = [
+        args.mix.bulk,
+        args.mix.upload,
+        args.mix.video,
+        args.mix.call,
+        args.mix.game,
+        args.mix.voip,
+        args.mix.mpeg,
+        args.mix.videoconf,
+    ];
+    numbers.iter().all(Option::is_none) && args.mix.web.is_none() && args.mix.http.is_none() && args.mix.cbr.is_none()
 }
 
 /// The groups with a number in the arguments; or, without any, the default mix.
 fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failure> {
-    if args.upload.is_some() && link.up.is_none() {
+    if args.mix.upload.is_some() && link.up.is_none() {
         return wrong("--upload needs a queue in the other direction", "add its rate, such as --up 10mbit");
     }
     let of = |name, kind, class, key, n: Option<u32>, down| {
@@ -71,17 +80,17 @@ fn counted(args: &Compare, link: &Link, none: bool) -> Result<Vec<Group>, Failur
     };
     let both = link.up.is_some();
     let today = |n: u32| none.then_some(n);
-    let call = args.call.or(today(1));
+    let call = args.mix.call.or(today(1));
     let groups = [
-        of("bulk", "bulk", "tcp", "flows", args.bulk.or(today(2)), true),
-        of("upload", "bulk", "upload", "flows", args.upload.or(today(1).filter(|_| both)), false),
-        of("video", "dash", "video", "viewers", args.video.or(today(1)), true),
+        of("bulk", "bulk", "tcp", "flows", args.mix.bulk.or(today(2)), true),
+        of("upload", "bulk", "upload", "flows", args.mix.upload.or(today(1).filter(|_| both)), false),
+        of("video", "dash", "video", "viewers", args.mix.video.or(today(1)), true),
         of("call", "call", "realtime", "calls", call, true),
         of("call-up", "call", "upload", "calls", call.filter(|_| both), false),
-        of("game", "game", "realtime", "players", args.game, true),
-        of("voip", "voip", "realtime", "calls", args.voip.or(today(1)), true),
-        of("mpeg", "mpeg", "multimedia", "flows", args.mpeg, true),
-        of("videoconf", "videoconf", "multimedia", "flows", args.videoconf, true),
+        of("game", "game", "realtime", "players", args.mix.game, true),
+        of("voip", "voip", "realtime", "calls", args.mix.voip.or(today(1)), true),
+        of("mpeg", "mpeg", "multimedia", "flows", args.mix.mpeg, true),
+        of("videoconf", "videoconf", "multimedia", "flows", args.mix.videoconf, true),
     ];
     Ok(groups.into_iter().flatten().collect())
 }
@@ -117,7 +126,7 @@ fn shared(group: Group, controls: &[String], link: &Link) -> Result<Vec<Value>, 
 /// When the profile or a congestion control is not known.
 pub(super) fn transport(args: &Compare) -> Result<Table, Failure> {
     let mut keys = Table::new();
-    if let Some(name) = &args.transport {
+    if let Some(name) = &args.mix.transport {
         if Profile::named(name).is_none() {
             return no_profile(name);
         }
@@ -126,7 +135,7 @@ pub(super) fn transport(args: &Compare) -> Result<Table, Failure> {
     if let Some(control) = controls(args)?.first() {
         keys.insert("congestion".to_owned(), string(control));
     }
-    if args.ecn {
+    if args.mix.ecn {
         keys.insert("ecn".to_owned(), Value::Boolean(true));
     }
     Ok(keys)
@@ -134,7 +143,7 @@ pub(super) fn transport(args: &Compare) -> Result<Table, Failure> {
 
 /// The congestion controls of `--cc`.
 fn controls(args: &Compare) -> Result<Vec<String>, Failure> {
-    let Some(list) = &args.cc else { return Ok(Vec::new()) };
+    let Some(list) = &args.mix.cc else { return Ok(Vec::new()) };
     let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
     let known = || congestion::ALL.iter().map(|entry| entry.name);
     match names.iter().find(|name| !known().any(|k| k == name.as_str())) {

@@ -1,5 +1,6 @@
 //! The plots of the page.
 
+mod advice;
 mod card;
 mod curves;
 mod laws;
@@ -12,6 +13,7 @@ mod responses;
 mod series;
 mod sweep;
 
+pub(super) use advice::{Against, factors, front};
 pub(super) use card::card;
 pub(super) use curves::curves;
 pub(super) use laws::laws;

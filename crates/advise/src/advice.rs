@@ -1,0 +1,357 @@
+//! What came out: the candidates under seeds that the search did not use, compared pair by pair.
+
+use aqmkit_results::advice::{Advice, Factor, Finalist, Goal as Shown, Role, Tried, Value};
+use aqmkit_results::{Stat, advice};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::goals::{Goal, Goals};
+use crate::install::{Rates, install};
+use crate::quantity::Better;
+use crate::search::{Found, Sample};
+use crate::space::{Candidate, Space};
+
+/// The level of confidence intervals.
+const LEVEL: f64 = 0.95;
+
+/// The disciplines whose defaults every advice shows: drop-tail, and the default of many Linux distributions.
+pub const REFERENCES: [&str; 2] = ["fifo", "fq-codel"];
+
+/// A candidate to be run under fresh seeds, and what for.
+#[derive(Clone, Debug)]
+pub struct Contender {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// What it is there for.
+    pub role: Role,
+}
+
+/// Who is run under fresh seeds: the choice, the best of each other discipline that reached the last round, their defaults, and those of the
+/// references. `spaces` are those of the search.
+#[must_use]
+pub fn contenders(found: &Found, spaces: &[Space], references: &[Space]) -> Vec<Contender> {
+    let mut all: Vec<Contender> = Vec::new();
+    let mut add = |candidate: Candidate, role: Role| {
+        if !all.iter().any(|before| before.candidate.label == candidate.label) {
+            all.push(Contender { candidate, role });
+        }
+    };
+    for (i, finalist) in found.finalists.iter().take(2).enumerate() {
+        add(finalist.clone(), if i == 0 { Role::Choice } else { Role::RunnerUp });
+    }
+    let of_finalists = found
+        .finalists
+        .iter()
+        .take(2)
+        .filter_map(|finalist| spaces.iter().find(|space| space.discipline() == finalist.discipline));
+    for space in of_finalists.chain(references) {
+        add(space.defaults(), Role::Defaults);
+    }
+    all
+}
+
+/// What is known of the link and the wish, in words.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    /// The link.
+    pub link: String,
+    /// The traffic.
+    pub traffic: String,
+    /// The wish.
+    pub wish: String,
+    /// How it was found, as name and value.
+    pub facts: Vec<(String, String)>,
+}
+
+/// The advice: `samples` are those of the contenders, the choice first, each with the same fresh seeds in the same order.
+#[must_use]
+pub fn advise(
+    words: Words,
+    goals: &Goals,
+    contenders: &[Contender],
+    samples: &[Vec<Sample>],
+    found: &Found,
+    rates: Rates,
+) -> Advice {
+    let finalists: Vec<Finalist> = contenders
+        .iter()
+        .zip(samples)
+        .map(|(contender, own)| finalist(contender, own, samples.first(), goals))
+        .collect();
+    let meets = finalists.first().is_some_and(|choice| choice.values.iter().all(|value| value.holds != Some(false)));
+    let goals_shown: Vec<Shown> = goals.all.iter().map(shown).collect();
+    let choice = contenders.first().map(|first| &first.candidate);
+    let summary = choice.map(|choice| summary(choice, &finalists, &goals_shown, meets)).unwrap_or_default();
+    let nothing = || advice::Install { with: String::new(), note: String::new(), lines: Vec::new() };
+    let mut disciplines: Vec<String> = Vec::new();
+    for tried in &found.tried {
+        if !disciplines.contains(&tried.candidate.discipline) {
+            disciplines.push(tried.candidate.discipline.clone());
+        }
+    }
+    Advice {
+        link: words.link,
+        traffic: words.traffic,
+        wish: words.wish,
+        goals: goals_shown,
+        meets,
+        summary,
+        tried: tried(found, &disciplines),
+        disciplines,
+        finalists,
+        install: choice.map_or_else(nothing, |choice| install(choice, rates)),
+        rounds: found.rounds.iter().map(|round| (round.words.clone(), round.disciplines, round.runs)).collect(),
+        facts: words.facts,
+    }
+}
+
+/// Half the width of the confidence interval of a mean; nothing for a single value.
+fn half_width(stat: &Stat) -> Option<f64> {
+    let free = stat.count.checked_sub(1).filter(|free| *free > 0)? as f64;
+    let t = StudentsT::new(0.0, 1.0, free).ok()?.inverse_cdf(f64::midpoint(1.0, LEVEL));
+    Some(t * stat.sd? / (stat.count as f64).sqrt())
+}
+
+fn shown(goal: &Goal) -> Shown {
+    let sign = if goal.quantity.better == Better::Less { "<" } else { ">" };
+    Shown {
+        words: goal.words(),
+        unit: goal.quantity.unit.shown().1.to_owned(),
+        bound: goal.bound.map(|bound| format!("{sign} {}", short(goal.quantity.scaled(bound)))),
+        less: goal.quantity.better == Better::Less,
+        weight: goal.weight,
+    }
+}
+
+/// A number in three digits.
+fn short(value: f64) -> String {
+    let digits: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    format!("{digits}")
+}
+
+fn finalist(contender: &Contender, own: &[Sample], choice: Option<&Vec<Sample>>, goals: &Goals) -> Finalist {
+    let value = |(i, goal): (usize, &Goal)| {
+        let values: Option<Vec<f64>> = own.iter().map(|sample| sample.values.get(i).copied().flatten()).collect();
+        let stat = values.as_deref().and_then(Stat::of);
+        let within = stat.as_ref().and_then(half_width);
+        let mean = stat.map(|stat| stat.mean);
+        let holds = goal.bound.map(|_| goal.holds(mean));
+        let ends = mean.zip(within).map(|(mean, within)| [mean - within, mean + within]);
+        let certain = ends.is_some_and(|ends| ends.iter().all(|end| Some(goal.holds(Some(*end))) == holds));
+        Value {
+            mean: mean.map(|mean| goal.quantity.scaled(mean)),
+            within: within.map(|within| goal.quantity.scaled(within)),
+            holds,
+            certain,
+        }
+    };
+    let worse = choice.filter(|_| contender.role != Role::Choice).and_then(|choice| {
+        let differences: Vec<f64> =
+            own.iter().zip(choice).map(|(own, best)| goals.cost(&own.values) - goals.cost(&best.values)).collect();
+        let stat = Stat::of(&differences)?;
+        let half = half_width(&stat)?;
+        Some(Factor { mean: stat.mean.exp(), low: (stat.mean - half).exp(), high: (stat.mean + half).exp() })
+    });
+    Finalist {
+        label: contender.candidate.label.clone(),
+        role: contender.role,
+        discipline: contender.candidate.discipline.clone(),
+        parameters: contender.candidate.searched.clone(),
+        values: goals.all.iter().enumerate().map(value).collect(),
+        worse,
+    }
+}
+
+/// What the advice comes to: whether the wish is met, by whom else, and how sure the choice is.
+fn summary(choice: &Candidate, finalists: &[Finalist], goals: &[Shown], meets: bool) -> Vec<String> {
+    let name = |candidate: &str, parameters: &[(String, String)]| match parameters {
+        [] => format!("{candidate} with its defaults"),
+        list => format!(
+            "{candidate} with {}",
+            list.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let mut all = Vec::new();
+    let advised = name(&choice.discipline, &choice.searched);
+    let bounded = goals.iter().any(|goal| goal.bound.is_some());
+    let first = finalists.first();
+    let missed: Vec<String> = first.map(|first| missed(first, goals)).unwrap_or_default();
+    let certain = first.is_some_and(|first| first.values.iter().all(|value| value.holds.is_none() || value.certain));
+    all.push(match (bounded, meets) {
+        (false, _) => format!("{advised} serves the wish best."),
+        (true, true) if certain => format!("{advised} meets the wish, with 95 % confidence for each bound."),
+        (true, true) => format!(
+            "{advised} meets the wish in the mean; seeds differ so much that it is not certain for every bound."
+        ),
+        (true, false) => {
+            format!("Nothing that was tried meets the wish. {advised} comes nearest: {}.", missed.join("; "))
+        }
+    });
+    for other in finalists.iter().skip(1) {
+        all.extend(against(other, &name(&other.discipline, &other.parameters), goals));
+    }
+    all
+}
+
+/// The bounds that a finalist misses, in words.
+fn missed(finalist: &Finalist, goals: &[Shown]) -> Vec<String> {
+    let outside = |(value, goal): (&Value, &Shown)| {
+        (value.holds == Some(false)).then(|| {
+            let mean = value
+                .mean
+                .map_or("not measured".to_owned(), |mean| format!("{} {}", short(mean), goal.unit).trim().to_owned());
+            format!("{} {mean} ({} {})", goal.words, goal.bound.clone().unwrap_or_default(), goal.unit)
+                .replace(" )", ")")
+        })
+    };
+    finalist.values.iter().zip(goals).filter_map(outside).collect()
+}
+
+/// What choosing another one costs.
+fn against(other: &Finalist, name: &str, goals: &[Shown]) -> Option<String> {
+    let worse = other.worse?;
+    let percent = |factor: f64| format!("{:.0} %", 100.0 * (factor - 1.0));
+    let mut text = if !worse.is_certain() {
+        format!(
+            "{name}: no difference that chance would not explain ({} to {}).",
+            percent(worse.low),
+            percent(worse.high)
+        )
+    } else if worse.mean > 1.0 {
+        format!("{name}: {} worse (95 %: {} to {}).", percent(worse.mean), percent(worse.low), percent(worse.high))
+    } else {
+        format!(
+            "{name}: {} better by the aims (95 %: {} to {}).",
+            percent(2.0 - worse.mean),
+            percent(2.0 - worse.high),
+            percent(2.0 - worse.low)
+        )
+    };
+    let outside = missed(other, goals);
+    if !outside.is_empty() {
+        text.push_str(&format!(" Misses {}.", outside.join("; ")));
+    }
+    Some(text)
+}
+
+/// Everything that was tried, with its means, and whether something else is better in both respects.
+fn tried(found: &Found, disciplines: &[String]) -> Vec<Tried> {
+    let mean = |samples: &[&Sample], of: fn(&Sample) -> Option<f64>| {
+        let values: Option<Vec<f64>> = samples.iter().map(|sample| of(sample)).collect();
+        values.as_deref().and_then(Stat::of).map(|stat| stat.mean)
+    };
+    let one = |tried: &crate::search::Tried| {
+        let samples: Vec<&Sample> = tried.samples.values().collect();
+        Tried {
+            discipline: disciplines.iter().position(|name| *name == tried.candidate.discipline).unwrap_or(0),
+            label: tried.candidate.label.clone(),
+            runs: samples.len(),
+            delay_ms: mean(&samples, |sample| sample.outline.delay_ms),
+            goodput_bps: mean(&samples, |sample| sample.outline.goodput_bps),
+            page_ms: mean(&samples, |sample| sample.outline.page_ms),
+            best_goodput: false,
+            best_page: false,
+        }
+    };
+    let mut all: Vec<Tried> = found.tried.iter().filter(|tried| !tried.samples.is_empty()).map(one).collect();
+    let goodput = front(&all, |tried| Some((tried.delay_ms?, -tried.goodput_bps?)));
+    let page = front(&all, |tried| Some((tried.delay_ms?, tried.page_ms?)));
+    for (i, tried) in all.iter_mut().enumerate() {
+        (tried.best_goodput, tried.best_page) = (goodput[i], page[i]);
+    }
+    all
+}
+
+/// Which of these no other one dominates: is at least as small in both respects, and smaller in one.
+fn front(all: &[Tried], of: impl Fn(&Tried) -> Option<(f64, f64)>) -> Vec<bool> {
+    let points: Vec<Option<(f64, f64)>> = all.iter().map(of).collect();
+    let dominated = |(x, y): (f64, f64)| points.iter().flatten().any(|(a, b)| *a <= x && *b <= y && (*a < x || *b < y));
+    points.iter().map(|point| point.is_some_and(|point| !dominated(point))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_base::BitRate;
+
+    use super::*;
+    use crate::search::Round;
+    use crate::wish::Wish;
+
+    fn sample(delay: f64, goodput: f64) -> Sample {
+        let outline = crate::search::Outline { delay_ms: Some(delay), goodput_bps: Some(goodput), page_ms: None };
+        Sample { values: vec![Some(delay), Some(goodput)], outline }
+    }
+
+    fn spaces() -> Vec<Space> {
+        ["fifo", "codel"].iter().filter_map(|name| Space::of(name, "1000p", false, &[BitRate::from_mbps(50)])).collect()
+    }
+
+    fn advised(wish: &str, choice: [f64; 3]) -> Advice {
+        let spaces = spaces();
+        let best = spaces[1].at(&[0.3, 0.0]).map(|(candidate, _)| candidate).unwrap();
+        let found = Found {
+            finalists: vec![best],
+            tried: Vec::new(),
+            rounds: vec![Round { words: "r".to_owned(), disciplines: 2, runs: 9 }],
+        };
+        let goals = Goals::of(&Wish::read(wish).unwrap(), &[]).unwrap();
+        let contenders = contenders(&found, &spaces, &spaces[..1]);
+        let of = |delays: [f64; 3]| delays.map(|delay| sample(delay, 4e7)).to_vec();
+        let samples = [of(choice), of([19.0, 20.0, 21.0]), of([99.0, 100.0, 101.0])];
+        let rates = Rates { down: BitRate::from_mbps(50), up: None };
+        advise(Words::default(), &goals, &contenders, &samples, &found, rates)
+    }
+
+    #[test]
+    fn the_choice_is_compared_with_its_defaults_and_the_references_on_paired_seeds() {
+        let advice = advised("delay < 12ms, min delay, max goodput", [9.0, 10.0, 11.0]);
+        let roles: Vec<(&str, Role)> = advice.finalists.iter().map(|f| (f.label.as_str(), f.role)).collect();
+        assert_eq!(
+            roles,
+            [("codel target=10ms interval=100ms", Role::Choice), ("codel", Role::Defaults), ("fifo", Role::Defaults)]
+        );
+        // A millisecond is added to each delay, and goodput, which is equal, has half of the weight.
+        let worse = advice.finalists[1].worse.unwrap();
+        let by_hand = ((20.0_f64 / 10.0).ln() + (21.0_f64 / 11.0).ln() + (22.0_f64 / 12.0).ln()) / 6.0;
+        assert!((worse.mean - by_hand.exp()).abs() < 1e-9 && worse.low < worse.mean && worse.is_certain(), "{worse:?}");
+        // The interval of 9, 10 and 11 is 10 ± 4.303 / sqrt(3).
+        let value = advice.finalists[0].values[0];
+        assert!((value.within.unwrap() - 4.302_652_7 / 3.0_f64.sqrt()).abs() < 1e-6, "{value:?}");
+        assert_eq!((value.holds, value.certain, advice.meets), (Some(true), false, true));
+        assert!(
+            advice.summary[0].starts_with("codel with target 10ms, interval 100ms meets the wish in the mean"),
+            "{:?}",
+            advice.summary
+        );
+        assert!(advice.summary[2].contains("Misses queue delay 100 ms (< 12 ms)"), "{:?}", advice.summary);
+        assert_eq!(advice.install.with, "tc");
+    }
+
+    #[test]
+    fn it_says_when_nothing_meets_the_wish() {
+        let advice = advised("delay < 2ms, max goodput", [9.0, 10.0, 11.0]);
+        assert!(!advice.meets);
+        assert!(advice.summary[0].starts_with("Nothing that was tried meets the wish."), "{:?}", advice.summary);
+        assert!(advice.summary[0].ends_with("comes nearest: queue delay 10 ms (< 2 ms)."), "{:?}", advice.summary);
+    }
+
+    #[test]
+    fn the_front_has_what_nothing_dominates() {
+        let point = |delay: f64, goodput: f64| Tried {
+            discipline: 0,
+            label: String::new(),
+            runs: 1,
+            delay_ms: Some(delay),
+            goodput_bps: Some(goodput),
+            page_ms: None,
+            best_goodput: false,
+            best_page: false,
+        };
+        let all = [point(1.0, 1.0), point(2.0, 3.0), point(3.0, 2.0), point(2.0, 3.0)];
+        assert_eq!(
+            front(&all, |t| Some((t.delay_ms?, -t.goodput_bps?))),
+            [true, true, false, true],
+            "equal ones both stay"
+        );
+        assert_eq!(front(&all, |t| t.page_ms.map(|page| (page, page))), [false; 4]);
+    }
+}

@@ -1,0 +1,240 @@
+//! A wish on a link with its traffic: the numbers of a run, and the measure that candidates are compared by.
+
+use crate::quantity::{Better, Numbers, Quantity};
+use crate::wish::{Kind, Wish};
+
+/// Groups of traffic whose data flows upwards; the classes of a run are those of the measured direction.
+pub(crate) const UPWARD: [&str; 2] = ["upload", "call-up"];
+
+/// What a candidate pays that could not be measured, as a logarithm: more than any that could.
+const UNMEASURED: f64 = 10.0;
+
+/// How much a bound that is missed costs beside the aims: missing it by a tenth costs as much as being twice as bad.
+const PER_MISS: f64 = 7.0;
+
+/// A quantity of the link or of some traffic, with its part in the wish.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// The quantity.
+    pub quantity: &'static Quantity,
+    /// The groups of traffic that it is taken of, the worst of which counts; none for the link.
+    pub groups: Vec<String>,
+    /// Whose it is, in words: `video`, or nothing for the link.
+    pub of: String,
+    /// The bound, in the unit of results.
+    pub bound: Option<f64>,
+    /// Its weight in the measure; zero where it is bounded only.
+    pub weight: f64,
+}
+
+impl Goal {
+    /// What is bounded or aimed at: `video queue delay p99`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        if self.of.is_empty() { self.quantity.words.to_owned() } else { format!("{} {}", self.of, self.quantity.words) }
+    }
+
+    /// The logarithm of a value, so that less is better.
+    fn cost(&self, value: Option<f64>) -> f64 {
+        let Some(value) = value.filter(|value| value.is_finite()) else { return UNMEASURED };
+        let logarithm = (value.max(0.0) + self.quantity.floor).ln();
+        if self.quantity.better == Better::Less { logarithm } else { -logarithm }
+    }
+
+    /// By how much a value misses the bound, as a logarithm; zero where it is within it, or there is none.
+    fn miss(&self, value: Option<f64>) -> f64 {
+        let Some(bound) = self.bound else { return 0.0 };
+        if value.is_none() { UNMEASURED } else { (self.cost(value) - self.cost(Some(bound))).max(0.0) }
+    }
+
+    /// Whether a value is within the bound; also where there is none.
+    #[must_use]
+    pub fn holds(&self, value: Option<f64>) -> bool {
+        self.miss(value) == 0.0
+    }
+}
+
+/// The goals of a wish.
+#[derive(Clone, Debug, Default)]
+pub struct Goals {
+    /// The goals.
+    pub all: Vec<Goal>,
+}
+
+impl Goals {
+    /// The goals of a wish on a link with these groups of traffic. Bounds and aims without a kind of traffic are those of the traffic that
+    /// the wish names, the worst of which counts, or of the link where it names none. Without aims, they are those that make the traffic good,
+    /// and the goodput of all.
+    ///
+    /// # Errors
+    /// A bound or aim of traffic that is not on the link: its kind.
+    pub fn of(wish: &Wish, groups: &[String]) -> Result<Goals, &'static Kind> {
+        let mut goals = Goals::default();
+        let wanted: Vec<&'static Kind> = wish.traffic.iter().map(|wanted| wanted.kind).collect();
+        for bound in &wish.bounds {
+            goals.add(bound.quantity, bound.kind, &wanted, groups, Some(bound.value), 0.0)?;
+        }
+        for aim in &wish.aims {
+            goals.add(aim.quantity, aim.kind, &wanted, groups, None, aim.weight)?;
+        }
+        if wish.aims.is_empty() {
+            let on_link = |kind: &&'static Kind| !members(kind, groups).is_empty();
+            let matters: Vec<&'static Kind> =
+                if wanted.is_empty() { crate::wish::KINDS.iter().filter(on_link).collect() } else { wanted };
+            for kind in matters {
+                for quantity in kind.aims.iter().filter_map(|name| Quantity::find(name)) {
+                    goals.add(quantity, Some(kind), &[], groups, None, 1.0 / kind.aims.len() as f64)?;
+                }
+            }
+            if let Some(goodput) = Quantity::find("goodput") {
+                goals.add(goodput, None, &[], groups, None, 1.0)?;
+            }
+        }
+        Ok(goals)
+    }
+
+    fn add(
+        &mut self,
+        quantity: &'static Quantity,
+        kind: Option<&'static Kind>,
+        wanted: &[&'static Kind],
+        groups: &[String],
+        bound: Option<f64>,
+        weight: f64,
+    ) -> Result<(), &'static Kind> {
+        let kinds: Vec<&'static Kind> = match kind {
+            Some(kind) => vec![kind],
+            // Of the kinds that matter, those that have it by their nature: a bit rate is of video, a page of the web.
+            None if quantity.is_of_traffic() => wanted
+                .iter()
+                .copied()
+                .filter(|kind| quantity.is_of_link() || kind.aims.contains(&quantity.name))
+                .collect(),
+            None => Vec::new(),
+        };
+        if let Some(absent) = kinds.iter().find(|kind| members(kind, groups).is_empty()) {
+            return Err(absent);
+        }
+        let of = kinds.iter().map(|kind| kind.name).collect::<Vec<_>>().join(" and ");
+        let groups: Vec<String> = if kinds.is_empty() && !quantity.is_of_link() {
+            groups.to_vec()
+        } else {
+            kinds.iter().flat_map(|kind| members(kind, groups)).collect()
+        };
+        let same = |goal: &&mut Goal| goal.quantity.name == quantity.name && goal.groups == groups;
+        match self.all.iter_mut().find(same) {
+            Some(goal) => {
+                goal.bound = bound.or(goal.bound);
+                goal.weight += weight;
+            }
+            None => self.all.push(Goal { quantity, groups, of, bound, weight }),
+        }
+        Ok(())
+    }
+
+    /// The value of each goal in a run.
+    #[must_use]
+    pub fn values(&self, numbers: &Numbers) -> Vec<Option<f64>> {
+        self.all.iter().map(|goal| goal.quantity.value(numbers, &goal.groups)).collect()
+    }
+
+    /// What a run costs by the aims: the logarithm of the weighted geometric mean of their values, less of which is better. Of two runs, the
+    /// difference says by which factor one is better.
+    #[must_use]
+    pub fn cost(&self, values: &[Option<f64>]) -> f64 {
+        let weights: f64 = self.all.iter().map(|goal| goal.weight).sum();
+        let sum: f64 = self.all.iter().zip(values).map(|(goal, value)| goal.weight * goal.cost(*value)).sum();
+        if weights > 0.0 { sum / weights } else { 0.0 }
+    }
+
+    /// What the bounds add, of the mean values over several runs: zero where all hold.
+    #[must_use]
+    pub fn misses(&self, means: &[Option<f64>]) -> f64 {
+        PER_MISS * self.all.iter().zip(means).map(|(goal, value)| goal.miss(*value)).sum::<f64>()
+    }
+
+    /// The mean of each goal over several runs; nothing where a run does not have it.
+    #[must_use]
+    pub fn means(&self, runs: &[&[Option<f64>]]) -> Vec<Option<f64>> {
+        let mean = |i: usize| {
+            let values: Option<Vec<f64>> = runs.iter().map(|run| run.get(i).copied().flatten()).collect();
+            values.filter(|values| !values.is_empty()).map(|values| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        (0..self.all.len()).map(mean).collect()
+    }
+}
+
+/// The groups of a kind that are on the link; several congestion controls may share it: `bulk-cubic`.
+fn members(kind: &Kind, groups: &[String]) -> Vec<String> {
+    let of = |group: &&String| {
+        kind.groups.iter().any(|name| {
+            group.as_str() == *name
+                || (kind.name == "bulk" || kind.name == "upload")
+                    && group.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
+        })
+    };
+    groups.iter().filter(of).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn numbers(list: &[(&str, f64)]) -> Numbers {
+        list.iter().map(|(path, value)| ((*path).to_owned(), *value)).collect()
+    }
+
+    #[test]
+    fn a_bound_is_of_the_traffic_that_matters() {
+        let on_link = groups(&["bulk-cubic", "bulk-prague", "video", "web", "upload"]);
+        let goals = Goals::of(&Wish::read("video, web; p99 < 20ms").unwrap(), &on_link).unwrap();
+        assert_eq!(goals.all[0].words(), "video and web queue delay p99");
+        let words: Vec<String> = goals.all[1..].iter().map(Goal::words).collect();
+        assert_eq!(words, ["video video bit rate", "video time stalled", "web page time", "goodput"]);
+        let run = numbers(&[
+            ("classes.video.queue_delay_ms.p99", 8.0),
+            ("classes.web.queue_delay_ms.p99", 30.0),
+            ("classes.bulk-cubic.queue_delay_ms.p99", 90.0),
+            ("classes.video.goodput_bps", 2e6),
+            ("classes.web.goodput_bps", 3e6),
+        ]);
+        let values = goals.values(&run);
+        assert_eq!((values[0], values[4]), (Some(30.0), Some(5e6)), "the worse of both, and the sum of all");
+        assert!(!goals.all[0].holds(values[0]) && goals.all[0].holds(Some(19.9)));
+        let named = Goals::of(&Wish::read("bulk goodput > 5mbit").unwrap(), &on_link).unwrap();
+        assert_eq!(named.all[0].groups, ["bulk-cubic", "bulk-prague"]);
+        assert_eq!(Goals::of(&Wish::read("call p99 < 5ms").unwrap(), &on_link).unwrap_err().name, "call");
+    }
+
+    #[test]
+    fn an_upload_waits_in_the_other_queue() {
+        let goals = Goals::of(&Wish::read("upload p99 < 5ms").unwrap(), &groups(&["upload"])).unwrap();
+        let run = numbers(&[
+            ("links.down.queue_delay_ms.p99", 90.0),
+            ("links.up.queue_delay_ms.p99", 7.0),
+            ("classes.upload.queue_delay_ms.p99", 1.0),
+        ]);
+        assert_eq!(goals.values(&run)[0], Some(7.0));
+        let whole = Goals::of(&Wish::read("p99 < 5ms").unwrap(), &groups(&["upload"])).unwrap();
+        assert_eq!(whole.values(&run)[0], Some(90.0), "of the link, the worse of both queues");
+    }
+
+    /// Half the delay at the same goodput is better by the square root of two, and a missed bound outweighs it.
+    #[test]
+    fn the_measure_is_a_geometric_mean() {
+        let goals = Goals::of(&Wish::read("delay < 100ms, min delay, max goodput").unwrap(), &[]).unwrap();
+        let of = |delay: f64, goodput: f64| vec![Some(delay), Some(goodput)];
+        let factor = (goals.cost(&of(19.0, 1e7)) - goals.cost(&of(9.0, 1e7))).exp();
+        assert!((factor - 2_f64.sqrt()).abs() < 1e-9, "{factor}");
+        assert_eq!(goals.misses(&of(100.0, 1e7)), 0.0);
+        assert!(goals.misses(&of(110.0, 1e7)) > 0.6 && goals.misses(&[None, None]) > 60.0);
+        let runs = [of(10.0, 1e7), of(30.0, 3e7)];
+        let means = goals.means(&[&runs[0], &runs[1]]);
+        assert_eq!(means, [Some(20.0), Some(2e7)]);
+        assert_eq!(goals.means(&[&runs[0], &[None, Some(1.0)]])[0], None);
+    }
+}

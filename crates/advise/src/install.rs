@@ -1,0 +1,207 @@
+//! The commands that put a discipline to work: `tc` where Linux has it, `aqmkit kernel` where it runs there as a BPF program, `aqmkit bridge`
+//! everywhere else.
+//!
+//! Names and units are those of the manual pages of iproute2: `tc-red(8)` takes bytes, `tc-choke(8)` packets, `tc-pie(8)` gains in sixteenths.
+
+use aqmkit_aqm::registry::runs_in_kernel;
+use aqmkit_base::BitRate;
+use aqmkit_base::units::format_rate;
+use aqmkit_results::advice::Install;
+use toml::{Table, Value};
+
+use crate::space::Candidate;
+
+/// The interface towards the users, out of which the measured direction leaves, and the one towards the network.
+const INTERFACES: [&str; 2] = ["eth1", "eth0"];
+
+/// The rates of the two directions of a link: the measured one, and the other where that has a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// Towards the users.
+    pub down: BitRate,
+    /// Towards the network.
+    pub up: Option<BitRate>,
+}
+
+/// Disciplines that `tc` has under the name of the second column, with how it writes their parameters.
+type Written = fn(&str, &Value) -> Option<String>;
+const LINUX: &[(&str, &str, Written)] = &[
+    ("fifo", "pfifo", plain),
+    ("red", "red", red),
+    ("choke", "choke", choke),
+    ("codel", "codel", plain),
+    ("fq-codel", "fq_codel", plain),
+    ("pie", "pie", pie),
+    ("fq-pie", "fq_pie", pie),
+    ("dualpi2", "dualpi2", plain),
+    ("sfb", "sfb", plain),
+    ("sfq", "sfq", plain),
+];
+
+/// Whether `tc` has a discipline.
+#[must_use]
+pub fn is_in_linux(name: &str) -> bool {
+    LINUX.iter().any(|(discipline, _, _)| *discipline == name)
+}
+
+/// How to put a candidate to work on a link.
+#[must_use]
+pub fn install(candidate: &Candidate, rates: Rates) -> Install {
+    let directions = || {
+        [Some(rates.down), rates.up]
+            .into_iter()
+            .zip(INTERFACES)
+            .filter_map(|(rate, interface)| Some((rate?, interface)))
+    };
+    let ways =
+        if rates.up.is_some() { "eth1 leads to the users, eth0 to the network." } else { "eth1 leads to the users." };
+    let slightly = "Give rates slightly below those of the link, so that the queue builds up here.";
+    if let Some(lines) =
+        directions().map(|(rate, interface)| with_tc(candidate, rate, interface)).collect::<Option<Vec<_>>>()
+    {
+        let since = if candidate.discipline == "dualpi2" { " dualpi2 needs Linux 6.17." } else { "" };
+        return Install { with: "tc".to_owned(), note: format!("{ways} {slightly}{since}"), lines: lines.concat() };
+    }
+    if runs_in_kernel(&candidate.discipline).is_ok() {
+        let line = |(rate, interface)| {
+            format!(
+                "aqmkit kernel install {} dev {interface} rate {}{}",
+                candidate.discipline,
+                format_rate(rate),
+                words(&candidate.parameters, " ", "")
+            )
+        };
+        let note = format!("Linux's tc does not have it; it runs in the kernel as a BPF program. {ways} {slightly}");
+        return Install { with: "aqmkit kernel".to_owned(), note, lines: directions().map(line).collect() };
+    }
+    let back = rates.up.map_or_else(String::new, |up| format!(" --back-rate {}", format_rate(up)));
+    let parameters = words(&candidate.parameters, ",", ":");
+    let line = format!(
+        "aqmkit bridge eth0 eth1 --rate {}{back} --aqm {}{parameters}",
+        format_rate(rates.down),
+        candidate.discipline
+    );
+    let note = format!(
+        "Neither Linux's tc nor aqmkit kernel has it; aqmkit bridge runs it between two interfaces. {ways} {slightly}"
+    );
+    Install { with: "aqmkit bridge".to_owned(), note, lines: vec![line] }
+}
+
+/// Parameters as `NAME=VALUE`, with `before` ahead of each and `first` instead ahead of the first one, unless that is empty.
+fn words(parameters: &Table, before: &str, first: &str) -> String {
+    let word = |(i, (name, value)): (usize, (&String, &Value))| {
+        let start = if i == 0 && !first.is_empty() { first } else { before };
+        format!("{start}{name}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    parameters.iter().enumerate().map(word).collect()
+}
+
+/// A shaper of the rate with the discipline as its queue; nothing where `tc` does not have the discipline or one of its parameters.
+fn with_tc(candidate: &Candidate, rate: BitRate, interface: &str) -> Option<Vec<String>> {
+    let (_, name, written) = LINUX.iter().find(|(discipline, _, _)| *discipline == candidate.discipline)?;
+    let mut line = format!("tc qdisc replace dev {interface} parent 1:1 handle 10: {name}");
+    // tc reads the limit first, from which others are derived.
+    let (limit, others): (Vec<_>, Vec<_>) = candidate.parameters.iter().partition(|(key, _)| *key == "limit");
+    for (key, value) in limit.into_iter().chain(others) {
+        line.push(' ');
+        line.push_str(&written(key, value)?);
+    }
+    match *name {
+        "red" => line.push_str(&format!(" avpkt 1000 bandwidth {}", format_rate(rate))),
+        "choke" => line.push_str(&format!(" bandwidth {}", format_rate(rate))),
+        _ => {}
+    }
+    Some(vec![
+        format!("tc qdisc replace dev {interface} root handle 1: htb default 1"),
+        format!("tc class replace dev {interface} parent 1: classid 1:1 htb rate {}", format_rate(rate)),
+        line,
+    ])
+}
+
+/// A parameter that `tc` writes as the catalogue does; packets and bytes are its units, so that numbers lose theirs.
+fn plain(name: &str, value: &Value) -> Option<String> {
+    if name == "ecn" {
+        return Some(if value.as_bool()? { "ecn" } else { "noecn" }.to_owned());
+    }
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let number = text.strip_suffix('p').or_else(|| text.strip_suffix('b').filter(|rest| rest.parse::<f64>().is_ok()));
+    Some(format!("{name} {}", number.unwrap_or(&text)))
+}
+
+/// Thresholds in bytes only, and the probability under its name.
+fn red(name: &str, value: &Value) -> Option<String> {
+    match name {
+        "limit" | "min" | "max" => value.as_str()?.ends_with('b').then(|| plain(name, value))?,
+        "max_p" => plain("probability", value),
+        "burst" | "ecn" => plain(name, value),
+        _ => None,
+    }
+}
+
+fn choke(name: &str, value: &Value) -> Option<String> {
+    match name {
+        "limit" | "min" | "max" => value.as_str()?.ends_with('p').then(|| plain(name, value))?,
+        "max_p" => plain("probability", value),
+        "burst" | "ecn" => plain(name, value),
+        _ => None,
+    }
+}
+
+/// Gains as whole numbers of sixteenths.
+fn pie(name: &str, value: &Value) -> Option<String> {
+    if name != "alpha" && name != "beta" {
+        return plain(name, value);
+    }
+    let sixteenths = value.as_float()? * 16.0;
+    (sixteenths.fract() == 0.0 && (0.0..=32.0).contains(&sixteenths)).then(|| format!("{name} {sixteenths}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::Space;
+
+    fn lines(name: &str, place: &[f64], up: Option<u64>) -> Vec<String> {
+        let rates = Rates { down: BitRate::from_mbps(50), up: up.map(BitRate::from_mbps) };
+        let space = Space::of(name, "1000p", false, &[rates.down]).unwrap();
+        let candidate = if place.is_empty() { space.defaults() } else { space.at(place).unwrap().0 };
+        install(&candidate, rates).lines
+    }
+
+    #[test]
+    fn tc_has_its_own_names_and_units() {
+        let last = |name: &str, place: &[f64]| lines(name, place, None).pop().unwrap();
+        let queue = "tc qdisc replace dev eth1 parent 1:1 handle 10: ";
+        assert_eq!(last("fifo", &[-1.0]), format!("{queue}pfifo limit 100"));
+        assert_eq!(
+            last("fq-codel", &[-0.7, 0.0, -0.7]),
+            format!("{queue}fq_codel limit 1000 interval 100ms quantum 300 target 1ms")
+        );
+        assert_eq!(last("pie", &[0.0; 4]), format!("{queue}pie limit 1000 alpha 2 beta 20 target 15ms tupdate 15ms"));
+        assert_eq!(
+            last("red", &[0.0; 4]),
+            format!("{queue}red limit 1500000 burst 15 max 22000 probability 0.1 min 7500 avpkt 1000 bandwidth 50mbit")
+        );
+        assert_eq!(
+            last("choke", &[-1.0, -0.8, 0.0, -0.8]),
+            format!("{queue}choke limit 1000 burst 24 max 32 probability 0.02 min 10 bandwidth 50mbit")
+        );
+    }
+
+    #[test]
+    fn both_directions_have_a_shaper() {
+        let both = lines("codel", &[], Some(10));
+        assert_eq!(both[1], "tc class replace dev eth1 parent 1: classid 1:1 htb rate 50mbit");
+        assert_eq!(both[4], "tc class replace dev eth0 parent 1: classid 1:1 htb rate 10mbit");
+        assert_eq!(both.len(), 6);
+    }
+
+    #[test]
+    fn what_linux_lacks_runs_in_the_kernel_or_on_a_bridge() {
+        assert_eq!(lines("blue", &[], None), ["aqmkit kernel install blue dev eth1 rate 50mbit limit=1000p"]);
+        assert_eq!(
+            lines("pi2", &[], Some(10)),
+            ["aqmkit bridge eth0 eth1 --rate 50mbit --back-rate 10mbit --aqm pi2:limit=1000p"]
+        );
+    }
+}

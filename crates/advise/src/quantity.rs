@@ -1,0 +1,286 @@
+//! What can be wished for: names, units, and where a run has the number.
+
+use std::collections::BTreeMap;
+
+use aqmkit_base::units::{parse_duration, parse_rate};
+
+/// The numbers of a run by their paths, as in `results.json`.
+pub type Numbers = BTreeMap<String, f64>;
+
+/// In which unit a quantity is given and shown. Values are in the units of results: milliseconds, bits per second, fractions of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A time: `20ms`; milliseconds.
+    Time,
+    /// A rate: `5mbit`; bits per second.
+    Rate,
+    /// A share: `1%` or `0.01`; a fraction of 1.
+    Share,
+    /// A number without a unit.
+    Number,
+}
+
+impl Unit {
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// What would be right.
+    pub fn read(self, text: &str) -> Result<f64, String> {
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+        match self {
+            Unit::Time => {
+                let time = parse_duration(text).map_err(|_| "write a time, such as 20ms".to_owned())?;
+                Ok(time.as_secs_f64() * 1e3)
+            }
+            Unit::Rate => {
+                let rate = parse_rate(text).map_err(|_| "write a rate, such as 5mbit".to_owned())?;
+                Ok(rate.as_bps() as f64)
+            }
+            Unit::Share => {
+                let share = match text.strip_suffix('%') {
+                    Some(percent) => number(percent).map(|x| x / 100.0),
+                    None => number(text),
+                };
+                share.filter(|x| *x <= 1.0).ok_or_else(|| "write a share, such as 1% or 0.01".to_owned())
+            }
+            Unit::Number => number(text).ok_or_else(|| "write a number, such as 4".to_owned()),
+        }
+    }
+
+    /// The factor from the unit of results to the unit that is shown, and that unit's name.
+    #[must_use]
+    pub fn shown(self) -> (f64, &'static str) {
+        match self {
+            Unit::Time => (1.0, "ms"),
+            Unit::Rate => (1e-6, "Mbit/s"),
+            Unit::Share => (100.0, "%"),
+            Unit::Number => (1.0, ""),
+        }
+    }
+}
+
+/// Whether less or more of a quantity is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Less.
+    Less,
+    /// More.
+    More,
+}
+
+/// How the values of several queues or applications become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// The worst one counts.
+    Worst,
+    /// They add up.
+    Sum,
+}
+
+/// Where a run has a quantity: the paths of its numbers, in which `*` stands for a link, a class or an application.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Of the whole link; nothing where the quantity is one of applications.
+    link: &'static [&'static str],
+    /// Of one kind of traffic; nothing where the quantity is one of the link.
+    traffic: &'static [&'static str],
+}
+
+/// A quantity that can be wished for.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    /// Its name in a wish.
+    pub name: &'static str,
+    /// What it is, for tables and messages.
+    pub words: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Whether less or more of it is better.
+    pub better: Better,
+    /// What is added before logarithms are taken, in the unit of results: differences below it hardly count.
+    pub floor: f64,
+    of: Of,
+    place: Place,
+}
+
+/// A delay of the queue, as its users see it.
+const fn delay(
+    name: &'static str,
+    words: &'static str,
+    link: &'static [&'static str],
+    traffic: &'static [&'static str],
+) -> Quantity {
+    Quantity {
+        name,
+        words,
+        unit: Unit::Time,
+        better: Better::Less,
+        floor: 1.0,
+        of: Of::Worst,
+        place: Place { link, traffic },
+    }
+}
+
+/// The time of a web page.
+const fn page(name: &'static str, words: &'static str, traffic: &'static [&'static str]) -> Quantity {
+    Quantity {
+        name,
+        words,
+        unit: Unit::Time,
+        better: Better::Less,
+        floor: 10.0,
+        of: Of::Worst,
+        place: Place { link: &[], traffic },
+    }
+}
+
+/// Every quantity.
+pub const ALL: &[Quantity] = &[
+    delay("delay", "queue delay", &["links.*.queue_delay_ms.mean"], &["classes.*.queue_delay_ms.mean"]),
+    delay("p50", "queue delay p50", &["links.*.queue_delay_ms.p50"], &["classes.*.queue_delay_ms.p50"]),
+    delay("p90", "queue delay p90", &["links.*.queue_delay_ms.p90"], &["classes.*.queue_delay_ms.p90"]),
+    delay("p99", "queue delay p99", &["links.*.queue_delay_ms.p99"], &["classes.*.queue_delay_ms.p99"]),
+    Quantity {
+        name: "loss",
+        words: "packets dropped",
+        unit: Unit::Share,
+        better: Better::Less,
+        floor: 1e-3,
+        of: Of::Worst,
+        place: Place { link: &["links.*.drop_rate"], traffic: &["classes.*.drop_rate"] },
+    },
+    Quantity {
+        name: "goodput",
+        words: "goodput",
+        unit: Unit::Rate,
+        better: Better::More,
+        floor: 1e4,
+        of: Of::Sum,
+        place: Place { link: &["classes.*.goodput_bps"], traffic: &["classes.*.goodput_bps"] },
+    },
+    Quantity {
+        name: "use",
+        words: "link used",
+        unit: Unit::Share,
+        better: Better::More,
+        floor: 0.01,
+        of: Of::Worst,
+        place: Place { link: &["links.*.utilization"], traffic: &[] },
+    },
+    Quantity {
+        name: "fairness",
+        words: "fairness (Jain)",
+        unit: Unit::Number,
+        better: Better::More,
+        floor: 0.01,
+        of: Of::Worst,
+        place: Place { link: &["flows.jain"], traffic: &["apps.*.jain"] },
+    },
+    page("page", "page time", &["apps.*.response_time_ms.page.mean", "apps.*.response_time_ms.request.mean"]),
+    page("page-p50", "page time p50", &["apps.*.response_time_ms.page.p50", "apps.*.response_time_ms.request.p50"]),
+    page("page-p90", "page time p90", &["apps.*.response_time_ms.page.p90", "apps.*.response_time_ms.request.p90"]),
+    page("page-p99", "page time p99", &["apps.*.response_time_ms.page.p99", "apps.*.response_time_ms.request.p99"]),
+    Quantity {
+        name: "bitrate",
+        words: "video bit rate",
+        unit: Unit::Rate,
+        better: Better::More,
+        floor: 1e4,
+        of: Of::Worst,
+        place: Place { link: &[], traffic: &["apps.*.video_rate_bps"] },
+    },
+    Quantity {
+        name: "stalled",
+        words: "time stalled",
+        unit: Unit::Share,
+        better: Better::Less,
+        floor: 5e-3,
+        of: Of::Worst,
+        place: Place { link: &[], traffic: &["apps.*.stalled"] },
+    },
+    Quantity {
+        name: "missed",
+        words: "packets missed",
+        unit: Unit::Share,
+        better: Better::Less,
+        floor: 1e-3,
+        of: Of::Worst,
+        place: Place { link: &[], traffic: &["apps.*.missed"] },
+    },
+    Quantity {
+        name: "mos",
+        words: "opinion score",
+        unit: Unit::Number,
+        better: Better::More,
+        floor: 0.1,
+        of: Of::Worst,
+        place: Place { link: &[], traffic: &["apps.*.mos"] },
+    },
+];
+
+impl Quantity {
+    /// The quantity of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Quantity> {
+        ALL.iter().find(|quantity| quantity.name == name)
+    }
+
+    /// Whether the link as a whole has it.
+    #[must_use]
+    pub fn is_of_link(&self) -> bool {
+        !self.place.link.is_empty()
+    }
+
+    /// Whether one kind of traffic has it.
+    #[must_use]
+    pub fn is_of_traffic(&self) -> bool {
+        !self.place.traffic.is_empty()
+    }
+
+    /// Its value in a run: of the link, or of the groups of traffic with these names. A delay of traffic that does not pass the measured link
+    /// as data, such as an upload, is that of the queue it passes, `up`. Nothing where it was not measured.
+    #[must_use]
+    pub fn value(&self, numbers: &Numbers, groups: &[String]) -> Option<f64> {
+        let of_link = |link: &str| {
+            self.place.link.iter().filter_map(|path| numbers.get(&path.replace('*', link)).copied()).collect::<Vec<_>>()
+        };
+        let of_group = |group: &String| {
+            let found =
+                self.place.traffic.iter().filter_map(|path| numbers.get(&path.replace('*', group)).copied()).next();
+            // The classes of a run are those that pass the measured link.
+            let upward = crate::goals::UPWARD.contains(&group.as_str())
+                && self.of == Of::Worst
+                && self.place.link.first().is_some_and(|path| path.starts_with("links."));
+            if upward { of_link("up").first().copied().or(found) } else { found }
+        };
+        let values: Vec<f64> =
+            if groups.is_empty() { self.of_all(numbers) } else { groups.iter().filter_map(of_group).collect() };
+        values.into_iter().reduce(|a, b| match (self.of, self.better) {
+            (Of::Sum, _) => a + b,
+            (Of::Worst, Better::Less) => a.max(b),
+            (Of::Worst, Better::More) => a.min(b),
+        })
+    }
+
+    /// Its values over every link or class of a run.
+    fn of_all(&self, numbers: &Numbers) -> Vec<f64> {
+        let fits = |path: &str| {
+            self.place.link.iter().any(|place| match place.split_once('*') {
+                None => *place == path,
+                Some((before, after)) => path
+                    .strip_prefix(before)
+                    .and_then(|rest| rest.strip_suffix(after))
+                    .is_some_and(|name| !name.contains('.')),
+            })
+        };
+        // Used is the measured link; the other direction of most lines is idle.
+        let measured = |path: &str| self.name != "use" || !path.starts_with("links.up.");
+        numbers.iter().filter(|(path, _)| fits(path) && measured(path)).map(|(_, value)| *value).collect()
+    }
+
+    /// A value as a table shows it, without its unit.
+    #[must_use]
+    pub fn scaled(&self, value: f64) -> f64 {
+        value * self.unit.shown().0
+    }
+}

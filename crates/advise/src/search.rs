@@ -1,0 +1,416 @@
+//! The search: races of disciplines and of their parameters, within a budget of runs.
+//!
+//! Four rounds share the budget. The first tries every discipline with its defaults and with drawn parameters; the better third goes on to the second,
+//! the best three to the third (successive halving: Jamieson and Talwalkar 2016). Within a discipline, a tree of Parzen estimators draws the next parameters
+//! where the good ones lie densely and the others do not (Bergstra et al. 2011). What seems good is run under further seeds, which all candidates share
+//! (common random numbers). The last round races the best parameters of three disciplines under seeds that no draw has seen, and its result is the choice.
+//!
+//! The search depends on its seed and on what is measured, not on the number of jobs.
+
+use std::collections::BTreeMap;
+
+use aqmkit_base::rng::derive_seed;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng as _;
+
+use crate::goals::Goals;
+use crate::space::{Candidate, Space};
+
+/// What a run gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// The value of each goal.
+    pub values: Vec<Option<f64>>,
+    /// What the pictures show, whatever the wish.
+    pub outline: Outline,
+}
+
+/// Delay, goodput and the time of a page in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outline {
+    /// The mean queue delay of the worst link, in milliseconds.
+    pub delay_ms: Option<f64>,
+    /// The goodput of all traffic, in bits per second.
+    pub goodput_bps: Option<f64>,
+    /// The mean time of a web page, in milliseconds.
+    pub page_ms: Option<f64>,
+}
+
+/// Candidates with the repeats, that is seeds, to run each under.
+pub type Asked = Vec<(Candidate, Vec<u32>)>;
+
+/// Who runs candidates.
+pub trait Measure {
+    /// Why no more can be run.
+    type Error;
+
+    /// Runs each candidate under its repeats: a sample for each, in their order.
+    ///
+    /// # Errors
+    /// When no more can be run, such as after Ctrl-C.
+    fn measure(&mut self, asked: &Asked) -> Result<Vec<Vec<Sample>>, Self::Error>;
+}
+
+/// A candidate that was run.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// Its place in the space of its discipline; none for the defaults.
+    place: Option<Vec<f64>>,
+    /// Its samples by repeat.
+    pub samples: BTreeMap<u32, Sample>,
+}
+
+/// How a round went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// What it did.
+    pub words: String,
+    /// How many disciplines took part.
+    pub disciplines: usize,
+    /// How many runs it took.
+    pub runs: usize,
+}
+
+/// What the search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The best candidate of each of the disciplines that reached the last round, best first.
+    pub finalists: Vec<Candidate>,
+    /// Everything that was run.
+    pub tried: Vec<Tried>,
+    /// The rounds.
+    pub rounds: Vec<Round>,
+}
+
+/// The shares of the budget of the first three rounds; the last one has the rest.
+const SHARES: [f64; 3] = [0.35, 0.3, 0.2];
+/// How many disciplines reach the last round.
+const FINALISTS: usize = 3;
+/// How many parameters of a discipline are drawn before their results are looked at.
+const GENERATION: usize = 4;
+/// How many of a discipline are run under the further seeds of a round.
+const RETRIED: usize = 3;
+/// How often a draw that the discipline refuses is repeated.
+const REDRAWN: usize = 50;
+/// The repeats of the last round: first for several candidates of each discipline, then for the best of each.
+const RACE: [std::ops::RangeInclusive<u32>; 2] = [4..=6, 7..=12];
+
+/// The fewest runs that so many disciplines can be searched with.
+#[must_use]
+pub fn least_budget(disciplines: usize) -> usize {
+    // Two runs of each in the first round, and the rest in proportion.
+    ((2 * disciplines) as f64 / SHARES[0]).ceil().max(60.0) as usize
+}
+
+/// A discipline in the race.
+struct Racer {
+    space: Space,
+    rng: Xoshiro256PlusPlus,
+    /// Its places in the list of everything tried.
+    tried: Vec<usize>,
+    /// Places that the discipline does not take.
+    refused: Vec<Vec<f64>>,
+}
+
+struct Search<'a, M> {
+    goals: &'a Goals,
+    measure: &'a mut M,
+    racers: Vec<Racer>,
+    tried: Vec<Tried>,
+    /// What the defaults of the first discipline cost under each repeat: what is easy or hard for all.
+    levels: BTreeMap<u32, f64>,
+    runs: usize,
+}
+
+/// Searches these disciplines with about `budget` runs.
+///
+/// # Errors
+/// As of [`Measure::measure`].
+pub fn search<M: Measure>(
+    spaces: Vec<Space>,
+    goals: &Goals,
+    budget: usize,
+    seed: u64,
+    measure: &mut M,
+) -> Result<Found, M::Error> {
+    let racer = |space: Space| Racer {
+        rng: Xoshiro256PlusPlus::seed_from_u64(derive_seed(seed, space.discipline())),
+        space,
+        tried: Vec::new(),
+        refused: Vec::new(),
+    };
+    let racers = spaces.into_iter().map(racer).collect();
+    let mut search = Search { goals, measure, racers, tried: Vec::new(), levels: BTreeMap::new(), runs: 0 };
+    search.reference()?;
+    let mut rounds = Vec::new();
+    let all = search.racers.len();
+    for (round, share) in SHARES.iter().enumerate() {
+        let (before, kept) = (search.runs, search.racers.len());
+        let each = (share * budget as f64 / kept as f64) as usize;
+        search.round(round as u32 + 1, each.max(2))?;
+        let words = match round {
+            0 => "every discipline: its defaults and drawn parameters, one seed".to_owned(),
+            n => format!("the best of them: parameters near the good ones, {} seeds", n + 1),
+        };
+        rounds.push(Round { words, disciplines: kept, runs: search.runs - before });
+        let keep = if round == 0 { all.div_ceil(3).max(FINALISTS) } else { FINALISTS };
+        search.keep(keep);
+    }
+    let (before, kept) = (search.runs, search.racers.len());
+    let finalists = search.race()?;
+    rounds.push(Round {
+        words: "the best parameters of each, seeds that no draw has seen".to_owned(),
+        disciplines: kept,
+        runs: search.runs - before,
+    });
+    Ok(Found { finalists, tried: search.tried, rounds })
+}
+
+impl<M: Measure> Search<'_, M> {
+    /// Runs the defaults of the first discipline under all repeats of the search, to which the others are compared.
+    fn reference(&mut self) -> Result<(), M::Error> {
+        let Some(first) = self.racers.first() else { return Ok(()) };
+        let last = *RACE[1].end();
+        let samples = self.measure.measure(&vec![(first.space.defaults(), (1..=last).collect())])?;
+        self.runs += last as usize;
+        let samples = samples.into_iter().next().unwrap_or_default();
+        self.levels = (1..).zip(samples.iter().map(|sample| self.goals.cost(&sample.values))).collect();
+        Ok(())
+    }
+
+    /// A round in which each discipline left has so many runs, under the repeats up to `repeats`.
+    fn round(&mut self, repeats: u32, each: usize) -> Result<(), M::Error> {
+        let seeds: Vec<u32> = (1..=repeats).collect();
+        if repeats > 1 {
+            let again = (0..self.racers.len()).flat_map(|racer| self.best_of(racer, RETRIED, None)).collect();
+            self.run(again, &[repeats])?;
+        }
+        let used = if repeats > 1 { RETRIED } else { 0 };
+        let mut left = each.saturating_sub(used) / seeds.len();
+        while left > 0 {
+            let now = left.min(GENERATION);
+            let mut drawn = Vec::new();
+            for racer in 0..self.racers.len() {
+                drawn.extend(self.draw(racer, now));
+            }
+            if drawn.is_empty() {
+                break;
+            }
+            self.run(drawn, &seeds)?;
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// So many new candidates of a discipline, the defaults first; fewer where its values are all tried.
+    fn draw(&mut self, racer: usize, count: usize) -> Vec<usize> {
+        let mut drawn = Vec::new();
+        if self.racers[racer].tried.is_empty() {
+            let defaults = self.racers[racer].space.defaults();
+            drawn.push(self.enter(racer, defaults, None));
+        }
+        let told: Vec<(Vec<f64>, f64)> = self.racers[racer]
+            .tried
+            .iter()
+            .filter_map(|i| Some((self.tried[*i].place.clone()?, self.objective(*i, None)?)))
+            .collect();
+        for attempt in 0..REDRAWN {
+            if drawn.len() >= count || self.racers[racer].space.knobs().is_empty() {
+                break;
+            }
+            // Where the good ones lie at the edge of what is refused, draws from anywhere help out.
+            let known: &[(Vec<f64>, f64)] = if attempt % 4 == 3 { &[] } else { &told };
+            let Some(place) = self.racers[racer].ask(known) else { break };
+            let Some((candidate, rounded)) = self.racers[racer].space.at(&place) else {
+                // What is refused is as bad as can be, so that the next draws keep away from it.
+                self.racers[racer].refused.push(place);
+                continue;
+            };
+            let again = self.racers[racer].tried.iter().any(|i| self.tried[*i].candidate.label == candidate.label);
+            if !again {
+                drawn.push(self.enter(racer, candidate, Some(rounded)));
+            }
+        }
+        drawn
+    }
+
+    fn enter(&mut self, racer: usize, candidate: Candidate, place: Option<Vec<f64>>) -> usize {
+        self.tried.push(Tried { candidate, place, samples: BTreeMap::new() });
+        let entered = self.tried.len() - 1;
+        self.racers[racer].tried.push(entered);
+        entered
+    }
+
+    /// Runs candidates under these repeats, unless they were.
+    fn run(&mut self, which: Vec<usize>, repeats: &[u32]) -> Result<(), M::Error> {
+        let missing = |i: &usize| {
+            repeats.iter().copied().filter(|repeat| !self.tried[*i].samples.contains_key(repeat)).collect::<Vec<_>>()
+        };
+        let asked: Asked = which.iter().map(|i| (self.tried[*i].candidate.clone(), missing(i))).collect();
+        let samples = self.measure.measure(&asked)?;
+        for ((i, (_, repeats)), samples) in which.into_iter().zip(&asked).zip(samples) {
+            self.runs += repeats.len();
+            self.tried[i].samples.extend(repeats.iter().copied().zip(samples));
+        }
+        Ok(())
+    }
+
+    /// What a candidate comes to, less of which is better: the mean over its repeats of what it costs beyond the reference, and what its means
+    /// miss of the bounds. Of the repeats from `from` on, if that is given.
+    fn objective(&self, tried: usize, from: Option<u32>) -> Option<f64> {
+        let samples: Vec<(&u32, &Sample)> =
+            self.tried[tried].samples.iter().filter(|(repeat, _)| from.is_none_or(|from| **repeat >= from)).collect();
+        if samples.is_empty() {
+            return None;
+        }
+        let beyond = |(repeat, sample): &(&u32, &Sample)| {
+            self.goals.cost(&sample.values) - self.levels.get(repeat).copied().unwrap_or(0.0)
+        };
+        let cost = samples.iter().map(beyond).sum::<f64>() / samples.len() as f64;
+        let runs: Vec<&[Option<f64>]> = samples.iter().map(|(_, sample)| sample.values.as_slice()).collect();
+        Some(cost + self.goals.misses(&self.goals.means(&runs)))
+    }
+
+    /// The best so many candidates of a discipline, best first.
+    fn best_of(&self, racer: usize, count: usize, from: Option<u32>) -> Vec<usize> {
+        let mut ranked: Vec<(usize, f64)> =
+            self.racers[racer].tried.iter().filter_map(|i| Some((*i, self.objective(*i, from)?))).collect();
+        ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+        ranked.into_iter().take(count).map(|(i, _)| i).collect()
+    }
+
+    /// Lets the so many best disciplines go on, best first, each judged by its best candidate.
+    fn keep(&mut self, count: usize) {
+        let best = |racer: usize| {
+            self.best_of(racer, 1, None).first().and_then(|i| self.objective(*i, None)).unwrap_or(f64::INFINITY)
+        };
+        let mut order: Vec<(f64, usize)> = (0..self.racers.len()).map(|racer| (best(racer), racer)).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let kept: Vec<usize> = order.into_iter().take(count).map(|(_, racer)| racer).collect();
+        let mut racer = 0;
+        self.racers.retain(|_| {
+            racer += 1;
+            kept.contains(&(racer - 1))
+        });
+    }
+
+    /// The last round: the best candidates under seeds of their own; the best of each discipline, best first.
+    fn race(&mut self) -> Result<Vec<Candidate>, M::Error> {
+        let from = *RACE[0].start();
+        let several = (0..self.racers.len()).flat_map(|racer| self.best_of(racer, RETRIED, None)).collect();
+        self.run(several, &RACE[0].clone().collect::<Vec<_>>())?;
+        let best: Vec<usize> = (0..self.racers.len()).flat_map(|racer| self.best_of(racer, 1, Some(from))).collect();
+        self.run(best.clone(), &RACE[1].clone().collect::<Vec<_>>())?;
+        let mut ranked: Vec<(f64, usize)> =
+            best.into_iter().filter_map(|i| Some((self.objective(i, Some(from))?, i))).collect();
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(ranked.into_iter().map(|(_, i)| self.tried[i].candidate.clone()).collect())
+    }
+}
+
+impl Racer {
+    /// The next place to try, a coordinate from each knob's own estimator.
+    fn ask(&mut self, told: &[(Vec<f64>, f64)]) -> Option<Vec<f64>> {
+        let mut place = Vec::new();
+        for (i, knob) in self.space.knobs().iter().enumerate() {
+            let range = tpe::range(knob.range.0, knob.range.1).ok()?;
+            // With the tens of candidates that there are, a tenth would be one.
+            let mut optimizer =
+                tpe::TpeOptimizerBuilder::new().gamma(0.25).build(tpe::parzen_estimator(), range).ok()?;
+            for (known, value) in told {
+                optimizer.tell(known[i], *value).ok()?;
+            }
+            // No more of them than of those that were run: a quarter of all counts as good.
+            for refused in self.refused.iter().rev().take(told.len()) {
+                optimizer.tell(refused[i], f64::INFINITY).ok()?;
+            }
+            place.push(optimizer.ask(&mut self.rng).ok()?);
+        }
+        Some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use aqmkit_base::BitRate;
+
+    use super::*;
+    use crate::wish::Wish;
+
+    /// Delays that have their least where the parameters have given values, with noise that all candidates share, and counted runs.
+    struct Bowl {
+        best: &'static str,
+        runs: usize,
+    }
+
+    impl Measure for Bowl {
+        type Error = Infallible;
+
+        fn measure(&mut self, asked: &Asked) -> Result<Vec<Vec<Sample>>, Infallible> {
+            let one = |candidate: &Candidate, repeat: u32| {
+                let of = |name: &str, wanted: f64| {
+                    let text = candidate.searched.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value);
+                    let number: f64 = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().unwrap_or(5.0);
+                    let ms = if text.ends_with("us") { number / 1e3 } else { number };
+                    (ms / wanted).log10().powi(2)
+                };
+                let own =
+                    if candidate.discipline == self.best { of("target", 12.0) + of("interval", 40.0) } else { 3.0 };
+                let delay = 10.0 * (1.0 + own) * (1.0 + 0.3 * f64::from(repeat % 3));
+                Sample { values: vec![Some(delay)], outline: Outline::default() }
+            };
+            self.runs += asked.iter().map(|(_, repeats)| repeats.len()).sum::<usize>();
+            Ok(asked
+                .iter()
+                .map(|(candidate, repeats)| repeats.iter().map(|repeat| one(candidate, *repeat)).collect())
+                .collect())
+        }
+    }
+
+    fn spaces() -> Vec<Space> {
+        let names = ["fifo", "pie", "codel", "fq-codel", "choke", "blue", "pi2"];
+        names.iter().filter_map(|name| Space::of(name, "1000p", false, &[BitRate::from_mbps(50)])).collect()
+    }
+
+    fn found(best: &'static str, seed: u64) -> (Found, usize) {
+        let goals = Goals::of(&Wish::read("min delay").unwrap(), &[]).unwrap();
+        let mut bowl = Bowl { best, runs: 0 };
+        let found = search(spaces(), &goals, 300, seed, &mut bowl).unwrap();
+        (found, bowl.runs)
+    }
+
+    #[test]
+    fn the_search_finds_the_discipline_and_comes_near_its_best_parameters() {
+        let (all, runs) = found("codel", 1);
+        assert_eq!(all.finalists[0].discipline, "codel");
+        assert_eq!(all.finalists.len(), 3);
+        let best = all.tried.iter().find(|tried| tried.candidate.label == all.finalists[0].label).unwrap();
+        let delay = best.samples[&3].values[0].unwrap();
+        assert!(delay < 11.5, "{} has {delay}, the least is 10 and the defaults have 14", all.finalists[0].label);
+        assert!((240..=330).contains(&runs), "{runs} of a budget of 300: {:?}", all.rounds);
+        let counted: usize = all.rounds.iter().map(|round| round.runs).sum();
+        assert_eq!(counted + *RACE[1].end() as usize, runs, "and the reference");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_search() {
+        let labels =
+            |seed| found("fq-codel", seed).0.tried.into_iter().map(|tried| tried.candidate.label).collect::<Vec<_>>();
+        assert_eq!(labels(1), labels(1));
+        assert_ne!(labels(1), labels(2));
+    }
+
+    #[test]
+    fn nothing_is_run_twice() {
+        let (all, _) = found("pie", 3);
+        let mut labels: Vec<&str> = all.tried.iter().map(|tried| tried.candidate.label.as_str()).collect();
+        labels.sort_unstable();
+        let count = labels.len();
+        labels.dedup();
+        assert_eq!(labels.len(), count);
+    }
+}

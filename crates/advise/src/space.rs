@@ -1,0 +1,388 @@
+//! The parameters of a discipline that are searched, and in which steps.
+
+use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_base::BitRate;
+use toml::{Table, Value};
+
+/// A discipline with the parameters of a candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The name of the discipline.
+    pub discipline: String,
+    /// What it is called: the discipline, and what differs from its defaults.
+    pub label: String,
+    /// Its parameters, as an experiment has them, without name and label.
+    pub parameters: Table,
+    /// Those that were searched, with their values.
+    pub searched: Vec<(String, String)>,
+}
+
+impl Candidate {
+    /// Its entry in the sweep of an experiment.
+    #[must_use]
+    pub fn entry(&self) -> Table {
+        let mut entry = self.parameters.clone();
+        entry.insert("name".to_owned(), Value::String(self.discipline.clone()));
+        entry.insert("label".to_owned(), Value::String(self.label.clone()));
+        entry
+    }
+}
+
+/// Which values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Steps {
+    /// Two significant digits.
+    Digits,
+    /// Whole numbers.
+    Whole,
+    /// Multiples of this, up to that.
+    Multiples(f64, f64),
+}
+
+/// A parameter that is searched, on a logarithmic scale around its default.
+#[derive(Clone, Debug)]
+pub struct Knob {
+    /// Its name.
+    pub name: String,
+    /// Its default without the unit.
+    default: f64,
+    unit: String,
+    steps: Steps,
+    /// The least and the largest value, as decimal logarithms of their ratio to the default.
+    pub range: (f64, f64),
+}
+
+/// The knobs of disciplines that Linux has, those an operator turns, with the default from which they are searched. `pie` has gains in
+/// sixteenths, as in `tc`.
+const OF_LINUX: &[(&str, &[(&str, &str, Steps)])] = &[
+    ("fifo", &[("limit", "", Steps::Whole)]),
+    (
+        "red",
+        &[
+            ("min", "", Steps::Whole),
+            ("max", "", Steps::Whole),
+            ("max_p", "", Steps::Digits),
+            ("burst", "15", Steps::Whole),
+        ],
+    ),
+    (
+        "choke",
+        &[
+            ("min", "", Steps::Whole),
+            ("max", "", Steps::Whole),
+            ("max_p", "", Steps::Digits),
+            ("burst", "150", Steps::Whole),
+        ],
+    ),
+    ("codel", &[("target", "", Steps::Digits), ("interval", "", Steps::Digits)]),
+    ("fq-codel", &[("target", "", Steps::Digits), ("interval", "", Steps::Digits), ("quantum", "", Steps::Whole)]),
+    (
+        "pie",
+        &[
+            ("target", "", Steps::Digits),
+            ("tupdate", "", Steps::Digits),
+            ("alpha", "", SIXTEENTHS),
+            ("beta", "", SIXTEENTHS),
+        ],
+    ),
+    (
+        "fq-pie",
+        &[
+            ("target", "", Steps::Digits),
+            ("tupdate", "", Steps::Digits),
+            ("alpha", "", SIXTEENTHS),
+            ("beta", "", SIXTEENTHS),
+            ("quantum", "", Steps::Whole),
+        ],
+    ),
+    (
+        "dualpi2",
+        &[
+            ("target", "", Steps::Digits),
+            ("tupdate", "", Steps::Digits),
+            ("alpha", "", Steps::Digits),
+            ("beta", "", Steps::Digits),
+        ],
+    ),
+    (
+        "sfb",
+        &[
+            ("max", "", Steps::Whole),
+            ("target", "", Steps::Whole),
+            ("increment", "", Steps::Digits),
+            ("decrement", "", Steps::Digits),
+        ],
+    ),
+    ("sfq", &[("limit", "", Steps::Whole), ("depth", "", Steps::Whole)]),
+    ("drr", &[("limit", "", Steps::Whole)]),
+    ("fq", &[("limit", "", Steps::Whole)]),
+];
+
+/// Gains of `pie` in `tc` are whole numbers up to 32 that stand for sixteenths.
+const SIXTEENTHS: Steps = Steps::Multiples(1.0 / 16.0, 2.0);
+
+/// Parameters that state facts of the link and its packets, bound memory, or seed a hash: they are not searched.
+const NO_KNOBS: &[&str] = &[
+    "avpkt",
+    "bandwidth",
+    "bins",
+    "buckets",
+    "buffer",
+    "candidates",
+    "classic_protection",
+    "contract",
+    "contracts",
+    "db",
+    "divisor",
+    "dq_threshold",
+    "drop_batch",
+    "ecn_prob",
+    "flows",
+    "freeze",
+    "hash_seed",
+    "hb_limit",
+    "history",
+    "levels",
+    "limit",
+    "max_drops",
+    "max_flows",
+    "max_monitored",
+    "max_restricted",
+    "memory_limit",
+    "mtu",
+    "penalty_burst",
+    "penalty_rate",
+    "regions",
+    "rehash",
+    "restricted_limit",
+    "rtt",
+    "salt",
+    "sb_slots",
+    "zombies",
+];
+
+/// Thresholds of RED in bytes, since `tc` takes them so: 5 and 15 packets of 1500 bytes, in a queue of a thousand.
+const RED: [(&str, &str); 3] = [("limit", "1500000b"), ("min", "7500b"), ("max", "22500b")];
+
+/// What a discipline may be on a link.
+#[derive(Clone, Debug)]
+pub struct Space {
+    discipline: String,
+    base: Table,
+    knobs: Vec<Knob>,
+    rates: Vec<BitRate>,
+}
+
+impl Space {
+    /// The discipline of this name on links of these rates, whose queues may hold `limit` and mark if `ecn`. Nothing where it needs
+    /// parameters that only its user can know.
+    #[must_use]
+    pub fn of(name: &str, limit: &str, ecn: bool, rates: &[BitRate]) -> Option<Space> {
+        let mut space =
+            Space { discipline: name.to_owned(), base: Table::new(), knobs: Vec::new(), rates: rates.to_vec() };
+        let usual: Vec<(&str, Value)> = match name {
+            "red" => RED.iter().map(|(key, value)| (*key, text(value))).collect(),
+            // A turn of Linux's is a quantum.
+            "sfq" => vec![("limit", text(limit)), ("flows", Value::Integer(127)), ("quantum", text("1500b"))],
+            _ => vec![("limit", text(limit))],
+        };
+        for (key, value) in usual.into_iter().chain(ecn.then_some(("ecn", Value::Boolean(true)))) {
+            let mut with = space.base.clone();
+            with.insert(key.to_owned(), value);
+            if space.accepts(&with) {
+                space.base = with;
+            }
+        }
+        let effective = Table::try_from(space.spec(&space.base)?.effective(&Link::new(*rates.first()?)).ok()?).ok()?;
+        if !space.accepts(&space.base) {
+            return None;
+        }
+        space.knobs = match OF_LINUX.iter().find(|(linux, _)| *linux == name) {
+            Some((_, knobs)) => knobs
+                .iter()
+                .filter_map(|(knob, default, steps)| {
+                    Knob::of(
+                        knob,
+                        effective.get(*knob).filter(|_| default.is_empty()).cloned().unwrap_or(number(default)),
+                        *steps,
+                    )
+                })
+                .collect(),
+            None => effective
+                .iter()
+                .filter(|(knob, _)| !NO_KNOBS.contains(&knob.as_str()))
+                .filter_map(|(knob, value)| {
+                    Knob::of(knob, value.clone(), if value.is_integer() { Steps::Whole } else { Steps::Digits })
+                })
+                .filter(|knob| space.turns(knob))
+                .collect(),
+        };
+        Some(space)
+    }
+
+    /// The name of the discipline.
+    #[must_use]
+    pub fn discipline(&self) -> &str {
+        &self.discipline
+    }
+
+    /// The parameters that are searched.
+    #[must_use]
+    pub fn knobs(&self) -> &[Knob] {
+        &self.knobs
+    }
+
+    /// The discipline with its defaults.
+    #[must_use]
+    pub fn defaults(&self) -> Candidate {
+        Candidate {
+            discipline: self.discipline.clone(),
+            label: self.discipline.clone(),
+            parameters: self.base.clone(),
+            searched: Vec::new(),
+        }
+    }
+
+    /// The candidate at this place, a coordinate for each knob, and the place of the values that it was rounded to. Nothing where the
+    /// discipline does not take these values together.
+    #[must_use]
+    pub fn at(&self, place: &[f64]) -> Option<(Candidate, Vec<f64>)> {
+        let mut candidate = self.defaults();
+        let mut rounded = Vec::new();
+        for (knob, coordinate) in self.knobs.iter().zip(place) {
+            let value = knob.value(*coordinate);
+            rounded.push((value / knob.default).log10().clamp(knob.range.0, knob.range.1 - 1e-9));
+            let written = knob.written(value);
+            let shown = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
+            candidate.label.push_str(&format!(" {}={shown}", knob.name));
+            candidate.searched.push((knob.name.clone(), shown));
+            candidate.parameters.insert(knob.name.clone(), written);
+        }
+        self.accepts(&candidate.parameters).then_some((candidate, rounded))
+    }
+
+    fn spec(&self, parameters: &Table) -> Option<Spec> {
+        Spec::read(&self.discipline, serde_json::to_value(parameters).ok()?).ok()
+    }
+
+    fn accepts(&self, parameters: &Table) -> bool {
+        self.spec(parameters)
+            .is_some_and(|spec| self.rates.iter().all(|rate| spec.effective(&Link::new(*rate)).is_ok()))
+    }
+
+    /// Whether a knob alone can be turned at all.
+    fn turns(&self, knob: &Knob) -> bool {
+        [0.5, 2.0_f64].iter().any(|factor| {
+            let mut with = self.base.clone();
+            with.insert(knob.name.clone(), knob.written(knob.value(factor.log10())));
+            self.accepts(&with)
+        })
+    }
+}
+
+fn text(value: &str) -> Value {
+    Value::String(value.to_owned())
+}
+
+fn number(text: &str) -> Value {
+    text.parse().map_or(Value::Boolean(false), Value::Integer)
+}
+
+impl Knob {
+    /// A knob around this default; nothing where that is no number above zero.
+    fn of(name: &str, default: Value, steps: Steps) -> Option<Knob> {
+        let (default, unit) = match &default {
+            Value::Integer(value) => (*value as f64, String::new()),
+            Value::Float(value) => (*value, String::new()),
+            Value::String(text) => {
+                let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+                (text[..end].parse().ok()?, text[end..].to_owned())
+            }
+            _ => return None,
+        };
+        // A queue that only drops when it is full wants to be much shorter than the thousand packets it has by default.
+        let range = if name == "limit" { (-2.0, 0.5) } else { (-1.0, 1.0) };
+        (default > 0.0).then(|| Knob { name: name.to_owned(), default, unit, steps, range })
+    }
+
+    /// The value at a coordinate, rounded to its steps.
+    fn value(&self, coordinate: f64) -> f64 {
+        let value = self.default * 10_f64.powf(coordinate);
+        match self.steps {
+            Steps::Digits => two_digits(value),
+            Steps::Whole => two_digits(value).round().max(1.0),
+            Steps::Multiples(step, most) => ((value / step).round().max(1.0) * step).min(most),
+        }
+    }
+
+    fn written(&self, value: f64) -> Value {
+        let whole = self.unit.is_empty() && (self.steps == Steps::Whole);
+        match self.unit.as_str() {
+            _ if whole => Value::Integer(value as i64),
+            "" => Value::Float(value),
+            unit @ ("s" | "ms" | "us") => Value::String(time(value, unit)),
+            unit => Value::String(format!("{value}{unit}")),
+        }
+    }
+}
+
+/// Rounded to two significant digits.
+fn two_digits(value: f64) -> f64 {
+    format!("{value:.1e}").parse().unwrap_or(value)
+}
+
+/// A time in the unit in which it is at least one.
+fn time(value: f64, unit: &str) -> String {
+    let finer = |unit| match unit {
+        "s" => Some("ms"),
+        "ms" => Some("us"),
+        _ => None,
+    };
+    match finer(unit) {
+        Some(next) if value < 1.0 => time(two_digits(value * 1000.0), next),
+        _ => format!("{value}{unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(name: &str) -> Space {
+        Space::of(name, "1000p", false, &[BitRate::from_mbps(50), BitRate::from_mbps(10)]).unwrap()
+    }
+
+    #[test]
+    fn values_are_rounded_to_what_one_would_type() {
+        let of = |name: &str, place: &[f64]| space(name).at(place).unwrap().0.label;
+        assert_eq!(of("codel", &[0.0, 0.0]), "codel target=5ms interval=100ms");
+        assert_eq!(of("codel", &[-0.99, 0.1234]), "codel target=510us interval=130ms");
+        assert_eq!(of("fifo", &[-1.37]), "fifo limit=43p");
+        assert_eq!(of("pie", &[0.0, 0.0, -0.9, 0.9]), "pie target=15ms tupdate=15ms alpha=0.0625 beta=2.0");
+        let (candidate, place) = space("pie").at(&[0.0, 0.0, -0.9, 0.9]).unwrap();
+        assert!((place[2] - 0.5_f64.log10()).abs() < 1e-9, "the place is that of the rounded value: {place:?}");
+        assert_eq!(candidate.entry()["limit"].as_str(), Some("1000p"));
+    }
+
+    #[test]
+    fn what_a_discipline_refuses_is_no_candidate() {
+        // A largest threshold below the smallest one.
+        assert!(space("red").at(&[0.9, -0.9, 0.0, 0.0]).is_none());
+        assert!(space("red").at(&[0.0, 0.3, 0.0, 0.3]).is_some());
+    }
+
+    #[test]
+    fn every_discipline_that_needs_no_parameters_has_a_space() {
+        let all = aqmkit_aqm::registry::ALL;
+        let with: Vec<Space> =
+            all.iter().filter_map(|entry| Space::of(entry.name, "1000p", true, &[BitRate::from_mbps(50)])).collect();
+        assert!(with.len() > 24, "{}", with.len());
+        for space in &with {
+            assert!(space.accepts(&space.defaults().parameters), "{}", space.discipline());
+            assert!(space.knobs().iter().all(|knob| !knob.name.is_empty() && knob.range.0 < knob.range.1), "{space:?}");
+        }
+        let knobs = |name: &str| with.iter().find(|space| space.discipline() == name).map(|space| space.knobs().len());
+        assert_eq!((knobs("fifo"), knobs("fq-codel")), (Some(1), Some(3)));
+        assert!(knobs("blue").is_some_and(|knobs| knobs >= 2), "one that Linux does not have");
+    }
+}

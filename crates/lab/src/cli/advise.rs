@@ -1,0 +1,320 @@
+//! `advise`: which discipline serves a wish on a link best.
+
+mod setting;
+
+use std::path::{Path, PathBuf};
+
+use aqmkit_advise::advice::{REFERENCES, Words, advise as compose, contenders};
+use aqmkit_advise::goals::Goals;
+use aqmkit_advise::install::is_in_linux;
+use aqmkit_advise::search::{Measure as _, least_budget, search};
+use aqmkit_advise::space::{Candidate, Space};
+use aqmkit_advise::trials::{TrialError, Trials, with_candidates};
+use aqmkit_advise::wish::Wish;
+use aqmkit_aqm::registry::{self, runs_in_kernel};
+use aqmkit_base::near::suggest;
+use aqmkit_base::rng::derive_seed;
+use aqmkit_experiment::{Experiment, Overrides, Problem};
+use aqmkit_files::put;
+use aqmkit_report::terminal::Screen;
+use aqmkit_report::{terminal, write_advice};
+use aqmkit_results::advice::Advice;
+use aqmkit_runs::store::Store;
+
+use super::args;
+use super::compare::LIMIT;
+use super::estimate::{Effort, about};
+use super::fail::{Failure, wrong};
+use super::perform::{failures, jobs};
+use super::progress::{Bar, Talk};
+use super::say;
+use super::stop::{STOP, listen};
+use setting::Setting;
+
+/// The seed of the search unless another is given.
+const SEED: u64 = 1;
+
+/// An advice, and where its files are.
+pub struct Advised {
+    /// The advice.
+    pub advice: Advice,
+    /// The page.
+    pub page: PathBuf,
+    /// Runs that failed, in words.
+    pub failed: Vec<String>,
+}
+
+/// `aqmkit advise`.
+///
+/// # Errors
+/// When the wish, the link or the traffic is wrong, a run failed, or Ctrl-C was pressed.
+pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
+    let advised = advised(args, talk)?;
+    if args.json {
+        say::print(&serde_json::to_string_pretty(&advised.advice)?)?;
+    } else {
+        say::print(&format!(
+            "{}\nPage: {}",
+            terminal::advice(&advised.advice, Screen::of_stdout()),
+            advised.page.display()
+        ))?;
+    }
+    failures(&advised.failed)
+}
+
+/// Searches, and runs the best under fresh seeds; writes the page and the experiment of the last runs.
+///
+/// # Errors
+/// As of the command.
+pub fn advised(args: &args::Advise, talk: Talk) -> Result<Advised, Failure> {
+    let wish = match Wish::read(&args.want) {
+        Ok(wish) => wish,
+        Err(error) => return wrong(format!("--want: {}", error.what), error.right),
+    };
+    let setting = Setting::of(args, &wish)?;
+    let goals = match Goals::of(&wish, &setting.groups) {
+        Ok(goals) => goals,
+        Err(kind) => {
+            return wrong(
+                format!("--want: there is no {} on the link", kind.name),
+                format!("name it in the wish, or add it: --{} 1", kind.name),
+            );
+        }
+    };
+    let limit = args.limit.unwrap_or(LIMIT).to_string();
+    let space = |name: &str| Space::of(name, &limit, args.mix.ecn, &setting.both());
+    let spaces: Vec<Space> = among(&args.among)?.into_iter().filter_map(&space).collect();
+    let least = least_budget(spaces.len());
+    if args.budget < least {
+        return wrong(
+            format!("--budget {} is too small for {} disciplines", args.budget, spaces.len()),
+            format!("give at least {least}, or choose among fewer: --among linux"),
+        );
+    }
+    let dir = args.out.clone().unwrap_or_else(|| directory(args, &setting));
+    let store = Store::open(&dir)?;
+    let jobs = jobs(args.jobs);
+    let seed = args.seed.unwrap_or(SEED);
+    tell_beforehand(args, &setting, &spaces, &dir, jobs, talk)?;
+    listen()?;
+    let references: Vec<Space> = REFERENCES.iter().filter_map(|name| space(name)).collect();
+    let bar = Bar::new(args.budget + 6 * args.fresh as usize, talk);
+    let trials = |seed| Trials {
+        setting: &setting.experiment,
+        goals: &goals,
+        seed,
+        jobs,
+        store: &store,
+        watch: &bar,
+        cancel: &STOP,
+        failed: Vec::new(),
+        cpu_s: 0.0,
+    };
+    let stopped = |error| failure(error, &dir);
+    let mut of_search = trials(seed);
+    let found = search(spaces.clone(), &goals, args.budget, seed, &mut of_search).map_err(stopped)?;
+    let fresh = derive_seed(seed, "fresh");
+    let mut of_contenders = trials(fresh);
+    let contenders = contenders(&found, &spaces, &references);
+    let asked = contenders.iter().map(|contender| (contender.candidate.clone(), (1..=args.fresh).collect())).collect();
+    let samples = of_contenders.measure(&asked).map_err(stopped)?;
+    bar.finish();
+    let candidates: Vec<Candidate> = contenders.iter().map(|contender| contender.candidate.clone()).collect();
+    save(&setting, &candidates, fresh, args.fresh, &dir)?;
+    let mut facts = setting.facts(args, spaces.len(), seed);
+    facts.push(("CPU time".to_owned(), format!("{:.0} s", of_search.cpu_s + of_contenders.cpu_s)));
+    facts.push((
+        "runs of the last comparison".to_owned(),
+        format!("aqmkit run {}", dir.join("finalists.toml").display()),
+    ));
+    let words = Words {
+        link: setting.link_words(),
+        traffic: setting.traffic_words(),
+        wish: args.want.trim().to_owned(),
+        facts,
+    };
+    let advice = compose(words, &goals, &contenders, &samples, &found, setting.rates);
+    let page = args.page.clone().unwrap_or_else(|| dir.join("advice.html"));
+    write_advice(&page, &advice)?;
+    put(&dir.join("advice.json"), &serde_json::to_string_pretty(&advice)?)?;
+    let failed = of_search.failed.into_iter().chain(of_contenders.failed).collect();
+    Ok(Advised { advice, page, failed })
+}
+
+/// The disciplines to choose from, each once.
+fn among(names: &[String]) -> Result<Vec<&'static str>, Failure> {
+    let mut all: Vec<&'static str> = Vec::new();
+    for name in names.iter().map(|name| name.trim()) {
+        let every = registry::ALL.iter().map(|entry| entry.name);
+        let found: Vec<&'static str> = match name {
+            "all" => every.collect(),
+            "linux" => every.filter(|name| is_in_linux(name)).collect(),
+            "kernel" => every.filter(|name| is_in_linux(name) || runs_in_kernel(name).is_ok()).collect(),
+            _ => match registry::find(name) {
+                Some(entry) => vec![entry.name],
+                None => {
+                    let known = ["all", "linux", "kernel"].into_iter().chain(every);
+                    return wrong(format!("--among: there is no discipline {name:?}"), suggest(name, known));
+                }
+            },
+        };
+        all.extend(found.into_iter().filter(|name| !all.contains(name)).collect::<Vec<_>>());
+    }
+    Ok(all)
+}
+
+/// Where the results of an advice go: the same command finds its finished runs there.
+fn directory(args: &args::Advise, setting: &Setting) -> PathBuf {
+    let limit = args.limit.map(|limit| limit.to_string()).unwrap_or_default();
+    let text = format!("{} {} {} {limit} {}", setting.experiment, args.want, args.among.join(","), args.mix.ecn);
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    Path::new("results/advise").join(format!("{}-{}", setting.short(), &hash[..6]))
+}
+
+/// Says how many runs there will be and about how long they take.
+fn tell_beforehand(
+    args: &args::Advise,
+    setting: &Setting,
+    spaces: &[Space],
+    dir: &Path,
+    jobs: usize,
+    talk: Talk,
+) -> Result<(), Failure> {
+    let candidates: Vec<Candidate> = spaces.iter().map(Space::defaults).collect();
+    let text = with_candidates(&setting.experiment, &candidates).to_string();
+    let experiment =
+        Experiment::parse("advise", &text, &Overrides::default()).map_err(|problem| problem.without_place(""))?;
+    if talk == Talk::Quiet {
+        return Ok(());
+    }
+    // Of a directory without runs, so that the time of a whole search comes out.
+    let one_of_each = Effort::of(&[(&experiment, &dir.join("none"))], jobs)?;
+    let runs = args.budget + 6 * args.fresh as usize;
+    let seconds = one_of_each.seconds(jobs) / candidates.len().max(1) as f64 * runs as f64;
+    say::tell(&format!(
+        "{} disciplines, at most {} runs of the search and {} under fresh seeds: {}, {jobs} at a time. Finished runs are kept: after Ctrl-C the same command resumes.",
+        candidates.len(),
+        args.budget,
+        6 * args.fresh,
+        about(seconds)
+    ));
+    Ok(())
+}
+
+/// Writes the experiment of the last runs, which `aqmkit run` repeats with the report of any other.
+fn save(setting: &Setting, candidates: &[Candidate], seed: u64, repeat: u32, dir: &Path) -> Result<(), Failure> {
+    let mut file = with_candidates(&setting.experiment, candidates);
+    // TOML has signed numbers.
+    if let Ok(seed) = i64::try_from(seed) {
+        file.insert("seed".to_owned(), toml::Value::Integer(seed));
+    }
+    file.insert("repeat".to_owned(), toml::Value::Integer(repeat.into()));
+    Ok(put(&dir.join("finalists.toml"), &file.to_string())?)
+}
+
+fn failure(error: TrialError, dir: &Path) -> Failure {
+    match error {
+        TrialError::Problem(problem) => Failure::Problem(Problem::without_place(problem, "")),
+        TrialError::Io(error) => error.into(),
+        TrialError::Stopped => {
+            Failure::Stopped(format!("Stopped. Finished runs are kept in {}; the same command resumes.", dir.display()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmkit_results::advice::Role;
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+
+    fn asked(line: &[&str]) -> args::Advise {
+        let cli = Cli::try_parse_from(["aqmkit", "advise"].iter().chain(line)).unwrap();
+        let Command::Advise(args) = cli.command else { panic!("not advise") };
+        *args
+    }
+
+    /// A search among three disciplines in runs of some seconds: its parts come together, and the same command runs nothing again.
+    #[test]
+    fn an_advice_has_its_evidence_and_is_resumed() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().to_str().unwrap();
+        let line = [
+            "--rate",
+            "2mbit/1mbit",
+            "--rtt",
+            "10ms..40ms",
+            "--bulk",
+            "2",
+            "--alone",
+            "--want",
+            "p99 < 100ms; min delay, max goodput",
+            "--among",
+            "fifo,codel,blue",
+        ];
+        let line: Vec<&str> = line
+            .into_iter()
+            .chain([
+                "--budget",
+                "60",
+                "--fresh",
+                "3",
+                "--duration",
+                "2s",
+                "--warmup",
+                "11s",
+                "--jobs",
+                "2",
+                "--out",
+                out,
+            ])
+            .collect();
+        let advised = super::advised(&asked(&line), Talk::Quiet).unwrap();
+        assert_eq!(advised.failed, Vec::<String>::new());
+        let advice = &advised.advice;
+        assert_eq!((advice.finalists[0].role, advice.finalists[1].role), (Role::Choice, Role::RunnerUp));
+        assert!(
+            advice.finalists.iter().any(|f| f.label == "fifo")
+                && advice.finalists.iter().any(|f| f.label == "fq-codel"),
+            "{:?}",
+            advice.finalists
+        );
+        assert!(
+            advice.tried.len() > 20 && advice.tried.iter().any(|tried| tried.best_goodput),
+            "{:?}",
+            advice.tried.len()
+        );
+        assert!(
+            !advice.install.lines.is_empty()
+                && advice.link.contains("2mbit down and 1mbit up, round trips of 10ms to 40ms"),
+            "{}",
+            advice.link
+        );
+        let page = std::fs::read_to_string(&advised.page).unwrap();
+        assert!(page.contains(&advice.install.lines[0]) && page.contains("<figure"));
+        let runs = || std::fs::read_dir(dir.path().join("runs")).unwrap().count();
+        let before = runs();
+        let again = super::advised(&asked(&line), Talk::Quiet).unwrap();
+        assert_eq!((again.advice.finalists, runs()), (advised.advice.finalists, before));
+        let file = dir.path().join("finalists.toml");
+        assert!(Experiment::load(file.to_str().unwrap(), &Overrides::default()).is_ok());
+    }
+
+    #[test]
+    fn wrong_arguments_are_named() {
+        let told =
+            |line: &[&str]| super::advised(&asked(line), Talk::Quiet).err().and_then(Failure::text).unwrap_or_default();
+        assert!(told(&["--want", "vidio"]).contains("did you mean video?"));
+        assert!(told(&["--want", "video", "--rate", "5mbt"]).contains("--rate"));
+        assert!(told(&["--want", "video", "--rate", "5mbit/1mbit/2mbit"]).contains("DOWN/UP"));
+        assert!(told(&["--want", "video", "--rtt", "9ms..2ms"]).contains("--rtt"));
+        assert!(told(&["--want", "video", "--among", "fq-cdel"]).contains("did you mean fq-codel?"));
+        assert!(told(&["--want", "video", "--budget", "9"]).contains("too small"));
+        assert!(told(&["--want", "game p99 < 5ms", "--rate", "5mbit"]).contains("there is no game on the link"));
+        assert!(told(&["--want", "2 video", "--video", "3"]).contains("twice"));
+        assert!(told(&["--want", "upload", "--rate", "5mbit"]).contains("DOWN/UP"));
+        assert!(told(&["--want", "web", "--preset", "cabel"]).contains("did you mean cable?"));
+    }
+}

@@ -1,0 +1,140 @@
+//! An advice: which discipline, with which parameters, serves a wish on a link best, and the evidence.
+
+use serde::Serialize;
+
+/// An advice.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// The link in words: `50mbit down and 10mbit up, round trips of 15ms to 120ms`.
+    pub link: String,
+    /// The traffic on it, in words.
+    pub traffic: String,
+    /// The wish as it was written.
+    pub wish: String,
+    /// What the wish comes to.
+    pub goals: Vec<Goal>,
+    /// Whether the advised candidate meets every bound in the mean over the fresh seeds.
+    pub meets: bool,
+    /// What it comes to, in sentences.
+    pub summary: Vec<String>,
+    /// The candidates that were run under fresh seeds, the advised one first.
+    pub finalists: Vec<Finalist>,
+    /// The disciplines that were tried.
+    pub disciplines: Vec<String>,
+    /// Everything that was tried, with what it measured in the search.
+    pub tried: Vec<Tried>,
+    /// What to type.
+    pub install: Install,
+    /// The rounds of the search: what, how many disciplines, how many runs.
+    pub rounds: Vec<(String, usize, usize)>,
+    /// How it was found, as name and value.
+    pub facts: Vec<(String, String)>,
+}
+
+/// A quantity of the wish.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Goal {
+    /// The quantity in words: `video queue delay p99`.
+    pub words: String,
+    /// The unit in which values are shown.
+    pub unit: String,
+    /// The bound, in that unit, with its sign: `< 20`. Nothing where there is none.
+    pub bound: Option<String>,
+    /// Whether less is better.
+    pub less: bool,
+    /// Its weight in the measure by which candidates are compared; zero where it is bounded only.
+    pub weight: f64,
+}
+
+/// What a candidate is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The advised one.
+    Choice,
+    /// The best one of another discipline.
+    RunnerUp,
+    /// A discipline with its defaults.
+    Defaults,
+}
+
+/// A candidate under fresh seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finalist {
+    /// What it is called.
+    pub label: String,
+    /// What it is there for.
+    pub role: Role,
+    /// The discipline.
+    pub discipline: String,
+    /// The parameters that differ from its defaults, as name and value.
+    pub parameters: Vec<(String, String)>,
+    /// Its values, one for each goal.
+    pub values: Vec<Value>,
+    /// By which factor it is worse than the advised one, by the measure of the aims; nothing for that one itself.
+    pub worse: Option<Factor>,
+}
+
+/// A value over the fresh seeds, in the unit of its goal.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Value {
+    /// The mean; nothing where a run did not have it.
+    pub mean: Option<f64>,
+    /// Half the width of the 95 % confidence interval of the mean.
+    pub within: Option<f64>,
+    /// Whether the mean is within the bound; nothing where there is none.
+    pub holds: Option<bool>,
+    /// Whether the whole interval is on the same side of the bound.
+    pub certain: bool,
+}
+
+/// A factor with its 95 % confidence interval, from the differences of paired seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Factor {
+    /// The factor: 1.2 is a fifth worse.
+    pub mean: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Factor {
+    /// Whether chance alone does not explain the difference.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        self.low > 1.0 || self.high < 1.0
+    }
+}
+
+/// A candidate of the search, with the means over the seeds that it was run under.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// Its discipline, by its place in [`Advice::disciplines`].
+    pub discipline: usize,
+    /// What it is called.
+    pub label: String,
+    /// How many runs it had.
+    pub runs: usize,
+    /// The mean queue delay of the worst queue, in milliseconds.
+    pub delay_ms: Option<f64>,
+    /// The goodput of all traffic, in bits per second.
+    pub goodput_bps: Option<f64>,
+    /// The mean time of a web page, in milliseconds.
+    pub page_ms: Option<f64>,
+    /// Whether none has both a shorter delay and more goodput.
+    pub best_goodput: bool,
+    /// Whether none has both a shorter delay and faster pages.
+    pub best_page: bool,
+}
+
+/// How to put the advised candidate to work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Install {
+    /// With what: `tc`, `aqmkit kernel` or `aqmkit bridge`.
+    pub with: String,
+    /// What the reader should know before.
+    pub note: String,
+    /// The lines.
+    pub lines: Vec<String>,
+}
