@@ -108,18 +108,18 @@ impl Goals {
             None if quantity.is_of_traffic() => wanted
                 .iter()
                 .copied()
-                .filter(|kind| quantity.is_of_link() || kind.aims.contains(&quantity.name))
+                .filter(|other| quantity.is_of_link() || other.aims.contains(&quantity.name))
                 .collect(),
             None => Vec::new(),
         };
-        if let Some(absent) = kinds.iter().find(|kind| members(kind, groups).is_empty()) {
+        if let Some(absent) = kinds.iter().find(|other| members(other, groups).is_empty()) {
             return Err(absent);
         }
-        let of = kinds.iter().map(|kind| kind.name).collect::<Vec<_>>().join(" and ");
+        let of = kinds.iter().map(|other| other.name).collect::<Vec<_>>().join(" and ");
         let groups: Vec<String> = if kinds.is_empty() && !quantity.is_of_link() {
             groups.to_vec()
         } else {
-            kinds.iter().flat_map(|kind| members(kind, groups)).collect()
+            kinds.iter().flat_map(|other| members(other, groups)).collect()
         };
         let same = |goal: &&mut Goal| goal.quantity.name == quantity.name && goal.groups == groups;
         match self.all.iter_mut().find(same) {
@@ -194,7 +194,7 @@ mod tests {
         let goals = Goals::of(&Wish::read("video, web; p99 < 20ms").unwrap(), &on_link).unwrap();
         assert_eq!(goals.all[0].words(), "video and web queue delay p99");
         let words: Vec<String> = goals.all[1..].iter().map(Goal::words).collect();
-        assert_eq!(words, ["video video bit rate", "video time stalled", "web page time", "goodput"]);
+        assert_eq!(words, ["video bit rate", "video time stalled", "web page time", "goodput"]);
         let run = numbers(&[
             ("classes.video.queue_delay_ms.p99", 8.0),
             ("classes.web.queue_delay_ms.p99", 30.0),

@@ -81,9 +81,12 @@ pub fn install(candidate: &Candidate, rates: Rates) -> Install {
         format_rate(rates.down),
         candidate.discipline
     );
-    let note = format!(
-        "Neither Linux's tc nor aqmkit kernel has it; aqmkit bridge runs it between two interfaces. {ways} {slightly}"
-    );
+    let why = match candidate.discipline.as_str() {
+        "drr" => "tc's drr needs a class and a filter for each flow",
+        "fq" => "tc's fq paces the sockets of its own host",
+        _ => "Neither Linux's tc nor aqmkit kernel has it",
+    };
+    let note = format!("{why}; aqmkit bridge runs it between two interfaces. {ways} {slightly}");
     Install { with: "aqmkit bridge".to_owned(), note, lines: vec![line] }
 }
 

@@ -26,7 +26,7 @@ impl Unit {
     /// # Errors
     /// What would be right.
     pub fn read(self, text: &str) -> Result<f64, String> {
-        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+        let number = |part: &str| part.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
         match self {
             Unit::Time => {
                 let time = parse_duration(text).map_err(|_| "write a time, such as 20ms".to_owned())?;
@@ -182,7 +182,7 @@ pub const ALL: &[Quantity] = &[
     page("page-p99", "page time p99", &["apps.*.response_time_ms.page.p99", "apps.*.response_time_ms.request.p99"]),
     Quantity {
         name: "bitrate",
-        words: "video bit rate",
+        words: "bit rate",
         unit: Unit::Rate,
         better: Better::More,
         floor: 1e4,

@@ -250,9 +250,9 @@ impl<M: Measure> Search<'_, M> {
         };
         let asked: Asked = which.iter().map(|i| (self.tried[*i].candidate.clone(), missing(i))).collect();
         let samples = self.measure.measure(&asked)?;
-        for ((i, (_, repeats)), samples) in which.into_iter().zip(&asked).zip(samples) {
-            self.runs += repeats.len();
-            self.tried[i].samples.extend(repeats.iter().copied().zip(samples));
+        for ((i, (_, run)), new) in which.into_iter().zip(&asked).zip(samples) {
+            self.runs += run.len();
+            self.tried[i].samples.extend(run.iter().copied().zip(new));
         }
         Ok(())
     }

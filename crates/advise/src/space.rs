@@ -52,9 +52,12 @@ pub struct Knob {
     pub range: (f64, f64),
 }
 
+/// The name of a knob, its default where the discipline has none, and its steps.
+type Turned = (&'static str, &'static str, Steps);
+
 /// The knobs of disciplines that Linux has, those an operator turns, with the default from which they are searched. `pie` has gains in
 /// sixteenths, as in `tc`.
-const OF_LINUX: &[(&str, &[(&str, &str, Steps)])] = &[
+const OF_LINUX: &[(&str, &[Turned])] = &[
     ("fifo", &[("limit", "", Steps::Whole)]),
     (
         "red",
@@ -201,18 +204,15 @@ impl Space {
             Some((_, knobs)) => knobs
                 .iter()
                 .filter_map(|(knob, default, steps)| {
-                    Knob::of(
-                        knob,
-                        effective.get(*knob).filter(|_| default.is_empty()).cloned().unwrap_or(number(default)),
-                        *steps,
-                    )
+                    let own = number(default);
+                    Knob::of(knob, effective.get(*knob).filter(|_| default.is_empty()).unwrap_or(&own), *steps)
                 })
                 .collect(),
             None => effective
                 .iter()
                 .filter(|(knob, _)| !NO_KNOBS.contains(&knob.as_str()))
                 .filter_map(|(knob, value)| {
-                    Knob::of(knob, value.clone(), if value.is_integer() { Steps::Whole } else { Steps::Digits })
+                    Knob::of(knob, value, if value.is_integer() { Steps::Whole } else { Steps::Digits })
                 })
                 .filter(|knob| space.turns(knob))
                 .collect(),
@@ -290,8 +290,8 @@ fn number(text: &str) -> Value {
 
 impl Knob {
     /// A knob around this default; nothing where that is no number above zero.
-    fn of(name: &str, default: Value, steps: Steps) -> Option<Knob> {
-        let (default, unit) = match &default {
+    fn of(name: &str, default: &Value, steps: Steps) -> Option<Knob> {
+        let (number, unit) = match default {
             Value::Integer(value) => (*value as f64, String::new()),
             Value::Float(value) => (*value, String::new()),
             Value::String(text) => {
@@ -302,7 +302,7 @@ impl Knob {
         };
         // A queue that only drops when it is full wants to be much shorter than the thousand packets it has by default.
         let range = if name == "limit" { (-2.0, 0.5) } else { (-1.0, 1.0) };
-        (default > 0.0).then(|| Knob { name: name.to_owned(), default, unit, steps, range })
+        (number > 0.0).then(|| Knob { name: name.to_owned(), default: number, unit, steps, range })
     }
 
     /// The value at a coordinate, rounded to its steps.
@@ -333,12 +333,12 @@ fn two_digits(value: f64) -> f64 {
 
 /// A time in the unit in which it is at least one.
 fn time(value: f64, unit: &str) -> String {
-    let finer = |unit| match unit {
+    let finer = match unit {
         "s" => Some("ms"),
         "ms" => Some("us"),
         _ => None,
     };
-    match finer(unit) {
+    match finer {
         Some(next) if value < 1.0 => time(two_digits(value * 1000.0), next),
         _ => format!("{value}{unit}"),
     }

@@ -67,11 +67,11 @@ impl Measure for Trials<'_> {
         let text = with_candidates(self.setting, &candidates).to_string();
         let overrides = Overrides { seed: Some(self.seed), repeat: Some(last), ..Overrides::default() };
         let experiment = Experiment::parse("advise", &text, &overrides).map_err(TrialError::Problem)?;
-        let repeats: BTreeMap<&str, &Vec<u32>> =
+        let wanted: BTreeMap<&str, &Vec<u32>> =
             asked.iter().map(|(candidate, repeats)| (candidate.label.as_str(), repeats)).collect();
         let is_asked = |run: &RunSpec| {
             key(&run.labels)
-                .is_some_and(|(label, repeat)| repeats.get(label).is_some_and(|asked| asked.contains(&repeat)))
+                .is_some_and(|(label, repeat)| wanted.get(label).is_some_and(|repeats| repeats.contains(&repeat)))
         };
         let plan: Vec<RunSpec> = experiment.plan().into_iter().filter(is_asked).collect();
         let how = How { jobs: self.jobs, store: self.store, watch: self.watch, cancel: self.cancel };

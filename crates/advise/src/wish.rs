@@ -300,7 +300,7 @@ fn subject(part: &str, text: &str) -> Result<(Option<&'static Kind>, &'static Qu
         }
         let shown = names.join(" ");
         let known: Vec<&str> =
-            if names.len() > 1 { KINDS.iter().map(|kind| kind.name).collect() } else { quantities().collect() };
+            if names.len() > 1 { KINDS.iter().map(|other| other.name).collect() } else { quantities().collect() };
         let near = suggest(if names.len() > 1 { names[0] } else { &name }, known);
         return wrong(format!("{shown:?} in {part:?} is no quantity"), near);
     };

@@ -8,6 +8,8 @@ fn every_command_has_help_with_an_example() {
         "list",
         "describe",
         "compare",
+        "characterize",
+        "advise",
         "run",
         "play",
         "calibrate",

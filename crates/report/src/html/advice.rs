@@ -91,7 +91,7 @@ pub(super) fn page(advice: &Advice) -> Page {
         rounds: advice
             .rounds
             .iter()
-            .map(|(words, disciplines, runs)| (words.clone(), *disciplines, thousands(*runs as u64)))
+            .map(|(words, disciplines, count)| (words.clone(), *disciplines, thousands(*count as u64)))
             .collect(),
         facts: advice.facts.clone(),
         tried: format!("{} candidates in {} runs", thousands(advice.tried.len() as u64), thousands(runs as u64)),

@@ -39,8 +39,8 @@ fn paragraph(words: &str, width: usize, indent: &str) -> String {
 /// The quantities down the side, the finalists along the top: their names are long, and there are few.
 fn table(advice: &Advice, screen: Screen) -> String {
     let mut table = screen.table();
-    let column = |(i, finalist): (usize, &Finalist)| head(&name(finalist, i), CellAlignment::Right);
-    let heads = advice.finalists.iter().enumerate().map(column);
+    let column = |finalist: &Finalist| head(name(finalist), CellAlignment::Right);
+    let heads = advice.finalists.iter().map(column);
     table.set_header(std::iter::once(head("", CellAlignment::Left)).chain(heads));
     for (i, goal) in advice.goals.iter().enumerate() {
         let cell = |finalist: &Finalist| {
@@ -62,10 +62,10 @@ fn table(advice: &Advice, screen: Screen) -> String {
 }
 
 /// The head of a column.
-fn name(finalist: &Finalist, place: usize) -> String {
+fn name(finalist: &Finalist) -> String {
     match finalist.role {
         Role::Choice => format!("{}\nadvised", finalist.discipline),
-        Role::RunnerUp => format!("{}\n{place}nd best", finalist.discipline).replace("1nd", "2nd"),
+        Role::RunnerUp => format!("{}\n2nd best", finalist.discipline),
         Role::Defaults => format!("{}\ndefaults", finalist.discipline),
     }
 }

@@ -57,7 +57,7 @@ pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Agai
     // Those of one discipline, or of all that did not come far.
     let is_of = |tried: &Tried, swatch: Option<&Swatch>| match swatch {
         Some(swatch) => discipline(tried) == swatch.label,
-        None => !swatches.iter().any(|swatch| swatch.label == discipline(tried)),
+        None => !swatches.iter().any(|known| known.label == discipline(tried)),
     };
     for swatch in std::iter::once(None).chain(swatches.iter().map(Some)) {
         let all: Vec<&(&Tried, f64, f64)> = points.iter().filter(|(tried, ..)| is_of(tried, swatch)).collect();
@@ -89,18 +89,16 @@ pub(in crate::html) fn front(advice: &Advice, swatches: &[Swatch], against: Agai
     plot.scatter(json!({"x": x, "y": y, "mode": "lines", "line": {"color": "#7a8794", "width": 1.2, "dash": "dot", "shape": "hv"}, "hoverinfo": "skip"}));
     let chosen =
         advice.finalists.first().and_then(|choice| points.iter().find(|(tried, ..)| tried.label == choice.label));
-    if let Some((_, x, y)) = chosen {
+    if let Some((_, across, up)) = chosen {
         let ring = json!({"color": "rgba(0,0,0,0)", "size": 17, "line": {"color": swatches.first().map_or("#0072B2", |swatch| swatch.color), "width": 2.5}});
-        plot.scatter(json!({"x": [rounded(*x)], "y": [rounded(y * factor)], "mode": "markers+text", "text": "advised", "textposition": "bottom center", "textfont": {"size": 11}, "marker": ring, "hoverinfo": "skip"}));
+        plot.scatter(json!({"x": [rounded(*across)], "y": [rounded(up * factor)], "mode": "markers+text", "text": "advised", "textposition": "bottom center", "textfont": {"size": 11}, "marker": ring, "hoverinfo": "skip"}));
     }
     let ticks: Vec<f64> = (-3..5).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power))).collect();
     let logarithmic = json!({"type": "log", "autorange": "reversed", "tickvals": ticks, "ticktext": ticks.iter().map(|tick| significant(*tick, 1)).collect::<Vec<_>>()});
-    plot.set("xaxis", titled("mean queue delay, ms", logarithmic));
+    plot.set("xaxis", titled("mean queue delay, ms", logarithmic.clone()));
     let (name, keys) = match against {
         Against::Goodput => (format!("goodput, {unit}"), json!({"nticks": 6})),
-        Against::Page => {
-            ("mean page time, ms".to_owned(), json!({"nticks": 6, "autorange": "reversed", "type": "log"}))
-        }
+        Against::Page => ("mean page time, ms".to_owned(), logarithmic.clone()),
     };
     plot.set("yaxis", titled(&name, keys));
     Some(plot.figure(format!(
