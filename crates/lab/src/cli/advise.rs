@@ -99,10 +99,10 @@ pub fn advised(args: &args::Advise, talk: Talk) -> Result<Advised, Failure> {
     listen()?;
     let references: Vec<Space> = REFERENCES.iter().filter_map(|name| space(name)).collect();
     let bar = Bar::new(args.budget + 6 * args.fresh as usize, talk);
-    let trials = |seed| Trials {
+    let trials = |of| Trials {
         setting: &setting.experiment,
         goals: &goals,
-        seed,
+        seed: of,
         jobs,
         store: &store,
         watch: &bar,
@@ -148,8 +148,8 @@ fn among(names: &[String]) -> Result<Vec<&'static str>, Failure> {
         let every = registry::ALL.iter().map(|entry| entry.name);
         let found: Vec<&'static str> = match name {
             "all" => every.collect(),
-            "linux" => every.filter(|name| is_in_linux(name)).collect(),
-            "kernel" => every.filter(|name| is_in_linux(name) || runs_in_kernel(name).is_ok()).collect(),
+            "linux" => every.filter(|one| is_in_linux(one)).collect(),
+            "kernel" => every.filter(|one| is_in_linux(one) || runs_in_kernel(one).is_ok()).collect(),
             _ => match registry::find(name) {
                 Some(entry) => vec![entry.name],
                 None => {
@@ -158,7 +158,7 @@ fn among(names: &[String]) -> Result<Vec<&'static str>, Failure> {
                 }
             },
         };
-        all.extend(found.into_iter().filter(|name| !all.contains(name)).collect::<Vec<_>>());
+        all.extend(found.into_iter().filter(|one| !all.contains(one)).collect::<Vec<_>>());
     }
     Ok(all)
 }
@@ -227,6 +227,7 @@ mod tests {
     use aqmkit_results::advice::Role;
     use clap::Parser as _;
 
+    use super::advised as advised_of;
     use super::*;
     use crate::cli::args::{Cli, Command};
 
@@ -271,7 +272,7 @@ mod tests {
                 out,
             ])
             .collect();
-        let advised = super::advised(&asked(&line), Talk::Quiet).unwrap();
+        let advised = advised_of(&asked(&line), Talk::Quiet).unwrap();
         assert_eq!(advised.failed, Vec::<String>::new());
         let advice = &advised.advice;
         assert_eq!((advice.finalists[0].role, advice.finalists[1].role), (Role::Choice, Role::RunnerUp));
@@ -296,7 +297,7 @@ mod tests {
         assert!(page.contains(&advice.install.lines[0]) && page.contains("<figure"));
         let runs = || std::fs::read_dir(dir.path().join("runs")).unwrap().count();
         let before = runs();
-        let again = super::advised(&asked(&line), Talk::Quiet).unwrap();
+        let again = advised_of(&asked(&line), Talk::Quiet).unwrap();
         assert_eq!((again.advice.finalists, runs()), (advised.advice.finalists, before));
         let file = dir.path().join("finalists.toml");
         assert!(Experiment::load(file.to_str().unwrap(), &Overrides::default()).is_ok());
@@ -305,7 +306,7 @@ mod tests {
     #[test]
     fn wrong_arguments_are_named() {
         let told =
-            |line: &[&str]| super::advised(&asked(line), Talk::Quiet).err().and_then(Failure::text).unwrap_or_default();
+            |line: &[&str]| advised_of(&asked(line), Talk::Quiet).err().and_then(Failure::text).unwrap_or_default();
         assert!(told(&["--want", "vidio"]).contains("did you mean video?"));
         assert!(told(&["--want", "video", "--rate", "5mbt"]).contains("--rate"));
         assert!(told(&["--want", "video", "--rate", "5mbit/1mbit/2mbit"]).contains("DOWN/UP"));

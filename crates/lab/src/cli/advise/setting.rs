@@ -59,8 +59,8 @@ impl Setting {
         }
         let groups = own_classes(&mut experiment);
         let rates = rates_of(&experiment);
-        let rtt = range.map_or_else(|| delay_of(&experiment), |(from, to)| format!("{from} to {to}"));
-        let mut setting = Setting { experiment, groups, rates, rtt };
+        let round_trip = range.map_or_else(|| delay_of(&experiment), |(from, to)| format!("{from} to {to}"));
+        let mut setting = Setting { experiment, groups, rates, rtt: round_trip };
         let title = format!("The advised discipline and others on {}", setting.link_words());
         let about = format!(
             "The last comparison of aqmkit advise, under seeds that its search did not use. The wish was: {}",
@@ -149,8 +149,11 @@ fn rates(text: Option<&str>) -> Result<(Option<BitRate>, Option<BitRate>), Failu
     }
 }
 
+/// A round trip, and the range that it is drawn from.
+type RoundTrips = (Option<Duration>, Option<(Duration, Duration)>);
+
 /// `15ms..120ms` as a range, and one of its times; or one time.
-fn round_trips(text: Option<&str>) -> Result<(Option<Duration>, Option<(Duration, Duration)>), Failure> {
+fn round_trips(text: Option<&str>) -> Result<RoundTrips, Failure> {
     let Some(text) = text else { return Ok((None, None)) };
     let one = |part: &str| match parse_duration(part.trim()) {
         Ok(time) => Ok(time),
