@@ -105,7 +105,9 @@ fn with_tc(candidate: &Candidate, rate: BitRate, interface: &str) -> Option<Vec<
     let mut line = format!("tc qdisc replace dev {interface} parent 1:1 handle 10: {name}");
     // tc reads the limit first, from which others are derived.
     let (limit, others): (Vec<_>, Vec<_>) = candidate.parameters.iter().partition(|(key, _)| *key == "limit");
-    for (key, value) in limit.into_iter().chain(others) {
+    // tc's sfb always marks, and its sfq only with a RED in each queue, which is not searched.
+    let unsaid = |key: &str| key == "ecn" && (*name == "sfb" || *name == "sfq");
+    for (key, value) in limit.into_iter().chain(others).filter(|(key, _)| !unsaid(key)) {
         line.push(' ');
         line.push_str(&written(key, value)?);
     }
@@ -189,6 +191,19 @@ mod tests {
             last("choke", &[-1.0, -0.8, 0.0, -0.8]),
             format!("{queue}choke limit 1000 burst 24 max 32 probability 0.02 min 10 bandwidth 50mbit")
         );
+    }
+
+    #[test]
+    fn marks_are_asked_for_where_tc_takes_the_word() {
+        let of = |name: &str| {
+            let rates = Rates { down: BitRate::from_mbps(50), up: None };
+            let space = Space::of(name, "1000p", true, &[rates.down]).unwrap();
+            install(&space.defaults(), rates).lines.pop().unwrap()
+        };
+        assert!(of("codel").ends_with("codel limit 1000 ecn"), "{}", of("codel"));
+        for unsaid in ["sfb", "sfq", "fifo"] {
+            assert!(!of(unsaid).contains("ecn"), "{}", of(unsaid));
+        }
     }
 
     #[test]

@@ -116,7 +116,7 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
             ("decrement", "", Steps::Digits),
         ],
     ),
-    ("sfq", &[("limit", "", Steps::Whole), ("depth", "", Steps::Whole)]),
+    ("sfq", &[("limit", "", Steps::Whole)]),
     ("drr", &[("limit", "", Steps::Whole)]),
     ("fq", &[("limit", "", Steps::Whole)]),
 ];
