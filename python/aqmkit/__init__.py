@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._aqmkit import VERSION as __version__
 from ._aqmkit import Env, Link, Packet, Queue, Verdict
+from .cards import Advice, Card, advise, characterize
 from .catalogue import describe, disciplines
 from .discipline import DROP, MARK, PASS, Aqm
 from .errors import ExperimentError, Interrupted, RunError
@@ -30,7 +31,9 @@ __all__ = [
     "DROP",
     "MARK",
     "PASS",
+    "Advice",
     "Aqm",
+    "Card",
     "Env",
     "Experiment",
     "ExperimentError",
@@ -44,6 +47,8 @@ __all__ = [
     "Sweep",
     "Verdict",
     "__version__",
+    "advise",
+    "characterize",
     "compare",
     "comparison",
     "describe",

@@ -16,6 +16,9 @@ __all__ = [
     "Queue",
     "Table",
     "Verdict",
+    "advise",
+    "card",
+    "card_plan",
     "catalogue",
     "comparison",
     "comparison_name",
@@ -34,6 +37,18 @@ def disciplines() -> list[tuple[str, str]]: ...
 def page(name: str) -> str | None: ...
 def comparison(args: Sequence[str]) -> str: ...
 def comparison_name(text: str) -> str: ...
+def card_plan(
+    disciplines: Sequence[tuple[str, str | None]], quick: bool
+) -> tuple[Path, list[tuple[str, str, str]]]: ...
+def card(
+    disciplines: Sequence[tuple[str, str | None]],
+    names: Sequence[str],
+    dir: str | PathLike[str],
+    file: str | PathLike[str],
+) -> tuple[str, str]: ...
+def advise(
+    args: Sequence[str], progress: Callable[[float, int, int], object] | None = None
+) -> tuple[str, str, Path, list[str]]: ...
 
 @final
 class Cancel:

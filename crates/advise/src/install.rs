@@ -188,8 +188,8 @@ mod tests {
             format!("{queue}red limit 1500000 burst 15 max 22000 probability 0.1 min 7500 avpkt 1000 bandwidth 50mbit")
         );
         assert_eq!(
-            last("choke", &[-1.0, -0.8, 0.0, -0.8]),
-            format!("{queue}choke limit 1000 burst 24 max 32 probability 0.02 min 10 bandwidth 50mbit")
+            last("choke", &[-0.9, -0.8, 0.0, -0.8]),
+            format!("{queue}choke limit 1000 burst 55 max 110 probability 0.02 min 42 bandwidth 50mbit")
         );
     }
 

@@ -74,7 +74,7 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
             ("min", "", Steps::Whole),
             ("max", "", Steps::Whole),
             ("max_p", "", Steps::Digits),
-            ("burst", "150", Steps::Whole),
+            ("burst", "350", Steps::Whole),
         ],
     ),
     ("codel", &[("target", "", Steps::Digits), ("interval", "", Steps::Digits)]),

@@ -10,6 +10,7 @@
 //! | `outcome` | what was measured |
 //! | `table` | tables in Arrow's C interface |
 //! | `discipline` | a discipline that is written in Python |
+//! | `evaluate` | report cards and advice |
 //! | `problem` | errors as exceptions |
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python arrive by value")]
@@ -17,6 +18,7 @@
 
 mod control;
 mod discipline;
+mod evaluate;
 mod outcome;
 mod plan;
 mod problem;
@@ -28,6 +30,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _aqmkit {
     use std::ffi::OsString;
+    use std::path::PathBuf;
 
     use aqmkit_aqm::registry;
     use aqmkit_lab::cli::{self, args, compare};
@@ -91,5 +94,38 @@ mod _aqmkit {
     #[pyfunction]
     fn comparison_name(text: &str) -> String {
         compare::short_name(text)
+    }
+
+    /// The directory of a report card, and its experiments: name, file, text. Of a discipline: what it is called, and its entry in a sweep as
+    /// JSON where it is one in Python.
+    #[pyfunction]
+    fn card_plan(
+        disciplines: Vec<(String, Option<String>)>,
+        quick: bool,
+    ) -> PyResult<(PathBuf, Vec<super::evaluate::Planned>)> {
+        super::evaluate::plan(&disciplines, quick)
+    }
+
+    /// The report card of experiments that have been run below `dir`, as JSON and as text; its page is written to `file`.
+    #[pyfunction]
+    fn card(
+        py: Python<'_>,
+        disciplines: Vec<(String, Option<String>)>,
+        names: Vec<String>,
+        dir: PathBuf,
+        file: PathBuf,
+    ) -> PyResult<(String, String)> {
+        super::evaluate::card(py, &disciplines, &names, &dir, &file)
+    }
+
+    /// What `aqmkit advise` answers to these arguments: JSON, text, the page, the runs that failed. `progress` is called as by `Plan.run`.
+    #[pyfunction]
+    #[pyo3(signature = (args, progress = None))]
+    fn advise(
+        py: Python<'_>,
+        args: Vec<String>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(String, String, PathBuf, Vec<String>)> {
+        super::evaluate::advice(py, &super::evaluate::asked(args)?, progress.as_ref())
     }
 }

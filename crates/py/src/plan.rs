@@ -142,6 +142,46 @@ fn settle<T>(control: &Control, result: Result<T, Failure>) -> PyResult<T> {
     control.fault().map_or_else(|| result.map_err(failure), Err)
 }
 
+/// Does `work` on a thread of its own, while this one looks for signals and tells `progress` how far it is, out of `total` runs.
+pub(crate) fn supervised<T: Send>(
+    py: Python<'_>,
+    control: &Control,
+    progress: Option<&Py<PyAny>>,
+    total: usize,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let result = thread::scope(|scope| {
+        let worker = scope.spawn(work);
+        loop {
+            let ended = py.detach(|| {
+                thread::sleep(LOOK);
+                worker.is_finished()
+            });
+            let told = progress.map_or(Ok(()), |tell| {
+                let (done, runs) = control.progress();
+                tell.call1(py, (done, runs, total)).map(|_| ())
+            });
+            if let Err(error) = py.check_signals().and(told) {
+                control.fail(error);
+            }
+            if ended {
+                return worker.join();
+            }
+        }
+    });
+    let result = result.unwrap_or_else(|_| Err(Failure::Environment("the thread of the runs panicked".to_owned())));
+    match control.fault() {
+        Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => match result {
+            Err(Failure::Stopped(text)) => Err(Interrupted::new_err(text)),
+            Err(other) => Err(failure(other)),
+            // It was over before it could be stopped.
+            Ok(_) => Err(error),
+        },
+        Some(error) => Err(error),
+        None => result.map_err(failure),
+    }
+}
+
 #[pymethods]
 impl Plan {
     /// The experiment of this text, whose messages call it by the name of its file; and the disciplines in Python
@@ -227,36 +267,8 @@ impl Plan {
         let customs = self.customs(py, &control);
         let total = self.experiment.plan().len();
         let (dir, jobs) = (dir.as_path(), all_cores(jobs));
-        let result = thread::scope(|scope| {
-            let worker = scope.spawn(|| self.perform(dir, jobs, &customs, &control));
-            loop {
-                let ended = py.detach(|| {
-                    thread::sleep(LOOK);
-                    worker.is_finished()
-                });
-                let told = progress.as_ref().map_or(Ok(()), |tell| {
-                    let (done, runs) = control.progress();
-                    tell.call1(py, (done, runs, total)).map(|_| ())
-                });
-                if let Err(error) = py.check_signals().and(told) {
-                    control.fail(error);
-                }
-                if ended {
-                    return worker.join();
-                }
-            }
-        });
-        let result = result.unwrap_or_else(|_| Err(Failure::Environment("the thread of the runs panicked".to_owned())));
-        match control.fault() {
-            Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => match result {
-                Err(Failure::Stopped(text)) => Err(Interrupted::new_err(text)),
-                Err(other) => Err(failure(other)),
-                // It was over before it could be stopped.
-                Ok(_) => Err(error),
-            },
-            Some(error) => Err(error),
-            None => result.map_err(failure),
-        }
+        let work = || self.perform(dir, jobs, &customs, &control);
+        supervised(py, &control, progress.as_ref(), total, work)
     }
 
     /// Finds the populations of loads, unless the directory has the trials.

@@ -3,6 +3,7 @@
 mod setting;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use aqmkit_advise::advice::{REFERENCES, Words, advise as compose, contenders};
 use aqmkit_advise::goals::Goals;
@@ -19,6 +20,7 @@ use aqmkit_files::put;
 use aqmkit_report::terminal::Screen;
 use aqmkit_report::{terminal, write_advice};
 use aqmkit_results::advice::Advice;
+use aqmkit_runs::run::Watch;
 use aqmkit_runs::store::Store;
 
 use super::args;
@@ -49,7 +51,10 @@ pub struct Advised {
 /// # Errors
 /// When the wish, the link or the traffic is wrong, a run failed, or Ctrl-C was pressed.
 pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
-    let advised = advised(args, talk)?;
+    listen()?;
+    let bar = Bar::new(most_runs(args), talk);
+    let advised = advised(args, talk, &bar, &STOP)?;
+    bar.finish();
     if args.json {
         say::print(&serde_json::to_string_pretty(&advised.advice)?)?;
     } else {
@@ -62,11 +67,17 @@ pub(super) fn advise(args: &args::Advise, talk: Talk) -> Result<(), Failure> {
     failures(&advised.failed)
 }
 
-/// Searches, and runs the best under fresh seeds; writes the page and the experiment of the last runs.
+/// How many runs there are at most: those of the search, and six candidates under fresh seeds.
+#[must_use]
+pub fn most_runs(args: &args::Advise) -> usize {
+    args.budget.saturating_add(6 * args.fresh as usize)
+}
+
+/// Searches, and runs the best under fresh seeds; writes the page and the experiment of the last runs. `cancel` stops it.
 ///
 /// # Errors
 /// As of the command.
-pub fn advised(args: &args::Advise, talk: Talk) -> Result<Advised, Failure> {
+pub fn advised(args: &args::Advise, talk: Talk, watch: &dyn Watch, cancel: &AtomicBool) -> Result<Advised, Failure> {
     let wish = match Wish::read(&args.want) {
         Ok(wish) => wish,
         Err(error) => return wrong(format!("--want: {}", error.what), error.right),
@@ -96,17 +107,15 @@ pub fn advised(args: &args::Advise, talk: Talk) -> Result<Advised, Failure> {
     let jobs = jobs(args.jobs);
     let seed = args.seed.unwrap_or(SEED);
     tell_beforehand(args, &setting, &spaces, &dir, jobs, talk)?;
-    listen()?;
     let references: Vec<Space> = REFERENCES.iter().filter_map(|name| space(name)).collect();
-    let bar = Bar::new(args.budget + 6 * args.fresh as usize, talk);
     let trials = |of| Trials {
         setting: &setting.experiment,
         goals: &goals,
         seed: of,
         jobs,
         store: &store,
-        watch: &bar,
-        cancel: &STOP,
+        watch,
+        cancel,
         failed: Vec::new(),
         cpu_s: 0.0,
     };
@@ -118,7 +127,6 @@ pub fn advised(args: &args::Advise, talk: Talk) -> Result<Advised, Failure> {
     let contenders = contenders(&found, &spaces, &references);
     let asked = contenders.iter().map(|contender| (contender.candidate.clone(), (1..=args.fresh).collect())).collect();
     let samples = of_contenders.measure(&asked).map_err(stopped)?;
-    bar.finish();
     let candidates: Vec<Candidate> = contenders.iter().map(|contender| contender.candidate.clone()).collect();
     save(&setting, &candidates, fresh, args.fresh, &dir)?;
     let mut facts = setting.facts(args, spaces.len(), seed);
@@ -189,7 +197,7 @@ fn tell_beforehand(
     }
     // Of a directory without runs, so that the time of a whole search comes out.
     let one_of_each = Effort::of(&[(&experiment, &dir.join("none"))], jobs)?;
-    let runs = args.budget + 6 * args.fresh as usize;
+    let runs = most_runs(args);
     let seconds = one_of_each.seconds(jobs) / candidates.len().max(1) as f64 * runs as f64;
     say::tell(&format!(
         "{} disciplines, at most {} runs of the search and {} under fresh seeds: {}, {jobs} at a time. Finished runs are kept: after Ctrl-C the same command resumes.",
@@ -227,7 +235,8 @@ mod tests {
     use aqmkit_results::advice::Role;
     use clap::Parser as _;
 
-    use super::advised as advised_of;
+    use aqmkit_runs::run::Notes;
+
     use super::*;
     use crate::cli::args::{Cli, Command};
 
@@ -235,6 +244,10 @@ mod tests {
         let cli = Cli::try_parse_from(["aqmkit", "advise"].iter().chain(line)).unwrap();
         let Command::Advise(args) = cli.command else { panic!("not advise") };
         *args
+    }
+
+    fn run(line: &[&str]) -> Result<Advised, Failure> {
+        advised(&asked(line), Talk::Quiet, &Notes::default(), &AtomicBool::new(false))
     }
 
     /// A search among three disciplines in runs of some seconds: its parts come together, and the same command runs nothing again.
@@ -272,9 +285,9 @@ mod tests {
                 out,
             ])
             .collect();
-        let advised = advised_of(&asked(&line), Talk::Quiet).unwrap();
-        assert_eq!(advised.failed, Vec::<String>::new());
-        let advice = &advised.advice;
+        let first = run(&line).unwrap();
+        assert_eq!(first.failed, Vec::<String>::new());
+        let advice = &first.advice;
         assert_eq!((advice.finalists[0].role, advice.finalists[1].role), (Role::Choice, Role::RunnerUp));
         assert!(
             advice.finalists.iter().any(|f| f.label == "fifo")
@@ -293,20 +306,19 @@ mod tests {
             "{}",
             advice.link
         );
-        let page = std::fs::read_to_string(&advised.page).unwrap();
+        let page = std::fs::read_to_string(&first.page).unwrap();
         assert!(page.contains(&advice.install.lines[0]) && page.contains("<figure"));
         let runs = || std::fs::read_dir(dir.path().join("runs")).unwrap().count();
         let before = runs();
-        let again = advised_of(&asked(&line), Talk::Quiet).unwrap();
-        assert_eq!((again.advice.finalists, runs()), (advised.advice.finalists, before));
+        let again = run(&line).unwrap();
+        assert_eq!((again.advice.finalists, runs()), (first.advice.finalists, before));
         let file = dir.path().join("finalists.toml");
         assert!(Experiment::load(file.to_str().unwrap(), &Overrides::default()).is_ok());
     }
 
     #[test]
     fn wrong_arguments_are_named() {
-        let told =
-            |line: &[&str]| advised_of(&asked(line), Talk::Quiet).err().and_then(Failure::text).unwrap_or_default();
+        let told = |line: &[&str]| run(line).err().and_then(Failure::text).unwrap_or_default();
         assert!(told(&["--want", "vidio"]).contains("did you mean video?"));
         assert!(told(&["--want", "video", "--rate", "5mbt"]).contains("--rate"));
         assert!(told(&["--want", "video", "--rate", "5mbit/1mbit/2mbit"]).contains("DOWN/UP"));

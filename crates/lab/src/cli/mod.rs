@@ -35,7 +35,7 @@ mod parameters;
 pub mod perform;
 mod places;
 pub mod play;
-mod progress;
+pub mod progress;
 mod queue;
 mod replay;
 mod report;

@@ -1,0 +1,94 @@
+//! Report cards and advice, as JSON and as the text of a terminal.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aqmkit_characterize::contestant::{Contestant, with_references};
+use aqmkit_characterize::plan::experiments;
+use aqmkit_experiment::Problem;
+use aqmkit_lab::cli::args::{Advise, Cli, Command};
+use aqmkit_lab::cli::progress::Talk;
+use aqmkit_lab::cli::{advise, characterize};
+use aqmkit_report::terminal::{self, Screen};
+use clap::Parser as _;
+use pyo3::prelude::*;
+
+use crate::control::Control;
+use crate::plan::supervised;
+use crate::problem::{exception, failure, usage};
+
+/// How wide text is.
+const WIDTH: usize = 100;
+
+/// A discipline of a card: what it is called, and for one in Python its entry in a sweep, as JSON.
+pub(crate) type Named = (String, Option<String>);
+
+/// An experiment of a card: the name of its directory, its file, its text.
+pub(crate) type Planned = (String, String, String);
+
+/// The disciplines of a card, the references last, and how many of them are characterised.
+fn contestants(disciplines: &[Named]) -> PyResult<(Vec<Contestant>, usize)> {
+    let one = |(text, entry): &Named| match entry {
+        None => characterize::one(text).map_err(failure),
+        Some(json) => match serde_json::from_str(json) {
+            Ok(entry) => Ok(Contestant::custom(entry)),
+            Err(error) => Err(exception(&Problem::new(format!("{text}: {error}")))),
+        },
+    };
+    let mut subjects: Vec<Contestant> = Vec::new();
+    for discipline in disciplines {
+        let contestant = one(discipline)?;
+        if !subjects.iter().any(|before| before.label() == contestant.label()) {
+            subjects.push(contestant);
+        }
+    }
+    let count = subjects.len();
+    let all = with_references(subjects).map_err(|e| exception(&Problem::new(e.to_string())))?;
+    Ok((all, count))
+}
+
+/// The directory of a card, and its experiments: name of the directory below, file, text.
+pub(crate) fn plan(disciplines: &[Named], quick: bool) -> PyResult<(PathBuf, Vec<Planned>)> {
+    let (all, count) = contestants(disciplines)?;
+    let planned = experiments(&all).map_err(|e| exception(&e))?;
+    let named =
+        planned.into_iter().map(|planned| (planned.name, format!("experiments/{}.toml", planned.id), planned.text));
+    Ok((characterize::directory(&all[..count], quick), named.collect()))
+}
+
+/// The card of finished experiments, written to `file`.
+pub(crate) fn card(
+    py: Python<'_>,
+    disciplines: &[Named],
+    names: &[String],
+    dir: &Path,
+    file: &Path,
+) -> PyResult<(String, String)> {
+    let (all, count) = contestants(disciplines)?;
+    let card = py.detach(|| characterize::compose(&all, count, names, dir, file)).map_err(failure)?;
+    let json = serde_json::to_string(&card).map_err(|e| failure(e.into()))?;
+    Ok((json, terminal::card(&card, Screen::from(WIDTH))))
+}
+
+/// The arguments of `aqmkit advise`.
+pub(crate) fn asked(args: Vec<String>) -> PyResult<Advise> {
+    let words = ["aqmkit", "advise"].into_iter().map(str::to_owned).chain(args);
+    let cli = Cli::try_parse_from(words).map_err(|e| usage(&e))?;
+    match cli.command {
+        Command::Advise(args) => Ok(*args),
+        _ => Err(exception(&Problem::new("these are not the arguments of advise"))),
+    }
+}
+
+/// The advice on these arguments, how it reads, the page, and the runs that failed.
+pub(crate) fn advice(
+    py: Python<'_>,
+    args: &Advise,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<(String, String, PathBuf, Vec<String>)> {
+    let control = Arc::new(Control::default());
+    let work = || advise::advised(args, Talk::Quiet, &*control, &control.stop);
+    let advised = supervised(py, &control, progress, advise::most_runs(args), work)?;
+    let json = serde_json::to_string(&advised.advice).map_err(|e| failure(e.into()))?;
+    Ok((json, terminal::advice(&advised.advice, Screen::from(WIDTH)), advised.page, advised.failed))
+}
