@@ -59,7 +59,7 @@ def test_the_command_is_there() -> None:
 
 
 def test_disciplines_have_pages() -> None:
-    assert len(aqmkit.disciplines()) >= 37
+    assert len(aqmkit.disciplines()) >= 38
     assert "## Law" in aqmkit.describe("red")
     with pytest.raises(aqmkit.ExperimentError, match="rde"):
         aqmkit.describe("rde")

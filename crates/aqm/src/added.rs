@@ -2,7 +2,7 @@
 //!
 //! A [`Discipline`] builds queues of any type of packet, which a trait object cannot. An added discipline is therefore
 //! built once, for [`Ticket`]s; [`Tickets`] keeps the packets and hands their tickets through the discipline. It costs a
-//! call through a table and a copy of 32 bytes per packet; built-in disciplines pay nothing for it.
+//! call through a table and a copy of 64 bytes per packet; built-in disciplines pay nothing for it.
 
 use std::any::Any;
 use std::fmt;
@@ -13,8 +13,9 @@ use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
 use serde::{Serialize, Serializer};
 
 use crate::discipline::Discipline;
+use crate::dscp::Dscp;
 use crate::link::Link;
-use crate::packet::Packet;
+use crate::packet::{Ack, Ends, Packet};
 use crate::params::{AnyParams, ParamError};
 use crate::qdisc::{Backlog, Cx, Dequeued, InnerQueue, Qdisc, Sink, Stats};
 use crate::verdict::Why;
@@ -27,6 +28,9 @@ pub struct Ticket {
     len: u32,
     label: f32,
     place: u32,
+    ends: Ends,
+    ack: Option<Ack>,
+    dscp: Dscp,
     class: ClassId,
     ecn: Ecn,
 }
@@ -48,6 +52,18 @@ impl Packet for Ticket {
         self.ecn
     }
 
+    fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    fn dscp(&self) -> Dscp {
+        self.dscp
+    }
+
+    fn ack(&self) -> Option<Ack> {
+        self.ack
+    }
+
     fn label(&self) -> f32 {
         self.label
     }
@@ -66,6 +82,7 @@ pub(crate) trait Held: AnyParams + fmt::Debug + Send + Sync {
     fn is(&self, other: &dyn Any) -> bool;
     fn serialized(&self) -> &dyn erased_serde::Serialize;
     fn thresholds(&self) -> &'static [&'static str];
+    fn tells_hosts(&self) -> bool;
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError>;
     fn effective(&self, link: &Link) -> Result<Arc<dyn Held>, ParamError>;
     fn build(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<Ticket>>, ParamError>;
@@ -82,6 +99,10 @@ impl<D: Discipline> Held for D {
 
     fn thresholds(&self) -> &'static [&'static str] {
         D::THRESHOLDS
+    }
+
+    fn tells_hosts(&self) -> bool {
+        D::TELLS_HOSTS
     }
 
     fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
@@ -144,6 +165,10 @@ impl Added {
         self.tells_flows = true;
     }
 
+    pub(crate) fn tells_hosts(&self) -> bool {
+        self.params.tells_hosts()
+    }
+
     pub(crate) fn thresholds(&self) -> &'static [&'static str] {
         self.params.thresholds()
     }
@@ -188,6 +213,9 @@ impl<P: Packet> Kept<P> {
             len: packet.len(),
             label: packet.label(),
             place,
+            ends: packet.ends(),
+            ack: packet.ack(),
+            dscp: packet.dscp(),
             class: packet.class(),
             ecn: packet.ecn(),
         };

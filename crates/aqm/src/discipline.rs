@@ -23,6 +23,10 @@ pub trait Discipline:
     /// parameter `limit`, the queue is full before.
     const THRESHOLDS: &'static [&'static str] = &[];
 
+    /// Whether it asks packets for their hosts ([`Packet::ends`]) and for what they acknowledge ([`Packet::ack`]): for those who offer packets, and
+    /// would otherwise not look.
+    const TELLS_HOSTS: bool = false;
+
     /// The parameters with everything that was left open filled in, as `describe` shows them.
     ///
     /// # Errors

@@ -1,7 +1,33 @@
 //! The packet properties visible to a discipline.
 
+use crate::dscp::Dscp;
 use crate::verdict::{Verdict, Why};
 use aqmkit_base::{ClassId, Duration, Ecn, FlowKey};
+
+/// The two hosts of a packet, by numbers that whoever offers it gives them. Two hosts may have one number, seldom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// Who sends it.
+    pub source: u32,
+    /// Who is to receive it.
+    pub destination: u32,
+}
+
+/// What a TCP segment acknowledges, for disciplines that filter acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// A number of this direction of the connection.
+    pub connection: u32,
+    /// The acknowledgement number.
+    pub number: u32,
+    /// The end of the highest block of selective acknowledgements (RFC 2018); the number itself where there is none.
+    pub sack_end: u32,
+    /// Whether it carries nothing else: no data, no flags but ACK and those of ECN, no report of duplicates (RFC 2883), and no option that a
+    /// later segment would not repeat.
+    pub pure: bool,
+    /// Its flags of ECN: a change of them is news.
+    pub marks: u8,
+}
 
 /// A packet that can be queued. It carries no time stamp for the queue's use: the queue keeps its own.
 #[allow(clippy::len_without_is_empty, reason = "a packet is never empty")]
@@ -14,6 +40,20 @@ pub trait Packet {
     fn class(&self) -> ClassId;
     /// Its ECN codepoint.
     fn ecn(&self) -> Ecn;
+    /// Its hosts. Where nobody knows them, each flow has hosts of its own.
+    fn ends(&self) -> Ends {
+        let FlowKey(key) = self.flow();
+        let folded = (key ^ key >> 32) as u32;
+        Ends { source: folded, destination: folded }
+    }
+    /// Its codepoint of differentiated services; best effort where it has none.
+    fn dscp(&self) -> Dscp {
+        Dscp::default()
+    }
+    /// What it acknowledges, if it is a TCP segment with an acknowledgement (and no SYN).
+    fn ack(&self) -> Option<Ack> {
+        None
+    }
     /// The label that an edge router has written into the packet (CSFQ: the flow's rate in bits per second);
     /// zero where there is none.
     fn label(&self) -> f32 {

@@ -103,6 +103,12 @@ impl Spec {
         self.parameters.tells_flows()
     }
 
+    /// Whether it asks packets for their hosts and for what they acknowledge: [`Discipline::TELLS_HOSTS`].
+    #[must_use]
+    pub fn tells_hosts(&self) -> bool {
+        self.parameters.tells_hosts()
+    }
+
     /// The names of the parameters that are thresholds on the queue: [`Discipline::THRESHOLDS`].
     #[must_use]
     pub fn thresholds(&self) -> &'static [&'static str] {
@@ -221,6 +227,14 @@ macro_rules! registry {
                 }
             }
 
+            fn tells_hosts(&self) -> bool {
+                match self {
+                    $(Self::$variant(_) => disciplines::$module::Params::TELLS_HOSTS,)*
+                    Self::Custom(_) => false,
+                    Self::Added(a) => a.tells_hosts(),
+                }
+            }
+
             fn thresholds(&self) -> &'static [&'static str] {
                 match self {
                     $(Self::$variant(_) => disciplines::$module::Params::THRESHOLDS,)*
@@ -289,7 +303,7 @@ pub fn runs_in_kernel(name: &str) -> Result<(), &'static str> {
     match canonical(name).as_str() {
         "erd" | "red" | "ared" | "pi" | "rem" | "blue" | "step" | "sred" | "afd" | "dcn" => Ok(()),
         "fifo" => Err("the kernel has it: tc qdisc add dev eth0 root tbf"),
-        "cbq" | "drr" | "sfq" | "fq" | "hhf" | "fq-codel" | "fq-pie" | "dualq" | "dualpi2" => {
+        "cbq" | "drr" | "sfq" | "fq" | "hhf" | "fq-codel" | "fq-pie" | "cake" | "dualq" | "dualpi2" => {
             Err("it schedules several queues, and a classifier stands before one")
         }
         "choke" => Err("it drops packets that wait, and a classifier sees only those that arrive"),
@@ -343,6 +357,7 @@ registry! {
     Pie = pie, "pie";
     DocsisPie = docsis_pie, "docsis-pie";
     FqPie = fq_pie, "fq-pie", flows;
+    Cake = cake, "cake", flows;
     Pi2 = pi2, "pi2";
     Step = step, "step";
     CurvyRed = curvy_red, "curvy-red";

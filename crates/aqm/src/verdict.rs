@@ -35,7 +35,7 @@ pub enum Why {
     Reconfigured,
     /// The flow was found unresponsive and is held to a low rate.
     Penalty,
-    /// A packet of the same flow was drawn from the queue.
+    /// A packet of the same flow was drawn from the queue, or says all that this one says.
     Matched,
     /// A fixed threshold on the delay or the length was passed.
     Step,

@@ -1,6 +1,6 @@
 //! A packet of a live link or of a capture: its bytes, and the properties that disciplines use.
 
-use aqmkit_aqm::Packet;
+use aqmkit_aqm::{Ack, Dscp, Ends, Packet};
 use aqmkit_base::{ClassId, Ecn, FlowKey, FlowKind};
 
 use crate::meter::Measured;
@@ -17,6 +17,9 @@ pub struct Frame<S = ()> {
     network: Option<Network>,
     class: ClassId,
     ecn: Ecn,
+    dscp: Dscp,
+    /// Its acknowledgement.
+    ack: Option<Ack>,
     /// Its payload in bytes, without network and transport headers.
     payload: u32,
     /// Additional data.
@@ -30,6 +33,8 @@ pub struct Keys {
     pub flow: FlowKey,
     /// The key of its connection.
     pub connection: FlowKey,
+    /// Its hosts.
+    pub ends: Ends,
 }
 
 impl Keys {
@@ -38,7 +43,9 @@ impl Keys {
     pub fn of(view: &View, kind: FlowKind, salt: u64) -> Self {
         let connection = view.flow.key(salt);
         let flow = if kind == FlowKind::Connection { connection } else { view.flow.key_as(kind, salt) };
-        Keys { flow, connection }
+        let host = |end| (view.flow.key_as(end, salt).0 >> 32) as u32;
+        let ends = Ends { source: host(FlowKind::Source), destination: host(FlowKind::Destination) };
+        Keys { flow, connection, ends }
     }
 }
 
@@ -67,7 +74,10 @@ impl Reader {
 impl<S> Frame<S> {
     /// A packet with these keys, read as `view`, with `len` bytes on the wire.
     pub fn new(view: &View, keys: Keys, class: ClassId, bytes: Vec<u8>, len: u32, passage: S) -> Self {
-        Frame { bytes, len, keys, network: view.network, class, ecn: view.ecn, payload: view.payload, passage }
+        let FlowKey(connection) = keys.connection;
+        let ack = view.ack.map(|ack| Ack { connection: (connection >> 32) as u32, ..ack });
+        let dscp = Dscp::new(view.dscp);
+        Frame { bytes, len, keys, network: view.network, class, ecn: view.ecn, dscp, ack, payload: view.payload, passage }
     }
 
     /// Removes its bytes, so that their memory can be reused.
@@ -97,6 +107,18 @@ impl<S> Packet for Frame<S> {
 
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+
+    fn ends(&self) -> Ends {
+        self.keys.ends
+    }
+
+    fn dscp(&self) -> Dscp {
+        self.dscp
+    }
+
+    fn ack(&self) -> Option<Ack> {
+        self.ack
     }
 
     fn set_ce(&mut self) {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use aqmkit_aqm::registry::{self, Spec};
-use aqmkit_aqm::{Backlog, Cx, Dequeued, Packet, ParamError, Qdisc, Sink, Stats, Why};
+use aqmkit_aqm::{Ack, Backlog, Cx, Dequeued, Dscp, Ends, Packet, ParamError, Qdisc, Sink, Stats, Why};
 use aqmkit_base::trace::{Opportunities, Trace};
 use aqmkit_base::wire::{Propagation, Wire};
 use aqmkit_base::{BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, FlowKind, Framing, Instant, Rng};
@@ -91,6 +91,15 @@ impl<P: Packet> Packet for Waiting<P> {
     }
     fn ecn(&self) -> Ecn {
         self.packet.ecn()
+    }
+    fn ends(&self) -> Ends {
+        self.packet.ends()
+    }
+    fn dscp(&self) -> Dscp {
+        self.packet.dscp()
+    }
+    fn ack(&self) -> Option<Ack> {
+        self.packet.ack()
     }
     fn label(&self) -> f32 {
         self.packet.label()

@@ -45,6 +45,8 @@ pub(crate) struct Link {
     qdisc: Box<dyn Qdisc<Queued>>,
     /// The definition of a flow for this queue.
     pub(crate) flow: FlowKind,
+    /// Whether this queue asks for the hosts of packets and for what they acknowledge.
+    pub(crate) hosts: bool,
     rng: Rng,
     carry: u64,
     fates: Fates,
@@ -76,6 +78,7 @@ impl Link {
             wire: Propagation::new(&link.name, link.delay, link.wire, seed),
             qdisc: build(&link.aqm, &at, customs)?,
             flow: link.aqm.flow(),
+            hosts: link.aqm.tells_hosts(),
             rng: Rng::stream(seed, &format!("link.{}", link.name)),
             carry: 0,
             fates: Fates::default(),

@@ -1,9 +1,9 @@
 //! The arena of packets in flight, and the handles stored in queues.
 
-use aqmkit_aqm::Packet;
+use aqmkit_aqm::{Ack, Ends, Packet};
 use aqmkit_base::{ClassId, Ecn, FlowKey, Instant};
 use aqmkit_measure::Seen;
-use aqmkit_transport::{Options, Segment, rate};
+use aqmkit_transport::{Flags, Options, Segment, rate};
 
 /// What a packet carries.
 #[derive(Clone, Debug)]
@@ -26,6 +26,26 @@ impl Body {
             Body::Segment { segment, .. } => segment.seq + u64::from(segment.len),
             _ => u64::MAX,
         }
+    }
+
+    /// What a segment acknowledges, without a SYN.
+    pub(crate) fn ack(&self) -> Option<Ack> {
+        let Body::Segment { conn, to, segment, .. } = self else { return None };
+        let flags = segment.flags;
+        if !flags.has(Flags::ACK) || flags.has(Flags::SYN) {
+            return None;
+        }
+        let options = &segment.options;
+        let says_more = options.duplicate(segment.ack).is_some() || options.ecn().is_some();
+        let only_ack = flags.bits() & !Flags::ACE.bits() == Flags::ACK.bits();
+        let sack_end = options.held(segment.ack).map(|(_, end)| end).max().unwrap_or(segment.ack);
+        Some(Ack {
+            connection: conn * 2 + *to as u32,
+            number: segment.ack as u32,
+            sack_end: sack_end as u32,
+            pure: only_ack && segment.len == 0 && !says_more,
+            marks: flags.ace(),
+        })
     }
 }
 
@@ -103,6 +123,9 @@ pub(crate) struct Queued {
     pub(crate) id: u32,
     pub(crate) len: u32,
     pub(crate) label: f32,
+    /// Its hosts and what it acknowledges, for a queue that asks for them.
+    pub(crate) ends: Ends,
+    pub(crate) ack: Option<Ack>,
     pub(crate) class: ClassId,
     pub(crate) ecn: Ecn,
 }
@@ -126,6 +149,14 @@ impl Packet for Queued {
 
     fn set_ce(&mut self) {
         self.ecn = Ecn::Ce;
+    }
+
+    fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    fn ack(&self) -> Option<Ack> {
+        self.ack
     }
 
     fn label(&self) -> f32 {

@@ -3,6 +3,7 @@
 pub mod afd;
 pub mod ared;
 pub mod blue;
+pub mod cake;
 pub mod cbq;
 pub mod cbt;
 pub mod choke;

@@ -104,6 +104,18 @@ impl<P: Packet, T> FlowQueues<P, T> {
         if from_head { self.pop(q) } else { self.pop_tail(q) }
     }
 
+    /// Takes out of queue `q` the packet that stands behind `before` others. It looks at all of them.
+    pub fn remove(&mut self, q: usize, before: usize) -> Option<(P, T)> {
+        let entry = self.pool.remove(&mut self.queues.get_mut(q)?.list, before)?;
+        self.taken(q, &entry.0);
+        Some(entry)
+    }
+
+    /// What waits in queue `q`, from its head to its tail.
+    pub fn each(&self, q: usize) -> impl Iterator<Item = &(P, T)> {
+        self.pool.each(self.queues.get(q).map_or(List::default(), |queue| queue.list))
+    }
+
     /// The packet has been taken out of queue `q`.
     fn taken(&mut self, q: usize, packet: &P) {
         for length in [&mut self.queues[q].length, &mut self.total] {
@@ -220,7 +232,12 @@ mod tests {
             for (at, (op, q, len)) in ops.into_iter().enumerate() {
                 match op {
                     0..4 => { queues.push(q, Pkt(len), at); model[q].push_back((Pkt(len), at)); }
-                    4..6 => prop_assert_eq!(queues.pop(q), model[q].pop_front()),
+                    4..5 => prop_assert_eq!(queues.pop(q), model[q].pop_front()),
+                    5..6 => {
+                        let before = len as usize % 4;
+                        prop_assert_eq!(queues.remove(q, before), model[q].remove(before));
+                        prop_assert!(queues.each(q).eq(&model[q]));
+                    }
                     _ => prop_assert_eq!(queues.pop_tail(q), model[q].pop_back()),
                 }
                 let length = |queue: &std::collections::VecDeque<(Pkt, usize)>| match counting {

@@ -66,6 +66,12 @@ impl<T> Pool<T> {
         self.take(queue, slot)
     }
 
+    /// Takes what stands behind `before` others in `queue`. It looks at all of them.
+    pub fn remove(&mut self, queue: &mut List, before: usize) -> Option<T> {
+        let slot = std::iter::successors(queue.front(), |&slot| self.order.after(slot)).nth(before)?;
+        self.take(queue, slot)
+    }
+
     fn take(&mut self, queue: &mut List, slot: usize) -> Option<T> {
         self.order.remove(queue, slot);
         self.free.push(slot as u32);

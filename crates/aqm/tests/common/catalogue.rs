@@ -188,6 +188,24 @@ pub fn options() -> Vec<Spec> {
         spec("codel", r#"{"limit": "60kb", "reentry": "2012", "max_drops": 3, "target": "1ms", "interval": "9ms"}"#),
         spec("fq-codel", r#"{"limit": 60, "flows": 4, "quantum": "300b", "target": "2ms", "interval": "20ms"}"#),
         spec("fq_codel", r#"{"limit": "60kb", "drop_batch": 3, "ecn": false, "salt": 7, "memory_limit": "40kb"}"#),
+        spec(
+            "cake",
+            r#"{"limit": 60, "bandwidth": "8mbit", "memlimit": "60kb", "quantum": "400b", "rtt": "10ms", "target": "1ms", "ack_filter": "aggressive",
+                "overhead": "44b", "mpu": "96b", "linklayer": "atm", "ingress": true}"#,
+        ),
+        spec(
+            "cake",
+            r#"{"limit": "60kb", "diffserv": "diffserv4", "isolation": "dual-srchost", "ack_filter": "on", "target": "1ms", "rtt": "5ms",
+                "classes": [{"class": "tcp", "dscp": "cs1"}, {"class": "other", "dscp": "ef"}]}"#,
+        ),
+        spec(
+            "cake",
+            r#"{"limit": 60, "diffserv": "precedence", "isolation": "hosts", "salt": 9, "overhead": "-4b", "linklayer": "ptm"}"#,
+        ),
+        spec(
+            "cake",
+            r#"{"limit": 60, "diffserv": "diffserv8", "isolation": "flowblind", "bandwidth": "3mbit", "quantum": "300b", "memlimit": "1mb"}"#,
+        ),
         spec("pie", r#"{"limit": 60, "ecn": true, "bytemode": true, "alpha": 2, "beta": 2, "max_burst": "15ms"}"#),
         spec(
             "pie",

@@ -9,7 +9,7 @@ pub mod page;
 pub mod slow;
 
 use aqmkit_aqm::registry::{Link, Spec};
-use aqmkit_aqm::{Cx, Packet, Qdisc, Sink, Why};
+use aqmkit_aqm::{Ack, Cx, Dscp, Ends, Packet, Qdisc, Sink, Why};
 use aqmkit_base::{BitRate, ClassId, Ecn, FlowKey, Instant, Rng};
 
 /// A packet with a number of its own.
@@ -40,6 +40,19 @@ impl Packet for Pkt {
     }
     fn ecn(&self) -> Ecn {
         self.ecn
+    }
+    /// A few hosts at either end, with several flows each.
+    fn ends(&self) -> Ends {
+        Ends { source: (self.flow / 2) as u32, destination: (self.flow % 2) as u32 }
+    }
+    fn dscp(&self) -> Dscp {
+        Dscp::new([0, 8, 46, 26, 1, 34][self.flow as usize % 6])
+    }
+    /// Short packets are acknowledgements.
+    fn ack(&self) -> Option<Ack> {
+        let number = self.id as u32;
+        let (connection, pure) = (self.flow as u32, self.len < 80);
+        (self.len < 100).then_some(Ack { connection, number, sack_end: number, pure, marks: u8::from(self.len < 50) })
     }
     fn set_ce(&mut self) {
         assert!(self.ecn.is_capable(), "a packet that is not ECN-capable was marked: {self:?}");

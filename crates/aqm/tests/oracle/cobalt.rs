@@ -10,8 +10,8 @@ use crate::common::{Pkt, link, spec};
 use crate::events::{Literal, Seen, assert_seen, compare, out};
 
 pub(crate) struct Cobalt {
-    limit: usize,
-    ecn: bool,
+    pub(crate) limit: usize,
+    pub(crate) ecn: bool,
     pub(crate) interval: i64,
     pub(crate) target: i64,
     pub(crate) mtu_time: i64,
@@ -21,12 +21,12 @@ pub(crate) struct Cobalt {
     pub(crate) p_dec: f64,
     pub(crate) count: u32,
     pub(crate) drop_next: i64,
-    blue_timer: i64,
+    pub(crate) blue_timer: i64,
     pub(crate) p_drop: f64,
-    dropping: bool,
-    idle: bool,
+    pub(crate) dropping: bool,
+    pub(crate) idle: bool,
     pub(crate) marked_now: bool,
-    queue: VecDeque<(Pkt, i64)>,
+    pub(crate) queue: VecDeque<(Pkt, i64)>,
 }
 
 fn ns(now: Instant) -> i64 {

@@ -10,6 +10,7 @@ mod common;
 mod afd;
 mod ared;
 mod blue;
+mod cake;
 mod cbq;
 mod cbq_priority;
 mod cbt;

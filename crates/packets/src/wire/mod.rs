@@ -19,6 +19,7 @@
 //!
 //! The formats are those of RFC 791, RFC 8200, RFC 2784 and RFC 2890 (GRE), RFC 2516 (PPPoE).
 
+mod ack;
 mod bytes;
 pub mod checksum;
 pub mod classes;
@@ -35,6 +36,7 @@ pub use link::Encapsulation;
 pub use network::Network;
 pub use prefix::{NoPrefix, Prefix};
 
+use aqmkit_aqm::Ack;
 use aqmkit_base::Ecn;
 
 /// The properties of a frame that disciplines use.
@@ -53,6 +55,8 @@ pub struct View {
     /// Bytes of payload after the network and transport headers, by the length in the IP header; zero if the packet is
     /// not IP.
     pub payload: u32,
+    /// What it acknowledges, if it is a TCP segment; its connection is left open.
+    pub ack: Option<Ack>,
 }
 
 impl View {
@@ -67,6 +71,7 @@ impl View {
             dscp: 0,
             vlan: found.vlan,
             payload: 0,
+            ack: None,
         };
         let Some(start) = found.network else { return bare };
         let packet = frame.get(start..).unwrap_or_default();
@@ -79,6 +84,7 @@ impl View {
             dscp: traffic_class >> 2,
             vlan: found.vlan,
             payload: network.length(frame).unwrap_or(packet.len()).saturating_sub(headers) as u32,
+            ack: ack::read(packet),
         }
     }
 

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ahead::Ahead;
 use aqmkit_aqm::custom::Customs;
-use aqmkit_aqm::{Dequeued, ParamError};
+use aqmkit_aqm::{Dequeued, Ends, ParamError};
 use aqmkit_base::{Duration, Ecn, FlowKey, FlowKind, Instant, Rng};
 use aqmkit_measure::output::Engine;
 use aqmkit_measure::{Output, Recorder};
@@ -309,6 +309,8 @@ impl<'o> World<'o> {
             id,
             len: flight.len,
             label: flight.label,
+            ends: Ends::default(),
+            ack: None,
             class: flight.class,
             ecn: flight.ecn,
         };
@@ -319,6 +321,12 @@ impl<'o> World<'o> {
         let kind = self.links[link].flow;
         if kind != FlowKind::Connection {
             handle.flow = self.flow_by_ends(self.arena.get(id), kind);
+        }
+        if self.links[link].hosts {
+            let arrived = self.arena.get(id);
+            let (source, destination) = self.ends(arrived);
+            handle.ends = Ends { source: source as u32, destination: destination as u32 };
+            handle.ack = arrived.body.ack();
         }
         self.links[link].enqueue(handle, self.now);
         if self.links[link].busy_until.is_none() {
@@ -331,13 +339,18 @@ impl<'o> World<'o> {
     /// The flow key of a packet for a queue that distinguishes hosts (source, destination or both). Hosts
     /// are those of the topology: client 3 is one host for all traffic.
     fn flow_by_ends(&self, flight: &Flight, kind: FlowKind) -> FlowKey {
+        let (source, destination) = self.ends(flight);
+        let (source, destination) = kind.ends(source, destination);
+        FlowKey(source.unwrap_or(0) << 32 | destination.unwrap_or(0))
+    }
+
+    /// The numbers of the hosts of a packet: who sent it, and who is to receive it.
+    fn ends(&self, flight: &Flight) -> (u64, u64) {
         let app = &self.apps[flight.app as usize];
         let path = &self.paths[flight.path as usize];
         let client = 2 * u64::from(app.index % self.groups[usize::from(app.group)].clients);
         let server = 2 * u64::from(path.server) + 1;
-        let (source, destination) = if path.to_client { (server, client) } else { (client, server) };
-        let (source, destination) = kind.ends(source, destination);
-        FlowKey(source.unwrap_or(0) << 32 | destination.unwrap_or(0))
+        if path.to_client { (server, client) } else { (client, server) }
     }
 
     /// A transmitter becomes free, or its wait ends.
