@@ -30,7 +30,9 @@ def _characterize(words: list[str]) -> int:
     from .cards import characterize
     from .errors import ExperimentError, Interrupted, RunError
 
-    parser = argparse.ArgumentParser("aqmkit characterize", description="A report card of disciplines, also of those in files of Python")
+    parser = argparse.ArgumentParser(
+        "aqmkit characterize", description="A report card of disciplines, also of those in files of Python"
+    )
     parser.add_argument("disciplines", nargs="+", help="disciplines, each a name, NAME:PARAMETER=VALUE,… or FILE.py")
     parser.add_argument("--quick", action="store_true", help="one repeat of a minute of each run")
     parser.add_argument("--card", help="where the card goes")
@@ -77,7 +79,9 @@ def _of_file(file: Path) -> list[type]:
     # A discipline refers to its module by name, for its identity.
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
-    found = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Aqm) and one.__module__ == file.stem]
+    found = [
+        one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Aqm) and one.__module__ == file.stem
+    ]
     if not found:
         raise ValueError(f"{file} defines no discipline: it must have a subclass of aqmkit.Aqm")
     return found

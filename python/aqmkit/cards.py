@@ -20,7 +20,7 @@ from .experiment import _MOST_JOBS, Experiment, _Changes, _joined, _wanted
 __all__ = ["Advice", "Card", "advise", "characterize"]
 
 #: Signs of the verdicts of a card.
-_SIGNS = {"good": "✓", "mixed": "~", "poor": "✗", "not-applicable": "–"}
+_SIGNS = {"good": "✓", "mixed": "~", "poor": "✗", "not-applicable": "-"}
 
 
 class Card:
@@ -38,7 +38,8 @@ class Card:
     @cached_property
     def data(self) -> dict[str, Any]:
         """Everything on the card: ``disciplines``, of which the first ``subjects`` are characterised, ``sections`` with
-        their ``rules`` and a row for each discipline, ``facts``."""
+        their ``rules`` and a row for each discipline, ``facts``.
+        """
         data: dict[str, Any] = json.loads(self._data)
         return data
 
@@ -66,7 +67,8 @@ class Card:
         rows = []
         for section in self.data["sections"]:
             cells = "".join(
-                f'<td style="text-align:center" title="{escape(row["note"])}">{_SIGNS[row["verdict"]]}</td>' for row in section["rows"]
+                f'<td style="text-align:center" title="{escape(row["note"])}">{_SIGNS[row["verdict"]]}</td>'
+                for row in section["rows"]
             )
             name = f"{section['number']} {section['title']}"
             rows.append(f'<tr><th style="text-align:left" title="{escape(section["asks"])}">{escape(name)}</th>{cells}</tr>')
@@ -136,7 +138,7 @@ class Advice:
 
 def _number(value: float | None) -> str:
     """A number in three digits."""
-    return "–" if value is None else f"{value:.3g}"
+    return "-" if value is None else f"{value:.3g}"
 
 
 def characterize(

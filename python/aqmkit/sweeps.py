@@ -285,7 +285,9 @@ def _failure(future: Future[None]) -> list[str]:
         raise
     except Exception as error:  # Whatever a cluster says of a lost worker.
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return [f"{error}; free space on that disk and repeat the call: finished runs are stored, and it continues from there"]
+            return [
+                f"{error}; free space on that disk and repeat the call: finished runs are stored, and it continues from there"
+            ]
         return [f"{type(error).__name__}: {error}"]
     return []
 

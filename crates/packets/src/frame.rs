@@ -77,7 +77,18 @@ impl<S> Frame<S> {
         let FlowKey(connection) = keys.connection;
         let ack = view.ack.map(|ack| Ack { connection: (connection >> 32) as u32, ..ack });
         let dscp = Dscp::new(view.dscp);
-        Frame { bytes, len, keys, network: view.network, class, ecn: view.ecn, dscp, ack, payload: view.payload, passage }
+        Frame {
+            bytes,
+            len,
+            keys,
+            network: view.network,
+            class,
+            ecn: view.ecn,
+            dscp,
+            ack,
+            payload: view.payload,
+            passage,
+        }
     }
 
     /// Removes its bytes, so that their memory can be reused.
