@@ -135,7 +135,7 @@ fn a_damaged_run_is_named_with_what_mends_it() {
     std::fs::write(&damaged, "no zstd").unwrap();
     let told = desk.run("report results/tiny");
     let name = damaged.file_name().unwrap().to_str().unwrap();
-    for part in ["warning: run aqm=", "repeat=", "is damaged", name, "the command that made it"] {
+    for part in ["warning: run aqm=", "repeat=", "is damaged", name, "the original command"] {
         assert!(told.code == 0 && told.err.contains(part), "{part:?} is not in {told:?}");
     }
     assert!(!told.err.contains("runs are stored"), "said once: {told:?}");
