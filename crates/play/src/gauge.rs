@@ -14,6 +14,7 @@ const GAUGES: &[(&str, &str, &str)] = &[
     ("avg_delay", "s", "average delay"),
     ("avgcq", "packets", "average queue of a flow"),
     ("bins.over", "bins", "bins over their size"),
+    ("bulk_flows", "flows", "bulk flows"),
     ("burst_allowance", "s", "burst allowance"),
     ("c.packets", "packets", "classic queue"),
     ("candidates", "packets", "candidates drawn"),
@@ -26,6 +27,7 @@ const GAUGES: &[(&str, &str, &str)] = &[
     ("fattest", "bytes", "longest queue"),
     ("filter.max", "share", "strongest filter"),
     ("flows", "flows", "flows"),
+    ("heavy_hitters", "flows", "heavy hitters"),
     ("hit_rate", "share", "hits"),
     ("identified", "flows", "identified flows"),
     ("interval", "s", "interval"),
@@ -45,23 +47,29 @@ const GAUGES: &[(&str, &str, &str)] = &[
     ("p_scalable", "share", "scalable probability"),
     ("price", "", "price"),
     ("qdelay", "s", "estimated delay"),
+    ("queue", "packets", "packets waiting"),
     ("queue.in", "packets", "in packets"),
     ("repeated_hits", "share", "repeated hits"),
     ("restricted", "flows", "restricted flows"),
     ("round", "rounds", "round"),
+    ("sparse_flows", "flows", "sparse flows"),
+    ("state", "state", "state of the burst protection"),
     ("threshold", "packets", "threshold"),
     ("unresponsive", "flows", "unresponsive flows"),
 ];
 
-/// Unit and label of a gauge. A numbered gauge, such as `avg.2`, has those of its family, with the number.
+/// Unit and label of a gauge. A gauge of one of several queues, such as `avg.2` and `queue.voice`, has those of its family, with the
+/// number or the name of the queue.
 pub(crate) fn words(name: &str) -> (&'static str, String) {
     let known = |wanted: &str| GAUGES.iter().find(|(of, ..)| *of == wanted);
     if let Some((_, unit, label)) = known(name) {
         return (unit, (*label).to_owned());
     }
-    let family = name.rsplit_once('.').filter(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
-    match family.and_then(|(family, number)| Some((known(family)?, number))) {
-        Some(((_, unit, label), number)) => (unit, format!("{label} {number}")),
+    match name.rsplit_once('.').and_then(|(family, queue)| Some((known(family)?, queue))) {
+        Some(((_, unit, label), queue)) if queue.bytes().all(|b| b.is_ascii_digit()) => {
+            (unit, format!("{label} {queue}"))
+        }
+        Some(((_, unit, label), queue)) => (unit, format!("{label}, {queue}")),
         None => ("", name.to_owned()),
     }
 }
@@ -89,6 +97,7 @@ mod tests {
     #[test]
     fn numbered_gauges_have_the_words_of_their_family() {
         assert_eq!(words("avg.2"), ("packets", "average queue 2".to_owned()));
+        assert_eq!(words("queue.voice"), ("packets", "packets waiting, voice".to_owned()));
         assert_eq!(words("unheard.of"), ("", "unheard.of".to_owned()));
     }
 }
