@@ -181,7 +181,7 @@ def test_a_directory_without_a_sweep_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [(b'{"axes": []}', "no manifest of a sweep"), (b'{"axes"', "Expecting"), (b"\xff", "utf-8"), (b"\0" * 99, "no text")],
+    [(b'{"axes": []}', "no manifest of a sweep"), (b'{"axes"', "Expecting"), (b"\xff", "utf-8"), (b"\0" * 99, "not text")],
 )
 def test_a_manifest_that_is_none_is_refused_with_its_file(text: bytes, why: str) -> None:
     Path("manifest.json").write_bytes(text)
