@@ -20,7 +20,7 @@ from .experiment import _MOST_JOBS, Experiment, _Changes, _joined, _wanted
 __all__ = ["Advice", "Card", "advise", "characterize"]
 
 #: Signs of the verdicts of a card.
-_SIGNS = {"good": "✓", "mixed": "~", "poor": "✗", "not-applicable": "-"}
+_SIGNS = {"good": "✓", "mixed": "~", "poor": "✗", "not-applicable": ""}
 
 
 class Card:
@@ -52,7 +52,7 @@ class Card:
     def verdicts(self) -> dict[str, dict[str, str]]:
         """The verdict (``good``, ``mixed``, ``poor`` or ``not-applicable``) on each discipline, by the number of the section."""
         return {
-            section["number"]: {name: row["verdict"] for name, row in zip(self.disciplines, section["rows"], strict=True)}
+            section["number"]: {name: row["verdict"] for name, row in zip(self.disciplines, section["rows"], strict=False)}
             for section in self.data["sections"]
         }
 
@@ -138,7 +138,7 @@ class Advice:
 
 def _number(value: float | None) -> str:
     """A number in three digits."""
-    return "-" if value is None else f"{value:.3g}"
+    return "" if value is None else f"{value:.3g}"
 
 
 def characterize(

@@ -35,7 +35,9 @@ pub(crate) fn exception(problem: &Problem) -> PyErr {
 
 /// A message with the options of the command as the arguments that they are in Python.
 fn spoken(text: &str) -> String {
-    text.replace("--http ", "http=").replace("--out", "out=")
+    let plain = text.replace("--http ", "http=").replace("--out", "out=");
+    let options = ["want", "rate", "rtt", "among", "budget"];
+    options.iter().fold(plain, |told, option| told.replace(&format!("--{option}"), option))
 }
 
 /// An argument that the command would not take: `rate cannot be "10mb"`, and why.
