@@ -1,8 +1,9 @@
-// Dumbbell S1 for ns-3: long TCP transfers through one link of 100 Mbit/s with RED.
+// Dumbbells S1, S2 and S3 for ns-3: long or short TCP transfers through one link with RED.
 //
-//   ./s1 --tcp=newreno|sack --seconds=100 --warm=20 --flows=50 --access=1|2 --seed=1
+//   ./dumbbell --scenario=s1|s2|s3 --tcp=newreno|sack --seconds=100 --warm=20 --access=1|2 --seed=1
 //
-// The options and what is printed are those of s1.tcl. Nothing is traced; the queue is sampled every 10 ms.
+// The options and what is printed are those of dumbbell.tcl. Nothing is traced; the queue is sampled every 10 ms. The short transfers of s3 open and
+// close a connection each; a closed socket is kept for 2 s instead of ns-3's 240 s.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -11,8 +12,10 @@
 #include "ns3/point-to-point-module.h"
 #include "ns3/traffic-control-module.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +27,25 @@ namespace
 
 constexpr uint32_t PACKET = 1500;
 constexpr uint32_t HEADERS = 40;
-constexpr double RATE = 100e6;
 const Time BOTTLENECK_DELAY = MilliSeconds(5);
 const Time ACCESS_DELAY = MilliSeconds(1);
+
+// What distinguishes the scenarios.
+struct Scenario
+{
+    double rate = 100e6;
+    uint32_t flows = 50; // long transfers; none: short ones
+    uint32_t times = 1;  // queue and thresholds in those of S1
+
+    static Scenario Of(const std::string& name)
+    {
+        if (name == "s2")
+        {
+            return {1e9, 1000, 10};
+        }
+        return name == "s3" ? Scenario{100e6, 0, 1} : Scenario{};
+    }
+};
 
 // What was counted up to some time.
 struct Counts
@@ -34,6 +53,7 @@ struct Counts
     uint64_t arrived = 0;
     uint64_t left = 0;
     uint64_t dropped = 0;
+    uint64_t bytes = 0;
     std::vector<uint64_t> received;
 };
 
@@ -48,7 +68,7 @@ struct Measured
     Counts Now() const
     {
         const QueueDisc::Stats& stats = queue->GetStats();
-        Counts counts{stats.nTotalReceivedPackets, stats.nTotalSentPackets, stats.nTotalDroppedPackets, {}};
+        Counts counts{stats.nTotalReceivedPackets, stats.nTotalSentPackets, stats.nTotalDroppedPackets, stats.nTotalSentBytes, {}};
         for (const auto& sink : sinks)
         {
             counts.received.push_back(sink->GetTotalRx());
@@ -124,34 +144,65 @@ Defaults(bool sack)
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(PACKET - HEADERS));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1)); // every segment is acknowledged
+    Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(1));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 23));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 23));
 }
 
 TrafficControlHelper
-Red()
+Red(const Scenario& scenario)
 {
     TrafficControlHelper red;
     red.SetRootQueueDisc("ns3::RedQueueDisc",
-                         "MinTh", DoubleValue(30),
-                         "MaxTh", DoubleValue(90),
-                         "MaxSize", StringValue("500p"),
+                         "MinTh", DoubleValue(30.0 * scenario.times),
+                         "MaxTh", DoubleValue(90.0 * scenario.times),
+                         "MaxSize", StringValue(std::to_string(500 * scenario.times) + "p"),
                          "QW", DoubleValue(1.0 / 512),
                          "LInterm", DoubleValue(10), // 1 / max_p
                          "Gentle", BooleanValue(false),
                          "Wait", BooleanValue(false), // drops are drawn from the first packet after a drop on
                          "MeanPktSize", UintegerValue(PACKET),
-                         "LinkBandwidth", DataRateValue(DataRate(uint64_t(RATE))),
+                         "LinkBandwidth", DataRateValue(DataRate(uint64_t(scenario.rate))),
                          "LinkDelay", TimeValue(BOTTLENECK_DELAY));
     return red;
 }
 
+// Starts short transfers from one server to one client at exponential intervals, 940 a second. Sizes are Pareto with exponent 0.9 from 1 KB on, cut
+// at 1 MB: 9 KB in the mean.
+class ShortTransfers
+{
+  public:
+    ShortTransfers(Ptr<Node> server, Address to)
+        : m_server(server),
+          m_to(to)
+    {
+    }
+
+    void Next()
+    {
+        const double tail = std::pow(1e-3, 0.9);
+        const double size = 1000 * std::pow(1 - m_random->GetValue(0, 1) * (1 - tail), -1 / 0.9);
+        Ptr<BulkSendApplication> transfer = CreateObject<BulkSendApplication>();
+        transfer->SetAttribute("Protocol", TypeIdValue(TcpSocketFactory::GetTypeId()));
+        transfer->SetAttribute("Remote", AddressValue(m_to));
+        transfer->SetAttribute("MaxBytes", UintegerValue(uint64_t(size)));
+        transfer->SetAttribute("SendSize", UintegerValue(10 * (PACKET - HEADERS)));
+        m_server->AddApplication(transfer);
+        transfer->SetStartTime(Seconds(0)); // from now on
+        Simulator::Schedule(Seconds(-std::log(1 - m_random->GetValue(0, 1)) / 940), &ShortTransfers::Next, this);
+    }
+
+  private:
+    Ptr<Node> m_server;
+    Address m_to;
+    Ptr<UniformRandomVariable> m_random = CreateObject<UniformRandomVariable>();
+};
+
 void
-Report(const Measured& measured, double span)
+Report(const Measured& measured, double span, const Scenario& scenario)
 {
     const Counts now = measured.Now();
     const Counts& before = measured.before;
-    const double left = now.left - before.left;
     double sum = 0;
     double squares = 0;
     for (size_t i = 0; i < now.received.size(); i++)
@@ -161,10 +212,13 @@ Report(const Measured& measured, double span)
         squares += bytes * bytes;
     }
     std::printf("packets=%llu\n", static_cast<unsigned long long>(now.left));
-    std::printf("utilisation=%.4f\n", left * PACKET * 8 / (span * RATE));
+    std::printf("utilisation=%.4f\n", (now.bytes - before.bytes) * 8 / (span * scenario.rate));
     std::printf("drops=%.5f\n", double(now.dropped - before.dropped) / (now.arrived - before.arrived));
     std::printf("mean_queue=%.2f\n", measured.queue_sum / measured.samples);
-    std::printf("jain=%.4f\n", sum * sum / (now.received.size() * squares));
+    if (scenario.flows > 0)
+    {
+        std::printf("jain=%.4f\n", sum * sum / (now.received.size() * squares));
+    }
 }
 
 } // namespace
@@ -175,27 +229,29 @@ main(int argc, char* argv[])
     std::string tcp = "newreno";
     double seconds = 100;
     double warm = 20;
-    uint32_t flows = 50;
+    std::string name = "s1";
     uint32_t access = 1;
     uint32_t seed = 1;
     CommandLine options(__FILE__);
+    options.AddValue("scenario", "s1, s2 or s3", name);
     options.AddValue("tcp", "newreno or sack", tcp);
     options.AddValue("seconds", "simulated time; 0 only builds the scenario", seconds);
     options.AddValue("warm", "the statistics but \"packets\" leave out the time before", warm);
-    options.AddValue("flows", "transfers", flows);
     options.AddValue("access", "sides of the bottleneck with a link for each flow", access);
     options.AddValue("seed", "seed", seed);
     options.Parse(argc, argv);
     if ((tcp != "newreno" && tcp != "sack") || (seconds != 0 && warm >= seconds))
     {
-        std::fprintf(stderr, "s1: tcp is newreno or sack, and warm is below seconds\n");
+        std::fprintf(stderr, "dumbbell: tcp is newreno or sack, and warm is below seconds\n");
         return 2;
     }
     RngSeedManager::SetRun(seed);
     Defaults(tcp == "sack");
+    const Scenario scenario = Scenario::Of(name);
+    const uint32_t flows = scenario.flows;
 
     NodeContainer routers(2);
-    NodeContainer servers(flows);
+    NodeContainer servers(std::max(1u, flows));
     NodeContainer clients(access == 2 ? flows : 0);
     InternetStackHelper stack;
     stack.SetRoutingHelper(Ipv4StaticRoutingHelper());
@@ -207,8 +263,8 @@ main(int argc, char* argv[])
     Measured measured;
     Wires wires;
     // One packet under transmission: the rest waits in RED.
-    const NetDeviceContainer middle = wires.Join(left, right, RATE, BOTTLENECK_DELAY, "1p");
-    measured.queue = Red().Install(middle.Get(0)).Get(0);
+    const NetDeviceContainer middle = wires.Join(left, right, scenario.rate, BOTTLENECK_DELAY, "1p");
+    measured.queue = Red(scenario).Install(middle.Get(0)).Get(0);
     const Ipv4InterfaceContainer ends = wires.Number(middle);
     TrafficControlHelper().Uninstall(middle.Get(1));
     Wires::Default(left, ends.GetAddress(1), ends.Get(0).second);
@@ -216,7 +272,7 @@ main(int argc, char* argv[])
 
     for (uint32_t i = 0; i < flows; i++)
     {
-        const double rtt = 20.0 + 280.0 * i / std::max(1u, flows - 1);
+        const double rtt = 20.0 + 280.0 * i / (flows - 1);
         Time delay = NanoSeconds(int64_t(rtt / 2 * 1e6)) - BOTTLENECK_DELAY;
         Ptr<Node> client = right;
         Ipv4Address address = ends.GetAddress(1);
@@ -237,6 +293,16 @@ main(int argc, char* argv[])
         transfer.Install(servers.Get(i)).Start(Seconds(double(i) / flows));
     }
 
+    std::optional<ShortTransfers> transfers;
+    if (flows == 0)
+    {
+        wires.Access(servers.Get(0), left, MilliSeconds(50) - BOTTLENECK_DELAY);
+        const uint16_t port = 5000;
+        PacketSinkHelper("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port)).Install(right);
+        transfers.emplace(servers.Get(0), InetSocketAddress(ends.GetAddress(1), port));
+        Simulator::ScheduleNow(&ShortTransfers::Next, &*transfers);
+    }
+
     if (seconds == 0)
     {
         std::puts("packets=0");
@@ -246,7 +312,7 @@ main(int argc, char* argv[])
     Simulator::Schedule(Seconds(warm), &Measured::WarmedUp, &measured);
     Simulator::Stop(Seconds(seconds));
     Simulator::Run();
-    Report(measured, seconds - warm);
+    Report(measured, seconds - warm, scenario);
     std::fflush(stdout);
     std::_Exit(0); // taking the scenario apart is not part of the comparison
 }
