@@ -72,14 +72,17 @@ bench:
 	$(CARGO) bench --workspace --locked
 	./target/release/aqmkit bench
 
-# Every fuzz target for so many seconds; needs a nightly compiler and cargo-fuzz (CONTRIBUTING.md).
+# Every fuzz target for so many seconds; needs cargo-fuzz and a C++ compiler (CONTRIBUTING.md). Counting coverage is an unstable option of the
+# compiler: where there is no nightly one, RUSTC_BOOTSTRAP lets the stable one take it.
 FUZZ_SECONDS ?= 60
 
 fuzz:
-	@cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "make fuzz needs a nightly compiler and cargo-fuzz: rustup toolchain install nightly; cargo install cargo-fuzz" >&2; exit 1; }
-	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "make fuzz needs cargo-fuzz: cargo install cargo-fuzz --locked" >&2; exit 1; }
+	@command -v c++ >/dev/null || { echo "make fuzz needs a C++ compiler, with which libFuzzer is built" >&2; exit 1; }
+	cd fuzz && cargo +nightly --version >/dev/null 2>&1 && export RUSTUP_TOOLCHAIN=nightly || export RUSTC_BOOTSTRAP=1; \
+	cargo fuzz build && for target in $$(cargo fuzz list); do \
 		mkdir -p corpus/$$target && seeds=$$(ls -d seeds/$$target 2>/dev/null || true) && \
-		cargo +nightly fuzz run $$target corpus/$$target $$seeds -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 || exit 1; \
+		cargo fuzz run $$target corpus/$$target $$seeds -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 || exit 1; \
 	done
 
 # What the notebooks show, kept in them.
