@@ -6,7 +6,7 @@
 //! its size.
 //!
 //! The bounds are defined here and listed in `docs/experiment-format.md`. They are far above any useful size, and low
-//! enough that a file within them fits into the memory of a machine. Captures are read as a stream
+//! enough that a file within them fits into the memory of a machine; a file of a gigabyte is refused by its length. Captures are read as a stream
 //! (`aqmkit_packets::replay`) and have no bound on their size; stored runs are in `aqmkit_runs::store`.
 
 use std::fs::File;
@@ -65,7 +65,7 @@ pub const ROWS: Bound = Bound {
 /// The trace of a link's rate.
 pub const RATES: Bound = Bound {
     name: "a trace of a rate",
-    bytes: GIB,
+    bytes: GIB / 2,
     line: KIB,
     lines: 200_000_000,
     form: "each line is the time of a delivery opportunity in whole milliseconds",
@@ -74,7 +74,7 @@ pub const RATES: Bound = Bound {
 /// Connection vectors.
 pub const VECTORS: Bound = Bound {
     name: "a file of connection vectors",
-    bytes: GIB,
+    bytes: GIB / 2,
     line: 4 * KIB,
     lines: 100_000_000,
     form: "connection vectors are lines of tmix, the first of a connection beginning with SEQ, CONC, S or C",
@@ -92,7 +92,7 @@ pub const FILM: Bound = Bound {
 /// The trace of a conference.
 pub const CONFERENCE: Bound = Bound {
     name: "a trace of a conference",
-    bytes: GIB,
+    bytes: GIB / 2,
     line: KIB,
     lines: 50_000_000,
     form: "each line is a packet: seconds and bytes",
@@ -110,8 +110,8 @@ pub const DISTRIBUTION: Bound = Bound {
 /// `results.json`. Programs that write JSON may put the whole file into one line.
 pub const RESULTS: Bound = Bound {
     name: "a results.json",
-    bytes: GIB,
-    line: GIB,
+    bytes: GIB / 2,
+    line: GIB / 2,
     lines: 100_000_000,
     form: "repeat the command that made it: it is written again from the stored runs",
 };
@@ -119,8 +119,8 @@ pub const RESULTS: Bound = Bound {
 /// The lists stored with runs.
 pub const NOTES: Bound = Bound {
     name: "a list of stored runs",
-    bytes: GIB,
-    line: GIB,
+    bytes: GIB / 2,
+    line: GIB / 2,
     lines: 100_000_000,
     form: "JSON written by aqmkit in runs/; repeat the command that made it",
 };
@@ -130,8 +130,19 @@ pub const DOCUMENT: Bound =
     Bound { name: "a document", bytes: 16 * MIB, line: MIB, lines: 1_000_000, form: "a Markdown text" };
 
 /// Every bound.
-pub const ALL: [&Bound; 10] =
-    [&EXPERIMENT, &ROWS, &RATES, &VECTORS, &FILM, &CONFERENCE, &DISTRIBUTION, &RESULTS, &NOTES, &DOCUMENT];
+pub const ALL: [&Bound; 11] = [
+    &EXPERIMENT,
+    &CONFIGURATION,
+    &ROWS,
+    &RATES,
+    &VECTORS,
+    &FILM,
+    &CONFERENCE,
+    &DISTRIBUTION,
+    &RESULTS,
+    &NOTES,
+    &DOCUMENT,
+];
 
 /// The bound of the text files of a traffic model.
 #[must_use]

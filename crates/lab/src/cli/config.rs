@@ -255,6 +255,23 @@ mod tests {
         assert!(mistake("").contains("one table"));
     }
 
+    proptest::proptest! {
+        /// Whatever stands in a file, it is read, or refused with words.
+        #[test]
+        fn a_damaged_file_is_read_or_refused(
+            at in 0..WAN.len(), cut in 0..12_usize, splinter in "[-0-9a-z.,\"=\\[\\]{} \n]{0,6}", table in "bridge|link|run",
+        ) {
+            let mut text = WAN.replace("[bridge]", &format!("[{table}]"));
+            let to = (at + cut).min(text.len());
+            text.replace_range(at.min(to)..to, &splinter);
+            let read = Config::parse("wan.toml", &text).and_then(|config| config.command().map(|_| ()));
+            if let Err(failure) = read {
+                let told = failure.text().unwrap();
+                proptest::prop_assert!(told.contains("wan.toml") && told.len() < 4000, "{told}");
+            }
+        }
+    }
+
     #[test]
     fn an_experiment_is_no_configuration() {
         assert!(is_one(WAN) && is_one("[link]\nrate = \"5mbit\""));
