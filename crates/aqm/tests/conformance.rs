@@ -94,6 +94,22 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// Fails where a change forgets what the queue has learnt, or draws, although nothing about it is another.
+    #[test]
+    fn parameters_set_to_what_they_are_change_nothing(ops in ops()) {
+        let ops: Vec<Op> = ops.into_iter().filter(|op| !matches!(op, Op::Reconfigure(_))).collect();
+        let differs = |spec: &Spec| {
+            let play = Play::new(spec, link());
+            play.run(&ops) != Play { renewed: true, ..play.clone() }.run(&ops)
+        };
+        let wrong: Vec<Spec> = all().into_iter().filter(differs).collect();
+        prop_assert!(wrong.is_empty(), "{:?}", wrong);
+    }
+}
+
 /// Fails, by never ending, where a timer catches up with idle time tick by tick.
 #[test]
 fn ten_years_of_idleness_pass_at_once() {

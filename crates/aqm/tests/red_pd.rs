@@ -75,6 +75,33 @@ fn spaced_drops_are_nearly_twice_as_many_and_never_far_apart() {
     assert!((drawn - 0.05).abs() < 0.006, "{drawn}");
 }
 
+/// The gauge of a queue at a moment, and after its parameters were changed there.
+fn interval_after_a_change(at_ms: u64, before: &str, after: &str) -> (f64, f64) {
+    let mut bench = Bench::new(&spec("red-pd", before));
+    bench.now += Duration::from_millis(at_ms);
+    let was = bench.gauge("interval");
+    let after = spec("red-pd", after).effective(&common::link()).unwrap();
+    let mut cx = common::cx(bench.now, &mut bench.rng, &mut bench.log);
+    bench.queue.reconfigure(&after, &common::link(), &mut cx).unwrap();
+    (was, bench.gauge("interval"))
+}
+
+/// Before the first drop an interval lasts ten times `rtt`. A change of `rtt` changes the interval that has begun; one that would have
+/// ended already ends at the change, with what has come in it.
+#[test]
+fn an_interval_that_has_begun_follows_a_change_of_rtt() {
+    let (short, long) = (r#"{"rtt": "40ms"}"#, r#"{"rtt": "100ms"}"#);
+    for (at_ms, before, after, intervals) in [
+        (0, short, long, (0.4, 1.0)),
+        (0, long, short, (1.0, 0.4)),
+        (300, long, short, (1.0, 0.4)),
+        (900, long, short, (1.0, 0.9)),
+        (300, short, short, (0.4, 0.4)),
+    ] {
+        assert_eq!(interval_after_a_change(at_ms, before, after), intervals, "{before} {after} at {at_ms} ms");
+    }
+}
+
 /// A queue of which RED sees what waits, without an average; flow 1 has just been identified.
 fn identified(min: u32, more: &str) -> Bench {
     let params =

@@ -288,12 +288,13 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         let config = Config::new(params.of::<Params>()?, link)?;
         self.red.change(&self.config.red, &config.red, cx.now);
         self.config = config;
+        let had_packets = !self.queue.is_empty();
         while self.queue.over(self.config.red.limit()) {
             if let Some((packet, _)) = self.queue.pop_tail(cx.now) {
                 cx.discard(packet, Why::Reconfigured, &mut self.stats);
             }
         }
-        if self.queue.is_empty() {
+        if had_packets && self.queue.is_empty() {
             self.red.on_idle(cx.now);
         }
         Ok(())

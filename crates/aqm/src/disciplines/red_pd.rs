@@ -495,9 +495,11 @@ impl Aqm for RedPd {
         self.red.departure(queue, now);
     }
 
-    /// Monitored flows stay; lists of another kind start afresh.
+    /// Monitored flows stay; lists of another kind start afresh. The interval that has begun gets its new length, but does not
+    /// end before now: what has come since it began is counted in it.
     fn on_change(&mut self, old: &Config, new: &Config, now: Instant) -> Result<(), ParamError> {
         self.catch_up(old, now);
+        self.interval = new.interval(self.p(new)).max(now.since(self.start));
         self.red.change(&old.red, &new.red, now);
         if (old.m, old.max_flows, old.byte_unit) != (new.m, new.max_flows, new.byte_unit) {
             self.history = DropHistory::new(new.m, new.max_flows);

@@ -460,11 +460,17 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         if params.perturb != self.params.perturb {
             self.next_perturbation = params.perturb.map(|period| cx.now + period);
         }
-        self.red = params.red()?;
+        let capacity = |params: &Params, red: Option<&red::Config>| (params.depth, red.map(|red| red.limit));
+        let red = params.red()?;
+        let same_capacity = capacity(&params, red.as_ref()) == capacity(&self.params, self.red.as_ref());
+        self.red = red;
         self.reds.resize(if self.red.is_some() { params.divisor as usize } else { 0 }, FlowRed::default());
         self.params = params;
         self.queues.set_counting(self.params.limit.unit());
-        self.trim(cx);
+        // After a change of the hash a queue may hold more, until it has drained (deviations).
+        if !same_capacity {
+            self.trim(cx);
+        }
         self.shrink(|_| Why::Reconfigured, cx);
         Ok(())
     }

@@ -69,11 +69,23 @@ pub struct Play<'a> {
     pub nudge: bool,
     /// Wake the queue whenever it wants it, at the very time.
     pub punctual: bool,
+    /// Set its parameters again and again, to what they are.
+    pub renewed: bool,
 }
 
 impl<'a> Play<'a> {
     pub fn new(spec: &'a Spec, link: Link) -> Self {
-        Play { spec, before: None, link, origin: Instant::ZERO, stretch: 1, seed: 1, nudge: false, punctual: false }
+        Play {
+            spec,
+            before: None,
+            link,
+            origin: Instant::ZERO,
+            stretch: 1,
+            seed: 1,
+            nudge: false,
+            punctual: false,
+            renewed: false,
+        }
     }
 
     /// On a link that takes twice as long, in a time that passes half as fast.
@@ -156,6 +168,9 @@ impl<'a> State<'a> {
             }
             Op::Wakeup => self.queue.on_wakeup(&mut cx(self.now, &mut self.rng, &mut self.log)),
             Op::Reconfigure(to) => self.reconfigure(LIMITS[usize::from(to)]),
+        }
+        if self.play.renewed {
+            self.reconfigure("");
         }
         if self.play.nudge {
             for _ in 0..2 {
