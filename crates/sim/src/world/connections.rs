@@ -242,7 +242,7 @@ impl World<'_> {
     /// Counts what a call of one end of a connection has brought, sends its packets and passes on its events.
     fn follow_up(&mut self, conn: u32, side: Side, progress: Progress, mut out: Box<Outputs>) {
         let connection = &self.conns[conn as usize];
-        let (app, generation) = (connection.app, connection.generation);
+        let app = connection.app;
         if progress.delivered > 0 {
             let class = self.groups[usize::from(connection.group)].class;
             self.meter.delivered(app, class.index(), progress.delivered);
@@ -258,10 +258,9 @@ impl World<'_> {
             self.send_packets(conn, side, &mut out.packets);
         }
         self.arm(conn, side);
+        // The event that ends a connection is the last of its call, so the others find the connection in its slot.
         for event in out.events.drain(..) {
-            if self.conns[conn as usize].generation == generation {
-                self.end_event(conn, side, event);
-            }
+            self.end_event(conn, side, event);
         }
         self.spare_outputs.push(out);
     }

@@ -58,7 +58,7 @@ use super::congestion::{Control, Pacer};
 use super::profile::{IdleSince, Profile};
 use super::segment::{Flags, Segment};
 
-/// An event at an endpoint.
+/// An event at an endpoint. [`Event::Closed`] and [`Event::Failed`] are the last of the call that brings them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The connection is open.

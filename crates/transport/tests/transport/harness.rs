@@ -120,6 +120,7 @@ impl Pair {
         for seg in segments.drain(..) {
             self.send(end, seg);
         }
+        crate::ends_last(&said);
         let mut close = false;
         for event in said.drain(..) {
             close |= event == Event::PeerFinished && self.closes_back[end];

@@ -23,3 +23,11 @@ mod throughput;
 mod timers;
 mod undo;
 mod window;
+
+use aqmkit_transport::Event;
+
+/// The owner of an endpoint may free it at the event that ends the connection: no other follows in the same call.
+fn ends_last(events: &[Event]) {
+    let ends = |event: &Event| matches!(event, Event::Closed | Event::Failed);
+    assert!(!events.iter().rev().skip(1).any(ends), "{events:?}");
+}

@@ -229,6 +229,8 @@ proptest! {
             // What the peer has said at most by now.
             prop_assert!(end <= acked[1 - sent.from] + p.receive_window.0 + 1, "{:?}", sent);
             acked[sent.from] = acked[sent.from].max(sent.seg.ack);
+            // No window ever closes, so nobody needs to probe whether it has opened (RFC 9293 section 3.8.6.1).
+            prop_assert_eq!(u64::from(sent.seg.window), p.receive_window.0);
         }
     }
 }

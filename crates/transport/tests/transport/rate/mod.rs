@@ -100,6 +100,7 @@ impl Net {
         for packet in packets {
             self.send(flow, end, packet);
         }
+        crate::ends_last(&events);
         self.news[end] += events.iter().filter(|e| **e == Event::Delivered).count() as u64;
         let others = events.into_iter().filter(|e| *e != Event::Delivered);
         self.events.extend(others.map(|event| (self.now, end, event)));
