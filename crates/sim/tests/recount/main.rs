@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod counters;
 mod exchanges;
 mod record;
 mod tcp;
