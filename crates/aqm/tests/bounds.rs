@@ -257,6 +257,9 @@ fn a_bound_that_another_hides_is_there() {
     for (max_rtt, taken) in [("1us", true), ("999ns", false)] {
         assert_eq!(reads("dualpi2", json!({ "max_rtt": max_rtt, "tupdate": "10us" })), taken, "{max_rtt}");
     }
+    for (min_share, taken) in [(0.5, true), (0.501, false)] {
+        assert_eq!(reads("floyd-fall", json!({ "min_share": min_share, "max_share": 0.9 })), taken, "{min_share}");
+    }
 }
 
 /// An average in packets says nothing in bytes, and starts afresh; other changes leave it where it is.

@@ -2,8 +2,10 @@
 
 mod common;
 
+use aqmkit_aqm::storage::DropHistory;
+use aqmkit_aqm::storage::drop_history::MAX_LISTS;
 use aqmkit_aqm::{Cx, Discard, Qdisc};
-use aqmkit_base::{Duration, Ecn, Instant, Rng};
+use aqmkit_base::{Duration, Ecn, FlowKey, Instant, Rng};
 use common::catalogue::{defaults, options};
 use common::{Pkt, link};
 
@@ -35,6 +37,24 @@ fn nothing_is_allocated_once_warm() {
             waves(&mut *queue, now, 1);
         });
         assert_eq!(used.count_total, 0, "{spec:?}");
+    }
+}
+
+/// A table of drops is taken whole at the beginning: for every list as it is kept, and the newest as long as it may be.
+#[test]
+fn a_table_of_drops_never_grows() {
+    for (lists, per_list) in [(1, 1), (5, 50), (MAX_LISTS, 3)] {
+        let mut drops = DropHistory::new(lists, per_list);
+        let used = allocation_counter::measure(|| {
+            for flow in 0..100 * lists * per_list {
+                drops.record(FlowKey(flow as u64), 1);
+                if flow % (25 * per_list) == 0 {
+                    drops.cut();
+                    drops.advance();
+                }
+            }
+        });
+        assert_eq!(used.count_total, 0, "{lists} lists of {per_list}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_base::{BitRate, Duration, Instant};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
-use aqmkit_sim::scenario::{Delays, Group, Loss};
+use aqmkit_sim::scenario::{Delays, Group, Loss, WindowSpec};
 use aqmkit_sim::{Control, Scenario, run_observed};
 use aqmkit_traffic::{Action, Application, Conn, Cx, Event, Exchange};
 use aqmkit_transport::{Flags, Profile};
@@ -65,6 +65,48 @@ fn a_new_connection_gets_nothing_of_the_one_before() {
     for (a, b) in alone.iter().zip(&after) {
         assert!((a - b).abs() < 0.1, "{a} and {b} ms");
     }
+}
+
+/// Counts what it is told.
+#[derive(Default)]
+struct Told {
+    starts: f64,
+    stops: f64,
+}
+
+impl Application for Told {
+    fn on_event(&mut self, event: Event, _: &mut Cx<'_>) {
+        match event {
+            Event::Start => self.starts += 1.0,
+            Event::Stop => self.stops += 1.0,
+            _ => {}
+        }
+    }
+
+    fn counters(&self) -> &'static [&'static str] {
+        &["starts", "stops"]
+    }
+
+    fn counter(&self, index: usize) -> f64 {
+        [self.starts, self.stops][index]
+    }
+}
+
+/// Each application of a group hears of the group's start and of its stop, once.
+#[test]
+fn a_group_is_told_when_it_starts_and_stops() {
+    let apps = (0..3).map(|_| -> Box<dyn Application> { Box::new(Told::default()) });
+    let all = group("told", apps.collect(), Profile::rfc(), Delays::None);
+    let mut scenario = dumbbell(BitRate::from_mbps(1), spec("fifo", "{}"), vec![], 0, 10);
+    scenario.groups = vec![Group { start: at(1000), stop: at(6000), ..all }];
+    let window = |name: &str, from, to| WindowSpec { name: name.into(), from: at(from), to: at(to) };
+    scenario.windows = vec![window("start", 0, 2000), window("between", 2000, 5000), window("stop", 5000, 10_000)];
+    let out = finish(scenario);
+    let told = |window: usize, seconds: f64| {
+        let counters = &out.windows[window].apps["told"].counters;
+        [counters["starts"] * seconds, counters["stops"] * seconds]
+    };
+    assert_eq!([told(0, 2.0), told(1, 3.0), told(2, 5.0)], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]);
 }
 
 /// When SYNs went, by conversation.

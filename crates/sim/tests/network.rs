@@ -10,7 +10,7 @@ use std::sync::Arc;
 use aqmkit_base::trace::Trace;
 use aqmkit_base::{BitRate, Duration, Ecn, Instant, Rng};
 use aqmkit_sim::observe::{Content, Observer, Sighting};
-use aqmkit_sim::scenario::{Delays, Loss, Reorder, Route};
+use aqmkit_sim::scenario::{Delays, Link, Loss, Reorder, Route};
 use aqmkit_sim::{Control, Error, Scenario, run, run_observed};
 use aqmkit_transport::{Flags, Profile};
 use common::script::{random_sends, scripted};
@@ -115,6 +115,24 @@ fn a_burst_of_losses_meets_neighbours() {
     assert!((2_000..2_800).contains(&lost), "{lost} of 2381 expected");
     let burst = lost as f64 / gaps as f64;
     assert!((burst - 5.0).abs() < 0.6, "{burst}");
+}
+
+/// Two downloads, whose acknowledgements share a slow link without distinction of flows. A filter drops the older of two acknowledgements
+/// of one connection: the other's are nothing to it, although the numbers of the connection that has run for longer are above.
+#[test]
+fn a_filter_of_acknowledgements_knows_the_connections() {
+    let downloads = group("bulk", vec![Box::new(Bulk), Box::new(Bulk)], Profile::linux_6(), Delays::None);
+    let mut scenario = dumbbell(BitRate::from_mbps(10), spec("fifo", r#"{"limit": 50}"#), vec![downloads], 0, 20);
+    scenario.links[0].delay = Duration::from_millis(20);
+    let mut back = Link { name: "back".into(), rate: BitRate::from_bps(100_000), ..scenario.links[0].clone() };
+    back.aqm = spec("cake", r#"{"isolation": "flowblind", "ack_filter": "on"}"#);
+    scenario.links.push(back);
+    scenario.groups[0].routes = vec![Route { forward: vec![0], reverse: vec![1], ..Route::default() }];
+    let out = finish(scenario);
+    let filtered: u64 = out.windows[0].links["back"].drops.values().sum();
+    assert!(filtered > 1000, "{filtered} acknowledgements were superfluous");
+    let goodput: Vec<u64> = out.flows.iter().map(|flow| flow.delivered_bytes[0]).collect();
+    assert!(goodput.iter().all(|bytes| *bytes > 20 * 1_000_000 / 8), "{goodput:?}");
 }
 
 #[test]

@@ -168,14 +168,40 @@ fn the_rest_of_a_packet_is_sent_at_the_new_rate() {
     }
     let begun = simulation.now();
     simulation.advance(begun + Duration::from_secs(4)).unwrap();
+    // The other half, 4000 bits, takes 4000 s at the lowest rate that there is.
+    let slowest = Link { rate: BitRate::from_bps(1), ..slow.clone() };
+    simulation.change(Change::Link { link: 0, to: Box::new(slowest) }).unwrap();
+    assert_eq!(simulation.link(0).busy_until, Some(begun + Duration::from_secs(4004)));
     let fast = Link { rate: BitRate::from_mbps(1), ..slow };
     simulation.change(Change::Link { link: 0, to: Box::new(fast) }).unwrap();
-    // The other half takes 4 ms.
+    // And 4 ms at this one.
     assert_eq!(simulation.link(0).busy_until, Some(begun + Duration::from_millis(4004)));
     simulation.advance(begun + Duration::from_millis(4003)).unwrap();
     assert_eq!(simulation.flows(1)[0].delivered, 0);
     simulation.advance(begun + Duration::from_millis(4004)).unwrap();
     assert_eq!(simulation.flows(1)[0].delivered, 972);
+}
+
+/// CBQ holds a class without leave to borrow to its share: 8 kbit/s let 1000 bytes through in a second, on a link of 10 Mbit/s. Given
+/// leave, its packet goes at once.
+#[test]
+fn a_packet_that_was_held_back_leaves_when_it_need_not_be() {
+    let (mut scenario, arrivals) = common::script::scripted(&[(at(1.0), 1000); 9]);
+    let cbq = |borrow: bool| {
+        let classes = format!(r#"{{"classes": [{{"class": "*", "rate": "8kbit", "borrow": {borrow}}}]}}"#);
+        Link { aqm: spec("cbq", &classes), ..scenario.links[0].clone() }
+    };
+    let (held, free) = (cbq(false), cbq(true));
+    scenario.links[0] = held;
+    let mut simulation = Simulation::new(scenario).unwrap();
+    simulation.advance(at(1.5)).unwrap();
+    let waiting = simulation.link(0).backlog.packets;
+    assert!(waiting > 5 && simulation.link(0).busy_until.is_none(), "{waiting} packets wait, and nothing is sent");
+    simulation.change(Change::Link { link: 0, to: Box::new(free) }).unwrap();
+    let sent = Duration::from_micros(800);
+    assert_eq!(simulation.link(0).busy_until, Some(at(1.5) + sent));
+    simulation.advance(at(1.6)).unwrap();
+    assert_eq!(arrivals.lock().unwrap().last().unwrap().1, at(1.5) + sent * waiting);
 }
 
 #[test]
@@ -226,6 +252,10 @@ fn what_is_seen_adds_up() {
     assert!(waiting.is_sorted_by(|a, b| a.waited >= b.waited), "from the head of the queue");
     assert_eq!(waiting.iter().map(|p| u64::from(p.len)).sum::<u64>(), link.backlog.bytes);
     assert!(link.gauges().iter().any(|(name, _)| name == "avg"));
+    // Of 8 s at 10 Mb/s; what is being sent counts whole.
+    let sent: u64 = records.iter().filter(|r| r.what == PacketEvent::Departure).map(|r| u64::from(r.len)).sum();
+    assert!((link.utilisation() - sent as f64 / 1e7).abs() < 2e-4, "{} of {sent} bytes", link.utilisation());
+    assert_eq!(Simulation::new(scenario()).unwrap().link(0).utilisation(), 0.0, "nothing has been sent in no time");
     let flows = simulation.flows(100);
     assert_eq!(flows.len(), 9);
     assert!(flows[..8].iter().all(|f| f.window.is_some() && f.rtt.is_some() && f.delivered > 0), "{flows:?}");

@@ -73,6 +73,14 @@ mod tests {
     }
 
     #[test]
+    fn before_the_first_packet_it_is_nothing() {
+        assert!(RateEstimate::new(Instant::ZERO).get() <= 0.0 && RateEstimate::unknown().get() <= 0.0);
+        let mut first = RateEstimate::new(Instant::ZERO);
+        first.packet(8000.0, K, Instant::ZERO + K);
+        assert!((first.get() - 80_000.0 * (1.0 - 1.0 / std::f64::consts::E)).abs() < 1e-6, "{}", first.get());
+    }
+
+    #[test]
     fn after_a_silence_it_is_one_packet_in_that_time() {
         let mut rate = after(Duration::from_micros(800), 1000);
         rate.packet(8000.0, K, Instant::ZERO + Duration::from_micros(800_000) + K * 50);

@@ -50,6 +50,16 @@ fn with_silence_suppression_speech_is_sent_in_spurts() {
     assert!((20_000.0 / spurts / 2.591 - 1.0).abs() < 0.05, "{spurts}");
 }
 
+/// G.107 section 3.5, at delays where its talker echo still has the term 6 exp(-0.3 T^2): worked out apart from the code, with
+/// Roe = 94.77 and Re = 80 + 2.5 (TERV - 14), where TERV = 65 - 40 lg((1 + T/10) / (1 + T/150)) + 6 exp(-0.3 T^2).
+#[test]
+fn the_talker_hears_an_echo_of_few_milliseconds() {
+    for (delay, rated) in [(1, 93.267_47), (2, 93.211_88), (3, 93.142_21)] {
+        let found = rating(Codec::G711.impairment(), ms(delay), 0.0, 1.0);
+        assert!((found - rated).abs() < 1e-4, "{delay} ms: {found}");
+    }
+}
+
 #[test]
 fn a_call_without_trouble_is_rated_by_its_delay() {
     for (json, codec, before) in [("{}", Codec::G711, 20), (r#"{"codec": "g729"}"#, Codec::G729, 25)] {

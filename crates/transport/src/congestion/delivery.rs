@@ -145,6 +145,14 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_of_nothing_is_zero() {
+        let mut filter = MaxFilter::<2>::new();
+        assert!(filter.max() <= 0.0);
+        filter.add(0, 0.25);
+        assert!((filter.max() - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_round_trip_that_is_too_old_is_replaced_by_a_longer_one() {
         let ms = Duration::from_millis;
         let mut least = MinRtt::new();

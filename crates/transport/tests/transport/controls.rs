@@ -108,6 +108,24 @@ fn prague_grows_and_shrinks_in_fractions() {
     assert_eq!(seen, [cwnd as u64]);
 }
 
+/// A window below the target of 25 ms comes down once in those 25 ms, not in each round trip of 10 ms: a mark in the second round trip
+/// reduces nothing more, one in the fifth does.
+#[test]
+fn prague_comes_down_once_in_its_target() {
+    let window = |marked: &'static [u64]| {
+        let mut p = avoiding(Kind::Prague);
+        p.prague.rounds = 1;
+        let mut pair = Pair::connected(&p, 10);
+        data_fates(&mut pair, move |n| if marked.contains(&n) { Fate::Mark } else { Fate::Pass });
+        pair.write(A, u64::MAX);
+        pair.run_until(ms(90));
+        pair.ends[A].cwnd()
+    };
+    let (once, soon, later) = (window(&[2]), window(&[2, 12]), window(&[2, 30]));
+    assert!(soon <= once && soon > once - 500, "{soon} of {once}");
+    assert!(later < once * 9 / 10, "{later} of {once}");
+}
+
 /// Ten in flight, the first lost: the third duplicate takes one off. The nine that arrive and the one that mends add
 /// their share of a round trip: 9111, 9220, 9328, 9435, 9540, 9644, 9747, 9849, 9950, 10050.
 #[test]

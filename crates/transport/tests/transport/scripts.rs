@@ -40,6 +40,7 @@ scripts! {
     freebsd45_syn_ack
     frto
     frto_after_loss
+    frto_waits
     karn
     ledbat
     limited_transmit
@@ -72,6 +73,7 @@ scripts! {
     sack_blocks_of_holes
     sack_recovery
     sack_rescue
+    silly_window
     slow_start_and_avoidance
     tail_loss_probe
     tail_loss_probe_of_one

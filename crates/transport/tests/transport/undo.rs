@@ -99,6 +99,14 @@ fn a_timestamp_tells_which_copy_has_come() {
     assert_eq!((pair.ends[A].ssthresh(), pair.ends[A].undone()), (5_000, 0));
     pair.run_until(ms(330));
     assert_eq!((pair.ends[A].ssthresh(), pair.ends[A].undone()), (1 << 30, 1));
+    // NewReno, without blocks.
+    pair = Pair::connected(&Profile { congestion: Kind::NewReno, sack: false, ..p.clone() }, 100);
+    delay_data(&mut pair, |n| (n == 0).then_some(80));
+    pair.write(A, 10_000);
+    pair.run_until(ms(329));
+    assert_eq!((again(&pair), pair.ends[A].ssthresh(), pair.ends[A].undone()), (vec![(250, 0)], 5_000, 0));
+    pair.run_until(ms(330));
+    assert_eq!((pair.ends[A].ssthresh(), pair.ends[A].undone()), (1 << 30, 1));
     // A loss: the acknowledgement is the copy's.
     pair = Pair::connected(&p, 100);
     pair.lose_bytes(vec![0]);
@@ -227,14 +235,17 @@ fn a_timeout_in_a_recovery_is_not_doubted() {
 /// The last segment's original is late beyond the probe: its copy is reported, and the probe costs nothing.
 #[test]
 fn a_probe_that_was_needless_reduces_nothing() {
-    let p = Profile { dsack: true, tail_loss_probe: true, loss_detection: LossDetection::Rack, ..profile(10) };
-    let mut pair = Pair::connected(&p, 100);
-    delay_data(&mut pair, |n| (n == 9).then_some(450));
-    pair.write(A, 10_000);
-    pair.run();
-    assert_eq!((again(&pair), pair.ends[A].stats().tail_probes), (vec![(650, 9)], 1));
-    let cwnd = pair.ends[A].cwnd();
-    pair.write(A, 1_000);
-    pair.run();
-    assert!(pair.ends[A].cwnd() >= cwnd && pair.ends[A].ssthresh() == 1 << 30);
+    // Without D-SACK a second acknowledgement of everything tells (RFC 8985 section 7.4.2).
+    for dsack in [true, false] {
+        let p = Profile { dsack, tail_loss_probe: true, loss_detection: LossDetection::Rack, ..profile(10) };
+        let mut pair = Pair::connected(&p, 100);
+        delay_data(&mut pair, |n| (n == 9).then_some(450));
+        pair.write(A, 10_000);
+        pair.run();
+        assert_eq!((again(&pair), pair.ends[A].stats().tail_probes), (vec![(650, 9)], 1));
+        let cwnd = pair.ends[A].cwnd();
+        pair.write(A, 1_000);
+        pair.run();
+        assert!(pair.ends[A].cwnd() >= cwnd && pair.ends[A].ssthresh() == 1 << 30, "D-SACK {dsack}");
+    }
 }

@@ -92,3 +92,26 @@ fn timeouts_back_off() {
     let gaps: Vec<f64> = starts.windows(2).map(|w| w[1].since(w[0]).as_secs_f64()).collect();
     assert!(gaps.len() >= 3 && gaps.windows(2).all(|g| (g[1] / g[0] - 2.0).abs() < 0.01), "{gaps:?}");
 }
+
+/// An acknowledgement ends the backing off: after it the sender waits for the next one as long as it did before the first timeout.
+#[test]
+fn an_acknowledgement_ends_the_backing_off() {
+    let waits = |silences: &[u64]| {
+        let mut net = on_a_bottleneck(1e9);
+        net.run_until(ms(10_000));
+        let mut first = Vec::new();
+        for silence in silences {
+            let (begins, ends) = (net.now, net.now + Duration::from_millis(*silence));
+            net.script = Box::new(move |_, now| if now < ends { Fate::Drop } else { Fate::Pass });
+            // What is in flight comes, and its acknowledgements are lost.
+            net.run_until(ends);
+            let tries = net.data().into_iter().filter(|&at| at > begins + Duration::from_millis(200) && at <= ends);
+            first.push(tries.min().map(|at| at.since(begins).as_secs_f64()));
+            net.run_until(ends + Duration::from_secs(30));
+        }
+        first
+    };
+    let found = waits(&[8_000, 8_000]);
+    let (Some(before), Some(after)) = (found[0], found[1]) else { panic!("no timeout: {found:?}") };
+    assert!((after / before - 1.0).abs() < 0.5, "{before} s, then {after} s");
+}
