@@ -1,7 +1,7 @@
-//! The disciplines that a name may mean: those of this crate, and those that a program adds.
+//! The catalogue of disciplines by name: those of this crate, and those that a program adds.
 //!
-//! A catalogue is a value: a program makes one, adds its disciplines, and hands it to whatever reads names, such as the
-//! reader of experiment files. `examples/own_discipline.rs` of the crate `aqmkit-experiment` does so.
+//! A program creates a catalogue, adds its disciplines, and passes it to the readers of names, such as that of experiment
+//! files; see `examples/own_discipline.rs` of the crate `aqmkit-experiment`.
 
 use aqmkit_base::near::suggest;
 use aqmkit_base::read::Value;
@@ -19,14 +19,14 @@ pub struct Addition(Added);
 
 impl Addition {
     /// The discipline whose parameters are `D`. Raise `version` whenever a change of its code changes results: the
-    /// version is part of what stored runs are found by, so that runs of the former code are not taken for its own.
+    /// version is part of the key of stored runs, so that runs of earlier code are not reused.
     #[must_use]
     pub fn of<D: Discipline>(version: u32) -> Self {
         Addition(Added::new::<D>(version, false))
     }
 
-    /// The same discipline, which tells flows apart by the keys of packets: it takes the key `flow`, which says what a
-    /// flow is.
+    /// The same discipline, which distinguishes flows by the keys of packets: it takes the parameter `flow`, the definition of
+    /// a flow.
     #[must_use]
     pub fn tells_flows(mut self) -> Self {
         self.0.set_tells_flows();
@@ -34,7 +34,7 @@ impl Addition {
     }
 }
 
-/// The disciplines of this crate and those that were added. The default has none added.
+/// The disciplines of this crate and the added ones. The default has no added ones.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     added: Vec<Added>,

@@ -1,7 +1,7 @@
-//! The congestion controls that a name may mean: those of this crate, and those that a program adds.
+//! The catalogue of congestion controls and rate-based transports by name: those of this crate, and those that a program adds.
 //!
-//! A catalogue is a value: a program makes one, adds its controls, and hands it to whatever reads names, such as the reader
-//! of experiment files. `examples/own_control.rs` of the crate `aqmkit-experiment` does so.
+//! A program creates a catalogue, adds its controls, and passes it to the readers of names, such as that of experiment files;
+//! see `examples/own_control.rs` and `own_transport.rs` of the crate `aqmkit-experiment`.
 
 use aqmkit_base::ParamError;
 use aqmkit_base::near::suggest;
@@ -12,20 +12,26 @@ use crate::congestion::{self, Added, Kind, Scheme};
 use crate::profile::Overrides;
 use crate::rate;
 
-/// A congestion control to add to a [`Catalogue`].
+/// A congestion control or rate-based transport to add to a [`Catalogue`].
 #[derive(Clone, Debug)]
 pub struct Addition(Added);
 
 impl Addition {
-    /// This scheme. Raise `version` whenever a change of its code changes results: the version is part of what stored runs
-    /// are found by, so that runs of the former code are not taken for its own.
+    /// This congestion control. Raise `version` whenever a change of its code changes results: the version is part of the
+    /// key of stored runs, so that runs of earlier code are not reused.
     #[must_use]
     pub fn of<S: Scheme>(version: u32) -> Self {
         Addition(Added::new::<S>(version))
     }
+
+    /// This rate-based transport, with a version as in [`Addition::of`].
+    #[must_use]
+    pub fn of_rate<S: rate::Scheme>(version: u32) -> Self {
+        Addition(Added::of_rate::<S>(version))
+    }
 }
 
-/// The congestion controls of this crate and those that were added. The default has none added.
+/// The congestion controls and rate-based transports of this crate and the added ones. The default has no added ones.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     added: Vec<Added>,

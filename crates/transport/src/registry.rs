@@ -1,9 +1,9 @@
-//! What there is of transports: profiles, congestion controls and rate-based transports, for those who list them.
+//! Lists of all profiles, congestion controls and rate-based transports.
 
 use super::{congestion, rate};
 use aqmkit_base::page::Entry;
 
-/// The profiles, each with what it is in one line.
+/// The profiles, each with a one-line description.
 const PROFILES: &[(&str, &str)] = &[
     ("bsd44", "4.4BSD as in Parris 2001: Reno, 16 KB windows, ticks of 500 ms"),
     ("freebsd22", "FreeBSD 2.2.8 as in its source code"),
@@ -14,13 +14,13 @@ const PROFILES: &[(&str, &str)] = &[
     ("ns2", "the agents of ns-2"),
 ];
 
-/// Looks up what has a reference page: a congestion control or a rate-based transport.
+/// Finds a congestion control or rate-based transport, which have reference pages, by name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     congestion::find(name).or_else(|| rate::find(name))
 }
 
-/// The names of all profiles, of all congestion controls, of all rate-based transports, each with what it is in one line.
+/// The names of all profiles, congestion controls and rate-based transports, each with a one-line description.
 pub fn summaries() -> impl Iterator<Item = (&'static str, String)> {
     let profiles = PROFILES.iter().map(|(name, about)| (*name, (*about).to_owned()));
     let entry = |what: &'static str| move |e: &'static Entry| (e.name, format!("{what}: {}", e.summary()));

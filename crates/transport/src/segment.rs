@@ -1,4 +1,4 @@
-//! What two TCP endpoints say to each other.
+//! The segments exchanged by two TCP endpoints.
 
 use aqmkit_base::Ecn;
 
@@ -67,7 +67,7 @@ impl Flags {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options(Option<Box<Listed>>);
 
-/// What [`Options`] say, if it says anything.
+/// The values of [`Options`], where present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Listed {
     /// Start and end relative to `ack`: no window is larger than 32 bits say.
@@ -154,7 +154,7 @@ impl Options {
         true
     }
 
-    /// What has come twice, if the acknowledgement of `ack` says so: first sequence number, and the one after the last.
+    /// The duplicate data reported by D-SACK, if any: the first sequence number, and the one after the last.
     #[must_use]
     pub fn duplicate(&self, ack: u64) -> Option<(u64, u64)> {
         let listed = self.0.as_ref().filter(|listed| listed.twice > 0)?;
@@ -219,7 +219,7 @@ impl Options {
         Self::sack_len_of(self.block_count()) + self.ecn().map_or(0, EcnCounters::wire_len)
     }
 
-    /// Those of so many SACK blocks: kind, length and two bytes of padding; eight bytes for each.
+    /// The length of `n` SACK blocks: kind, length and two bytes of padding, then eight bytes for each block.
     #[must_use]
     pub const fn sack_len_of(blocks: usize) -> u64 {
         if blocks == 0 { 0 } else { 4 + 8 * blocks as u64 }

@@ -1,7 +1,7 @@
-//! Congestion controls of other crates.
+//! Congestion controls and rate-based transports of other crates.
 //!
-//! The built-in controls are variants of an enum in the endpoint, whose calls the compiler sees through. An added control
-//! is one more variant: a box, and a call through a table.
+//! The built-in controls are variants of an enum in the endpoint, whose calls the compiler can inline. An added control
+//! is one more variant: a box, called through a table of functions.
 
 use std::any::Any;
 use std::fmt;
@@ -15,6 +15,7 @@ use serde::{Serialize, Serializer};
 
 use super::{CongestionControl, Cx, Leaves, Pacer, Window};
 use crate::profile::{EcnFeedback, EcnPackets, Profile};
+use crate::rate;
 
 /// A congestion control with a name and parameters of its own, which a program can add to a
 /// [`Catalogue`](crate::Catalogue). Its value is the state of one connection.
@@ -47,7 +48,10 @@ trait Held: fmt::Debug + Send + Sync {
     fn check(&self) -> Result<(), ParamError>;
     fn ect(&self) -> Ecn;
     fn needs_ecn(&self) -> Option<(EcnFeedback, EcnPackets)>;
-    fn begin(&self, profile: &Profile) -> Running;
+    /// The state of a new connection; nothing for a rate-based transport.
+    fn begin(&self, profile: &Profile) -> Option<Running>;
+    /// The transport, where it is not TCP.
+    fn rate_based(self: Arc<Self>) -> Option<rate::Added>;
 }
 
 /// The parameters of a scheme.
@@ -92,12 +96,58 @@ impl<S: Scheme> Held for Of<S> {
         S::NEEDS_ECN
     }
 
-    fn begin(&self, profile: &Profile) -> Running {
-        Running(Box::new(S::new(&self.0, profile)))
+    fn begin(&self, profile: &Profile) -> Option<Running> {
+        Some(Running(Box::new(S::new(&self.0, profile))))
+    }
+
+    fn rate_based(self: Arc<Self>) -> Option<rate::Added> {
+        None
     }
 }
 
-/// A congestion control that a program has added to the catalogue, with its parameters.
+impl<S: rate::Scheme> Held for rate::Of<S> {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        &self.0
+    }
+
+    fn is(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(&self.0)
+    }
+
+    fn serialized(&self) -> &dyn erased_serde::Serialize {
+        &self.0
+    }
+
+    fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
+        table.read().map(|params| Arc::new(rate::Of::<S>(params)) as Arc<dyn Held>)
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        S::check(&self.0)
+    }
+
+    fn ect(&self) -> Ecn {
+        Ecn::Ect0
+    }
+
+    fn needs_ecn(&self) -> Option<(EcnFeedback, EcnPackets)> {
+        None
+    }
+
+    fn begin(&self, _profile: &Profile) -> Option<Running> {
+        None
+    }
+
+    fn rate_based(self: Arc<Self>) -> Option<rate::Added> {
+        Some(rate::Added::new(self))
+    }
+}
+
+/// A congestion control or rate-based transport that a program has added to the catalogue, with its parameters.
 #[derive(Clone, Debug)]
 pub struct Added {
     scheme: Arc<dyn Held>,
@@ -128,6 +178,11 @@ impl Added {
         Added { scheme: Arc::new(Of::<S>(S::Params::default())), version }
     }
 
+    /// The rate-based transport with its default parameters.
+    pub(crate) fn of_rate<S: rate::Scheme>(version: u32) -> Self {
+        Added { scheme: Arc::new(rate::Of::<S>(S::Params::default())), version }
+    }
+
     /// The name of the control.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -151,8 +206,12 @@ impl Added {
         self.scheme.needs_ecn()
     }
 
-    pub(super) fn begin(&self, profile: &Profile) -> Running {
+    pub(super) fn begin(&self, profile: &Profile) -> Option<Running> {
         self.scheme.begin(profile)
+    }
+
+    pub(super) fn rate_based(&self) -> Option<rate::Added> {
+        Arc::clone(&self.scheme).rate_based()
     }
 }
 

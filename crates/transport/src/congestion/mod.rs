@@ -1,8 +1,8 @@
 //! Congestion control: how much may be in flight.
 //!
 //! The endpoint detects losses and marks and tells the control; the control never looks at segments. It
-//! lives inside the endpoint as a variant of an enum, so that a connection is one piece of memory and a
-//! call is a jump that the processor predicts. To add one: a file that implements [`CongestionControl`],
+//! is stored inside the endpoint as a variant of an enum, so that a connection is one block of memory and the
+//! processor can predict calls. To add one: a file that implements [`CongestionControl`],
 //! and a line in the list at the end of this one. A crate outside implements [`Scheme`] as well and adds it to a
 //! [`Catalogue`](crate::Catalogue).
 
@@ -14,7 +14,7 @@ use super::rate;
 use super::tcp::{Rtt, Sent};
 use aqmkit_base::page::Entry;
 
-/// The one list of the calls that report an event to a control: `callbacks!(name!(…))` appends it to the arguments of the macro `name`.
+/// The list of the calls that report an event to a control: `callbacks!(name!(…))` appends it to the arguments of the macro `name`.
 macro_rules! callbacks {
     ($then:ident!($($arguments:tt)*)) => {
         $then! {
@@ -54,29 +54,29 @@ pub use self::delivery::Sample;
 pub use self::pacing::Pacer;
 pub use self::window::Window;
 
-/// What a congestion control may know at an event. Windows are in bytes.
+/// The context of an event: everything a congestion control may read. Windows are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Cx<'a> {
-    /// Now.
+    /// The current time.
     pub now: Instant,
     /// The endpoint's settings: segment size, initial window, limits.
     pub profile: &'a Profile,
     /// Bytes sent and not yet acknowledged, before this event.
     pub flight: u64,
-    /// What the peer's receive window allows in flight.
+    /// The bytes in flight that the peer's receive window allows.
     pub peer_window: u64,
-    /// Whether SACK tells what has left the network (RFC 6675). Then duplicate acknowledgements and partial
-    /// ones are not reported, and the window in recovery is the threshold: nothing to inflate.
+    /// Whether SACK shows what has left the network (RFC 6675). Then duplicate and partial acknowledgements
+    /// are not reported, and the window in recovery is the threshold, without inflation.
     pub sack: bool,
-    /// The record of what is in flight, where the control asks for it
+    /// The record of the segments in flight, if the control requests it
     /// ([`CongestionControl::SAMPLES_DELIVERY`]).
     pub(super) sent: Option<&'a Sent>,
-    /// Whether the peer's feedback says how much was marked, or only that something was (RFC 3168).
+    /// Whether the peer's feedback counts marks, instead of only reporting that there was one (RFC 3168).
     pub counts_marks: bool,
-    /// The round-trip time that this event has measured.
+    /// The round-trip time measured with this event, if any.
     pub sample: Option<Duration>,
     /// From the sender's timestamp of the data to the peer's of its acknowledgement (RFC 7323): the one-way delay of the data, plus the
-    /// difference of the two clocks, which is constant. Nothing without timestamps.
+    /// constant difference of the two clocks. `None` without timestamps.
     pub one_way: Option<Duration>,
     pub(super) rtt: &'a Rtt,
 }
@@ -88,26 +88,26 @@ impl Cx<'_> {
         self.profile.mss.0
     }
 
-    /// So many bytes of window, or the whole segments of them where the profile counts those.
+    /// A window of `bytes`, rounded down to whole segments if the profile counts whole segments.
     #[must_use]
     pub fn whole(&self, bytes: u64) -> u64 {
         if self.profile.whole_segments { bytes - bytes % self.mss() } else { bytes }
     }
 
-    /// The least window in bytes that a mark leaves.
+    /// The smallest window after a mark, in bytes.
     #[must_use]
     pub fn least_after_mark(&self) -> u64 {
         u64::from(self.profile.least_after_mark) * self.mss()
     }
 
-    /// What the newest acknowledgement says of the rate of delivery, for controls that ask for it
-    /// ([`CongestionControl::SAMPLES_DELIVERY`]). `min_rtt` is the shortest round trip known: a rate over less is no rate.
+    /// The rate of delivery measured with the latest acknowledgement, for controls that request it
+    /// ([`CongestionControl::SAMPLES_DELIVERY`]). `min_rtt` is the shortest known round trip: rates over shorter intervals are not valid.
     #[must_use]
     pub fn delivery(&self, min_rtt: Duration) -> Option<Sample> {
         Sample::read(self, min_rtt)
     }
 
-    /// The smoothed round-trip time, where there is one.
+    /// The smoothed round-trip time, if one was measured.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.rtt.smoothed(self.profile)
@@ -119,25 +119,25 @@ impl Cx<'_> {
 pub enum Leaves {
     /// With the first acknowledgement of anything new (RFC 2581, 4.4BSD's Reno).
     FirstAck,
-    /// When everything that was in flight at its start is acknowledged; a partial acknowledgement shows
-    /// the next hole (RFC 6582).
+    /// When all data in flight at its start is acknowledged; a partial acknowledgement shows
+    /// the next lost segment (RFC 6582).
     FullAck,
 }
 
-/// How much may be in flight: one file for each scheme. All windows are in bytes.
+/// A congestion control: decides how much data may be in flight. Each has its own file. All windows are in bytes.
 pub trait CongestionControl {
-    /// Whether the control needs to know when each segment was sent, and what was delivered by then.
+    /// Whether the control needs the sending time of each segment and the data delivered by then.
     const SAMPLES_DELIVERY: bool = false;
 
-    /// Whether it looks at each segment that is found to be lost ([`CongestionControl::on_losses`]).
+    /// Whether it needs each segment that is detected as lost ([`CongestionControl::on_losses`]).
     const WATCHES_LOSSES: bool = false;
 
     /// Whether it follows fast recovery with SACK segment by segment ([`CongestionControl::on_delivered`],
     /// [`CongestionControl::on_resent`]).
     const FOLLOWS_RECOVERY: bool = false;
 
-    /// Whether the answer to a mark may be spread over a round trip in which nothing grows, where the profile has `cwr_state`: not
-    /// where the control decides by itself what each acknowledgement does.
+    /// Whether the response to a mark may be spread over a round trip without window growth, if the profile has `cwr_state`; `false`
+    /// if the control itself decides about the window at each acknowledgement.
     const HELD_AFTER_MARKS: bool = true;
 
     /// Whether it spreads segments over time: whether it has a [`CongestionControl::pacer`].
@@ -146,21 +146,21 @@ pub trait CongestionControl {
     /// The ECN-capable codepoint it sends: ECT(1) asks for the low-latency service (RFC 9331).
     const ECT: Ecn = Ecn::Ect0;
 
-    /// The ECN that it needs, if it is not the classic one.
+    /// The kind of ECN that it needs, if not classic ECN.
     const NEEDS_ECN: Option<(EcnFeedback, EcnPackets)> = None;
 
     /// Congestion window and slow-start threshold.
     fn window(&self) -> &Window;
 
-    /// The same, to change.
+    /// Mutable access to the same.
     fn window_mut(&mut self) -> &mut Window;
 
-    /// When segments may go, if the control spreads them over time.
+    /// The pacer, if the control spreads segments over time.
     fn pacer(&self) -> Option<&Pacer> {
         None
     }
 
-    /// The same, to change.
+    /// Mutable access to the same.
     fn pacer_mut(&mut self) -> Option<&mut Pacer> {
         None
     }
@@ -182,17 +182,17 @@ pub trait CongestionControl {
         self.window_mut().cwnd += cx.mss();
     }
 
-    /// `acked` new bytes were acknowledged in fast recovery, and it goes on.
+    /// `acked` new bytes were acknowledged in fast recovery, which continues.
     fn on_partial_ack(&mut self, acked: u64, cx: &Cx<'_>) {
         self.window_mut().deflate(acked, cx);
     }
 
-    /// An acknowledgement in fast recovery has delivered so many bytes, or the one that began it. With SACK, and where it
+    /// An acknowledgement in fast recovery, or the one that started it, has delivered this many bytes. Only with SACK, and if
     /// [`CongestionControl::FOLLOWS_RECOVERY`].
     fn on_delivered(&mut self, _delivered: u64, _cx: &Cx<'_>) {}
 
-    /// So many bytes more than those with which fast recovery began were taken for lost, and sent again. Where
-    /// [`CongestionControl::on_delivered`] is called.
+    /// Further bytes were considered lost after the start of fast recovery, and retransmitted. Called under the same conditions as
+    /// [`CongestionControl::on_delivered`].
     fn on_resent(&mut self, _bytes: u64, _cx: &Cx<'_>) {}
 
     /// `acked` new bytes were acknowledged, and fast recovery is over.
@@ -200,23 +200,23 @@ pub trait CongestionControl {
         self.window_mut().recovered(acked, cx);
     }
 
-    /// The retransmission timer expired. `again` if nothing was acknowledged since it expired last.
+    /// The retransmission timer expired. `again`: nothing was acknowledged since its last expiry.
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>);
 
-    /// What was in flight when the timer expired is acknowledged.
+    /// All data that was in flight when the timer expired has been acknowledged.
     fn on_timeout_mended(&mut self, _cx: &Cx<'_>) {}
 
-    /// The record of what is in flight has found losses: before the recovery that they may begin, and only where
+    /// Losses were detected. Called before the recovery that they may start, and only if
     /// [`CongestionControl::WATCHES_LOSSES`] and the profile detects losses by time.
     fn on_losses(&mut self, _cx: &Cx<'_>) {}
 
-    /// The reduction that came last, by a loss or a timeout, proves to have been needless: nothing was lost. `before` is the window
-    /// that it reduced.
+    /// The last reduction, after a loss or a timeout, was spurious: nothing was lost. `before` is the window
+    /// before the reduction.
     fn on_spurious(&mut self, before: Window, _cx: &Cx<'_>) {
         self.window_mut().restore(before);
     }
 
-    /// A SYN or SYN-ACK had to be sent again. The initial window after it is one segment (RFC 5681 section 3.1).
+    /// A SYN or SYN-ACK was retransmitted. The initial window after it is one segment (RFC 5681 section 3.1).
     fn on_handshake_timeout(&mut self, cx: &Cx<'_>) {
         self.window_mut().cwnd = cx.mss();
     }
@@ -224,16 +224,16 @@ pub trait CongestionControl {
     /// New data was acknowledged, but the window was not full and does not grow (see `cwnd_validation` of profiles).
     fn on_unused(&mut self, _cx: &Cx<'_>) {}
 
-    /// The peer echoed congestion experienced: at most once for each window of data, and not in recovery.
+    /// The peer echoed Congestion Experienced. Called at most once per window of data, and not in recovery.
     fn on_ecn(&mut self, cx: &Cx<'_>);
 
-    /// An acknowledgement on a connection with ECN: it says that `delivered` bytes have arrived, `marked` of them
-    /// in packets that had experienced congestion. For schemes that count marks. Comes before the other calls for
-    /// the same segment, and also for duplicate acknowledgements, each of which stands for one segment.
+    /// An acknowledgement on a connection with ECN reports that `delivered` bytes have arrived, `marked` of them
+    /// in marked packets. For controls that count marks. Called before the other calls for
+    /// the same segment, and also for duplicate acknowledgements, each of which counts as one segment.
     fn on_feedback(&mut self, _delivered: u64, _marked: u64, _cx: &Cx<'_>) {}
 
-    /// An acknowledgement was read, and the record of what is in flight is up to date with it. Comes last, and only
-    /// where [`CongestionControl::SAMPLES_DELIVERY`].
+    /// An acknowledgement was processed, and the record of the segments in flight is up to date. Called last, and only
+    /// if [`CongestionControl::SAMPLES_DELIVERY`].
     fn on_sample(&mut self, _cx: &Cx<'_>) {}
 
     /// Data is about to be sent, and nothing is in flight.
@@ -266,11 +266,11 @@ macro_rules! window_and_pacer {
     };
 }
 
-/// A control that is small enough to live inside the endpoint; the others are boxed.
+/// A control that is small enough to be stored inside the endpoint; the others are boxed.
 type Inline<C> = C;
 
-/// From the list of controls: their modules, their names, and the enum that an endpoint holds. Behind it the transports
-/// that are no TCP, which are chosen by the same names.
+/// Creates, from the list of controls, their modules, their names, and the enum that an endpoint holds. The second part of the
+/// list has the rate-based transports, which are selected by the same key.
 macro_rules! controls {
     (
         $($(#[$attr:meta])* $name:ident => $holder:ident<$module:ident::$control:ident>, $text:literal;)+
@@ -283,7 +283,7 @@ macro_rules! controls {
         pub enum Kind {
             $($(#[$attr])* #[serde(rename = $text)] $name,)+
             $(
-                /// A transport of its own, without TCP.
+                /// A rate-based transport instead of TCP.
                 #[serde(rename = $rate_text)] $rate,
             )+
             /// One that a program has added to a [`Catalogue`](crate::Catalogue), which alone reads it.
@@ -341,7 +341,7 @@ macro_rules! controls {
                 match self {
                     $(Kind::$name => None,)+
                     $(Kind::$rate => Some(rate::Kind::$rate),)+
-                    Kind::Added(_) => None,
+                    Kind::Added(added) => added.rate_based().map(rate::Kind::Added),
                 }
             }
         }
@@ -356,12 +356,15 @@ macro_rules! controls {
         callbacks!(controls!(@dispatch [$($name)+]));
 
         impl Control {
-            /// A rate-based transport has none: its name gives what an unnamed one would be.
+            /// For a rate-based transport, which has no control, the default one.
             pub(super) fn new(profile: &Profile) -> Self {
                 match &profile.congestion {
                     $(Kind::$name => Control::$name(<$holder<$module::$control>>::from($module::$control::new(profile))),)+
                     $(Kind::$rate => Control::Reno(reno::Reno::new(profile)),)+
-                    Kind::Added(added) => Control::Added(added.begin(profile)),
+                    Kind::Added(added) => match added.begin(profile) {
+                        Some(control) => Control::Added(control),
+                        None => Control::Reno(reno::Reno::new(profile)),
+                    },
                 }
             }
 
@@ -421,7 +424,7 @@ macro_rules! controls {
                 }
             }
 
-            /// Asked at every segment: a test of a constant, and for boxed controls that do not pace no look into the box.
+            /// Called for every segment: tests a constant, without dereferencing boxed controls that do not pace.
             pub(super) fn pacer(&self) -> Option<&Pacer> {
                 match self {
                     $(Control::$name(c) if <$module::$control>::PACES => c.pacer(),)+
@@ -479,7 +482,7 @@ controls! {
     Reno => Inline<reno::Reno>, "reno";
     /// RFC 6582 over RFC 5681.
     NewReno => Inline<newreno::NewReno>, "newreno";
-    /// The same window with SACK, which it negotiates whatever the profile says.
+    /// The same window with SACK, which it negotiates regardless of the profile.
     Sack => Inline<sack::Sack>, "sack";
     /// RFC 9438.
     Cubic => Box<cubic::Cubic>, "cubic";
@@ -489,11 +492,11 @@ controls! {
     Prague => Box<prague::Prague>, "prague";
     /// Version 1: a model of the path.
     Bbr => Box<bbr::Bbr>, "bbr";
-    /// Version 3: a model that heeds losses.
+    /// Version 3: the model also responds to losses.
     Bbr3 => Box<bbr3::Bbr3>, "bbr3";
-    /// RFC 6817: gives way to all others.
+    /// RFC 6817: less than best effort.
     Ledbat => Box<ledbat::Ledbat>, "ledbat";
-    /// Takes off what was lost.
+    /// Reduces the window by the lost segments only.
     Relentless => Box<relentless::Relentless>, "relentless";
     {
         Tfrc, "tfrc";

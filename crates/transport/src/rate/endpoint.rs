@@ -1,4 +1,4 @@
-//! What all rate-based transports have in common: opening, asking, sending, closing.
+//! The common part of all rate-based transports: opening, requests, sending, closing.
 
 use aqmkit_base::{Ecn, Instant};
 
@@ -6,12 +6,12 @@ use super::{Content, Cx, Data, Kind, Packet, Receiver, Sender};
 use crate::profile::Profile;
 use crate::tcp::Event;
 
-/// Where an endpoint puts what it has to say. It appends; the owner empties.
+/// The output of an endpoint, which appends to it; its owner empties it.
 #[derive(Debug)]
 pub struct Output<'a> {
     /// Packets to send now, in order.
     pub packets: &'a mut Vec<Packet>,
-    /// What has happened, in order.
+    /// Events, in order.
     pub events: &'a mut Vec<Event>,
 }
 
@@ -22,15 +22,15 @@ pub struct Stats {
     pub data_packets_sent: u64,
     /// Reports sent.
     pub reports_sent: u64,
-    /// Times that the sender's timer expired for want of reports, and that a request was sent again.
+    /// Expiries of the sender's timer without reports, and retransmitted requests.
     pub timeouts: u32,
 }
 
 /// One end of a connection.
 ///
-/// The end that opens asks, in requests that are sent again until they are answered, by the waits of
-/// [`Profile::syn`]; the other end sends data, at the rate of the scheme, none of it twice. So
-/// `delivered` of the asking end is what has come, not everything up to some byte.
+/// The end that opens sends requests, repeated at the intervals of [`Profile::syn`] until they are answered; the other
+/// end sends data at the rate of the scheme, without retransmissions. Therefore
+/// `delivered` of the requesting end counts the received bytes, not everything up to some byte.
 ///
 /// It is driven by its owner: times must not go backwards, the profile must be the same at every call.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Endpoint {
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "endpoints are boxed and few")]
 enum Role {
-    /// Neither has opened nor was opened to.
+    /// Not opened yet, by neither end.
     New,
     Asking(Asking),
     Answering(Answering),
@@ -52,25 +52,25 @@ enum Role {
     },
 }
 
-/// The end that has opened: it asks and receives.
+/// The end that has opened: it sends requests and receives data.
 #[derive(Clone, Debug)]
 struct Asking {
-    /// Bytes of requests written, and those that the peer has.
+    /// Bytes of requests written, and those that the peer has received.
     written: u64,
     heard: u64,
     /// Whether the peer has answered.
     open: bool,
-    /// How often the current request was sent, and when to send it again.
+    /// The number of transmissions of the current request, and the time of the next.
     tries: usize,
     again: Option<Instant>,
     delivered: u64,
     receiver: Receiver,
 }
 
-/// The end that was opened to: it sends.
+/// The other end: it sends data.
 #[derive(Clone, Debug)]
 struct Answering {
-    /// Bytes of requests that have come.
+    /// Bytes of requests received.
     heard: u64,
     /// Bytes to send; `u64::MAX` for data without end.
     waiting: u64,
@@ -91,7 +91,7 @@ impl Call<'_, '_> {
 }
 
 impl Endpoint {
-    /// An endpoint that is closed. It opens actively with [`Endpoint::connect`], passively when it is asked.
+    /// A closed endpoint. It opens actively with [`Endpoint::connect`], or passively when a request arrives.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         Endpoint { kind, role: Role::New, stats: Stats::default() }
@@ -109,14 +109,13 @@ impl Endpoint {
             tries: 0,
             again: None,
             delivered: 0,
-            receiver: Receiver::new(self.kind, p),
+            receiver: Receiver::new(&self.kind, p),
         };
         asking.ask(&mut Call { cx: Cx { now, profile: p }, out });
         self.role = Role::Asking(asking);
     }
 
-    /// The end that opened asks with so many more bytes; the other has so many more to send, `u64::MAX` for data without
-    /// end.
+    /// Adds `bytes` of requests at the end that opened, or of data to send at the other end; `u64::MAX` for unlimited data.
     pub fn write(&mut self, p: &Profile, bytes: u64, now: Instant, out: &mut Output<'_>) {
         let mut call = Call { cx: Cx { now, profile: p }, out };
         match &mut self.role {
@@ -133,7 +132,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends the connection at once: what has not been sent is not sent. The peer is told, and told again if it goes on.
+    /// Ends the connection at once; unsent data is discarded. The peer is notified, and again if it continues to send.
     pub fn close(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         let mut call = Call { cx: Cx { now, profile: p }, out };
         if !self.is_closed() {
@@ -157,7 +156,7 @@ impl Endpoint {
             return;
         }
         if let (Role::New, Content::Ask { .. }) = (&self.role, packet.content) {
-            let sender = Sender::new(self.kind, &call.cx);
+            let sender = Sender::new(&self.kind, &call.cx);
             self.role = Role::Answering(Answering { heard: 0, waiting: 0, seq: 0, sender });
             call.out.events.push(Event::Connected);
         }
@@ -169,7 +168,7 @@ impl Endpoint {
         }
     }
 
-    /// It is (perhaps) [`Endpoint::deadline`]. Calls that are early or late do no harm.
+    /// Call this at [`Endpoint::deadline`]. Early or late calls are allowed.
     pub fn on_deadline(&mut self, p: &Profile, now: Instant, out: &mut Output<'_>) {
         let mut call = Call { cx: Cx { now, profile: p }, out };
         match &mut self.role {
@@ -183,7 +182,7 @@ impl Endpoint {
         }
     }
 
-    /// When to call [`Endpoint::on_deadline`], if ever.
+    /// When to call [`Endpoint::on_deadline`], if at all.
     #[must_use]
     pub fn deadline(&self, p: &Profile, now: Instant) -> Option<Instant> {
         match &self.role {
@@ -193,7 +192,7 @@ impl Endpoint {
         }
     }
 
-    /// Bytes that have come: of data at the end that opened, of requests at the other.
+    /// Bytes received: of data at the end that opened, of requests at the other.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         match &self.role {
@@ -216,7 +215,7 @@ impl Endpoint {
         &self.stats
     }
 
-    /// The rate at which it may send, in bytes of data per second; nothing at the end that does not.
+    /// The sending rate, in bytes of data per second; `None` at the end that does not send data.
     #[must_use]
     pub fn rate(&self, p: &Profile, now: Instant) -> Option<f64> {
         match &self.role {
@@ -227,7 +226,7 @@ impl Endpoint {
 }
 
 impl Asking {
-    /// Sends what the peer has not heard, or only opens; and sets the timer.
+    /// Sends the requests that the peer has not acknowledged, or only opens the connection; and sets the timer.
     fn ask(&mut self, call: &mut Call<'_, '_>) {
         let p = call.cx.profile;
         let len = (self.written - self.heard).min(p.mss.0) as u32;
@@ -308,7 +307,7 @@ impl Answering {
         }
     }
 
-    /// Sends what may go now.
+    /// Sends all packets that may be sent now.
     fn send(&mut self, call: &mut Call<'_, '_>, stats: &mut Stats) {
         let Cx { now, profile } = call.cx;
         while self.waiting > 0 && self.sender.half().next(&call.cx).is_some_and(|at| at <= now) {

@@ -11,7 +11,7 @@
 //!
 //! * `l = 0`: `AIR = min(AIR + AIR (1 - r / b), M T / RTT^2)`, then `r = r + AIR`. A TCP grows by a packet in each
 //!   of `T / RTT` round trips, so its rate by `M / RTT` each time;
-//! * `l > 0`: `r = r max(1 - l reduction, 0)`, and `AIR` begins anew.
+//! * `l > 0`: `r = r max(1 - l reduction, 0)`, and `AIR` is reset.
 //!
 //! `b` is measured by pairs of packets that are sent at once: `M` over the time between their arrivals, of which the receiver reports the median.
 //! `RTT` comes from the report's echo and the time that the receiver held it.
@@ -20,10 +20,10 @@
 //!
 //! | field | unit | default | meaning, and what goes wrong |
 //! |---|---|---|---|
-//! | `lda.interval` | time | 5s | between reports; RTCP's least. Longer and it converges slower still |
-//! | `lda.initial_rate` | rate | 100kbit | before the first report, and the least |
-//! | `lda.increase` | rate | 10kbit | `AIR` to begin with, and after a loss |
-//! | `lda.reduction` | | 3 | how much more is taken off than was lost; small is smooth and slow |
+//! | `lda.interval` | time | 5s | interval of reports; RTCP's minimum. Longer intervals converge even more slowly |
+//! | `lda.initial_rate` | rate | 100kbit | before the first report, and the minimum |
+//! | `lda.increase` | rate | 10kbit | initial `AIR`, also after a loss |
+//! | `lda.reduction` | | 3 | decrease relative to the loss rate; small values are smooth and slow |
 //! | `mss`, `header` | size | of the profile | `M`, and the bytes of the headers of each packet |
 //!
 //! ## Deviations
@@ -31,10 +31,10 @@
 //! 1. parris01 has no equation but that of TCP's rate, and no numbers. The equations are made from its words; of sisalem98 the abstract was at hand, which agrees with them (reports of RTP, the
 //!    bottleneck's bandwidth measured with an addition to it, the parameters of the adjustment from that). Interval: RTCP's least of RFC 3550. The
 //!    other values chosen once: a voice's rate to start, a tenth of it to add.
-//! 2. Every sixteenth packet follows the one before at once. The median is over the last 15 pairs of which both came.
-//! 3. parris01 bounds the increase by "one packet per round-trip time" and does not say of what; read as what TCP's window does.
+//! 2. Every sixteenth packet is sent directly after the previous one. The median is over the last 15 pairs of which both came.
+//! 3. parris01 bounds the increase by "one packet per round-trip time" without naming the quantity; here it is the increase of TCP's window.
 //! 4. The propagation delay that RTCP's values give has no use in what parris01 describes, and is not computed.
-//! 5. No report for four intervals: half as fast. parris01 does not say what happens.
+//! 5. Without a report for four intervals, the rate is halved. parris01 does not specify this case.
 //!
 //! ## Evidence
 //!
@@ -54,7 +54,7 @@ use super::{Cx, Data, Receiving, Report, Sending};
 use crate::profile::Profile;
 use aqmkit_base::param::{ParamError, require};
 
-/// One packet in so many is the second of a pair.
+/// Every sixteenth packet is the second of a pair.
 const PAIR_EVERY: u64 = 16;
 /// Pairs in the median.
 const PAIRS: usize = 15;
@@ -65,13 +65,13 @@ const PATIENCE: f64 = 4.0;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Between reports.
+    /// The interval of reports.
     pub interval: Duration,
     /// The rate before the first report.
     pub initial_rate: BitRate,
-    /// The additive increase to begin with.
+    /// The initial additive increase.
     pub increase: BitRate,
-    /// How much more is taken off than was lost.
+    /// The decrease relative to the loss rate.
     pub reduction: f64,
 }
 
@@ -112,6 +112,23 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// The state of a new connection.
+    #[must_use]
+    pub fn new(cx: &Cx<'_>) -> Self {
+        let p = &cx.profile.lda;
+        let mut sender = Sender {
+            rate: p.initial_rate.bytes_per_sec(),
+            air: p.increase.bytes_per_sec(),
+            rtt: None,
+            last: None,
+            at_once: false,
+            reported: cx.now,
+            timer: cx.now,
+        };
+        sender.set_timer(cx);
+        sender
+    }
+
     fn set_timer(&mut self, cx: &Cx<'_>) {
         self.timer = cx.now + cx.profile.lda.interval.mul_f64(PATIENCE);
     }
@@ -133,21 +150,6 @@ impl Sender {
 }
 
 impl Sending for Sender {
-    fn new(cx: &Cx<'_>) -> Self {
-        let p = &cx.profile.lda;
-        let mut sender = Sender {
-            rate: p.initial_rate.bytes_per_sec(),
-            air: p.increase.bytes_per_sec(),
-            rtt: None,
-            last: None,
-            at_once: false,
-            reported: cx.now,
-            timer: cx.now,
-        };
-        sender.set_timer(cx);
-        sender
-    }
-
     fn on_report(&mut self, report: &Report, cx: &Cx<'_>) {
         self.rtt = Some(cx.now.since(report.echo).saturating_sub(report.held));
         let since = cx.now.since(self.reported).as_secs_f64();
@@ -175,7 +177,7 @@ impl Sending for Sender {
     }
 
     fn on_sent(&mut self, seq: u64, _more: bool, cx: &Cx<'_>) {
-        // The time that the pair's second packet takes is waited after it, so that the rate is kept.
+        // The interval saved before the second packet of a pair is added after it, to keep the rate.
         let distance = Duration::from_secs_f64(cx.segment() / self.rate);
         self.last = Some(if self.pairs(seq) { cx.now + distance } else { cx.now });
         self.at_once = self.pairs(seq + 1);
@@ -198,20 +200,35 @@ impl Sending for Sender {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     timer: Option<Instant>,
-    /// The packet that came last, and when.
+    /// The last packet, and the time of its arrival.
     last: Option<(Data, Instant)>,
-    /// The number after the highest that has come, now and at the last report.
+    /// The number after the highest one received, now and at the last report.
     end: u64,
     reported: u64,
     /// Packets and bytes since the last report.
     packets: u64,
     bytes: u64,
-    /// Of the last pairs, bytes per second.
+    /// The rates of the last pairs, in bytes per second.
     capacities: Vec<f64>,
     pair: usize,
 }
 
 impl Receiver {
+    /// The state of a new connection.
+    #[must_use]
+    pub fn new(_profile: &Profile) -> Self {
+        Receiver {
+            timer: None,
+            last: None,
+            end: 0,
+            reported: 0,
+            packets: 0,
+            bytes: 0,
+            capacities: Vec::with_capacity(PAIRS),
+            pair: 0,
+        }
+    }
+
     fn note_pair(&mut self, data: &Data, len: u32, now: Instant) {
         let first = self.last.filter(|(last, _)| data.pair && last.seq + 1 == data.seq);
         let Some(gap) = first.map(|(_, at)| now.since(at).as_secs_f64()).filter(|gap| *gap > 0.0) else { return };
@@ -232,19 +249,6 @@ impl Receiver {
 }
 
 impl Receiving for Receiver {
-    fn new(_profile: &Profile) -> Self {
-        Receiver {
-            timer: None,
-            last: None,
-            end: 0,
-            reported: 0,
-            packets: 0,
-            bytes: 0,
-            capacities: Vec::with_capacity(PAIRS),
-            pair: 0,
-        }
-    }
-
     fn on_data(&mut self, data: &Data, len: u32, _marked: bool, cx: &Cx<'_>) -> Option<Report> {
         self.note_pair(data, len, cx.now);
         self.last = Some((*data, cx.now));
@@ -263,7 +267,7 @@ impl Receiving for Receiver {
         self.timer = Some(cx.now + cx.profile.lda.interval);
         let (data, at) = self.last.filter(|_| self.packets > 0)?;
         let expected = (self.end - self.reported).max(1);
-        // Late ones and duplicates count, as in RTCP: the share is never negative.
+        // Late packets and duplicates count as received, as in RTCP; the share is never negative.
         let loss = 1.0 - (self.packets.min(expected) as f64 / expected as f64);
         let rate = self.bytes as f64 / cx.profile.lda.interval.as_secs_f64();
         (self.reported, self.packets, self.bytes) = (self.end, 0, 0);

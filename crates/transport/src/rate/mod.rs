@@ -1,22 +1,26 @@
 //! Rate-based transports: datagrams, none of them sent again, whose sender follows what the receiver reports.
 //!
-//! One file for each scheme. It has two halves: a [`Sending`] one, which says when the next packet may go, and a
-//! [`Receiving`] one, which says when to report what. An [`Endpoint`] is what is the same for all of them: opening, asking,
-//! sending, closing. To add one: a file with the two halves, and a line in the list at the end of this one.
+//! One file for each scheme. It has two halves: a [`Sending`] one, which decides when the next packet is sent, and a
+//! [`Receiving`] one, which decides when to report and what. An [`Endpoint`] has what all schemes share: opening, requests,
+//! sending, closing. To add one: a file with the two halves, and a line in the list at the end of this one. A crate outside
+//! implements [`Scheme`] as well and adds it to a [`Catalogue`](crate::Catalogue).
 
 use aqmkit_base::{Duration, Ecn, Instant};
 
 use super::profile::Profile;
 use aqmkit_base::page::Entry;
 
+mod added;
 mod endpoint;
 
+pub(crate) use added::Of;
+pub use added::{Added, Scheme};
 pub use endpoint::{Endpoint, Output, Stats};
 
-/// What two endpoints say to each other: a datagram without its data.
+/// A packet between two endpoints, without its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// What it says.
+    /// Its content.
     pub content: Content,
     /// Bytes of data.
     pub len: u32,
@@ -24,22 +28,22 @@ pub struct Packet {
     pub ecn: Ecn,
 }
 
-/// What a packet says.
+/// The content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content {
-    /// Opens the connection, or asks for something: the data continues the requests from this byte on.
+    /// Opens the connection, or carries requests from this byte on.
     Ask {
         /// Bytes of requests before these.
         from: u64,
     },
-    /// Answers [`Content::Ask`].
+    /// Acknowledges [`Content::Ask`].
     Heard {
-        /// Bytes of requests that have come.
+        /// Bytes of requests received.
         bytes: u64,
     },
     /// Carries data.
     Data(Data),
-    /// Tells the sender of data what arrives.
+    /// Reports the received data to its sender.
     Report(Report),
     /// Ends the connection.
     Close,
@@ -48,36 +52,36 @@ pub enum Content {
 /// The header of a packet with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// Its number: 0 and up, one for each packet.
+    /// The number of the packet, from 0.
     pub seq: u64,
     /// When it was sent, by the sender's clock.
     pub sent: Instant,
-    /// The round trip as the sender knows it; zero while it does not.
+    /// The sender's round-trip time; zero while unknown.
     pub rtt: Duration,
     /// As in [`Content::Heard`].
     pub heard: u64,
-    /// Whether it was sent right behind the one before, to measure the bottleneck.
+    /// Whether it was sent directly after the previous packet, to measure the bottleneck.
     pub pair: bool,
 }
 
-/// What a receiver reports. Each scheme uses some of it; the rest is zero.
+/// A receiver's report. Each scheme uses some of the fields; the others are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
     /// [`Data::sent`] of the packet that this echoes.
     pub echo: Instant,
-    /// How long ago that packet came.
+    /// The time since that packet arrived.
     pub held: Duration,
     /// Its number.
     pub seq: u64,
-    /// Bytes of data per second that arrive.
+    /// The rate of received data, in bytes per second.
     pub rate: f64,
-    /// The share that is lost, as the scheme defines it, from 0 to 1.
+    /// The loss rate as defined by the scheme, from 0 to 1.
     pub loss: f64,
     /// The rate of the bottleneck in bytes per second; zero while unknown.
     pub capacity: f64,
 }
 
-/// What a half may know of a call.
+/// The context of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Cx<'a> {
     /// Now.
@@ -94,67 +98,59 @@ impl Cx<'_> {
     }
 }
 
-/// The half that sends: how fast.
+/// The sending half: controls the rate.
 pub trait Sending {
-    /// The state of a new connection.
-    fn new(cx: &Cx<'_>) -> Self
-    where
-        Self: Sized;
-
     /// The receiver has reported.
     fn on_report(&mut self, report: &Report, cx: &Cx<'_>);
 
-    /// When [`Sending::on_timer`] is to be called, if ever.
+    /// When to call [`Sending::on_timer`], if at all.
     fn timer(&self) -> Option<Instant>;
 
-    /// The timer has expired: there was no report for too long.
+    /// The timer has expired, for example because reports are missing.
     fn on_timer(&mut self, cx: &Cx<'_>);
 
-    /// When the next packet may go; nothing while that depends on a report.
+    /// When the next packet may be sent; `None` while waiting for a report.
     fn next(&self, cx: &Cx<'_>) -> Option<Instant>;
 
-    /// A packet of this number goes now. `more`: there is more to send than that.
+    /// The packet with this number is being sent. `more`: further data is waiting.
     fn on_sent(&mut self, seq: u64, more: bool, cx: &Cx<'_>);
 
-    /// The round trip, where one was measured.
+    /// The round-trip time, if one was measured.
     fn rtt(&self) -> Option<Duration>;
 
-    /// The rate that is allowed now, in bytes of data per second.
+    /// The current rate, in bytes of data per second.
     fn rate(&self, cx: &Cx<'_>) -> f64;
 
-    /// Whether the packet of this number is to follow the one before at once, to measure the bottleneck.
+    /// Whether the packet with this number is sent directly after the previous one, to measure the bottleneck.
     fn pairs(&self, _seq: u64) -> bool {
         false
     }
 }
 
-/// The half that receives: when to report what.
+/// The receiving half: decides when to report and what.
 pub trait Receiving {
-    /// The state of a new connection.
-    fn new(profile: &Profile) -> Self
-    where
-        Self: Sized;
-
-    /// A packet with `len` bytes of data has come; `marked`: it has experienced congestion. What to report at once, if
-    /// anything.
+    /// A packet with `len` bytes of data has arrived; `marked`: with Congestion Experienced. Returns a report to send at once, if
+    /// any.
     fn on_data(&mut self, data: &Data, len: u32, marked: bool, cx: &Cx<'_>) -> Option<Report>;
 
-    /// When [`Receiving::on_timer`] is to be called, if ever.
+    /// When to call [`Receiving::on_timer`], if at all.
     fn timer(&self) -> Option<Instant>;
 
-    /// The timer has expired. What to report, if anything.
+    /// The timer has expired. Returns a report to send, if any.
     fn on_timer(&mut self, cx: &Cx<'_>) -> Option<Report>;
 }
 
-/// From the list of transports: their modules, names and pages, and the enums that an endpoint holds.
+/// Creates, from the list of transports, their modules, names and pages, and the enums that an endpoint holds.
 macro_rules! transports {
     ($($(#[$attr:meta])* $name:ident => $module:ident, $text:literal;)+) => {
         $(pub mod $module;)+
 
         /// The rate-based transports.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug)]
         pub enum Kind {
             $($(#[$attr])* $name,)+
+            /// One that a program has added to a [`Catalogue`](crate::Catalogue).
+            Added(Added),
         }
 
         /// Every rate-based transport, in the order of the catalogue.
@@ -162,43 +158,63 @@ macro_rules! transports {
             $(Entry::new($text, aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs")))),)+
         ];
 
-        /// A sending half at work.
+        /// The sending half of a connection.
         #[derive(Clone, Debug)]
         enum Sender {
             $($name($module::Sender),)+
+            Added(added::Sender),
         }
 
         impl Sender {
-            fn new(kind: Kind, cx: &Cx<'_>) -> Self {
-                match kind { $(Kind::$name => Sender::$name(Sending::new(cx)),)+ }
+            fn new(kind: &Kind, cx: &Cx<'_>) -> Self {
+                match kind {
+                    $(Kind::$name => Sender::$name($module::Sender::new(cx)),)+
+                    Kind::Added(added) => Sender::Added(added.sender(cx)),
+                }
             }
 
             fn half(&self) -> &dyn Sending {
-                match self { $(Sender::$name(s) => s,)+ }
+                match self {
+                    $(Sender::$name(s) => s,)+
+                    Sender::Added(s) => s.half(),
+                }
             }
 
             fn half_mut(&mut self) -> &mut dyn Sending {
-                match self { $(Sender::$name(s) => s,)+ }
+                match self {
+                    $(Sender::$name(s) => s,)+
+                    Sender::Added(s) => s.half_mut(),
+                }
             }
         }
 
-        /// A receiving half at work.
+        /// The receiving half of a connection.
         #[derive(Clone, Debug)]
         enum Receiver {
             $($name($module::Receiver),)+
+            Added(added::Receiver),
         }
 
         impl Receiver {
-            fn new(kind: Kind, profile: &Profile) -> Self {
-                match kind { $(Kind::$name => Receiver::$name(Receiving::new(profile)),)+ }
+            fn new(kind: &Kind, profile: &Profile) -> Self {
+                match kind {
+                    $(Kind::$name => Receiver::$name($module::Receiver::new(profile)),)+
+                    Kind::Added(added) => Receiver::Added(added.receiver(profile)),
+                }
             }
 
             fn half(&self) -> &dyn Receiving {
-                match self { $(Receiver::$name(r) => r,)+ }
+                match self {
+                    $(Receiver::$name(r) => r,)+
+                    Receiver::Added(r) => r.half(),
+                }
             }
 
             fn half_mut(&mut self) -> &mut dyn Receiving {
-                match self { $(Receiver::$name(r) => r,)+ }
+                match self {
+                    $(Receiver::$name(r) => r,)+
+                    Receiver::Added(r) => r.half_mut(),
+                }
             }
         }
     };

@@ -118,6 +118,23 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// The state of a new connection.
+    #[must_use]
+    pub fn new(cx: &Cx<'_>) -> Self {
+        Sender {
+            state: State::SlowStart,
+            window: f64::from(cx.profile.initial_window),
+            flying: VecDeque::new(),
+            end: 0,
+            round: 0,
+            rate_before: 0.0,
+            arrival_rate: 0.0,
+            rtt: None,
+            backoff: 0,
+            timer: None,
+        }
+    }
+
     fn measure(&mut self, sample: f64) {
         let r = self.rtt.get_or_insert(RoundTrip { least: sample, smoothed: sample, variation: sample });
         r.least = r.least.min(sample);
@@ -171,21 +188,6 @@ impl Sender {
 }
 
 impl Sending for Sender {
-    fn new(cx: &Cx<'_>) -> Self {
-        Sender {
-            state: State::SlowStart,
-            window: f64::from(cx.profile.initial_window),
-            flying: VecDeque::new(),
-            end: 0,
-            round: 0,
-            rate_before: 0.0,
-            arrival_rate: 0.0,
-            rtt: None,
-            backoff: 0,
-            timer: None,
-        }
-    }
-
     fn on_report(&mut self, report: &Report, cx: &Cx<'_>) {
         self.measure(cx.now.since(report.echo).saturating_sub(report.held).as_secs_f64());
         self.arrival_rate = report.rate / cx.segment();
@@ -249,11 +251,15 @@ pub struct Receiver {
     rate: f64,
 }
 
-impl Receiving for Receiver {
-    fn new(_profile: &Profile) -> Self {
+impl Receiver {
+    /// The state of a new connection.
+    #[must_use]
+    pub fn new(_profile: &Profile) -> Self {
         Receiver::default()
     }
+}
 
+impl Receiving for Receiver {
     fn on_data(&mut self, data: &Data, len: u32, _marked: bool, cx: &Cx<'_>) -> Option<Report> {
         let since = *self.since.get_or_insert(cx.now);
         let time = cx.now.since(since);

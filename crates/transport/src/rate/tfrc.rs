@@ -178,6 +178,27 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// The state of a new connection.
+    #[must_use]
+    pub fn new(cx: &Cx<'_>) -> Self {
+        let mut x_recv = Vec::with_capacity(4);
+        x_recv.push((cx.now, f64::INFINITY));
+        Sender {
+            x: cx.segment(),
+            x_bps: 0.0,
+            p: 0.0,
+            rtt: None,
+            x_recv,
+            doubled: cx.now,
+            nofeedback: cx.now + FIRST_WAIT,
+            sent: false,
+            last: None,
+            busy: Busy::default(),
+            oscillation_prevention: cx.profile.tfrc.oscillation_prevention,
+            timeout: cx.profile.tfrc.timeout.map(Duration::as_secs_f64),
+        }
+    }
+
     /// [rfc5348 4.2]
     fn initial_rate(&self, cx: &Cx<'_>) -> Option<f64> {
         let s = cx.segment();
@@ -258,25 +279,6 @@ impl Sender {
 }
 
 impl Sending for Sender {
-    fn new(cx: &Cx<'_>) -> Self {
-        let mut x_recv = Vec::with_capacity(4);
-        x_recv.push((cx.now, f64::INFINITY));
-        Sender {
-            x: cx.segment(),
-            x_bps: 0.0,
-            p: 0.0,
-            rtt: None,
-            x_recv,
-            doubled: cx.now,
-            nofeedback: cx.now + FIRST_WAIT,
-            sent: false,
-            last: None,
-            busy: Busy::default(),
-            oscillation_prevention: cx.profile.tfrc.oscillation_prevention,
-            timeout: cx.profile.tfrc.timeout.map(Duration::as_secs_f64),
-        }
-    }
-
     /// [rfc5348 4.3]
     fn on_report(&mut self, report: &Report, cx: &Cx<'_>) {
         let sample = cx.now.since(report.echo).saturating_sub(report.held).as_secs_f64();

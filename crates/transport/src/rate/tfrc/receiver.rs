@@ -41,6 +41,26 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// The state of a new connection.
+    #[must_use]
+    pub fn new(profile: &Profile) -> Self {
+        let tfrc = &profile.tfrc;
+        Receiver {
+            losses: Losses::default(),
+            intervals: Intervals::new(tfrc.intervals, tfrc.discounting),
+            event: None,
+            reported: 0.0,
+            rtt: Duration::ZERO,
+            last: None,
+            segment: 0,
+            now: Span { since: Instant::ZERO, bytes: 0 },
+            before: None,
+            fastest: 0.0,
+            timer: None,
+            owes: false,
+        }
+    }
+
     /// [section 6.2] Bytes per second since the last report; since the one before it, where that was less than a round trip
     /// ago.
     fn rate(&self, now: Instant) -> f64 {
@@ -92,24 +112,6 @@ impl Receiver {
 }
 
 impl Receiving for Receiver {
-    fn new(profile: &Profile) -> Self {
-        let tfrc = &profile.tfrc;
-        Receiver {
-            losses: Losses::default(),
-            intervals: Intervals::new(tfrc.intervals, tfrc.discounting),
-            event: None,
-            reported: 0.0,
-            rtt: Duration::ZERO,
-            last: None,
-            segment: 0,
-            now: Span { since: Instant::ZERO, bytes: 0 },
-            before: None,
-            fastest: 0.0,
-            timer: None,
-            owes: false,
-        }
-    }
-
     /// [section 6.1]
     fn on_data(&mut self, data: &Data, len: u32, marked: bool, cx: &Cx<'_>) -> Option<Report> {
         let first = self.last.is_none();

@@ -68,7 +68,7 @@ impl Net {
         Net {
             now: Instant::ZERO,
             profile: profile.clone(),
-            flows: (0..flows).map(|_| [Endpoint::new(kind), Endpoint::new(kind)]).collect(),
+            flows: (0..flows).map(|_| [Endpoint::new(kind.clone()), Endpoint::new(kind.clone())]).collect(),
             delay: Duration::from_millis(rtt_ms) / 2,
             bottleneck: None,
             free: Instant::ZERO,
