@@ -20,7 +20,7 @@ use crate::problem::{exception, failure, usage};
 /// How wide text is.
 const WIDTH: usize = 100;
 
-/// A discipline of a card: what it is called, and for one in Python its entry in a sweep, as JSON.
+/// A discipline of a card: its label, and for one written in Python its entry in a sweep, as JSON.
 pub(crate) type Named = (String, Option<String>);
 
 /// An experiment of a card: the name of its directory, its file, its text.

@@ -69,7 +69,7 @@ mod _aqmkit {
         aqmkit_experiment::catalogue().into_iter().map(|e| (e.id, e.title, e.source)).collect()
     }
 
-    /// Every discipline: its name, and what it is in one line.
+    /// Every discipline: its name and a one-line description.
     #[pyfunction]
     fn disciplines() -> Vec<(&'static str, &'static str)> {
         registry::ALL.iter().map(|e| (e.name, e.summary())).collect()
@@ -87,7 +87,7 @@ mod _aqmkit {
         let words = ["aqmkit", "compare"].into_iter().map(str::to_owned).chain(args);
         let cli = <args::Cli as clap::Parser>::try_parse_from(words).map_err(|e| super::problem::usage(&e))?;
         let args::Command::Compare(asked) = cli.command else { return Ok(String::new()) };
-        compare::written_out(&asked).map_err(super::problem::failure)
+        compare::written_out(&asked, &aqmkit_experiment::Catalogues::default()).map_err(super::problem::failure)
     }
 
     /// The name of the directory of a comparison, from the text of its experiment.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use aqmkit_aqm::Catalogue;
 use aqmkit_base::near::closest;
 use aqmkit_live::LiveError;
 use aqmkit_live::bottleneck::Measured;
@@ -39,12 +40,12 @@ const PULSE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When an argument is wrong, or the machine lacks something.
-pub(super) fn bridge(args: &wire::Bridge, talk: Talk) -> Result<(), Failure> {
+pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -> Result<(), Failure> {
     let directory = ctl::directory();
     if args.cleanup {
         return Ok(say::print(&tidied(cleanup::clean(&directory)))?);
     }
-    let setup = setup(args)?;
+    let setup = setup(args, disciplines)?;
     exist(&setup.interfaces)?;
     // Clean up first: settings that a killed bridge has changed would be taken for those of the user.
     note(cleanup::clean(&directory), talk);
@@ -159,15 +160,15 @@ fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), F
 ///
 /// # Errors
 /// When one is wrong.
-pub(super) fn describe(args: &wire::Bridge) -> Result<String, Failure> {
-    let setup = setup(args)?;
+pub(super) fn describe(args: &wire::Bridge, disciplines: &Catalogue) -> Result<String, Failure> {
+    let setup = setup(args, disciplines)?;
     let [a, b] = &setup.interfaces;
     let one = |s: &Setup| format!("{} {}", s.rate, s.aqm.name());
     let [forth, back] = &setup.directions;
     Ok(format!("between {a} and {b}, {} from {a} to {b}, {} back", one(forth), one(back)))
 }
 
-fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
+fn setup(args: &wire::Bridge, disciplines: &Catalogue) -> Result<BridgeSetup, Failure> {
     let (Some(first), Some(second), Some(rate)) = (&args.first, &args.second, args.rate) else {
         return wrong("no interfaces given", "give two interfaces and a --rate");
     };
@@ -180,9 +181,9 @@ fn setup(args: &wire::Bridge) -> Result<BridgeSetup, Failure> {
             "use at most 32 letters, digits, - and _",
         );
     }
-    let forth = queue::setup("forth", rate, &args.queue.aqm, &args.queue)?;
+    let forth = queue::setup("forth", rate, &args.queue.aqm, &args.queue, disciplines)?;
     let back_aqm = args.back_aqm.as_ref().unwrap_or(&args.queue.aqm);
-    let back = queue::setup("back", args.back_rate.unwrap_or(rate), back_aqm, &args.queue)?;
+    let back = queue::setup("back", args.back_rate.unwrap_or(rate), back_aqm, &args.queue, disciplines)?;
     let on_the_way = |direction: Setup| Setup { delay: args.delay, wire: args.wire.wire(), ..direction };
     let mut salt = [0; 8];
     // If the kernel has no random numbers this early, some bytes stay zero.

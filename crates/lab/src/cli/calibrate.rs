@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_runs::calibrate::Found;
 use aqmkit_runs::store::Store;
 use serde_json::json;
@@ -18,9 +18,9 @@ use super::settle::settle;
 ///
 /// # Errors
 /// When the experiment is wrong or has no load, when a population cannot be found, or Ctrl-C was pressed.
-pub(super) fn calibrate(args: &args::Calibrate, talk: Talk) -> Result<(), Failure> {
+pub(super) fn calibrate(args: &args::Calibrate, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
-    let exp = Experiment::load(&args.experiment, &overrides)?;
+    let exp = Experiment::load_with(&args.experiment, &overrides, catalogues)?;
     if exp.calibrations()?.is_empty() {
         return wrong(
             format!("no traffic of {} has a `load`", exp.id),

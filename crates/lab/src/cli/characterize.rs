@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use aqmkit_aqm::registry;
+use aqmkit_aqm::{Catalogue, registry};
 use aqmkit_characterize::card::{Finished, card};
 use aqmkit_characterize::contestant::{Contestant, with_references};
 use aqmkit_characterize::plan::{Planned, experiments};
@@ -16,7 +16,7 @@ use super::args;
 use super::bench::speed;
 use super::estimate::{Effort, about};
 use super::fail::{Failure, wrong};
-use super::parameters::written;
+use super::parameters::{known, written};
 use super::perform::{failures, jobs, perform};
 use super::progress::Talk;
 use super::say;
@@ -91,6 +91,7 @@ fn every(talk: Talk) -> Vec<Contestant> {
 /// When there is no such discipline, or a parameter is wrong or missing.
 pub fn one(text: &str) -> Result<Contestant, Failure> {
     let (name, parameters) = written(text)?;
+    known(name, &Catalogue::default())?;
     Contestant::new(text, name, &parameters).map_err(|e| {
         Problem::new(format!("{text}: {e}")).right(format!("aqmkit describe {name} lists its parameters")).into()
     })

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_files::{bounded, put};
 
 use super::args::Command;
@@ -33,18 +33,19 @@ pub(super) fn init(args: &Init) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When the experiment has a mistake.
-pub(super) fn check(args: &Check) -> Result<(), Failure> {
-    if let Some(summary) = configuration(&args.experiment)? {
+pub(super) fn check(args: &Check, catalogues: &Catalogues) -> Result<(), Failure> {
+    if let Some(summary) = configuration(&args.experiment, &catalogues.disciplines)? {
         return Ok(say::print(&summary)?);
     }
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.into(), ..Overrides::default() };
-    let exp = Experiment::load(&args.experiment, &overrides)?;
+    let exp = Experiment::load_with(&args.experiment, &overrides, catalogues)?;
     warn(&exp);
     Ok(say::print(&summary(&exp))?)
 }
 
 /// Checks a configuration file, except for properties of the machine; `None` if the file is not one.
-fn configuration(file: &str) -> Result<Option<String>, Failure> {
+#[cfg_attr(not(live), allow(unused_variables, reason = "only live commands have disciplines"))]
+fn configuration(file: &str, disciplines: &aqmkit_aqm::Catalogue) -> Result<Option<String>, Failure> {
     let path = Path::new(file);
     if !path.is_file() || !bounded::text(path, &bounded::CONFIGURATION).is_ok_and(|text| config::is_one(&text)) {
         return Ok(None);
@@ -53,8 +54,8 @@ fn configuration(file: &str) -> Result<Option<String>, Failure> {
     let command = config.command()?;
     #[cfg(live)]
     let what = match &command {
-        Command::Bridge(args) => super::bridge::describe(args)?,
-        Command::Link(args) => super::link::describe(args)?,
+        Command::Bridge(args) => super::bridge::describe(args, disciplines)?,
+        Command::Link(args) => super::link::describe(args, disciplines)?,
         _ => String::new(),
     };
     #[cfg(not(live))]

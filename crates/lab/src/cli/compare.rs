@@ -9,7 +9,7 @@ mod traffic;
 
 use std::collections::BTreeSet;
 
-use aqmkit_experiment::{Experiment, Overrides, Problem};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem};
 use aqmkit_files::put;
 use aqmkit_results::{Entry, Results};
 use aqmkit_runs::run;
@@ -28,10 +28,11 @@ use experiment::experiment;
 ///
 /// # Errors
 /// When a discipline or an amount of traffic is wrong, and as `run`.
-pub fn compare(args: &args::Compare, talk: Talk) -> Result<(), Failure> {
-    let text = written_out(args)?;
+pub fn compare(args: &args::Compare, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
+    let text = written_out(args, catalogues)?;
     let overrides = Overrides { seed: args.how.seed, repeat: args.how.repeat, ..Overrides::default() };
-    let exp = Experiment::parse("compare", &text, &overrides).map_err(|problem| blamed(problem, args))?;
+    let exp = Experiment::parse_with("compare", &text, &overrides, catalogues)
+        .map_err(|problem| blamed(problem, args, catalogues))?;
     let dir = directory(args.how.out.as_deref(), &format!("compare/{}", short_name(&text)));
     if let Some(file) = &args.save {
         if let Some(directory) = file.parent() {
@@ -79,10 +80,11 @@ fn names(text: &str) -> Vec<String> {
 }
 
 /// The error in terms of the arguments, because the user did not write the text of the experiment.
-fn blamed(problem: Problem, args: &args::Compare) -> Problem {
+fn blamed(problem: Problem, args: &args::Compare, catalogues: &Catalogues) -> Problem {
     let alone = |discipline: &&String| {
-        let text = experiment(std::slice::from_ref(*discipline), args).map(|file| file.to_string());
-        text.is_ok_and(|text| Experiment::parse("compare", &text, &Overrides::default()).is_err())
+        let text = experiment(std::slice::from_ref(*discipline), args, catalogues).map(|file| file.to_string());
+        let overrides = Overrides::default();
+        text.is_ok_and(|text| Experiment::parse_with("compare", &text, &overrides, catalogues).is_err())
     };
     let wrong: Vec<&String> = args.disciplines.iter().filter(alone).collect();
     match wrong.first() {
@@ -131,7 +133,7 @@ mod tests {
     fn written(line: &str) -> Result<String, Failure> {
         let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
         let Command::Compare(args) = cli.command else { panic!("not compare") };
-        experiment(&args.disciplines, &args).map(|t| t.to_string())
+        experiment(&args.disciplines, &args, &Catalogues::default()).map(|t| t.to_string())
     }
 
     #[test]
@@ -185,7 +187,7 @@ mod tests {
         let name = |line: &str| {
             let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
             let Command::Compare(args) = cli.command else { panic!("not compare") };
-            short_name(&written_out(&args).unwrap())
+            short_name(&written_out(&args, &Catalogues::default()).unwrap())
         };
         assert!(name("fifo red:min=5").starts_with("fifo-red-"), "{}", name("fifo red:min=5"));
         assert_eq!(name("fifo red --jobs 2"), name("fifo red"), "the same runs");
@@ -253,9 +255,9 @@ mod tests {
         let told = |line: &str| {
             let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
             let Command::Compare(args) = cli.command else { panic!("not compare") };
-            let text = written_out(&args).unwrap();
+            let text = written_out(&args, &Catalogues::default()).unwrap();
             let problem = Experiment::parse("compare", &text, &Overrides::default()).unwrap_err();
-            let problem = blamed(problem, &args);
+            let problem = blamed(problem, &args, &Catalogues::default());
             assert_eq!(problem.location(), None);
             problem.to_string()
         };

@@ -4,7 +4,7 @@ use aqmkit_aqm::registry::{self as disciplines, Link};
 use aqmkit_base::Instant;
 use aqmkit_base::near::closest;
 use aqmkit_base::read::Value;
-use aqmkit_experiment::{Experiment, Overrides, Problem};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Problem};
 use aqmkit_traffic::registry as traffic;
 use aqmkit_transport::{Profile, profile, registry as transports};
 use serde::{Deserialize as _, Serialize};
@@ -12,7 +12,7 @@ use serde::{Deserialize as _, Serialize};
 use super::args::{self, Catalogue};
 use super::bench::Frame;
 use super::fail::{Failure, wrong};
-use super::list::items;
+use super::list::{added, items};
 use super::page::render;
 use super::parameters::{misfit, parameters, settings};
 use super::say;
@@ -21,7 +21,7 @@ use super::say;
 ///
 /// # Errors
 /// When nothing has this name, or a parameter is wrong.
-pub(super) fn describe(args: &args::Describe) -> Result<(), Failure> {
+pub(super) fn describe(args: &args::Describe, catalogues: &Catalogues) -> Result<(), Failure> {
     let text = if let Some(entry) = disciplines::find(&args.name) {
         discipline(entry, args)?
     } else if let Some(entry) = traffic::find(&args.name) {
@@ -32,8 +32,10 @@ pub(super) fn describe(args: &args::Describe) -> Result<(), Failure> {
         render(&entry.page(), width())
     } else if let Some(entry) = aqmkit_formulas::find(&args.name) {
         equation(&entry)
+    } else if let Some(of) = added(&args.name, catalogues) {
+        format!("{}: {of}\n", args.name)
     } else {
-        experiment(&args.name)?
+        experiment(&args.name, catalogues)?
     };
     Ok(say::print(&text)?)
 }
@@ -67,7 +69,7 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
     let text = format!("{}\n\n{}", entry.page(), disciplines::where_it_runs(entry.name));
     let page = render(&text, width());
     let table = settings(&args.set)?;
-    let spec = parameters(entry.name, &table)?;
+    let spec = parameters(entry.name, &table, &aqmkit_aqm::Catalogue::default())?;
     let link = Link::new(args.rate);
     match spec.effective(&link) {
         Ok(effective) => {
@@ -88,8 +90,9 @@ fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let columns = "columns links.LINK.aqm.GAUGE of series.parquet, metric = \"aqm.GAUGE\" of an expectation";
-    format!("\n{}: {}\n({columns})\n", say::bold("Gauges"), names.join(", "))
+    let columns = "Columns links.LINK.aqm.GAUGE of series.parquet; metric = \"aqm.GAUGE\" in an expectation.";
+    let text = textwrap::fill(&format!("{}: {}", say::bold("Gauges"), names.join(", ")), usize::from(width()));
+    format!("\n{text}\n{}\n", textwrap::fill(columns, usize::from(width())))
 }
 
 fn model(entry: &traffic::Entry, args: &args::Describe) -> Result<String, Failure> {
@@ -103,7 +106,8 @@ fn model(entry: &traffic::Entry, args: &args::Describe) -> Result<String, Failur
 }
 
 fn transport(name: &str, found: &Profile) -> Result<String, Failure> {
-    let about = items(Catalogue::Transports).into_iter().find(|i| i.name == name).map(|i| i.summary);
+    let about =
+        items(Catalogue::Transports, &Catalogues::default()).into_iter().find(|i| i.name == name).map(|i| i.summary);
     Ok(format!("{name}: {}\n{}", about.unwrap_or_default(), values("Values", found)?))
 }
 
@@ -112,12 +116,12 @@ fn equation(entry: &aqmkit_formulas::Entry) -> String {
     format!("{}: {}\n\nSource: {}\nArguments: {args}\n", say::bold(entry.name), entry.about.trim(), entry.source)
 }
 
-fn experiment(name: &str) -> Result<String, Failure> {
-    let listed = items(Catalogue::Experiments);
+fn experiment(name: &str, catalogues: &Catalogues) -> Result<String, Failure> {
+    let listed = items(Catalogue::Experiments, catalogues);
     if !listed.iter().any(|i| i.name == name) && !name.ends_with(".toml") {
         return unknown(name, listed.into_iter().map(|i| i.name));
     }
-    let exp = Experiment::load(name, &Overrides::default())?;
+    let exp = Experiment::load_with(name, &Overrides::default(), catalogues)?;
     let mut text = format!("{}\n", say::bold(&exp.title));
     if !exp.source.is_empty() {
         text.push_str(&format!("{}\n", exp.source));

@@ -1,6 +1,6 @@
 //! `kernel`: disciplines inside the kernel, on an interface.
 
-use aqmkit_aqm::registry;
+use aqmkit_aqm::{Catalogue, registry};
 use aqmkit_base::near::suggest;
 use aqmkit_base::units::{doubtful_rate, parse_rate};
 use aqmkit_base::{BitRate, Bytes};
@@ -120,7 +120,7 @@ fn asked(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
     let Some(rate) = words.rate else {
         return wrong("no rate is given", "the rate of the link, for example rate 40mbit");
     };
-    let spec = parameters(entry.name, &words.table)?;
+    let spec = parameters(entry.name, &words.table, &Catalogue::default())?;
     Ok(Wanted { spec, rate, mean_packet: Bytes(1000) })
 }
 
@@ -140,7 +140,7 @@ fn set(words: &Words) -> Result<(), Failure> {
     // Earlier settings are kept, unless they are set again.
     let mut table = Table::try_from(&before.spec).unwrap_or_default();
     table.extend(words.table.clone());
-    let spec = parameters(before.spec.name(), &table)?;
+    let spec = parameters(before.spec.name(), &table, &Catalogue::default())?;
     let wanted = Wanted { spec, rate: words.rate.unwrap_or(before.rate), ..before };
     usable(&wanted, &table)?;
     found.change(&wanted)?;

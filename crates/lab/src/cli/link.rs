@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::process::Stdio;
 use std::time::Duration;
 
+use aqmkit_aqm::Catalogue;
 use aqmkit_live::capabilities::keep_only_kill;
 use aqmkit_live::children::{Children, Pid};
 use aqmkit_live::cleanup::{self, Cleaned, Held, Record};
@@ -38,14 +39,14 @@ const HEAD_START: Duration = Duration::from_millis(300);
 /// # Errors
 /// When an argument is wrong, the machine lacks something or could not keep up, or the command ends with another exit
 /// code than 0.
-pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
+pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Result<(), Failure> {
     let directory = ctl::directory();
     let cleaned = cleanup::clean(&directory);
     if args.cleanup {
         return Ok(say::print(&tidied(cleaned))?);
     }
     note(cleaned, talk);
-    let setup = ask::setup(args)?;
+    let setup = ask::setup(args, disciplines)?;
     unmarked(args, &setup);
     if args.command.is_empty() {
         return wrong("no command given", "give it after --, for example aqmkit link --rate 10mbit -- bash");
@@ -94,8 +95,8 @@ pub(super) fn link(args: &args::Link, talk: Talk) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When one is wrong.
-pub(super) fn describe(args: &args::Link) -> Result<String, Failure> {
-    Ok(ask::title(&ask::setup(args)?))
+pub(super) fn describe(args: &args::Link, disciplines: &Catalogue) -> Result<String, Failure> {
+    Ok(ask::title(&ask::setup(args, disciplines)?))
 }
 
 /// Warns if ECN is enabled for TCP, but a discipline does not mark, as is the default of several.

@@ -1,7 +1,7 @@
 //! `list`: prints the catalogue.
 
 use aqmkit_aqm::registry::{self, Entry};
-use aqmkit_experiment::catalogue;
+use aqmkit_experiment::{Catalogues, catalogue};
 use serde::Serialize;
 
 use super::args::{self, Catalogue};
@@ -23,9 +23,20 @@ pub(super) struct Item {
     pub runs: Vec<&'static str>,
 }
 
+/// The summary of a discipline, transport or traffic model that a program has added: it has no reference page here.
+const ADDED: &str = "added by this program";
+
+/// The summary of the discipline, transport or traffic model with this name, if a program has added it.
+#[must_use]
+pub(super) fn added(name: &str, catalogues: &Catalogues) -> Option<&'static str> {
+    let parts = [Catalogue::Disciplines, Catalogue::Traffic, Catalogue::Transports];
+    let mut all = parts.into_iter().flat_map(|part| items(part, catalogues));
+    all.any(|item| item.name == name && item.summary == ADDED).then_some(ADDED)
+}
+
 /// Every name of a part of the catalogue.
 #[must_use]
-pub(super) fn items(part: Catalogue) -> Vec<Item> {
+pub(super) fn items(part: Catalogue, catalogues: &Catalogues) -> Vec<Item> {
     let item = |kind, name: &str, summary: &str| Item {
         kind,
         name: name.to_owned(),
@@ -35,13 +46,20 @@ pub(super) fn items(part: Catalogue) -> Vec<Item> {
     match part {
         Catalogue::Disciplines => {
             let one = |e: &Entry| Item { runs: places(e.name), ..item("discipline", e.name, e.summary()) };
-            registry::ALL.iter().map(one).collect()
+            let own = catalogues.disciplines.names().filter(|name| registry::find(name).is_none());
+            let own = own.map(|name| Item { runs: places(name), ..item("discipline", name, ADDED) });
+            registry::ALL.iter().map(one).chain(own).collect()
         }
         Catalogue::Traffic => {
-            aqmkit_traffic::registry::ALL.iter().map(|e| item("traffic", e.name, e.summary())).collect()
+            let all = &aqmkit_traffic::registry::ALL;
+            let own = catalogues.traffic.names().filter(|name| aqmkit_traffic::registry::find(name).is_none());
+            let own = own.map(|name| item("traffic", name, ADDED));
+            all.iter().map(|e| item("traffic", e.name, e.summary())).chain(own).collect()
         }
         Catalogue::Transports => {
-            aqmkit_transport::registry::summaries().map(|(n, about)| item("transport", n, &about)).collect()
+            let own = catalogues.controls.names().filter(|name| aqmkit_transport::registry::find(name).is_none());
+            let own = own.map(|name| item("transport", name, ADDED));
+            aqmkit_transport::registry::summaries().map(|(n, about)| item("transport", n, &about)).chain(own).collect()
         }
         Catalogue::Experiments => catalogue().iter().map(|e| item("experiment", &e.id, &e.title)).collect(),
     }
@@ -79,14 +97,14 @@ const PARTS: [(Catalogue, &str); 4] = [
 ///
 /// # Errors
 /// When standard output cannot be written to.
-pub(super) fn list(args: &args::List) -> Result<(), Failure> {
+pub(super) fn list(args: &args::List, catalogues: &Catalogues) -> Result<(), Failure> {
     let chosen: Vec<_> = PARTS.iter().filter(|(part, _)| args.what.is_none_or(|w| w == *part)).collect();
     if args.json {
-        let all: Vec<Item> = chosen.iter().flat_map(|(part, _)| items(*part)).collect();
+        let all: Vec<Item> = chosen.iter().flat_map(|(part, _)| items(*part, catalogues)).collect();
         return Ok(say::print(&serde_json::to_string_pretty(&all)?)?);
     }
     let one = |(part, title): &&(Catalogue, &str)| {
-        let text = section(title, &items(*part));
+        let text = section(title, &items(*part, catalogues));
         if *part == Catalogue::Disciplines { text + &in_kernel() } else { text }
     };
     let sections: Vec<String> = chosen.iter().map(one).collect();
@@ -118,7 +136,7 @@ mod tests {
     #[test]
     fn everything_says_what_it_is() {
         for (part, _) in PARTS.iter().take(3) {
-            let all = items(*part);
+            let all = items(*part, &Catalogues::default());
             assert!(!all.is_empty());
             assert!(all.iter().all(|i| !i.summary.is_empty()), "{all:?}");
         }

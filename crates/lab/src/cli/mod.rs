@@ -51,6 +51,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use aqmkit_base::units::doubtful_rate;
+use aqmkit_experiment::Catalogues;
 use args::{Cli, Command};
 use clap::Parser;
 use config::Config;
@@ -63,9 +64,16 @@ pub fn main() -> ExitCode {
     ExitCode::from(run(std::env::args_os()))
 }
 
-/// Runs the command with these arguments, the first of which is its own name, and gives the exit code.
+/// Runs the command with these arguments, the first of which is the program's name, and returns the exit code.
 #[must_use]
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    run_with(args, &Catalogues::default())
+}
+
+/// As [`run`], with the disciplines, congestion controls and traffic models of these catalogues: for programs that have
+/// some of their own. Experiments, `compare`, `replay`, `link` and `bridge` take their names, and `list` shows them.
+#[must_use]
+pub fn run_with(args: impl IntoIterator<Item = OsString>, catalogues: &Catalogues) -> u8 {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args).map(|cli| with_file(cli, &mut args)) {
         Ok(Ok(cli)) => cli,
@@ -77,7 +85,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     doubtful_rates(&args).iter().for_each(|text| say::tell(&format!("warning: {text}")));
-    match dispatch(&cli) {
+    match dispatch(&cli, catalogues) {
         Ok(()) => 0,
         Err(failure) => ended(failure),
     }
@@ -119,36 +127,36 @@ fn doubtful_rates(args: &[OsString]) -> Vec<String> {
     values.filter_map(doubtful_rate).collect()
 }
 
-fn dispatch(cli: &Cli) -> Result<(), Failure> {
+fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
     let talk = match (cli.quiet, cli.verbose) {
         (true, _) => Talk::Quiet,
         (_, true) => Talk::Verbose,
         _ => Talk::Normal,
     };
     match &cli.command {
-        Command::List(args) => list::list(args),
-        Command::Describe(args) => describe::describe(args),
-        Command::Compare(args) => compare::compare(args, talk),
+        Command::List(args) => list::list(args, catalogues),
+        Command::Describe(args) => describe::describe(args, catalogues),
+        Command::Compare(args) => compare::compare(args, catalogues, talk),
         Command::Characterize(args) => characterize::characterize(args, talk),
         Command::Advise(args) => advise::advise(args, talk),
-        Command::Run(args) => run::run(args, talk),
+        Command::Run(args) => run::run(args, catalogues, talk),
         Command::Play(args) => play::play(args, talk),
         Command::Init(args) => check::init(args),
-        Command::Check(args) => check::check(args),
+        Command::Check(args) => check::check(args, catalogues),
         Command::Diff(args) => diff::diff(args),
         Command::Completions(args) => setup::completions(args),
         Command::Schema => Ok(say::print(&format!("{:#}", aqmkit_experiment::schema()))?),
         Command::Man(args) => setup::man(args),
-        Command::Calibrate(args) => calibrate::calibrate(args, talk),
-        Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Calibrate(args) => calibrate::calibrate(args, catalogues, talk),
+        Command::Reproduce(args) => reproduce::reproduce(args, catalogues, talk),
         Command::Scoreboard(args) => scoreboard::scoreboard(args),
         #[cfg(live)]
-        Command::Link(args) => link::link(args, talk),
+        Command::Link(args) => link::link(args, &catalogues.disciplines, talk),
         #[cfg(live)]
         Command::Doctor(args) => doctor::doctor(args),
-        Command::Replay(args) => replay::replay(args, talk),
+        Command::Replay(args) => replay::replay(args, &catalogues.disciplines, talk),
         #[cfg(live)]
-        Command::Bridge(args) => bridge::bridge(args, talk),
+        Command::Bridge(args) => bridge::bridge(args, &catalogues.disciplines, talk),
         #[cfg(live)]
         Command::Ctl(args) => ctl::ctl(args),
         #[cfg(live)]

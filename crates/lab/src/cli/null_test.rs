@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use aqmkit_experiment::{Experiment, Overrides, Scale};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Scale};
 use aqmkit_report::terminal::{Screen, drawn, head, number};
 use aqmkit_results::WithoutScheme;
 use aqmkit_runs::run::How;
@@ -27,12 +27,17 @@ const FOLDER: &str = "without-scheme";
 ///
 /// # Errors
 /// When an experiment is wrong, a run failed, or with `--check` an outcome differs from the stored one.
-pub(super) fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+pub(super) fn reproduce(
+    experiments: &[Experiment],
+    args: &args::Reproduce,
+    catalogues: &Catalogues,
+    talk: Talk,
+) -> Result<(), Failure> {
     let directory = args.record.as_deref().map(Directory::open).transpose()?;
     listen()?;
     let mut outcomes = Vec::new();
     for exp in experiments.iter().filter(|exp| !exp.expects.is_empty()) {
-        outcomes.extend(one(exp, args, talk)?);
+        outcomes.extend(one(exp, args, catalogues, talk)?);
     }
     let ids: Vec<&str> = experiments.iter().map(|exp| exp.id.as_str()).collect();
     let found = Outcomes::of(&outcomes);
@@ -48,12 +53,12 @@ pub(super) fn reproduce(experiments: &[Experiment], args: &args::Reproduce, talk
 }
 
 /// The outcomes of one experiment.
-fn one(exp: &Experiment, args: &args::Reproduce, talk: Talk) -> Result<Vec<Outcome>, Failure> {
+fn one(exp: &Experiment, args: &args::Reproduce, catalogues: &Catalogues, talk: Talk) -> Result<Vec<Outcome>, Failure> {
     let published = library::checked(exp)?;
     let overrides = Overrides { scale: Scale::Quick, without_scheme: true, ..Overrides::default() };
     // Embedded experiments have no file.
     let name = if Path::new(&exp.file).is_file() { &exp.file } else { &exp.id };
-    let without = Experiment::load(name, &overrides)?;
+    let without = Experiment::load_with(name, &overrides, catalogues)?;
     let dir = args.out.join(&exp.id);
     let store = Store::open(&dir)?;
     let jobs = jobs(args.jobs);

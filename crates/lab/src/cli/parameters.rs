@@ -1,6 +1,7 @@
 //! Parameters on the command line: `red:min=5,max=40` and `--set min=5`.
 
-use aqmkit_aqm::registry::{self, Spec};
+use aqmkit_aqm::Catalogue;
+use aqmkit_aqm::registry::Spec;
 use aqmkit_base::ParamError;
 use aqmkit_base::near::suggest;
 use aqmkit_base::read::Value;
@@ -28,12 +29,20 @@ pub(super) fn literal(text: &str) -> toml::Value {
     parsed.unwrap_or_else(|| toml::Value::String(text.to_owned()))
 }
 
-/// Splits `red:min=5,max=40` into the name of a discipline and its parameters.
+/// Checks that a discipline has this name.
+///
+/// # Errors
+/// When none has it; with the closest name.
+pub(super) fn known(name: &str, disciplines: &Catalogue) -> Result<(), Failure> {
+    if disciplines.has(name) {
+        return Ok(());
+    }
+    wrong(format!("there is no discipline {name:?}"), suggest(name, disciplines.names()))
+}
+
+/// Splits `red:min=5,max=40` into the name of a discipline, which is not checked, and its parameters.
 pub(super) fn written(text: &str) -> Result<(&str, Table), Failure> {
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-    if registry::find(name).is_none() {
-        return wrong(format!("there is no discipline {name:?}"), suggest(name, registry::ALL.iter().map(|e| e.name)));
-    }
     let mut entry = Table::new();
     for parameter in split(parameters) {
         let Some((key, value)) = parameter.split_once('=') else {
@@ -70,9 +79,9 @@ fn split(text: &str) -> Vec<String> {
 ///
 /// # Errors
 /// When a key or a value is wrong, with the same messages as in experiment files.
-pub(super) fn parameters(name: &str, table: &Table) -> Result<Spec, Problem> {
+pub(super) fn parameters(name: &str, table: &Table, disciplines: &Catalogue) -> Result<Spec, Problem> {
     let table = value(table)?;
-    Spec::of_table(name, table.clone()).map_err(|e| Problem::from(e.as_written(&table).of(name)))
+    disciplines.spec(name, table.clone()).map_err(|e| Problem::from(e.as_written(&table).of(name)))
 }
 
 fn value(table: &Table) -> Result<Value, Problem> {

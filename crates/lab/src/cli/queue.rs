@@ -1,5 +1,6 @@
 //! The queue of the arguments of `replay`, `bridge` and `link`.
 
+use aqmkit_aqm::Catalogue;
 use aqmkit_aqm::registry::{self, Spec};
 use aqmkit_base::{Amount, BitRate, Duration};
 use aqmkit_experiment::out_of_reach;
@@ -9,19 +10,20 @@ use aqmkit_packets::wire::classes::{Named, NoClass};
 
 use super::args::wire::Queue;
 use super::fail::{Failure, wrong};
-use super::parameters::{literal, misfit, parameters, written};
+use super::parameters::{known, literal, misfit, parameters, written};
 use super::say;
 
 /// The parameters of a discipline written as `red:min=5,max=40`.
 ///
 /// # Errors
 /// When there is no such discipline, or a parameter cannot be read.
-pub(super) fn spec(text: &str, limit: Option<Amount>) -> Result<Spec, Failure> {
+pub(super) fn spec(text: &str, limit: Option<Amount>, disciplines: &Catalogue) -> Result<Spec, Failure> {
     let (name, mut table) = written(text)?;
+    known(name, disciplines)?;
     if let Some(limit) = limit {
         table.entry("limit").or_insert_with(|| literal(&limit.to_string()));
     }
-    Ok(parameters(name, &table)?)
+    Ok(parameters(name, &table, disciplines)?)
 }
 
 /// The classes of `--class`; without it, classes by protocol.
@@ -41,9 +43,15 @@ pub(super) fn classes(list: &[String]) -> Result<Classes, Failure> {
 ///
 /// # Errors
 /// When the discipline, a parameter or a class is wrong.
-pub(super) fn setup(name: &str, rate: BitRate, aqm: &str, queue: &Queue) -> Result<Setup, Failure> {
+pub(super) fn setup(
+    name: &str,
+    rate: BitRate,
+    aqm: &str,
+    queue: &Queue,
+    disciplines: &Catalogue,
+) -> Result<Setup, Failure> {
     let classes = classes(&queue.class)?.names().to_vec();
-    let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit)?);
+    let setup = Setup::new(name, rate, Duration::ZERO, spec(aqm, queue.limit, disciplines)?);
     usable(Setup { classes, framing: queue.framing.framing(), seed: queue.seed, ..setup }, aqm)
 }
 

@@ -9,6 +9,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use aqmkit_aqm::Catalogue;
 use aqmkit_experiment::Problem;
 use aqmkit_files::{ExportError, Temporary, full};
 use aqmkit_packets::replay::{
@@ -32,9 +33,9 @@ use super::stop;
 /// # Errors
 /// When an argument or the capture is wrong, a file cannot be written, or the capture is damaged or the command was
 /// stopped; in the last two cases, after the summary of the packets read so far.
-pub(super) fn replay(args: &wire::Replay, talk: Talk) -> Result<(), Failure> {
+pub(super) fn replay(args: &wire::Replay, disciplines: &Catalogue, talk: Talk) -> Result<(), Failure> {
     let classes = queue::classes(&args.queue.class)?;
-    let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue)?;
+    let setup = queue::setup("replay", args.rate, &args.queue.aqm, &args.queue, disciplines)?;
     places::are_apart(args)?;
     let (input, length) = input::open(&args.input)?;
     let cut = input.cut();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use aqmkit_experiment::{Experiment, Overrides, Scale, catalogue};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides, Scale, catalogue};
 use aqmkit_report::terminal::{Screen, scoreboard, verdicts};
 use aqmkit_results::Results;
 use serde_json::json;
@@ -32,7 +32,7 @@ const FEW: usize = 5;
 ///
 /// # Errors
 /// When an experiment is wrong, a published value was missed, or a run failed.
-pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failure> {
+pub(super) fn reproduce(args: &args::Reproduce, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
     let all: Vec<String> = catalogue().into_iter().map(|e| e.id).collect();
     if all.is_empty() && args.ids.is_empty() {
         return wrong("no experiments found", "give a file, or set AQMKIT_EXPERIMENTS to a directory of experiments");
@@ -49,7 +49,8 @@ pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failur
     let scale = args.scale.map_or(shortened, Scale::from);
     // All experiments are read before any is run, so that errors are reported at once.
     let overrides = Overrides { scale, ..Overrides::default() };
-    let mut experiments = ids.iter().map(|id| Experiment::load(id, &overrides)).collect::<Result<Vec<_>, _>>()?;
+    let read = |id: &String| Experiment::load_with(id, &overrides, catalogues);
+    let mut experiments = ids.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if args.ids.is_empty() && !live {
         // Without names: all experiments that claim published values.
         experiments.retain(|experiment| !experiment.expects.is_empty());
@@ -58,7 +59,7 @@ pub(super) fn reproduce(args: &args::Reproduce, talk: Talk) -> Result<(), Failur
         return live::reproduce(&experiments, args, talk);
     }
     if args.null {
-        return null_test::reproduce(&experiments, args, talk);
+        return null_test::reproduce(&experiments, args, catalogues, talk);
     }
     announce(&experiments, args, talk)?;
     let mut done = Vec::new();

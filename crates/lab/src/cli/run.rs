@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use aqmkit_experiment::{Experiment, Overrides};
+use aqmkit_experiment::{Catalogues, Experiment, Overrides};
 use aqmkit_files::full;
 use aqmkit_runs::capture::{CaptureError, capture};
 use aqmkit_runs::run::{Done, name};
@@ -23,7 +23,7 @@ use super::stop::{listen, stopping};
 ///
 /// # Errors
 /// As [`perform`] and [`show`].
-pub(super) fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
+pub(super) fn run(args: &args::Run, catalogues: &Catalogues, talk: Talk) -> Result<(), Failure> {
     let overrides = Overrides {
         set: args.set.clone(),
         seed: args.how.seed,
@@ -31,7 +31,7 @@ pub(super) fn run(args: &args::Run, talk: Talk) -> Result<(), Failure> {
         scale: args.scale.into(),
         ..Overrides::default()
     };
-    let exp = Experiment::load(&args.experiment, &overrides)?;
+    let exp = Experiment::load_with(&args.experiment, &overrides, catalogues)?;
     if args.real.any() {
         return live::run(&exp, args, talk);
     }

@@ -4,6 +4,7 @@ use aqmkit_advise::install::Rates;
 use aqmkit_advise::wish::{AmountOf, KINDS, Wish};
 use aqmkit_base::units::{parse_duration, parse_rate};
 use aqmkit_base::{BitRate, Duration};
+use aqmkit_experiment::Catalogues;
 use toml::{Table, Value};
 
 use crate::cli::args::{self, How};
@@ -47,7 +48,7 @@ impl Setting {
             save: None,
             how: How { seed: None, repeat: None, jobs: None, out: None, json: false },
         };
-        let text = written_out(&compare)?;
+        let text = written_out(&compare, &Catalogues::default())?;
         // What this program writes, it reads.
         let mut experiment: Table = text.parse().unwrap_or_default();
         experiment.remove("sweep");

@@ -1,14 +1,15 @@
 //! The disciplines of a comparison.
 
-use aqmkit_aqm::registry;
+use aqmkit_aqm::Catalogue;
 use aqmkit_base::Amount;
+use serde::Deserialize as _;
 use toml::{Table, Value};
 
 use super::sweep::{Sweep, Swept};
 use super::text::{string, table};
 use crate::cli::args::Compare;
 use crate::cli::fail::Failure;
-use crate::cli::parameters::{literal, written};
+use crate::cli::parameters::{known, literal, written};
 
 /// The default limit of every queue in a comparison. Linux gives this limit to `pfifo` and, through the transmit queue
 /// length of a device, to most of its other queues. With the disciplines' own defaults, which come from their papers
@@ -20,12 +21,18 @@ pub const LIMIT: Amount = Amount::Packets(1000.0);
 ///
 /// # Errors
 /// When there is no such discipline, or a parameter has no value.
-pub(super) fn entries(text: &str, args: &Compare, sweeps: &[Sweep]) -> Result<Vec<Value>, Failure> {
+pub(super) fn entries(
+    text: &str,
+    args: &Compare,
+    sweeps: &[Sweep],
+    catalogue: &Catalogue,
+) -> Result<Vec<Value>, Failure> {
     let (name, parameters) = written(text)?;
+    known(name, catalogue)?;
     let mut plain = table([("name", string(name)), ("label", string(text))]);
-    plain.extend(accepted(name, "limit", literal(&args.limit.unwrap_or(LIMIT).to_string())));
+    plain.extend(accepted(catalogue, name, "limit", literal(&args.limit.unwrap_or(LIMIT).to_string())));
     if args.mix.ecn {
-        plain.extend(accepted(name, "ecn", Value::Boolean(true)));
+        plain.extend(accepted(catalogue, name, "ecn", Value::Boolean(true)));
     }
     plain.extend(parameters);
     let mut all = vec![plain];
@@ -48,8 +55,9 @@ pub(super) fn entries(text: &str, args: &Compare, sweeps: &[Sweep]) -> Result<Ve
 
 /// A parameter with its value, if the discipline has it: `cbq` has a limit for each class instead of a common one, and
 /// some disciplines never mark.
-fn accepted(name: &str, parameter: &str, value: Value) -> Table {
+fn accepted(catalogue: &Catalogue, name: &str, parameter: &str, value: Value) -> Table {
     let parameters = table([(parameter, value)]);
-    let takes = serde_json::to_value(&parameters).is_ok_and(|values| registry::Spec::read(name, values).is_ok());
+    let takes = aqmkit_base::read::Value::deserialize(parameters.clone())
+        .is_ok_and(|table| catalogue.spec(name, table).is_ok());
     if takes { parameters } else { Table::new() }
 }

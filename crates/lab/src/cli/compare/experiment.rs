@@ -1,5 +1,6 @@
 //! The experiment of a comparison, as the text of a file.
 
+use aqmkit_experiment::Catalogues;
 use toml::{Table, Value};
 
 use super::disciplines;
@@ -15,15 +16,15 @@ use crate::cli::parameters::written;
 ///
 /// # Errors
 /// When a discipline, the link, the traffic or a sweep is wrong.
-pub fn written_out(args: &Compare) -> Result<String, Failure> {
-    Ok(experiment(&args.disciplines, args)?.to_string())
+pub fn written_out(args: &Compare, catalogues: &Catalogues) -> Result<String, Failure> {
+    Ok(experiment(&args.disciplines, args, catalogues)?.to_string())
 }
 
 /// The experiment of these arguments, with these disciplines.
 ///
 /// # Errors
 /// As [`written_out`].
-pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table, Failure> {
+pub(super) fn experiment(disciplines: &[String], args: &Compare, catalogues: &Catalogues) -> Result<Table, Failure> {
     if let Some((_, twice)) = disciplines.iter().enumerate().find(|(i, d)| disciplines[..*i].contains(d)) {
         return wrong(
             format!("{twice} is given twice"),
@@ -31,7 +32,7 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table
         );
     }
     let link = Link::of(args)?;
-    let transport = transport(args)?;
+    let transport = transport(args, &catalogues.controls)?;
     let sweeps = args.sweep.iter().map(|text| Sweep::read(text)).collect::<Result<Vec<_>, _>>()?;
     // The title stays short: it gives the number of disciplines if there are many.
     let names = match disciplines.len() {
@@ -44,8 +45,8 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table
         ("duration", string(args.duration)),
         ("warmup", string(args.warmup)),
         ("topology", Value::Table(link.topology())),
-        ("sweep", Value::Table(axes(disciplines, args, &link, &sweeps)?)),
-        ("traffic", Value::Array(traffic(args, &link)?)),
+        ("sweep", Value::Table(axes(disciplines, args, &link, &sweeps, &catalogues.disciplines)?)),
+        ("traffic", Value::Array(traffic(args, &link, &catalogues.controls)?)),
     ]);
     if !transport.is_empty() {
         file.insert("transport".to_owned(), Value::Table(transport));
@@ -55,10 +56,16 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare) -> Result<Table
 
 /// The table `[sweep]`: the disciplines, of which one may have several values of a parameter, then rates and round-trip
 /// times.
-fn axes(disciplines: &[String], args: &Compare, link: &Link, sweeps: &[Sweep]) -> Result<Table, Failure> {
+fn axes(
+    disciplines: &[String],
+    args: &Compare,
+    link: &Link,
+    sweeps: &[Sweep],
+    catalogue: &aqmkit_aqm::Catalogue,
+) -> Result<Table, Failure> {
     let mut queues = Vec::new();
     for text in disciplines {
-        queues.extend(disciplines::entries(text, args, sweeps)?);
+        queues.extend(disciplines::entries(text, args, sweeps, catalogue)?);
     }
     let mut axes = table([("aqm", Value::Array(queues))]);
     for sweep in sweeps {

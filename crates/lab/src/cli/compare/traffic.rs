@@ -1,7 +1,7 @@
 //! The traffic of a comparison.
 
 use aqmkit_base::near::suggest;
-use aqmkit_transport::{Profile, congestion, profile, registry as transports};
+use aqmkit_transport::{Catalogue, Profile, profile, rate, registry as transports};
 use toml::{Table, Value};
 
 use super::link::Link;
@@ -33,8 +33,8 @@ struct Group {
 ///
 /// # Errors
 /// When an amount cannot be used, or the transport is not known.
-pub(super) fn traffic(args: &Compare, link: &Link) -> Result<Vec<Value>, Failure> {
-    let controls = controls(args)?;
+pub(super) fn traffic(args: &Compare, link: &Link, catalogue: &Catalogue) -> Result<Vec<Value>, Failure> {
+    let controls = controls(args, catalogue)?;
     let none = names_no_traffic(args);
     let mut groups = counted(args, link, none)?;
     if let Some(fraction) = args.mix.web.or(none.then_some(0.3)) {
@@ -124,7 +124,7 @@ fn shared(group: Group, controls: &[String], link: &Link) -> Result<Vec<Value>, 
 ///
 /// # Errors
 /// When the profile or a congestion control is not known.
-pub(super) fn transport(args: &Compare) -> Result<Table, Failure> {
+pub(super) fn transport(args: &Compare, catalogue: &Catalogue) -> Result<Table, Failure> {
     let mut keys = Table::new();
     if let Some(name) = &args.mix.transport {
         if Profile::named(name).is_none() {
@@ -132,7 +132,7 @@ pub(super) fn transport(args: &Compare) -> Result<Table, Failure> {
         }
         keys.insert("profile".to_owned(), string(name));
     }
-    if let Some(control) = controls(args)?.first() {
+    if let Some(control) = controls(args, catalogue)?.first() {
         keys.insert("congestion".to_owned(), string(control));
     }
     if args.mix.ecn {
@@ -142,10 +142,11 @@ pub(super) fn transport(args: &Compare) -> Result<Table, Failure> {
 }
 
 /// The congestion controls of `--cc`.
-fn controls(args: &Compare) -> Result<Vec<String>, Failure> {
+fn controls(args: &Compare, catalogue: &Catalogue) -> Result<Vec<String>, Failure> {
     let Some(list) = &args.mix.cc else { return Ok(Vec::new()) };
     let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-    let known = || congestion::ALL.iter().map(|entry| entry.name);
+    // Rate-based transports of the library are left out: web traffic, which most comparisons have, needs TCP.
+    let known = || catalogue.names().filter(|name| rate::find(name).is_none());
     match names.iter().find(|name| !known().any(|k| k == name.as_str())) {
         None => Ok(names),
         Some(name) => wrong(format!("no congestion control of TCP is called {name:?}"), suggest(name, known())),

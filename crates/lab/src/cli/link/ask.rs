@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aqmkit_aqm::Catalogue;
 use aqmkit_base::trace::Trace;
 use aqmkit_base::{BitRate, Bytes, Duration};
 use aqmkit_experiment::Problem;
@@ -15,7 +16,7 @@ use crate::cli::fail::{Failure, wrong};
 use crate::cli::queue;
 
 /// The link of these arguments.
-pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
+pub(super) fn setup(args: &args::Link, disciplines: &Catalogue) -> Result<LinkSetup, Failure> {
     let classes = queue::classes(&args.class)?;
     let direction =
         |name, rate: Option<BitRate>, trace: &Option<PathBuf>, delay: Option<Duration>, aqm: &Option<String>| {
@@ -29,7 +30,7 @@ pub(super) fn setup(args: &args::Link) -> Result<LinkSetup, Failure> {
                 );
             };
             let aqm = aqm.as_deref().unwrap_or(&args.aqm);
-            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), queue::spec(aqm, None)?);
+            let setup = Setup::new(name, rate, delay.unwrap_or(args.delay), queue::spec(aqm, None, disciplines)?);
             let setup = Setup {
                 trace,
                 classes: classes.names().to_vec(),
