@@ -43,17 +43,17 @@ pub(crate) fn answer(grid: &Grid, table: &Table) -> Option<String> {
     let ms = |value: f64| format!("{} ms", significant(value, 3));
     let rate = |o: &Outcome<'_>| format!("{} {unit}", significant(o.goodput * factor, 3));
     let mut text = format!(
-        "{} keeps the {queue} shortest of those with at least 97 % of the most goodput: {} in the mean and {} at the 99th percentile, at {}.",
+        "Of those with at least 97 % of the highest goodput, {} has the shortest {queue}: {} on average and {} at the 99th percentile, at {}.",
         best.label,
         ms(best.mean_ms),
         ms(best.p99_ms),
         rate(best)
     );
     if longest.mean_ms > 1.5 * best.mean_ms {
-        text += &format!(" With {}, packets wait {} for {}.", longest.label, ms(longest.mean_ms), rate(longest));
+        text += &format!(" {} has the longest: {} at {}.", longest.label, ms(longest.mean_ms), rate(longest));
     }
     if least.goodput < NEARLY_ALL * most {
-        text += &format!(" {} has {}, but only {}.", least.label, ms(least.mean_ms), rate(least));
+        text += &format!(" {} has an even shorter one, {}, but only {}.", least.label, ms(least.mean_ms), rate(least));
     }
     Some(text)
 }
@@ -103,8 +103,9 @@ mod tests {
         let rows = vec![row("fifo", 200.0, 48e6), row("codel", 4.0, 47.8e6), row("red", 0.6, 40e6)];
         assert_eq!(
             told(rows).unwrap(),
-            "codel keeps the queue shortest of those with at least 97 % of the most goodput: 4 ms in the mean and 8 ms at the \
-             99th percentile, at 47.8 Mbit/s. With fifo, packets wait 200 ms for 48 Mbit/s. red has 0.6 ms, but only 40 Mbit/s."
+            "Of those with at least 97 % of the highest goodput, codel has the shortest queue: 4 ms on average and 8 ms at the \
+             99th percentile, at 47.8 Mbit/s. fifo has the longest: 200 ms at 48 Mbit/s. red has an even shorter one, 0.6 ms, but \
+             only 40 Mbit/s."
         );
     }
 

@@ -11,11 +11,11 @@ pub struct Advice {
     pub traffic: String,
     /// The wish as it was written.
     pub wish: String,
-    /// What the wish comes to.
+    /// The parts of the wish.
     pub goals: Vec<Goal>,
     /// Whether the advised candidate meets every bound in the mean over the fresh seeds.
     pub meets: bool,
-    /// What it comes to, in sentences.
+    /// The result in sentences.
     pub summary: Vec<String>,
     /// The candidates that were run under fresh seeds, the advised one first.
     pub finalists: Vec<Finalist>,

@@ -23,8 +23,8 @@ pub mod statistics;
 pub use metrics::{Stat, flatten};
 pub use ruler::Ruler;
 pub use shape::{
-    Agreement, Axis, Cells, Curve, Entry, Expectation, Figure, FigureKind, Law, Overlay, Overview, Results, RunData,
-    Table, TableCell, claim_numbers,
+    Agreement, Axis, Cells, Curve, Entry, Expectation, Figure, FigureKind, Law, Overlay, Overview, PublishedPoint,
+    Results, RunData, Table, TableCell, claim_numbers,
 };
 pub use skill::{Overall, Skill, skills};
 pub use standing::{Basis, Standing, WithoutScheme};

@@ -5,9 +5,6 @@ use aqmkit_base::units::{Kind, split};
 /// The positions of an axis's labels on a numeric scale. `500kbit`, `2mbit` and `1gbit` are rates, at 500, 2000 and
 /// 1,000,000 kbit. Text that is not a unit of rates, times or sizes (`98%`, `4 flows`) must be the same after each
 /// number; otherwise there is no scale.
-///
-/// `500kbit`, `2mbit` and `1gbit` are rates, and lie at 500, 2000 and 1,000,000 kbit. What is no unit of rates, times or
-/// sizes (`98%`, `4 flows`, a plain number) is the same behind each label, or there is no such line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ruler {
     /// The unit of the first label as written; empty for plain numbers.

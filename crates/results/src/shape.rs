@@ -317,8 +317,29 @@ pub struct Expectation {
     /// The number as printed, if it is a single number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<f64>,
+    /// The published number as a value of a metric, to be drawn beside the measured ones; `None` if the claim is not about a
+    /// single metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<PublishedPoint>,
     /// The measured values of an ordering; and the experiment's note.
     pub detail: String,
+}
+
+/// A published value of a metric.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PublishedPoint {
+    /// The path of the metric, such as `classes.tcp.goodput_bps`.
+    pub metric: String,
+    /// The labels of the runs for which it holds, by axis.
+    #[serde(rename = "where", default)]
+    pub selector: BTreeMap<String, Vec<String>>,
+    /// The window for which it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
+    /// The value in the unit of the metric, or the lowest of a range.
+    pub low: f64,
+    /// The value, or the highest of a range.
+    pub high: f64,
 }
 
 /// One run: its labels (the axes, `repeat`, `seed`) and its measured values.

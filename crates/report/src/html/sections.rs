@@ -4,7 +4,7 @@ use aqmkit_results::{Overlay, RunData};
 use serde::Serialize;
 
 use super::ReportInput;
-use super::figure::{Figure, Line, Lines, Swatch, curves, operating, series};
+use super::figure::{Figure, Line, Lines, Swatch, curves, operating, over_windows, series};
 use super::markdown;
 use crate::grid::{Grid, Group, Table};
 
@@ -112,7 +112,7 @@ fn own_figures(input: &ReportInput<'_>, grid: &Grid, swatch: &Swatch) -> Vec<(St
     figures
 }
 
-/// The predictions for a combination and these labels of the compared axis.
+/// The predictions and published values for a combination and these labels of the compared axis.
 fn predicted(input: &ReportInput<'_>, grid: &Grid, group: &Group, shown: &[&str]) -> Vec<Overlay> {
     let meant = |axis: &str, any: &[String]| {
         let among = |label: &str| any.iter().any(|wanted| wanted == label);
@@ -120,7 +120,9 @@ fn predicted(input: &ReportInput<'_>, grid: &Grid, group: &Group, shown: &[&str]
         of_group || (axis == grid.focus.name && shown.iter().any(|label| among(label)))
     };
     let drawn = |overlay: &&Overlay| overlay.selector.iter().all(|(axis, any)| meant(axis, any));
-    input.results.overlays.iter().filter(drawn).cloned().collect()
+    let windows = input.runs.first().map(|run| run.output.windows.as_slice()).unwrap_or_default();
+    let published = over_windows(input.results, windows);
+    input.results.overlays.iter().filter(drawn).cloned().chain(published.iter().filter(drawn).cloned()).collect()
 }
 
 /// The first repeat of a combination.

@@ -180,7 +180,7 @@ fn missing(path: &str, seen: &Seen<'_>) -> String {
 }
 
 /// The full paths of the metric, such as `classes.tcp.goodput_bps`: of each term of its sum, and of its divisor.
-fn paths(expect: &Expect) -> Vec<Vec<String>> {
+pub(crate) fn paths(expect: &Expect) -> Vec<Vec<String>> {
     let within = [("classes", &expect.class), ("apps", &expect.app), ("links", &expect.link)];
     let below = within.into_iter().find_map(|(part, name)| name.as_ref().map(|n| format!("{part}.{n}.")));
     let below = below.unwrap_or_default();

@@ -18,7 +18,7 @@ use aqmkit_base::near::closest;
 use aqmkit_experiment::{Bound, Expect, OrderChain, Relation};
 use aqmkit_formulas::unit::{Quantity, Unit};
 use aqmkit_results::statistics::{deviation, mean};
-use aqmkit_results::{Basis, Cells, Expectation};
+use aqmkit_results::{Basis, Cells, Expectation, PublishedPoint};
 use evidence::{Combination, Evidence, Sample};
 use published::{Kind, Row};
 
@@ -111,9 +111,23 @@ pub fn unjudged(expect: &Expect, published: &Published) -> Expectation {
         basis: if row.by_hand() && expect.basis == Basis::Calculation { Basis::WorkedByHand } else { expect.basis },
         ours: expect.ours.clone().unwrap_or_default(),
         printed: row.printed(),
+        point: point(expect, row),
         detail: expect.note.clone(),
         ..Expectation::default()
     }
+}
+
+/// The published number in the unit of the claim's metric, if the claim is about the value of a single metric in a window.
+fn point(expect: &Expect, row: &Row) -> Option<PublishedPoint> {
+    let reduced = expect.seconds.is_some() || expect.exchanges.is_some() || expect.responses.is_some();
+    if expect.formula.is_some() || expect.order.is_some() || reduced || !expect.against.is_empty() {
+        return None;
+    }
+    let (low, high) = row.range()?;
+    let unit = in_unit(row, evidence::quantity(expect, 1.0).ok()?).ok()?;
+    let [metric] = <[String; 1]>::try_from(evidence::paths(expect).concat()).ok()?;
+    let (selector, window) = (expect.selector.clone(), expect.window.clone());
+    Some(PublishedPoint { metric, selector, window, low: low / unit, high: high / unit })
 }
 
 /// The claim in words, if its row has no number.

@@ -140,6 +140,12 @@ impl Row {
         number(&self.low).filter(|_| self.low == self.high)
     }
 
+    /// The published range, whose ends are equal for a single number; `None` for a bound or an ordering.
+    #[must_use]
+    pub fn range(&self) -> Option<(f64, f64)> {
+        number(&self.low).zip(number(&self.high))
+    }
+
     /// Whether the value was computed with the paper's equation for a case that the paper does not give.
     #[must_use]
     pub fn by_hand(&self) -> bool {

@@ -97,6 +97,20 @@ fn a_number_is_the_mean_over_the_repeats() {
 }
 
 #[test]
+fn a_published_number_is_a_point_in_the_unit_of_its_metric() {
+    let runs = [(labels("red", "HTTP", 1), output(50.0))];
+    let point = done(Expect { selector: at("red"), ..expect("GOODPUT") }, &runs).point.unwrap();
+    assert_eq!((point.metric.as_str(), point.window.as_deref()), ("classes.tcp.goodput_bps", Some("blast")));
+    assert_eq!((point.selector, point.low, point.high), (at("red"), 819_200.0, 819_200.0), "100 KB of 1024 bytes");
+    let sum = Expect { metric: Some("goodput_bps + goodput_bps".to_owned()), ..expect("GOODPUT") };
+    let against = Expect { against: [("aqm".to_owned(), "fifo".to_owned())].into(), ..expect("GOODPUT") };
+    let statistic = Expect { seconds: Statistic::parse("p90").ok(), ..expect("GOODPUT") };
+    for claim in [sum, against, statistic, expect("ORDER")] {
+        assert_eq!(done(claim, &runs).point, None, "it is no value of one metric in a window");
+    }
+}
+
+#[test]
 fn a_metric_may_be_a_sum_or_a_ratio() {
     let runs = [(labels("red", "HTTP", 1), output(50.0))];
     let with = |metric: &str| Expect { class: None, metric: Some(metric.to_owned()), ..expect("GOODPUT") };

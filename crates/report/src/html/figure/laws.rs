@@ -1,10 +1,12 @@
 //! A metric along a numeric axis, compared with formulas, on logarithmic axes.
 
+use aqmkit_measure::metric::Metric;
 use aqmkit_results::{Curve, Results, Ruler};
 use serde_json::{Value, json};
 
 use super::palette::{Swatch, swatches};
 use super::plot::{Figure, Plot, in_words, literal, merged, titled};
+use super::published;
 use super::responses::Shown;
 use crate::format::rounded;
 use crate::grid::{Grid, Group, Row};
@@ -25,7 +27,11 @@ pub(in crate::html) fn laws(spec: &aqmkit_results::Figure, results: &Results) ->
         let measured: Vec<(Vec<(f64, f64)>, &Swatch)> =
             groups.iter().map(|group| means(group, window, &curve.metric, &ruler)).zip(&swatches).collect();
         let any = measured.iter().any(|(points, _)| !points.is_empty());
-        any.then(|| (window.clone(), figure(&spec.title, curve, measured, &ruler)))
+        let of_group = |group: &&Group| {
+            published::along_axis(results, (&curve.metric, window), (&curve.along, &ruler), &group.labels)
+        };
+        let known: Vec<(published::Values, &Swatch)> = groups.iter().map(of_group).zip(&swatches).collect();
+        any.then(|| (window.clone(), figure(&spec.title, curve, measured, &known, &ruler)))
     };
     let figures: Vec<(String, Figure)> = grid.windows.iter().filter_map(one).collect();
     let only = figures.len() == 1;
@@ -40,16 +46,26 @@ fn means(group: &Group, window: &str, metric: &str, ruler: &Ruler) -> Vec<(f64, 
     rows.filter_map(point).collect()
 }
 
-fn figure(title: &str, curve: &Curve, measured: Vec<(Vec<(f64, f64)>, &Swatch)>, ruler: &Ruler) -> Figure {
+fn figure(
+    title: &str,
+    curve: &Curve,
+    measured: Vec<(Vec<(f64, f64)>, &Swatch)>,
+    published: &[(published::Values, &Swatch)],
+    ruler: &Ruler,
+) -> Figure {
     let mut plot = Plot::new(HEIGHT);
     plot.set("showlegend", json!(true));
     plot.set("xaxis", titled(&ruler.title(&curve.along), json!({"type": "log"})));
-    plot.set("yaxis", titled(&curve.metric, json!({"type": "log"})));
+    plot.set("yaxis", titled(&named(&curve.metric), json!({"type": "log"})));
     for (points, swatch) in measured {
-        plot.say(in_words(&curve.metric, &swatch.label, points.iter().map(|(_, value)| *value)));
+        plot.say(in_words(&named(&curve.metric), &swatch.label, points.iter().map(|(_, value)| *value)));
         let line = json!({"color": swatch.color, "width": 1.2});
         let look = json!({"mode": "lines+markers", "line": line, "marker": {"size": 7, "symbol": swatch.symbol()}});
         plot.scatter(merged(from_left(points, &swatch.label), look));
+    }
+    for (values, swatch) in published.iter().filter(|(values, _)| !values.is_empty()) {
+        plot.say(published::in_words(&named(&curve.metric), values, 1.0, swatch));
+        plot.scatter(published::trace(values, 1.0, swatch));
     }
     for (law, dash) in curve.laws.iter().zip(["dash", "dot", "dashdot"].into_iter().cycle()) {
         let points = law.points.iter().filter_map(|(label, value)| Some((ruler.at(label)?, *value)));
@@ -57,6 +73,12 @@ fn figure(title: &str, curve: &Curve, measured: Vec<(Vec<(f64, f64)>, &Swatch)>,
         plot.scatter(merged(from_left(points.collect(), &law.label), look));
     }
     plot.figure(title.to_owned())
+}
+
+/// A metric in words, with its unit.
+fn named(path: &str) -> String {
+    let words = Metric::at(path).map(|metric| format!("{}, {}", metric.words(path), metric.unit.name));
+    words.unwrap_or_else(|| path.to_owned())
 }
 
 /// Points sorted from left to right.

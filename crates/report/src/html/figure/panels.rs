@@ -40,6 +40,22 @@ pub(super) fn by_quantity(columns: &BTreeSet<&str>, largest_rate: f64, asked: &[
     panels
 }
 
+/// These panels, and one for each of the columns in `paths` that has none.
+pub(super) fn with_asked<'a>(
+    mut panels: Vec<Panel>,
+    columns: &BTreeSet<&str>,
+    paths: impl Iterator<Item = &'a str>,
+    rate: (&'static str, f64),
+) -> Vec<Panel> {
+    for path in paths {
+        let Some(panel) = asked_for(columns, path, rate) else { continue };
+        if !panels.iter().any(|other| other.columns[0].0 == panel.columns[0].0) {
+            panels.push(panel);
+        }
+    }
+    panels
+}
+
 /// The panels of all links, classes or applications.
 fn of_owners(columns: &BTreeSet<&str>, prefix: &str, rate: (&'static str, f64)) -> Vec<Panel> {
     let owners = names(columns, prefix);

@@ -7,11 +7,12 @@ use aqmkit_results::Overlay;
 use serde_json::{Value, json};
 
 use super::palette::{Swatch, class_swatches};
-use super::panels::{Panel, by_class, by_quantity};
+use super::panels::{Panel, by_class, by_quantity, with_asked};
 use super::plot::{
     self, Figure, MARGINS, MOST_PANELS, Plot, axis, domain, heading, in_words, literal, merged, reference, titled,
 };
-use crate::format::rounded;
+use super::published::PUBLISHED;
+use crate::format::{rate_unit, rounded};
 
 /// The largest number of points in a line; longer series are averaged over neighbouring intervals.
 const MOST_POINTS: usize = 1000;
@@ -46,14 +47,21 @@ pub(in crate::html) fn series(
     let columns: BTreeSet<&str> = runs.iter().flat_map(|run| columns(run.output)).collect();
     let rate = largest_rate(runs);
     let mut asked: Vec<&str> = Vec::new();
-    let predicted = overlays.iter().map(|overlay| &overlay.quantity);
+    let (published, predicted): (Vec<&Overlay>, Vec<&Overlay>) =
+        overlays.iter().partition(|overlay| overlay.label == PUBLISHED);
+    let predicted = predicted.iter().map(|overlay| &overlay.quantity);
     for path in predicted.chain(also).map(|path| path.trim_end_matches(".mean")) {
         if !asked.contains(&path) {
             asked.push(path);
         }
     }
     let (classes, mut panels) = match lines {
-        Lines::Runs => (Vec::new(), by_quantity(&columns, rate, &asked)),
+        Lines::Runs => {
+            // Quantities with published values come last, if they have no panel otherwise.
+            let paths = published.iter().map(|overlay| overlay.quantity.trim_end_matches(".mean"));
+            let panels = by_quantity(&columns, rate, &asked);
+            (Vec::new(), with_asked(panels, &columns, paths, rate_unit(rate)))
+        }
         Lines::Classes => by_class(&columns, rate),
     };
     panels.truncate(MOST_PANELS);
@@ -69,7 +77,7 @@ pub(in crate::html) fn series(
         for run in runs {
             add_lines(&mut plot, place, panel, run, &classes);
         }
-        add_overlays(&mut plot, place, panel, overlays, &classes);
+        add_overlays(&mut plot, (place, panel), overlays, (runs, &classes));
     }
     Some(plot.figure(label))
 }
@@ -161,11 +169,21 @@ fn add_lines(plot: &mut Plot, place: usize, panel: &Panel, run: &Line<'_>, class
     }
 }
 
-/// Adds the predictions for the quantity of this panel, in the colours of their classes if classes have colours.
-fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overlay], classes: &[Swatch]) {
+/// Adds the predictions and published values for the quantity of this panel, in the colours of their classes if classes have
+/// colours, or of the only run that they belong to.
+fn add_overlays(
+    plot: &mut Plot,
+    (place, panel): (usize, &Panel),
+    overlays: &[Overlay],
+    (runs, classes): (&[Line<'_>], &[Swatch]),
+) {
     for (column, class) in &panel.columns {
-        let color = classes.iter().find(|swatch| swatch.label == *class).map_or("#888888", |swatch| swatch.color);
+        let of_class = classes.iter().find(|swatch| swatch.label == *class);
         for overlay in overlays.iter().filter(|overlay| is_of(overlay, column)) {
+            let owned = |swatch: &Swatch| overlay.selector.values().any(|any| any[..] == [swatch.label.clone()]);
+            let of_run = || runs.iter().map(|run| run.swatch).find(|swatch| runs.len() > 1 && owned(swatch));
+            let color = of_class.or_else(of_run).map_or("#888888", |swatch| swatch.color);
+            let dash = if overlay.label == PUBLISHED { "dot" } else { "dash" };
             let (times, values): (Vec<f64>, Vec<f64>) =
                 overlay.points.iter().map(|&(time, value)| (time, rounded(value * panel.factor))).unzip();
             let name = literal(&overlay.label);
@@ -173,7 +191,7 @@ fn add_overlays(plot: &mut Plot, place: usize, panel: &Panel, overlays: &[Overla
                 "x": times,
                 "y": values,
                 "mode": "lines",
-                "line": {"color": color, "width": 2.0, "dash": "dash"},
+                "line": {"color": color, "width": 2.0, "dash": dash},
                 "name": name,
                 "legendgroup": name,
                 "showlegend": first_of(overlays, overlay),

@@ -4,7 +4,10 @@ use aqmkit_results::{Results, Ruler, Stat};
 use serde_json::json;
 
 use super::palette::{Swatch, swatches};
-use super::plot::{self, Figure, MOST_PANELS, Plot, axis, domain, heading, in_words, literal, reference, titled};
+use super::plot::{
+    self, Figure, MOST_PANELS, Plot, axis, domain, heading, in_words, literal, merged, reference, titled,
+};
+use super::published;
 use crate::columns::{Column, columns};
 use crate::format::rounded;
 use crate::grid::{Grid, Group};
@@ -20,16 +23,17 @@ pub(in crate::html) fn sweeps(results: &Results) -> Vec<(String, Figure)> {
     let mut all = columns(&grid);
     all.sort_by_key(|column| column.kind.rank);
     all.truncate(MOST_PANELS);
-    grid.windows.iter().map(|window| (window.clone(), figure(&grid, window, &ruler, &all))).collect()
+    grid.windows.iter().map(|window| (window.clone(), figure(results, &grid, window, &ruler, &all))).collect()
 }
 
-fn figure(grid: &Grid, window: &str, ruler: &Ruler, all: &[Column]) -> Figure {
+fn figure(results: &Results, grid: &Grid, window: &str, ruler: &Ruler, all: &[Column]) -> Figure {
     let names: Vec<String> = grid.groups.iter().map(Group::name).collect();
     let mut plot = Plot::new(80 + all.len() * 130);
     let last = reference('y', all.len().saturating_sub(1));
     plot.set("showlegend", json!(names.len() > 1));
     plot.set("xaxis", titled(&ruler.title(&grid.focus.name), json!({"anchor": last})));
     let mut notes = Vec::new();
+    let mut any = false;
     for (place, column) in all.iter().enumerate() {
         let domain = domain(place, all.len(), 0.3);
         plot.set_y_axis(place, axis(json!({"domain": domain, "rangemode": "tozero", "nticks": 4})));
@@ -38,11 +42,21 @@ fn figure(grid: &Grid, window: &str, ruler: &Ruler, all: &[Column]) -> Figure {
         for (group, swatch) in grid.groups.iter().zip(swatches(&names)) {
             let rows = group.tables.iter().filter(|table| table.window == window).flat_map(|table| &table.rows);
             let found = rows.filter_map(|row| Some((ruler.at(&row.label)?, *row.metrics.get(&column.path)?)));
-            add(&mut plot, found.collect(), column.kind.factor, &swatch, (place, &quantity));
+            let factor = column.kind.factor;
+            add(&mut plot, found.collect(), factor, &swatch, (place, &quantity));
+            let along = (grid.focus.name.as_str(), ruler);
+            let values = published::along_axis(results, (&column.path, window), along, &group.labels);
+            if !values.is_empty() {
+                plot.say(published::in_words(&quantity, &values, factor, &swatch));
+                let look = json!({"yaxis": reference('y', place), "showlegend": false});
+                plot.scatter(merged(published::trace(&values, factor, &swatch), look));
+                any = true;
+            }
         }
     }
     plot.set("annotations", json!(notes));
-    plot.figure(format!("Quantities along {} in window {window}", grid.focus.name))
+    let open = if any { "; open diamonds are published values" } else { "" };
+    plot.figure(format!("Quantities along {} in window {window}{open}", grid.focus.name))
 }
 
 /// Adds the means and the spread of one combination to the panel of a quantity.

@@ -3,10 +3,12 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const settings = { responsive: true, displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
-  const PRINTED = document.body.classList.contains("card") ? 320 : 680; // pixels across a sheet of A4 or letter, within its margins; a card has two columns
+  // Pixels of a sheet of A4 or letter within its margins: its width, half of it where plots are printed in two columns, and the height of a plot below a heading.
+  const SHEET = { whole: 680, half: 320, height: 820 };
+  const halved = (figure) => document.body.classList.contains("card") || (figure.closest(".grid:not(.wide)") && !figure.closest(".across"));
   const font = getComputedStyle(document.body).fontFamily;
 
-  // The colours of text and axes come from the page, so that a plot suits it by day and by night.
+  // The colours of text and axes are those of the page, light or dark.
   const themed = (layout) => {
     const page = { ...layout, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" };
     page.font = { ...layout.font, family: font, color: color("--ink") };
@@ -19,15 +21,16 @@
     return page;
   };
 
-  // `width` in pixels; without it, that of the page.
-  const draw = (figure, width) => {
+  // `size` has the width and the largest height on paper; without it, the plot has the width of the page.
+  const draw = (figure, size) => {
     figure.source ??= JSON.parse(figure.querySelector("script").textContent);
     if (!figure.place) {
       figure.place = figure.appendChild(document.createElement("div"));
       figure.place.ariaHidden = "true"; // the caption says the same in words
     }
     const layout = themed(figure.source.layout);
-    Plotly.react(figure.place, figure.source.data, width ? { ...layout, width, autosize: false } : layout, settings);
+    const fixed = size && { width: size.width, height: Math.min(layout.height, size.height), autosize: false };
+    Plotly.react(figure.place, figure.source.data, { ...layout, ...fixed }, settings);
     figure.drawn = true;
   };
 
@@ -51,7 +54,7 @@
     }, { rootMargin: "600px" });
     figures.forEach((figure) => near.observe(figure));
     dark.addEventListener("change", redraw);
-    addEventListener("beforeprint", () => figures.forEach((figure) => draw(figure, PRINTED)));
+    addEventListener("beforeprint", () => figures.forEach((figure) => draw(figure, { width: halved(figure) ? SHEET.half : SHEET.whole, height: SHEET.height })));
     addEventListener("afterprint", redraw);
   };
   const packed = document.getElementById("plotly").textContent;
