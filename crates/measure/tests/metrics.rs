@@ -132,7 +132,7 @@ fn page() -> String {
          The numbers of `results.json`, of the columns of exported tables and of the time series, by their paths; `*` stands for a name. Of a metric with \
          statistics, each is a number of its own: `links.bottleneck.queue_delay_ms.p99`. The time series have the metrics marked so, of those with statistics the mean. \
          This page is written from `crates/measure/src/metric/table.rs` by `make pages`.\n\n\
-         | path | statistics | unit | better | series | what it is |\n|---|---|---|---|---|---|\n",
+         | path | statistics | unit | better | series | meaning |\n|---|---|---|---|---|---|\n",
     );
     for m in METRICS {
         let (statistics, better) = (m.statistics.join(", "), m.better.words());

@@ -3,6 +3,7 @@
 use aqmkit_live::cleanup;
 use aqmkit_live::ctl;
 use aqmkit_live::doctor::{Check, Patient, State, examine, patients};
+use aqmkit_report::terminal::Screen;
 use serde::Serialize;
 
 use super::args;
@@ -56,9 +57,13 @@ fn text(findings: &Findings) -> String {
             State::Poor => "poor   ",
             State::Missing => "missing",
         };
-        let right =
-            if check.right.is_empty() { String::new() } else { format!("\n{:width$}           {}", "", check.right) };
-        text += &format!("{sign}  {:width$}  {}{right}\n", check.name, check.found);
+        let first = format!("{sign}  {:width$}  ", check.name);
+        let indent = " ".repeat(first.chars().count());
+        let wrapped = textwrap::Options::new(Screen::of_stdout().width).subsequent_indent(&indent);
+        text += &(textwrap::fill(&check.found, wrapped.clone().initial_indent(&first)) + "\n");
+        if !check.right.is_empty() {
+            text += &(textwrap::fill(&check.right, wrapped.initial_indent(&indent)) + "\n");
+        }
     }
     for link in &findings.links {
         text += &format!("\n{}: {}\n", say::bold(&format!("link {}", link.pid)), link.title);

@@ -120,7 +120,7 @@ pub const METRICS: &[Metric] = &[
                 "The share of the arriving packets that the queue dropped, then or later.",
             ),
         ),
-        &[column("drops", "drops", 2, ("drops", "fraction of arriving packets that were dropped"))],
+        &[column("drops", "drops", 3, ("drops", "fraction of arriving packets that were dropped"))],
     ),
     shown(
         over_time(metric(
@@ -130,7 +130,7 @@ pub const METRICS: &[Metric] = &[
             Neither,
             "The share of the arriving packets that the queue marked (ECN), then or later.",
         )),
-        &[unless_zero(column("marks", "marks", 2, ("marks", "fraction of packets that were ECN-marked")))],
+        &[unless_zero(column("marks", "marks", 4, ("marks", "fraction of packets that were ECN-marked")))],
     ),
     over_time(metric(
         "links.*.throughput_bps",
@@ -275,7 +275,7 @@ pub const METRICS: &[Metric] = &[
             High,
             "Mean opinion score of calls by the E-model of ITU-T G.107: 1 (bad) to 4.5 (excellent).",
         )),
-        &[column("MOS", "MOS", 4, ("MOS", "what listeners would say of a call: 1 (bad) to 4.5"))],
+        &[column("MOS", "MOS", 1, ("MOS", "mean opinion score of a call: 1 (bad) to 4.5 (excellent)"))],
     ),
     shown(
         over_time(metric(
@@ -301,18 +301,18 @@ pub const METRICS: &[Metric] = &[
         over_time(metric(
             "apps.*.stalled",
             SHARE,
-            "standstill",
+            "stalled",
             Low,
-            "Share of the time of playing in which the video stood still: waiting for data, or frozen.",
+            "Share of the playing time in which the video stalled: waiting for data, or frozen.",
         )),
-        &[column("standstill", "still", 4, ("still", "share of the time in which the video stood still"))],
+        &[column("stalled", "stalled", 2, ("stalled", "share of the playing time in which the video stalled"))],
     ),
     over_time(metric(
         "apps.*.stalls_per_min",
         PER_MIN,
-        "standstills",
+        "stalls",
         Low,
-        "How often the video stood still, per minute and flow.",
+        "Number of stalls of the video, per minute and flow.",
     )),
     over_time(metric(
         "apps.*.switches_per_min",
@@ -405,6 +405,6 @@ pub const METRICS: &[Metric] = &[
     metric("engine.packets", PACKETS, "packets", Neither, "Packets that left the measured link in the whole run."),
     metric("engine.events", COUNT, "events", Neither, "Events of the simulator."),
     metric("engine.cpu_s", SECONDS, "CPU time", Low, "CPU time of the run's thread."),
-    metric("engine.wall_s", SECONDS, "wall time", Low, "Time by the clock on the wall."),
+    metric("engine.wall_s", SECONDS, "wall time", Low, "Elapsed wall time of the run."),
     metric("engine.peak_rss_bytes", BYTES, "memory", Low, "Largest resident size of the process so far."),
 ];
