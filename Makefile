@@ -1,6 +1,6 @@
-# demo: the main job. play: a running link in the browser. test: every test. The rest is for those who change the code; pages writes docs/disciplines/ anew, numbers the
-# verdicts at quick scale and what documents quote of them. mutants changes the source in one place at a time, in a copy, and counts
-# which changes the tests notice: make mutants ARGS="--crate aqm --sample 100".
+# For users: demo compares five disciplines and writes a report, play opens a running link in the browser, test runs every test.
+# For developers, among others: pages regenerates docs/disciplines/; numbers repeats all experiments at quick scale and updates the
+# recorded verdicts and the numbers quoted in documents; mutants runs mutation tests: make mutants ARGS="--crate aqm --sample 100".
 CARGO  ?= cargo
 PYTHON ?= python3
 VENV   := target/venv
@@ -13,12 +13,12 @@ demo:
 	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
 	./target/release/aqmkit run cbt/blast
 
-# Opens the page in a browser, from a build of what is here.
+# Builds the page and the command, and opens the page in a browser.
 play: web
 	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
 	./target/release/aqmkit play
 
-# The page with the simulator inside, which the command embeds. WASM_CARGO is a cargo that can compile for WebAssembly.
+# The page of `aqmkit play`, with the simulator as a WebAssembly module; the command embeds it. WASM_CARGO is a cargo that can compile for WebAssembly.
 WASM       := wasm32-unknown-unknown
 MODULE     := target/$(WASM)/wasm/aqmkit_play.wasm
 WASM_CARGO ?= $(CARGO)
@@ -31,7 +31,7 @@ web:
 	cd web && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund; } && AQMKIT_WASM=../$(MODULE) npm run --silent build
 	cp web/dist/play.html crates/lab/assets/play.html
 
-# The page in a real browser; needs Node and Chromium, and skips without them.
+# Tests the page in a real browser; needs Node and Chromium, and is skipped without them.
 test-web:
 	.ci/web
 
@@ -57,14 +57,14 @@ lint-python: $(VENV)/installed
 	$(IN_VENV) python -m ruff format --check
 	$(IN_VENV) python -m mypy
 
-# What the Python tests and lints need, pinned with hashes, in an environment of its own.
+# A virtual environment with the packages that the Python tests and lints need, pinned with hashes.
 $(VENV)/installed: python/requirements.txt
 	@echo "Installing the Python packages that the tests need; they come from the Python package index."
 	$(PYTHON) -m venv $(VENV)
 	$(IN_VENV) python -m pip install --quiet --require-hashes -r python/requirements.txt
 	touch $@
 
-# Pins newer Python packages; needs uv.
+# Updates the pinned Python packages; needs uv.
 python-requirements:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header -o python/requirements.txt python/requirements.in
 
@@ -72,8 +72,8 @@ bench:
 	$(CARGO) bench --workspace --locked
 	./target/release/aqmkit bench
 
-# Every fuzz target for so many seconds; needs cargo-fuzz and a C++ compiler (CONTRIBUTING.md). Counting coverage is an unstable option of the
-# compiler: where there is no nightly one, RUSTC_BOOTSTRAP lets the stable one take it.
+# Runs every fuzz target for FUZZ_SECONDS; needs cargo-fuzz and a C++ compiler (CONTRIBUTING.md). Counting coverage is an unstable option of the
+# compiler: where there is no nightly one, RUSTC_BOOTSTRAP lets the stable one accept it.
 FUZZ_SECONDS ?= 60
 
 fuzz:
@@ -85,7 +85,7 @@ fuzz:
 		cargo fuzz run $$target corpus/$$target $$seeds -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096 || exit 1; \
 	done
 
-# What the notebooks show, kept in them.
+# Runs the notebooks and stores their outputs in them.
 notebooks: test-python
 	.ci/notebooks
 
@@ -102,7 +102,7 @@ numbers:
 	./target/release/aqmkit reproduce --null --record experiments
 	./target/release/aqmkit scoreboard --update README.md experiments/*/README.md
 
-# The tool's own build lies beside the copy that it makes; its options are listed by ARGS=--help.
+# The tool has its own workspace and target directory; ARGS=--help lists its options.
 MUTANTS := --release --locked --manifest-path tools/mutants/Cargo.toml --target-dir target/mutants/tool
 
 mutants:

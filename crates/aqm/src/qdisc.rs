@@ -42,7 +42,7 @@ impl<P> Cx<'_, P> {
         self.sink.dropped(packet, why, self.now);
     }
 
-    /// Marks `packet`: counts it and tells the sink.
+    /// Marks `packet`: counts it and reports it to the sink.
     pub fn mark(&mut self, packet: &mut P, why: Why, stats: &mut Stats)
     where
         P: Packet,

@@ -24,7 +24,7 @@ use crate::qdisc::Qdisc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     parameters: Parameters,
-    /// The key `flow` that all disciplines share that tell flows apart. Nothing where it is left out.
+    /// The parameter `flow`, common to all disciplines that distinguish flows. `None` if omitted.
     flow: Option<FlowKind>,
 }
 
@@ -97,7 +97,7 @@ impl Spec {
         }
     }
 
-    /// Whether it tells flows apart, by the keys of packets. One that is not in the catalogue may.
+    /// Whether it distinguishes flows by the keys of packets. A user-defined discipline may.
     #[must_use]
     pub fn tells_flows(&self) -> bool {
         self.parameters.tells_flows()
@@ -272,7 +272,7 @@ macro_rules! registry {
     };
 }
 
-/// The key that all disciplines share that tell flows apart.
+/// The parameter common to all disciplines that distinguish flows.
 const FLOW: &str = "flow";
 
 /// The error of `flow` among the parameters of a discipline that does not distinguish flows.

@@ -33,9 +33,9 @@ pub enum Why {
     Sojourn,
     /// The queue was removed or made smaller.
     Reconfigured,
-    /// The flow was found unresponsive and is held to a low rate.
+    /// The flow was classified as unresponsive and is limited to a low rate.
     Penalty,
-    /// A packet of the same flow was drawn from the queue, or says all that this one says.
+    /// A packet of the same flow was drawn from the queue, or a later acknowledgement makes this one redundant.
     Matched,
     /// A fixed threshold on the delay or the length was passed.
     Step,

@@ -39,7 +39,7 @@ fn bps(r: BitRate) -> f64 {
     r.as_bps() as f64
 }
 
-/// Bits of so many packets of this size.
+/// The bits of a number of packets of this size.
 fn bits(packets: f64, packet: Bytes) -> f64 {
     packets * packet.as_f64() * 8.0
 }

@@ -85,7 +85,7 @@
 //! | `mpeg-loss-rate` | gop, packets, \[frame\], \[per = "packets"\] | share | Table A.7: the same over the GOP's packets (as printed) or `frames` |
 //! | `mpeg-loss-amplification` | gop, packets, \[frame\] | ratio | frame loss over packet loss: of one type's own frames, or in all |
 //! | `mpeg-loss-ratio` | gop, packets, frame, other | ratio | lost frames of a type to lost frames of another |
-//! | `mpeg-bytes` | sizes *{I, P, B}*, frames *{I, P, B}* | size | bytes of so many frames of each type |
+//! | `mpeg-bytes` | sizes *{I, P, B}*, frames *{I, P, B}* | size | bytes of these numbers of frames |
 //!
 //! ## Rates of TCP (`tcp.rs`)
 //!
@@ -156,7 +156,7 @@ trait Formula: DeserializeOwned {
     const NAME: &'static str;
     /// Paper and equation.
     const SOURCE: &'static str;
-    /// What it says.
+    /// Its description.
     const ABOUT: &'static str;
     /// The names of its arguments.
     const ARGS: &'static [&'static str];
@@ -172,7 +172,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Paper and equation.
     pub source: &'static str,
-    /// What it says.
+    /// Its description.
     pub about: &'static str,
     /// The names of its arguments.
     pub args: &'static [&'static str],

@@ -35,14 +35,14 @@ fn two() -> f64 {
 }
 
 formula! {
-    /// How long a queue of so many packets takes to leave: `q P / C`.
+    /// The time to transmit a queue of `q` packets: `q P / C`.
     "queue-latency", "Parris 2001, eqs B.1, B.3",
     QueueLatency { queue: f64, packet: Bytes, rate: BitRate },
     |a| time(a.queue * a.packet.as_f64() / a.rate.bytes_per_sec())
 }
 
 formula! {
-    /// The bytes of a queue of so many packets.
+    /// The bytes of a queue of this many packets.
     "queue-bytes", "Parris 2001, section VI 5.1.1",
     QueueBytes { queue: f64, packet: Bytes },
     |a| size(a.queue * a.packet.as_f64())
@@ -56,7 +56,7 @@ formula! {
 }
 
 formula! {
-    /// The load of so many packets of this size a second.
+    /// The load of this many packets of this size per second.
     "packet-load", "arithmetic",
     PacketLoad { packets_per_s: f64, packet: Bytes },
     |a| rate(a.packets_per_s * a.packet.as_f64() * 8.0)
@@ -77,7 +77,7 @@ formula! {
 }
 
 formula! {
-    /// The load of so many equal flows.
+    /// The load of a number of equal flows.
     "aggregate", "arithmetic",
     Aggregate { flows: f64, rate: BitRate },
     |a| rate(a.flows * bps(a.rate))
@@ -91,7 +91,7 @@ formula! {
 }
 
 formula! {
-    /// What each of so many flows gets of a link, times a factor.
+    /// The equal share of each flow of a link, times a factor.
     "equal-share", "DualQ section 7",
     EqualShare { rate: BitRate, flows: f64, #[serde(default = "one")] factor: f64 },
     |a| rate(a.factor * bps(a.rate) / a.flows)
@@ -126,7 +126,7 @@ formula! {
 }
 
 formula! {
-    /// The load of so many browsers by linear regression: `slope * browsers - less`.
+    /// The load of a number of browsers by linear regression: `slope * browsers - less`.
     "browsers-to-load", "Parris 2001, appendix A 3.4.1",
     BrowsersToLoad { browsers: f64, slope: BitRate, less: Option<BitRate> },
     |a| rate(a.browsers * bps(a.slope) - a.less.map_or(0.0, bps))

@@ -132,7 +132,7 @@ formula! {
 }
 
 formula! {
-    /// How long so many groups last.
+    /// The duration of a number of groups.
     "mpeg-gop-time", "Parris 2001, appendix A 3.3.2",
     GopTime { gop: Gop, frames_per_s: f64, #[serde(default = "one")] gops: f64 },
     |a| time(a.gops * a.gop.0.len() as f64 / a.frames_per_s)
@@ -199,7 +199,7 @@ formula! {
 }
 
 formula! {
-    /// The bytes of so many frames of each type.
+    /// The bytes of these numbers of frames of each type.
     "mpeg-bytes", "Parris 2001, appendix A 3.3.2",
     StreamBytes { sizes: PerFrame<Bytes>, frames: PerFrame<f64> },
     |a| {

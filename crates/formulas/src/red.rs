@@ -74,7 +74,7 @@ fn one() -> u32 {
 }
 
 formula! {
-    /// A weighted average after so many equal samples: `q + (avg - q) (1 - w)^n`.
+    /// The weighted average after `n` equal samples: `q + (avg - q) (1 - w)^n`.
     "ewma", "Parris 2001, fig 3.7",
     Ewma { start: f64, sample: f64, weight: f64, #[serde(default = "one")] samples: u32 },
     |a| {

@@ -237,7 +237,7 @@ fn seen_by_discipline(link: &scenario::Link, classes: &[String]) -> registry::Li
 /// run is taken to be in order.
 ///
 /// # Errors
-/// What [`Spec::build`] says.
+/// The error of [`Spec::build`].
 pub fn check_queue(aqm: &Spec, at: &registry::Link) -> Result<(), ParamError> {
     match aqm.parameters() {
         Parameters::Custom(_) => aqm.effective(at).map(|_| ()),

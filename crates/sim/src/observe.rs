@@ -51,7 +51,7 @@ pub struct Parties {
 pub enum Content {
     /// A TCP segment.
     Segment(Segment),
-    /// A datagram with so many bytes of payload.
+    /// A datagram with this many bytes of payload.
     Datagram(u32),
 }
 

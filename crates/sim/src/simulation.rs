@@ -82,7 +82,7 @@ impl<'o> Simulation<'o> {
         self.advance_by(until, u64::MAX).map(|_| ())
     }
 
-    /// As [`Simulation::advance`], but stops after so many events. Returns whether it came to the instant.
+    /// As [`Simulation::advance`], but stops after a number of events. Returns whether it reached the instant.
     ///
     /// # Errors
     /// As [`Simulation::advance`].
@@ -90,7 +90,7 @@ impl<'o> Simulation<'o> {
         self.advance_watched(until, events, &mut ())
     }
 
-    /// As [`Simulation::advance`], and adds to a profile where the time goes. `clock` says how many nanoseconds have passed since
+    /// As [`Simulation::advance`], and adds to a profile where the time goes. `clock` returns the nanoseconds since
     /// some moment; it is called twice for each event, and what a call takes is part of what it measures.
     ///
     /// # Errors

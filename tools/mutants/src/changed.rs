@@ -14,7 +14,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// What differs between a commit and the files as they are, those that git does not know yet included.
+    /// The differences between a commit and the files in the working tree, including untracked ones.
     pub fn since(workspace: &Workspace, commit: &str) -> Result<Self> {
         let git = |arguments: &[&str]| output(Command::new("git").args(arguments).current_dir(&workspace.root));
         let diff = git(&[
@@ -38,7 +38,7 @@ impl Changed {
         Ok(changed)
     }
 
-    /// Reads a diff without context.
+    /// Parses a diff without context lines.
     fn read(diff: &str) -> Self {
         let mut lines: BTreeMap<String, Vec<Range<usize>>> = BTreeMap::new();
         let mut file = None;

@@ -1,4 +1,4 @@
-//! The command line, and what it sets in motion.
+//! The command line: arguments, and the run of the tool.
 
 use std::fs;
 use std::io::Write;
@@ -22,10 +22,10 @@ use crate::tree::{MOST, Tree};
 use crate::trial::{Fate, try_all};
 use crate::workspace::Workspace;
 
-/// The crates that are changed when nothing says which.
+/// The crates that are mutated by default.
 pub const CHANGED: [&str; 5] = ["aqm", "transport", "traffic", "measure", "sim"];
 
-/// How many changes are drawn when nothing says which.
+/// The default size of the sample.
 const SAMPLE: usize = 300;
 
 /// Changes the source in one place at a time and counts which changes the tests notice.
@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     pub sample: Option<usize>,
 
-    /// Draws the same changes as another time [default: a fresh one, which is printed].
+    /// The seed of the sample, to repeat an earlier one [default: a fresh one, which is printed].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
@@ -64,11 +64,11 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
 
-    /// Writes everything that was found into a file.
+    /// Writes the full result into this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Only lists the changes that would be tried.
+    /// Only lists the changes that would be tested.
     #[arg(long)]
     pub list: bool,
 
@@ -77,35 +77,35 @@ pub struct Arguments {
     pub root: PathBuf,
 }
 
-/// What was asked for, found and counted.
+/// The result of a run, as written by `--out`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The commit that is checked out.
     pub commit: String,
-    /// What the draw began with.
+    /// The seed of the sample.
     pub seed: u64,
-    /// How long each stretch of work took, in seconds.
+    /// The duration of each phase, in seconds.
     pub seconds: Seconds,
-    /// The counts by crate; the last of all together.
+    /// The counts of each crate, then of all crates together.
     pub rows: Vec<(String, Row)>,
-    /// Tests that fail while nothing is changed, and were left out.
+    /// Tests that fail without any change, and were therefore left out.
     pub failing: Vec<String>,
     /// Every change that was drawn.
     pub mutants: Vec<Outcome>,
 }
 
-/// How long each stretch of work took.
+/// The duration of each phase, in seconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Seconds {
     /// Building.
     pub building: f64,
-    /// Running each test once with nothing changed.
+    /// Running each test once without any change.
     pub recording: f64,
-    /// Trying the changes.
+    /// Testing the changes.
     pub trying: f64,
 }
 
-/// Does what the command line says. Survivors are no failure: 1 says that something stopped the tool.
+/// Runs the tool with the arguments of the process. Surviving changes are no failure: exit code 1 means that an error stopped the tool.
 pub fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -116,7 +116,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments say.
+/// Runs the tool with these arguments.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let workspace = Workspace::open(&arguments.root)?;
     let all = find(&workspace, arguments)?;
@@ -126,9 +126,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let equivalents = Equivalents::open(&workspace.root.join("tools/mutants/equivalent.toml"))?;
     for one in equivalents.stale(&workspace.root, &all) {
-        say(&format!("warning: equivalent.toml: {}: no such change any more: {}", one.file, one.change));
+        say(&format!("warning: equivalent.toml: {}: this change no longer exists: {}", one.file, one.change));
     }
-    say(&format!("{} changes are possible; {wanted} are tried (--seed {seed})", all.len()));
+    say(&format!("{} changes are possible; {wanted} are tested (--seed {seed})", all.len()));
     if wanted == 0 {
         return Ok(());
     }
@@ -141,7 +141,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     show(&report)
 }
 
-/// Every change of the crates and paths that are asked for.
+/// Every possible change in the selected crates and paths.
 fn find(workspace: &Workspace, arguments: &Arguments) -> Result<Vec<Mutant>> {
     let crates = if arguments.crates.is_empty() && arguments.paths.is_empty() {
         CHANGED.map(str::to_owned).to_vec()
@@ -154,7 +154,7 @@ fn find(workspace: &Workspace, arguments: &Arguments) -> Result<Vec<Mutant>> {
     mutants(workspace, &crates, &arguments.paths)
 }
 
-/// The changes in the order of the draw, and how many of them are to be tried.
+/// The changes in the order of the sample, and how many of them to test.
 fn choose(workspace: &Workspace, arguments: &Arguments, mut all: Vec<Mutant>) -> Result<(u64, Vec<Mutant>, usize)> {
     if arguments.shard.is_some() && arguments.sample.is_some() && arguments.seed.is_none() {
         let hint = "--shard and --sample need a --seed, so that all shards are parts of one sample";
@@ -180,16 +180,16 @@ fn choose(workspace: &Workspace, arguments: &Arguments, mut all: Vec<Mutant>) ->
     };
     let wanted = wanted.min(drawn.len());
     if wanted >= MOST {
-        return Err(Error::Asked(format!("{wanted} changes are too many for one build; ask for a --shard of them")));
+        return Err(Error::Asked(format!("{wanted} changes are too many for one build; select a --shard of them")));
     }
     Ok((seed, drawn, wanted))
 }
 
-/// A seed that can be typed.
+/// A random seed, short enough to be typed.
 fn fresh_seed() -> Result<u64> {
     let number = rand::rngs::SysRng
         .try_next_u32()
-        .map_err(|error| Error::Asked(format!("the system has no random number; give a --seed: {error}")))?;
+        .map_err(|error| Error::Asked(format!("the system gives no random number; pass a --seed: {error}")))?;
     Ok(u64::from(number))
 }
 
@@ -203,7 +203,7 @@ fn list(drawn: &[Mutant]) -> Result<()> {
     Ok(())
 }
 
-/// Builds, records, tries.
+/// Builds the copy, runs each test once without a change, then tests the changes.
 fn measure(
     workspace: &Workspace,
     arguments: &Arguments,
@@ -223,7 +223,7 @@ fn measure(
 
     let jobs = arguments.jobs.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
     let (suite, recording) = record(&tree, &built, &directory, jobs)?;
-    let progress = Progress::new("trying the changes", built.kept.len());
+    let progress = Progress::new("testing the changes", built.kept.len());
     let done = |i: usize, fate: &Fate| {
         if let (Fate::Survived { tests }, None) = (fate, equivalents.of(&drawn[i])) {
             progress.tell(&survivor(&drawn[i], *tests));
@@ -232,7 +232,7 @@ fn measure(
     };
     let fates = try_all(&suite, drawn, &built.kept, &arguments.tests, jobs, &done)?;
     let trying = progress.finish();
-    say(&format!("tried in {}", spent(trying)));
+    say(&format!("tested in {}", spent(trying)));
 
     let mut outcomes: Vec<Outcome> = built
         .kept
@@ -248,7 +248,7 @@ fn measure(
     Ok(Report { commit: workspace.commit(), seed, seconds, rows, failing: suite.failing, mutants: outcomes })
 }
 
-/// Nobody else rewrites the copy, as long as the file is held.
+/// Locks the copy: no other run rewrites it while this file is held.
 fn alone_in(directory: &Path) -> Result<fs::File> {
     fs::create_dir_all(directory).map_err(Error::file(directory))?;
     let path = directory.join("lock");
@@ -256,13 +256,13 @@ fn alone_in(directory: &Path) -> Result<fs::File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => {
-            Err(Error::Asked(format!("{}: another run is at work in this copy", directory.display())))
+            Err(Error::Asked(format!("{}: another run is using this copy", directory.display())))
         }
         Err(fs::TryLockError::Error(error)) => Err(Error::file(&path)(error)),
     }
 }
 
-/// The crates whose tests are built: those asked for, and those that are changed.
+/// The crates whose tests are built: those selected with `--tests`, and those that are changed.
 fn crates_with_tests(arguments: &Arguments, drawn: &[Mutant]) -> Vec<String> {
     let mut names = arguments.tests.clone();
     names.extend(drawn.iter().map(|mutant| mutant.crate_name.clone()));
@@ -271,7 +271,7 @@ fn crates_with_tests(arguments: &Arguments, drawn: &[Mutant]) -> Vec<String> {
     names
 }
 
-/// A line for a change that no test noticed, as soon as that is known.
+/// The line about a change that no test noticed, printed at once.
 fn survivor(mutant: &Mutant, tests: usize) -> String {
     let place = &mutant.place;
     format!("survived {tests} tests: {}:{}: {}", mutant.file, place.line, place.change)
@@ -288,12 +288,12 @@ fn record(tree: &Tree, built: &Built, directory: &Path, jobs: usize) -> Result<(
     }
     say(&format!("{} tests ran once in {}", suite.tests.len(), spent(recording)));
     for test in &suite.failing {
-        say(&format!("warning: fails with nothing changed, and is left out: {test}"));
+        say(&format!("warning: left out, because it fails without any change: {test}"));
     }
     Ok((suite, recording))
 }
 
-/// A time for a reader.
+/// A duration in words.
 fn spent(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 120 { format!("{seconds} s") } else { format!("{} min {} s", seconds / 60, seconds % 60) }

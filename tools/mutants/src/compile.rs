@@ -1,4 +1,4 @@
-//! One build with every change in it.
+//! One build that contains every change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,31 +14,31 @@ use crate::rewrite::{Placed, rewrite};
 use crate::tree::Tree;
 use crate::workspace::{Workspace, cargo};
 
-/// What compiled.
+/// The result of the build.
 #[derive(Debug)]
 pub struct Built {
-    /// Which of the changes, by their place in the list, in its order.
+    /// The changes that compile, as indices into the list, in ascending order.
     pub kept: Vec<usize>,
-    /// Which do not compile, among those that come before the last of the kept.
+    /// Those that do not compile, up to the last one that does.
     pub refused: Vec<usize>,
-    /// What cargo made.
+    /// The artifacts that cargo built.
     pub artifacts: Vec<Artifact>,
 }
 
-/// Something that cargo built.
+/// An artifact, as in cargo's JSON messages.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Artifact {
     /// The manifest of its package.
     pub manifest_path: PathBuf,
-    /// What it was built from.
+    /// Its target.
     pub target: Target,
-    /// How.
+    /// The profile.
     pub profile: Profile,
-    /// The program, where it is one.
+    /// The executable, if it is one.
     pub executable: Option<PathBuf>,
 }
 
-/// What something was built from.
+/// The target of an artifact.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Target {
     /// Its name.
@@ -47,10 +47,10 @@ pub struct Target {
     pub kind: Vec<String>,
 }
 
-/// How something was built.
+/// The profile of an artifact.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Profile {
-    /// As tests.
+    /// Whether it was built for tests.
     pub test: bool,
 }
 
@@ -76,7 +76,7 @@ struct Span {
     is_primary: bool,
 }
 
-/// What one run of cargo said.
+/// The messages of one run of cargo.
 struct Said {
     ok: bool,
     errors: Vec<Message>,
@@ -84,9 +84,9 @@ struct Said {
     stderr: String,
 }
 
-/// Compiles the changes in the order of the list until `wanted` of them are good, and then the tests of some crates.
+/// Compiles changes in the order of the list until `wanted` of them compile, then the tests of some crates.
 ///
-/// Several rounds, as the compiler does not say everything at once; `progress` hears of each.
+/// This takes several rounds, because the compiler does not report all errors at once; `progress` is called in each.
 pub fn build(
     workspace: &Workspace,
     tree: &Tree,
@@ -128,18 +128,18 @@ pub fn build(
     }
 }
 
-/// The number under which the switch knows the `i`th change of the list.
+/// The number of the `i`th change of the list in the switch.
 pub fn id(i: usize) -> u32 {
     u32::try_from(i + 1).unwrap_or(u32::MAX)
 }
 
-/// The packages of crates, each once.
+/// The packages of some crates, without duplicates.
 fn packages<'a>(workspace: &Workspace, crates: impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
     let names: BTreeSet<&str> = crates.collect();
     names.into_iter().map(|name| Ok(workspace.named(name)?.package.clone())).collect()
 }
 
-/// The files with changes in them.
+/// The files that contain changes.
 struct Sources<'a> {
     workspace: &'a Workspace,
     tree: &'a Tree,
@@ -161,7 +161,7 @@ impl<'a> Sources<'a> {
         Ok(Self { workspace, tree, mutants, switch: workspace.switch()?, texts, placed: BTreeMap::new() })
     }
 
-    /// Writes the copy with these changes in it.
+    /// Writes the copy with these changes.
     fn write(&mut self, kept: &[usize]) -> Result<()> {
         let mut of_files: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         for i in kept {
@@ -178,7 +178,10 @@ impl<'a> Sources<'a> {
         self.tree.write(self.workspace, &rewritten)
     }
 
-    /// The changes that the compiler's errors are about; an error where there is an error but no change.
+    /// The changes that cause the compiler's errors.
+    ///
+    /// # Errors
+    /// When an error is caused by none of them.
     fn guilty(&self, kept: &[usize], said: &Said) -> Result<BTreeSet<usize>> {
         let mut guilty = BTreeSet::new();
         for error in &said.errors {
@@ -196,8 +199,8 @@ impl<'a> Sources<'a> {
         Ok(guilty)
     }
 
-    /// The changes that one error is about: those whose new text it points at, else those it points into, else
-    /// those of the function it points into.
+    /// The changes that cause one error: those at whose new text it points, or else those around the place it points at, or else
+    /// those of the function around that place.
     fn about(&self, error: &Message) -> BTreeSet<usize> {
         let pointed: Vec<(&Span, &Vec<Placed>)> =
             error.spans.iter().filter_map(|span| Some((span, self.placed.get(span.file_name.as_str())?))).collect();
@@ -236,7 +239,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The new text of a change, or the whole.
+/// Selects the new text of a change, or the whole switched expression.
 type Part = fn(&Placed) -> &Range<usize>;
 
 fn index(id: u32) -> usize {

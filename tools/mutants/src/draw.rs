@@ -1,4 +1,4 @@
-//! Which changes there are, and which of them are drawn.
+//! Lists the possible changes and draws a sample.
 
 use std::fs;
 use std::path::Path;
@@ -12,25 +12,25 @@ use crate::error::{Error, Result};
 use crate::places::{Place, places, test_modules};
 use crate::workspace::Workspace;
 
-/// A change that could be made.
+/// A possible change.
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// The name of its crate.
     pub crate_name: String,
     /// Its file, relative to the root.
     pub file: String,
-    /// The text of the line where it begins, without the spaces around it.
+    /// The line where it begins, without surrounding spaces.
     pub source: String,
-    /// Where in the file, and what becomes of it.
+    /// Its place in the file, and the replacement.
     pub place: Place,
 }
 
-/// One part of several: `2/4` is every fourth, from the second on.
+/// A shard: `2/4` is every fourth change, starting with the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// The number of the shard, from 1.
     pub part: usize,
-    /// Of how many.
+    /// The number of shards.
     pub of: usize,
 }
 
@@ -46,13 +46,13 @@ impl std::str::FromStr for Shard {
 }
 
 impl Shard {
-    /// How many of `whole` are in this part.
+    /// The number of changes in this shard, out of `whole`.
     pub fn share(self, whole: usize) -> usize {
         (whole + self.of - self.part) / self.of
     }
 }
 
-/// Every change that the sources of these crates and under these paths offer, in the order of the files.
+/// Every possible change in the sources of these crates and under these paths, in the order of the files.
 pub fn mutants(workspace: &Workspace, crates: &[String], paths: &[String]) -> Result<Vec<Mutant>> {
     for name in crates {
         workspace.named(name)?;
@@ -87,7 +87,7 @@ pub fn mutants(workspace: &Workspace, crates: &[String], paths: &[String]) -> Re
     Ok(found)
 }
 
-/// What a path asks for: a directory, a file, or one line of it.
+/// The argument of `--path`: a directory, a file, or one line of a file.
 struct Part<'a> {
     path: &'a str,
     line: Option<usize>,
@@ -104,7 +104,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The changes of one file.
+/// The possible changes of one file.
 fn of_file(file: &str, text: &str) -> Result<Vec<Mutant>> {
     let lines: Vec<&str> = text.lines().collect();
     let crate_name = source_of(file).unwrap_or_default();
@@ -120,19 +120,19 @@ fn of_file(file: &str, text: &str) -> Result<Vec<Mutant>> {
         .collect())
 }
 
-/// The crate whose source a file is.
+/// The crate to which a source file belongs.
 fn source_of(file: &str) -> Option<&str> {
     let (name, rest) = file.strip_prefix("crates/")?.split_once('/')?;
     rest.starts_with("src/").then_some(name)
 }
 
-/// Whether a file is a path, or lies under it.
+/// Whether a file has this path or is below it.
 fn lies_in(file: &str, path: &str) -> bool {
     let path = path.trim_start_matches("./").trim_end_matches('/');
     file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Where a module that a file declares lies, without the ending.
+/// The path of a module that a file declares, without extension.
 fn below(file: &str, module: &str) -> String {
     let path = Path::new(file);
     let directory = path.parent().unwrap_or(Path::new(""));
@@ -141,12 +141,12 @@ fn below(file: &str, module: &str) -> String {
     format!("{}/{module}", directory.display())
 }
 
-/// Only what begins on a line that changed.
+/// Keeps the changes that begin on a line that differs from the commit.
 pub fn only_changed(mutants: &mut Vec<Mutant>, changed: &Changed) {
     mutants.retain(|mutant| changed.has(&mutant.file, mutant.place.line));
 }
 
-/// Puts the changes into the order of a seed, of which a shard is every so-manieth.
+/// Shuffles the changes with a seed; shards are taken from this order.
 pub fn draw(mut mutants: Vec<Mutant>, seed: u64, shard: Option<Shard>) -> Vec<Mutant> {
     mutants.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
     match shard {

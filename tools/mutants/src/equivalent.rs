@@ -1,4 +1,4 @@
-//! Changes that no test could notice, listed with the reason.
+//! Equivalent changes: changes that no test could notice, listed with the reason.
 
 use std::fs;
 use std::path::Path;
@@ -8,23 +8,23 @@ use serde::Deserialize;
 use crate::draw::Mutant;
 use crate::error::{Error, Result};
 
-/// A change that leaves everything as it is that anyone could see.
+/// A change without any observable effect.
 ///
-/// It is found by what stands in the file, not by the number of a line, so that it stays true while the file grows.
+/// It is identified by the text of its line instead of the line number, so that it remains valid when the file changes elsewhere.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Equivalent {
     /// The file, relative to the root.
     pub file: String,
-    /// The line on which the change begins, without the spaces around it.
+    /// The line on which the change begins, without surrounding spaces.
     pub line: String,
-    /// The change as the list of survivors shows it.
+    /// The change, as printed in the list of survivors.
     pub change: String,
-    /// Why nobody can see it.
+    /// Why it has no observable effect.
     pub reason: String,
 }
 
-/// The list.
+/// The list of equivalent changes.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Equivalents {
@@ -33,7 +33,7 @@ pub struct Equivalents {
 }
 
 impl Equivalents {
-    /// Reads the list; an empty one where there is no such file.
+    /// Reads the list; it is empty if the file does not exist.
     pub fn open(path: &Path) -> Result<Self> {
         match fs::read_to_string(path) {
             Ok(text) => Self::read(&text).map_err(|error| Error::Asked(format!("{}: {error}", path.display()))),
@@ -55,8 +55,8 @@ impl Equivalents {
         self.equivalent.iter().find(|one| one.is(mutant))
     }
 
-    /// The entries that no change is meant by any more: those whose file or line is gone from the workspace at `root`, and those of a
-    /// line that `all` has changes of, but not this one.
+    /// Stale entries: those whose file or line no longer exists in the workspace at `root`, and those whose line has changes in
+    /// `all`, but not this one.
     pub fn stale<'a>(&'a self, root: &'a Path, all: &'a [Mutant]) -> impl Iterator<Item = &'a Equivalent> {
         self.equivalent.iter().filter(move |one| {
             let mut changes = all.iter().filter(|mutant| one.is_on_line_of(mutant)).peekable();

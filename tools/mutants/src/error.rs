@@ -1,38 +1,38 @@
-//! What can go wrong, in words for people.
+//! Errors, with messages for users.
 
 use std::path::{Path, PathBuf};
 
-/// What stopped the tool.
+/// An error that stops the tool.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or a directory could not be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A command could not be started, or failed.
     #[error("`{command}` failed{said}")]
     Command {
-        /// As it would be typed.
+        /// The command line.
         command: String,
-        /// What it said, after a colon; empty where it said nothing.
+        /// Its output after a colon, or nothing if it had none.
         said: String,
     },
-    /// Something asked for makes no sense.
+    /// An argument is invalid.
     #[error("{0}")]
     Asked(String),
 }
 
 impl Error {
-    /// For `map_err`: what happened to a file.
+    /// For `map_err`: an error about a file.
     pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| Self::File { path: path.to_owned(), source }
     }
 
-    /// A command that failed, with what it said.
+    /// An error about a command that failed, with its output.
     pub(crate) fn command(command: &str, said: &str) -> Self {
         let said = said.trim();
         let said = if said.is_empty() { String::new() } else { format!(":\n{said}") };
@@ -40,5 +40,5 @@ impl Error {
     }
 }
 
-/// A result whose error is for people.
+/// A result with an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;

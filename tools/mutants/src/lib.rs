@@ -1,21 +1,21 @@
-//! Mutation testing of aqmkit: the source is changed in one place at a time, and the tests should notice.
+//! Mutation testing of aqmkit: changes the source in one place at a time and checks whether a test fails.
 //!
-//! A build for each change would take hours, so that one build holds them all: in a copy of the workspace, each
-//! place becomes `if is(17) { changed } else { original }`, and an environment variable says which change is on. Each
-//! test runs once with none on, which shows how long it takes and which changes it comes by. Then each change is
-//! tried with the tests that come by it, those of its own crate first and the quickest of them first, until one fails.
+//! A build for each change would take hours. Instead, one build contains all of them: in a copy of the workspace, each
+//! place becomes `if is(17) { changed } else { original }`, and an environment variable selects the active change. Each
+//! test first runs once without an active change, to measure its duration and the changes that it reaches. Then each change is
+//! tested with the tests that reach it, those of its own crate first and fast ones first, until one fails.
 //!
 //! | module | does |
 //! |---|---|
 //! | [`operator`] | the kinds of change |
-//! | [`places`] | finds where a file can be changed |
-//! | [`changed`] | which lines differ from a commit's |
+//! | [`places`] | finds the places of a file that can be changed |
+//! | [`changed`] | finds the lines that differ from a commit |
 //! | [`draw`] | lists all changes, and draws a sample |
-//! | [`rewrite`], [`tree`] | the copy, with the changes behind their switch |
-//! | [`compile`] | builds it, without what does not compile |
-//! | [`suite`], [`process`] | the tests, each in a process of its own |
-//! | [`trial`] | each change against its tests |
-//! | [`equivalent`], [`score`] | what the fates come to |
+//! | [`rewrite`], [`tree`] | write the copy, with each change behind a switch |
+//! | [`compile`] | builds the copy, without the changes that do not compile |
+//! | [`suite`], [`process`] | run the tests, each in its own process |
+//! | [`trial`] | tests each change |
+//! | [`equivalent`], [`score`] | the list of equivalent changes; the counts |
 
 pub mod changed;
 pub mod cli;

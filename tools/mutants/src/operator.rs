@@ -9,15 +9,15 @@ pub enum Operator {
     Relation,
     /// LCR: `&&` becomes `||`, and the other way round.
     Connector,
-    /// UOD: a `!` or a minus in front is left out.
+    /// UOD: a leading `!` or minus is removed.
     Unary,
-    /// CRP: a number becomes one more, zero, or twice or half as large.
+    /// CRP: a number becomes one larger, zero, twice as large or half as large.
     Constant,
-    /// BCR: what an `if` or a `while` asks is always true or always false.
+    /// BCR: the condition of an `if` or `while` becomes always true or always false.
     Condition,
-    /// SDL: an assignment or a call whose result nobody uses is left out.
+    /// SDL: an assignment, or a call whose result is not used, is removed.
     Statement,
-    /// RVR: a function that answers yes or no always gives the same answer.
+    /// RVR: a function that returns a `bool` always returns the same value.
     Answer,
     /// MMR: `min` becomes `max`, and the other way round.
     Extremum,
@@ -37,7 +37,7 @@ impl Operator {
         Self::Extremum,
     ];
 
-    /// The three letters under which the literature knows it, or three like them.
+    /// Its three-letter code in the literature, or a similar one.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Arithmetic => "AOR",
@@ -53,7 +53,7 @@ impl Operator {
     }
 }
 
-/// What an operator between two values becomes.
+/// The replacements of a binary operator.
 pub(crate) fn exchanged(operator: &str) -> &'static [(Operator, &'static str)] {
     use Operator::{Arithmetic, Connector, Relation};
     match operator {
@@ -77,7 +77,7 @@ pub(crate) fn exchanged(operator: &str) -> &'static [(Operator, &'static str)] {
     }
 }
 
-/// What an integer becomes: one more, zero, twice as large. None of them twice, and none that changes nothing.
+/// The replacements of an integer: one larger, zero, twice as large; each once, and only if different.
 pub(crate) fn integers(digits: &str, suffix: &str) -> Vec<String> {
     let Ok(n) = digits.parse::<u128>() else { return Vec::new() };
     let mut others = Vec::new();
@@ -89,7 +89,7 @@ pub(crate) fn integers(digits: &str, suffix: &str) -> Vec<String> {
     others.iter().map(|other| format!("{other}{suffix}")).collect()
 }
 
-/// What a number with a fraction becomes: twice and half as large, or 1 where it was 0.
+/// The replacements of a floating-point number: twice and half as large, or 1 for 0.
 pub(crate) fn fractions(digits: &str, suffix: &str) -> Vec<String> {
     let Ok(x) = digits.parse::<f64>() else { return Vec::new() };
     let others = if x == 0.0 { vec![1.0] } else { vec![2.0 * x, 0.5 * x] };

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-/// Does `work` on each of `items`, on `jobs` threads, and gives the results in the order of the items.
+/// Applies `work` to each of `items` on `jobs` threads, and returns the results in the order of the items.
 pub(crate) fn in_parallel<T: Sync + Send, R: Send>(
     jobs: usize,
     items: Vec<T>,

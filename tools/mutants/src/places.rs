@@ -1,7 +1,7 @@
-//! The places of a file that can be changed, and what they can become.
+//! The places of a file that can be changed, and their replacements.
 //!
-//! Left alone is what runs only in tests, what the compiler evaluates (constants, `const fn`, lengths of arrays),
-//! patterns, types, attributes, what stands in a macro, and how a value prints itself with `{:?}`.
+//! Not changed: code that runs only in tests, expressions that the compiler evaluates (constants, `const fn`, lengths of arrays),
+//! patterns, types, attributes, macros, and implementations of `Debug`.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use syn::{Attribute, Expr, Lit, Stmt, UnOp};
 
 use crate::operator::{Operator, exchanged, fractions, integers};
 
-/// How a change stands in the source.
+/// The kind of syntax that a change replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// An expression, replaced by another of the same type.
     Expression,
-    /// A whole statement, left out.
+    /// A whole statement, removed.
     Statement,
     /// An early return at the top of a function.
     Entry,
@@ -26,23 +26,23 @@ pub enum Shape {
 /// One change of one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The bytes of the file that it replaces; none for an early return.
+    /// The range of bytes that it replaces; empty for an early return.
     pub bytes: Range<usize>,
     /// The line, from 1.
     pub line: usize,
-    /// What stands there instead.
+    /// The replacement.
     pub instead: String,
-    /// How it stands there.
+    /// The kind of syntax.
     pub shape: Shape,
     /// The kind of change.
     pub operator: Operator,
     /// The function around it, in bytes.
     pub function: Range<usize>,
-    /// The change for a reader: `a < b -> a <= b`.
+    /// The change as printed: `a < b -> a <= b`.
     pub change: String,
 }
 
-/// Every change that a file offers, in the order of the file.
+/// Every possible change of a file, in the order of the file.
 pub fn places(text: &str) -> Result<Vec<Place>, syn::Error> {
     let file = syn::parse_file(text)?;
     let mut finder = Finder { text, found: Vec::new(), function: 0..text.len() };
@@ -53,7 +53,7 @@ pub fn places(text: &str) -> Result<Vec<Place>, syn::Error> {
     Ok(finder.found)
 }
 
-/// The modules of a file that are compiled for tests only and stand in files of their own.
+/// The modules of a file that are compiled for tests only and have their own files.
 pub fn test_modules(text: &str) -> Result<Vec<String>, syn::Error> {
     let file = syn::parse_file(text)?;
     let modules = file.items.iter().filter_map(|item| match item {
@@ -65,7 +65,7 @@ pub fn test_modules(text: &str) -> Result<Vec<String>, syn::Error> {
     Ok(modules.collect())
 }
 
-/// Whether attributes say that something is compiled for tests only.
+/// Whether attributes restrict an item to tests.
 fn for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
@@ -94,7 +94,7 @@ impl Finder<'_> {
         self.add(bytes, instead, Shape::Expression, operator, change);
     }
 
-    /// An operator between two values, exchanged for others.
+    /// Replaces a binary operator by others.
     fn exchange(&mut self, whole: Range<usize>, operator: &Range<usize>) {
         let (left, right) = (&self.text[whole.start..operator.start], &self.text[operator.end..whole.end]);
         let was = &self.text[operator.clone()];
@@ -158,7 +158,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A function's body, with what it may answer at once.
+    /// Inserts early returns at the start of a function.
     fn function(&mut self, signature: &syn::Signature, block: &syn::Block, attributes: &[Attribute]) {
         if signature.constness.is_some() || for_tests(attributes) {
             return;
@@ -176,7 +176,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether an expression carries attributes, which would end up on something else.
+/// Whether an expression has attributes, which the rewritten code would apply to another expression.
 trait Attributes {
     fn attrs_are_empty(&self) -> bool;
 }
@@ -193,7 +193,7 @@ impl Attributes for Expr {
     }
 }
 
-/// Whether a condition binds names (`if let`), so that nothing can stand in its place.
+/// Whether a condition binds names (`if let`) and therefore cannot be replaced.
 fn asks_a_pattern(condition: &Expr) -> bool {
     match condition {
         Expr::Let(_) => true,
@@ -207,7 +207,7 @@ fn answers_yes_or_no(output: &syn::ReturnType) -> bool {
         if matches!(&**answer, syn::Type::Path(path) if path.path.is_ident("bool")))
 }
 
-/// Whether a statement can be left out: an assignment, or a call whose result nobody uses.
+/// Whether a statement can be removed: an assignment, or a call whose result is not used.
 fn can_go(statement: &Stmt) -> bool {
     let Stmt::Expr(expression, Some(_)) = statement else { return false };
     let called = match expression {
@@ -308,7 +308,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_macro(&mut self, _: &'ast syn::Macro) {}
 }
 
-/// How much of a text a reader sees of each side of a change.
+/// The number of characters printed of each side of a change.
 const SIDE: usize = 36;
 
 /// A text on one line.
@@ -316,7 +316,7 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A text on one line, its middle left out where it is long.
+/// A text on one line, with its middle removed if it is long.
 fn brief(text: &str) -> String {
     let words = joined(text);
     if words.chars().count() <= 2 * SIDE { words } else { format!("{} .. {}", head(text), tail(text)) }

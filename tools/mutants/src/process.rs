@@ -1,7 +1,7 @@
-//! One test in a process of its own, with a limit of time and of memory.
+//! Runs one test in its own process, with limits on time and memory.
 //!
-//! The limit is of the processor's time, which a busy machine does not lengthen; a test that sleeps for ever is ended by
-//! the clock, much later.
+//! The time limit is in CPU time, which does not grow on a busy machine; a test that sleeps forever is ended by
+//! a limit in wall time, much later.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 
-/// The memory that a test may address: a change can make it ask for more and more.
+/// The address space of a test: a change can make it allocate without end.
 const MEMORY: u64 = 6 << 30;
 
-/// How many times longer than its limit a test may take by the clock.
+/// The limit in wall time, as a multiple of that in CPU time.
 const PATIENCE: u32 = 5;
 
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As it should.
+    /// Passed.
     Passed,
-    /// With a failure, or by a signal.
+    /// Failed, or ended by a signal.
     Failed,
-    /// Not within its time.
+    /// Exceeded its time limit.
     Late,
 }
 
-/// Runs a command to its end, or until it used `limit` of a processor; with how long it took.
+/// Runs a command until it ends or has used `limit` of CPU time; also returns the time that it took.
 pub fn run(command: &mut Command, limit: Duration) -> io::Result<(End, Duration)> {
     let start = Instant::now();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
@@ -49,7 +49,7 @@ pub fn run(command: &mut Command, limit: Duration) -> io::Result<(End, Duration)
     Ok((end, start.elapsed()))
 }
 
-/// Waits with short naps at first, as most tests are over in milliseconds.
+/// Polls at short intervals first, because most tests end within milliseconds.
 fn wait(child: &mut Child, start: Instant, limit: Duration) -> io::Result<End> {
     let mut nap = Duration::from_micros(500);
     loop {

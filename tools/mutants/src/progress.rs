@@ -1,4 +1,4 @@
-//! Says how far the work is.
+//! Reports progress.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How often a line is written where no bar can be drawn.
+/// The interval between lines where no bar can be drawn.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// One stretch of work: a bar on a terminal, else a line from time to time.
+/// The progress of one phase: a bar on a terminal, otherwise a line at intervals.
 pub(crate) struct Progress {
     bar: ProgressBar,
     what: &'static str,
@@ -30,7 +30,7 @@ impl Progress {
         Self { bar, what, started: Instant::now(), said: Mutex::new(Instant::now()) }
     }
 
-    /// One more is done.
+    /// Counts one finished item.
     pub(crate) fn step(&self) {
         self.bar.inc(1);
         let Ok(mut said) = self.said.lock() else { return };
@@ -45,7 +45,7 @@ impl Progress {
         self.bar.suspend(|| say(text));
     }
 
-    /// All is done; with how long it took.
+    /// Ends the phase; returns the time that it took.
     pub(crate) fn finish(self) -> Duration {
         self.bar.finish_and_clear();
         self.started.elapsed()

@@ -1,21 +1,21 @@
-//! A file with all its changes in it, each behind a switch.
+//! Rewrites a file so that it contains all its changes, each behind a switch.
 
 use std::ops::Range;
 
 use crate::places::{Place, Shape};
 
-/// Where a change stands in the rewritten file.
+/// The position of a change in the rewritten file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The number of the change.
     pub id: u32,
-    /// The bytes of the whole: what is switched, and what stood there before.
+    /// The range of bytes of the switched expression, with both the new and the original text.
     pub whole: Range<usize>,
-    /// The bytes of what stands there instead.
+    /// The range of bytes of the new text.
     pub instead: Range<usize>,
 }
 
-/// Rewrites `text` so that change `id` is made while `switch(id)` holds, and says where each change went.
+/// Rewrites `text` so that change `id` is active while `switch(id)` is true, and returns the position of each change.
 pub fn rewrite(text: &str, switch: &str, changes: &[(u32, &Place)]) -> (String, Vec<Placed>) {
     let mut sorted: Vec<(u32, &Place)> = changes.to_vec();
     sorted.sort_by_key(|(id, place)| {
@@ -36,7 +36,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a stretch of the original, with the changes that lie in it.
+    /// Writes a range of the original, with the changes inside it.
     fn write(&mut self, stretch: Range<usize>, mut changes: &[(u32, &Place)]) {
         let mut at = stretch.start;
         while let Some((_, first)) = changes.first() {
@@ -53,7 +53,7 @@ impl Writer<'_> {
         self.out.push_str(&self.text[at..stretch.end]);
     }
 
-    /// Writes the changes of one place, and what stood there with the changes inside of it.
+    /// Writes the changes of one place, and the original text with the changes inside it.
     fn change(&mut self, bytes: Range<usize>, these: &[(u32, &Place)], inner: &[(u32, &Place)]) {
         let shape = these.first().map_or(Shape::Expression, |(_, place)| place.shape);
         let start = self.out.len();

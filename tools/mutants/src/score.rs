@@ -1,4 +1,4 @@
-//! What was found, counted by crate.
+//! The results, counted by crate.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use crate::draw::Mutant;
 use crate::equivalent::Equivalents;
 use crate::trial::Fate;
 
-/// One change, and what became of it.
+/// One change and its outcome.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// The number under which the switch knows it, for `AQMKIT_MUTANT`.
+    /// Its number in the switch, for `AQMKIT_MUTANT`.
     pub id: u32,
     /// Its crate.
     pub crate_name: String,
@@ -26,22 +26,22 @@ pub struct Outcome {
     pub operator: &'static str,
     /// The change.
     pub change: String,
-    /// The line as it stands.
+    /// The text of the line.
     pub source: String,
-    /// `refused` (does not compile), `killed`, `late` (killed, as a test did not end), `survived` or `equivalent`.
+    /// `refused` (does not compile), `killed`, `late` (killed, because a test did not end), `survived` or `equivalent`.
     pub fate: &'static str,
     /// The crate whose test killed it.
     pub by: Option<String>,
     /// That test.
     pub test: Option<String>,
-    /// How many tests come by it, where it survived.
+    /// The number of tests that reach it, if it survived.
     pub tests: Option<usize>,
     /// Why no test could notice it.
     pub reason: Option<String>,
 }
 
 impl Outcome {
-    /// Puts together what is known of a change.
+    /// Combines a change with its outcome.
     pub fn new(id: u32, mutant: &Mutant, fate: &Fate, equivalents: &Equivalents) -> Self {
         let equivalent = equivalents.of(mutant);
         let (fate, by, test, tests) = match fate {
@@ -84,13 +84,13 @@ pub struct Row {
     pub killed: usize,
     /// The same by the crate of the test.
     pub by: BTreeMap<String, usize>,
-    /// Those that no test noticed, but for the equivalent.
+    /// Those that no test noticed, without the equivalent ones.
     pub survived: usize,
-    /// Those of them that no test even comes by.
+    /// Those of them that no test reaches.
     pub unreached: usize,
     /// Those that no test could notice.
     pub equivalent: usize,
-    /// The killed share of those that compile and that a test could notice, from 0 to 1.
+    /// Killed changes, as a share of those that compile and are not equivalent, from 0 to 1.
     pub score: Option<f64>,
 }
 
@@ -113,7 +113,7 @@ impl Row {
         row
     }
 
-    /// Where the score of all changes lies in 19 of 20 such samples (Wilson's interval).
+    /// The 95 % confidence interval of the score of all changes (Wilson's interval).
     fn interval(&self) -> Option<(f64, f64)> {
         let p = self.score?;
         let n = (self.killed + self.survived) as f64;
@@ -124,7 +124,7 @@ impl Row {
     }
 }
 
-/// The counts by crate, the last of all crates together.
+/// The counts of each crate, then of all crates together.
 pub fn rows(outcomes: &[Outcome]) -> Vec<(String, Row)> {
     let mut names: Vec<&str> = outcomes.iter().map(|outcome| outcome.crate_name.as_str()).collect();
     names.sort_unstable();

@@ -1,4 +1,4 @@
-//! The tests: which there are, how long each takes, and which changes it comes by.
+//! The tests, their durations, and the changes that each reaches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,15 +13,15 @@ use crate::process::{End, run};
 use crate::tree::Tree;
 use crate::workspace::output;
 
-/// How long a test may take that nothing was changed for.
+/// The time limit of a test without a change.
 const LONGEST: Duration = Duration::from_secs(900);
 
-/// A program with tests in it.
+/// A test binary.
 #[derive(Clone, Debug)]
 pub struct Binary {
     /// The name of its crate.
     pub crate_name: String,
-    /// Its own name: the crate's for what is tested inside, else the file's.
+    /// Its name: that of the crate for unit tests, otherwise that of the file.
     pub name: String,
     program: PathBuf,
     directory: PathBuf,
@@ -31,29 +31,29 @@ pub struct Binary {
 /// One test.
 #[derive(Clone, Debug)]
 pub struct Test {
-    /// Its program, by its place in the list.
+    /// The index of its binary in the list.
     pub binary: usize,
     /// Its name.
     pub name: String,
-    /// How long it takes.
+    /// Its duration.
     pub takes: Duration,
-    /// The numbers of the changes that it comes by, sorted.
+    /// The numbers of the changes that it reaches, sorted.
     pub reaches: Vec<u32>,
 }
 
-/// Every test that passes while nothing is changed.
+/// Every test that passes without a change.
 #[derive(Clone, Debug)]
 pub struct Suite {
     /// The programs.
     pub binaries: Vec<Binary>,
     /// The tests.
     pub tests: Vec<Test>,
-    /// Those that fail as it is, and can say nothing.
+    /// Tests that fail even without a change, and are therefore left out.
     pub failing: Vec<String>,
 }
 
 impl Binary {
-    /// The command for one test, or for what `arguments` ask.
+    /// The command for one test, or with other `arguments`.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.directory).env("CARGO_MANIFEST_DIR", &self.directory);
@@ -77,7 +77,7 @@ impl Binary {
         Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
-    /// Runs one test with change `id` on.
+    /// Runs one test with change `id` active.
     pub fn run(&self, test: &str, id: u32, limit: Duration) -> Result<End> {
         let mut command = self.command();
         command.args([test, "--exact"]).env("AQMKIT_MUTANT", id.to_string());
@@ -86,7 +86,7 @@ impl Binary {
 }
 
 impl Suite {
-    /// Runs every test once, with nothing changed, and notes what it comes by.
+    /// Runs every test once without a change, and records the changes that it reaches.
     pub fn record(
         tree: &Tree,
         artifacts: &[Artifact],
@@ -118,14 +118,14 @@ impl Suite {
         Ok(suite)
     }
 
-    /// A test's name for a reader, with where it is.
+    /// The full name of a test, with its crate and binary.
     pub fn title(&self, test: &Test) -> String {
         let binary = &self.binaries[test.binary];
         format!("{} {}::{}", binary.crate_name, binary.name, test.name)
     }
 
-    /// The tests that come by a change: those of its own crate first, then those of the other crates in their
-    /// order; the quickest first.
+    /// The tests that reach a change: those of its own crate first, then those of the other crates in their
+    /// order; fast ones first.
     pub fn reaching(&self, id: u32, own: &str, order: &[String]) -> Vec<&Test> {
         let mut tests: Vec<&Test> = self.tests.iter().filter(|test| test.reaches.binary_search(&id).is_ok()).collect();
         tests.sort_by_key(|test| {
@@ -136,7 +136,7 @@ impl Suite {
     }
 }
 
-/// One test while nothing is changed.
+/// Runs one test without a change.
 fn record_one(binary: &Binary, at: usize, name: &str, note: &Path) -> Result<(End, Test)> {
     fs::write(note, "").map_err(Error::file(note))?;
     let mut command = binary.command();
@@ -150,7 +150,7 @@ fn record_one(binary: &Binary, at: usize, name: &str, note: &Path) -> Result<(En
     Ok((end, Test { binary: at, name: name.to_owned(), takes, reaches }))
 }
 
-/// The programs with tests among what cargo built.
+/// The test binaries among the artifacts.
 fn binaries(tree: &Tree, artifacts: &[Artifact]) -> Vec<Binary> {
     let mut programs: BTreeMap<&Path, Vec<(String, PathBuf)>> = BTreeMap::new();
     for artifact in artifacts.iter().filter(|one| !one.profile.test && one.target.kind.iter().any(|k| k == "bin")) {

@@ -1,5 +1,5 @@
-//! Stands in the rewritten copy only. Says which one change is on: its number is in `AQMKIT_MUTANT`. With
-//! `AQMKIT_MUTANTS_REACHED` instead, no change is on, and the number of each that is come by goes into that file.
+//! Part of the rewritten copy only: the switch that selects the active change, by its number in `AQMKIT_MUTANT`. With
+//! `AQMKIT_MUTANTS_REACHED` instead, no change is active, and the number of each change that is reached is written to that file.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,7 +14,7 @@ static ON: AtomicU32 = AtomicU32::new(NOT_READ);
 static REACHED: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
 static NOTES: OnceLock<Option<File>> = OnceLock::new();
 
-/// Whether change `id` is on.
+/// Whether change `id` is active.
 #[inline(always)]
 pub fn is(id: u32) -> bool {
     let on = ON.load(Relaxed);

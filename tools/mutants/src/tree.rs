@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::workspace::{SWITCH_CRATE, Workspace};
 
-/// How many changes the switch can tell apart.
+/// The highest number of changes that the switch supports.
 pub const MOST: usize = 1 << 16;
 
 /// A copy of a workspace.
@@ -19,12 +19,12 @@ pub struct Tree {
     pub root: PathBuf,
     /// Where cargo builds it.
     pub built: PathBuf,
-    /// The contents as they are in the workspace, for the files that carry something else in the copy.
+    /// The original contents of the files that differ in the copy.
     files: Vec<String>,
 }
 
 impl Tree {
-    /// Copies `workspace` under `directory`, and puts the switch into the copy.
+    /// Copies `workspace` to `directory` and adds the switch.
     pub fn copy(workspace: &Workspace, directory: &Path) -> Result<Self> {
         let root = directory.join("tree");
         let files = workspace.files()?;
@@ -34,7 +34,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Brings every file into its state: as in the workspace, or `rewritten`.
+    /// Updates every file: as in the workspace, or as in `rewritten`.
     pub fn write(&self, workspace: &Workspace, rewritten: &BTreeMap<String, String>) -> Result<()> {
         let switched = format!("crates/{SWITCH_CRATE}/src/lib.rs");
         for file in &self.files {
@@ -52,7 +52,7 @@ impl Tree {
         write_if_different(&module, &module, include_bytes!("switch.rs"))
     }
 
-    /// Removes what the copy has and the workspace has no more. What cargo and the switch put there stays.
+    /// Removes files of the copy that no longer exist in the workspace, except for those of cargo and the switch.
     fn remove_what_is_gone(&self) -> Result<()> {
         let wanted: BTreeSet<PathBuf> = self.files.iter().map(|file| self.root.join(file)).collect();
         let own = [format!("crates/{SWITCH_CRATE}/src/mutant_switch.rs"), "Cargo.lock".to_owned()];
@@ -73,7 +73,7 @@ impl Tree {
     }
 }
 
-/// The root of the crate that carries the switch, with the switch, which the crate itself finds under its name too.
+/// The root module of the crate that contains the switch, extended by the switch and by a name under which the crate itself finds it.
 fn with_switch(workspace: &Workspace, mut text: Vec<u8>) -> Result<Vec<u8>> {
     let name = workspace.named(SWITCH_CRATE)?.package.replace('-', "_");
     text.extend_from_slice(

@@ -1,4 +1,4 @@
-//! Each change against the tests that come by it.
+//! Tests each change with the tests that reach it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::parallel::in_parallel;
 use crate::process::End;
 use crate::suite::{Suite, Test};
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It does not compile.
@@ -23,19 +23,19 @@ pub enum Fate {
         /// Whether it did not end in time.
         late: bool,
     },
-    /// Every test passed that comes by it.
+    /// Every test that reaches it passed.
     Survived {
-        /// How many those are.
+        /// The number of these tests.
         tests: usize,
     },
 }
 
-/// Several times what a test takes while nothing is changed.
+/// The time limit of a test: several times its duration without a change.
 fn limit(test: &Test) -> Duration {
     test.takes * 5 + Duration::from_secs(2)
 }
 
-/// Tries some changes, given by their places in the list, and gives their fates in the same order.
+/// Tests some changes, given by their indices in the list, and returns their outcomes in the same order.
 pub fn try_all(
     suite: &Suite,
     mutants: &[Mutant],

@@ -1,4 +1,4 @@
-//! The workspace whose tests are put to the test: its crates, and its files.
+//! The workspace under test: its crates and files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The directory under the root that holds the crates.
 const CRATES: &str = "crates";
 
-/// The crate that every other depends on, which carries the switch.
+/// The crate on which every other depends; the switch is added to it.
 pub const SWITCH_CRATE: &str = "base";
 
 /// A workspace.
@@ -25,7 +25,7 @@ pub struct Workspace {
 /// A crate of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Crate {
-    /// The name of its directory under `crates`, by which the house calls it.
+    /// The name of its directory under `crates`.
     pub name: String,
     /// The package's name.
     pub package: String,
@@ -43,7 +43,7 @@ struct Package {
 }
 
 impl Workspace {
-    /// Reads what there is under `root`.
+    /// Reads the workspace at `root`.
     pub fn open(root: &Path) -> Result<Self> {
         let root = root.canonicalize().map_err(Error::file(root))?;
         let metadata =
@@ -65,7 +65,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// The crate of a name.
+    /// The crate with this name.
     pub fn named(&self, name: &str) -> Result<&Crate> {
         self.crates.iter().find(|one| one.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.crates.iter().map(|one| one.name.as_str()).collect();
@@ -73,13 +73,13 @@ impl Workspace {
         })
     }
 
-    /// The path in Rust of the function that says whether a change is on.
+    /// The Rust path of the switch function.
     pub fn switch(&self) -> Result<String> {
         let package = &self.named(SWITCH_CRATE)?.package;
         Ok(format!("::{}::mutant_switch::is", package.replace('-', "_")))
     }
 
-    /// Every file that git knows or would add, relative to the root, sorted.
+    /// Every file that git tracks or would add, relative to the root, sorted.
     pub fn files(&self) -> Result<Vec<String>> {
         let mut command = Command::new("git");
         command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(&self.root);
@@ -107,7 +107,7 @@ pub(crate) fn cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from)
 }
 
-/// Runs a command and gives what it wrote.
+/// Runs a command and returns its output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let written = format!("{command:?}").replace('"', "");
     let done = command.output().map_err(|error| Error::command(&written, &error.to_string()))?;

@@ -128,9 +128,9 @@ use crate::verdict::Why;
 pub struct Params {
     /// With priorities, when a class above its share may borrow.
     pub link_sharing: Guideline,
-    /// With priorities, typical packets that a class may send at once after it was idle.
+    /// With priorities, the burst in typical packets after an idle period.
     pub maxburst: u32,
-    /// With priorities, typical packets that it sends at once where it is held to its share.
+    /// With priorities, the burst in typical packets while the class is limited to its share.
     pub minburst: u32,
     /// With priorities, the longest packet.
     pub maxpkt: Bytes,
@@ -287,7 +287,7 @@ impl Plan {
         Ok(Plan { map, rules: with_priorities.then_some(rules), classes })
     }
 
-    /// The share of a class, and the rate it is held to if it may not borrow.
+    /// The share of a class, and its maximum rate if it may not borrow.
     fn service(&self, entry: usize) -> (f64, Option<BitRate>) {
         let class = &self.classes[entry];
         (class.share.unwrap_or(1.0), class.rate.filter(|_| !class.borrow))

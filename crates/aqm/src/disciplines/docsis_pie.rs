@@ -184,7 +184,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The delay of so many bytes behind a shaper with so many tokens.
+    /// The delay of a queue of this many bytes behind a shaper with this many tokens.
     fn qdelay(&self, backlog: u64, tokens: f64) -> Duration {
         let (bytes, peak) = (backlog as f64, self.peak_rate.bytes_per_sec());
         let seconds =

@@ -333,7 +333,7 @@ impl Aqm for Red {
         }
     }
 
-    /// The average of a queue that nothing comes to does not grow: below the aim it stays there.
+    /// The average of a queue without arrivals does not grow: below the target it remains there.
     fn skip_ticks(&mut self, config: &Config, queue: QueueView, first: Instant, _ticks: u64) -> bool {
         let avg = self.avg_at(config, queue, first);
         config.adaptation.is_none_or(|adaptation| adaptation.at_rest(&self.ramp, avg))

@@ -111,7 +111,7 @@ impl DropMode {
         rng.uniform() < spread(p_b, self.count)
     }
 
-    /// Counts an arrival that comes to a full queue, and will be dropped.
+    /// Counts an arrival at a full queue, which will be dropped.
     pub fn on_overflow(&mut self) {
         self.count = 0.0;
     }

@@ -26,7 +26,7 @@ impl<V> Default for FlowTable<V> {
 }
 
 impl<V: Default> FlowTable<V> {
-    /// A table that holds so many flows before it allocates again: for those that are bounded.
+    /// A table with room for this many flows before it allocates again.
     #[must_use]
     pub fn with_capacity(flows: usize) -> Self {
         let capacity = (flows * 4).next_power_of_two().max(SMALLEST);
