@@ -36,6 +36,9 @@ const LINUX: &[(&str, &str, Written)] = &[
     ("dualpi2", "dualpi2", plain),
     ("sfb", "sfb", plain),
     ("sfq", "sfq", plain),
+    ("gred", "gred", gred),
+    ("hhf", "hhf", plain),
+    ("cake", "cake", cake),
 ];
 
 /// Whether `tc` has a discipline.
@@ -59,8 +62,12 @@ pub fn install(candidate: &Candidate, rates: Rates) -> Install {
     if let Some(lines) =
         directions().map(|(rate, interface)| with_tc(candidate, rate, interface)).collect::<Option<Vec<_>>>()
     {
-        let since = if candidate.discipline == "dualpi2" { " dualpi2 needs Linux 6.17." } else { "" };
-        return Install { with: "tc".to_owned(), note: format!("{ways} {slightly}{since}"), lines: lines.concat() };
+        let more = match candidate.discipline.as_str() {
+            "dualpi2" => " dualpi2 needs Linux 6.17.",
+            "cake" => " cake also has a shaper of its own: `root cake bandwidth RATE` in place of all three lines.",
+            _ => "",
+        };
+        return Install { with: "tc".to_owned(), note: format!("{ways} {slightly}{more}"), lines: lines.concat() };
     }
     if runs_in_kernel(&candidate.discipline).is_ok() {
         let line = |(rate, interface)| {
@@ -84,6 +91,7 @@ pub fn install(candidate: &Candidate, rates: Rates) -> Install {
     let why = match candidate.discipline.as_str() {
         "drr" => "tc's drr needs a class and a filter for each flow",
         "fq" => "tc's fq paces the sockets of its own host",
+        "cobalt" => "tc has cobalt only within cake",
         _ => "Neither Linux's tc nor aqmkit kernel has it",
     };
     let note = format!("{why}; aqmkit bridge runs it between two interfaces. {ways} {slightly}");
@@ -102,24 +110,38 @@ fn words(parameters: &Table, before: &str, first: &str) -> String {
 /// A shaper of the rate with the discipline as its queue; nothing where `tc` does not have the discipline or one of its parameters.
 fn with_tc(candidate: &Candidate, rate: BitRate, interface: &str) -> Option<Vec<String>> {
     let (_, name, written) = LINUX.iter().find(|(discipline, _, _)| *discipline == candidate.discipline)?;
-    let mut line = format!("tc qdisc replace dev {interface} parent 1:1 handle 10: {name}");
-    // tc reads the limit first, from which others are derived.
-    let (limit, others): (Vec<_>, Vec<_>) = candidate.parameters.iter().partition(|(key, _)| *key == "limit");
     // tc's sfb always marks, and its sfq only with a RED in each queue, which is not searched.
     let unsaid = |key: &str| key == "ecn" && (*name == "sfb" || *name == "sfq");
+    let mut said = String::new();
+    // tc reads the limit first, from which others are derived.
+    let (limit, others): (Vec<_>, Vec<_>) = candidate.parameters.iter().partition(|(key, _)| *key == "limit");
     for (key, value) in limit.into_iter().chain(others).filter(|(key, _)| !unsaid(key)) {
-        line.push(' ');
-        line.push_str(&written(key, value)?);
+        said.push(' ');
+        said.push_str(&written(key, value)?);
     }
-    match *name {
-        "red" => line.push_str(&format!(" avpkt 1000 bandwidth {}", format_rate(rate))),
-        "choke" => line.push_str(&format!(" bandwidth {}", format_rate(rate))),
-        _ => {}
-    }
-    Some(vec![
+    let (place, rate) = (format!("dev {interface} parent 1:1 handle 10:"), format_rate(rate));
+    let mut lines = vec![
         format!("tc qdisc replace dev {interface} root handle 1: htb default 1"),
-        format!("tc class replace dev {interface} parent 1: classid 1:1 htb rate {}", format_rate(rate)),
-        line,
+        format!("tc class replace dev {interface} parent 1: classid 1:1 htb rate {rate}"),
+    ];
+    lines.extend(match *name {
+        "red" => vec![format!("tc qdisc replace {place} red{said} avpkt 1000 bandwidth {rate}")],
+        "choke" => vec![format!("tc qdisc replace {place} choke{said} bandwidth {rate}")],
+        "gred" => with_virtual_queue(candidate, &place, &rate)?,
+        _ => vec![format!("tc qdisc replace {place} {name}{said}")],
+    });
+    Some(lines)
+}
+
+/// gred is set up with a number of virtual queues, here a single one, which then gets its parameters.
+fn with_virtual_queue(candidate: &Candidate, place: &str, rate: &str) -> Option<Vec<String>> {
+    let limit = red("limit", candidate.parameters.get("limit")?)?;
+    let ecn = if candidate.parameters.get("ecn").and_then(Value::as_bool) == Some(true) { " ecn" } else { "" };
+    let queue = candidate.parameters.get("classes")?.as_array()?.first()?.as_table()?;
+    let own = queue.iter().map(|(key, value)| red(key, value)).collect::<Option<Vec<_>>>()?.join(" ");
+    Some(vec![
+        format!("tc qdisc replace {place} gred setup vqs 1 default 0 {limit}{ecn}"),
+        format!("tc qdisc change {place} gred vq 0 {limit} {own} avpkt 1000 bandwidth {rate}"),
     ])
 }
 
@@ -150,6 +172,20 @@ fn choke(name: &str, value: &Value) -> Option<String> {
         "burst" | "ecn" => plain(name, value),
         _ => None,
     }
+}
+
+/// Its virtual queue is written by itself.
+fn gred(name: &str, value: &Value) -> Option<String> {
+    match name {
+        "classes" => Some(String::new()),
+        "limit" | "ecn" => red(name, value),
+        _ => None,
+    }
+}
+
+/// The other parameters have no word in `tc`, or are words without a value.
+fn cake(name: &str, value: &Value) -> Option<String> {
+    matches!(name, "rtt" | "memlimit").then(|| plain(name, value))?
 }
 
 /// Gains as whole numbers of sixteenths.
@@ -191,6 +227,60 @@ mod tests {
             last("choke", &[-0.9, -0.8, 0.0, -0.8]),
             format!("{queue}choke limit 1000 burst 55 max 110 probability 0.02 min 42 bandwidth 50mbit")
         );
+    }
+
+    #[test]
+    fn gred_gets_a_virtual_queue_and_hhf_and_cake_their_words() {
+        let of = |name: &str, place: &[f64]| lines(name, place, None).split_off(2);
+        let queue = "dev eth1 parent 1:1 handle 10: ";
+        assert_eq!(
+            of("gred", &[0.0, 0.0, 0.0, 0.0]),
+            [
+                format!("tc qdisc replace {queue}gred setup vqs 1 default 0 limit 1500000"),
+                format!(
+                    "tc qdisc change {queue}gred vq 0 limit 1500000 burst 15 max 22000 probability 0.02 min 7500 \
+                     avpkt 1000 bandwidth 50mbit"
+                ),
+            ]
+        );
+        assert_eq!(
+            of("hhf", &[-1.0, 0.0, 0.0, 0.0, 0.0]),
+            [format!(
+                "tc qdisc replace {queue}hhf limit 100 admit_bytes 130000 non_hh_weight 2 quantum 1500 reset_timeout 40ms"
+            )]
+        );
+        assert_eq!(of("cake", &[-0.3]), [format!("tc qdisc replace {queue}cake rtt 50ms")]);
+    }
+
+    /// `tc` reads the words of a line before it looks for the device, so that a device that is not there shows whether it understands them.
+    #[test]
+    #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+    fn tc_understands_every_line() {
+        let tc = |line: &str| {
+            let words = line.replace("eth1", "no-such-device");
+            std::process::Command::new("tc").args(words.split(' ').skip(1)).output()
+        };
+        if tc("tc -V").is_err() {
+            eprintln!("skipped: there is no tc here");
+            return;
+        }
+        let rates = Rates { down: BitRate::from_mbps(50), up: None };
+        for (name, _, _) in LINUX {
+            for ecn in [false, true] {
+                let space = Space::of(name, "1000p", ecn, &[rates.down]).unwrap();
+                let searched = space.at(&vec![0.0; space.knobs().len()]).unwrap().0;
+                for line in [space.defaults(), searched].iter().flat_map(|candidate| install(candidate, rates).lines) {
+                    let said = String::from_utf8(tc(&line).unwrap().stderr).unwrap();
+                    if said.contains("Unknown qdisc") {
+                        eprintln!("skipped: this tc is older than {name}");
+                        continue;
+                    }
+                    assert!(said.contains("Cannot find device"), "{line}\n{said}");
+                }
+            }
+        }
+        let wrong = tc("tc qdisc replace dev eth1 root cake limit 5").unwrap();
+        assert!(String::from_utf8(wrong.stderr).unwrap().contains("What is"), "a wrong word is noticed");
     }
 
     #[test]

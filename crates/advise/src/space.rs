@@ -117,6 +117,27 @@ const OF_LINUX: &[(&str, &[Turned])] = &[
         ],
     ),
     ("sfq", &[("limit", "", Steps::Whole)]),
+    (
+        "gred",
+        &[
+            ("min", "7500b", Steps::Whole),
+            ("max", "22500b", Steps::Whole),
+            ("max_p", "0.02", Steps::Digits),
+            ("burst", "15", Steps::Whole),
+        ],
+    ),
+    (
+        "hhf",
+        &[
+            ("limit", "", Steps::Whole),
+            ("quantum", "", Steps::Whole),
+            ("admit_bytes", "", Steps::Whole),
+            ("reset_timeout", "", Steps::Digits),
+            ("non_hh_weight", "", Steps::Whole),
+        ],
+    ),
+    // Its target follows from `rtt`.
+    ("cake", &[("rtt", "", Steps::Digits)]),
     ("drr", &[("limit", "", Steps::Whole)]),
     ("fq", &[("limit", "", Steps::Whole)]),
 ];
@@ -167,6 +188,9 @@ const NO_KNOBS: &[&str] = &[
 /// Thresholds of RED in bytes, since `tc` takes them so: 5 and 15 packets of 1500 bytes, in a queue of a thousand.
 const RED: [(&str, &str); 3] = [("limit", "1500000b"), ("min", "7500b"), ("max", "22500b")];
 
+/// Parameters of `gred` that belong to a virtual queue. It has a single one here, since the links of a search have no classes.
+const OF_VIRTUAL_QUEUE: [&str; 4] = ["min", "max", "max_p", "burst"];
+
 /// What a discipline may be on a link.
 #[derive(Clone, Debug)]
 pub struct Space {
@@ -185,6 +209,12 @@ impl Space {
             Space { discipline: name.to_owned(), base: Table::new(), knobs: Vec::new(), rates: rates.to_vec() };
         let usual: Vec<(&str, Value)> = match name {
             "red" => RED.iter().map(|(key, value)| (*key, text(value))).collect(),
+            "gred" => {
+                let queue = Table::from_iter(RED[1..].iter().map(|(key, value)| ((*key).to_owned(), text(value))));
+                vec![(RED[0].0, text(RED[0].1)), ("classes", Value::Array(vec![Value::Table(queue)]))]
+            }
+            // `tc` has no word for its limit.
+            "cake" => Vec::new(),
             // A turn of Linux's is a quantum.
             "sfq" => vec![("limit", text(limit)), ("flows", Value::Integer(127)), ("quantum", text("1500b"))],
             _ => vec![("limit", text(limit))],
@@ -204,7 +234,7 @@ impl Space {
             Some((_, knobs)) => knobs
                 .iter()
                 .filter_map(|(knob, default, steps)| {
-                    let own = number(default);
+                    let own = default.parse().map_or_else(|_| text(default), Value::Integer);
                     Knob::of(knob, effective.get(*knob).filter(|_| default.is_empty()).unwrap_or(&own), *steps)
                 })
                 .collect(),
@@ -256,9 +286,23 @@ impl Space {
             let shown = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
             candidate.label.push_str(&format!(" {}={shown}", knob.name));
             candidate.searched.push((knob.name.clone(), shown));
-            candidate.parameters.insert(knob.name.clone(), written);
+            self.set(&mut candidate.parameters, &knob.name, written);
         }
         self.accepts(&candidate.parameters).then_some((candidate, rounded))
+    }
+
+    /// Sets a parameter where the discipline has it.
+    fn set(&self, parameters: &mut Table, name: &str, value: Value) {
+        let queue = match parameters.get_mut("classes") {
+            Some(Value::Array(queues)) if self.discipline == "gred" && OF_VIRTUAL_QUEUE.contains(&name) => {
+                queues.first_mut().and_then(Value::as_table_mut)
+            }
+            _ => None,
+        };
+        match queue {
+            Some(queue) => queue.insert(name.to_owned(), value),
+            None => parameters.insert(name.to_owned(), value),
+        };
     }
 
     fn spec(&self, parameters: &Table) -> Option<Spec> {
@@ -274,7 +318,7 @@ impl Space {
     fn turns(&self, knob: &Knob) -> bool {
         [0.5, 2.0_f64].iter().any(|factor| {
             let mut with = self.base.clone();
-            with.insert(knob.name.clone(), knob.written(knob.value(factor.log10())));
+            self.set(&mut with, &knob.name, knob.written(knob.value(factor.log10())));
             self.accepts(&with)
         })
     }
@@ -282,10 +326,6 @@ impl Space {
 
 fn text(value: &str) -> Value {
     Value::String(value.to_owned())
-}
-
-fn number(text: &str) -> Value {
-    text.parse().map_or(Value::Boolean(false), Value::Integer)
 }
 
 impl Knob {
@@ -362,6 +402,17 @@ mod tests {
         let (candidate, place) = space("pie").at(&[0.0, 0.0, -0.9, 0.9]).unwrap();
         assert!((place[2] - 0.5_f64.log10()).abs() < 1e-9, "the place is that of the rounded value: {place:?}");
         assert_eq!(candidate.entry()["limit"].as_str(), Some("1000p"));
+    }
+
+    #[test]
+    fn the_virtual_queue_of_gred_has_the_thresholds() {
+        let candidate = space("gred").at(&[0.0, 0.2, 0.0, 0.0]).unwrap().0;
+        assert_eq!(candidate.label, "gred min=7500b max=36000b max_p=0.02 burst=15");
+        let queue = candidate.parameters["classes"][0].as_table().unwrap();
+        assert_eq!(queue["max"].as_str(), Some("36000b"));
+        assert_eq!(candidate.parameters.keys().collect::<Vec<_>>(), ["classes", "limit"]);
+        // A largest threshold below the smallest one.
+        assert!(space("gred").at(&[0.9, -0.9, 0.0, 0.0]).is_none());
     }
 
     #[test]

@@ -39,7 +39,7 @@
 //! | `diffserv` | | | diffserv3 | `besteffort`, `precedence`, `diffserv3`, `diffserv4` or `diffserv8`: the tins |
 //! | `isolation` | | | triple-isolate | `flowblind`: one queue per tin. `srchost`, `dsthost`, `hosts`: a queue for each source, destination or pair. `flows`: for each flow. `dual-srchost`, `dual-dsthost`, `triple-isolate`: for each flow, and fair between sources, destinations, or both |
 //! | `rtt` (`interval`) | interval | time | 100ms | about the longest usual round-trip time |
-//! | `target` | target | time | 5ms | acceptable standing delay |
+//! | `target` | target | time | `rtt` / 20 | acceptable standing delay; `tc` has no word for it and derives it from `rtt` |
 //! | `ingress` | | | false | shape what comes in: charge what is dropped, since it has used the link |
 //! | `ack_filter` | | | off | `on`: drop the older of two superfluous acknowledgements; `aggressive`: keep one |
 //! | `overhead` | | | 0b | bytes that the link adds to each packet |
@@ -174,8 +174,9 @@ pub struct Params {
     /// About the longest usual round-trip time.
     #[serde(alias = "interval")]
     pub rtt: Duration,
-    /// The standing delay that is acceptable.
-    pub target: Duration,
+    /// The standing delay that is acceptable; a twentieth of `rtt` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Duration>,
     /// Whether dropped packets are charged.
     pub ingress: bool,
     /// Which acknowledgements are dropped.
@@ -199,6 +200,13 @@ pub struct Params {
     pub classes: Vec<ClassParams>,
 }
 
+impl Params {
+    /// The acceptable standing delay; where it is not given, `tc`'s: a twentieth of `rtt`, at least a microsecond.
+    fn target(&self) -> Duration {
+        self.target.unwrap_or((self.rtt / 20).max(Duration::from_micros(1)))
+    }
+}
+
 impl Default for Params {
     fn default() -> Self {
         Params {
@@ -208,7 +216,7 @@ impl Default for Params {
             diffserv: Diffserv::default(),
             isolation: Isolation::default(),
             rtt: Duration::from_millis(100),
-            target: Duration::from_millis(5),
+            target: None,
             ingress: false,
             ack_filter: AckFilter::Off,
             overhead: Overhead(0),
@@ -229,7 +237,7 @@ impl Discipline for Params {
 
     fn effective(&self, link: &Link) -> Result<Self, ParamError> {
         let config = Config::new(self, link)?;
-        Ok(Params { memlimit: config.memlimit.map(Bytes), ..self.clone() })
+        Ok(Params { memlimit: config.memlimit.map(Bytes), target: Some(self.target()), ..self.clone() })
     }
 
     fn build<P: Packet + 'static>(&self, link: &Link, now: Instant) -> Result<Box<dyn Qdisc<P>>, ParamError> {
@@ -276,7 +284,7 @@ impl Config {
         if let Some(size) = params.memlimit {
             in_range("memlimit", size.as_f64(), 1.0, f64::INFINITY)?;
         }
-        let &Params { target, rtt, .. } = params;
+        let (rtt, target) = (params.rtt, params.target());
         let law =
             CobaltParams { target, interval: rtt, mtu_time: Duration::ZERO, p_inc: 1.0 / 256.0, p_dec: 1.0 / 4096.0 };
         let law = law.check().map_err(|e| if e.field == "interval" { e.about("rtt", rtt) } else { e })?;
