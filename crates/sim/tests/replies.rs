@@ -28,7 +28,7 @@ impl Application for Echo {
     }
 
     fn on_arrival(&mut self, arrival: Arrival, cx: &mut Cx<'_>) {
-        let Arrival { to, tag, len, sent } = arrival;
+        let Arrival { to, tag, len, sent, .. } = arrival;
         self.0.lock().unwrap().push((to, cx.now.since(sent).as_millis_f64(), tag, len));
         if to == Side::Client {
             cx.want(Action::Reply { len: 597, tag: tag + 1, ecn: Ecn::NotEct });

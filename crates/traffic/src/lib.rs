@@ -167,6 +167,8 @@ pub struct Arrival {
     pub len: u32,
     /// The time of transmission.
     pub sent: Instant,
+    /// Its ECN codepoint: `Ce` where a queue has marked it. Live hosts do not read it, and say `NotEct`.
+    pub ecn: Ecn,
 }
 
 /// The context of a call of an application.
@@ -202,6 +204,11 @@ pub trait Application: Send {
         if arrival.to == Side::Client {
             self.on_datagram(arrival.tag, arrival.len, arrival.sent, cx.now);
         }
+    }
+
+    /// Whether it reacts to [`Arrival::ecn`], which only simulated hosts report.
+    fn reads_marks(&self) -> bool {
+        false
     }
 
     /// The names of the kinds of [`Exchange`] that this application reports.

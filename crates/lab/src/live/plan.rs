@@ -77,6 +77,11 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
         let text = "it has [[changes]], which are only simulated; change a live link with aqmkit ctl set";
         return Err(NotLive::Unfit(text.to_owned()));
     }
+    if scenario.groups.iter().flat_map(|g| &g.apps).any(|app| app.reads_marks()) {
+        let text =
+            "some of its calls have ecn, and live hosts do not read the marks of datagrams; set their ecn to \"off\"";
+        return Err(NotLive::Unfit(text.to_owned()));
+    }
     let back = way_back(scenario)?;
     let down = Setup {
         trace: measured.trace.clone(),

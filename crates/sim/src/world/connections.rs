@@ -343,7 +343,7 @@ impl World<'_> {
             Body::Datagram { app, generation, to, tag, len } => {
                 let (app, generation, class) = (*app, *generation, flight.class);
                 let to = if *to == Side::Server { traffic::Side::Server } else { traffic::Side::Client };
-                let arrival = traffic::Arrival { to, tag: *tag, len: *len, sent: flight.sent };
+                let arrival = traffic::Arrival { to, tag: *tag, len: *len, sent: flight.sent, ecn: flight.ecn };
                 self.arena.release(id);
                 if self.apps[app as usize].generation == generation {
                     self.deliver_datagram(app, class, arrival);

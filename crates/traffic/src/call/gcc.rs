@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use aqmkit_base::{Duration, Instant};
 
+use super::control::Bounds;
 use super::trend::{Signal, Trend};
 
 /// Growth per second while the capacity is unknown (gcc 5.5).
@@ -27,13 +28,6 @@ const MANY: f64 = 0.1;
 const LOSS_GROWTH: f64 = 1.05;
 /// The period over which losses are counted for one decision.
 const LOSS_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Bounds of the rate, in bits per second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bounds {
-    pub(super) least: f64,
-    pub(super) most: f64,
-}
 
 /// The state of the delay-based controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use aqmkit_base::{Duration, Ecn, Instant, Rng};
 
-use super::Params;
-use super::gcc::{Bounds, Gcc};
+use super::control::{Control, Fate, Report};
 use super::screen::Screen;
+use super::{Codepoint, Params};
 use crate::{Action, Application, Arrival, Cx, Event, Exchange, Side};
 
 /// The largest payload of video in a packet.
@@ -16,8 +16,6 @@ const RTP: u32 = 20;
 /// Bytes of a report, and of each packet in it.
 const REPORT: usize = 20;
 const REPORTED: usize = 2;
-/// The rate of the pacer, relative to the video rate (webrtc).
-const PACING: f64 = 2.5;
 /// The scale of the Laplacian distribution of frame sizes (rfc8593), and the smallest size relative to the mean.
 const VARIATION: f64 = 0.15;
 const LEAST_FRAME: f64 = 0.1;
@@ -62,13 +60,13 @@ struct Sent {
     known: bool,
 }
 
-/// A report: numbers of packets and their arrivals.
-type Report = Vec<(u64, Instant)>;
+/// The contents of a report: numbers of packets, their arrivals and codepoints.
+type Told = Vec<(u64, Instant, Ecn)>;
 
 /// A call in one direction.
 pub(super) struct Call {
     params: Params,
-    gcc: Gcc,
+    control: Control,
     // The sender.
     next_frame: Instant,
     frames: u64,
@@ -85,21 +83,19 @@ pub(super) struct Call {
     screen: Screen,
     next_report: Instant,
     /// Arrivals since the last report, and those in that report.
-    came: Report,
-    reported: Report,
+    came: Told,
+    reported: Told,
     bytes: u64,
     /// Reports in flight, with their contents.
-    reports: BTreeMap<u64, Report>,
+    reports: BTreeMap<u64, Told>,
     made: u64,
     over: bool,
 }
 
 impl Call {
     pub(super) fn new(params: Params) -> Self {
-        let bps = |rate: aqmkit_base::BitRate| rate.as_bps() as f64;
-        let bounds = Bounds { least: bps(params.min_rate), most: bps(params.max_rate) };
         Call {
-            gcc: Gcc::new(bps(params.start_rate), bounds),
+            control: params.control(),
             params,
             next_frame: Instant::ZERO,
             frames: 0,
@@ -122,11 +118,11 @@ impl Call {
 
     /// The camera captures a frame.
     fn capture(&mut self, now: Instant, rng: &mut Rng) {
-        let held: f64 = self.pacer.iter().map(|part| 8.0 * f64::from(part.len)).sum();
-        if held > HELD * self.gcc.rate() {
+        let held = self.held();
+        if 8.0 * held > HELD * self.control.rate() {
             return;
         }
-        let mean = self.gcc.rate() / self.params.fps / 8.0;
+        let mean = self.control.video(held) / self.params.fps / 8.0;
         let size = (mean * (1.0 + laplacian(rng, VARIATION)).max(LEAST_FRAME)).max(1.0) as u64;
         let packets = size.div_ceil(PAYLOAD);
         let frame = self.screen.expect(now, size, packets as usize);
@@ -138,14 +134,20 @@ impl Call {
         }
     }
 
+    /// Bytes in the pacer.
+    fn held(&self) -> f64 {
+        self.pacer.iter().map(|part| f64::from(part.len)).sum()
+    }
+
     /// Sends the packets that the pacer allows.
     fn pace(&mut self, cx: &mut Cx<'_>) {
         while self.free <= cx.now {
+            let rate = self.control.pacing(self.held());
             let Some(part) = self.pacer.pop_front() else { return };
             let tag = self.first + self.sent.len() as u64;
             self.sent.push_back(Sent { part, at: cx.now, known: false });
-            cx.want(Action::Datagram { len: part.len, tag, ecn: Ecn::NotEct });
-            let secs = 8.0 * f64::from(part.len) / (PACING * self.gcc.rate());
+            cx.want(Action::Datagram { len: part.len, tag, ecn: self.params.ecn.into() });
+            let secs = 8.0 * f64::from(part.len) / rate;
             self.free = self.free.max(cx.now) + Duration::from_secs_f64(secs);
         }
     }
@@ -171,26 +173,31 @@ impl Call {
         // Earlier reports were lost or overtaken; this one repeats their contents.
         self.reports = self.reports.split_off(&number);
         self.heard = cx.now;
-        report.sort_unstable_by_key(|(seq, _)| *seq);
-        let Some(&(last, last_came)) = report.last() else { return };
-        let mut told = 0;
-        for (seq, came) in report {
-            let place = seq.checked_sub(self.first).and_then(|place| self.sent.get_mut(place as usize));
-            if let Some(sent) = place.filter(|sent| !sent.known) {
-                sent.known = true;
-                told += 1;
-                self.gcc.packet(sent.at, came, sent.part.len);
-            }
-        }
+        report.sort_unstable_by_key(|(seq, ..)| *seq);
+        let Some(&(last, last_came, _)) = report.last() else { return };
         let before = last.checked_sub(self.first).map_or(0, |place| place as usize);
         let sent_last = self.sent.get(before).map_or(made, |sent| sent.at);
         let rtt = cx.now.since(made) + last_came.since(sent_last);
+        let mut fates: Vec<(u64, Sent, Fate)> = Vec::new();
+        for (seq, came, ecn) in report {
+            let place = seq.checked_sub(self.first).and_then(|place| self.sent.get_mut(place as usize));
+            if let Some(sent) = place.filter(|sent| !sent.known) {
+                sent.known = true;
+                fates.push((seq, *sent, Fate::Arrived(came, ecn)));
+            }
+        }
         let mut lost = Vec::new();
-        for sent in self.sent.iter_mut().take(before).filter(|sent| !sent.known) {
+        for (seq, sent) in (self.first..).zip(&mut self.sent).take(before).filter(|(_, sent)| !sent.known) {
             sent.known = true;
             lost.push(sent.part);
+            fates.push((seq, *sent, Fate::Lost));
         }
-        self.gcc.report(cx.now, rtt, told + lost.len() as u64, lost.len() as u64);
+        fates.sort_by_key(|(seq, ..)| *seq);
+        let (packets, missing) = (fates.len() as u64, lost.len() as u64);
+        for (_, sent, fate) in fates {
+            self.control.packet(sent.at, sent.part.len, rtt, fate);
+        }
+        self.control.report(cx.now, Report { made, rtt, packets, lost: missing });
         for part in lost.into_iter().rev().filter(|part| cx.now.since(part.captured) < USEFUL) {
             self.repaired += 1;
             self.pacer.push_front(part);
@@ -215,7 +222,7 @@ impl Call {
         }
         if cx.now.since(self.heard) >= SILENCE {
             self.heard = cx.now;
-            self.gcc.silence();
+            self.control.silence();
         }
         if self.next_report <= cx.now {
             self.report(cx);
@@ -248,6 +255,7 @@ impl Application for Call {
                 // Cameras are not synchronised.
                 let phase = Duration::from_secs_f64(cx.rng.uniform() / self.params.fps);
                 (self.next_frame, self.heard, self.free) = (cx.now + phase, cx.now, cx.now);
+                self.control.start(cx.now);
                 self.next_report = self.next_frame + self.params.feedback;
                 cx.want(Action::WakeAt(self.next_frame));
             }
@@ -263,7 +271,7 @@ impl Application for Call {
         match arrival.to {
             Side::Client => {
                 self.bytes += u64::from(arrival.len);
-                self.came.push((arrival.tag, cx.now));
+                self.came.push((arrival.tag, cx.now, arrival.ecn));
                 let place = arrival.tag.checked_sub(self.first).and_then(|place| self.sent.get(place as usize));
                 if let Some(Part { frame, index, .. }) = place.map(|sent| sent.part) {
                     self.screen.packet(frame, index);
@@ -275,6 +283,10 @@ impl Application for Call {
                 self.go_on(cx);
             }
         }
+    }
+
+    fn reads_marks(&self) -> bool {
+        self.params.ecn != Codepoint::Off
     }
 
     fn exchange_kinds(&self) -> &'static [&'static str] {

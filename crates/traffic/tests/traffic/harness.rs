@@ -60,7 +60,9 @@ pub(crate) struct Host {
     pub(crate) sent: Vec<Sent>,
     /// How long the datagram of this number is under way; nothing for one that is lost. Without this, none arrives.
     pub(crate) network: Option<fn(usize) -> Option<Duration>>,
-    /// The same for the datagrams from the client.
+    /// Whether the datagram of this number is marked, if it is ECN-capable.
+    pub(crate) marks: Option<fn(usize) -> bool>,
+    /// The network for the datagrams from the client.
     pub(crate) network_back: Option<fn(usize) -> Option<Duration>>,
     /// Datagrams under way, by the time of their arrival and a number.
     flights: BTreeMap<(Instant, u64), Arrival>,
@@ -93,6 +95,7 @@ impl Host {
             done: Vec::new(),
             sent: Vec::new(),
             network: None,
+            marks: None,
             network_back: None,
             flights: BTreeMap::new(),
             replies: Vec::new(),
@@ -188,11 +191,15 @@ impl Host {
                 self.pushes.push((self.now, bytes));
             }
             Action::Datagram { len, tag, ecn } => {
-                self.fly(self.network, self.sent.len(), Arrival { to: Side::Client, tag, len, sent: self.now });
+                let marked = ecn.is_capable() && self.marks.is_some_and(|marks| marks(self.sent.len()));
+                let ecn_then = if marked { Ecn::Ce } else { ecn };
+                let arrival = Arrival { to: Side::Client, tag, len, sent: self.now, ecn: ecn_then };
+                self.fly(self.network, self.sent.len(), arrival);
                 self.sent.push(Sent { at: self.now, len, tag, ecn });
             }
             Action::Reply { len, tag, ecn } => {
-                self.fly(self.network_back, self.replies.len(), Arrival { to: Side::Server, tag, len, sent: self.now });
+                let arrival = Arrival { to: Side::Server, tag, len, sent: self.now, ecn };
+                self.fly(self.network_back, self.replies.len(), arrival);
                 self.replies.push(Sent { at: self.now, len, tag, ecn });
             }
             Action::WakeAt(at) => self.wake = Some(at),

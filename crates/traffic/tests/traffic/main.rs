@@ -14,6 +14,7 @@ mod harness;
 mod http;
 mod http_unc;
 mod mpeg;
+mod nada;
 mod on_off;
 mod pages;
 mod pcap;

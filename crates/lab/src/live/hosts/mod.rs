@@ -364,6 +364,6 @@ impl Hosts {
 
     /// Tells an application of a datagram.
     fn arrived(&mut self, to: Side, Arrived { app, tag, len, sent }: Arrived) {
-        self.with_model(app, |model, cx| model.on_arrival(Arrival { to, tag, len, sent }, cx));
+        self.with_model(app, |model, cx| model.on_arrival(Arrival { to, tag, len, sent, ecn: Ecn::NotEct }, cx));
     }
 }

@@ -1,0 +1,321 @@
+//! The equations of RFC 8698 worked by hand, and the whole against a literal transcription of its pseudo-code.
+
+use aqmkit_base::Rng;
+
+use super::*;
+
+const BOUNDS: Bounds = Bounds { least: 150e3, most: 1.5e6 };
+
+fn nada(rate: f64) -> Nada {
+    Nada::new(rate, BOUNDS, 1.0, 30.0)
+}
+
+fn ms(ms: f64) -> Instant {
+    Instant::ZERO + Duration::from_secs_f64(ms / 1000.0)
+}
+
+fn near(is: f64, wanted: f64) {
+    assert!((is - wanted).abs() < 1e-6 * wanted.abs().max(1.0), "{is} in place of {wanted}");
+}
+
+#[test]
+fn the_ramp_is_bounded_by_the_queue_that_it_may_cause() {
+    // 50 / (100 + 100 + 120); with no round trip 50 / 220, still below a half.
+    near(gamma(100.0), 0.15625);
+    near(gamma(0.0), 50.0 / 220.0);
+    let mut it = nada(200e3);
+    // 500 bytes every 10 ms, 400 kbit/s, and no queue.
+    (1..=60).for_each(|i| it.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0), 500, false));
+    it.report(ms(700.0), ms(650.0), Duration::from_millis(100));
+    // 51 packets in the half second up to 650 ms, both ends included.
+    near(it.rate(), 1.15625 * 51.0 * 4000.0 / 0.5);
+    // It never falls while it ramps up.
+    it.rate = 1.2e6;
+    it.report(ms(700.0), ms(650.0), Duration::from_millis(100));
+    near(it.rate(), 1.2e6);
+}
+
+#[test]
+fn the_gradual_update_follows_offset_and_change() {
+    let mut it = nada(1e6);
+    it.before = 15.0;
+    // Offset 20 - 10 * 1.5 = 5: half of 100 / 500 of 5 / 500 of a Mbit/s is 1000; the change of 5 takes 5 / 500 of it, 10000.
+    near(it.gradual(20.0, 100.0), 989_000.0);
+    // At the equilibrium PRIO XREF RMAX / r it rests.
+    it.before = 15.0;
+    near(it.gradual(15.0, 100.0), 1e6);
+    // Of double weight, the same signal lets it grow: offset 15 - 30.
+    it.priority = 2.0;
+    near(it.gradual(15.0, 100.0), 1e6 * (1.0 + 0.5 * 0.2 * 15.0 / 500.0));
+}
+
+#[test]
+fn warping_begins_at_50_ms_and_lowers_longer_delays() {
+    near(warped(49.0), 49.0);
+    near(warped(50.0), 50.0);
+    near(warped(100.0), 50.0 * 0.606_530_659_712_633_4);
+    near(warped(300.0), 50.0 * 0.082_084_998_623_898_8);
+}
+
+#[test]
+fn the_signal_adds_squares_of_the_ratios() {
+    let mut it = nada(1e6);
+    for i in 0..50 {
+        if i == 25 {
+            it.lost(Duration::from_millis(100));
+        } else {
+            it.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0), 500, i == 40);
+        }
+    }
+    // One of 50 is lost, one marked: after smoothing 0.2 % each.
+    near(it.signal(), 2.0 * 0.04 + 10.0 * 0.04);
+    near(it.signal(), (2.0 + 10.0) * (0.38_f64).powi(2));
+    it.loss_ratio = 0.5;
+    near(it.signal(), LARGEST);
+}
+
+#[test]
+fn the_last_loss_expires_over_an_interval() {
+    let mut it = nada(1e6);
+    let mut n = 0.0;
+    let mut come = |to: &mut Nada, count: usize, delay: f64| {
+        for _ in 0..count {
+            n += 1.0;
+            to.packet(ms(10.0 * n), ms(10.0 * n + delay), 500, false);
+        }
+    };
+    come(&mut it, 1, 20.0);
+    come(&mut it, 98, 120.0);
+    it.lost(Duration::from_millis(100));
+    come(&mut it, 700, 120.0);
+    // 100 packets up to the loss: it expires from 700 packets later on, and has expired after 800.
+    near(it.delay(), warped(100.0));
+    come(&mut it, 25, 120.0);
+    near(it.delay(), 0.75 * warped(100.0) + 0.25 * 100.0);
+    come(&mut it, 75, 120.0);
+    near(it.delay(), 100.0);
+    come(&mut it, 500, 120.0);
+    near(it.delay(), 100.0);
+}
+
+#[test]
+fn the_smallest_of_fifteen_delays_counts() {
+    let mut it = nada(1e6);
+    for i in 0..30 {
+        let delay = if i == 14 {
+            3.0
+        } else if i == 0 {
+            0.0
+        } else {
+            30.0
+        };
+        it.packet(ms(10.0 * f64::from(i)), ms(10.0 * f64::from(i) + 50.0 + delay), 500, false);
+        let wanted = match i {
+            0..=14 => 0.0,
+            15..=28 => 3.0,
+            _ => 30.0,
+        };
+        near(it.delay(), wanted);
+    }
+}
+
+#[test]
+fn a_mark_a_loss_or_a_queue_ends_the_ramp_for_half_a_second() {
+    let with = |marked: bool, lost: bool, delay: f64| {
+        let mut it = nada(1e6);
+        for i in 0..100 {
+            let now = 10.0 * f64::from(i);
+            if i == 20 && lost {
+                it.lost(Duration::from_millis(100));
+            } else {
+                let queue = if i == 20 { delay } else { 0.0 };
+                it.packet(ms(now), ms(now + 50.0 + queue), 500, marked && i == 20);
+            }
+        }
+        let ramps = |made: f64| {
+            let mut then = it.clone();
+            then.window.retain(|seen| seen.at <= ms(made));
+            then.report(ms(made), ms(made), Duration::from_millis(100));
+            then.ramps_up()
+        };
+        (ramps(400.0), ramps(800.0))
+    };
+    assert_eq!(with(false, false, 9.0), (true, true));
+    assert_eq!(with(false, false, 11.0), (false, true));
+    assert_eq!(with(true, false, 0.0), (false, true));
+    assert_eq!(with(false, true, 0.0), (false, true));
+}
+
+#[test]
+fn a_buffer_of_2000_bytes_changes_the_rates_by_48_kbit() {
+    // The example at the end of section 5.2.2.
+    let it = nada(1e6);
+    near(it.video(2000.0), 952e3);
+    near(it.sending(2000.0), 1048e3);
+    // At most by 5 %, and within the bounds.
+    near(it.video(1e6), 950e3);
+    near(nada(1.5e6).sending(1e6), 1.5e6);
+    near(nada(150e3).video(1e6), 150e3);
+}
+
+#[test]
+fn silence_halves_the_rate_down_to_the_least() {
+    let mut it = nada(1e6);
+    it.silence();
+    near(it.rate(), 0.5e6);
+    (0..5).for_each(|_| it.silence());
+    near(it.rate(), 150e3);
+}
+
+/// The pseudo-code of sections 4.2 and 4.3, with everything that ever arrived in lists that are searched anew for each report.
+mod literal {
+    /// Sent, arrived or lost, bits, marked: all times in milliseconds.
+    #[derive(Clone, Copy)]
+    pub(super) struct Packet {
+        pub(super) sent: f64,
+        pub(super) arrived: Option<f64>,
+        pub(super) bits: f64,
+        pub(super) marked: bool,
+    }
+
+    pub(super) struct Flow {
+        pub(super) packets: Vec<Packet>,
+        pub(super) p_loss: f64,
+        pub(super) p_mark: f64,
+        pub(super) r_ref: f64,
+        pub(super) x_prev: f64,
+        pub(super) t_last: f64,
+    }
+
+    impl Flow {
+        pub(super) fn on_report(&mut self, t_curr: f64, made: f64, rtt: f64) {
+            // When each packet, or the one after a lost one, arrived.
+            let at = |i: usize| self.packets[i..].iter().find_map(|p| p.arrived).unwrap();
+            let recent: Vec<usize> = (0..self.packets.len()).filter(|&i| made - at(i) <= 500.0 + 1e-9).collect();
+            let arrived: Vec<&Packet> = self.packets.iter().filter(|p| p.arrived.is_some()).collect();
+            let d_queue: Vec<f64> = (0..arrived.len())
+                .map(|i| {
+                    let d_fwd = |p: &Packet| p.arrived.unwrap() - p.sent;
+                    let d_base = arrived[..=i].iter().map(|p| d_fwd(p)).fold(f64::INFINITY, f64::min);
+                    d_fwd(arrived[i]) - d_base
+                })
+                .collect();
+            let filtered = d_queue[d_queue.len().saturating_sub(15)..].iter().copied().fold(f64::INFINITY, f64::min);
+            let share = |which: &dyn Fn(&Packet) -> bool| {
+                recent.iter().filter(|&&i| which(&self.packets[i])).count() as f64 / recent.len() as f64
+            };
+            self.p_loss = 0.1 * share(&|p| p.arrived.is_none()) + 0.9 * self.p_loss;
+            self.p_mark = 0.1 * share(&|p| p.marked) + 0.9 * self.p_mark;
+            let d_tilde = self.warp(filtered, rtt);
+            let x_curr = d_tilde + 2.0 * (self.p_mark / 0.01).powi(2) + 10.0 * (self.p_loss / 0.01).powi(2);
+            let x_curr = x_curr.min(3276.7);
+            let sign = |i: &usize| {
+                let p = &self.packets[*i];
+                let before = self.packets[..*i].iter().filter(|earlier| earlier.arrived.is_some()).count();
+                p.arrived.is_none() || p.marked || d_queue[before] >= 10.0
+            };
+            let delta = t_curr - self.t_last;
+            if recent.iter().any(sign) {
+                let x_offset = x_curr - 10.0 * 1.5e6 / self.r_ref;
+                let x_diff = x_curr - self.x_prev;
+                self.r_ref = self.r_ref
+                    - 0.5 * (delta / 500.0) * (x_offset / 500.0) * self.r_ref
+                    - 0.5 * 2.0 * (x_diff / 500.0) * self.r_ref;
+            } else {
+                let r_recv = recent.iter().map(|&i| self.packets[i].bits).sum::<f64>() / 0.5;
+                let gamma = (50.0 / (rtt + 100.0 + 120.0)).min(0.5);
+                self.r_ref = self.r_ref.max((1.0 + gamma) * r_recv);
+            }
+            self.r_ref = self.r_ref.clamp(150e3, 1.5e6);
+            (self.x_prev, self.t_last) = (x_curr, t_curr);
+        }
+
+        /// Loss events are found anew from all packets.
+        fn warp(&self, d_queue: f64, rtt: f64) -> f64 {
+            let at = |i: usize| self.packets[i..].iter().find_map(|p| p.arrived).unwrap();
+            let lost: Vec<usize> = (0..self.packets.len()).filter(|&i| self.packets[i].arrived.is_none()).collect();
+            let Some(last) = lost.last() else { return d_queue };
+            let mut events: Vec<usize> = Vec::new();
+            for &i in &lost {
+                if events.last().is_none_or(|&event| at(i) - at(event) >= rtt - 1e-9) {
+                    events.push(i);
+                }
+            }
+            let mut intervals: Vec<f64> = vec![events[0] as f64 + 1.0];
+            intervals.extend(events.windows(2).map(|pair| (pair[1] - pair[0]) as f64));
+            intervals.reverse();
+            let weights = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+            let n = intervals.len().min(8);
+            let (mut sum, mut total) = (0.0, 0.0);
+            for i in 0..n {
+                sum += intervals[i] * weights[i];
+                total += weights[i];
+            }
+            let loss_int = sum / total;
+            let since = (self.packets.len() - 1 - last) as f64;
+            let d_tilde = if d_queue < 50.0 { d_queue } else { 50.0 * (-0.5 * (d_queue - 50.0) / 50.0).exp() };
+            if since < 7.0 * loss_int {
+                d_tilde
+            } else if since < 8.0 * loss_int {
+                let part = (since - 7.0 * loss_int) / loss_int;
+                part * d_queue + (1.0 - part) * d_tilde
+            } else {
+                d_queue
+            }
+        }
+    }
+}
+
+#[test]
+fn it_computes_what_the_pseudo_code_computes() {
+    let (mut ramps, mut falls) = (0, 0);
+    for seed in 0..40 {
+        let mut rng = Rng::stream(seed, "nada");
+        // Quiet, congested, lossy and marking paths; the queue swings slowly.
+        let (loss, mark) = ([0.0, 0.0, 0.01, 0.1][(seed % 4) as usize], [0.0, 0.02][(seed / 4 % 2) as usize]);
+        let height = [5.0, 40.0, 200.0][(seed % 3) as usize];
+        let mut it = nada(300e3);
+        let packets = Vec::new();
+        let mut flow = literal::Flow { packets, p_loss: 0.0, p_mark: 0.0, r_ref: 300e3, x_prev: 0.0, t_last: 0.0 };
+        it.start(ms(0.0));
+        let (mut now, mut last) = (0.0, 0.0_f64);
+        for report in 1..80 {
+            let made = f64::from(report) * 100.0;
+            let mut reported = false;
+            while now < made - 60.0 {
+                now += 4.0 + 10.0 * rng.uniform();
+                let queue = height * (1.0 + libm::sin(now / 900.0)) / 2.0 * rng.uniform();
+                // In order, in whole microseconds.
+                let arrived = libm::round(1000.0 * (now + 20.0 + queue).max(last + 0.01)) / 1000.0;
+                let (sent, bytes) = (libm::round(now * 1000.0) / 1000.0, 100 + (1100.0 * rng.uniform()) as u32);
+                let lost = now < made - 100.0 && rng.chance(loss);
+                let marked = !lost && rng.chance(mark);
+                if lost {
+                    it.lost(Duration::from_millis(120));
+                } else {
+                    it.packet(ms(sent), ms(arrived), bytes, marked);
+                    last = arrived;
+                }
+                let arrived = (!lost).then_some(arrived);
+                flow.packets.push(literal::Packet {
+                    sent,
+                    arrived,
+                    bits: if lost { 0.0 } else { 8.0 * f64::from(bytes) },
+                    marked,
+                });
+                reported = !lost;
+            }
+            if !reported {
+                // A report ends with a packet that has arrived.
+                continue;
+            }
+            let before = it.rate();
+            it.report(ms(made + 30.0), ms(made), Duration::from_millis(120));
+            flow.on_report(made + 30.0, made, 120.0);
+            assert!((it.rate() - flow.r_ref).abs() < 1.0, "seed {seed}, report {report}: {} {}", it.rate(), flow.r_ref);
+            ramps += usize::from(it.rate() > before);
+            falls += usize::from(it.rate() < before);
+        }
+    }
+    assert!(ramps > 200 && falls > 200, "both modes were seen: {ramps} {falls}");
+}
