@@ -4,9 +4,27 @@ use std::collections::BTreeMap;
 
 use aqmkit_aqm::Why;
 
-/// Bytes over seconds, in bits per second.
+/// What happens in one second, if so much happens in `seconds`; nothing if no time passes.
+pub(crate) fn per_second(amount: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { amount / seconds } else { 0.0 }
+}
+
+/// Bytes over seconds, in bits per second; nothing if no time passes.
 pub(crate) fn bits_per_s(bytes: f64, seconds: f64) -> f64 {
-    bytes * 8.0 / seconds
+    per_second(bytes * 8.0, seconds)
+}
+
+/// The share of its capacity (in bits per second) that a link has used if so many bytes passed in `seconds`; nothing without a capacity or
+/// without time. Transmissions start and end at whole nanoseconds, so that a busy link may seem to exceed its capacity slightly: this is
+/// corrected. Above 1 is only a link that sends less than the packets' lengths (negative framing).
+#[must_use]
+pub fn utilization(passed_bytes: f64, capacity_bps: f64, seconds: f64) -> f64 {
+    if capacity_bps <= 0.0 || seconds <= 0.0 {
+        return 0.0;
+    }
+    let share = bits_per_s(passed_bytes, seconds) / capacity_bps;
+    let rounding = 2e-9 / seconds;
+    if share <= 1.0 + rounding { share.min(1.0) } else { share }
 }
 
 /// `part / whole`; zero if `whole` is zero.

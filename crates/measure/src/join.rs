@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aqmkit_base::Instant;
 
-use crate::arithmetic::{bits_per_s, share};
+use crate::arithmetic::{bits_per_s, per_second, share};
 use crate::counters::Sent;
 use crate::hosts::{HostRecorder, WindowMeter};
 use crate::link::{LinkRecorder, Passed};
@@ -66,7 +66,8 @@ fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
     let seconds = hosts.closed.when.since(hosts.opened.when).as_secs_f64();
     let reported = plan.links.iter().zip(links).filter(|(info, _)| info.report);
     let link = |(info, p): (&crate::plan::LinkInfo, &Passed)| -> (String, LinkStats) {
-        (info.name.clone(), p.stats(info.capacity_bps(p.from, p.to)))
+        let capacity = if p.goes_on { info.capacity_so_far_bps(p.from, p.to) } else { info.capacity_bps(p.from, p.to) };
+        (info.name.clone(), p.stats(capacity))
     };
     let nothing = Passed::default();
     let measured = links.get(plan.measured).unwrap_or(&nothing);
@@ -76,7 +77,7 @@ fn window(plan: &Plan, links: &[Passed], hosts: &WindowMeter) -> Window {
         let flows = plan.flows_of_class(i);
         ClassStats {
             goodput_bps: bits_per_s(received.bytes as f64, seconds),
-            loss_rate_pps: if flows == 0 { 0.0 } else { total.drops() as f64 / seconds / flows as f64 },
+            loss_rate_pps: if flows == 0 { 0.0 } else { per_second(total.drops() as f64, seconds) / flows as f64 },
             efficiency: share(received.bytes, total.offered_payload),
             latency_ms: hosts.latencies[i].summary(),
             ..measured.class_stats(i)
@@ -122,7 +123,7 @@ fn flow_stats(apps: &[Sent], seconds: f64) -> FlowStats {
 
 fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> AppStats {
     let sent = w.closed.groups[index].since(&w.opened.groups[index]);
-    let per_flow = 1.0 / seconds / group.population().max(1) as f64;
+    let per_flow = per_second(1.0, seconds) / group.population().max(1) as f64;
     let rates: Vec<f64> =
         w.closed.counters[index].iter().zip(&w.opened.counters[index]).map(|(a, b)| (a - b) * per_flow).collect();
     let [frame_rate, playable_frame_rate] = group.frames(&rates);
@@ -147,7 +148,7 @@ fn app_stats(w: &WindowMeter, index: usize, group: &GroupInfo, seconds: f64) -> 
         counters: AppStats::name_counters(group.counters, &rates),
         connections: sent.connections.into(),
         retransmission_rate: share(sent.retransmissions.into(), sent.packets),
-        timeouts_per_s: f64::from(sent.timeouts) / seconds,
+        timeouts_per_s: per_second(sent.timeouts.into(), seconds),
     }
 }
 

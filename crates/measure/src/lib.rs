@@ -26,7 +26,7 @@ mod series;
 mod times;
 mod transmission;
 
-pub use arithmetic::by_reason;
+pub use arithmetic::{by_reason, utilization};
 pub use counters::{Received, Seen, Sent, Traffic};
 pub use drops::{DropLog, Owners};
 pub use hosts::{FinishedExchange, HostRecorder};

@@ -3,7 +3,7 @@
 use aqmkit_aqm::Why;
 use aqmkit_base::{ClassId, Duration, Instant};
 
-use crate::arithmetic::{bits_per_s, by_reason, by_reasons_of, mean_ms, share};
+use crate::arithmetic::{bits_per_s, by_reason, by_reasons_of, mean_ms, per_second, share, utilization};
 use crate::counters::{Seen, Traffic};
 use crate::fates::{Ended, Fate, Fates};
 use crate::output::{ClassStats, Length, LinkStats};
@@ -95,6 +95,8 @@ pub struct Passed {
     pub from: Instant,
     /// Its end; if it has not ended, the present time.
     pub to: Instant,
+    /// Whether it has not ended: what happened at the present time belongs to it.
+    pub goes_on: bool,
     /// All traffic. Packets and bytes sent are those whose transmission started in the window; drops and marks are
     /// those of packets that arrived in it.
     pub total: Traffic,
@@ -260,14 +262,24 @@ impl LinkRecorder {
         &self.classes
     }
 
+    /// The class of the packet in transmission, and its bytes that are not yet transmitted.
+    fn unsent(&self, now: Instant) -> (ClassId, f64) {
+        let of = |packet: Seen| (packet.class, f64::from(packet.len) * self.transmission.unsent(now));
+        self.sent.map(of).unwrap_or_default()
+    }
+
+    /// Bytes transmitted so far; of the packet in transmission, the part that is.
+    #[must_use]
+    pub fn passed_bytes(&self, now: Instant) -> f64 {
+        self.traffic.sent_bytes as f64 - self.unsent(now).1
+    }
+
     fn mark(&mut self, now: Instant) -> Mark {
-        let unsent_of = |packet: Seen| (packet.class, f64::from(packet.len) * self.transmission.unsent(now));
-        let unsent = self.sent.map(unsent_of);
         Mark {
             when: now,
             traffic: self.traffic,
             classes: self.classes.clone(),
-            unsent: unsent.unwrap_or_default(),
+            unsent: self.unsent(now),
             area: self.queue.area(now),
         }
     }
@@ -373,6 +385,7 @@ impl LinkRecorder {
         Passed {
             from: opened.when,
             to: closed.when,
+            goes_on: meter.closed.is_none(),
             total: of_window(closed.traffic.since(&opened.traffic), meter.fates.first()),
             passed_bytes: closed.passed_since(opened),
             delay: meter.delay(),
@@ -394,13 +407,6 @@ impl LinkRecorder {
     }
 }
 
-/// The utilisation in a window. Transmissions start and end at whole nanoseconds, so a full window may slightly exceed
-/// the capacity; this is corrected.
-fn used(share: f64, seconds: f64) -> f64 {
-    let rounding = 2e-9 / seconds;
-    if share <= 1.0 + rounding { share.min(1.0) } else { share }
-}
-
 impl Passed {
     /// The length of the window.
     #[must_use]
@@ -412,12 +418,11 @@ impl Passed {
     #[must_use]
     pub fn stats(&self, capacity_bps: f64) -> LinkStats {
         let (t, seconds) = (&self.total, self.span().as_secs_f64());
-        let throughput_bps = bits_per_s(self.passed_bytes, seconds);
         LinkStats {
-            throughput_bps,
+            throughput_bps: bits_per_s(self.passed_bytes, seconds),
             offered_bps: bits_per_s(t.offered_bytes as f64, seconds),
-            utilization: if capacity_bps > 0.0 { used(throughput_bps / capacity_bps, seconds) } else { 0.0 },
-            packets_per_s: t.sent_packets as f64 / seconds,
+            utilization: utilization(self.passed_bytes, capacity_bps, seconds),
+            packets_per_s: per_second(t.sent_packets as f64, seconds),
             drop_rate: share(t.drops(), t.offered_packets),
             mark_rate: share(t.marks(), t.offered_packets),
             drops: by_reason(&t.dropped),

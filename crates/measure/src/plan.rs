@@ -91,6 +91,14 @@ impl LinkInfo {
             }
         }
     }
+
+    /// The same from `from` until `now`, of a run in progress: what a trace lets pass at this very moment may have passed.
+    #[must_use]
+    pub fn capacity_so_far_bps(&self, from: Instant, now: Instant) -> f64 {
+        let Some(trace) = &self.trace else { return self.capacity_bps(from, now) };
+        let bytes = trace.deliverable_before(now + Duration::from_nanos(1)) - trace.deliverable_before(from);
+        crate::arithmetic::bits_per_s(bytes as f64, now.since(from).as_secs_f64())
+    }
 }
 
 impl LinkInfo {

@@ -55,6 +55,12 @@ impl Recorder {
         self.links[link].traffic()
     }
 
+    /// Bytes that a link has transmitted so far; nothing if it is not reported.
+    #[must_use]
+    pub fn passed_bytes(&self, link: usize, now: Instant) -> f64 {
+        self.links[link].passed_bytes(now)
+    }
+
     /// Records the arrival of a packet at a link.
     #[inline]
     pub fn offered(&mut self, link: usize, packet: Seen) {
@@ -160,7 +166,8 @@ impl Recorder {
         }
         for window in ended.hosts.open_windows().to_vec() {
             ended.plan.windows[window].to = now;
-            ended.close(window, now, counters.to_vec());
+            // For the links it goes on.
+            ended.hosts.close(window, now, &ended.plan, counters.to_vec());
         }
         let mut output = ended.output(now);
         let mut of_window = kept.iter().copied();

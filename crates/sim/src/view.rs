@@ -2,7 +2,7 @@
 
 use aqmkit_aqm::{Backlog, InnerQueue, Stats};
 use aqmkit_base::{BitRate, Duration, Ecn, Instant};
-use aqmkit_measure::Traffic;
+use aqmkit_measure::{Traffic, utilization};
 
 use crate::packet::Queued;
 use crate::world::World;
@@ -62,13 +62,11 @@ impl<'a, 'o> LinkView<'a, 'o> {
         });
     }
 
-    /// What has left it since the start, as a share of what it could have sent.
+    /// What it has transmitted since the start, as a share of what it could have.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
-        let capacity = self.world.capacity_bps(self.link);
-        let seconds = self.world.now().as_secs_f64();
-        let sent = self.passed.sent_bytes as f64 * 8.0;
-        if capacity > 0.0 && seconds > 0.0 { sent / (capacity * seconds) } else { 0.0 }
+        let (capacity, seconds) = (self.world.capacity_bps(self.link), self.world.now().as_secs_f64());
+        utilization(self.world.passed_bytes(self.link), capacity, seconds)
     }
 
     pub(crate) fn new(world: &'a World<'o>, link: usize) -> Self {

@@ -36,9 +36,14 @@ impl<'o> World<'o> {
         self.meter.passed(link)
     }
 
+    /// Bytes that a link has transmitted since the start.
+    pub(crate) fn passed_bytes(&self, link: usize) -> f64 {
+        self.meter.passed_bytes(link, self.now)
+    }
+
     /// What a link could have sent since the start, in bits per second.
     pub(crate) fn capacity_bps(&self, link: usize) -> f64 {
-        self.meter.plan().links[link].capacity_bps(Instant::ZERO, self.now)
+        self.meter.plan().links[link].capacity_so_far_bps(Instant::ZERO, self.now)
     }
 
     pub(crate) fn link_view(&self, link: usize) -> LinkView<'_, 'o> {
