@@ -13,6 +13,8 @@
 //!   cwnd` [section 4.2].
 //! * `W_est` grows by `alpha / cwnd` for each acknowledged segment, with `alpha = 3 (1 - beta) / (1 + beta)`, and 1 once
 //!   it has reached the window before the reduction; where `W_cubic(t) < W_est` the window is `W_est` [section 4.3].
+//! * With `first_growth` = g, each acknowledged segment adds at least g as long as no reduction has told of the path's capacity: since the
+//!   start of the connection, or since a timeout [Linux: `bictcp_update`].
 //! * A loss or a mark multiplies the window by `beta`. `W_max` is the window before, or that times `(1 + beta) / 2`
 //!   if it had not come back to the last `W_max`: fast convergence [sections 4.6, 4.7].
 //! * Slow start with `HyStart++` `[rfc9406]` or Linux's `HyStart` `[hystart11]`, where asked for.
@@ -29,6 +31,7 @@
 //! | `cubic.fast_convergence` | | true | whether a flow that loses before it is back gives way to newer ones |
 //! | `cubic.reno_friendly` | | true | whether to be as fast as Reno at least |
 //! | `cubic.catch_up` | | true | whether that Reno grows by a whole segment once it has reached the window before the reduction; not so in Linux |
+//! | `cubic.first_growth` | | 0 | share of itself by which the window grows at least in a round trip, before the first reduction and after a timeout; 0.05 in Linux. Without it a flow that has left slow start early takes seconds to fill a long queue |
 //! | `cubic.hystart` | | `"no"` | what ends slow start before a loss: `"rfc9406"`, `HyStart++`: longer round trips; `"linux"`: those, or a train of acknowledgements of half a round trip |
 //!
 //! ## Deviations
@@ -79,20 +82,33 @@ pub struct Params {
     /// Whether the Reno that it keeps up with grows by a whole segment in a round trip once it has reached the window before the
     /// reduction (RFC 9438 section 4.3). Linux keeps the smaller growth.
     pub catch_up: bool,
+    /// The share of itself by which the window grows at least in a round trip of congestion avoidance, as long as no reduction has told of the
+    /// path's capacity: 0.05 in Linux, nothing in RFC 9438.
+    pub first_growth: f64,
     /// What ends slow start before a loss.
     pub hystart: SlowStartEnd,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true, catch_up: true, hystart: SlowStartEnd::No }
+        Params {
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            reno_friendly: true,
+            catch_up: true,
+            first_growth: 0.0,
+            hystart: SlowStartEnd::No,
+        }
     }
 }
 
 impl Params {
     pub(crate) fn check(&self) -> Result<(), ParamError> {
         require(self.c > 0.0 && self.c.is_finite(), "cubic.c", self.c, "it must be above 0")?;
-        require(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", self.beta, "it must be above 0 and below 1")
+        require(self.beta > 0.0 && self.beta < 1.0, "cubic.beta", self.beta, "it must be above 0 and below 1")?;
+        let first = self.first_growth;
+        require((0.0..=1.0).contains(&first), "cubic.first_growth", first, "it must be from 0 to 1")
     }
 }
 
@@ -114,6 +130,8 @@ pub(crate) struct Cubic {
     /// The window before the last reduction, in segments, after fast convergence and before it. Zero: none.
     w_max: f64,
     cwnd_prior: f64,
+    /// Whether a reduction has told of the path's capacity (Linux's `last_max_cwnd` is not zero).
+    knows_capacity: bool,
     epoch: Option<Epoch>,
     hystart: Option<HyStart>,
     /// When data was last acknowledged in congestion avoidance.
@@ -131,6 +149,7 @@ impl Cubic {
             rest: 0.0,
             w_max: 0.0,
             cwnd_prior: 0.0,
+            knows_capacity: false,
             epoch: None,
             hystart: HyStart::new(profile.cubic.hystart),
             heard: Instant::ZERO,
@@ -182,7 +201,8 @@ impl Cubic {
         } else {
             (target - cwnd) / cwnd * acked
         };
-        self.window.add(step.max(0.0) * cx.mss() as f64, &mut self.rest, cx.mss(), cx.profile);
+        let least = if self.knows_capacity { 0.0 } else { p.first_growth * acked };
+        self.window.add(step.max(least) * cx.mss() as f64, &mut self.rest, cx.mss(), cx.profile);
     }
 
     /// RFC 9438 sections 4.6 and 4.7. Returns the new threshold.
@@ -193,6 +213,7 @@ impl Cubic {
         let gives_way = p.fast_convergence && cwnd < self.w_max;
         self.w_max = if gives_way { cwnd * (1.0 + p.beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
+        self.knows_capacity = true;
         (self.epoch, self.hystart, self.unused, self.rest) = (None, None, None, 0.0);
         cx.whole((cx.flight.min(self.window.cwnd) as f64 * p.beta) as u64).max(2 * cx.mss())
     }
@@ -244,7 +265,7 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, again: bool, cx: &Cx<'_>) {
         // What timed out before has been answered: what is left of the window tells nothing more.
         let ssthresh = if again { self.window.ssthresh } else { self.reduce(cx) };
-        (self.w_max, self.epoch, self.rest) = (0.0, None, 0.0);
+        (self.w_max, self.knows_capacity, self.epoch, self.rest) = (0.0, false, None, 0.0);
         if cx.profile.cubic.hystart == SlowStartEnd::Linux {
             // `HyStart++` is for the first slow start only (RFC 9406 section 4.3); Linux looks again.
             self.hystart = HyStart::new(SlowStartEnd::Linux);

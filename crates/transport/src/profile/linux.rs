@@ -27,7 +27,12 @@ impl Profile {
     pub fn linux_3_18() -> Self {
         Profile {
             congestion: Kind::Cubic,
-            cubic: cubic::Params { hystart: cubic::SlowStartEnd::Linux, catch_up: false, ..cubic::Params::default() },
+            cubic: cubic::Params {
+                hystart: cubic::SlowStartEnd::Linux,
+                catch_up: false,
+                first_growth: 0.05,
+                ..cubic::Params::default()
+            },
             // Right since 5.1.
             dctcp: dctcp::Params { loss: dctcp::OnLoss::Alpha, ..dctcp::Params::default() },
             // Slow start since 3.13, avoidance since 4.0.

@@ -44,6 +44,10 @@ pub(crate) struct Pair {
     pub(crate) profiles: [Profile; 2],
     /// One way.
     pub(crate) delay: Duration,
+    /// How long the path takes for each of A's segments with data, one after the other.
+    pub(crate) spacing: Duration,
+    /// When it has room for the next.
+    room: Instant,
     pub(crate) script: Script,
     /// Whether an end closes when the other has.
     pub(crate) closes_back: [bool; 2],
@@ -71,6 +75,8 @@ impl Pair {
             ends: phases.map(|phase| Tcp::new(profile, phase)),
             profiles: [profile.clone(), profile.clone()],
             delay: Duration::from_millis(rtt_ms) / 2,
+            spacing: Duration::ZERO,
+            room: Instant::ZERO,
             script: Box::new(|_, _| Fate::Pass),
             closes_back: [true; 2],
             keep: true,
@@ -151,7 +157,11 @@ impl Pair {
         if self.keep {
             self.sent.push(Sent { at: self.now, from, seg: seg.clone() });
         }
-        let at = self.now + self.delay;
+        let mut at = self.now + self.delay;
+        if from == A && seg.len > 0 {
+            self.room = self.room.max(self.now) + self.spacing;
+            at = self.room + self.delay;
+        }
         match fate {
             Fate::Drop => {}
             Fate::Pass => self.post(at, 1 - from, seg),

@@ -2,7 +2,7 @@
 
 use aqmkit_base::{Bytes, Duration, Instant};
 use aqmkit_transport::profile::IdleSince;
-use aqmkit_transport::{Kind, Profile};
+use aqmkit_transport::{DelayedAck, Kind, Profile};
 
 use crate::harness::{A, B, Fate, Pair, ms};
 
@@ -259,4 +259,39 @@ fn a_paced_sender_sends_bursts() {
     let (single, bursts) = (of(Bytes::ZERO), of(Bytes(65_536)));
     assert!(single.iter().all(|n| *n == 1), "{single:?}");
     assert!(bursts.iter().filter(|n| **n >= 2).count() * 10 >= bursts.len() * 9, "{bursts:?}");
+}
+
+/// Trains of 10, 20 and 40 acknowledgements a millisecond apart are short; that of 80 lasts longer than half of the least round trip (101 ms,
+/// and the millisecond for offload) with its 53rd, before which the window has grown to 80 + 52. Counted from the middle of a train, where the
+/// window is 16, the rounds would not be trains.
+#[test]
+fn slow_start_counts_its_rounds_from_the_first_segment() {
+    let p = Profile { delayed_ack: DelayedAck::None, gso_max_size: Bytes::ZERO, ..linux() };
+    let mut pair = Pair::connected(&p, 100);
+    pair.spacing = Duration::from_millis(1);
+    pair.write(A, u64::MAX);
+    pair.run_until(ms(800));
+    assert_eq!(pair.ends[A].ssthresh(), 132_000);
+}
+
+/// Linux's CUBIC grows by a twentieth in a round trip until a loss has told of the capacity; without that, CUBIC's own
+/// functions give five segments in a second.
+#[test]
+fn cubic_looks_for_the_capacity_that_no_loss_has_told_of() {
+    let of = |first_growth, lost: &'static [u64]| {
+        let mut p = Profile { initial_ssthresh: Bytes(100_000), gso_max_size: Bytes::ZERO, ..linux() };
+        p.cubic.first_growth = first_growth;
+        let mut pair = Pair::connected(&p, 100);
+        pair.lose_data(lost);
+        pair.write(A, u64::MAX);
+        [1_000, 2_000].map(|at| {
+            pair.run_until(ms(at));
+            pair.ends[A].cwnd() as f64
+        })
+    };
+    let [early, late] = of(0.05, &[]);
+    assert!((late / early - 1.05_f64.powi(10)).abs() < 0.03, "{early} {late}");
+    let [early, late] = of(0.0, &[]);
+    assert!(late < early + 6_000.0, "{early} {late}");
+    assert_eq!(of(0.05, &[50]), of(0.0, &[50]), "a loss in slow start has told of it");
 }

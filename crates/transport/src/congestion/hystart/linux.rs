@@ -2,13 +2,16 @@
 //!
 //! Slow start ends when a round's acknowledgements come in one train for half of the least round trip, which says that the
 //! path is full, or when the least of eight round trips is longer by an eighth (4 to 16 ms) than the least ever.
+//!
+//! Rounds are counted from the first segment on, whatever the window. Kernels from 5.16 on began to count at a window of 16 segments, in the
+//! middle of a train, and so left slow start a round trip late; 6.14 and the stable kernels of early 2025 have the correction.
 
 use aqmkit_base::{Duration, Instant};
 
 use super::Step;
 use crate::congestion::Cx;
 
-/// Segments from which on it is looked for (`hystart_low_window`).
+/// The window in segments from which on slow start may end (`hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
 /// Acknowledgements that are further apart are not of one train (`hystart_ack_delta_us`).
 const ACK_DELTA: Duration = Duration::from_millis(2);
@@ -43,11 +46,14 @@ impl Linux {
     /// `bictcp_acked` and `hystart_update`.
     pub(super) fn on_ack(&mut self, acked: u64, cwnd: u64, cx: &Cx<'_>) -> Step {
         self.least = self.least.into_iter().chain(cx.sample).min();
-        let (Some(delay), Some(least), true) = (cx.sample, self.least, cwnd >= LOW_WINDOW * cx.mss()) else {
+        let (Some(delay), Some(least)) = (cx.sample, self.least) else {
             self.left = self.left.saturating_sub(acked);
             return Step::Grow(acked);
         };
         self.count(acked, cx);
+        if cwnd < LOW_WINDOW * cx.mss() {
+            return Step::Grow(acked);
+        }
         let found = self.is_long_train(least, cwnd, cx) || self.is_slower(delay, least);
         if found { Step::End } else { Step::Grow(acked) }
     }
