@@ -55,7 +55,8 @@
 //! 4. Figure 3.14 has a surplus closing brace before `Nactive++`; here `Nactive` is the size of the flow
 //!    table.
 //! 5. "A flow is the set of packets sharing a common source-destination address tuple" [parris01 III.3.3.1]
-//!    can be read as a pair of hosts. Here it is a connection, unless `flow` says otherwise: only socket
+//!    can be read as a pair of hosts. Here it is a connection, unless `flow` says otherwise: Figure 3.12
+//!    has "flow_classify(P); // returns the connection id of packet P", and only socket
 //!    addresses, which include ports, agree with flows that "outnumber the number of buffers" (III.3.3),
 //!    "hundreds" of flows (III.3.3.2), and a queue of 240 filled by two packets of each (Figure 5.12).
 //!    `experiments/cbt/README.md` compares both readings.
