@@ -63,7 +63,7 @@ impl Aqm for HalfFull {
 
     fn on_arrival(&mut self, limit: &Amount, _pkt: PacketView, queue: QueueView, _env: &mut Env<'_>) -> Verdict {
         let full = match limit {
-            Amount::Packets(packets) => queue.packets as f64 > packets / 2.0,
+            Amount::Packets(packets) => f64::from(queue.packets) > packets / 2.0,
             Amount::Bytes(bytes) => queue.bytes > bytes / 2,
         };
         if full { Verdict::Drop(Why::Step) } else { Verdict::Pass }
