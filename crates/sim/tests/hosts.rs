@@ -102,8 +102,8 @@ fn a_group_is_told_when_it_starts_and_stops() {
     let window = |name: &str, from, to| WindowSpec { name: name.into(), from: at(from), to: at(to) };
     scenario.windows = vec![window("start", 0, 2000), window("between", 2000, 5000), window("stop", 5000, 10_000)];
     let out = finish(scenario);
-    let told = |window: usize, seconds: f64| {
-        let counters = &out.windows[window].apps["told"].counters;
+    let told = |index: usize, seconds: f64| {
+        let counters = &out.windows[index].apps["told"].counters;
         [counters["starts"] * seconds, counters["stops"] * seconds]
     };
     assert_eq!([told(0, 2.0), told(1, 3.0), told(2, 5.0)], [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]);

@@ -460,10 +460,9 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         if params.perturb != self.params.perturb {
             self.next_perturbation = params.perturb.map(|period| cx.now + period);
         }
-        let capacity = |params: &Params, red: Option<&red::Config>| (params.depth, red.map(|red| red.limit));
-        let red = params.red()?;
-        let same_capacity = capacity(&params, red.as_ref()) == capacity(&self.params, self.red.as_ref());
-        self.red = red;
+        let old_limit = self.red.as_ref().map(|red| red.limit);
+        self.red = params.red()?;
+        let same_capacity = (params.depth, self.red.as_ref().map(|red| red.limit)) == (self.params.depth, old_limit);
         self.reds.resize(if self.red.is_some() { params.divisor as usize } else { 0 }, FlowRed::default());
         self.params = params;
         self.queues.set_counting(self.params.limit.unit());
