@@ -56,7 +56,7 @@
 //!    table.
 //! 5. "A flow is the set of packets sharing a common source-destination address tuple" [parris01 III.3.3.1]
 //!    can be read as a pair of hosts. Here it is a connection, unless `flow` says otherwise: Figure 3.12
-//!    has "flow_classify(P); // returns the connection id of packet P", and only socket
+//!    has "`flow_classify(P)`; // returns the connection id of packet P", and only socket
 //!    addresses, which include ports, agree with flows that "outnumber the number of buffers" (III.3.3),
 //!    "hundreds" of flows (III.3.3.2), and a queue of 240 filled by two packets of each (Figure 5.12).
 //!    `experiments/cbt/README.md` compares both readings.
