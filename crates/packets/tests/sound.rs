@@ -94,7 +94,7 @@ fn windows(rng: &mut Rng, end: u64) -> Vec<WindowSpec> {
     let most = 1 << rng.below(17);
     let to = from + 1 + rng.below(most);
     let all = [(0, half), (half, end), (0, end), (from, to), (from, 2 * end), (3 * end, 4 * end)];
-    all.map(|(from, to)| WindowSpec { name: String::new(), from: at(from), to: at(to) }).to_vec()
+    all.map(|(first, last)| WindowSpec { name: String::new(), from: at(first), to: at(last) }).to_vec()
 }
 
 fn packet(rng: &mut Rng) -> Pkt {
