@@ -214,7 +214,7 @@ fn steady(profile: Profile, window: u32) -> Vec<usize> {
     let profile = Profile {
         initial_window: window,
         cwnd_limit: Bytes(1000 * u64::from(window)),
-        delayed_ack: aqmkit_transport::profile::DelayedAck::None,
+        delayed_ack: DelayedAck::None,
         ..profile
     };
     let mut pair = Pair::connected(&profile, 20);
@@ -291,7 +291,7 @@ fn cubic_looks_for_the_capacity_that_no_loss_has_told_of() {
     };
     let [early, late] = of(0.05, &[]);
     assert!((late / early - 1.05_f64.powi(10)).abs() < 0.03, "{early} {late}");
-    let [early, late] = of(0.0, &[]);
-    assert!(late < early + 6_000.0, "{early} {late}");
+    let [before, after] = of(0.0, &[]);
+    assert!(after < before + 6_000.0, "{before} {after}");
     assert_eq!(of(0.05, &[50]), of(0.0, &[50]), "a loss in slow start has told of it");
 }
