@@ -4,8 +4,9 @@
 use std::any::Any;
 
 pub use aqmkit_base::page::Entry;
+use aqmkit_base::page::markdown;
 use aqmkit_base::read::Value;
-use aqmkit_base::{FlowKind, Instant};
+use aqmkit_base::{FlowKind, Instant, page, page_title, parameter_table};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -186,8 +187,28 @@ macro_rules! registry {
 
         /// Every discipline, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry::new($name, aqmkit_base::page!(include_str!(concat!("disciplines/", stringify!($module), ".rs")))),)*
+            $(Entry::new($name, page_title!(include_str!(concat!("disciplines/", stringify!($module), ".rs")))),)*
         ];
+
+        /// The reference page of a discipline, in Markdown.
+        #[must_use]
+        pub fn page(name: &str) -> Option<String> {
+            let comment = match canonical(name).as_str() {
+                $($name => page!(include_str!(concat!("disciplines/", stringify!($module), ".rs"))),)*
+                _ => return None,
+            };
+            Some(markdown(comment))
+        }
+
+        /// The table of a discipline's parameters on its reference page, in Markdown.
+        #[must_use]
+        pub fn parameter_table(name: &str) -> Option<String> {
+            let comment = match canonical(name).as_str() {
+                $($name => parameter_table!(include_str!(concat!("disciplines/", stringify!($module), ".rs"))),)*
+                _ => return None,
+            };
+            Some(markdown(comment))
+        }
 
         impl Parameters {
             pub(crate) fn named(name: &str) -> Option<Self> {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use aqmkit_aqm::registry::{ALL, Link, Spec};
+use aqmkit_aqm::registry::{self, ALL, Link, Spec};
 use aqmkit_aqm::{Addition, Catalogue, Discipline, Packet, ParamError, Qdisc};
 use aqmkit_base::read::Value;
 use aqmkit_base::{BitRate, ClassId, Ecn, FlowKey, FlowKind, Instant, Rng};
@@ -163,7 +163,7 @@ fn thresholds_are_parameters_of_their_disciplines() {
     for entry in ALL {
         let spec = Spec::named(entry.name).unwrap();
         for threshold in spec.thresholds() {
-            let page = entry.page();
+            let page = registry::page(entry.name).unwrap();
             let mut rows = page.lines().filter(|line| line.starts_with('|'));
             let name = format!("`{threshold}`");
             assert!(rows.any(|row| row.contains(&name)), "{} has no parameter {threshold}", entry.name);

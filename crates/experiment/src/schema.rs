@@ -132,8 +132,9 @@ fn discipline() -> Value {
 
 fn params() -> Value {
     let of = |entry: &Entry| {
+        let page = aqmkit_aqm::registry::page(entry.name).unwrap_or_default();
         let flow = ("flow".to_owned(), any("What a flow is: connection, hosts, source or destination."));
-        (entry.name.to_owned(), table(entry.summary(), parameters(entry).into_iter().chain([flow])))
+        (entry.name.to_owned(), table(entry.summary(), parameters(&page).into_iter().chain([flow])))
     };
     let properties: Map<String, Value> = aqmkit_aqm::registry::ALL.iter().map(of).collect();
     json!({"type": "object", "description": "Parameters of disciplines in this experiment.", "properties": properties})
@@ -152,8 +153,9 @@ fn transport() -> Value {
 
 fn traffic() -> Value {
     let kinds: Vec<&str> = aqmkit_traffic::registry::ALL.iter().map(|entry| entry.name).collect();
-    let parameters = |entry: &Entry| {
-        let properties: Map<String, Value> = parameters(entry).into_iter().collect();
+    let of = |entry: &Entry| {
+        let page = aqmkit_traffic::registry::page(entry.name).unwrap_or_default();
+        let properties: Map<String, Value> = parameters(&page).into_iter().collect();
         json!({"if": {"properties": {"kind": {"const": entry.name}}}, "then": {"properties": properties}})
     };
     let common = [
@@ -184,7 +186,7 @@ fn traffic() -> Value {
         "description": "Who sends.",
         "properties": properties,
         "required": ["kind"],
-        "allOf": aqmkit_traffic::registry::ALL.iter().map(parameters).collect::<Vec<_>>(),
+        "allOf": aqmkit_traffic::registry::ALL.iter().map(of).collect::<Vec<_>>(),
     })
 }
 
@@ -203,8 +205,7 @@ fn expect() -> Value {
 }
 
 /// The parameters on a reference page: the rows of the first table in the section "Parameters".
-fn parameters(entry: &Entry) -> Vec<(String, Value)> {
-    let page = entry.page();
+fn parameters(page: &str) -> Vec<(String, Value)> {
     let (_, below) = page.split_once("## Parameters").unwrap_or_default();
     let rows = below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
     let heads: Vec<&str> = rows.clone().next().map(cells).unwrap_or_default();

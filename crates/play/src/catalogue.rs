@@ -49,11 +49,11 @@ fn discipline(entry: &Entry) -> Option<Value> {
     let spec = Spec::named(entry.name)?;
     let link = Link::new(BitRate::from_mbps(RATE));
     let defaults = spec.effective(&link).ok().and_then(|s| toml::Table::try_from(&s).ok()).unwrap_or_default();
-    let page = entry.page();
-    let parameters: Vec<Value> = rows(&page).flat_map(|row| row.parameters(&defaults, entry.name)).collect();
+    let table = registry::parameter_table(entry.name).unwrap_or_default();
+    let parameters: Vec<Value> = rows(&table).flat_map(|row| row.parameters(&defaults, entry.name)).collect();
     Some(json!({
         "name": entry.name,
-        "title": page.lines().next().unwrap_or("").trim_start_matches("# "),
+        "title": entry.title,
         "summary": entry.summary(),
         "parameters": parameters,
         "gauges": describe::gauges(&spec, &link),
@@ -68,14 +68,13 @@ struct Row<'a> {
     help: &'a str,
 }
 
-/// The rows of the first table under "Parameters": field, symbol, unit, default, meaning. Some tables have no symbol.
-fn rows(page: &str) -> impl Iterator<Item = Row<'_>> {
-    let section = page.split("\n## Parameters").nth(1).unwrap_or("").split("\n## ").next().unwrap_or("");
-    let mut lines = section.lines().skip_while(|line| !line.starts_with('|'));
+/// The rows of a table of parameters: field, symbol, unit, default, meaning. Some tables have no symbol.
+fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
+    let mut lines = table.lines();
     let columns: Vec<&str> = lines.next().unwrap_or("").split('|').map(str::trim).collect();
     let unit = columns.iter().position(|c| *c == "unit").unwrap_or(0);
     let help = columns.len().saturating_sub(2);
-    lines.take_while(|line| line.starts_with('|')).filter(|line| !line.starts_with("|-")).filter_map(move |line| {
+    lines.filter(|line| !line.starts_with("|-")).filter_map(move |line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         Some(Row { names: cells.get(1)?, unit: cells.get(unit)?, help: cells.get(help)? })
     })

@@ -26,8 +26,18 @@ macro_rules! registry {
 
         /// Every traffic model, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry::new($name, aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs")))),)*
+            $(Entry::new($name, aqmkit_base::page_title!(include_str!(concat!(stringify!($module), ".rs")))),)*
         ];
+
+        /// The reference page of this name, in Markdown.
+        #[must_use]
+        pub fn page(name: &str) -> Option<String> {
+            let comment = match name {
+                $($name => aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs"))),)*
+                _ => return None,
+            };
+            Some(aqmkit_base::page::markdown(comment))
+        }
 
         impl Spec {
             /// The model of this name with its default parameters.
@@ -192,7 +202,7 @@ mod tests {
     fn every_model_has_its_name_its_page_and_defaults_that_can_be_used() {
         assert_eq!(NAMES, ALL.iter().map(|e| e.name).collect::<Vec<_>>());
         for entry in ALL {
-            let page = entry.page();
+            let page = page(entry.name).unwrap();
             assert!(page.starts_with(&format!("# {}: ", entry.name)), "{}", entry.name);
             for section in ["## Model", "## Parameters", "## Deviations", "## Evidence", "## References"] {
                 assert!(page.contains(section), "{} has no {section}", entry.name);

@@ -20,6 +20,12 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     congestion::find(name).or_else(|| rate::find(name))
 }
 
+/// The reference page of a congestion control or a rate-based transport, in Markdown.
+#[must_use]
+pub fn page(name: &str) -> Option<String> {
+    congestion::page(name).or_else(|| rate::page(name))
+}
+
 /// The names of all profiles, congestion controls and rate-based transports, each with a one-line description.
 pub fn summaries() -> impl Iterator<Item = (&'static str, String)> {
     let profiles = PROFILES.iter().map(|(name, about)| (*name, (*about).to_owned()));

@@ -16,7 +16,7 @@ pub struct Row {
 
 /// The parameters on a discipline's page. A row may have several, one after the other, each with a default of its own or all with one.
 pub fn rows(discipline: &str) -> Vec<Row> {
-    let page = registry::find(discipline).expect("it is in the list").page();
+    let page = registry::page(discipline).expect("it is in the list");
     let table = page.split("\n## ").find(|part| part.starts_with("Parameters")).expect("each page has this section");
     table.lines().flat_map(parameters).collect()
 }

@@ -28,8 +28,8 @@ pub(super) fn describe(args: &args::Describe, catalogues: &Catalogues) -> Result
         model(entry, args)?
     } else if let Some(found) = Profile::named(&args.name) {
         transport(&args.name, &found)?
-    } else if let Some(entry) = transports::find(&args.name) {
-        render(&entry.page(), width())
+    } else if let Some(page) = transports::page(&args.name) {
+        render(&page, width())
     } else if let Some(entry) = aqmkit_formulas::find(&args.name) {
         equation(&entry)
     } else if let Some(of) = added(&args.name, catalogues) {
@@ -66,7 +66,8 @@ fn discipline(entry: &disciplines::Entry, args: &args::Describe) -> Result<Strin
     if args.rate.as_bps() == 0 {
         return wrong("the rate cannot be 0", "for example --rate 10mbit");
     }
-    let text = format!("{}\n\n{}", entry.page(), disciplines::where_it_runs(entry.name));
+    let text =
+        format!("{}\n\n{}", disciplines::page(entry.name).unwrap_or_default(), disciplines::where_it_runs(entry.name));
     let page = render(&text, width());
     let table = settings(&args.set)?;
     let spec = parameters(entry.name, &table, &aqmkit_aqm::Catalogue::default())?;
@@ -96,7 +97,7 @@ fn gauges(spec: &disciplines::Spec, link: &Link) -> String {
 }
 
 fn model(entry: &traffic::Entry, args: &args::Describe) -> Result<String, Failure> {
-    let page = render(&entry.page(), width());
+    let page = render(&traffic::page(entry.name).unwrap_or_default(), width());
     let written = settings(&args.set)?;
     let table = Value::deserialize(written.clone()).map_err(|e| Problem::new(e.to_string()))?;
     match traffic::Spec::of_table(entry.name, &table) {

@@ -1,7 +1,7 @@
 use aqmkit_base::Duration;
 use aqmkit_traffic::Population;
 use aqmkit_traffic::model::Knob;
-use aqmkit_traffic::registry::ALL;
+use aqmkit_traffic::registry::{self, ALL};
 
 use crate::harness::{Host, population, spec};
 use crate::pcap;
@@ -41,7 +41,7 @@ fn counters_and_kinds_are_named_and_answer() {
         assert!(names.iter().all(|n| n.chars().all(|c| c.is_ascii_lowercase() || c == '_')));
         assert!((0..names.len()).all(|i| host.app.counter(i) >= 0.0));
         assert_eq!(host.app.counter(names.len()), 0.0);
-        let page = entry.page();
+        let page = registry::page(entry.name).unwrap();
         for name in names.iter().chain(host.app.exchange_kinds()) {
             assert!(page.contains(&format!("`{name}`")) || page.contains("those of `cbr`"), "{} {name}", entry.name);
         }

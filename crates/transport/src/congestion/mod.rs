@@ -293,8 +293,18 @@ macro_rules! controls {
 
         /// Every congestion control, in the order of the catalogue.
         pub const ALL: &[Entry] = &[
-            $(Entry::new($text, aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs")))),)+
+            $(Entry::new($text, aqmkit_base::page_title!(include_str!(concat!(stringify!($module), ".rs")))),)+
         ];
+
+        /// The reference page of this name, in Markdown.
+        #[must_use]
+        pub fn page(name: &str) -> Option<String> {
+            let comment = match name {
+                $($text => aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs"))),)+
+                _ => return None,
+            };
+            Some(aqmkit_base::page::markdown(comment))
+        }
 
         impl Kind {
             /// The name in experiment files.
@@ -512,7 +522,7 @@ mod tests {
     #[test]
     fn every_control_has_its_name_and_its_page() {
         for entry in ALL {
-            let page = entry.page();
+            let page = page(entry.name).unwrap();
             assert!(page.starts_with(&format!("# {}: ", entry.name)), "{}", entry.name);
             for section in ["## Law", "## Parameters", "## Deviations", "## Evidence", "## References"] {
                 assert!(page.contains(section), "{} has no {section}", entry.name);
