@@ -134,11 +134,16 @@ impl PartialEq for Added {
 
 impl Serialize for Added {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        erased_serde::serialize(self.params.serialized(), s)
+        erased_serde::serialize(self.serialized(), s)
     }
 }
 
 impl Added {
+    /// The parameters, to be written in any format.
+    pub(crate) fn serialized(&self) -> &dyn erased_serde::Serialize {
+        self.params.serialized()
+    }
+
     pub(crate) fn new<D: Discipline>(version: u32, tells_flows: bool) -> Self {
         Added { params: Arc::new(D::default()), version, tells_flows }
     }

@@ -282,12 +282,14 @@ macro_rules! registry {
         }
 
         impl Serialize for Parameters {
+            /// Through one serialiser that is not generic: otherwise each discipline's would be compiled for each format.
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                match self {
-                    $(Self::$variant(p) => p.serialize(s),)*
-                    Self::Custom(p) => p.serialize(s),
-                    Self::Added(a) => a.serialize(s),
-                }
+                let parameters: &dyn erased_serde::Serialize = match self {
+                    $(Self::$variant(p) => p,)*
+                    Self::Custom(p) => p,
+                    Self::Added(a) => a.serialized(),
+                };
+                erased_serde::serialize(parameters, s)
             }
         }
     };

@@ -4,7 +4,9 @@
 use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{self, DeserializeSeed, Error as _, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Error as _, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 use crate::ParamError;
@@ -71,7 +73,68 @@ impl Value {
     /// # Errors
     /// If a key is unknown or missing, or a value has the wrong type or unit.
     pub fn read<T: de::DeserializeOwned>(&self) -> Result<T, ParamError> {
-        T::deserialize(self)
+        T::deserialize(self).map_err(|error: ReadError| *error.0)
+    }
+}
+
+/// A [`ParamError`] on the heap. While a table is read, a result holds one number or one text as a rule; with the error
+/// itself, it would be many times as large.
+#[derive(Debug)]
+pub struct ReadError(Box<ParamError>);
+
+impl ReadError {
+    /// The same error, changed.
+    fn with(mut self, change: impl FnOnce(ParamError) -> ParamError) -> ReadError {
+        *self.0 = change(*self.0);
+        self
+    }
+}
+
+impl From<ParamError> for ReadError {
+    fn from(error: ParamError) -> ReadError {
+        ReadError(Box::new(error))
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl de::Error for ReadError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        ParamError::custom(message).into()
+    }
+
+    fn invalid_type(got: Unexpected<'_>, want: &dyn Expected) -> Self {
+        ParamError::invalid_type(got, want).into()
+    }
+
+    fn invalid_value(got: Unexpected<'_>, want: &dyn Expected) -> Self {
+        ParamError::invalid_value(got, want).into()
+    }
+
+    fn invalid_length(length: usize, want: &dyn Expected) -> Self {
+        ParamError::invalid_length(length, want).into()
+    }
+
+    fn unknown_variant(got: &str, known: &'static [&'static str]) -> Self {
+        ParamError::unknown_variant(got, known).into()
+    }
+
+    fn unknown_field(got: &str, known: &'static [&'static str]) -> Self {
+        ParamError::unknown_field(got, known).into()
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        ParamError::missing_field(field).into()
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        ParamError::duplicate_field(field).into()
     }
 }
 
@@ -144,9 +207,9 @@ impl<'de> Visitor<'de> for Any {
 }
 
 impl<'de> Deserializer<'de> for &Value {
-    type Error = ParamError;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self {
             Value::Nothing => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
@@ -159,11 +222,11 @@ impl<'de> Deserializer<'de> for &Value {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         if matches!(self, Value::Nothing) { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ParamError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -172,10 +235,12 @@ impl<'de> Deserializer<'de> for &Value {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, ParamError> {
+    ) -> Result<V::Value, ReadError> {
+        // Only tables: for every type that is read, a reader of lists would be compiled that is never called.
         match self {
-            Value::List(_) => Err(ParamError::invalid_type(self.unexpected(), &"a table")),
-            _ => self.deserialize_any(visitor),
+            Value::Table(entries) => visitor.visit_map(Entries::of(entries)),
+            Value::List(_) => Err(ReadError::invalid_type(self.unexpected(), &"a table")),
+            _ => Err(ReadError::invalid_type(self.unexpected(), &visitor)),
         }
     }
 
@@ -184,16 +249,16 @@ impl<'de> Deserializer<'de> for &Value {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, ParamError> {
+    ) -> Result<V::Value, ReadError> {
         match self {
             Value::Text(text) => {
-                let name: StrDeserializer<'_, ParamError> = text.as_str().into_deserializer();
+                let name: StrDeserializer<'_, ReadError> = text.as_str().into_deserializer();
                 visitor.visit_enum(name)
             }
             Value::Table(entries) if entries.len() == 1 => {
                 visitor.visit_enum(MapAccessDeserializer::new(Entries::of(entries)))
             }
-            other => Err(ParamError::invalid_type(other.unexpected(), &"a name, or a table with one key")),
+            other => Err(ReadError::invalid_type(other.unexpected(), &"a name, or a table with one key")),
         }
     }
 
@@ -219,13 +284,13 @@ impl Value {
 }
 
 /// Lets `visitor` read a list, and checks that it reads all elements.
-fn whole_list<'de, V: Visitor<'de>>(values: &[Value], visitor: V) -> Result<V::Value, ParamError> {
+fn whole_list<'de, V: Visitor<'de>>(values: &[Value], visitor: V) -> Result<V::Value, ReadError> {
     let mut elements = Elements { values, next: 0 };
     let read = visitor.visit_seq(&mut elements)?;
     if elements.next == values.len() {
         return Ok(read);
     }
-    Err(ParamError::invalid_length(values.len(), &format!("a list of {}", elements.next).as_str()))
+    Err(ReadError::invalid_length(values.len(), &format!("a list of {}", elements.next).as_str()))
 }
 
 /// The elements of a list; the path of an error includes the index.
@@ -235,12 +300,12 @@ struct Elements<'a> {
 }
 
 impl<'de> SeqAccess<'de> for &mut Elements<'_> {
-    type Error = ParamError;
+    type Error = ReadError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ParamError> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         let Some(value) = self.values.get(self.next) else { return Ok(None) };
         self.next += 1;
-        seed.deserialize(value).map(Some).map_err(|e| e.within_element(self.next - 1))
+        seed.deserialize(value).map(Some).map_err(|e: ReadError| e.with(|error| error.within_element(self.next - 1)))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -261,18 +326,18 @@ impl<'a> Entries<'a> {
 }
 
 impl<'de> MapAccess<'de> for Entries<'_> {
-    type Error = ParamError;
+    type Error = ReadError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ParamError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
         self.current = self.rest.next();
         let Some((key, _)) = self.current else { return Ok(None) };
-        let key: StrDeserializer<'_, ParamError> = key.as_str().into_deserializer();
+        let key: StrDeserializer<'_, ReadError> = key.as_str().into_deserializer();
         seed.deserialize(key).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ParamError> {
-        let Some((key, value)) = self.current else { return Err(ParamError::custom("a key has no value")) };
-        seed.deserialize(value).map_err(|e| e.within_key(key))
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        let Some((key, value)) = self.current else { return Err(ReadError::custom("a key has no value")) };
+        seed.deserialize(value).map_err(|e: ReadError| e.with(|error| error.within_key(key)))
     }
 }
 

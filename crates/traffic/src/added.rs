@@ -95,11 +95,16 @@ impl PartialEq for Added {
 
 impl Serialize for Added {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        erased_serde::serialize(self.model.serialized(), s)
+        erased_serde::serialize(self.serialized(), s)
     }
 }
 
 impl Added {
+    /// The parameters, to be written in any format.
+    pub(crate) fn serialized(&self) -> &dyn erased_serde::Serialize {
+        self.model.serialized()
+    }
+
     /// The model with its default parameters.
     pub(crate) fn new<M: Model>(version: u32) -> Self {
         Added { model: Box::new(M::default()), version }

@@ -156,10 +156,12 @@ macro_rules! registry {
         impl Serialize for Spec {
             /// Only the parameters: the name is [`Spec::name`].
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                match self {
-                    $(Spec::$variant(p) => p.serialize(s),)*
-                    Spec::Added(a) => a.serialize(s),
-                }
+                // Through one serialiser that is not generic: otherwise each model's would be compiled for each format.
+                let parameters: &dyn erased_serde::Serialize = match self {
+                    $(Spec::$variant(p) => p,)*
+                    Spec::Added(a) => a.serialized(),
+                };
+                erased_serde::serialize(parameters, s)
             }
         }
 
