@@ -79,7 +79,8 @@ impl Calibration {
             uncongested: false,
             changes: Vec::new(),
         };
-        let key = serde_json::to_string(&(load, &network)).unwrap_or_else(|_| format!("{load:?} {network:?}"));
+        // Only maps whose keys are no texts cannot be written as JSON.
+        let key = serde_json::to_string(&(load, &network)).expect("all keys of an experiment are texts");
         Ok(Calibration {
             traffic: group.name.clone(),
             load: load.written.clone(),

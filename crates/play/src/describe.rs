@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use aqmkit_aqm::Packet;
 use aqmkit_aqm::registry::Spec;
+use aqmkit_base::Amount;
 use aqmkit_base::units::{parse_amount, parse_duration};
-use aqmkit_base::{Amount, ClassId, Ecn, FlowKey, Instant};
 use aqmkit_experiment::{Experiment, GroupOutline, LinkOutline, Outline, RunSpec};
 use serde_json::{Value, json};
 
@@ -105,34 +104,12 @@ pub(crate) fn limit(link: &LinkOutline) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// The packet type of queues that are never used.
-#[derive(Clone, Copy, Debug)]
-struct Nothing;
-
-impl Packet for Nothing {
-    fn len(&self) -> u32 {
-        0
-    }
-    fn flow(&self) -> FlowKey {
-        FlowKey(0)
-    }
-    fn class(&self) -> ClassId {
-        ClassId(0)
-    }
-    fn ecn(&self) -> Ecn {
-        Ecn::NotEct
-    }
-    fn set_ce(&mut self) {}
-}
-
 /// The gauges of a discipline: its names, with their units and labels.
 pub(crate) fn gauges(spec: &Spec, link: &aqmkit_aqm::Link) -> Vec<Value> {
-    let mut gauges = Vec::new();
-    if let Ok(queue) = spec.build::<Nothing>(link, Instant::ZERO) {
-        queue.probe(&mut |name, _| {
-            let (unit, label) = gauge::words(name);
-            gauges.push(json!({"name": name, "unit": unit, "label": label}));
-        });
-    }
-    gauges
+    let names = aqmkit_sim::view::gauges(spec, link).unwrap_or_default();
+    let described = names.iter().map(|name| {
+        let (unit, label) = gauge::words(name);
+        json!({"name": name, "unit": unit, "label": label})
+    });
+    described.collect()
 }

@@ -33,11 +33,7 @@ pub struct Player {
 impl Player {
     /// Answers a request, both in JSON.
     pub fn call(&mut self, request: &str) -> String {
-        let answer = match serde_json::from_str::<Request>(request) {
-            Ok(read) => self.answer(read),
-            Err(e) => Err(Problem::new(format!("this request cannot be read: {e}"))),
-        };
-        match answer {
+        match Request::read(request).and_then(|read| self.answer(read)) {
             Ok(ok) => format!("{{\"ok\":{ok}}}"),
             Err(problem) => json!({"error": error(&problem)}).to_string(),
         }

@@ -1,11 +1,13 @@
 //! The requests of a page.
 
+use aqmkit_base::read;
+use aqmkit_experiment::Problem;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// A request of the page. Times are in seconds, relative to the end of the warm-up.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
     /// Lists disciplines, transports and traffic models, with their parameters.
     Catalogue {},
@@ -93,6 +95,22 @@ pub enum Request {
         /// The run.
         handle: u32,
     },
+}
+
+impl Request {
+    /// Reads a request, `{"do": NAME, ...}`.
+    ///
+    /// # Errors
+    /// When it is no JSON, or none of the requests.
+    pub fn read(json: &str) -> Result<Request, Problem> {
+        let wrong = |why: String| Problem::new(format!("this request cannot be read: {why}"));
+        let mut table: read::Value = serde_json::from_str(json).map_err(|e| wrong(e.to_string()))?;
+        let Some(read::Value::Text(name)) = table.remove("do") else {
+            return Err(wrong("it does not say what to do".to_owned()).right(r#"for example {"do": "catalogue"}"#));
+        };
+        // Serde's own way of reading a name beside the fields (`tag`) would double the size of what is compiled here.
+        read::Value::Table(vec![(name, table)]).read().map_err(|e| wrong(e.explain("a key of it", "").to_string()))
+    }
 }
 
 /// The end of a saved experiment.

@@ -7,6 +7,7 @@ use aqmkit_experiment::{EditableRun, Experiment, Outline, Overrides, Problem};
 use aqmkit_sim::log::{Log, PacketEvent, Record};
 use aqmkit_sim::{Error, Output, Scenario, Simulation};
 use serde_json::{Map, Value, json};
+use toml::de::{DeTable, DeValue};
 
 use crate::request::End;
 use crate::{change, describe, limits};
@@ -46,9 +47,11 @@ fn read(toml: &str, set: &[String], seed: Option<u64>, run: usize) -> Result<(Ex
 
 /// Refuses a sweep with too many runs before they are created.
 fn check_sweep(toml: &str) -> Result<(), Problem> {
-    let Ok(table) = toml.parse::<toml::Table>() else { return Ok(()) };
-    let repeat = table.get("repeat").and_then(toml::Value::as_integer).unwrap_or(1).max(1) as u64;
-    let runs = table.get("sweep").map_or(1, combinations).saturating_mul(repeat);
+    let Ok(document) = DeTable::parse(toml) else { return Ok(()) };
+    let table = document.get_ref();
+    let repeat = table.get("repeat").and_then(|n| n.get_ref().as_integer()?.as_str().parse::<u64>().ok());
+    let runs = table.get("sweep").map_or(1, |sweep| combinations(sweep.get_ref()));
+    let runs = runs.saturating_mul(repeat.unwrap_or(1).max(1));
     if runs > limits::RUNS as u64 {
         let problem = Problem::new(format!("the experiment has {runs} runs"));
         return Err(problem.right(format!("at most {} can be opened here: sweep fewer values", limits::RUNS)));

@@ -1,6 +1,7 @@
 //! What can be seen of a run in progress.
 
-use aqmkit_aqm::{Backlog, InnerQueue, Stats};
+use aqmkit_aqm::registry::{Link, Spec};
+use aqmkit_aqm::{Backlog, InnerQueue, ParamError, Stats};
 use aqmkit_base::{BitRate, Duration, Ecn, Instant};
 use aqmkit_measure::{Traffic, utilization};
 
@@ -112,4 +113,15 @@ pub struct FlowView {
     pub rate: Option<f64>,
     /// What the sender does: see [`aqmkit_transport::Tcp::phase`]; empty without a connection.
     pub phase: &'static str,
+}
+
+/// The names of a discipline's gauges on a link, from an empty queue of this simulator.
+///
+/// # Errors
+/// When a parameter cannot be used on this link.
+pub fn gauges(spec: &Spec, link: &Link) -> Result<Vec<String>, ParamError> {
+    let queue = spec.build::<Queued>(link, Instant::ZERO)?;
+    let mut names = Vec::new();
+    queue.probe(&mut |name, _| names.push(name.to_owned()));
+    Ok(names)
 }
