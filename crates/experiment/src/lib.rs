@@ -40,6 +40,7 @@ mod link;
 mod load;
 mod metric;
 mod network;
+pub mod number;
 mod order;
 mod outline;
 mod overview;

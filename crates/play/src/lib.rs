@@ -68,6 +68,9 @@ impl Player {
             Request::Look { handle, packets, flows } => return self.session(handle)?.look(packets, flows),
             Request::Change { handle, set } => self.session(handle)?.change(&set)?,
             Request::Experiment { handle, end } => self.session(handle)?.experiment(end),
+            Request::Number { handle, window, metric, seconds } => {
+                self.session(handle)?.number(&window, &metric, seconds.as_deref())?
+            }
             Request::Digest { handle } => self.session(handle)?.digest()?,
         };
         Ok(answer.to_string())

@@ -90,6 +90,18 @@ pub enum Request {
         #[serde(default)]
         end: Option<End>,
     },
+    /// A number of the results so far: a published claim's.
+    Number {
+        /// The run.
+        handle: u32,
+        /// The window.
+        window: String,
+        /// The metric: a full path, a sum or a ratio (docs/metrics.md).
+        metric: String,
+        /// The statistic of the values over time that is taken, as in `[[expect]]`.
+        #[serde(default)]
+        seconds: Option<String>,
+    },
     /// The digest of the results so far.
     Digest {
         /// The run.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use aqmkit_base::Instant;
-use aqmkit_experiment::{EditableRun, Experiment, Outline, Overrides, Problem};
+use aqmkit_experiment::number::Measured;
+use aqmkit_experiment::{EditableRun, Experiment, Outline, Overrides, Problem, Statistic};
 use aqmkit_sim::log::{Log, PacketEvent, Record};
 use aqmkit_sim::{Error, Output, Scenario, Simulation};
 use serde_json::{Map, Value, json};
@@ -60,11 +61,12 @@ fn check_sweep(toml: &str) -> Result<(), Problem> {
 }
 
 /// The number of combinations of the lists in a table.
-fn combinations(value: &toml::Value) -> u64 {
+fn combinations(value: &DeValue<'_>) -> u64 {
     match value {
-        toml::Value::Array(values) => values.len().max(1) as u64,
-        toml::Value::Table(table) => {
-            table.iter().filter(|(key, _)| *key != "skip").fold(1, |n, (_, v)| n.saturating_mul(combinations(v)))
+        DeValue::Array(values) => values.len().max(1) as u64,
+        DeValue::Table(table) => {
+            let axes = table.iter().filter(|(key, _)| key.get_ref() != "skip");
+            axes.fold(1, |n, (_, axis)| n.saturating_mul(combinations(axis.get_ref())))
         }
         _ => 1,
     }
@@ -250,6 +252,16 @@ impl Session {
 
     pub(crate) fn experiment(&self, end: Option<End>) -> Value {
         json!({"toml": self.run.text(end.map(|End::Now| self.simulation.now()))})
+    }
+
+    /// A number of the results so far, and whether the run is finished.
+    pub(crate) fn number(&self, window: &str, metric: &str, seconds: Option<&str>) -> Result<Value, Problem> {
+        let statistic = seconds.map(Statistic::parse).transpose()?;
+        let output = self.simulation.output_so_far();
+        let missing = |what: String| Problem::new(format!("the results of this run have no {what}"));
+        let measured = Measured::window(&output, window).ok_or_else(|| missing(format!("window {window:?}")))?;
+        let value = measured.number(metric, statistic).map_err(missing)?;
+        Ok(json!({"value": value, "now": self.now(), "finished": self.finished()}))
     }
 
     /// The digest of the results. Before the end of the run, it is the digest of the experiment that ends at the
