@@ -26,6 +26,7 @@ WASM_CARGO ?= $(CARGO)
 web:
 	@echo "Building the page of aqmkit play; its packages come from the npm registry, the target $(WASM) from rustup."
 	@command -v npm >/dev/null || { echo "make web needs Node 20.19 or newer, with npm" >&2; exit 1; }
+	@command -v xz >/dev/null || { echo "make web needs the program xz (xz-utils)" >&2; exit 1; }
 	@if command -v rustup >/dev/null && [ "$(WASM_CARGO)" = "$(CARGO)" ]; then rustup target add $(WASM); fi
 	$(WASM_CARGO) build --profile wasm --locked -p aqmkit-play --target $(WASM)
 	cd web && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund; } && AQMKIT_WASM=../$(MODULE) npm run --silent build

@@ -1,6 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
 import type { OutputAsset, OutputChunk } from "rolldown";
 import { defineConfig, type Plugin } from "vite";
 import { instantiate } from "./src/simulator/module";
@@ -28,9 +28,18 @@ function policy(script: string, style: string): string {
 /** The experiments of the project. */
 const EXPERIMENTS = "../experiments";
 
+/** Compressed by the program xz: a third smaller than with gzip. Without alignment, since neither text nor WebAssembly has one. */
+function xz(content: Uint8Array | string): Buffer {
+  const filter = "--lzma2=preset=9e,dict=4MiB,lc=4,pb=0,nice=273";
+  return execFileSync("xz", ["--format=xz", "--check=crc32", filter, "--stdout", "-"], {
+    input: content,
+    maxBuffer: 1 << 26,
+  });
+}
+
 /** A data block of the page. */
 function block(id: string, content: Uint8Array | string): string {
-  return `<script id="${id}" type="application/gzip">${gzipSync(content, { level: 9 }).toString("base64url")}</script>`;
+  return `<script id="${id}" type="application/x-xz">${xz(content).toString("base64url")}</script>`;
 }
 
 function simulator(): string {

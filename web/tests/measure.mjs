@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
 
 const file =
@@ -107,7 +107,11 @@ async function sliderLatency() {
 }
 
 const bytes = readFileSync(file);
-console.log(`page: ${bytes.length} bytes, ${gzipSync(bytes, { level: 9 }).length} with gzip`);
+console.log(
+  `page: ${bytes.length} bytes, ${gzipSync(bytes, { level: 9 }).length} with gzip, ${brotliCompressSync(bytes).length} with brotli`,
+);
+for (const [, id, content] of bytes.toString().matchAll(/<script id="(\w+)"[^>]*>([^<]*)</g))
+  console.log(`  of which ${id}: ${Buffer.from(content, "base64url").length} bytes compressed`);
 const moving = [];
 for (let i = 0; i < 5; i++) moving.push(await untilMoving());
 moving.sort((a, b) => a - b);

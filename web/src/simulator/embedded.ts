@@ -1,15 +1,14 @@
+import { XzReadableStream } from "xz-decompress";
 import { fromBase64Url } from "../share";
 import type { LibraryExperiment } from "./contract";
 
-/** What a data block of the page holds: compressed with gzip, in base64. */
+/** What a data block of the page holds: compressed with xz, in base64. */
 function unpacked(id: string): Response {
   const text = document.getElementById(id)?.textContent?.trim();
   if (!text) throw new Error(`This page was built without its ${id}.`);
-  if (typeof DecompressionStream === "undefined" || typeof WebAssembly === "undefined")
-    throw new Error(
-      "This browser is too old to run the simulator: it needs WebAssembly and DecompressionStream.",
-    );
-  return new Response(new Blob([fromBase64Url(text)]).stream().pipeThrough(new DecompressionStream("gzip")));
+  if (typeof WebAssembly === "undefined")
+    throw new Error("This browser is too old to run the simulator: it needs WebAssembly.");
+  return new Response(new XzReadableStream(new Blob([fromBase64Url(text)]).stream()));
 }
 
 /** The simulator module that is inside the page. */
