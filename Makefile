@@ -101,7 +101,7 @@ numbers:
 	$(CARGO) build --release --locked -p aqmkit --bin aqmkit
 	./target/release/aqmkit reproduce --scale quick --record experiments || [ $$? -eq 1 ]
 	./target/release/aqmkit reproduce --null --record experiments
-	./target/release/aqmkit scoreboard --update README.md experiments/*/README.md
+	./target/release/aqmkit scoreboard --update README.md docs/gallery.md experiments/*/README.md
 
 # The tool has its own workspace and target directory; ARGS=--help lists its options.
 MUTANTS := --release --locked --manifest-path tools/mutants/Cargo.toml --target-dir target/mutants/tool

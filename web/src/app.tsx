@@ -1,9 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
+import { cell } from "./cell";
 import { LESSONS } from "./lessons";
 import * as player from "./player";
 import { FIRST } from "./scenario";
 import { MOST_COLUMNS } from "./share";
 import * as source from "./source";
+import { CellPanel } from "./view/cell";
 import { ColumnView } from "./view/column";
 import { Controls } from "./view/controls";
 import { Dialog, OpenDialog, Problem, readFile, ShareDialog } from "./view/dialogs";
@@ -15,9 +17,11 @@ type Window = "open" | "share" | "lessons" | "help" | null;
 
 export function App() {
   const [window, show] = useState<Window>(null);
-  const [side, setSide] = useState<"lesson" | "controls">("controls");
+  const [side, setSide] = useState<"text" | "controls">("controls");
   const lesson = source.lesson.value;
-  useEffect(() => setSide(lesson ? "lesson" : "controls"), [lesson]);
+  const published = cell.value;
+  const text = lesson ? "Lesson" : published ? "Published value" : null;
+  useEffect(() => setSide(text ? "text" : "controls"), [lesson, published]);
   useDrop();
   const close = () => show(null);
   return (
@@ -25,17 +29,19 @@ export function App() {
       <Header onShow={show} />
       <Playback />
       <main>
-        <aside aria-label={side === "lesson" ? "Lesson" : "Controls"}>
-          {lesson ? (
+        <aside aria-label={(side === "text" && text) || "Controls"}>
+          {text ? (
             <div class="tabs">
-              {(["lesson", "controls"] as const).map((name) => (
+              {(["text", "controls"] as const).map((name) => (
                 <button type="button" key={name} aria-pressed={side === name} onClick={() => setSide(name)}>
-                  {name === "lesson" ? "Lesson" : "Controls"}
+                  {name === "text" ? text : "Controls"}
                 </button>
               ))}
             </div>
           ) : null}
-          {lesson && side === "lesson" ? <LessonText lesson={lesson} /> : <Controls />}
+          {side === "controls" ? <Controls /> : null}
+          {side === "text" && lesson ? <LessonText lesson={lesson} /> : null}
+          {side === "text" && published ? <CellPanel cell={published} /> : null}
         </aside>
         <Stage />
       </main>

@@ -1,7 +1,17 @@
 /** The runs side by side, kept at the same simulated time. */
 import { batch, computed, effect, signal } from "@preact/signals";
 import { Rates } from "./rates";
-import type { Catalogue, ChangeSet, Checked, Digest, Fault, Opened, Stepped } from "./simulator/contract";
+import type {
+  Catalogue,
+  ChangeSet,
+  Checked,
+  Digest,
+  Fault,
+  Measured,
+  NumberRequest,
+  Opened,
+  Stepped,
+} from "./simulator/contract";
 import { Refusal } from "./simulator/module";
 import { Remote } from "./simulator/remote";
 import type { Point } from "./simulator/series";
@@ -281,13 +291,30 @@ async function forwardOne(column: Column, until: number): Promise<void> {
   const begun = performance.now();
   while (column.frame.now < until && !column.frame.finished && performance.now() - begun < PATIENCE)
     take(column, await column.remote.advance(until, 100, width(column)));
+  await close(column);
+}
+
+/** Simulates all runs to their ends, however long it takes; the picture follows, and Pause ends it. */
+export function toEnd(): void {
+  speed.value = FASTEST;
+  playing.value = true;
+}
+
+/** The digest of a run that has ended. */
+async function close(column: Column): Promise<void> {
+  if (column.frame.finished && !column.digest) column.digest = await column.remote.digest();
+}
+
+/** A number of a run's results so far. */
+export function number(column: Column, of: NumberRequest): Promise<Measured> {
+  return inTurn(() => column.remote.number(of));
 }
 
 async function advance(until: number): Promise<void> {
   const behind = columns.value.filter((c) => !c.frame.finished && c.frame.now < until);
   await toEachOf(behind, async (column) => {
     take(column, await column.remote.advance(until, BUDGET, width(column)));
-    if (column.frame.finished && !column.digest) column.digest = await column.remote.digest();
+    await close(column);
   });
 }
 

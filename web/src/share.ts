@@ -1,5 +1,6 @@
 /** Experiments in the fragment of an address: `#e=…&e=…&speed=0.1`, each deflated and in base64url. Shorter ones name a lesson
- * (`#lesson=red`) or disciplines (`#d=red,codel`). */
+ * (`#lesson=red`), disciplines (`#d=red,codel`), or a cell of a published table (`#cell=cbt/blast&run=3&…`). */
+import { type Cell, readCell } from "./cell";
 
 /** An experiment larger than this is refused, whether it was pasted or came in a link. */
 export const LONGEST = 256 * 1024;
@@ -13,6 +14,7 @@ export interface Shared {
   lesson: string | null;
   /** Disciplines to set up on the first link. */
   disciplines: string[];
+  cell: Cell | null;
   /** Whether the server that gave the page has an experiment beside it. */
   beside: boolean;
   /** Simulated up to here before it is shown, s. */
@@ -106,7 +108,9 @@ export async function read(hash: string): Promise<Shared | null> {
   const lesson = asked.get("lesson");
   const beside = asked.has("file");
   const disciplines = (asked.get("d") ?? "").split(",").filter(Boolean).slice(0, MOST_COLUMNS);
-  if (packed.length === 0 && lesson === null && !beside && disciplines.length === 0) return null;
+  const cell = readCell(asked);
+  if (packed.length === 0 && lesson === null && cell === null && !beside && disciplines.length === 0)
+    return null;
   if (packed.length > MOST_COLUMNS)
     throw new Error(
       `This link has ${packed.length} experiments; at most ${MOST_COLUMNS} can run side by side.`,
@@ -117,6 +121,7 @@ export async function read(hash: string): Promise<Shared | null> {
     lesson,
     beside,
     disciplines,
+    cell,
     at: positive(asked.get("at"), 3600),
   };
 }

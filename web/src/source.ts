@@ -1,11 +1,13 @@
 /** Where the runs come from: set up by hand, an experiment file, or a lesson; and what hands do to them. */
 import { signal } from "@preact/signals";
+import { type Cell, cell, measured } from "./cell";
 import { measuresOf } from "./lessons/claim";
 import type { Lesson } from "./lessons/lesson";
 import * as player from "./player";
 import { type ColumnSetup, experiment, FIRST, type Scenario } from "./scenario";
 import { fragment, LONGEST, MOST_COLUMNS, read } from "./share";
 import type { Checked, Value } from "./simulator/contract";
+import { library } from "./simulator/embedded";
 import type { Setup } from "./simulator/session";
 import { rateText, timeText } from "./units";
 
@@ -41,6 +43,7 @@ export async function openScenario(next: Scenario): Promise<boolean> {
   if (opened) {
     file.value = null;
     lesson.value = null;
+    cell.value = null;
   } else if (scenario.value === next) scenario.value = before;
   return opened;
 }
@@ -59,6 +62,8 @@ export async function openFile(text: string, runs: number[] = [0]): Promise<bool
     if (!opened) return false;
     file.value = { text, checked, runs: shown };
     lesson.value = null;
+    cell.value = null;
+    measured.value = null;
     return true;
   } catch (e) {
     player.complain(e);
@@ -86,6 +91,7 @@ export async function openLesson(next: Lesson): Promise<boolean> {
   if (opened) {
     lesson.value = next;
     file.value = null;
+    cell.value = null;
     player.speed.value = next.speed;
     player.playing.value = !matchMedia("(prefers-reduced-motion: reduce)").matches;
   }
@@ -98,6 +104,16 @@ async function openDisciplines(names: string[]): Promise<boolean> {
   const unknown = names.find((name) => !known.has(name));
   if (unknown !== undefined) throw new Error(`There is no discipline "${unknown.slice(0, 40)}".`);
   return openScenario({ ...FIRST, columns: names.map((discipline) => ({ discipline, parameters: {} })) });
+}
+
+/** The run of a published cell, from its start. */
+async function openCell(of: Cell): Promise<boolean> {
+  const found = (await library()).find((x) => x.id === of.experiment);
+  if (!found) throw new Error(`There is no experiment "${of.experiment.slice(0, 40)}" in this page.`);
+  if (!(await openFile(found.toml, [of.run]))) return false;
+  cell.value = of;
+  player.speed.value = 1;
+  return true;
 }
 
 /** The experiment that `aqmkit play` serves with the page. */
@@ -117,6 +133,7 @@ export async function openAddress(hash: string, lessons: readonly Lesson[]): Pro
       if (!found) throw new Error(`There is no lesson "${shared.lesson.slice(0, 40)}".`);
       return await openLesson(found);
     }
+    if (shared.cell) return await openCell(shared.cell);
     if (shared.disciplines.length > 0) return await openDisciplines(shared.disciplines);
     const texts = shared.beside ? [await besidePage()] : shared.experiments;
     const opened = await openSeveral(texts);
@@ -142,6 +159,7 @@ export async function restart(): Promise<void> {
   player.playing.value = false;
   if (byHand()) await openScenario(scenario.value);
   else await player.restart();
+  measured.value = null;
   player.playing.value = plays;
 }
 
@@ -220,6 +238,7 @@ export async function removeColumn(column: number): Promise<void> {
 async function reopen(how: (all: Setup[]) => Setup[]): Promise<void> {
   const keeps = lesson.value !== null;
   const next = how(player.columns.value.map((c) => c.setup));
+  cell.value = null;
   // What a lesson says holds for the runs that it sets up.
   if ((await player.open(keeps ? next.map((s) => ({ ...s, measures: [] })) : next)) && keeps) {
     const [first] = next;

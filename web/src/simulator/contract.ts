@@ -214,6 +214,20 @@ export interface Digest {
   finished: boolean;
 }
 
+/** A number among the results of a run: its window, its metric (docs/metrics.md), and a statistic of its values over time. */
+export interface NumberRequest {
+  window: string;
+  metric: string;
+  seconds?: string;
+}
+
+export interface Measured {
+  /** Null where nothing was measured, or something that never happened. */
+  value: number | null;
+  now: number;
+  finished: boolean;
+}
+
 /** Every request and what a good answer to it holds. */
 export interface Requests {
   catalogue: [Record<never, never>, Catalogue];
@@ -226,6 +240,7 @@ export interface Requests {
   look: [{ handle: number; packets?: number; flows?: number }, Look];
   change: [{ handle: number; set: ChangeSet }, Changed];
   experiment: [{ handle: number; end?: "now" }, { toml: string }];
+  number: [{ handle: number } & NumberRequest, Measured];
   digest: [{ handle: number }, Digest];
 }
 

@@ -1,4 +1,13 @@
-import type { Catalogue, ChangeSet, Checked, Digest, Opened, Stepped } from "./contract";
+import type {
+  Catalogue,
+  ChangeSet,
+  Checked,
+  Digest,
+  Measured,
+  NumberRequest,
+  Opened,
+  Stepped,
+} from "./contract";
 import { Refusal } from "./module";
 import type { Frame, Setup } from "./session";
 import type { Command } from "./worker";
@@ -85,6 +94,10 @@ export class Remote {
 
   experiment(end?: "now"): Promise<string> {
     return this.send(end ? { do: "experiment", end } : { do: "experiment" });
+  }
+
+  number(of: NumberRequest): Promise<Measured> {
+    return this.send({ do: "number", of });
   }
 
   digest(): Promise<Digest> {

@@ -1,5 +1,5 @@
 import { Gathering, type Measure } from "../lessons/claim";
-import type { Advanced, ChangeSet, Look, Opened, Stepped } from "./contract";
+import type { Advanced, ChangeSet, Look, Measured, NumberRequest, Opened, Stepped } from "./contract";
 import { ARRIVAL, DEPARTURE, eachRecord } from "./log";
 import type { Simulator } from "./module";
 import { type Point, Series } from "./series";
@@ -185,6 +185,10 @@ export class Session {
   experiment(end?: "now"): string {
     const { handle } = this.opened;
     return this.simulator.call("experiment", end ? { handle, end } : { handle }).toml;
+  }
+
+  number(of: NumberRequest): Measured {
+    return this.simulator.call("number", { handle: this.opened.handle, ...of });
   }
 
   digest(): { digest: string; now: number; finished: boolean } {

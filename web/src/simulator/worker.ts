@@ -1,5 +1,5 @@
 /** The worker of one column: it has a module of its own and one run in it. */
-import type { ChangeSet } from "./contract";
+import type { ChangeSet, NumberRequest } from "./contract";
 import { instantiate, Refusal, type Simulator } from "./module";
 import { type Frame, Session, type Setup } from "./session";
 
@@ -12,6 +12,7 @@ export type Command =
   | { do: "restart" }
   | { do: "change"; set: ChangeSet }
   | { do: "experiment"; end?: "now" }
+  | { do: "number"; of: NumberRequest }
   | { do: "digest" }
   | { do: "ask"; name: "catalogue" | "check"; request: Record<string, unknown> };
 
@@ -47,6 +48,8 @@ async function obey(command: Command): Promise<unknown> {
       return { opened: session.opened, frame: session.frame(0) };
     case "experiment":
       return session.experiment(command.end);
+    case "number":
+      return session.number(command.of);
     case "digest":
       return session.digest();
   }

@@ -86,6 +86,24 @@ describe("lessons", () => {
   });
 });
 
+it("a published value is measured again, beside the stored one", { timeout: 60_000 }, async () => {
+  const cell =
+    "#cell=red-pd/fig11-response&run=0&id=RPD-F11-07&what=time%20to%20come%20down&published=48.99%20s&stored=48.76%20s" +
+    "&unit=s&repeats=5&window=raised&metric=classes.cbr.throughput_bps&seconds=until%20%3C%3D%203674235&factor=1";
+  const { page, errors } = await open(cell);
+  await page.getByRole("heading", { name: "time to come down" }).waitFor();
+  const row = (name: string) => page.locator(`.values dt:text-is("${name}") + dd`).first().innerText();
+  expect(await row("Published")).toBe("48.99 s");
+  expect(await row("Stored")).toContain("48.76 s");
+  expect(await row("This run")).toContain("at its end");
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Simulate to the end" }).click();
+  // The first of the five runs whose mean is stored.
+  await expect.poll(() => row("This run"), { timeout: 40_000 }).toMatch(/^4[789][.\d]* s$/);
+  expect(errors).toEqual([]);
+  await page.context().close();
+});
+
 describe("everybody can use it", () => {
   for (const [name, options] of [
     ["on a desk", {}],

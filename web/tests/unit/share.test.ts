@@ -12,7 +12,30 @@ describe("a link", () => {
       lesson: null,
       beside: false,
       disciplines: [],
+      cell: null,
     });
+  });
+
+  it("names a cell of a published table", async () => {
+    const asked = await read(
+      "#cell=red-pd/fig11-response&run=2&id=A-1&what=a%20time&published=48.99%20s&stored=48.76%20s&unit=s&repeats=5" +
+        "&window=raised&metric=classes.a.b%20%2B%20classes.c.d&seconds=until%20%3C%3D%203&factor=0.001",
+    );
+    expect(asked?.cell).toEqual({
+      experiment: "red-pd/fig11-response",
+      run: 2,
+      id: "A-1",
+      what: "a time",
+      published: "48.99 s",
+      stored: "48.76 s",
+      unit: "s",
+      repeats: 5,
+      number: { window: "raised", metric: "classes.a.b + classes.c.d", seconds: "until <= 3" },
+      factor: 0.001,
+    });
+    const hostile = await read(`#cell=x&run=-1e99&factor=NaN&repeats=1e309&what=${"a".repeat(9999)}`);
+    expect(hostile?.cell).toMatchObject({ run: 0, factor: 1, repeats: 1 });
+    expect(hostile?.cell?.what).toHaveLength(300);
   });
 
   it("names disciplines", async () => {

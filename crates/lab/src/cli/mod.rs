@@ -40,6 +40,7 @@ mod queue;
 mod replay;
 mod report;
 mod reproduce;
+mod rerun;
 mod run;
 mod say;
 mod scoreboard;

@@ -16,6 +16,7 @@ use super::args;
 use super::documents::renewed;
 use super::fail::{Failure, wrong};
 use super::library;
+use super::rerun;
 use super::say;
 
 /// Experiments that are compared with live runs, not with published values.
@@ -44,8 +45,12 @@ pub(super) fn scoreboard(args: &args::Scoreboard) -> Result<(), Failure> {
     let both = [kept(Scale::Quick)?, kept(Scale::Full)?];
     let mut old = Vec::new();
     for (path, text) in documents.into_iter().zip(texts) {
-        let new = renewed(&text, |name| markdown::number(name, &both[0], &both[1]));
-        let new = new.or_else(|e| wrong(format!("{}: {e}", path.display()), markdown::KNOWN))?;
+        let new = renewed(&text, |name| match name.split_once(' ') {
+            Some((rerun::NAME, what)) => rerun::table(what),
+            _ => markdown::number(name, &both[0], &both[1]),
+        });
+        let new = new
+            .or_else(|e| wrong(format!("{}: {e}", path.display()), format!("{}; {}", markdown::KNOWN, rerun::KNOWN)))?;
         if new == text {
             continue;
         }

@@ -6,10 +6,12 @@
 
 pub(crate) mod evidence;
 mod exchanges;
+mod plain;
 mod published;
 mod response;
 mod tolerance;
 
+pub use plain::{Plain, first_run};
 pub use published::Published;
 
 use std::collections::BTreeMap;
