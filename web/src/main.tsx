@@ -4,10 +4,12 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 import { App } from "./app";
 import { LESSONS } from "./lessons";
+import * as live from "./live";
 import * as player from "./player";
 import { FIRST } from "./scenario";
 import { embedded } from "./simulator/embedded";
 import * as source from "./source";
+import { LiveView } from "./view/live";
 
 /** Where the first link is first seen, simulated s. */
 const SEEN_FROM = 5;
@@ -29,6 +31,14 @@ async function start(): Promise<void> {
 async function main(): Promise<void> {
   const host = document.getElementById("app");
   if (!host) return;
+  const token = live.tokenOf(location.hash);
+  if (token !== null) {
+    render(<LiveView />, host);
+    live.follow(token);
+    // The simulator knows the parameters.
+    player.load(await embedded()).catch(player.complain);
+    return;
+  }
   render(<App />, host);
   player.begin();
   try {

@@ -20,9 +20,9 @@ export function withBrowser() {
   });
   afterAll(() => browser.close());
 
-  /** The page at an address, with a list of everything that it complained of. */
-  async function open(
-    hash = "",
+  /** An address, with a list of everything that its page complained of. */
+  async function visit(
+    address: string,
     options: BrowserContextOptions = {},
   ): Promise<{ page: Page; errors: string[] }> {
     const context = await browser.newContext({ viewport: { width: 1300, height: 1000 }, ...options });
@@ -33,12 +33,21 @@ export function withBrowser() {
     page.on("console", (m) => {
       if (m.type() === "error" || m.type() === "warning") errors.push(m.text());
     });
-    await page.goto(ADDRESS + hash);
-    await page.waitForFunction(() => Number(document.documentElement.dataset.ready) > 0);
+    await page.goto(address);
     return { page, errors };
   }
 
-  return { open };
+  /** The page with this fragment, once its runs are open. */
+  async function open(
+    hash = "",
+    options: BrowserContextOptions = {},
+  ): Promise<{ page: Page; errors: string[] }> {
+    const visited = await visit(ADDRESS + hash, options);
+    await visited.page.waitForFunction(() => Number(document.documentElement.dataset.ready) > 0);
+    return visited;
+  }
+
+  return { open, visit };
 }
 
 /** The simulated time that the page shows, s. */

@@ -449,6 +449,9 @@ pub struct Link {
     /// Print statistics every second
     #[arg(long)]
     pub watch: bool,
+    /// Show the queues in the browser: prints the address of a page on this machine. --play=change lets the page change parameters and rates
+    #[arg(long, value_name = "ACCESS", num_args = 0..=1, require_equals = true, default_missing_value = "look")]
+    pub play: Option<wire::Access>,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,

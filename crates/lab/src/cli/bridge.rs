@@ -25,6 +25,7 @@ use aqmkit_packets::shaper::Setup;
 use serde::Serialize;
 
 use super::args::wire;
+use super::ctl::page;
 use super::dashboard;
 use super::fail::{Failure, wrong};
 use super::link::{note, tidied};
@@ -69,6 +70,7 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
         _ => Failure::Environment(format!("cannot make a socket in {}: {error}", directory.display())),
     })?;
     let served = args.metrics.map(|address| serve(address, control.clone())).transpose()?;
+    args.play.map(|access| page::start(&args.name, access)).transpose()?;
     // From here on, this thread only waits.
     keep_none();
     // Older kernels ignore this.

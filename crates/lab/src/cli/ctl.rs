@@ -1,5 +1,7 @@
 //! `ctl`: shows and changes running bridges and links.
 
+pub(super) mod page;
+
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -26,6 +28,10 @@ pub(super) fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
         CtlCommand::List => list(),
         CtlCommand::Show { json } => show(&client(args)?.report()?, *json),
         CtlCommand::Watch { count } => watch(&client(args)?, *count),
+        CtlCommand::Play { writable, port, no_open } => {
+            let access = if *writable { wire::Access::Change } else { wire::Access::Look };
+            page::serve(&client(args)?, access, *port, *no_open)
+        }
         CtlCommand::Set { parameters, direction, rate } => {
             let parameters = written(parameters)?;
             if rate.is_some_and(|rate| rate == BitRate::default()) {

@@ -21,6 +21,7 @@ use rustix::event::Timespec;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::args;
+use super::ctl::page;
 use super::fail::{Failure, wrong};
 use super::progress::Talk;
 use super::say;
@@ -65,7 +66,12 @@ pub(super) fn link(args: &args::Link, disciplines: &Catalogue, talk: Talk) -> Re
     }
     let held = held.ok();
     // A missing socket only prevents changes from outside.
-    let _socket = ctl::serve(&directory, std::sync::Arc::clone(&link.control)).ok();
+    let socket = ctl::serve(&directory, std::sync::Arc::clone(&link.control)).ok();
+    match (args.play, &socket) {
+        (Some(access), Some(_)) => page::start(link.control.name(), access)?,
+        (Some(_), None) => say::tell("note: there is no control socket, which --play needs"),
+        (None, _) => {}
+    }
     let mut children = Children::adopt()?;
     children.run_as(user);
     let run = run(args, &link, &mut children, &signals, held.as_ref(), talk);

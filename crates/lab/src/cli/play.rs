@@ -1,7 +1,8 @@
 //! `play`: a running link in the browser, from a page that has the simulator inside.
 
 pub(super) mod links;
-mod server;
+pub(super) mod server;
+pub(super) mod watched;
 
 use aqmkit_experiment::{Experiment, Overrides, find};
 use aqmkit_files::put;
@@ -35,7 +36,7 @@ pub(super) fn play(args: &Play, talk: Talk) -> Result<(), Failure> {
             .map_err(|e| Failure::unwritten(&e, "free space on that disk", "choose a writable directory"));
     }
     let fragment = if experiment.is_some() { FRAGMENT } else { "" };
-    let site = Site::open(args.port, PAGE, experiment)
+    let site = Site::open(args.port, PAGE, experiment, None)
         .map_err(|e| Failure::Environment(format!("cannot listen on 127.0.0.1:{}: {e}", args.port)))?;
     let address = format!("http://127.0.0.1:{}/{fragment}", site.port());
     say::print(&address)?;

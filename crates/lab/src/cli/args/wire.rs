@@ -170,6 +170,9 @@ pub struct Bridge {
     /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
+    /// Show the queues in the browser: prints the address of a page on this machine. --play=change lets the page change parameters and rates
+    #[arg(long, value_name = "ACCESS", num_args = 0..=1, require_equals = true, default_missing_value = "look")]
+    pub play: Option<Access>,
     /// Name for aqmkit ctl
     #[arg(long, default_value = "bridge")]
     pub name: String,
@@ -182,6 +185,15 @@ pub struct Bridge {
     /// Only clean up after killed links and bridges
     #[arg(long, exclusive = true)]
     pub cleanup: bool,
+}
+
+/// What a page may do with a running bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Access {
+    /// Only look at it.
+    Look,
+    /// Change parameters and rates, too.
+    Change,
 }
 
 /// The I/O method of a bridge.
@@ -199,6 +211,7 @@ pub enum Io {
   aqmkit ctl list
   aqmkit ctl show
   aqmkit ctl watch
+  aqmkit ctl play --writable
   aqmkit ctl set target=10ms limit=200
   aqmkit ctl set --direction back --rate 30mbit
 
@@ -228,6 +241,18 @@ pub enum CtlCommand {
         /// Stop after this number of lines
         #[arg(long, value_name = "N")]
         count: Option<u64>,
+    },
+    /// Show the queue in the browser, as it changes
+    Play {
+        /// Let the page change parameters and rates
+        #[arg(long)]
+        writable: bool,
+        /// Port of the address 127.0.0.1 (default: any that is free)
+        #[arg(long, default_value_t = 0, hide_default_value = true)]
+        port: u16,
+        /// Do not start a browser
+        #[arg(long)]
+        no_open: bool,
     },
     /// Change parameters of the discipline, or the rate
     Set {
