@@ -2,7 +2,9 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
-use aqmkit_kernel_laws::disciplines::{afd, ared, blue, dcn, erd, pi, red, rem, sred, step};
+use aqmkit_kernel_laws::disciplines::{
+    afd, ared, blue, cbt, codel, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred,
+};
 use aqmkit_kernel_laws::law::{Law, Program};
 
 /// `name STATE CONFIG`.
@@ -19,6 +21,13 @@ fn main() {
     tell::<step::Step>("step");
     tell::<erd::Erd>("erd");
     tell::<dcn::Dcn>("dcn");
+    tell::<cbt::Cbt>("cbt");
+    tell::<rio::Rio>("rio");
+    tell::<wred::Wred>("wred");
+    tell::<fred::Fred>("fred");
+    tell::<sfb::Sfb>("sfb");
+    tell::<codel::Codel>("codel");
+    tell::<pie::Pie>("pie");
     tell::<sred::Sred>("sred");
     tell::<afd::Afd>("afd");
 }

@@ -56,10 +56,16 @@ impl QueueAverage {
     /// `n = idle_time * drain_rate - 1` samples of zero, whole packets.
     #[inline(always)]
     pub fn on_arrival(&mut self, by: &Averaging, arrival: &Arrival, length: Fixed) {
+        self.on_part_arrival(by, arrival, length, arrival.empty_since);
+    }
+
+    /// The same for a part of the queue, such as the packets of a class, that has been empty since `empty_since` where its length is 0.
+    #[inline(always)]
+    pub fn on_part_arrival(&mut self, by: &Averaging, arrival: &Arrival, length: Fixed, empty_since: u64) {
         if length > Fixed::ZERO {
             self.sample(by, arrival.packets, length);
         } else {
-            self.avg = self.while_idle(by, arrival.empty_since, arrival.now);
+            self.avg = self.while_idle(by, empty_since, arrival.now);
             self.idle_until = arrival.now;
         }
     }

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "the callers are in C; each passes what its map holds")]
 
-use crate::disciplines::{afd, ared, blue, dcn, erd, pi, red, rem, sred, step};
+use crate::disciplines::{afd, ared, blue, cbt, codel, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred};
 use crate::fixed::Fixed;
 use crate::law::{GAUGES, Law, Program, Surroundings};
 use crate::verifier::reread_mut;
@@ -37,6 +37,13 @@ program!(blue, blue::Blue);
 program!(step, step::Step);
 program!(erd, erd::Erd);
 program!(dcn, dcn::Dcn);
+program!(cbt, cbt::Cbt);
+program!(rio, rio::Rio);
+program!(wred, wred::Wred);
+program!(fred, fred::Fred);
+program!(sfb, sfb::Sfb);
+program!(codel, codel::Codel);
+program!(pie, pie::Pie);
 program!(sred, sred::Sred);
 program!(afd, afd::Afd);
 

@@ -62,6 +62,13 @@ impl Fixed {
         Fixed(self.0.wrapping_add(other.0))
     }
 
+    /// An `n`-th of this number, which is not negative; 0 where `n` is 0.
+    #[inline(always)]
+    #[must_use]
+    pub const fn over(self, n: u64) -> Fixed {
+        Fixed(quotient(self.0 as u64, n) as i64)
+    }
+
     /// The difference.
     #[inline(always)]
     #[must_use]
@@ -212,7 +219,18 @@ pub fn repeated(start: Fixed, step: Fixed, n: u64, low: Fixed, high: Fixed) -> F
 #[inline(always)]
 #[must_use]
 pub const fn spread(flow: u64, salt: u64) -> u64 {
-    let z = (flow ^ salt).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    finalise((flow ^ salt).wrapping_add(0x9e37_79b9_7f4a_7c15))
+}
+
+/// The salt with this number: that of `aqmkit_base::flow::salt`.
+#[inline(always)]
+#[must_use]
+pub const fn salt(number: u64) -> u64 {
+    finalise(number)
+}
+
+#[inline(always)]
+const fn finalise(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

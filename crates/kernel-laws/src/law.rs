@@ -7,6 +7,9 @@ use crate::words::{Words, words};
 /// Random numbers for one arrival.
 pub const DRAWS: usize = 4;
 
+/// The most traffic classes of a link.
+pub const CLASSES: usize = 8;
+
 /// Numbers of a law's inner state that are shown beside the statistics.
 pub const GAUGES: usize = 4;
 
@@ -32,6 +35,8 @@ pub struct Arrival {
     pub ecn_capable: u64,
     /// The traffic class it belongs to.
     pub class: u64,
+    /// When it will be taken out of the queue if it is let in, in nanoseconds.
+    pub leaves_at: u64,
     /// Random numbers.
     pub draws: [u32; DRAWS],
 }
@@ -237,6 +242,8 @@ impl<L: Law> Program<L> {
         let this = reread_mut(self);
         this.version = around.version;
         this.arrival.empty_since = if this.empty_at < this.arrival.now { this.empty_at } else { this.arrival.now };
+        this.arrival.leaves_at =
+            this.arrival.now + around.byte_time.of(this.arrival.waiting_bytes + this.arrival.bytes);
         let full = L::limit(config).exceeded(&this.arrival);
         let decided = this.law.on_arrival(config, &this.arrival, full);
         let verdict = match decided {
@@ -245,10 +252,10 @@ impl<L: Law> Program<L> {
             _ => decided,
         };
         let this = reread_mut(this);
-        let joins = if matches!(verdict, Verdict::Drop(_)) { 0 } else { this.arrival.bytes };
-        let left = this.arrival.waiting_bytes + joins;
-        if left != 0 {
-            this.empty_at = this.arrival.now + around.byte_time.of(left);
+        if !matches!(verdict, Verdict::Drop(_)) {
+            this.empty_at = this.arrival.leaves_at;
+        } else if this.arrival.waiting_bytes != 0 {
+            this.empty_at = this.arrival.now + around.byte_time.of(this.arrival.waiting_bytes);
         }
         verdict
     }

@@ -17,6 +17,8 @@ pub mod disciplines;
 pub mod early;
 pub mod fixed;
 pub mod law;
+pub mod part;
 pub mod table;
 mod verifier;
+pub mod waiting;
 pub mod words;

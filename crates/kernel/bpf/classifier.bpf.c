@@ -14,6 +14,8 @@
 #define GAUGES 4
 #define DRAWS 4
 #define SURROUNDINGS 4
+// `RULES` of crates/kernel/src/classes.rs.
+#define RULES 32
 #define CE 3
 #define ABOUT 4096
 #define HEADERS 64
@@ -43,13 +45,14 @@ struct sk_buff {
 
 // `Arrival` of crates/kernel-laws/src/law.rs.
 struct arrival {
-	__u64 now, flow, bytes, packets, waiting_packets, waiting_bytes, empty_since, ecn_capable, class;
+	__u64 now, flow, bytes, packets, waiting_packets, waiting_bytes, empty_since, ecn_capable, class, leaves_at;
 	__u32 draws[DRAWS];
 };
 
-// `Surroundings` of crates/kernel-laws/src/law.rs, then the discipline's own parameters.
+// `Surroundings` of crates/kernel-laws/src/law.rs, the rules of classes, then the discipline's own parameters.
 struct settings {
 	__u64 around[SURROUNDINGS];
+	__u64 rules[RULES];
 	__u64 config[CONFIG];
 };
 
@@ -151,7 +154,7 @@ static __always_inline __u64 mixed(__u64 hash, __u64 word)
 enum { CONNECTION, HOSTS, SOURCE, DESTINATION };
 
 struct headers {
-	__u8 ecn, protocol, known;
+	__u8 ecn, dscp, protocol, known, has_ports;
 	__u16 source_port, destination_port;
 };
 
@@ -178,6 +181,7 @@ static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, stru
 		if (load(skb, at, ip, sizeof(ip)) < 0)
 			return;
 		h->ecn = (bpf_ntohl(ip[0]) >> 16) & 3;
+		h->dscp = (bpf_ntohl(ip[0]) >> 18) & 63;
 		h->protocol = (bpf_ntohl(ip[2]) >> 16) & 0xff;
 		words[0] = ip[3];
 		words[2] = ip[4];
@@ -190,6 +194,7 @@ static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, stru
 		if (load(skb, at, ip, sizeof(ip)) < 0)
 			return;
 		h->ecn = (bpf_be64_to_cpu(ip[0]) >> 52) & 3;
+		h->dscp = (bpf_be64_to_cpu(ip[0]) >> 54) & 63;
 		h->protocol = (bpf_be64_to_cpu(ip[0]) >> 8) & 0xff;
 		words[0] = ip[1];
 		words[1] = ip[2];
@@ -202,6 +207,7 @@ static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, stru
 	h->known = 1;
 	if (at && (h->protocol == 6 || h->protocol == 17 || h->protocol == 132) &&
 	    load(skb, at, &ports, sizeof(ports)) == 0) {
+		h->has_ports = 1;
 		h->source_port = bpf_ntohl(ports) >> 16;
 		h->destination_port = bpf_ntohl(ports);
 	}
@@ -213,6 +219,44 @@ static __always_inline void read_headers(struct __sk_buff *skb, __u64 kind, stru
 		hash = mixed(mixed(hash, ports), h->protocol);
 	arrival->flow = hash ? hash : 1;
 	arrival->ecn_capable = h->ecn != 0;
+}
+
+static __always_inline int within(__u16 port, __u64 rule)
+{
+	return port >= ((rule >> 32) & 0xffff) && port <= rule >> 48;
+}
+
+// Whether a packet matches a rule, written as in crates/kernel/src/classes.rs.
+static __always_inline int matches(__u64 rule, const struct headers *h)
+{
+	__u8 value = rule >> 16;
+
+	switch (rule & 255) {
+	case 1:
+		return 1;
+	case 2:
+		return h->known && h->protocol == value;
+	case 3:
+		return h->has_ports && h->protocol == value &&
+		       (within(h->source_port, rule) || within(h->destination_port, rule));
+	case 4:
+		return h->known && h->dscp == value;
+	case 5:
+		return h->known && h->ecn == value;
+	}
+	return 0;
+}
+
+// The class of a packet: that of the first rule that it matches.
+static __always_inline __u64 class_of(const __u64 *rules, const struct headers *h)
+{
+	for (int i = 0; i < RULES; i++) {
+		if (!rules[i])
+			break;
+		if (matches(rules[i], h))
+			return (rules[i] >> 8) & 255;
+	}
+	return 0;
 }
 
 // Reads the queue of the discipline behind. Packets that wait joined (GSO) count as what they carry: no packet on the
@@ -314,6 +358,7 @@ int classify(struct __sk_buff *skb)
 	arrival.bytes = skb->wire_len;
 	arrival.packets = skb->gso_segs ? skb->gso_segs : 1;
 	read_headers(skb, in_force->around[3] & 255, &arrival, &headers);
+	arrival.class = class_of(in_force->rules, &headers);
 	read_queue(skb, &arrival);
 	for (int i = 0; i < DRAWS; i++)
 		arrival.draws[i] = bpf_get_prandom_u32();

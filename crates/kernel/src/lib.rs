@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod classes;
 mod laws;
 pub mod number;
 
@@ -16,7 +17,8 @@ use aqmkit_kernel_laws::disciplines as fixed;
 use aqmkit_kernel_laws::law::{Arrival, Law, Program, Surroundings};
 use aqmkit_kernel_laws::words::Words;
 
-pub use laws::{afd, ared, blue, dcn, erd, pi, red, rem, sred, step};
+pub use classes::{Match, RULES, Rule};
+pub use laws::{afd, ared, blue, cbt, codel, dcn, erd, fred, pi, pie, red, rem, rio, sfb, sred, step, wred};
 
 /// A discipline as a BPF program before a stock queue discipline.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +64,15 @@ classifiers! {
     Rem = rem::Rem, "rem";
     Blue = blue::Blue, "blue";
     Step = step::Step, "step";
+    Cbt = cbt::Cbt, "cbt";
+    Rio = rio::Rio, "rio";
+    Wred = wred::Wred, "wred";
     Sred = sred::Sred, "sred";
     Afd = afd::Afd, "afd";
+    Fred = fred::Fred, "fred";
+    Sfb = sfb::Sfb, "sfb";
+    Codel = codel::Codel, "codel";
+    Pie = pie::Pie, "pie";
     Dcn = dcn::Dcn, "dcn";
 }
 
@@ -87,20 +96,25 @@ fn words(of: &impl Words) -> Vec<u64> {
     words
 }
 
-/// What the program of a discipline finds in its map of settings: the surroundings, then the discipline's parameters. `version` is above 0,
-/// and higher with each change.
+/// What the program of a discipline finds in its map of settings: the surroundings, the rules by which packets belong to the link's
+/// classes, then the discipline's parameters. `version` is above 0, and higher with each change.
 ///
 /// # Errors
-/// When a parameter cannot be used on this link, or not in the kernel.
-pub fn settings(spec: &Spec, link: &Link, version: u64) -> Result<Vec<u64>, ParamError> {
+/// When a parameter or a rule cannot be used on this link, or not in the kernel.
+pub fn settings(spec: &Spec, link: &Link, rules: &[Rule], version: u64) -> Result<Vec<u64>, ParamError> {
     let config = config(spec, link)?;
+    let rules = classes::words(link, rules)?;
     let kinds = [FlowKind::Connection, FlowKind::Hosts, FlowKind::Source, FlowKind::Destination];
     let flow_kind = kinds.iter().position(|kind| *kind == spec.flow()).unwrap_or(0) as u64;
     let byte_time = number::factor("rate", 1e9 / link.rate.bytes_per_sec())?;
     let mut all = words(&Surroundings { version, byte_time, flow_kind });
+    all.extend(rules);
     all.extend(config);
     Ok(all)
 }
+
+/// Words of the settings before the discipline's own.
+pub const SETTINGS_BEFORE: usize = <Surroundings as Words>::COUNT + RULES;
 
 /// How many gauges a program has room for.
 pub const GAUGES: usize = aqmkit_kernel_laws::law::GAUGES;
@@ -130,6 +144,7 @@ pub fn event(arrival: &Arrival) -> Event {
         arrival.empty_since,
         arrival.ecn_capable,
         arrival.class,
+        arrival.leaves_at,
     ];
     let bytes = words.iter().flat_map(|w| w.to_ne_bytes()).chain(arrival.draws.iter().flat_map(|d| d.to_ne_bytes()));
     let mut event = [0; EVENT];
@@ -165,15 +180,15 @@ mod tests {
         let link = Link::new(BitRate::from_mbps(10));
         for classifier in CLASSIFIERS {
             let spec = Spec::named(classifier.name).expect("it is in the catalogue");
-            let words = settings(&spec, &link, 1).expect("its defaults can be used");
-            assert_eq!(words.len(), 4 + classifier.config_words, "{}", classifier.name);
+            let words = settings(&spec, &link, &[], 1).expect("its defaults can be used");
+            assert_eq!(words.len(), SETTINGS_BEFORE + classifier.config_words, "{}", classifier.name);
         }
     }
 
     #[test]
     fn what_does_not_run_there_is_refused() {
         let link = Link::new(BitRate::from_mbps(10));
-        let error = settings(&Spec::named("sfq").expect("it is in the catalogue"), &link, 1).expect_err("sfq");
+        let error = settings(&Spec::named("sfq").expect("it is in the catalogue"), &link, &[], 1).expect_err("sfq");
         assert!(error.to_string().contains("sfq does not run in the kernel"), "{error}");
     }
 }

@@ -56,6 +56,12 @@ pub fn finer(field: &str, x: f64) -> Result<Factor, ParamError> {
     factor(field, x * f64::from(1 << FINER))
 }
 
+/// A probability with [`FINER`] more bits.
+#[must_use]
+pub fn finer_fixed(p: f64) -> Fixed {
+    Fixed(libm::round(p * ONE as f64 * f64::from(1 << FINER)) as i64)
+}
+
 /// One over a number; 0 where it is 0.
 ///
 /// # Errors

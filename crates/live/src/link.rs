@@ -318,7 +318,7 @@ impl Drop for Link {
 fn check(setup: &LinkSetup) -> Result<(), LiveError> {
     setup.cc.as_deref().map_or(Ok(()), congestion::provide)?;
     if setup.in_kernel {
-        router::wanted(&setup.down)?;
+        router::wanted(&setup.down, &setup.classes)?;
     }
     for direction in [&setup.down, &setup.up] {
         bounds::check(direction).map_err(|error| LiveError::Parameter { direction: direction.name.clone(), error })?;

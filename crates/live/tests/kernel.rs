@@ -11,18 +11,20 @@ use std::time::Duration;
 
 use aqmkit_aqm::registry::{Link, Parameters, Spec};
 use aqmkit_base::{BitRate, Bytes, FlowKind, Rng};
-use aqmkit_kernel::{classifier, event, settings};
+use aqmkit_kernel::{SETTINGS_BEFORE, classifier, event, settings};
 use aqmkit_kernel_laws::disciplines;
 use aqmkit_kernel_laws::law::{Arrival, DRAWS, Law, Program, Surroundings};
 use aqmkit_live::kernel::replay::Replay;
 use aqmkit_live::kernel::{Wanted, install, installed, remove};
+use aqmkit_packets::wire::Classes;
 use serde_json::{Value, json};
 
 /// Decisions of each replay.
 const DECISIONS: u32 = 12_000;
 
 fn link() -> Link {
-    Link { mean_packet: Bytes(1000), ..Link::new(BitRate::from_mbps(10)) }
+    let classes = ["tcp", "udp", "other"].map(str::to_owned).to_vec();
+    Link { mean_packet: Bytes(1000), classes, ..Link::new(BitRate::from_mbps(10)) }
 }
 
 fn spec(name: &str, table: &Value) -> Spec {
@@ -57,6 +59,7 @@ fn arrivals() -> Vec<Arrival> {
             empty_since: 0,
             ecn_capable: rng.below(2),
             class: rng.below(3),
+            leaves_at: 0,
             draws: [(); DRAWS].map(|()| (rng.bits() >> 32) as u32),
         }
     };
@@ -79,7 +82,7 @@ fn natively<L: Law>(config: &L::Config, spec: &Spec) -> Vec<u32> {
 /// Holds the verified program to the law: every decision is the same.
 fn hold<L: Law>(name: &str, table: &Value, config: impl Fn(&Parameters) -> L::Config) {
     let spec = spec(name, table).effective(&link()).unwrap();
-    let replay = Replay::new(classifier(name).unwrap(), &settings(&spec, &link(), 1).unwrap(), DECISIONS).unwrap();
+    let replay = Replay::new(classifier(name).unwrap(), &settings(&spec, &link(), &[], 1).unwrap(), DECISIONS).unwrap();
     let events: Vec<_> = arrivals().iter().map(event).collect();
     let kernel = replay.run(&events).unwrap();
     let wanted = natively::<L>(&config(spec.parameters()), &spec);
@@ -89,8 +92,8 @@ fn hold<L: Law>(name: &str, table: &Value, config: impl Fn(&Parameters) -> L::Co
     assert_eq!(different, 0, "{name} {table}");
     assert!(signals > 50, "{name} {table}: {signals}");
     // A program with another constant decides otherwise.
-    let mut words = settings(&spec, &link(), 1).unwrap();
-    words[4] /= 8;
+    let mut words = settings(&spec, &link(), &[], 1).unwrap();
+    words[SETTINGS_BEFORE] /= 8;
     let wrong = Replay::new(classifier(name).unwrap(), &words, DECISIONS).unwrap().run(&events).unwrap();
     assert_ne!(wrong.verdicts, kernel.verdicts, "{name}: a wrong limit is not noticed");
 }
@@ -119,6 +122,15 @@ fn the_verified_programs_decide_as_the_laws() {
     hold!(Blue, blue, { "limit": 60, "d1": 0.02, "d2": 0.002, "freeze": "10ms" });
     hold!(Step, step, { "limit": 200, "threshold": 10 } { "limit": 200, "sojourn": "5ms" });
     hold!(Erd, erd, { "limit": 60 });
+    hold!(Cbt, cbt, { "limit": 200, "classes": [
+        { "class": "tcp", "min": 10, "max": 30, "max_p": 0.3, "weight": 0.05 }, { "class": "*", "max": 8, "weight": 0.1 }] });
+    hold!(Rio, rio, { "limit": 200, "in": ["tcp"], "weight": 0.05 } { "limit": 200, "in": ["tcp"], "coupled": false });
+    hold!(Wred, wred, { "limit": 200, "classes": [{ "class": "tcp", "max": 30 }, { "class": "*", "max": 20 }] });
+    hold!(Fred, fred, { "limit": 200, "min": 10, "max": 40, "weight": 0.05 } { "limit": 60, "min": 5, "ecn": true });
+    hold!(Sfb, sfb, { "limit": 200, "max": 6, "increment": 0.02 } { "limit": 200, "max": 12, "rehash": "1s", "db": "500ms" });
+    hold!(Codel, codel, { "limit": 200, "interval": "20ms" } { "limit": 200, "ecn": true, "ce_threshold": "3ms" });
+    hold!(Pie, pie, { "limit": 200, "target": "2ms", "alpha": 1.0, "beta": 2.0, "max_burst": "5ms" }
+        { "limit": 200, "ecn": true, "target": "3ms", "derandomize": false, "alpha": 1.5 });
     hold!(Sred, sred, { "limit": 100, "zombies": 50, "max_p": 0.5 });
     hold!(Afd, afd, { "limit": 200, "q_target": 10, "buffer": 100 });
     hold!(Dcn, dcn, { "limit": 200 } { "limit": 200, "ecn": true, "q_ref": 5, "counting": "bytes" });
@@ -180,7 +192,8 @@ fn dcn_keeps_a_queue_short_in_the_kernel() {
         return;
     }
     let spec = spec("dcn", &json!({ "limit": 100, "q_ref": 10, "flows": 6 }));
-    let counted = carry(&Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) });
+    let counted =
+        carry(&Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500), classes: Classes::default() });
     let unfair = counted.drops.get("unfair").copied().unwrap_or(0);
     assert!(unfair > 10, "{counted:?}");
     assert!(counted.packets > 1500 && counted.gauges["p_ref"] > 0.0, "{counted:?}");
@@ -192,7 +205,8 @@ fn red_marks_in_the_kernel() {
         return;
     }
     let spec = spec("red", &json!({ "limit": 100, "min": 5, "max": 20, "ecn": true, "weight": 0.02 }));
-    let counted = carry(&Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) });
+    let counted =
+        carry(&Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500), classes: Classes::default() });
     let early: u64 = counted.marks.values().chain(counted.drops.values()).sum();
     assert!(early > 10 && counted.gauges["avg"] > 1.0, "{counted:?}");
 }
@@ -202,7 +216,7 @@ fn red_marks_in_the_kernel() {
 fn a_killed_installation_leaves_nothing_behind() {
     const NAME: &str = "a_killed_installation_leaves_nothing_behind";
     let spec = spec("red", &json!({}));
-    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) };
+    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500), classes: Classes::default() };
     if std::env::var_os(traced::CHILD).is_some() {
         // This is the process that will be killed.
         assert!(install("veth0", &wanted).is_ok());
@@ -243,7 +257,7 @@ fn a_shaper_without_its_program_is_taken_away() {
         return;
     }
     let spec = spec("red", &json!({}));
-    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) };
+    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500), classes: Classes::default() };
     let pair = pair::Pair::new().unwrap();
     let left = || {
         pair::run("tc qdisc add dev veth0 root handle a7d0: tbf rate 1mbit burst 5000 limit 100000")?;
@@ -269,7 +283,7 @@ fn flows_are_told_apart_without_a_link_layer() {
         return;
     }
     let spec = spec("dcn", &json!({}));
-    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500) };
+    let wanted = Wanted { spec, rate: BitRate::from_mbps(20), mean_packet: Bytes(1500), classes: Classes::default() };
     let namespace = aqmkit_live::netns::Netns::create().unwrap();
     let counted = namespace.inside(|| {
         let _device = aqmkit_live::tun::Tun::create("tun0")?;

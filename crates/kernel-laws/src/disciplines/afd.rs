@@ -64,7 +64,7 @@ pub struct Afd {
     /// Flows in the table.
     flows: u64,
     shadow: [Sample; SAMPLES],
-    table: FlowTable<{ 2 * SAMPLES }>,
+    table: FlowTable<Fixed, { 2 * SAMPLES }>,
 }
 
 impl Afd {
@@ -91,8 +91,8 @@ impl Afd {
         self.table.find(gone.flow, SALT);
         let this = reread_mut(self);
         let Some(entry) = this.table.get(gone.flow) else { return };
-        entry.count = entry.count.minus(Fixed::whole(gone.amount));
-        if entry.count <= Fixed::ZERO {
+        entry.value = entry.value.minus(Fixed::whole(gone.amount));
+        if entry.value <= Fixed::ZERO {
             entry.flow = 0;
             this.flows -= 1;
         }
@@ -118,9 +118,9 @@ impl Afd {
         this.table.find(sample.flow, SALT);
         let this = reread_mut(this);
         if let Some(entry) = this.table.get(sample.flow) {
-            entry.count = entry.count.plus(Fixed::whole(sample.amount));
+            entry.value = entry.value.plus(Fixed::whole(sample.amount));
         } else if let Some(free) = this.table.place() {
-            *this.table.at(free) = Entry { flow: sample.flow, count: Fixed::whole(sample.amount) };
+            *this.table.at(free) = Entry { flow: sample.flow, value: Fixed::whole(sample.amount) };
             this.flows += 1;
         }
     }
@@ -139,7 +139,7 @@ impl Law for Afd {
         oldest: 0,
         flows: 0,
         shadow: [Sample { flow: 0, amount: 0 }; SAMPLES],
-        table: FlowTable::ZERO,
+        table: FlowTable::empty(Fixed::ZERO),
     };
 
     const GAUGES: &'static [&'static str] = &["m_fair", "flows"];
@@ -176,7 +176,7 @@ impl Law for Afd {
         let m_fair = this.m_fair;
         let Some(entry) = this.table.get(arrival.flow) else { return Verdict::Pass };
         // A draw is below 1 - m_fair / m where m_fair is below the part of m that the draw leaves.
-        if m_fair < entry.count && m_fair < entry.count.part(ONE - u64::from(draws.take())) {
+        if m_fair < entry.value && m_fair < entry.value.part(ONE - u64::from(draws.take())) {
             arrival.signal(config.ecn != 0, Why::Unfair)
         } else {
             Verdict::Pass

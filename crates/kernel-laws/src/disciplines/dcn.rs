@@ -98,7 +98,7 @@ pub struct Dcn {
     flows: u64,
     /// Where the soonest of their times stands in `due`; the others follow, for all have one period.
     first: u64,
-    hb: FlowTable<PLACES>,
+    hb: FlowTable<Fixed, PLACES>,
     due: [Due; HB_LIMIT],
     sb: [Slot; SB_SLOTS],
 }
@@ -141,9 +141,9 @@ impl Dcn {
     fn decrease(&mut self, config: &Config, at: u64) {
         let place = self.due[masked::<HB_LIMIT>(self.first)].place;
         let entry = self.hb.at(place);
-        entry.count = entry.count.minus(self.p_ref);
+        entry.value = entry.value.minus(self.p_ref);
         self.first += 1;
-        if entry.count < Fixed::ZERO {
+        if entry.value < Fixed::ZERO {
             entry.flow = 0;
             self.flows -= 1;
         } else {
@@ -187,7 +187,7 @@ impl Dcn {
             return;
         }
         let Some(place) = self.hb.place() else { return };
-        *self.hb.at(place) = Entry { flow: arrival.flow, count };
+        *self.hb.at(place) = Entry { flow: arrival.flow, value: count };
         let last = self.first + self.flows;
         self.due[masked::<HB_LIMIT>(last)] = Due { at: arrival.now + config.t_dec, place };
         self.flows += 1;
@@ -203,13 +203,13 @@ impl Dcn {
         };
         let p_ref = self.p_ref;
         if let Some(entry) = self.hb.get(arrival.flow) {
-            let with_this = entry.count.plus(added);
+            let with_this = entry.value.plus(added);
             // A draw is below 1 - p_ref / m where p_ref is below the part of m that the draw leaves.
             let signalled = p_ref < with_this.part(ONE - u64::from(arrival.draws[0]));
             let verdict = if signalled { arrival.signal(config.ecn != 0, Why::Unfair) } else { Verdict::Pass };
             let forwarded = !full && !matches!(verdict, Verdict::Drop(_));
             if forwarded || config.count_dropped != 0 {
-                entry.count = with_this;
+                entry.value = with_this;
             }
             return verdict;
         }
@@ -231,7 +231,7 @@ impl Law for Dcn {
         changed: 0,
         flows: 0,
         first: 0,
-        hb: FlowTable::ZERO,
+        hb: FlowTable::empty(Fixed::ZERO),
         due: [Due { at: 0, place: 0 }; HB_LIMIT],
         sb: [Slot { flow: 0, count: Fixed::ZERO, last: 0 }; SB_SLOTS],
     };

@@ -3,22 +3,66 @@
 pub mod afd;
 pub mod ared;
 pub mod blue;
+pub mod cbt;
+pub mod codel;
 pub mod dcn;
 pub mod erd;
+pub mod fred;
 pub mod pi;
+pub mod pie;
 pub mod red;
 pub mod rem;
+pub mod rio;
+pub mod sfb;
 pub mod sred;
 pub mod step;
+pub mod wred;
 
 use aqmkit_aqm::ParamError;
+use aqmkit_aqm::classes::ClassMap;
 use aqmkit_aqm::disciplines::red::RedParams;
+use aqmkit_aqm::params::in_range;
 use aqmkit_aqm::registry::Link;
-use aqmkit_base::Bytes;
+use aqmkit_base::size::Counting;
+use aqmkit_base::{Amount, Bytes, ClassId};
 use aqmkit_kernel_laws::average::Averaging;
 use aqmkit_kernel_laws::early::{ECN, HARDDROP, NODROP, Ramp};
+use aqmkit_kernel_laws::law::{CLASSES, Limit};
+use aqmkit_kernel_laws::waiting::PLACES;
 
 use crate::number::{factor, fixed, inverse, powers};
+
+/// Refuses a queue of more packets than a law can keep a list of.
+pub(crate) fn listed(limit: Amount) -> Result<Limit, ParamError> {
+    if limit.unit() == Counting::Packets {
+        in_range("limit", limit.value(), 1.0, PLACES as f64)?;
+    }
+    crate::number::limit(limit)
+}
+
+/// A number for each class of the link, and the same for all that it does not name.
+pub(crate) fn by_class(number: impl Fn(ClassId) -> u64) -> [u64; CLASSES] {
+    std::array::from_fn(|class| number(ClassId(class as u8)))
+}
+
+/// The place of a class in a list of parameters.
+pub(crate) fn entries<'a>(link: &Link, names: impl Iterator<Item = &'a str>) -> Result<[u64; CLASSES], ParamError> {
+    let map = ClassMap::new(link, names)?;
+    Ok(by_class(|class| map.entry(class) as u64))
+}
+
+/// The parameters of each class, filled up to as many as the kernel has.
+pub(crate) fn of_classes<T: Copy + Default, P>(
+    classes: &[P],
+    config: impl Fn(&P) -> Result<T, ParamError>,
+) -> Result<[T; CLASSES], ParamError> {
+    in_range("classes", classes.len() as f64, 1.0, CLASSES as f64)?;
+    let mut all = [T::default(); CLASSES];
+    for (i, (to, class)) in all.iter_mut().zip(classes).enumerate() {
+        *to = config(class).map_err(|e| e.within(&format!("classes[{i}]")))?;
+    }
+    Ok(all)
+}
 
 /// How a queue is averaged with this weight, where packets of `avpkt` leave at `bytes_per_sec`.
 pub(crate) fn averaging(weight: f64, avpkt: Bytes, bytes_per_sec: f64) -> Result<Averaging, ParamError> {

@@ -1,14 +1,15 @@
 //! Traces of arrivals at a queue, and the comparison of a law's decisions with a discipline's along them.
 
 use aqmkit_aqm::registry::Link;
-use aqmkit_aqm::{Aqm, Env, PacketView, QueueView, Verdict};
+use aqmkit_aqm::{Aqm, Env, PacketView, QueueView, Verdict, Why};
 use aqmkit_base::size::Counting;
 use aqmkit_base::{Amount, BitRate, Bytes, ClassId, Duration, Ecn, FlowKey, Instant, Rng};
 use aqmkit_kernel_laws::law::{Arrival, DRAWS, Law};
 
 /// The link of all traces.
 pub(crate) fn link() -> Link {
-    Link { mean_packet: Bytes(1000), ..Link::new(BitRate::from_mbps(10)) }
+    let classes = ["tcp", "multimedia", "other"].map(str::to_owned).to_vec();
+    Link { mean_packet: Bytes(1000), classes, ..Link::new(BitRate::from_mbps(10)) }
 }
 
 /// How packets come.
@@ -18,6 +19,16 @@ pub(crate) enum Shape {
     Random,
     /// In bursts, with pauses from nothing to minutes.
     Bursty,
+}
+
+/// When the discipline is told that a packet leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Departures {
+    /// When it does.
+    Real,
+    /// At each arrival, of a packet that leaves at once after the delay that the arrival will have: for laws that predict this delay.
+    /// Decisions are those about the arrival.
+    Predicted,
 }
 
 /// What came of a comparison.
@@ -45,6 +56,8 @@ struct Queue {
     bytes: u64,
     free_at: Instant,
     empty_since: Instant,
+    /// When the link will have sent all of it.
+    sent_at: Instant,
 }
 
 /// Where packets come from.
@@ -105,12 +118,13 @@ pub(crate) fn compare<A: Aqm, L: Law>(
     fixed: &L::Config,
     (seed, shape): (u64, Shape),
     decisions: u64,
+    departures: Departures,
 ) -> Outcome {
     let start = Instant::from_nanos(1_000_000_000);
     let mut now = start;
     let mut rng = Rng::stream(seed, "draws");
     let mut source = Source { rng: Rng::stream(seed, "arrivals"), shape, load: 1.0, left: 0 };
-    let mut queue = Queue { waiting: Default::default(), bytes: 0, free_at: now, empty_since: now };
+    let mut queue = Queue { waiting: Default::default(), bytes: 0, free_at: now, empty_since: now, sent_at: now };
     let mut aqm = A::new(config, now);
     let mut law = Box::new(L::ZERO);
     law.start(fixed, now.as_nanos());
@@ -118,9 +132,14 @@ pub(crate) fn compare<A: Aqm, L: Law>(
     let mut outcome = Outcome::default();
     for _ in 0..decisions {
         now += source.pause();
-        drain(&mut queue, &mut aqm, config, &mut rng, now);
+        drain(&mut queue, &mut aqm, config, &mut rng, now, departures);
         let pkt = source.packet();
         let found = view(&queue, pkt.len, A::limit(config));
+        let leaving = if departures == Departures::Predicted && !found.full {
+            leave_at_once(&mut aqm, config, pkt, found, &mut Env { now, rng: &mut rng })
+        } else {
+            Verdict::Pass
+        };
         while let (Some(at), Some(period)) = (due.filter(|at| *at <= now), A::tick(config)) {
             aqm.on_tick(config, QueueView { full: false, ..found }, at);
             let next = at + period;
@@ -130,7 +149,12 @@ pub(crate) fn compare<A: Aqm, L: Law>(
         }
         let mut ahead = rng.clone();
         let draws = [(); DRAWS].map(|()| (ahead.bits() >> 32) as u32);
-        let wanted = aqm.on_arrival(config, pkt, found, &mut Env { now, rng: &mut rng });
+        let arriving = aqm.on_arrival(config, pkt, found, &mut Env { now, rng: &mut rng });
+        let wanted = match (arriving, found.full) {
+            (Verdict::Pass, true) if departures == Departures::Predicted => Verdict::Drop(Why::Overflow),
+            (Verdict::Pass, false) => leaving,
+            (arriving, _) => arriving,
+        };
         let arrival = Arrival {
             now: now.as_nanos(),
             flow: pkt.flow.0,
@@ -141,6 +165,7 @@ pub(crate) fn compare<A: Aqm, L: Law>(
             empty_since: queue.empty_since.as_nanos(),
             ecn_capable: u64::from(pkt.ecn.is_capable()),
             class: u64::from(pkt.class.0),
+            leaves_at: queue.sent_at.as_nanos(),
             draws,
         };
         let decided = law.on_arrival(fixed, &arrival, found.full);
@@ -150,6 +175,7 @@ pub(crate) fn compare<A: Aqm, L: Law>(
         if !found.full && !matches!(wanted, Verdict::Drop(_)) {
             queue.waiting.push_back((pkt.len, pkt.flow, pkt.class));
             queue.bytes += u64::from(pkt.len);
+            queue.sent_at += link().rate.time_to_send(Bytes(u64::from(pkt.len)));
         } else if found.full && !matches!(wanted, Verdict::Drop(_)) {
             aqm.on_discard(config, pkt, found, now);
         }
@@ -157,11 +183,33 @@ pub(crate) fn compare<A: Aqm, L: Law>(
     outcome
 }
 
+/// A packet that finds this queue leaves it after the delay that it predicts.
+fn leave_at_once<A: Aqm>(
+    aqm: &mut A,
+    config: &A::Config,
+    pkt: PacketView,
+    found: QueueView,
+    env: &mut Env<'_>,
+) -> Verdict {
+    if found.packets == 0 {
+        aqm.on_empty(config, env.now);
+    }
+    let sojourn = link().rate.time_to_send(Bytes(found.bytes));
+    aqm.on_departure(config, PacketView { sojourn, ..pkt }, found, env)
+}
+
 /// Lets the link send what it can until `now`.
-fn drain<A: Aqm>(queue: &mut Queue, aqm: &mut A, config: &A::Config, rng: &mut Rng, now: Instant) {
+fn drain<A: Aqm>(
+    queue: &mut Queue,
+    aqm: &mut A,
+    config: &A::Config,
+    rng: &mut Rng,
+    now: Instant,
+    departures: Departures,
+) {
     while queue.free_at <= now {
         let Some((len, flow, class)) = queue.waiting.pop_front() else {
-            queue.free_at = now;
+            (queue.free_at, queue.sent_at) = (now, now);
             return;
         };
         let left_at = queue.free_at;
@@ -169,6 +217,9 @@ fn drain<A: Aqm>(queue: &mut Queue, aqm: &mut A, config: &A::Config, rng: &mut R
         queue.free_at += link().rate.time_to_send(Bytes(u64::from(len)));
         if queue.waiting.is_empty() {
             queue.empty_since = left_at;
+        }
+        if departures == Departures::Predicted {
+            continue;
         }
         let pkt = PacketView { flow, sojourn: Duration::ZERO, len, class, ecn: Ecn::NotEct };
         let rest = QueueView { packets: queue.waiting.len() as u32, bytes: queue.bytes, full: false };

@@ -49,6 +49,8 @@ pub(super) fn kernel(args: &Kernel) -> Result<(), Failure> {
 struct Words {
     device: Option<String>,
     rate: Option<BitRate>,
+    /// Classes as they were written; none where they are not given.
+    classes: Vec<String>,
     table: Table,
 }
 
@@ -64,12 +66,13 @@ impl Words {
             match word.as_str() {
                 "dev" => read.device = Some(value("dev", "eth0")?),
                 "rate" => read.rate = Some(rate(&value("rate", "40mbit")?)?),
+                "class" => read.classes.push(value("class", "video=udp:5004-5010")?),
                 "ecn" => given.push("ecn=true".to_owned()),
                 _ if word.contains('=') => given.push(word.clone()),
                 _ => {
                     return wrong(
                         format!("{word:?} is not understood"),
-                        "words are dev IF, rate RATE, ecn, and NAME=VALUE for a parameter",
+                        "words are dev IF, rate RATE, class NAME=RULES, ecn, and NAME=VALUE for a parameter",
                     );
                 }
             }
@@ -86,7 +89,7 @@ impl Words {
     }
 
     fn only_device(&self, example: &str) -> Result<(), Failure> {
-        if self.rate.is_none() && self.table.is_empty() {
+        if self.rate.is_none() && self.table.is_empty() && self.classes.is_empty() {
             return Ok(());
         }
         wrong("this takes an interface only", format!("for example aqmkit kernel {example}"))
@@ -121,17 +124,22 @@ fn asked(discipline: &str, words: &Words) -> Result<Wanted, Failure> {
         return wrong("no rate is given", "the rate of the link, for example rate 40mbit");
     };
     let spec = parameters(entry.name, &words.table, &Catalogue::default())?;
-    Ok(Wanted { spec, rate, mean_packet: Bytes(1000) })
+    Ok(Wanted { spec, rate, mean_packet: Bytes(1000), classes: super::queue::classes(&words.classes)? })
 }
 
 /// Checks the parameters on the link; errors have the user's spelling.
 fn usable(wanted: &Wanted, table: &Table) -> Result<(), Failure> {
-    let checked = aqmkit_kernel::settings(&wanted.spec, &wanted.link(), 1);
-    checked.map(|_| ()).map_err(|e| misfit(wanted.spec.name(), table, e))
+    wanted.settings(1).map(|_| ()).map_err(|e| misfit(wanted.spec.name(), table, e))
 }
 
 fn set(words: &Words) -> Result<(), Failure> {
     let device = words.device("set dev eth0 q_ref=40")?;
+    if !words.classes.is_empty() {
+        return wrong(
+            "classes cannot change while packets wait",
+            "remove the discipline, and install it with other classes",
+        );
+    }
     if words.table.is_empty() && words.rate.is_none() {
         return wrong("nothing is set", "give a name and a value, for example q_ref=40, or rate 20mbit");
     }
@@ -153,8 +161,12 @@ struct State {
     device: String,
     discipline: &'static str,
     rate_bps: u64,
+    /// The classes of packets, for disciplines that tell them apart.
+    classes: Vec<String>,
     /// The mean time in the queue of packets that were not dropped, in seconds.
     mean_wait_s: Option<f64>,
+    /// How long the program takes for a packet on average, where the kernel measures it (`kernel.bpf_stats_enabled`).
+    mean_run_ns: Option<f64>,
     /// All parameters, including derived ones.
     parameters: serde_json::Value,
     statistics: Statistics,
@@ -166,9 +178,11 @@ fn state(found: &Installed) -> Result<State, Failure> {
     let statistics = found.statistics()?;
     Ok(State {
         mean_wait_s: statistics.mean_wait(wanted.rate).map(aqmkit_base::Duration::as_secs_f64),
+        mean_run_ns: found.mean_run(),
         device: found.device().to_owned(),
         discipline: wanted.spec.name(),
         rate_bps: wanted.rate.as_bps(),
+        classes: wanted.classes.names().to_vec(),
         parameters: serde_json::to_value(&effective)?,
         statistics,
     })
@@ -200,7 +214,7 @@ fn text(state: &State) -> String {
     };
     let gauges: Vec<String> = s.gauges.iter().map(|(name, value)| format!("{name}={value:.4}")).collect();
     let options = textwrap::Options::new(100).subsequent_indent("              ");
-    let lines = [
+    let mut lines = vec![
         format!("{}: {} rate {}", state.device, state.discipline, BitRate::from_bps(state.rate_bps)),
         textwrap::fill(&format!("  parameters  {}", set.join(" ")), options),
         format!("  arrived     {} packets, {} bytes", s.packets, s.bytes),
@@ -214,5 +228,6 @@ fn text(state: &State) -> String {
         format!("  waiting     {} packets, {} bytes, when the last packet came", s.waiting_packets, s.waiting_bytes),
         format!("  state       {}", gauges.join(" ")),
     ];
+    lines.extend(state.mean_run_ns.map(|ns| format!("  program     {ns:.0} ns a packet")));
     lines.join("\n") + "\n"
 }

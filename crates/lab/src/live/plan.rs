@@ -91,14 +91,15 @@ pub(crate) fn setup(scenario: &Scenario, on: On) -> Result<LinkSetup, NotLive> {
         seed: scenario.seed,
         ..Setup::new(&measured.name, measured.rate, measured.delay, measured.aqm.clone())
     };
+    let classes = classes(scenario)?;
     if on == On::Kernel {
-        router::wanted(&down).map_err(|e| NotLive::Unfit(e.to_string()))?;
+        router::wanted(&down, &classes).map_err(|e| NotLive::Unfit(e.to_string()))?;
     }
     let plan = measures(scenario, &back.name);
     Ok(LinkSetup {
         down,
         up: back,
-        classes: classes(scenario)?,
+        classes,
         plan: Some(shifted(plan)),
         on_demand: false,
         ecn: Some(ecn(scenario)?),

@@ -173,6 +173,11 @@ fn words_of_the_kernel_command() {
     desk.run("kernel install dcn dev lo rate 10mbit faster").wrong(&["\"faster\" is not understood", "NAME=VALUE"]);
     desk.run("kernel install dcn dev lo rate 10mbit sb_slots=100000").wrong(&["sb_slots", "16384"]);
     desk.run("kernel install red dev lo rate 10mbit min=9 max=3").wrong(&["min"]);
+    desk.run("kernel install cbt dev lo rate 10mbit class").wrong(&["nothing follows class", "udp:5004"]);
+    desk.run("kernel install cbt dev lo rate 10mbit class web=tcp:x").wrong(&["\"x\" is not a port"]);
+    desk.run("kernel install cbt dev lo rate 10mbit class lan=net:10.0.0.0/8").wrong(&["networks", "use protocols"]);
+    desk.run("kernel install fred dev lo rate 10mbit limit=5000").wrong(&["limit", "4096"]);
+    desk.run("kernel set dev lo class web=tcp").wrong(&["classes cannot change", "remove the discipline"]);
     desk.run("kernel set dev lo").wrong(&["nothing is set"]);
     desk.run("kernel remove").wrong(&["WORDS"]);
     desk.run("kernel show dev lo min=4").wrong(&["this takes an interface only"]);

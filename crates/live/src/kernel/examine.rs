@@ -4,6 +4,7 @@ use std::fs;
 
 use aqmkit_base::BitRate;
 use aqmkit_kernel::CLASSIFIERS;
+use aqmkit_packets::wire::Classes;
 
 use super::program;
 use crate::capabilities::may_make_links;
@@ -42,6 +43,7 @@ pub fn examine() -> Vec<Found> {
             what: classifier().map(|()| format!("works: {}", names())),
             right: "Linux 5.15 or later with NET_CLS_BPF, NET_SCH_INGRESS and NET_SCH_TBF, and root",
         },
+        Found { name: "BPF queues", what: Ok(queues().to_owned()), right: "nothing" },
     ]
 }
 
@@ -64,6 +66,17 @@ pub fn lacking() -> Option<String> {
     tried.err().map(|e| e.to_string())
 }
 
+/// Whether the kernel takes whole queue disciplines as BPF programs: its types have a name for them then.
+fn queues() -> &'static str {
+    const NAME: &[u8] = b"\0bpf_struct_ops_Qdisc_ops\0";
+    let types = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    if types.windows(NAME.len()).any(|name| name == NAME) {
+        "this kernel takes whole queue disciplines as BPF programs; aqmkit kernel does not use that"
+    } else {
+        "this kernel takes no whole queue disciplines as BPF programs (NET_SCH_BPF, Linux 6.16); aqmkit kernel needs none"
+    }
+}
+
 fn names() -> String {
     CLASSIFIERS.iter().map(|c| c.name).collect::<Vec<_>>().join(", ")
 }
@@ -74,7 +87,12 @@ fn classifier() -> Result<(), String> {
     let tried = namespace.inside(|| {
         let _device = Tun::create("aqmkit0")?;
         let spec = aqmkit_aqm::registry::Spec::named("red").ok_or(std::io::ErrorKind::NotFound)?;
-        let wanted = super::Wanted { spec, rate: BitRate::from_mbps(10), mean_packet: aqmkit_base::Bytes(1000) };
+        let wanted = super::Wanted {
+            spec,
+            rate: BitRate::from_mbps(10),
+            mean_packet: aqmkit_base::Bytes(1000),
+            classes: Classes::default(),
+        };
         super::install("aqmkit0", &wanted).map_err(std::io::Error::other)?;
         super::remove("aqmkit0").map_err(std::io::Error::other)
     });

@@ -16,10 +16,13 @@ mod tc;
 
 use std::io;
 
+use aqmkit_aqm::ParamError;
 use aqmkit_aqm::registry::{Link, Spec};
 use aqmkit_base::read::Value;
 use aqmkit_base::{BitRate, Bytes};
-use aqmkit_kernel::Classifier;
+use aqmkit_kernel::{Classifier, Match};
+use aqmkit_packets::wire::{Classes, Rule};
+use aya::programs::loaded_programs;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::decisions::Decisions;
@@ -39,6 +42,9 @@ struct About {
     mean_packet: u64,
     /// The parameters that the user gave.
     parameters: serde_json::Value,
+    /// How packets belong to classes; the default ones where an earlier version installed it.
+    #[serde(default)]
+    classes: Classes,
     /// How often the settings were written.
     version: u64,
     /// Whether `clsact` was not there before.
@@ -57,18 +63,28 @@ pub struct Wanted {
     pub rate: BitRate,
     /// The size of a typical packet, from which some parameters are derived.
     pub mean_packet: Bytes,
+    /// The classes of packets, for disciplines that tell them apart.
+    pub classes: Classes,
 }
 
 impl Wanted {
     /// The link that the discipline stands at.
     #[must_use]
     pub fn link(&self) -> Link {
-        Link { mean_packet: self.mean_packet, ..Link::new(self.rate) }
+        Link { mean_packet: self.mean_packet, classes: self.classes.names().to_vec(), ..Link::new(self.rate) }
     }
 
-    fn settings(&self, device: &str, version: u64, watched: bool) -> Result<Vec<u64>, LiveError> {
-        let mut words = aqmkit_kernel::settings(&self.spec, &self.link(), version)
-            .map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
+    /// What the program is told, with this version.
+    ///
+    /// # Errors
+    /// When a parameter or a rule of a class cannot be used in the kernel.
+    pub fn settings(&self, version: u64) -> Result<Vec<u64>, ParamError> {
+        aqmkit_kernel::settings(&self.spec, &self.link(), &rules(&self.classes)?, version)
+    }
+
+    fn words(&self, device: &str, version: u64, watched: bool) -> Result<Vec<u64>, LiveError> {
+        let mut words =
+            self.settings(version).map_err(|error| LiveError::Parameter { direction: device.to_owned(), error })?;
         if watched {
             words[FLOW_KIND] |= WATCHED;
         }
@@ -81,6 +97,7 @@ impl Wanted {
             rate_bps: self.rate.as_bps(),
             mean_packet: self.mean_packet.0,
             parameters: serde_json::to_value(&self.spec).map_err(|e| failed(device)(e.into()))?,
+            classes: self.classes.clone(),
             version,
             added_clsact,
             watched,
@@ -94,6 +111,25 @@ impl Wanted {
     }
 }
 
+/// The rules of classes as a program in the kernel has them.
+fn rules(classes: &Classes) -> Result<Vec<aqmkit_kernel::Rule>, ParamError> {
+    let one = |(rule, class)| {
+        let matches = match rule {
+            Rule::Any => Match::Any,
+            Rule::Protocol(protocol, None) => Match::Protocol(protocol),
+            Rule::Protocol(protocol, Some((low, high))) => Match::Ports(protocol, low, high),
+            Rule::Dscp(dscp) => Match::Dscp(dscp),
+            Rule::Ecn(ecn) => Match::Ecn(ecn),
+            Rule::From(_) | Rule::To(_) | Rule::Net(_) | Rule::Vlan(_) => {
+                let what = "in the kernel, classes are not told apart by networks or VLANs";
+                return Err(ParamError::sentence("class", what, "use protocols, ports, dscp or ecn"));
+            }
+        };
+        Ok(aqmkit_kernel::Rule { matches, class })
+    };
+    classes.rules().map(one).collect()
+}
+
 /// The word of the settings with the kind of flow, and its bit by which the program writes down its decisions: as in
 /// `crates/kernel/bpf/classifier.bpf.c`.
 const FLOW_KIND: usize = 3;
@@ -103,6 +139,8 @@ const WATCHED: u64 = 256;
 #[derive(Debug)]
 pub struct Installed {
     device: String,
+    /// The number of the program in the kernel.
+    program: u32,
     about: About,
     maps: Maps,
 }
@@ -151,7 +189,7 @@ pub(crate) fn install_watched(device: &str, wanted: &Wanted) -> Result<Decisions
 /// Loads the program and puts it and the shaper before an interface; a kill of the process leaves all of it there, or nothing.
 fn put(device: &str, wanted: &Wanted, watched: bool) -> Result<(&'static Classifier, Maps), LiveError> {
     allowed()?;
-    let settings = wanted.settings(device, 1, watched)?;
+    let settings = wanted.words(device, 1, watched)?;
     let (index, mtu) = index(device)?;
     let mut tc = Tc::open(index).map_err(failed(device))?;
     if tc.our_program().map_err(failed(device))?.is_some() {
@@ -217,7 +255,7 @@ fn find(device: &str) -> Result<Option<Installed>, LiveError> {
     let maps = Maps::of_program(id).map_err(looking())?;
     let text = maps.about().map_err(looking())?;
     let about = serde_json::from_slice(&text).map_err(|e| looking()(e.into()))?;
-    Ok(Some(Installed { device: device.to_owned(), about, maps }))
+    Ok(Some(Installed { device: device.to_owned(), program: id, about, maps }))
 }
 
 /// Every interface that has a discipline of ours.
@@ -272,7 +310,12 @@ impl Installed {
         };
         let table = Value::deserialize(&self.about.parameters).map_err(|e| unknown(e.to_string()))?;
         let spec = Spec::of_table(&self.about.discipline, table).map_err(|e| unknown(e.to_string()))?;
-        Ok(Wanted { spec, rate: BitRate::from_bps(self.about.rate_bps), mean_packet: Bytes(self.about.mean_packet) })
+        Ok(Wanted {
+            spec,
+            rate: BitRate::from_bps(self.about.rate_bps),
+            mean_packet: Bytes(self.about.mean_packet),
+            classes: self.about.classes.clone(),
+        })
     }
 
     /// Counters and gauges.
@@ -282,6 +325,15 @@ impl Installed {
     pub fn statistics(&self) -> Result<Statistics, LiveError> {
         let gauges = aqmkit_kernel::classifier(&self.about.discipline).map(|c| c.gauges).unwrap_or_default();
         self.maps.statistics(gauges).map_err(LiveError::while_doing(format!("asking {}", self.device)))
+    }
+
+    /// How long the program took for a packet on average, in nanoseconds, with reading its headers and the queue. The kernel measures
+    /// that only while `kernel.bpf_stats_enabled` is 1.
+    #[must_use]
+    pub fn mean_run(&self) -> Option<f64> {
+        let program = loaded_programs().filter_map(Result::ok).find(|p| p.id() == self.program)?;
+        let runs = program.run_count();
+        (runs > 0).then(|| program.run_time().as_secs_f64() * 1e9 / runs as f64)
     }
 
     /// Changes parameters and rate while packets flow. No packet is lost by it, unless the limit becomes less than what waits.
@@ -298,7 +350,7 @@ impl Installed {
             ));
         }
         let watched = self.about.watched;
-        let settings = wanted.settings(&self.device, version, watched)?;
+        let settings = wanted.words(&self.device, version, watched)?;
         let about = wanted.about(&self.device, version, self.about.added_clsact, watched)?;
         let (index, mtu) = index(&self.device)?;
         let mut tc = Tc::open(index).map_err(changing())?;

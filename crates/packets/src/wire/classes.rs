@@ -4,18 +4,42 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use aqmkit_base::{ClassId, Ecn};
+use serde::{Deserialize, Serialize};
 
 use super::flow::Flow;
 use super::{NoPrefix, Prefix, View};
 
 /// The classes of a link and the rules that assign packets to them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Kept", into = "Kept")]
 pub struct Classes {
     names: Vec<String>,
     /// In the order of the names; the first matching rule decides.
     rules: Vec<(Rule, ClassId)>,
     /// The class of packets without a matching rule.
     rest: ClassId,
+}
+
+/// The same as it is kept in a file or in the kernel.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    names: Vec<String>,
+    rules: Vec<(Rule, u8)>,
+    rest: u8,
+}
+
+impl From<Classes> for Kept {
+    fn from(classes: Classes) -> Kept {
+        let Classes { names, rules, rest } = classes;
+        Kept { names, rules: rules.into_iter().map(|(rule, class)| (rule, class.0)).collect(), rest: rest.0 }
+    }
+}
+
+impl From<Kept> for Classes {
+    fn from(kept: Kept) -> Classes {
+        let Kept { names, rules, rest } = kept;
+        Classes { names, rules: rules.into_iter().map(|(rule, id)| (rule, ClassId(id))).collect(), rest: ClassId(rest) }
+    }
 }
 
 /// The class of packets without a matching rule.
@@ -59,6 +83,11 @@ impl Classes {
         &self.names
     }
 
+    /// The rules in the order in which they are tried, with their classes, and at last one for what matches none.
+    pub fn rules(&self) -> impl Iterator<Item = (Rule, ClassId)> {
+        self.rules.iter().copied().chain(std::iter::once((Rule::Any, self.rest)))
+    }
+
     /// The class of a packet.
     #[must_use]
     pub fn of(&self, view: &View) -> ClassId {
@@ -82,8 +111,9 @@ impl Named {
 }
 
 /// The condition of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
     /// A protocol, optionally with a range of source or destination ports.
     Protocol(u8, Option<(u16, u16)>),
     /// A differentiated services codepoint.
@@ -250,6 +280,8 @@ mod tests {
         assert_eq!(class(&packet(&tag, [9, 1, 1, 1], [8, 1, 1, 1])), "d");
         assert_eq!(class(&packet(&[0x81, 0, 0, 8], [9, 1, 1, 1], [8, 1, 1, 1])), "other");
         assert_eq!(class(&[&[0; 12][..], &tag, &[0x88, 0xb5]].concat()), "d", "whatever it carries");
+        let kept = serde_json::to_string(&classes).unwrap();
+        assert_eq!(serde_json::from_str::<Classes>(&kept).unwrap(), classes);
     }
 
     #[test]

@@ -29,7 +29,7 @@ mod link;
 mod network;
 mod prefix;
 
-pub use classes::{Classes, Named};
+pub use classes::{Classes, Named, Rule};
 pub use ecn::mark_ce;
 pub use flow::{FiveTuple, Flow, LinkFlow};
 pub use link::Encapsulation;

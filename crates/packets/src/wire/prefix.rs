@@ -4,8 +4,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A network, such as `192.0.2.0/24` or `2001:db8::/32`; a single address is a network too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prefix {
     address: IpAddr,
     length: u8,

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 #[command(after_help = "Examples:
   aqmkit kernel install dcn dev eth0 rate 40mbit ecn
   aqmkit kernel install red dev eth0 rate 100mbit min=20 max=60 max_p=0.05
+  aqmkit kernel install cbt dev eth0 rate 20mbit class tcp=tcp class video=udp:5004-5010
   aqmkit kernel show
   aqmkit kernel set dev eth0 q_ref=40 rate 30mbit
   aqmkit kernel remove dev eth0
@@ -24,7 +25,7 @@ pub struct Kernel {
 #[derive(Debug, Subcommand)]
 pub enum KernelCommand {
     /// Install a discipline on an interface.
-    #[command(about = "Install a discipline: DISCIPLINE dev IF rate RATE [NAME=VALUE…] [ecn]")]
+    #[command(about = "Install a discipline: DISCIPLINE dev IF rate RATE [class NAME=RULES]… [NAME=VALUE…] [ecn]")]
     Install {
         /// Discipline, as in aqmkit list disciplines
         discipline: String,
@@ -33,7 +34,7 @@ pub enum KernelCommand {
             value_name = "WORDS",
             required = true,
             allow_hyphen_values = true,
-            help = "dev IF rate RATE [NAME=VALUE…] [ecn]"
+            help = "dev IF rate RATE [class NAME=RULES]… [NAME=VALUE…] [ecn]"
         )]
         words: Vec<String>,
         /// Print JSON

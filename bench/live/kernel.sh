@@ -1,0 +1,113 @@
+#!/bin/sh
+# What a queue inside the kernel costs: each discipline of `aqmkit kernel` as a classifier before a shaper, beside the shaper alone and the
+# kernel's own disciplines behind it, all in one run.
+#
+#   sudo bench/live/kernel.sh [SECONDS [ROUNDS]]
+#
+# needs iperf3, ip, tc and jq, and builds aqmkit first unless AQMKIT names one. UDP packets of 46 bytes go from one namespace to another
+# over a pair of devices and through a shaper of 10 Gbit/s, which never has to hold them, as fast as one sender makes them. A line has the
+# packets that arrived per second and the processor time of the sender for each packet, with all that the kernel does for it; for a
+# classifier also how long the program took, as the kernel measures it (`kernel.bpf_stats_enabled`). Least and median of the rounds, because other
+# work on the machine only adds. What the kernel does not have is said.
+set -eu
+cd "$(dirname "$0")/../.."
+seconds=${1:-2}
+rounds=${2:-5}
+if [ -z "${AQMKIT:-}" ]; then
+    cargo build --release --quiet -p aqmkit
+    AQMKIT=${CARGO_TARGET_DIR:-target}/release/aqmkit
+fi
+left=aqmkit-bench-left-$$
+middle=aqmkit-bench-middle-$$
+right=aqmkit-bench-right-$$
+work=$(mktemp -d)
+timed=$(cat /proc/sys/kernel/bpf_stats_enabled)
+server=
+bridge=
+clean() {
+    [ -z "$bridge" ] || kill "$bridge" 2>/dev/null || true
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    echo "$timed" > /proc/sys/kernel/bpf_stats_enabled
+    ip netns del "$left" 2>/dev/null || true
+    ip netns del "$middle" 2>/dev/null || true
+    ip netns del "$right" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap clean EXIT
+echo 1 > /proc/sys/kernel/bpf_stats_enabled
+ip netns add "$left"
+ip netns add "$right"
+ip link add l0 netns "$left" type veth peer name r0 netns "$right"
+ip -n "$left" addr add 10.7.0.1/24 dev l0
+ip -n "$right" addr add 10.7.0.2/24 dev r0
+ip -n "$left" link set l0 up
+ip -n "$right" link set r0 up
+ip netns exec "$right" iperf3 -s > /dev/null 2>&1 &
+server=$!
+sleep 1
+
+# A number of each round from a file, one a line: the least and the median.
+spread() { sort -n "$1" | awk '{ all[NR] = $1 } END { printf "%s, median %s", all[1], all[int((NR + 1) / 2)] }'; }
+
+# measure NAME: what one sender gets through the queue that stands there now.
+measure() {
+    : > "$work/pps"
+    : > "$work/cpu"
+    : > "$work/run"
+    for _ in $(seq "$rounds"); do
+        ip netns exec "$left" iperf3 -u -b 0 -l 18 -J -c 10.7.0.2 -t "$seconds" > "$work/udp.json"
+        jq '(.end.sum.packets - .end.sum.lost_packets) / .end.sum.seconds / 1000 | round' "$work/udp.json" >> "$work/pps"
+        jq '.end.cpu_utilization_percent.host_total / 100 * .end.sum.seconds / .end.sum.packets * 1e9 | round' "$work/udp.json" >> "$work/cpu"
+        ip netns exec "$left" "$AQMKIT" kernel show --json | jq '.[0].mean_run_ns // empty | round' >> "$work/run"
+    done
+    run=
+    [ ! -s "$work/run" ] || run="; program $(spread "$work/run") ns"
+    printf '%-24s %s kpps at most; sender %s ns a packet%s\n' "$1" "$(sort -n "$work/pps" | tail -n 1)" "$(spread "$work/cpu")" "$run"
+}
+
+tbf="tbf rate 10gbit burst 1mb limit 10mb"
+tc -n "$left" qdisc add dev l0 root handle 1: $tbf
+measure "tbf"
+for own in "red limit 1000000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 10gbit" "pie" "codel" "fq_codel"; do
+    name=${own%% *}
+    if tc -n "$left" qdisc add dev l0 parent 1: handle 2: $own 2>/dev/null; then
+        measure "tbf, kernel's $name"
+        tc -n "$left" qdisc del dev l0 parent 1: handle 2:
+    else
+        printf '%-24s not in this kernel\n' "tbf, kernel's $name"
+    fi
+done
+tc -n "$left" qdisc del dev l0 root
+
+for discipline in $("$AQMKIT" list disciplines --json | jq -r '.[] | select(.runs | index("kernel")) | .name'); do
+    ip netns exec "$left" "$AQMKIT" kernel install "$discipline" dev l0 rate 10gbit > /dev/null
+    measure "tbf, aqmkit $discipline"
+    ip netns exec "$left" "$AQMKIT" kernel remove dev l0
+done
+
+# A queue in aqmkit's own process, between two devices of a third namespace and on a link of its own.
+"$AQMKIT" -q link --rate 10gbit --aqm fifo:limit=1000 --server 'iperf3 -s' --out "$work/own.json" \
+    -- sh -c 'iperf3 -u -b 0 -l 18 -J -c $AQMKIT_BASE -t '"$seconds"' > '"$work"'/udp.json' 2>/dev/null || true
+# own KIND SECONDS: what it carried, and its processor time for each packet, where it took so many seconds in all.
+own() {
+    packets=$(jq '.end.sum.packets - .end.sum.lost_packets' "$work/udp.json")
+    printf '%-24s %s kpps; aqmkit %s ns a packet\n' "aqmkit $1, fifo" \
+        "$(jq '(.end.sum.packets - .end.sum.lost_packets) / .end.sum.seconds / 1000 | round' "$work/udp.json")" \
+        "$(jq -n --argjson packets "$packets" --argjson cpu "$2" '$cpu / $packets * 1e9 | round')"
+}
+own link "$(jq .machine.cpu_s "$work/own.json")"
+ip netns add "$middle"
+ip -n "$left" link del l0
+ip link add l0 netns "$left" type veth peer name b0 netns "$middle"
+ip link add r0 netns "$right" type veth peer name b1 netns "$middle"
+ip -n "$left" addr add 10.7.0.1/24 dev l0
+ip -n "$right" addr add 10.7.0.2/24 dev r0
+ip -n "$left" link set l0 up
+ip -n "$right" link set r0 up
+ip -n "$middle" link set b0 up
+ip -n "$middle" link set b1 up
+ip netns exec "$middle" "$AQMKIT" -q bridge b0 b1 --rate 10gbit --aqm fifo:limit=1000 > /dev/null 2>&1 &
+bridge=$!
+sleep 2
+ip netns exec "$left" iperf3 -u -b 0 -l 18 -J -c 10.7.0.2 -t "$seconds" > "$work/udp.json"
+own bridge "$(awk -v ticks="$(getconf CLK_TCK)" '{ print ($14 + $15) / ticks }' "/proc/$bridge/stat")"
