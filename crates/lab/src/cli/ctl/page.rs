@@ -84,9 +84,9 @@ fn bottleneck(client: &Client, access: Access, token: String) -> Bottleneck {
     let (told, changed) = (client.clone(), client.clone());
     let writable = access == Access::Change;
     let states = move || {
-        let (client, mut recent) = (told.clone(), VecDeque::new());
+        let (asked, mut recent) = (told.clone(), VecDeque::new());
         Box::new(move || {
-            let report = client.report().map_err(|e| e.to_string())?;
+            let report = asked.report().map_err(|e| e.to_string())?;
             let text = serde_json::to_string(&State::of(&report, recent.front(), writable));
             recent.push_back(report);
             if recent.len() > STATES {

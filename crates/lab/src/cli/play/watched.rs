@@ -117,8 +117,8 @@ mod tests {
     fn changes_need_the_token_an_origin_and_a_writable_bottleneck() {
         let status = |writable: bool, headers: &str, body: &str| {
             let text = format!("POST /change?token=0123 HTTP/1.1\r\n{headers}\r\n{body}");
-            let (status, body) = bottleneck(writable).answer(&Request::parse(&text), 80);
-            format!("{status} {body}").trim().to_owned()
+            let (code, answer) = bottleneck(writable).answer(&Request::parse(&text), 80);
+            format!("{code} {answer}").trim().to_owned()
         };
         let ours = "Origin: http://localhost:80\r\n";
         assert_eq!(status(true, ours, "{}"), "200 OK");
