@@ -84,7 +84,11 @@ fn documents() -> Vec<(String, String)> {
         list += &format!("| [`{}`]({file}) | {} |\n", entry.name, entry.summary());
         documents.push((
             file,
-            format!("{}\n\n{}", registry::page(entry.name).unwrap(), registry::where_it_runs(entry.name)),
+            format!(
+                "{}\n\n{}",
+                registry::page(entry.name).expect("every entry has a page"),
+                registry::where_it_runs(entry.name)
+            ),
         ));
     }
     documents.push(("README.md".to_owned(), list));

@@ -78,7 +78,7 @@ mod _aqmkit {
     /// The reference page of a discipline in Markdown, or None.
     #[pyfunction]
     fn page(name: &str) -> Option<String> {
-        registry::find(name).map(registry::Entry::page)
+        registry::page(name)
     }
 
     /// The experiment that `aqmkit compare` makes of these arguments, as the text of its file.
