@@ -42,7 +42,7 @@ fn a_wrong_constant_is_noticed() {
     notice::<Pie>(&table, ALLOWED, "weight of the error", |c| c.alpha.mantissa.high += 1 << 26);
     notice::<Pie>(&table, ALLOWED, "weight of the change", |c| c.beta.mantissa.high += 1 << 26);
     notice::<Pie>(&table, ALLOWED, "period", |c| c.tupdate += c.tupdate / 20);
-    notice::<Pie>(&table, ALLOWED, "burst", |c| c.max_burst *= 50);
+    notice::<Pie>(&table, ALLOWED, "burst", |c| c.max_burst = 60_000_000_000);
     notice::<Pie>(&table, ALLOWED, "bound of the increments", |c| c.cap = 0);
     notice::<Pie>(&table, ALLOWED, "rate", |c| c.byte_time.mantissa.high -= 1 << 26);
 }
