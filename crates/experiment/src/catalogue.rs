@@ -101,9 +101,22 @@ pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     }
 }
 
-/// An embedded file, by its path below `experiments/`.
+/// An embedded file, by its path from `experiments/` on, which may contain `..`.
 pub(super) fn embedded(path: &Path) -> Option<&'static [u8]> {
-    embedded::file(path.strip_prefix(TREE).ok()?)
+    embedded::file(without_parents(path).strip_prefix(TREE).ok()?)
+}
+
+/// The path with each `..` and the part before it removed, because the embedded tree has no such entries.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            resolved.pop();
+        } else {
+            resolved.push(part);
+        }
+    }
+    resolved
 }
 
 /// The id of an experiment, from the path of its file: the part after `experiments/`, or the name of the file.
@@ -167,6 +180,14 @@ fn unreadable(id: String, error: &Unread, path: PathBuf) -> CatalogueEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(feature = "library")]
+    fn embedded_files_are_found_from_beside_another_study() {
+        assert!(embedded(Path::new("experiments/media/../models/cellular.down")).is_some());
+        assert_eq!(embedded(Path::new("experiments/../Cargo.toml")), None);
+        assert_eq!(embedded(Path::new("experiments/models/none.down")), None);
+    }
 
     #[test]
     fn the_id_is_the_path_below_experiments() {
