@@ -138,9 +138,9 @@ private:
     std::vector<TcpSink *> &sinks_;
 };
 
-// The value of key=value among the arguments.
+// The value of the last key=value among the arguments.
 std::string argument(int argc, char **argv, const std::string &key, const std::string &otherwise) {
-    for (int i = 1; i < argc; ++i) {
+    for (int i = argc - 1; i > 0; --i) {
         if (std::string(argv[i]).rfind(key + "=", 0) == 0) return argv[i] + key.size() + 1;
     }
     return otherwise;

@@ -46,7 +46,8 @@ else
 fi
 
 # Only those parts of htsim that its TCP needs.
-htsim_parts=(eventlist tcppacket pipe queue tcp mtcp loggers logfile config network tcp_transfer route switch routetable trigger qcn sent_packets)
+htsim_parts=(eventlist tcppacket pipe queue tcp mtcp loggers logfile config network tcp_transfer route switch routetable trigger qcn sent_packets
+    eth_pause_packet fairpullqueue ndppacket queue_lossless)
 build_htsim() {
     local part objects=()
     for part in "${htsim_parts[@]}"; do
