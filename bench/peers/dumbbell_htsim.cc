@@ -12,13 +12,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <iostream>
-#include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config.h"
