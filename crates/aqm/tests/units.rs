@@ -23,17 +23,28 @@ fn link() -> Link {
     Link { mean_packet: Bytes(SIZE.into()), ..common::link() }
 }
 
-/// A table with each queue length in packets given as the bytes of so many packets.
-fn in_bytes(units: &BTreeMap<String, String>, name: &str, value: &Value) -> Value {
+/// A table with each queue length in packets rounded to whole bytes, as packets and as bytes: a third of a packet is not a number of
+/// bytes, and an average between both thresholds would be decided otherwise in packets than in bytes.
+fn in_units(units: &BTreeMap<String, String>, name: &str, value: &Value) -> [Value; 2] {
     match value {
-        Value::Object(fields) => fields.iter().map(|(field, v)| (field.clone(), in_bytes(units, field, v))).collect(),
-        Value::Array(items) => items.iter().map(|v| in_bytes(units, name, v)).collect(),
+        Value::Object(fields) => {
+            let [packets, bytes]: [serde_json::Map<_, _>; 2] = [0, 1].map(|unit| {
+                fields.iter().map(|(field, v)| (field.clone(), in_units(units, field, v)[unit].clone())).collect()
+            });
+            [packets.into(), bytes.into()]
+        }
+        Value::Array(items) => {
+            [0, 1].map(|unit| items.iter().map(|v| in_units(units, name, v)[unit].clone()).collect())
+        }
         value if units.get(name).is_some_and(|unit| unit == "queue length") => match packets(value) {
-            Some(packets) => json!(format!("{}b", (packets * f64::from(SIZE)).round())),
-            None => value.clone(),
+            Some(packets) => {
+                let bytes = (packets * f64::from(SIZE)).round();
+                [json!(format!("{}p", bytes / f64::from(SIZE))), json!(format!("{bytes}b"))]
+            }
+            None => [value.clone(), value.clone()],
         },
-        Value::String(word) if name == "counting" && word == "packets" => json!("bytes"),
-        _ => value.clone(),
+        Value::String(word) if name == "counting" && word == "packets" => [value.clone(), json!("bytes")],
+        _ => [value.clone(), value.clone()],
     }
 }
 
@@ -48,9 +59,9 @@ fn both() -> Vec<(Spec, Spec)> {
     let pair = |spec: &Spec| {
         let full = spec.effective(&link()).unwrap();
         let units = rows(spec.name()).into_iter().map(|row| (row.name, row.unit)).collect();
-        let table = in_bytes(&units, "", &Value::Object(plain(&full)));
-        let bytes = Spec::read(spec.name(), table.clone()).unwrap_or_else(|e| panic!("{table}: {e}"));
-        (bytes != full).then_some((full, bytes))
+        let [packets, bytes] = in_units(&units, "", &Value::Object(plain(&full)))
+            .map(|table| Spec::read(spec.name(), table.clone()).unwrap_or_else(|e| panic!("{table}: {e}")));
+        (bytes != packets).then_some((packets, bytes))
     };
     all.iter().filter_map(pair).collect()
 }
