@@ -71,11 +71,24 @@ export function NumberField(p: Properties) {
     setHeld(null);
   }
 
-  function slide(place: number) {
-    const next = valueAt(place, p.min, p.max, scale, p.whole ?? false);
+  /** Shows a value at once and sends it. */
+  function hold(next: number) {
     setHeld(next);
     wanted.current = next;
     send();
+  }
+
+  function slide(place: number) {
+    hold(valueAt(place, p.min, p.max, scale, p.whole ?? false));
+  }
+
+  /** An arrow key moves a whole number by at least one, where a step of the slider is less. */
+  function nudge(e: KeyboardEvent) {
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[e.key];
+    if (!step || !p.whole) return;
+    e.preventDefault();
+    const next = valueAt(position(value, p.min, p.max, scale) + step, p.min, p.max, scale, true);
+    hold(next !== value ? next : Math.min(p.max, Math.max(p.min, value + step)));
   }
 
   function enter(text: string) {
@@ -119,6 +132,7 @@ export function NumberField(p: Properties) {
         aria-valuetext={p.show(value)}
         aria-describedby={p.help ? `${id}-help` : undefined}
         onInput={(e) => slide(Number(e.currentTarget.value))}
+        onKeyDown={nudge}
       />
       {wrong ? <p class="wrong">A value such as {p.show(p.value)}.</p> : null}
       {p.help ? (

@@ -17,7 +17,7 @@ function state(at: number, writable: boolean): string {
   const direction = (name: string, packets: number) => ({
     name,
     discipline: "red",
-    parameters: { limit: 100, min: 5, max: 15, weight: 0.002, max_p: 0.1, ecn: false },
+    parameters: { limit: "100p", min: "5p", max: "15p", weight: 0.002, max_p: 0.1, ecn: false },
     rate: 10_000_000,
     packets,
     bytes: packets * 1500,
@@ -70,6 +70,11 @@ it("a bottleneck of real packets is shown and changed", { timeout: 40_000 }, asy
   expect(await violations(page)).toEqual([]);
   await column.getByRole("slider", { name: "Rate" }).fill("200");
   await expect.poll(() => changes).toEqual([{ direction: "down", rate_bps: expect.any(Number) }]);
+  // A step of the slider is a fifth of a packet here: an arrow key moves by a whole one.
+  await column.getByRole("slider", { name: "max", exact: true }).press("ArrowRight");
+  await expect.poll(() => changes.at(-1)).toEqual({ direction: "down", parameters: { max: 16 } });
+  await page.setViewportSize({ width: 400, height: 800 });
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   const field = page.getByLabel("max_p, exact value").first();
   await field.fill("0.5");
   await field.press("Enter");
