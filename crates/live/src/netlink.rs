@@ -9,7 +9,9 @@ use netlink_packet_core::{
     NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use netlink_packet_route::link::{
+    InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
@@ -34,6 +36,8 @@ pub struct Interface {
     pub tx_dropped: u64,
     /// The kernel's own queue discipline on it.
     pub qdisc: String,
+    /// The number of the bridge device of which it is a port; zero for none.
+    pub controller: u32,
 }
 
 /// A netlink socket of one network namespace.
@@ -82,13 +86,31 @@ impl Netlink {
     /// # Errors
     /// When the kernel does not answer.
     pub fn addresses(&mut self) -> io::Result<Vec<IpAddr>> {
+        Ok(self.addresses_by_interface()?.into_iter().map(|(_, ip)| ip).collect())
+    }
+
+    /// The addresses of one interface.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn addresses_of(&mut self, index: u32) -> io::Result<Vec<IpAddr>> {
+        let all = self.addresses_by_interface()?;
+        Ok(all.into_iter().filter(|(of, _)| *of == index).map(|(_, ip)| ip).collect())
+    }
+
+    /// Every address, with the number of its interface.
+    fn addresses_by_interface(&mut self) -> io::Result<Vec<(u32, IpAddr)>> {
         let answers = self.ask(RouteNetlinkMessage::GetAddress(AddressMessage::default()), NLM_F_DUMP)?;
         let own = answers.into_iter().filter_map(|m| match m {
-            RouteNetlinkMessage::NewAddress(address) => address.attributes.into_iter().find_map(|a| match a {
-                AddressAttribute::Local(ip) => Some(ip),
-                AddressAttribute::Address(ip) if ip.is_ipv6() => Some(ip),
-                _ => None,
-            }),
+            RouteNetlinkMessage::NewAddress(address) => {
+                let index = address.header.index;
+                let ip = address.attributes.into_iter().find_map(|a| match a {
+                    AddressAttribute::Local(ip) => Some(ip),
+                    AddressAttribute::Address(ip) if ip.is_ipv6() => Some(ip),
+                    _ => None,
+                });
+                ip.map(|ip| (index, ip))
+            }
             _ => None,
         });
         Ok(own.collect())
@@ -123,6 +145,41 @@ impl Netlink {
         let peer = LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(there)));
         here.attributes.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth), peer]));
         self.ask(RouteNetlinkMessage::NewLink(here), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
+    }
+
+    /// Adds a bridge device, which forwards multicast to all of its ports.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or has no such devices.
+    pub fn add_bridge(&mut self, name: &str) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        let data = LinkInfo::Data(InfoData::Bridge(vec![InfoBridge::MulticastSnooping(false)]));
+        link.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Bridge), data]),
+        ];
+        self.ask(RouteNetlinkMessage::NewLink(link), NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(|_| ())
+    }
+
+    /// Makes an interface a port of a bridge device.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn set_controller(&mut self, index: u32, bridge: u32) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        link.attributes = vec![LinkAttribute::Controller(bridge)];
+        self.ask(RouteNetlinkMessage::SetLink(link), NLM_F_ACK).map(|_| ())
+    }
+
+    /// Removes an interface.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn delete(&mut self, index: u32) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        self.ask(RouteNetlinkMessage::DelLink(link), NLM_F_ACK).map(|_| ())
     }
 
     /// Adds the address `local` to an interface, with `peer` at the other end.
@@ -273,6 +330,7 @@ fn interface(link: &LinkMessage) -> Interface {
             LinkAttribute::IfName(name) => found.name.clone_from(name),
             LinkAttribute::Mtu(mtu) => found.mtu = *mtu,
             LinkAttribute::Qdisc(name) => found.qdisc.clone_from(name),
+            LinkAttribute::Controller(index) => found.controller = *index,
             LinkAttribute::Stats64(stats) => {
                 (found.tx_packets, found.tx_dropped) = (stats.tx_packets, stats.tx_dropped);
             }

@@ -10,7 +10,7 @@ use aqmkit_aqm::Catalogue;
 use aqmkit_base::near::closest;
 use aqmkit_live::LiveError;
 use aqmkit_live::bottleneck::Measured;
-use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io};
+use aqmkit_live::bridge::{Bridge, BridgeSetup, Counts, Io, kernel_bridge_of};
 use aqmkit_live::capabilities::keep_none;
 use aqmkit_live::cleanup::{self, Held, Record, Taken};
 use aqmkit_live::confinement::{Needs, confine};
@@ -44,7 +44,8 @@ const PULSE: Duration = Duration::from_millis(100);
 pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -> Result<(), Failure> {
     let directory = ctl::directory();
     if args.cleanup {
-        return Ok(say::print(&tidied(cleanup::clean(&directory)))?);
+        say::print(&tidied(cleanup::clean(&directory)))?;
+        return remove_kernel_bridges(&directory);
     }
     let setup = setup(args, disciplines)?;
     exist(&setup.interfaces)?;
@@ -53,6 +54,9 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
     // Kernels before 5.14 cannot identify namespaces; no record is searched there.
     let place = cookie().unwrap_or_default();
     alone(&directory, place, &setup.interfaces)?;
+    if !setup.fail_open {
+        leave_kernel_bridges(&directory, &setup.interfaces, talk)?;
+    }
     // The bridge restores the interfaces at its end; a second Ctrl-C must not prevent this.
     stop::listen_once()?;
     let ledger = Arc::new(Mutex::new(Ledger::open(&directory, &setup, &args.name, place)));
@@ -88,6 +92,12 @@ pub(super) fn bridge(args: &wire::Bridge, disciplines: &Catalogue, talk: Talk) -
     let interfaces = bridge.interfaces();
     let report = control.report();
     let measured = bridge.close()?;
+    if setup.fail_open && talk != Talk::Quiet {
+        let [a, b] = &setup.interfaces;
+        say::tell(&format!(
+            "note: from now on the kernel forwards between {a} and {b}; aqmkit bridge --cleanup ends that"
+        ));
+    }
     let summary = BridgeSummary { report: &report, doubts: measured.doubts(0), measured: &measured, interfaces };
     say::print(&if args.json { summary.json()? } else { summary.text() })?;
     if summary.doubts.is_empty() { Ok(()) } else { Err(Failure::Missed) }
@@ -158,6 +168,50 @@ fn alone(directory: &Path, place: u64, interfaces: &[String; 2]) -> Result<(), F
     }
 }
 
+/// The interfaces of all running bridges.
+fn in_use(directory: &Path) -> Vec<String> {
+    let running = cleanup::records(directory).into_iter().filter(|f| f.running);
+    running.filter_map(|f| f.record.bridge).flat_map(|taken| taken.interfaces).collect()
+}
+
+/// Removes the kernel's bridges that took over for bridges which have ended.
+fn remove_kernel_bridges(directory: &Path) -> Result<(), Failure> {
+    let cannot = LiveError::while_doing("cannot remove the kernel's bridges");
+    for name in aqmkit_live::bridge::remove_kernel_bridges(&in_use(directory)).map_err(cannot)? {
+        say::print(&format!("the kernel's bridge {name} removed"))?;
+    }
+    Ok(())
+}
+
+/// Without --fail-open, no bridge of the kernel may forward between the interfaces: every frame would arrive twice. Those
+/// of earlier bridges are removed, others are named.
+fn leave_kernel_bridges(directory: &Path, interfaces: &[String; 2], talk: Talk) -> Result<(), Failure> {
+    for interface in interfaces {
+        let cannot = LiveError::while_doing(format!("cannot look at {interface}"));
+        match kernel_bridge_of(interface).map_err(cannot)? {
+            None => {}
+            Some((_, true)) => {
+                let failed = LiveError::while_doing("cannot remove the kernel's bridge");
+                let removed = aqmkit_live::bridge::remove_kernel_bridges(&in_use(directory)).map_err(failed)?;
+                if talk != Talk::Quiet {
+                    say::tell(&format!("note: the kernel's bridge {} is removed", removed.join(", ")));
+                }
+            }
+            Some((bridge, false)) => {
+                return wrong(
+                    format!(
+                        "{interface} is a port of the kernel's bridge {bridge}, which would forward every frame a second time"
+                    ),
+                    format!(
+                        "ip link set {interface} nomaster, or use --fail-open, with which {bridge} forwards only when this bridge does not"
+                    ),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The settings of the arguments, in words.
 ///
 /// # Errors
@@ -196,6 +250,7 @@ fn setup(args: &wire::Bridge, disciplines: &Catalogue) -> Result<BridgeSetup, Fa
             wire::Io::AfPacket => Io::Packet,
             wire::Io::AfXdp => Io::Xdp,
         },
+        fail_open: args.fail_open,
         directions: [forth, back].map(on_the_way),
         classes: queue::classes(&args.queue.class)?,
         salt: u64::from_ne_bytes(salt),

@@ -268,3 +268,84 @@ fn what_a_killed_bridge_switched_off_is_told_and_switched_on() {
     last.wait().unwrap();
     assert!(joins(&place));
 }
+
+/// Puts the far ends of `m1` and `m2` into namespaces of their own, with addresses.
+fn hosts(place: &Netns) -> std::io::Result<[Netns; 2]> {
+    let host = |far: &str, address: &str| -> std::io::Result<Netns> {
+        let own = Netns::create()?;
+        let ip = |line: String| Command::new("ip").args(line.split(' ')).status().map(|told| assert!(told.success()));
+        place.inside(|| ip(format!("link set {far} netns {}", own.path())))?;
+        own.inside(|| {
+            ip(format!("addr add {address}/24 dev {far}"))?;
+            ip(format!("link set {far} up"))
+        })?;
+        Ok(own)
+    };
+    Ok([host("a0", "10.9.0.1")?, host("b0", "10.9.0.2")?])
+}
+
+/// Whether a datagram gets from one host to the other within some seconds.
+fn reaches([a, b]: &[Netns; 2], seconds: u64) -> bool {
+    let server = b.inside(|| std::net::UdpSocket::bind("10.9.0.2:0")).unwrap();
+    let client = a.inside(|| std::net::UdpSocket::bind("10.9.0.1:0")).unwrap();
+    server.set_read_timeout(Some(std::time::Duration::from_millis(100))).unwrap();
+    let to = server.local_addr().unwrap();
+    (0..10 * seconds).any(|_| {
+        // While the address of the other end is being asked for, sending may fail.
+        let _ = client.send_to(b"there", to);
+        server.recv(&mut [0; 10]).is_ok()
+    })
+}
+
+#[test]
+fn after_a_kill_the_kernel_forwards_until_the_next_bridge_or_a_cleanup() {
+    let Some(place) = place() else { return };
+    let hosts = hosts(&place).unwrap();
+    let desk = Desk::new();
+    let start = |more: &[&str]| {
+        let mut command = aqmkit(&desk);
+        command.args(["bridge", "m1", "m2", "--rate", "8mbit"]).args(more).stdout(std::process::Stdio::null());
+        place.inside(|| command.stderr(std::process::Stdio::piped()).spawn()).unwrap()
+    };
+    let runs = || desk.path().join("run/bridge.sock").exists();
+    let bridge = std::cell::RefCell::new(start(&["--fail-open"]));
+    until("it runs or cannot", || runs() || bridge.borrow_mut().try_wait().unwrap().is_some());
+    let mut bridge = bridge.into_inner();
+    if !runs() {
+        return eprintln!("skipped: {}", text(&bridge.wait_with_output().unwrap().stderr));
+    }
+    assert!(reaches(&hosts, 10));
+    signal(&bridge, "-KILL");
+    bridge.wait().unwrap();
+    assert!(reaches(&hosts, 10), "the kernel forwards");
+    // Without --fail-open its bridge has to go, or every frame would pass twice.
+    let second = start(&[]);
+    until("it runs", || reaches(&hosts, 1) && desk.path().join(format!("run/{}.json", second.id())).exists());
+    signal(&second, "-TERM");
+    let said = text(&second.wait_with_output().unwrap().stderr);
+    assert!(said.contains("note: the kernel's bridge aqmkit-") && said.contains(" is removed"), "{said}");
+    assert!(!reaches(&hosts, 1));
+    let third = start(&["--fail-open"]);
+    until("it runs", || reaches(&hosts, 1));
+    signal(&third, "-TERM");
+    let ended = text(&third.wait_with_output().unwrap().stderr);
+    assert!(ended.contains("from now on the kernel forwards between m1 and m2"), "{ended}");
+    assert!(reaches(&hosts, 10));
+    let told = place.inside(|| aqmkit(&desk).args(["bridge", "--cleanup"]).output()).unwrap();
+    assert!(text(&told.stdout).contains(" removed\n") && !reaches(&hosts, 1), "{told:?}");
+}
+
+#[test]
+fn a_bridge_of_the_kernel_in_the_way_is_named() {
+    let Some(place) = place() else { return };
+    let desk = Desk::new();
+    let told = place.inside(|| {
+        for line in ["link add br0 type bridge", "link set m1 master br0"] {
+            assert!(Command::new("ip").args(line.split(' ')).status()?.success());
+        }
+        aqmkit(&desk).args(["bridge", "m1", "m2", "--rate", "8mbit"]).output()
+    });
+    let told = told.unwrap();
+    let said = text(&told.stderr);
+    assert!(told.status.code() == Some(2) && said.contains("m1 is a port of the kernel's bridge br0"), "{said}");
+}

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use aqmkit_base::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::fail_open;
 use super::ring::{self, Checksum, Ring};
 use super::sockopt::{ask, request, set, take_error};
 use super::xdp::{self, Xdp};
@@ -25,14 +26,24 @@ const FRAMING: usize = 14 + 8;
 #[derive(Debug)]
 pub struct Interface {
     name: String,
-    io: Io,
-    note: WriteDown,
+    needs: Opening,
     open: Option<Open>,
     /// Never ready: polled while the interface is absent.
     nothing: OwnedFd,
     clock: Clock,
     next_look: Instant,
     counts: Counts,
+}
+
+/// What opening an interface needs to know, now and whenever it returns.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    /// The I/O method.
+    pub(super) io: Io,
+    /// The bridge device of the kernel that takes over when this process ends.
+    pub(super) kernel_bridge: Option<u32>,
+    /// Called with each offload before it is disabled.
+    pub(super) note: WriteDown,
 }
 
 /// The I/O method of an interface.
@@ -64,10 +75,13 @@ struct Open {
     mtu: usize,
     /// The offloads that were disabled.
     off: Vec<Offload>,
+    /// Its place in the kernel's bridge that takes over.
+    _port: Option<fail_open::Port>,
 }
 
 impl Open {
-    fn at(name: &str, io: Io, note: &WriteDown) -> io::Result<Open> {
+    fn at(name: &str, needs: &Opening) -> io::Result<Open> {
+        let io = needs.io;
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers. Protocol zero: nothing arrives before the socket is bound to the interface.
         let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
@@ -99,8 +113,9 @@ impl Open {
             mr_address: [0; 8],
         };
         set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-        let off = switch_off(name, index, io, note);
-        Ok(Open { socket, way, index, name: name.to_owned(), mtu, off })
+        let port = needs.kernel_bridge.map(|bridge| fail_open::Port::join(index, bridge)).transpose()?;
+        let off = switch_off(name, index, io, &needs.note);
+        Ok(Open { socket, way, index, name: name.to_owned(), mtu, off, _port: port })
     }
 
     /// Whether frames may now be longer than the slots of the ring. `AF_XDP` chunks hold the longest frame that it
@@ -182,18 +197,19 @@ impl Interface {
     /// When it does not exist, is down or not Ethernet, or permission is missing (`CAP_NET_RAW`, and `CAP_NET_ADMIN` to
     /// disable offloads).
     pub fn open(name: &str, io: Io, clock: Clock) -> Result<Self, LiveError> {
-        Interface::open_noting(name, io, clock, WriteDown::nowhere())
+        Interface::open_as(name, clock, Opening { io, kernel_bridge: None, note: WriteDown::nowhere() })
     }
 
-    /// The same; `note` is called with each offload before it is disabled, now and whenever the interface returns.
+    /// The same, with all settings.
     ///
     /// # Errors
     /// As [`Interface::open`].
-    pub fn open_noting(name: &str, io: Io, clock: Clock, note: WriteDown) -> Result<Self, LiveError> {
+    pub(super) fn open_as(name: &str, clock: Clock, needs: Opening) -> Result<Self, LiveError> {
+        let io = needs.io;
         if io == Io::Xdp {
             suits_xdp(name)?;
         }
-        let open = opened(name, io, &note).map_err(|error| refused(name, io, error))?;
+        let open = opened(name, &needs).map_err(|error| refused(name, io, error))?;
         let flags =
             flags(open.socket.as_fd(), name).map_err(LiveError::while_doing(format!("cannot look at {name}")))?;
         if flags & libc::IFF_LOOPBACK != 0 {
@@ -206,8 +222,7 @@ impl Interface {
         let name = name.to_owned();
         Ok(Interface {
             name,
-            io,
-            note,
+            needs,
             open: Some(open),
             nothing,
             clock,
@@ -253,7 +268,7 @@ impl Interface {
                 self.counts();
                 // The old one is closed first, because it enables offloads that the new one disables.
                 self.open = None;
-                self.open = Open::at(&self.name, self.io, &self.note).ok();
+                self.open = Open::at(&self.name, &self.needs).ok();
             }
             Some(_) => {
                 // The counters of its socket are lost with it.
@@ -261,23 +276,23 @@ impl Interface {
                 self.counts.vanished += 1;
                 self.open = None;
             }
-            None => self.open = Open::at(&self.name, self.io, &self.note).ok(),
+            None => self.open = Open::at(&self.name, &self.needs).ok(),
         }
     }
 }
 
 /// Opens an interface, with retries: the queue of a closed socket becomes available only after a while.
-fn opened(name: &str, io: Io, note: &WriteDown) -> io::Result<Open> {
+fn opened(name: &str, needs: &Opening) -> io::Result<Open> {
     const TRIES: u32 = 15;
     for _ in 0..TRIES {
-        match Open::at(name, io, note) {
-            Err(e) if io == Io::Xdp && e.raw_os_error() == Some(libc::EBUSY) => {
+        match Open::at(name, needs) {
+            Err(e) if needs.io == Io::Xdp && e.raw_os_error() == Some(libc::EBUSY) => {
                 std::thread::sleep(std::time::Duration::from_millis(100));
             }
             result => return result,
         }
     }
-    Open::at(name, io, note)
+    Open::at(name, needs)
 }
 
 /// Checks that `AF_XDP` would receive all frames of an interface.

@@ -7,8 +7,10 @@
 //!
 //! Every frame passes, whatever it carries: the kernel's network stack is bypassed and needs neither addresses nor
 //! forwarding. Changed settings of the interfaces (promiscuous mode, receive offloads) are restored when the bridge
-//! ends; if it is killed, [`crate::cleanup`] enables the offloads again.
+//! ends; if it is killed, [`crate::cleanup`] enables the offloads again. With `fail_open`, the kernel's bridge forwards
+//! the frames from then on.
 
+mod fail_open;
 mod interface;
 mod redirect;
 mod ring;
@@ -24,6 +26,7 @@ use std::thread::JoinHandle;
 use aqmkit_base::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 
+use self::fail_open::KernelBridge;
 use crate::bottleneck::{Bottleneck, Direction, Look, Measured, Request};
 use crate::bounds;
 use crate::capabilities::keep_only_packets;
@@ -40,6 +43,8 @@ use aqmkit_packets::shaper::{Setup, Shaper};
 use aqmkit_packets::wire::{Classes, Encapsulation};
 
 pub use crate::port::Counts;
+pub use fail_open::{kernel_bridge_of, remove_kernel_bridges};
+use interface::Opening;
 pub use interface::{Interface, Io};
 
 /// The settings of a bridge.
@@ -49,6 +54,8 @@ pub struct BridgeSetup {
     pub interfaces: [String; 2],
     /// The I/O method.
     pub io: Io,
+    /// Whether the kernel bridges the interfaces when this process ends.
+    pub fail_open: bool,
     /// The directions: from the first to the second interface, and back.
     pub directions: [Setup; 2],
     /// The classification of packets.
@@ -155,13 +162,18 @@ fn bottleneck(
 ) -> Result<Bottleneck<Interface>, LiveError> {
     let clock = Clock::start();
     let [forth, back] = &setup.directions;
-    let directions = [direction(forth, setup, 0, clock, note.clone())?, direction(back, setup, 1, clock, note)?];
+    let kernel = setup.fail_open.then(|| KernelBridge::between(&setup.interfaces)).transpose()?;
+    let needs = Opening { io: setup.io, kernel_bridge: kernel.as_ref().map(|k| k.index), note };
+    let directions = [direction(forth, setup, 0, clock, needs.clone())?, direction(back, setup, 1, clock, needs)?];
+    if let Some(kernel) = kernel {
+        kernel.keep();
+    }
     let reader = Reader { encapsulation: Encapsulation::Ethernet, classes: setup.classes.clone(), salt: setup.salt };
     let granted = be_punctual();
     // Packets come from anywhere, so the thread that reads them gets only the necessary rights.
     keep_only_packets();
     // Older kernels ignore this.
-    let _ = confine(if setup.io == Io::Xdp { Needs::Bpf } else { Needs::Nothing });
+    let _ = confine(if setup.io == Io::Xdp || setup.fail_open { Needs::Bpf } else { Needs::Nothing });
     Ok(Bottleneck { directions, requests: Some(requests), reader, clock, look, plan: None, granted })
 }
 
@@ -170,14 +182,14 @@ fn direction(
     bridge: &BridgeSetup,
     side: usize,
     clock: Clock,
-    note: WriteDown,
+    needs: Opening,
 ) -> Result<Direction<Interface>, LiveError> {
     let classes = bridge.classes.names();
     let setup = Setup { classes: classes.to_vec(), ..setup.clone() };
     let shaper = bounds::check(&setup)
         .and_then(|()| Shaper::<Frame>::new(&setup, Meter::whole(classes), Instant::ZERO))
         .map_err(|error| LiveError::Parameter { direction: setup.name.clone(), error })?;
-    let device = Interface::open_noting(&bridge.interfaces[side], bridge.io, clock, note)?;
+    let device = Interface::open_as(&bridge.interfaces[side], clock, needs)?;
     Ok(Direction { name: setup.name, device, shaper, kernel: None })
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "real time passes in these tests")]
 
 mod control;
+mod fail_open;
 mod frames;
 mod trouble;
 mod xdp;
@@ -112,6 +113,7 @@ impl Place {
         let setup = BridgeSetup {
             interfaces: ["m1".to_owned(), "m2".to_owned()],
             io,
+            fail_open: false,
             directions: [direction("forth"), direction("back")],
             classes: Classes::default(),
             salt: 1,

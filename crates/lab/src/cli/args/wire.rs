@@ -167,6 +167,9 @@ pub struct Bridge {
     /// Packet I/O; af-xdp bypasses the kernel's network stack, for interfaces with one receive queue
     #[arg(long, default_value = "af-packet")]
     pub io: Io,
+    /// Let the kernel bridge the interfaces, without a queue, when this process ends or is killed (Linux 6.6 or later)
+    #[arg(long)]
+    pub fail_open: bool,
     /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
