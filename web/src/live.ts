@@ -77,6 +77,8 @@ export function follow(of: string): void {
 /** A change of a direction, as `aqmkit ctl set` makes it. */
 export interface LiveChange {
   rate_bps?: number;
+  /** A discipline that replaces the present one. */
+  aqm?: string;
   parameters?: Record<string, Value>;
 }
 

@@ -168,6 +168,10 @@ pub struct Shaper<P, W = Meter> {
     wire: Propagation,
     framing: Framing,
     qdisc: Box<dyn Qdisc<Waiting<P>>>,
+    /// The name of the discipline.
+    name: &'static str,
+    /// Replaced disciplines, each with the packets that wait in it. They are sent first, the oldest discipline's before.
+    replaced: VecDeque<Box<dyn Qdisc<Waiting<P>>>>,
     flow: FlowKind,
     rng: Rng,
     meter: W,
@@ -200,6 +204,8 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             wire: Propagation::new(&setup.name, setup.delay, setup.wire, setup.seed),
             framing: setup.framing,
             qdisc: setup.aqm.build(&setup.link(), now)?,
+            name: setup.aqm.name(),
+            replaced: VecDeque::new(),
             flow: setup.aqm.flow(),
             rng: Rng::stream(setup.seed, &format!("link.{}", setup.name)),
             meter,
@@ -226,14 +232,14 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         if self.looks.is_none() {
             self.transmit(now);
         }
-        self.meter.queue(self.qdisc.backlog(), now);
+        self.meter.queue(self.backlog(), now);
     }
 
     /// Executes all departures up to and including `now`, each at its own time.
     pub fn advance(&mut self, now: Instant) {
         while let Some(at) = self.looks.filter(|&at| at <= now) {
             self.transmit(at);
-            self.meter.queue(self.qdisc.backlog(), at);
+            self.meter.queue(self.backlog(), at);
         }
     }
 
@@ -245,8 +251,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
             self.looks = Some(at);
             return;
         }
-        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
-        self.looks = match self.qdisc.dequeue(&mut cx) {
+        self.looks = match self.dequeue(now) {
             Dequeued::Packet(Waiting { mut packet, arrived }) => {
                 let size = self.framing.sent(packet.len());
                 let transmission = match &mut self.trace {
@@ -274,6 +279,18 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         };
     }
 
+    /// The next packet to send: of a replaced discipline as long as one waits there.
+    fn dequeue(&mut self, now: Instant) -> Dequeued<Waiting<P>> {
+        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
+        while let Some(oldest) = self.replaced.front_mut() {
+            match oldest.dequeue(&mut cx) {
+                Dequeued::Empty => self.replaced.pop_front(),
+                packet_or_pause => return packet_or_pause,
+            };
+        }
+        self.qdisc.dequeue(&mut cx)
+    }
+
     /// Inserts a packet in the order of arrivals at the other end.
     fn put(&mut self, released: Released<P>) {
         let place = self.line.iter().rposition(|other| other.due <= released.due).map_or(0, |before| before + 1);
@@ -293,10 +310,13 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         self.looks.into_iter().chain(due).min()
     }
 
-    /// The backlog of the queue.
+    /// The backlog of the queue, with what still waits in a replaced discipline.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        self.qdisc.backlog()
+        self.replaced.iter().fold(self.qdisc.backlog(), |sum, old| {
+            let more = old.backlog();
+            Backlog { packets: sum.packets + more.packets, bytes: sum.bytes + more.bytes }
+        })
     }
 
     /// The discipline's counters.
@@ -334,17 +354,24 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
     }
 
     /// Changes the rate, the delay and the discipline's parameters while packets wait. The remainder of the
-    /// packet in transmission is sent at the new rate, and packets in flight keep their order.
+    /// packet in transmission is sent at the new rate, and packets in flight keep their order. Another discipline replaces
+    /// the present one, which accepts no more packets and sends those that wait in it first: none is lost by the change.
     ///
     /// # Errors
-    /// When the discipline is another one, or a parameter cannot be used at this rate; nothing has changed then.
+    /// When a parameter cannot be used at this rate; nothing has changed then.
     pub fn reconfigure(&mut self, setup: &Setup, now: Instant) -> Result<(), ParamError> {
         if setup.rate == BitRate::default() {
             return Err(ParamError::new("rate", setup.rate, "it must be above zero"));
         }
         self.advance(now);
-        let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
-        self.qdisc.reconfigure(&setup.aqm, &setup.link(), &mut cx)?;
+        if setup.aqm.name() == self.name {
+            let mut cx = Cx { now, rng: &mut self.rng, sink: &mut Reporter(&mut self.meter) };
+            self.qdisc.reconfigure(&setup.aqm, &setup.link(), &mut cx)?;
+        } else {
+            let old = std::mem::replace(&mut self.qdisc, setup.aqm.build(&setup.link(), now)?);
+            self.replaced.push_back(old);
+            self.name = setup.aqm.name();
+        }
         // Waiting packets keep the keys of their arrival.
         self.flow = setup.aqm.flow();
         if setup.rate != self.rate {
@@ -354,7 +381,7 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
         }
         self.framing = setup.framing;
         self.wire.change(setup.delay, setup.wire, self.sending.map_or(now, |sending| sending.free));
-        self.meter.queue(self.qdisc.backlog(), now);
+        self.meter.queue(self.backlog(), now);
         Ok(())
     }
 

@@ -282,6 +282,12 @@ function Plots({
 function Settings({ direction, discipline }: { direction: live.Direction; discipline: Discipline }) {
   return (
     <section class="controls" aria-label={`Settings of ${direction.name}`}>
+      <Choice
+        label="Discipline"
+        value={direction.discipline}
+        options={(player.catalogue.value?.disciplines ?? []).map((d) => ({ value: d.name, label: d.name }))}
+        onChange={(aqm) => live.change(direction.name, { aqm })}
+      />
       <NumberField
         label="Rate"
         value={direction.rate}

@@ -75,6 +75,8 @@ it("a bottleneck of real packets is shown and changed", { timeout: 40_000 }, asy
   await expect.poll(() => changes.at(-1)).toEqual({ direction: "down", parameters: { max: 16 } });
   await page.setViewportSize({ width: 400, height: 800 });
   await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await column.getByLabel("Discipline").selectOption("codel");
+  await expect.poll(() => changes.at(-1)).toEqual({ direction: "down", aqm: "codel" });
   const field = page.getByLabel("max_p, exact value").first();
   await field.fill("0.5");
   await field.press("Enter");

@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
+use aqmkit_aqm::Catalogue;
 use aqmkit_base::BitRate;
 use aqmkit_live::cleanup;
 use aqmkit_live::ctl::{self, Change, Client, CtlError, Report};
@@ -23,7 +24,7 @@ use super::say;
 ///
 /// # Errors
 /// When no bridge or link runs, access is denied, or a change is refused.
-pub(super) fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
+pub(super) fn ctl(args: &wire::Ctl, disciplines: &Catalogue) -> Result<(), Failure> {
     match &args.what {
         CtlCommand::List => list(),
         CtlCommand::Show { json } => show(&client(args)?.report()?, *json),
@@ -32,15 +33,20 @@ pub(super) fn ctl(args: &wire::Ctl) -> Result<(), Failure> {
             let access = if *writable { wire::Access::Change } else { wire::Access::Look };
             page::serve(&client(args)?, access, *port, *no_open)
         }
-        CtlCommand::Set { parameters, direction, rate } => {
-            let parameters = written(parameters)?;
+        CtlCommand::Set { parameters, aqm, direction, rate } => {
+            let mut parameters = written(parameters)?;
+            let aqm = aqm.as_deref().map(|text| discipline(text, &mut parameters, disciplines)).transpose()?;
             if rate.is_some_and(|rate| rate == BitRate::default()) {
                 return wrong("the rate cannot be 0bit", "it must be above zero, for example 20mbit");
             }
-            if parameters.is_empty() && rate.is_none() {
-                return wrong("nothing is set", "give a name and a value, for example target=10ms, or --rate 20mbit");
+            if parameters.is_empty() && rate.is_none() && aqm.is_none() {
+                return wrong(
+                    "nothing is set",
+                    "give a name and a value, for example target=10ms, or --rate 20mbit, or --aqm codel",
+                );
             }
-            let change = Change { direction: direction.clone(), rate_bps: rate.map(BitRate::as_bps), parameters };
+            let rate_bps = rate.map(BitRate::as_bps);
+            let change = Change { direction: direction.clone(), rate_bps, aqm, parameters };
             let client = client(args)?;
             if let Some(direction) = direction {
                 known(direction, &client.report()?)?;
@@ -170,6 +176,18 @@ fn known(direction: &str, report: &Report) -> Result<(), Failure> {
         format!("{} has no direction {direction:?}", report.name),
         format!("its directions are {}", names.join(" and ")),
     )
+}
+
+/// The name of the discipline in `codel:target=5ms`; its parameters are added to the others.
+fn discipline(text: &str, parameters: &mut Map<String, Value>, disciplines: &Catalogue) -> Result<String, Failure> {
+    let (name, table) = super::parameters::written(text)?;
+    super::parameters::known(name, disciplines)?;
+    for (parameter, value) in table {
+        if parameters.insert(parameter.clone(), serde_json::to_value(value)?).is_some() {
+            return wrong(format!("{parameter} is set twice"), "set it once");
+        }
+    }
+    Ok(name.to_owned())
 }
 
 /// Settings as the running program reads them.

@@ -159,7 +159,7 @@ fn dispatch(cli: &Cli, catalogues: &Catalogues) -> Result<(), Failure> {
         #[cfg(live)]
         Command::Bridge(args) => bridge::bridge(args, &catalogues.disciplines, talk),
         #[cfg(live)]
-        Command::Ctl(args) => ctl::ctl(args),
+        Command::Ctl(args) => ctl::ctl(args, &catalogues.disciplines),
         #[cfg(live)]
         Command::Kernel(args) => kernel::kernel(args),
         #[cfg(not(live))]

@@ -86,6 +86,8 @@ fn nothing_to_control_is_said() {
     let (code, text) = run("ctl show --to wan");
     assert!(code == 2 && text.contains("nothing named wan is running"), "{text}");
     assert!(run("ctl set").1.contains("nothing is set"));
+    assert!(run("ctl set --aqm coddel").1.contains("did you mean codel?"));
+    assert!(run("ctl set target=5ms --aqm codel:target=9ms").1.contains("target is set twice"));
     assert!(run("ctl set --rate 0bit").1.contains("above zero"));
     let twice = run("ctl set target=20ms target=5ms");
     assert!(twice.0 == 2 && twice.1.contains("target is set twice"), "{twice:?}");

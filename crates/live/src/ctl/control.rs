@@ -74,7 +74,7 @@ impl<D: 'static> Control<D> {
         answered.recv_timeout(PATIENCE).ok()
     }
 
-    /// Changes parameters. Both directions are checked before the first is changed.
+    /// Changes parameters, the rate or the discipline. Both directions are checked before the first is changed.
     ///
     /// # Errors
     /// Why not, in words; nothing has changed then, unless a discipline refused a change for what waits in it.
@@ -119,8 +119,13 @@ impl<D: 'static> Control<D> {
 
 /// The setup after the change.
 fn changed(setup: &Setup, change: &Change) -> Result<Setup, String> {
-    let name = setup.aqm.name();
-    let mut parameters = serde_json::to_value(&setup.aqm).map_err(|e| e.to_string())?;
+    let present = setup.aqm.name();
+    let name = change.aqm.as_deref().unwrap_or(present);
+    let stays = name == present || Spec::named(name).is_some_and(|spec| spec.name() == present);
+    let mut parameters = match stays {
+        true => serde_json::to_value(&setup.aqm).map_err(|e| e.to_string())?,
+        false => serde_json::Value::Object(serde_json::Map::new()),
+    };
     if let Some(table) = parameters.as_object_mut() {
         // Omitted parameters stay omitted, so that they follow the rate.
         table.retain(|_, value| !value.is_null());
@@ -158,7 +163,7 @@ mod tests {
         let setup = Setup::new("down", BitRate::from_mbps(10), Time::ZERO, spec);
         let told = |key: &str, value: serde_json::Value| {
             let parameters = [(key.to_owned(), value)].into_iter().collect();
-            changed(&setup, &Change { direction: None, rate_bps: None, parameters }).unwrap_err()
+            changed(&setup, &Change { parameters, ..Change::default() }).unwrap_err()
         };
         assert!(told("mxa", json!(4)).starts_with("down: mxa is not a parameter of red: did you mean max?"));
         assert!(told("quantum", json!(4)).starts_with("down: quantum is not a parameter of red: known are limit, min"));

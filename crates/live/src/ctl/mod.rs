@@ -27,7 +27,7 @@ pub enum Question {
     Change(Change),
 }
 
-/// A change of parameters.
+/// A change of parameters, of the rate, or of the discipline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
@@ -35,7 +35,9 @@ pub struct Change {
     pub direction: Option<String>,
     /// New rate.
     pub rate_bps: Option<u64>,
-    /// Parameters of the discipline, by name.
+    /// The name of a discipline that replaces the present one.
+    pub aqm: Option<String>,
+    /// Parameters of the discipline, by name. Those that are not named stay as they are; a new discipline has its defaults.
     pub parameters: serde_json::Map<String, serde_json::Value>,
 }
 

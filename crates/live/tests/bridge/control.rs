@@ -10,7 +10,7 @@ use super::Place;
 
 fn change(direction: Option<&str>, parameters: &serde_json::Value) -> Change {
     let parameters = parameters.as_object().cloned().unwrap();
-    Change { direction: direction.map(str::to_owned), rate_bps: None, parameters }
+    Change { direction: direction.map(str::to_owned), parameters, ..Change::default() }
 }
 
 #[test]
@@ -46,6 +46,41 @@ fn parameters_change_while_it_runs() {
     drop(server);
     assert!(matches!(client.report().unwrap_err(), CtlError::NotRunning(_)));
     assert!(running(directory.path()).unwrap().is_empty());
+}
+
+#[test]
+fn another_discipline_takes_over_while_it_runs() {
+    let Some(place) = Place::new() else { return };
+    let bridge = place.bridge("fifo", "{}", BitRate::from_mbps(20)).unwrap();
+    let control = bridge.control();
+    let to = |aqm: &str, parameters: serde_json::Value| {
+        control.change(&Change { aqm: Some(aqm.into()), ..change(None, &parameters) })
+    };
+    let names = || control.report().directions.iter().map(|d| d.discipline.clone()).collect::<Vec<_>>();
+    assert!(to("coddel", json!({})).unwrap_err().contains("did you mean codel?"));
+    assert!(to("codel", json!({ "min": 5 })).unwrap_err().contains("min is not a parameter of codel"));
+    assert_eq!(names(), ["fifo", "fifo"]);
+    let mut others = ["fq_codel", "codel", "red"].into_iter();
+    let sent = std::thread::scope(|scope| {
+        let transfer = scope.spawn(|| place.transfer(3_000_000));
+        while !transfer.is_finished() {
+            if let Some(name) = others.next() {
+                to(name, json!({})).unwrap();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        transfer.join().unwrap()
+    });
+    assert!(others.next().is_none() && sent.as_secs_f64() > 1.2, "{sent:?}");
+    assert_eq!(names(), ["red", "red"]);
+    // The name in the spelling of tc is that of the present discipline, whose other parameters stay.
+    to("codel", json!({ "target": "9ms" })).unwrap();
+    to("codel", json!({ "interval": "50ms" })).unwrap();
+    let forth = &control.report().directions[0];
+    assert_eq!((&forth.parameters["target"], &forth.parameters["interval"]), (&json!("9ms"), &json!("50ms")));
+    Place::settled(&bridge);
+    let total = &control.report().directions[0].total;
+    assert_eq!(total.offered_packets, total.sent_packets + total.drops.values().sum::<u64>());
 }
 
 #[test]

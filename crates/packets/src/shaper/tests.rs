@@ -3,6 +3,8 @@ use aqmkit_base::wire::{Loss, Reorder};
 use super::*;
 use proptest::prelude::*;
 
+mod replaced;
+
 #[derive(Clone, Debug, PartialEq)]
 struct Pkt {
     id: u64,
@@ -83,8 +85,8 @@ fn what_a_flow_is_follows_the_discipline() {
     s.arrive(pkt(1), us(0));
     s.reconfigure(&fred(serde_json::json!({ "flow": "source" })), us(10)).unwrap();
     assert_eq!((s.flow(), s.backlog().packets), (FlowKind::Source, 0));
-    assert!(s.reconfigure(&setup(), us(20)).is_err());
-    assert_eq!(s.flow(), FlowKind::Source);
+    s.reconfigure(&setup(), us(20)).unwrap();
+    assert_eq!(s.flow(), FlowKind::Connection);
 }
 
 /// After a stall, departures that are due must be executed before packets that were read meanwhile are admitted;
@@ -155,7 +157,8 @@ fn a_new_rate_holds_at_once() {
     // Half of the first packet is sent by then.
     s.reconfigure(&Setup { rate: BitRate::from_mbps(4), ..setup() }, us(500)).unwrap();
     assert_eq!(released(&mut s, us(90_000)), [(0, us(11_500)), (1, us(13_500)), (2, us(15_500))]);
-    assert!(s.reconfigure(&Setup { aqm: Spec::named("red").unwrap(), ..setup() }, us(90_000)).is_err());
+    let wrong = Spec::read("red", serde_json::json!({ "min": 9, "max": 3 })).unwrap();
+    assert!(s.reconfigure(&Setup { aqm: wrong, ..setup() }, us(90_000)).is_err());
     assert_eq!(s.rates(), [(us(0), BitRate::from_mbps(8)), (us(500), BitRate::from_mbps(4))]);
 }
 

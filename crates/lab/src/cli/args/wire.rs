@@ -217,6 +217,7 @@ pub enum Io {
   aqmkit ctl play --writable
   aqmkit ctl set target=10ms limit=200
   aqmkit ctl set --direction back --rate 30mbit
+  aqmkit ctl set --aqm fq-codel:target=10ms
 
 Parameters have the names of aqmkit describe.")]
 pub struct Ctl {
@@ -257,11 +258,14 @@ pub enum CtlCommand {
         #[arg(long)]
         no_open: bool,
     },
-    /// Change parameters of the discipline, or the rate
+    /// Change parameters of the discipline, the discipline, or the rate
     Set {
         /// Parameters, as NAME=VALUE
         #[arg(value_name = "NAME=VALUE")]
         parameters: Vec<String>,
+        /// Another discipline, a name or NAME:PARAMETER=VALUE,…; packets that wait are sent first
+        #[arg(long)]
+        aqm: Option<String>,
         /// Only this direction (default: all)
         #[arg(long)]
         direction: Option<String>,
