@@ -11,6 +11,7 @@ use crate::contestant::Contestant;
 use crate::evidence::Evidence;
 use crate::parameters;
 use crate::pictures::Drawing;
+use crate::rule;
 use crate::sections::{self, ELSEWHERE, SECTIONS, Source};
 
 /// The finished experiments of a card.
@@ -109,7 +110,7 @@ fn judged(section: &sections::Section, contestants: &[Contestant], subjects: usi
 
 /// The row of a discipline with these values; `fifo` has the values of drop-tail.
 fn row(section: &sections::Section, values: &[Option<f64>], fifo: &[Option<f64>], missing: &str) -> Row {
-    let cell = |(i, rule): (usize, &sections::Rule)| {
+    let cell = |(i, rule): (usize, &rule::Rule)| {
         let value = values.get(i).copied().flatten().filter(|value| value.is_finite());
         let of_fifo = fifo.get(i).copied().flatten();
         Cell { value, holds: value.and_then(|value| rule.bound.holds(value, of_fifo)) }

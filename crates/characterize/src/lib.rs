@@ -5,7 +5,10 @@
 //! | [`contestant`] | a discipline under study, or a reference |
 //! | [`plan`] | the experiments of a card, with its disciplines in them |
 //! | [`sections`] | the one list of sections: question, experiment, rules, picture |
+//! | `rule` | the bounds of rules |
+//! | `quantities` | the numbers that rules and pictures share |
 //! | `evidence` | the measured values of an experiment, by discipline and labels |
+//! | `planned` | one experiment of a card |
 //! | `pictures` | the pictures of sections |
 //! | `parameters` | each parameter of a discipline halved and doubled |
 //! | [`card`] | the report card from the directories of finished experiments |
@@ -21,6 +24,9 @@ mod evidence;
 mod parameters;
 mod pictures;
 pub mod plan;
+mod planned;
+mod quantities;
+mod rule;
 pub mod sections;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Each parameter of a discipline halved and doubled (RFC 7928 sections 8.3 and 12).
+//! The sensitivity to parameters: each parameter of a discipline halved and doubled (RFC 7928 sections 8.3 and 12).
 
 use aqmkit_aqm::registry::{Link, Spec};
 use toml::{Table, Value};
 
 use crate::contestant::{Contestant, RATE};
 use crate::evidence::{ALL, Evidence};
-use crate::plan::{Planned, limit};
+use crate::planned::{Planned, limit};
 
 /// The experiment that is repeated with each change.
 pub(crate) const BASE: &str = "parameters";

@@ -3,7 +3,7 @@
 use aqmkit_results::card::{Cloud, Line, Lines, Picture};
 
 use crate::evidence::{Evidence, Place};
-use crate::sections::{Quantity, ROUND_TRIPS, rtt_advantage};
+use crate::quantities::{Quantity, ROUND_TRIPS, rtt_advantage};
 
 /// The kind of picture of a section.
 pub(crate) enum Drawing {

@@ -1,37 +1,16 @@
 //! The experiments of a card, with its disciplines in them.
 
-use aqmkit_experiment::{Experiment, Overrides, Problem, find};
+use aqmkit_experiment::{Problem, find};
 use toml::{Table, Value};
 
 use crate::contestant::Contestant;
 use crate::parameters;
+pub use crate::planned::Planned;
+use crate::planned::limit;
 use crate::sections::{SECTIONS, Source};
 
 /// The study that the experiments belong to.
 const STUDY: &str = "rfc7928";
-
-/// An experiment of a card.
-#[derive(Clone, Debug)]
-pub struct Planned {
-    /// The directory of its results below that of the card: its name within the study.
-    pub name: String,
-    /// The number of its section; of several sections, the first.
-    pub number: &'static str,
-    /// Its id, such as `rfc7928/mix`.
-    pub id: String,
-    /// Its text.
-    pub text: String,
-}
-
-impl Planned {
-    /// The experiment.
-    ///
-    /// # Errors
-    /// When a discipline cannot be run on the link of the experiment.
-    pub fn experiment(&self, overrides: &Overrides) -> Result<Experiment, Problem> {
-        Experiment::parse(&format!("experiments/{}.toml", self.id), &self.text, overrides)
-    }
-}
 
 /// The experiments of a card with these disciplines, in the order of its sections.
 ///
@@ -61,13 +40,6 @@ pub fn experiments(contestants: &[Contestant]) -> Result<Vec<Planned>, Problem> 
 
 fn read(id: &str, text: &str) -> Result<Table, Problem> {
     text.parse().map_err(|e: toml::de::Error| Problem::new(format!("{id} does not read: {}", e.message())))
-}
-
-/// The queue limit of an experiment: that of the first discipline of its sweep.
-pub(crate) fn limit(file: &Table) -> Value {
-    let first = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array()?.first()?.get("limit"));
-    // In packets; disciplines that count bytes accept this too.
-    first.map_or(Value::String("1000p".to_owned()), |limit| Value::String(format!("{limit}p")))
 }
 
 /// The experiment with these disciplines in place of those in its sweep.

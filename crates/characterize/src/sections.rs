@@ -1,10 +1,11 @@
 //! The list of sections of a card: for each its question, experiment, rules and picture.
 
-use crate::evidence::{ALL, Evidence, Place, at, during};
+use crate::evidence::{ALL, Evidence, at, during};
 use crate::pictures::Drawing;
-
-/// A number of a discipline.
-pub(crate) type Quantity = fn(&Evidence<'_>, &str) -> Option<f64>;
+use crate::quantities::{
+    PHASES, apart, applicable, delay, extremes, mbps, needs_drops, needs_marks, rtt_unfairness, rtt_use, used,
+};
+use crate::rule::{Bound, Rule, rule};
 
 /// The source of a section's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,60 +16,6 @@ pub enum Source {
     Parameters,
     /// The benchmark of the disciplines.
     Cost,
-}
-
-/// The bound of a rule.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Bound {
-    /// At least this.
-    AtLeast(f64),
-    /// At most this.
-    AtMost(f64),
-    /// At most this multiple of drop-tail's value.
-    OfFifo(f64),
-    /// At least this multiple of drop-tail's value.
-    AtLeastOfFifo(f64),
-}
-
-impl Bound {
-    /// The bound in words.
-    pub(crate) fn words(self, unit: &str) -> String {
-        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-        match self {
-            Bound::AtLeast(least) => format!("at least {least}{unit}"),
-            Bound::AtMost(most) => format!("at most {most}{unit}"),
-            Bound::OfFifo(0.5) => "at most half of fifo's".to_owned(),
-            Bound::OfFifo(1.0) => "at most fifo's".to_owned(),
-            Bound::OfFifo(share) => format!("at most {share} times fifo's"),
-            Bound::AtLeastOfFifo(share) => format!("at least {share} times fifo's"),
-        }
-    }
-
-    /// Whether a value is within the bound; `None` if the bound needs drop-tail's value and there is none.
-    pub(crate) fn holds(self, value: f64, fifo: Option<f64>) -> Option<bool> {
-        match self {
-            Bound::AtLeast(least) => Some(value >= least),
-            Bound::AtMost(most) => Some(value <= most),
-            Bound::OfFifo(share) => fifo.map(|fifo| value <= share * fifo),
-            Bound::AtLeastOfFifo(share) => fifo.map(|fifo| value >= share * fifo),
-        }
-    }
-}
-
-/// A rule: a quantity and its bound.
-pub(crate) struct Rule {
-    /// The quantity in words.
-    pub(crate) words: &'static str,
-    /// Its unit.
-    pub(crate) unit: &'static str,
-    /// Its bound.
-    pub(crate) bound: Bound,
-    /// Computes the quantity.
-    pub(crate) of: Quantity,
-}
-
-const fn rule(words: &'static str, unit: &'static str, bound: Bound, of: Quantity) -> Rule {
-    Rule { words, unit, bound, of }
 }
 
 /// A section of a card.
@@ -104,83 +51,6 @@ const OF_MANY: f64 = 90.0;
 const SATISFIED: f64 = 4.0;
 /// The transmission time of a packet of 84 bytes, with preamble and gap, at 10 Gbit/s, in nanoseconds.
 const SMALLEST_AT_TEN_GIGABIT: f64 = 67.2;
-
-fn used(e: &Evidence<'_>, aqm: &str, link: &str, place: Place<'_>) -> Option<f64> {
-    Some(100.0 * e.mean(aqm, place, &format!("links.{link}.utilization"))?)
-}
-
-fn delay(e: &Evidence<'_>, aqm: &str, place: Place<'_>) -> Option<f64> {
-    e.mean(aqm, place, "links.bottleneck.queue_delay_ms.mean")
-}
-
-/// A ratio or its inverse, whichever is larger.
-fn apart(one: Option<f64>, other: Option<f64>) -> Option<f64> {
-    let ratio = one.zip(other).filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| one / other)?;
-    Some(ratio.max(1.0 / ratio))
-}
-
-/// The largest and the smallest of several numbers; `None` if one is missing.
-fn extremes(values: impl IntoIterator<Item = Option<f64>>) -> Option<(f64, f64)> {
-    let all: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
-    let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Some((most, all.iter().copied().fold(f64::INFINITY, f64::min)))
-}
-
-fn applicable(_: &Evidence<'_>, _: &str) -> Option<&'static str> {
-    None
-}
-
-fn needs_marks(e: &Evidence<'_>, aqm: &str) -> Option<&'static str> {
-    let marks = e.mean(aqm, at(&[("signal", "ECN")]), "links.bottleneck.mark_rate");
-    (marks == Some(0.0)).then_some("it does not mark")
-}
-
-fn needs_drops(e: &Evidence<'_>, aqm: &str) -> Option<&'static str> {
-    let rate = |class: &str| e.mean(aqm, ALL, &format!("classes.{class}.drop_rate"));
-    let few = |measured: Option<f64>| measured.is_some_and(|share| share < 1e-4);
-    (few(rate("large")) && few(rate("small")))
-        .then_some("it drops no datagrams of either size: they have queues of their own")
-}
-
-/// The phases of varying congestion.
-const PHASES: [&str; 5] = ["mild", "medium", "heavy", "medium-again", "mild-again"];
-/// The round-trip times of the second flow, with their labels, in milliseconds.
-pub(crate) const ROUND_TRIPS: [(&str, f64); 7] = [
-    ("5ms", 5.0),
-    ("15ms", 15.0),
-    ("50ms", 50.0),
-    ("100ms", 100.0),
-    ("200ms", 200.0),
-    ("400ms", 400.0),
-    ("560ms", 560.0),
-];
-/// The round-trip time of the first flow, in milliseconds.
-const FIRST_RTT: f64 = 100.0;
-
-/// The ratio of the second flow's goodput to the first's.
-pub(crate) fn rtt_advantage(e: &Evidence<'_>, aqm: &str, rtt: &str) -> Option<f64> {
-    let labels = [("rtt", rtt)];
-    let place = Place { labels: &labels, window: "all" };
-    let goodput = |class: &str| e.mean(aqm, place, &format!("classes.{class}.goodput_bps"));
-    goodput("second").zip(goodput("first")).filter(|(_, first)| *first > 0.0).map(|(second, first)| second / first)
-}
-
-/// The largest factor by which the ratio of the goodputs exceeds that of the round-trip times.
-fn rtt_unfairness(e: &Evidence<'_>, aqm: &str) -> Option<f64> {
-    let of = |(label, rtt): (&str, f64)| {
-        let ratio = rtt_advantage(e, aqm, label)?;
-        Some(ratio.max(1.0 / ratio) / (rtt / FIRST_RTT).max(FIRST_RTT / rtt))
-    };
-    extremes(ROUND_TRIPS.map(of)).map(|(most, _)| most)
-}
-
-fn rtt_use(e: &Evidence<'_>, aqm: &str) -> Option<f64> {
-    let of = |(label, _): (&str, f64)| {
-        let labels = [("rtt", label)];
-        used(e, aqm, "bottleneck", Place { labels: &labels, window: "all" })
-    };
-    extremes(ROUND_TRIPS.map(of)).map(|(_, least)| least)
-}
 
 /// The rules of the sections on levels of congestion.
 macro_rules! congestion {
@@ -574,13 +444,6 @@ pub const SECTIONS: &[Section] = &[
         not_for: applicable,
     },
 ];
-
-/// The goodput of a class that competes with unresponsive datagrams, in Mbit/s.
-fn mbps(e: &Evidence<'_>, aqm: &str, mix: &str, class: &str) -> Option<f64> {
-    let labels = [("mix", mix)];
-    let place = Place { labels: &labels, window: "all" };
-    Some(e.mean(aqm, place, &format!("classes.{class}.goodput_bps"))? / 1e6)
-}
 
 /// Sections of the RFC without an experiment of their own.
 pub(crate) const ELSEWHERE: &[(&str, &str)] = &[

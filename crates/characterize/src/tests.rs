@@ -8,7 +8,8 @@ use toml::{Table, Value};
 use crate::contestant::{Contestant, with_references};
 use crate::parameters::changes;
 use crate::plan::experiments;
-use crate::sections::{Bound, SECTIONS};
+use crate::rule::Bound;
+use crate::sections::SECTIONS;
 
 #[test]
 fn sections_are_in_the_order_of_the_rfc_and_have_rules() {

@@ -1,0 +1,34 @@
+//! An experiment of a card.
+
+use aqmkit_experiment::{Experiment, Overrides, Problem};
+use toml::{Table, Value};
+
+/// An experiment of a card.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The directory of its results below that of the card: its name within the study.
+    pub name: String,
+    /// The number of its section; of several sections, the first.
+    pub number: &'static str,
+    /// Its id, such as `rfc7928/mix`.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Planned {
+    /// The experiment.
+    ///
+    /// # Errors
+    /// When a discipline cannot be run on the link of the experiment.
+    pub fn experiment(&self, overrides: &Overrides) -> Result<Experiment, Problem> {
+        Experiment::parse(&format!("experiments/{}.toml", self.id), &self.text, overrides)
+    }
+}
+
+/// The queue limit of an experiment: that of the first discipline of its sweep.
+pub(crate) fn limit(file: &Table) -> Value {
+    let first = file.get("sweep").and_then(|sweep| sweep.get("aqm")?.as_array()?.first()?.get("limit"));
+    // In packets; disciplines that count bytes accept this too.
+    first.map_or(Value::String("1000p".to_owned()), |limit| Value::String(format!("{limit}p")))
+}

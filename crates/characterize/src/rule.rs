@@ -1,0 +1,57 @@
+//! The rules that a section judges by: a quantity and its bound.
+
+use crate::quantities::Quantity;
+
+/// The bound of a rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bound {
+    /// At least this.
+    AtLeast(f64),
+    /// At most this.
+    AtMost(f64),
+    /// At most this multiple of drop-tail's value.
+    OfFifo(f64),
+    /// At least this multiple of drop-tail's value.
+    AtLeastOfFifo(f64),
+}
+
+impl Bound {
+    /// The bound in words.
+    pub(crate) fn words(self, unit: &str) -> String {
+        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        match self {
+            Bound::AtLeast(least) => format!("at least {least}{unit}"),
+            Bound::AtMost(most) => format!("at most {most}{unit}"),
+            Bound::OfFifo(0.5) => "at most half of fifo's".to_owned(),
+            Bound::OfFifo(1.0) => "at most fifo's".to_owned(),
+            Bound::OfFifo(share) => format!("at most {share} times fifo's"),
+            Bound::AtLeastOfFifo(share) => format!("at least {share} times fifo's"),
+        }
+    }
+
+    /// Whether a value is within the bound; `None` if the bound needs drop-tail's value and there is none.
+    pub(crate) fn holds(self, value: f64, fifo: Option<f64>) -> Option<bool> {
+        match self {
+            Bound::AtLeast(least) => Some(value >= least),
+            Bound::AtMost(most) => Some(value <= most),
+            Bound::OfFifo(share) => fifo.map(|fifo| value <= share * fifo),
+            Bound::AtLeastOfFifo(share) => fifo.map(|fifo| value >= share * fifo),
+        }
+    }
+}
+
+/// A rule: a quantity and its bound.
+pub(crate) struct Rule {
+    /// The quantity in words.
+    pub(crate) words: &'static str,
+    /// Its unit.
+    pub(crate) unit: &'static str,
+    /// Its bound.
+    pub(crate) bound: Bound,
+    /// Computes the quantity.
+    pub(crate) of: Quantity,
+}
+
+pub(crate) const fn rule(words: &'static str, unit: &'static str, bound: Bound, of: Quantity) -> Rule {
+    Rule { words, unit, bound, of }
+}
