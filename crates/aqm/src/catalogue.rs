@@ -6,6 +6,7 @@
 use aqmkit_base::near::suggest;
 use aqmkit_base::read::Value;
 use serde::de::Error as _;
+use serde::{Deserialize as _, Deserializer};
 
 use crate::added::Added;
 use crate::custom;
@@ -81,5 +82,25 @@ impl Catalogue {
 
     fn unknown(&self, name: &str) -> ParamError {
         ParamError::custom(format_args!("there is no discipline {name:?}; {}", suggest(name, self.names())))
+    }
+}
+
+/// Reading a discipline of this crate: without the added ones of a program.
+impl Spec {
+    /// Reads the parameters of the discipline `name` (without the key `name` itself).
+    ///
+    /// # Errors
+    /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
+    pub fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Result<Spec, D::Error> {
+        let table = Value::deserialize(table)?;
+        Spec::of_table(name, table).map_err(|e| D::Error::custom(e.of(&canonical(name))))
+    }
+
+    /// Reads the parameters of the discipline `name`, as [`Spec::read`] does, with an error that has a path.
+    ///
+    /// # Errors
+    /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
+    pub fn of_table(name: &str, table: Value) -> Result<Spec, ParamError> {
+        Catalogue::default().spec(name, table)
     }
 }

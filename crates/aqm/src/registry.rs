@@ -7,11 +7,9 @@ pub use aqmkit_base::page::Entry;
 use aqmkit_base::page::markdown;
 use aqmkit_base::read::Value;
 use aqmkit_base::{FlowKind, Instant, page, page_title, parameter_table};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::added::Added;
-use crate::catalogue::Catalogue;
 use crate::custom;
 pub use crate::discipline::Discipline;
 pub use crate::link::Link;
@@ -34,23 +32,6 @@ impl Spec {
     #[must_use]
     pub fn named(name: &str) -> Option<Spec> {
         Parameters::named(name).filter(|p| !matches!(p, Parameters::Custom(_))).map(Spec::from)
-    }
-
-    /// Reads the parameters of the discipline `name` (without the key `name` itself).
-    ///
-    /// # Errors
-    /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
-    pub fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Result<Spec, D::Error> {
-        let table = Value::deserialize(table)?;
-        Spec::of_table(name, table).map_err(|e| D::Error::custom(e.of(&canonical(name))))
-    }
-
-    /// Reads the parameters of the discipline `name`, as [`Spec::read`] does, with an error that has a path.
-    ///
-    /// # Errors
-    /// When a key is unknown, a value has the wrong type or unit, or no discipline has this name.
-    pub fn of_table(name: &str, table: Value) -> Result<Spec, ParamError> {
-        Catalogue::default().spec(name, table)
     }
 
     /// The same discipline with the parameters of a table; those that the table leaves out have their defaults.

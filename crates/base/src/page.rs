@@ -61,6 +61,34 @@ macro_rules! parameter_table {
     };
 }
 
+/// Declares, for modules whose files have reference pages, the list `ALL` and the functions `page` and `find`:
+/// `pages! { "congestion control": reno, "reno"; cubic, "cubic"; }`.
+#[macro_export]
+macro_rules! pages {
+    ($what:literal: $($module:ident, $name:literal;)+) => {
+        #[doc = concat!("Every ", $what, ", in the order of the catalogue.")]
+        pub const ALL: &[$crate::page::Entry] = &[
+            $($crate::page::Entry::new($name, $crate::page_title!(include_str!(concat!(stringify!($module), ".rs")))),)+
+        ];
+
+        /// The reference page of this name, in Markdown.
+        #[must_use]
+        pub fn page(name: &str) -> Option<String> {
+            let comment = match name {
+                $($name => $crate::page!(include_str!(concat!(stringify!($module), ".rs"))),)+
+                _ => return None,
+            };
+            Some($crate::page::markdown(comment))
+        }
+
+        #[doc = concat!("Looks up a ", $what, " by name.")]
+        #[must_use]
+        pub fn find(name: &str) -> Option<&'static $crate::page::Entry> {
+            ALL.iter().find(|entry| entry.name == name)
+        }
+    };
+}
+
 /// A part of a source file: the bytes in the range that a function finds.
 #[doc(hidden)]
 #[macro_export]

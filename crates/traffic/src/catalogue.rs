@@ -6,6 +6,7 @@
 use aqmkit_base::near::suggest;
 use aqmkit_base::read::Value;
 use serde::de::Error as _;
+use serde::{Deserialize as _, Deserializer};
 
 use super::added::Added;
 use super::model::{Model, ParamError};
@@ -69,5 +70,25 @@ impl Catalogue {
 
     fn unknown(&self, name: &str) -> ParamError {
         ParamError::custom(format_args!("there is no traffic model {name:?}; {}", suggest(name, self.names())))
+    }
+}
+
+/// Reading a model of this crate: without the added ones of a program.
+impl Spec {
+    /// Reads the parameters of the model `kind` (without the key that holds `kind` itself).
+    ///
+    /// # Errors
+    /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
+    pub fn read<'de, D: Deserializer<'de>>(kind: &str, table: D) -> Result<Spec, D::Error> {
+        let table = Value::deserialize(table)?;
+        Spec::of_table(kind, &table).map_err(|e| D::Error::custom(e.of(kind)))
+    }
+
+    /// Reads the parameters of the model `kind`, as [`Spec::read`] does, with an error that has a path.
+    ///
+    /// # Errors
+    /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
+    pub fn of_table(kind: &str, table: &Value) -> Result<Spec, ParamError> {
+        Catalogue::default().spec(kind, table)
     }
 }

@@ -2,11 +2,9 @@
 //! reference page.
 
 use aqmkit_base::read::Value;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use super::added::Added;
-use super::catalogue::Catalogue;
 use super::model::{Data, Format, Knob, Model, ParamError, Population};
 pub use aqmkit_base::page::Entry;
 
@@ -24,20 +22,7 @@ macro_rules! registry {
             Added(Added),
         }
 
-        /// Every traffic model, in the order of the catalogue.
-        pub const ALL: &[Entry] = &[
-            $(Entry::new($name, aqmkit_base::page_title!(include_str!(concat!(stringify!($module), ".rs")))),)*
-        ];
-
-        /// The reference page of this name, in Markdown.
-        #[must_use]
-        pub fn page(name: &str) -> Option<String> {
-            let comment = match name {
-                $($name => aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs"))),)*
-                _ => return None,
-            };
-            Some(aqmkit_base::page::markdown(comment))
-        }
+        aqmkit_base::pages! { "traffic model": $($module, $name;)+ }
 
         impl Spec {
             /// The model of this name with its default parameters.
@@ -47,23 +32,6 @@ macro_rules! registry {
                     $($name => Some(Spec::$variant(Default::default())),)*
                     _ => None,
                 }
-            }
-
-            /// Reads the parameters of the model `kind` (without the key that holds `kind` itself).
-            ///
-            /// # Errors
-            /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
-            pub fn read<'de, D: Deserializer<'de>>(kind: &str, table: D) -> Result<Spec, D::Error> {
-                let table = Value::deserialize(table)?;
-                Spec::of_table(kind, &table).map_err(|e| D::Error::custom(e.of(kind)))
-            }
-
-            /// Reads the parameters of the model `kind`, as [`Spec::read`] does, with an error that has a path.
-            ///
-            /// # Errors
-            /// When a key is unknown, a value has the wrong type or unit, or no model has this name.
-            pub fn of_table(kind: &str, table: &Value) -> Result<Spec, ParamError> {
-                Catalogue::default().spec(kind, table)
             }
 
             /// The same model with the parameters of a table; parameters that the table omits have their defaults.
@@ -168,12 +136,6 @@ macro_rules! registry {
         #[cfg(test)]
         const NAMES: &[&str] = &[$(<super::$module::Params as Model>::NAME),*];
     };
-}
-
-/// Looks up a traffic model by name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|e| e.name == name)
 }
 
 registry! {

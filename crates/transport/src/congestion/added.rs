@@ -54,6 +54,35 @@ trait Held: fmt::Debug + Send + Sync {
     fn rate_based(self: Arc<Self>) -> Option<rate::Added>;
 }
 
+/// The methods of [`Held`] that only the name and the parameters of a scheme `S` decide, for a type that holds the parameters.
+macro_rules! name_and_params {
+    ($($of:ident)::+) => {
+        fn name(&self) -> &'static str {
+            S::NAME
+        }
+
+        fn as_any(&self) -> &dyn Any {
+            &self.0
+        }
+
+        fn is(&self, other: &dyn Any) -> bool {
+            other.downcast_ref() == Some(&self.0)
+        }
+
+        fn serialized(&self) -> &dyn erased_serde::Serialize {
+            &self.0
+        }
+
+        fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
+            table.read().map(|params| Arc::new($($of)::+::<S>(params)) as Arc<dyn Held>)
+        }
+
+        fn check(&self) -> Result<(), ParamError> {
+            S::check(&self.0)
+        }
+    };
+}
+
 /// The parameters of a scheme.
 struct Of<S: Scheme>(S::Params);
 
@@ -64,29 +93,7 @@ impl<S: Scheme> fmt::Debug for Of<S> {
 }
 
 impl<S: Scheme> Held for Of<S> {
-    fn name(&self) -> &'static str {
-        S::NAME
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        &self.0
-    }
-
-    fn is(&self, other: &dyn Any) -> bool {
-        other.downcast_ref() == Some(&self.0)
-    }
-
-    fn serialized(&self) -> &dyn erased_serde::Serialize {
-        &self.0
-    }
-
-    fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
-        table.read().map(|params| Arc::new(Of::<S>(params)) as Arc<dyn Held>)
-    }
-
-    fn check(&self) -> Result<(), ParamError> {
-        S::check(&self.0)
-    }
+    name_and_params!(Of);
 
     fn ect(&self) -> Ecn {
         S::ECT
@@ -106,29 +113,7 @@ impl<S: Scheme> Held for Of<S> {
 }
 
 impl<S: rate::Scheme> Held for rate::Of<S> {
-    fn name(&self) -> &'static str {
-        S::NAME
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        &self.0
-    }
-
-    fn is(&self, other: &dyn Any) -> bool {
-        other.downcast_ref() == Some(&self.0)
-    }
-
-    fn serialized(&self) -> &dyn erased_serde::Serialize {
-        &self.0
-    }
-
-    fn read(&self, table: &Value) -> Result<Arc<dyn Held>, ParamError> {
-        table.read().map(|params| Arc::new(rate::Of::<S>(params)) as Arc<dyn Held>)
-    }
-
-    fn check(&self) -> Result<(), ParamError> {
-        S::check(&self.0)
-    }
+    name_and_params!(rate::Of);
 
     fn ect(&self) -> Ecn {
         Ecn::Ect0

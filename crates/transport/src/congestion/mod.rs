@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::profile::{EcnFeedback, EcnPackets, Profile};
 use super::rate;
 use super::tcp::{Rtt, Sent};
-use aqmkit_base::page::Entry;
 
 /// The list of the calls that report an event to a control: `callbacks!(name!(…))` appends it to the arguments of the macro `name`.
 macro_rules! callbacks {
@@ -291,20 +290,7 @@ macro_rules! controls {
             Added(Added),
         }
 
-        /// Every congestion control, in the order of the catalogue.
-        pub const ALL: &[Entry] = &[
-            $(Entry::new($text, aqmkit_base::page_title!(include_str!(concat!(stringify!($module), ".rs")))),)+
-        ];
-
-        /// The reference page of this name, in Markdown.
-        #[must_use]
-        pub fn page(name: &str) -> Option<String> {
-            let comment = match name {
-                $($text => aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs"))),)+
-                _ => return None,
-            };
-            Some(aqmkit_base::page::markdown(comment))
-        }
+        aqmkit_base::pages! { "congestion control": $($module, $text;)+ }
 
         impl Kind {
             /// The name in experiment files.
@@ -478,12 +464,6 @@ macro_rules! controls {
     (@call $c:ident $method:ident $cx:ident ($($arg:ident,)*)) => {
         $c.$method($($arg,)* $cx)
     };
-}
-
-/// Looks up a congestion control by name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|e| e.name == name)
 }
 
 controls! {

@@ -8,7 +8,6 @@
 use aqmkit_base::{Duration, Ecn, Instant};
 
 use super::profile::Profile;
-use aqmkit_base::page::Entry;
 
 mod added;
 mod endpoint;
@@ -153,20 +152,7 @@ macro_rules! transports {
             Added(Added),
         }
 
-        /// Every rate-based transport, in the order of the catalogue.
-        pub const ALL: &[Entry] = &[
-            $(Entry::new($text, aqmkit_base::page_title!(include_str!(concat!(stringify!($module), ".rs")))),)+
-        ];
-
-        /// The reference page of this name, in Markdown.
-        #[must_use]
-        pub fn page(name: &str) -> Option<String> {
-            let comment = match name {
-                $($text => aqmkit_base::page!(include_str!(concat!(stringify!($module), ".rs"))),)+
-                _ => return None,
-            };
-            Some(aqmkit_base::page::markdown(comment))
-        }
+        aqmkit_base::pages! { "rate-based transport": $($module, $text;)+ }
 
         /// The sending half of a connection.
         #[derive(Clone, Debug)]
@@ -228,12 +214,6 @@ macro_rules! transports {
             }
         }
     };
-}
-
-/// Looks up a rate-based transport by name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|e| e.name == name)
 }
 
 transports! {
