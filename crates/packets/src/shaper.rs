@@ -404,4 +404,6 @@ impl<P: Packet + 'static, W: Watch<P>> Shaper<P, W> {
 }
 
 #[cfg(test)]
+mod sound;
+#[cfg(test)]
 mod tests;

@@ -1,55 +1,15 @@
 //! Random traffic through the shaper and the meter of a live link: no window reports anything impossible, however late the program runs.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
-
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use aqmkit_aqm::Packet;
-use aqmkit_aqm::registry::{self, Spec};
-use aqmkit_base::trace::Trace;
-use aqmkit_base::{BitRate, ClassId, Duration, Ecn, FlowKey, Framing, Instant, Rng};
+use aqmkit_aqm::registry;
 use aqmkit_measure::{LinkInfo, Passed, WindowSpec};
-use aqmkit_packets::meter::Measured;
-use aqmkit_packets::{Meter, Setup, Shaper};
+
+use super::tests::Pkt;
+use super::*;
 
 /// Ten thousand links take about 10 s of computing time.
 const LINKS: u64 = 10_000;
-
-#[derive(Clone, Debug)]
-struct Pkt {
-    class: ClassId,
-    flow: FlowKey,
-    len: u32,
-    ecn: Ecn,
-}
-
-impl Packet for Pkt {
-    fn len(&self) -> u32 {
-        self.len
-    }
-    fn flow(&self) -> FlowKey {
-        self.flow
-    }
-    fn class(&self) -> ClassId {
-        self.class
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn set_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-}
-
-impl Measured for Pkt {
-    fn payload(&self) -> u32 {
-        self.len.saturating_sub(40)
-    }
-    fn connection(&self) -> FlowKey {
-        self.flow
-    }
-}
 
 fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
@@ -103,6 +63,7 @@ fn packet(rng: &mut Rng) -> Pkt {
         flow: FlowKey(rng.below(8)),
         len: between(rng, 40, 1500) as u32,
         ecn: [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][rng.below(3) as usize],
+        ..Pkt::default()
     }
 }
 

@@ -5,11 +5,14 @@ use proptest::prelude::*;
 
 mod replaced;
 
-#[derive(Clone, Debug, PartialEq)]
-struct Pkt {
-    id: u64,
-    len: u32,
-    ecn: Ecn,
+/// A packet without contents.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Pkt {
+    pub(super) id: u64,
+    pub(super) class: ClassId,
+    pub(super) flow: FlowKey,
+    pub(super) len: u32,
+    pub(super) ecn: Ecn,
 }
 
 impl Packet for Pkt {
@@ -17,10 +20,10 @@ impl Packet for Pkt {
         self.len
     }
     fn flow(&self) -> FlowKey {
-        FlowKey(1)
+        self.flow
     }
     fn class(&self) -> ClassId {
-        ClassId(0)
+        self.class
     }
     fn ecn(&self) -> Ecn {
         self.ecn
@@ -32,11 +35,11 @@ impl Packet for Pkt {
 
 impl crate::meter::Measured for Pkt {
     fn payload(&self) -> u32 {
-        self.len
+        self.len.saturating_sub(40)
     }
 
     fn connection(&self) -> FlowKey {
-        FlowKey(1)
+        self.flow
     }
 }
 
@@ -54,7 +57,7 @@ fn us(us: u64) -> Instant {
 }
 
 fn pkt(id: u64) -> Pkt {
-    Pkt { id, len: 1000, ecn: Ecn::NotEct }
+    Pkt { id, len: 1000, ..Pkt::default() }
 }
 
 fn released(s: &mut Shaper<Pkt>, now: Instant) -> Vec<(u64, Instant)> {
@@ -235,7 +238,7 @@ proptest! {
         let (mut now, mut came, mut out) = (0, Vec::new(), Vec::new());
         for (id, (gap, len, look)) in gaps.iter().enumerate() {
             now += gap;
-            s.arrive(Pkt { id: id as u64, len: *len, ecn: Ecn::NotEct }, us(now));
+            s.arrive(Pkt { id: id as u64, len: *len, ..Pkt::default() }, us(now));
             came.push(us(now));
             if *look {
                 s.advance(us(now));

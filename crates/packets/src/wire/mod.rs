@@ -55,7 +55,7 @@ pub struct View {
     /// Bytes of payload after the network and transport headers, by the length in the IP header; zero if the packet is
     /// not IP.
     pub payload: u32,
-    /// What it acknowledges, if it is a TCP segment; its connection is left open.
+    /// Its acknowledgement, if it is a TCP segment; without its connection.
     pub ack: Option<Ack>,
 }
 
