@@ -22,7 +22,7 @@ use super::fail::Failure;
 use super::perform::{directory, jobs, perform_with_page, show};
 use super::progress::Talk;
 use super::say;
-use experiment::experiment;
+use experiment::{compared, experiment};
 
 /// `aqmkit compare`.
 ///
@@ -86,17 +86,18 @@ fn blamed(problem: Problem, args: &args::Compare, catalogues: &Catalogues) -> Pr
         let overrides = Overrides::default();
         text.is_ok_and(|text| Experiment::parse_with("compare", &text, &overrides, catalogues).is_err())
     };
-    let wrong: Vec<&String> = args.disciplines.iter().filter(alone).collect();
+    let all = compared(args).unwrap_or_default();
+    let wrong: Vec<&String> = all.iter().filter(alone).collect();
     match wrong.first() {
         // An error that all disciplines have is not attributed to one of them.
-        Some(discipline) if wrong.len() < args.disciplines.len() || discipline.contains(':') => {
+        Some(discipline) if wrong.len() < all.len() || discipline.contains(':') => {
             problem.without_place(&format!("{discipline}: "))
         }
         _ => problem.without_place(""),
     }
 }
 
-/// A warning about runs in whose measured time no packet passed any link, so that their zeros say nothing about the
+/// A warning about runs in whose measured time no packet passed any link, so that their zeros mean nothing for the
 /// disciplines.
 #[must_use]
 pub fn idle(results: &Results) -> Option<String> {
@@ -133,7 +134,7 @@ mod tests {
     fn written(line: &str) -> Result<String, Failure> {
         let cli = Cli::try_parse_from(format!("aqmkit compare {line}").split(' ')).unwrap();
         let Command::Compare(args) = cli.command else { panic!("not compare") };
-        experiment(&args.disciplines, &args, &Catalogues::default()).map(|t| t.to_string())
+        written_out(&args, &Catalogues::default())
     }
 
     #[test]
@@ -149,6 +150,18 @@ mod tests {
         let line = "dualpi2 red --down 50mbit --up 10mbit --rtt 30ms --bulk 5 --upload 2 --cc cubic,prague --ecn \
                     --sweep red.max=20,40 --sweep rtt=10ms,30ms";
         insta::assert_snapshot!(written(line).unwrap());
+    }
+
+    #[test]
+    fn a_discipline_of_which_a_parameter_is_swept_is_compared() {
+        let labels = |line: &str| -> Vec<String> {
+            let file: Table = written(line).unwrap().parse().unwrap();
+            let queues = file["sweep"]["aqm"].as_array().unwrap();
+            queues.iter().map(|queue| queue["label"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(labels("cake --sweep red.max=20,40"), ["cake", "red max=20", "red max=40"]);
+        assert_eq!(labels("red:min=5 --sweep red.max=20,40"), ["red:min=5 max=20", "red:min=5 max=40"]);
+        assert_eq!(labels("cake --sweep red.max=20,40 --sweep red.min=5,6").len(), 5);
     }
 
     /// Every set of arguments that is taken makes an experiment that can be run.
@@ -246,7 +259,7 @@ mod tests {
         assert!(text("red --upload 1").contains("--up 10mbit"));
         assert!(text("red --cc cubic,prague --bulk 1").contains("cannot be shared by 2"));
         assert!(text("red --preset cabel").contains("did you mean cable?"));
-        assert!(text("red --sweep blue.step=1,2").contains("add blue to the disciplines"));
+        assert!(text("red --sweep rde.max=1,2").contains("did you mean red?"));
         assert!(text("red --transport bsd4").contains("did you mean bsd44?"));
     }
 

@@ -17,7 +17,26 @@ use crate::cli::parameters::written;
 /// # Errors
 /// When a discipline, the link, the traffic or a sweep is wrong.
 pub fn written_out(args: &Compare, catalogues: &Catalogues) -> Result<String, Failure> {
-    Ok(experiment(&args.disciplines, args, catalogues)?.to_string())
+    Ok(experiment(&compared(args)?, args, catalogues)?.to_string())
+}
+
+/// The disciplines of a comparison: those that are named, then those of which only a parameter is swept.
+///
+/// # Errors
+/// When a sweep is wrong.
+pub(super) fn compared(args: &Compare) -> Result<Vec<String>, Failure> {
+    let mut all = args.disciplines.clone();
+    for sweep in sweeps(args)? {
+        let Swept::Parameter { discipline, .. } = sweep.what else { continue };
+        if !all.iter().filter_map(|text| written(text).ok()).any(|(name, _)| name == discipline) {
+            all.push(discipline);
+        }
+    }
+    Ok(all)
+}
+
+fn sweeps(args: &Compare) -> Result<Vec<Sweep>, Failure> {
+    args.sweep.iter().map(|text| Sweep::read(text)).collect()
 }
 
 /// The experiment of these arguments, with these disciplines.
@@ -33,7 +52,7 @@ pub(super) fn experiment(disciplines: &[String], args: &Compare, catalogues: &Ca
     }
     let link = Link::of(args)?;
     let transport = transport(args, &catalogues.controls)?;
-    let sweeps = args.sweep.iter().map(|text| Sweep::read(text)).collect::<Result<Vec<_>, _>>()?;
+    let sweeps = sweeps(args)?;
     // The title stays short: it gives the number of disciplines if there are many.
     let names = match disciplines.len() {
         many if many > 8 => format!("{many} disciplines"),
@@ -73,14 +92,7 @@ fn axes(
             Swept::Rate if link.up.is_some() => "topology.links.down.rate",
             Swept::Rate => "topology.rate",
             Swept::Rtt => "topology.delays",
-            Swept::Parameter { discipline, name } => {
-                let mut compared = disciplines.iter().filter_map(|text| written(text).ok());
-                if !compared.any(|(compared, _)| compared == discipline) {
-                    let what = format!("--sweep {discipline}.{name}: {discipline} is not compared");
-                    return wrong(what, format!("add {discipline} to the disciplines"));
-                }
-                continue;
-            }
+            Swept::Parameter { .. } => continue,
         };
         axes.insert(key.to_owned(), Value::Array(sweep.values.iter().map(string).collect()));
     }
