@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::embedded;
+use super::embedded::{self, slashed};
 use super::problem::{Problem, suggest};
 use aqmkit_files::bounded::{self, Unread};
 
@@ -94,10 +94,19 @@ pub fn find(name_or_path: &str) -> Result<(String, String), Problem> {
     match embedded_text(&file) {
         Some(text) => Ok((format!("{TREE}/{file}"), text.to_owned())),
         None => {
-            let known = catalogue();
-            let help = suggest(name_or_path, known.iter().map(|e| e.id.as_str()));
-            Err(Problem::new(format!("no experiment is called {name_or_path:?}")).right(help))
+            let problem = Problem::new(format!("no experiment is called {name_or_path:?}"));
+            Err(problem.right(nearest(name_or_path, &catalogue())))
         }
+    }
+}
+
+/// The help for an unknown experiment: those of its study, or of all if the study is unknown as well.
+fn nearest(name: &str, known: &[CatalogueEntry]) -> String {
+    let study = name.split_once('/').map(|(study, _)| format!("{study}/"));
+    let all = || known.iter().map(|e| e.id.as_str());
+    match study.filter(|study| all().any(|id| id.starts_with(study.as_str()))) {
+        Some(study) => suggest(name, all().filter(|id| id.starts_with(&study))),
+        None => suggest(name, all()),
     }
 }
 
@@ -137,10 +146,6 @@ fn roots() -> Vec<PathBuf> {
 
 fn id_below(root: &Path, path: &Path) -> String {
     slashed(&path.strip_prefix(root).unwrap_or(path).with_extension(""))
-}
-
-pub(super) fn slashed(path: &Path) -> String {
-    path.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 /// Adds the experiment files below a directory to `files`; directories that cannot be read are skipped.
@@ -187,6 +192,15 @@ mod tests {
         assert!(embedded(Path::new("experiments/media/../models/cellular.down")).is_some());
         assert_eq!(embedded(Path::new("experiments/../Cargo.toml")), None);
         assert_eq!(embedded(Path::new("experiments/models/none.down")), None);
+    }
+
+    #[test]
+    fn the_help_for_an_unknown_experiment_lists_its_study() {
+        let entry = |id: &str| CatalogueEntry { id: id.to_owned(), title: "".into(), source: "".into(), path: None };
+        let known = ["cbt/blast", "cbt/ramp", "dcn/targets"].map(entry);
+        assert_eq!(nearest("cbt/blats", &known), "did you mean cbt/blast? Known are cbt/blast, cbt/ramp");
+        assert_eq!(nearest("ctb/ramp", &known), "did you mean cbt/ramp? Known are cbt/blast, cbt/ramp, dcn/targets");
+        assert_eq!(nearest("plain", &known), "known are cbt/blast, cbt/ramp, dcn/targets");
     }
 
     #[test]
