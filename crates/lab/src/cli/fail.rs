@@ -59,6 +59,8 @@ impl Failure {
         match self {
             Failure::Missed | Failure::Command(_) => None,
             Failure::Problem(problem) => {
+                // The handler is the same at every call; a second one is refused, and the first stays.
+                let _ = miette::set_hook(Box::new(|_| Box::new(handler())));
                 let mut text = String::new();
                 let _ = write!(text, "{:?}", miette::Report::new(problem));
                 Some(text)
@@ -67,6 +69,12 @@ impl Failure {
             Failure::Stopped(text) => Some(text),
         }
     }
+}
+
+/// Breaks lines between words only: names such as `red-pd/fig8-lists` stay whole.
+fn handler() -> miette::MietteHandler {
+    let options = miette::MietteHandlerOpts::new().word_separator(textwrap::WordSeparator::AsciiSpace);
+    options.word_splitter(textwrap::WordSplitter::NoHyphenation).build()
 }
 
 /// Invalid usage: the error and its correction.
